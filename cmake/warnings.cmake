@@ -1,0 +1,10 @@
+# One interface target that every target of ours links: warnings, and the sanitizers of the preset.
+add_library(tidemark_options INTERFACE)
+target_compile_options(tidemark_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wformat=2 -Wimplicit-fallthrough -Werror)
+if(TIDEMARK_SANITIZE)
+  target_compile_options(tidemark_options INTERFACE -fsanitize=${TIDEMARK_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(tidemark_options INTERFACE -fsanitize=${TIDEMARK_SANITIZE})
+endif()

@@ -1,0 +1,18 @@
+// Sizes and times as people read them. Bytes stay integers everywhere else.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tidemark {
+
+/// "1536.0 MiB", "12.3 GiB", "512 B": binary units, spelled out; one decimal from KiB on.
+[[nodiscard]] std::string format_bytes(std::uint64_t bytes);
+
+/// "12.345 s", "3.2 ms", "17 ns".
+[[nodiscard]] std::string format_duration_ns(std::uint64_t ns);
+
+/// "1,234,567".
+[[nodiscard]] std::string format_count(std::uint64_t count);
+
+}  // namespace tidemark

@@ -1,0 +1,29 @@
+// The contract of a command, and the list of them. A new command is one file and one line in commands.cpp.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <span>
+
+namespace tidemark::cli {
+
+/// Exit codes of every command. `tidemark run` exits with the program's own code instead.
+inline constexpr int kOk = 0;
+inline constexpr int kError = 2;
+
+struct Command {
+  const char* name;
+  const char* group;        ///< heading in `tidemark --help`: "Record", "Read", "Debug"
+  const char* description;  ///< one line
+  /// Adds options, positionals and a footer with examples to `app`; returns what runs after parsing and gives the exit
+  /// code. The closure owns its options.
+  std::function<int()> (*setup)(CLI::App& app);
+};
+
+/// In the order in which help lists them.
+std::span<const Command> commands();
+
+/// "tidemark: MESSAGE" on stderr; returns kError.
+int fail(const std::string& message);
+
+}  // namespace tidemark::cli

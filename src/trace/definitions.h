@@ -1,0 +1,102 @@
+// The tables that events refer to. A recording defines each entry before the first event that uses it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace tidemark {
+
+/// Who was recorded, and when. Unknown values are empty, -1 or nullopt, never a guess.
+struct ProcessInfo {
+  std::int64_t pid = -1;
+  std::int64_t parent_pid = -1;
+  std::int32_t rank = -1;        ///< RANK, else SLURM_PROCID
+  std::int32_t local_rank = -1;  ///< LOCAL_RANK, else SLURM_LOCALID
+  std::int32_t world_size = -1;  ///< WORLD_SIZE, else SLURM_NTASKS
+  std::string hostname;
+  std::string command_line;       ///< arguments joined by spaces
+  std::string python_version;     ///< "3.11.7"; empty when no interpreter was found
+  std::string torch_version;      ///< empty when unknown
+  std::string stack_mode;         ///< "none", "python", "native" or "both": what was asked for
+  std::string recorder_version;   ///< of tidemark
+  std::uint64_t start_wall_ns = 0;  ///< wall clock (ns since 1970, UTC) at time_ns == 0
+};
+
+/// A thread that made events.
+struct ThreadInfo {
+  std::int64_t tid = -1;  ///< the kernel's
+  std::string name;       ///< as in /proc/PID/task/TID/comm; may be empty
+};
+
+/// A mapped ELF file that native locations point into.
+struct ModuleInfo {
+  StringId path;
+  std::string build_id;           ///< hex, empty when the file has none
+  std::uint64_t load_address = 0;  ///< load bias: address in memory - load_address = address in the file's symbol table
+};
+
+/// One place in a program. Python: file, function, line. Native: module and offset, named when reading.
+struct Location {
+  enum class Kind : std::uint8_t { python = 0, native = 1 };
+  Kind kind = Kind::python;
+  StringId file;                 ///< python
+  StringId function;             ///< python: the qualified name where the interpreter has one
+  std::uint32_t line = 0;        ///< python; 0 = unknown
+  ModuleId module;               ///< native; invalid when the address was in no known module
+  std::uint64_t offset = 0;      ///< native: return address - 1 - load_address, or the absolute address without a module
+};
+
+/// A node of the tree of stacks: a stack is its node's location and those of its parents up to the root.
+struct StackNode {
+  StackId parent;  ///< invalid for an outermost frame; always smaller than this node's own id
+  LocationId location;
+};
+
+/// Something that is missing from the recording.
+struct Loss {
+  enum class Kind : std::uint8_t {
+    ring_full = 0,        ///< error: events dropped because the rings were full
+    reentrant = 1,        ///< warning: events inside a signal handler that interrupted the hook
+    thread_limit = 2,     ///< error: events of threads beyond the limit
+    disk = 3,             ///< error: writing stopped (disk full, quota, I/O error); text says which
+    size_limit = 4,       ///< warning: writing stopped because --max-size was reached
+    python_unsupported = 5,  ///< warning: no Python stacks; text names the version
+    native_unsupported = 6,  ///< warning: no native stacks; text says why
+    stack_truncated = 7,  ///< info: stacks deeper than the limit, cut at the root end
+    recorder_gone = 8,    ///< error: the recorder ended before the program
+    unknown_record = 9,   ///< warning: records or frames of a kind this reader does not know (counted when reading)
+    torn_tail = 10,       ///< warning: bytes at the end that are no whole frame (counted when reading)
+    protocol = 11,        ///< error: the program's side wrote something the recorder could not understand
+  };
+  Kind kind = Kind::ring_full;
+  std::uint64_t count = 0;  ///< events, bytes or occurrences
+  std::string text;         ///< detail for people; may be empty
+};
+
+/// "info", "warning" or "error".
+[[nodiscard]] const char* severity(Loss::Kind kind);
+/// Stable name for machines: "ring_full", ...
+[[nodiscard]] const char* name(Loss::Kind kind);
+
+/// How the recording ended. Absent when the recorder was killed.
+struct EndInfo {
+  std::uint64_t time_ns = 0;
+  bool process_exited = false;  ///< the recorder saw the process end (otherwise recording stopped before it)
+};
+
+struct Definitions {
+  ProcessInfo process;
+  std::vector<std::string> strings;
+  std::vector<Location> locations;
+  std::vector<StackNode> stacks;
+  std::vector<ThreadInfo> threads;
+  std::vector<ModuleInfo> modules;
+  std::vector<Loss> losses;
+  std::optional<EndInfo> end;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,51 @@
+// What happened, one event at a time, as a recording's writer takes it and its reader gives it back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/ids.h"
+
+namespace tidemark {
+
+/// Where memory lives. The numbers are c10::DeviceType's (c10/core/DeviceType.h).
+enum class DeviceType : std::int8_t { cpu = 0, cuda = 1, hip = 6, xpu = 12 };
+
+/// A memory device: its type (any c10::DeviceType value, also ones not named above) and index (0 for the CPU).
+struct Device {
+  DeviceType type = DeviceType::cpu;
+  std::int8_t index = 0;
+
+  constexpr bool operator==(const Device&) const = default;
+};
+
+/// "cpu", "cuda:0", "xpu:1"; "device-type-9:0" for a type without a name here.
+[[nodiscard]] std::string to_string(Device device);
+
+enum class EventKind : std::uint8_t {
+  allocate = 0,       ///< a block was handed out
+  free = 1,           ///< a block was given back
+  out_of_memory = 2,  ///< a request failed; `size` is what was asked
+  pause = 3,          ///< recording was switched off by the program: events are missing from here on
+  resume = 4,         ///< ... and on again
+};
+
+/// Number of a block among those alive at one time: dense, reused after a free (see docs/format.md, "slots").
+using SlotId = Id<struct SlotTag>;
+
+/// One event. Which fields mean something depends on `kind`; the others are zero or invalid.
+struct Event {
+  std::uint64_t time_ns = 0;          ///< from the recording's start (ProcessInfo::start_wall_ns is the anchor)
+  std::uint64_t address = 0;          ///< allocate, free
+  std::uint64_t size = 0;             ///< bytes. free: of the block that died, 0 when its allocation was not seen
+  std::uint64_t total_allocated = 0;  ///< bytes, the allocator's own counter after this event, if has_totals
+  std::uint64_t total_reserved = 0;   ///< bytes, likewise
+  SlotId slot;                        ///< allocate, free; invalid for a free whose allocation was not seen
+  StackId stack;                      ///< allocate, out_of_memory; invalid when there is none
+  ThreadId thread;
+  Device device;
+  EventKind kind = EventKind::allocate;
+  bool has_totals = false;  ///< false on the CPU, whose allocator keeps no totals
+};
+
+}  // namespace tidemark
