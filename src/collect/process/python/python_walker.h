@@ -1,0 +1,63 @@
+// Python stacks of the calling thread, walked without the GIL. Lives inside the user's process.
+//
+// A thread's own frames cannot change while it is inside an allocation, so they can be read without a lock. Nothing
+// here allocates, throws, takes a lock or calls a Python function that could; every function may be called from any
+// thread. Layouts differ by CPython minor version (3.9 to 3.14) and come from one table of offsets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tidemark::process {
+
+/// One frame. Equal frames of a living code object have equal values.
+struct PythonFrame {
+  std::uintptr_t code;  ///< address of the PyCodeObject
+  std::uint32_t instruction;  ///< where in it, in the unit of the version (see PythonCode::lasti)
+};
+
+/// Text of a Python str as it lies in memory: not copied, valid while the code object lives.
+struct PythonText {
+  const void* data;
+  std::size_t length;  ///< code points
+  std::uint8_t kind;   ///< bytes per code point: 1 (Latin-1), 2 (UCS-2) or 4 (UCS-4)
+};
+
+/// What names a code object later. Valid while the code object lives.
+struct PythonCode {
+  PythonText file;
+  PythonText function;  ///< qualified name from 3.11 on, plain name before
+  std::uint32_t first_line;
+  const void* line_table;  ///< co_lnotab (3.9) or co_linetable (3.10 on)
+  std::size_t line_table_size;
+  std::uint32_t code_offset;  ///< subtract from PythonFrame::instruction to get the byte offset into the bytecode
+};
+
+enum class PythonSupport : std::uint8_t {
+  absent,       ///< no interpreter in this process (yet): ask again later
+  supported,
+  unsupported,  ///< an interpreter whose version or build is not known here: no Python stacks
+};
+
+/// Looks for an interpreter and, the first time one is found, checks its layout. Cheap once the answer is final.
+/// Must not be called on the hot path before a thread has been seen; thread-safe.
+PythonSupport python_detect() noexcept;
+
+/// Version found, as 0x030B (3.11) and "3.11.7"; 0 and "" while absent. Also set when unsupported.
+std::uint16_t python_minor_version() noexcept;
+const char* python_version_text() noexcept;
+
+/// Walks the calling thread's frames, innermost first, into `frames`. Returns how many; `*truncated` tells whether there
+/// were more. 0 for threads without a Python state. Only after python_detect() said supported.
+std::size_t python_walk(PythonFrame* frames, std::size_t capacity, bool* truncated) noexcept;
+
+/// Describes a code object that python_walk has just returned on this thread. False when it does not look like one.
+bool python_describe(std::uintptr_t code, PythonCode* out) noexcept;
+
+/// Tells the walker that `code` was given a meaning elsewhere (named in a recording): its death will be noticed.
+void python_watch(std::uintptr_t code) noexcept;
+
+/// Changes whenever a watched code object died, whose address may then come to mean another one. Cheap (one load).
+std::uint64_t python_generation() noexcept;
+
+}  // namespace tidemark::process
