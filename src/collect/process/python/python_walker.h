@@ -12,7 +12,7 @@ namespace tidemark::process {
 
 /// One frame. Equal frames of a living code object have equal values.
 struct PythonFrame {
-  std::uintptr_t code;  ///< address of the PyCodeObject
+  std::uintptr_t code;        ///< address of the PyCodeObject
   std::uint32_t instruction;  ///< where in it, in the unit of the version (see PythonCode::lasti)
 };
 
@@ -34,30 +34,40 @@ struct PythonCode {
 };
 
 enum class PythonSupport : std::uint8_t {
-  absent,       ///< no interpreter in this process (yet): ask again later
+  absent,  ///< no interpreter in this process (yet): ask again later
   supported,
   unsupported,  ///< an interpreter whose version or build is not known here: no Python stacks
 };
 
-/// Looks for an interpreter and, the first time one is found, checks its layout. Cheap once the answer is final.
-/// Must not be called on the hot path before a thread has been seen; thread-safe.
+/// Looks for an interpreter and, on the first thread seen to run Python functions, checks its layout. A final answer
+/// (not `absent`) costs one load; `absent` a few loads most of the time, a microsecond and the dynamic loader's lock
+/// when it looks again. Thread-safe; keeps errno.
 PythonSupport python_detect() noexcept;
 
 /// Version found, as 0x030B (3.11) and "3.11.7"; 0 and "" while absent. Also set when unsupported.
 std::uint16_t python_minor_version() noexcept;
 const char* python_version_text() noexcept;
 
-/// Walks the calling thread's frames, innermost first, into `frames`. Returns how many; `*truncated` tells whether there
-/// were more. 0 for threads without a Python state. Only after python_detect() said supported.
+/// Addresses [low, high) of _PyEval_EvalFrameDefault, or 0, 0: not found, or not looked for yet. Compilers may have
+/// moved parts of that function elsewhere, and interpreters built with tail calls (3.14 on) run in other functions
+/// altogether.
+void python_eval_range(std::uintptr_t* low, std::uintptr_t* high) noexcept;
+
+/// Walks the calling thread's frames, innermost first, into `frames`. Returns how many; `*truncated` tells whether
+/// there were more. 0 for threads without a Python state, and while the interpreter finalizes for all but the thread
+/// that holds the GIL. Finds nothing before python_detect() said supported.
 std::size_t python_walk(PythonFrame* frames, std::size_t capacity, bool* truncated) noexcept;
 
 /// Describes a code object that python_walk has just returned on this thread. False when it does not look like one.
 bool python_describe(std::uintptr_t code, PythonCode* out) noexcept;
 
-/// Tells the walker that `code` was given a meaning elsewhere (named in a recording): its death will be noticed.
+/// Tells the walker that `code`, just returned by python_walk on this thread, was given a meaning elsewhere (named in a
+/// recording): its death will be noticed. Lock-free.
 void python_watch(std::uintptr_t code) noexcept;
 
-/// Changes whenever a watched code object died, whose address may then come to mean another one. Cheap (one load).
+/// Changes whenever a watched code object died, whose address may then come to mean another one (rarely also for no
+/// reason). One load. To rely on it: read the generation, then watch and remember under that number; when the number
+/// has changed, everything remembered under an older one is void, and what is met again must be watched again.
 std::uint64_t python_generation() noexcept;
 
 }  // namespace tidemark::process

@@ -1,0 +1,124 @@
+#include "collect/process/python/python_walker.h"
+
+#include <atomic>
+#include <cerrno>
+#include <utility>
+
+#include "collect/process/python/code_watch.h"
+#include "collect/process/python/describe.h"
+#include "collect/process/python/frame_walk.h"
+#include "collect/process/python/interpreter.h"
+#include "collect/process/python/layout.h"
+#include "collect/process/python/verify.h"
+
+namespace tidemark::process {
+namespace {
+
+// searching ⇄ busy → found ⇄ busy → supported or unsupported. A thread that finds another one busy answers `absent`.
+enum class Phase : std::uint8_t { searching, busy, found, supported, unsupported };
+
+using Walk = std::size_t (*)(const Interpreter&, PythonFrame*, std::size_t, bool*) noexcept;
+
+std::size_t walk_nothing(const Interpreter&, PythonFrame*, std::size_t, bool* truncated) noexcept {
+  *truncated = false;
+  return 0;
+}
+
+// `interpreter` and `layout` are written while busy and constant once the phase says found.
+constinit Interpreter interpreter{};
+constinit const Layout* layout = nullptr;
+constinit std::atomic<Phase> phase{Phase::searching};
+constinit std::atomic<Walk> walk{walk_nothing};
+constinit std::atomic<std::uint32_t> searches{0};
+
+template <std::size_t... kRow>
+Walk walk_at(std::size_t index, std::index_sequence<kRow...>) {
+  constexpr Walk kWalks[] = {walk_frames<kRow>...};
+  return kWalks[index];
+}
+
+// A search takes the loader's lock and a microsecond. A program without Python asks at each event: look at calls 1, 2,
+// 4, 8, … and then at every 4096th.
+bool search_is_due() {
+  const std::uint32_t number = searches.fetch_add(1, std::memory_order_relaxed) + 1;
+  return (number & (number - 1)) == 0 || number % 4096 == 0;
+}
+
+Phase search() {
+  if (!find_interpreter(&interpreter)) return Phase::searching;
+  layout = find_layout(interpreter.version);
+  return interpreter.ordinary && layout != nullptr ? Phase::found : Phase::unsupported;
+}
+
+Phase verify() {
+  switch (verify_layout(*layout, interpreter)) {
+    case Verdict::no_frames:
+      return Phase::found;
+    case Verdict::differs:
+      return Phase::unsupported;
+    case Verdict::fits:
+      break;
+  }
+  watch_code_deaths(interpreter.code_type);
+  const auto index = static_cast<std::size_t>(layout - kLayouts);
+  walk.store(walk_at(index, std::make_index_sequence<kLayoutCount>{}), std::memory_order_release);
+  return Phase::supported;
+}
+
+// Takes the next step if no other thread is at it; returns the phase reached.
+Phase advance(Phase from, Phase (*step)()) {
+  if (!phase.compare_exchange_strong(from, Phase::busy)) return from;
+  const int saved_errno = errno;
+  const Phase reached = step();
+  errno = saved_errno;
+  phase.store(reached, std::memory_order_release);
+  return reached;
+}
+
+bool found() {
+  const Phase now = phase.load(std::memory_order_acquire);
+  return now == Phase::found || now == Phase::supported || now == Phase::unsupported;
+}
+
+}  // namespace
+
+PythonSupport python_detect() noexcept {
+  Phase now = phase.load(std::memory_order_acquire);
+  if (now == Phase::searching && search_is_due()) now = advance(now, search);
+  if (now == Phase::found && interpreter.this_thread_state() != nullptr) now = advance(now, verify);
+  if (now == Phase::supported) return PythonSupport::supported;
+  return now == Phase::unsupported ? PythonSupport::unsupported : PythonSupport::absent;
+}
+
+std::uint16_t python_minor_version() noexcept {
+  return found() ? interpreter.version : 0;
+}
+
+const char* python_version_text() noexcept {
+  return found() ? interpreter.version_text : "";
+}
+
+void python_eval_range(std::uintptr_t* low, std::uintptr_t* high) noexcept {
+  const bool known = found();
+  *low = known ? interpreter.eval_low : 0;
+  *high = known ? interpreter.eval_high : 0;
+}
+
+std::size_t python_walk(PythonFrame* frames, std::size_t capacity, bool* truncated) noexcept {
+  return walk.load(std::memory_order_relaxed)(interpreter, frames, capacity, truncated);
+}
+
+bool python_describe(std::uintptr_t code, PythonCode* out) noexcept {
+  return phase.load(std::memory_order_acquire) == Phase::supported &&
+         describe_code(*layout, interpreter.code_type, code, out);
+}
+
+void python_watch(std::uintptr_t code) noexcept {
+  watch_code(code);
+}
+
+std::uint64_t python_generation() noexcept {
+  return code_generation();
+}
+
+}  // namespace tidemark::process
