@@ -1,8 +1,8 @@
 // Native stacks of the calling thread, unwound with cached rules. Lives inside the user's process.
 //
-// The rule for a return address (how to find the caller's frame) is worked out once from the module's .eh_frame and kept
-// in a fixed-size cache shared by all threads without locks. Nothing here allocates, throws or faults: every stack read
-// is checked against the bounds of the thread's stack. x86-64; elsewhere frame pointers only.
+// The rule for a return address (how to find the caller's frame) is worked out once from the module's .eh_frame and
+// kept in a fixed-size cache shared by all threads without locks. Nothing here throws or faults, and a walk allocates
+// nothing: every stack read is checked against the bounds of the thread's stack. x86-64; elsewhere frame pointers only.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,15 @@
 
 namespace tidemark::process {
 
-/// Bounds of a thread's stack: reads stay within [current stack pointer, high).
+/// The calling thread's stack. Reads stay within [current stack pointer, high), and happen only while the stack pointer
+/// is at or above low: a signal handler on its own stack, or a coroutine, yields its first frame and no more.
 struct StackBounds {
-  std::uintptr_t high = 0;
+  std::uintptr_t low = 0;
+  std::uintptr_t high = 0;  ///< 0 = unknown: a walk yields its first frame only
 };
 
-/// Bounds of the calling thread. Slow (once per thread); high is 0 when they cannot be known.
+/// Bounds of the calling thread, to be kept by the caller for the thread's life. Not on the hot path, and not in a
+/// signal handler: for threads other than the main one the C library allocates and frees a little memory to answer.
 StackBounds native_stack_bounds() noexcept;
 
 /// Registers of a caller: pass what the hook was entered with.
@@ -25,25 +28,41 @@ struct NativeContext {
   std::uintptr_t fp;  ///< its rbp
 };
 
+/// The context of the caller of the function that this is written in. That function must be compiled with frame
+/// pointers and not be inlined.
+[[gnu::always_inline]] inline NativeContext native_caller_context() noexcept {
+  const auto* frame = static_cast<const std::uintptr_t*>(__builtin_frame_address(0));
+#if defined(__x86_64__)
+  return {frame[1], reinterpret_cast<std::uintptr_t>(__builtin_dwarf_cfa()), frame[0]};
+#else
+  return {frame[1], reinterpret_cast<std::uintptr_t>(frame), frame[0]};
+#endif
+}
+
 /// Return addresses, innermost first, starting with context.pc. Stops without reporting it at an address in
 /// [stop_low, stop_high) (the Python interpreter's eval function; 0, 0 for none). Returns how many; `*truncated` tells
-/// whether there was more.
+/// whether there was more. The place that a signal interrupted is reported as its address + 1, so that "address - 1" is
+/// inside the right instruction for every frame. Thread-safe; may be called from a signal handler.
 std::size_t native_walk(const NativeContext& context, StackBounds bounds, std::uintptr_t stop_low,
                         std::uintptr_t stop_high, std::uintptr_t* pcs, std::size_t capacity, bool* truncated) noexcept;
 
-/// The ELF file mapped at an address. Strings are valid while the library stays loaded.
+/// Forgets all cached rules. To be called when a library is known to have been unloaded: until then, a library mapped
+/// over its addresses can get wrong frames (never a fault). Thread-safe, some microseconds.
+void native_forget() noexcept;
+
+/// The ELF file mapped at an address. `path` is valid while the library stays loaded and this object lives unmoved.
 struct NativeModule {
   std::uintptr_t start;  ///< mapped range
   std::uintptr_t end;
   std::uintptr_t load_address;  ///< load bias
-  const char* path;             ///< for the executable: resolved by /proc/self/exe into `path_buffer`
+  const char* path;             ///< absolute, or "[vdso]"; in `path_buffer` where the loader knows no absolute one
   std::uint8_t build_id[32];
   std::uint8_t build_id_size;  ///< bytes used; 0 = none
   char path_buffer[512];
 };
 
 /// Describes the module at `pc`; false when no ELF file is mapped there (generated code). Slow; takes no lock where the
-/// C library offers _dl_find_object.
+/// C library offers _dl_find_object (glibc 2.35 on), else the loader's for a moment.
 bool native_module_at(std::uintptr_t pc, NativeModule* out) noexcept;
 
 }  // namespace tidemark::process

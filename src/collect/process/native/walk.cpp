@@ -1,0 +1,163 @@
+#include "collect/process/native/loaded_object.h"
+#include "collect/process/native/rule_cache.h"
+#include "collect/process/native/unwind_rule.h"
+#include "collect/process/native/unwinder.h"
+
+namespace tidemark::process {
+namespace {
+
+constexpr std::uintptr_t kLowestCode = 4096;
+
+struct Frame {
+  std::uintptr_t pc;
+  std::uintptr_t sp;
+  std::uintptr_t fp;
+};
+
+/// Words of the stack from a frame's stack pointer up. Both bounds are multiples of the word size, and low < high.
+class StackReader {
+ public:
+  StackReader(std::uintptr_t low, std::uintptr_t high) : low_(low), room_(high - low) {}
+
+  [[nodiscard]] bool holds(std::uintptr_t address) const {
+    return address % sizeof(std::uintptr_t) == 0 && address - low_ <= room_ - sizeof(std::uintptr_t);
+  }
+
+  static std::uintptr_t word(std::uintptr_t address) { return *reinterpret_cast<const std::uintptr_t*>(address); }
+
+ private:
+  std::uintptr_t low_;
+  std::uintptr_t room_;
+};
+
+bool plausible_code(std::uintptr_t pc) {
+  return pc >= kLowestCode && pc < std::uintptr_t{1} << RuleCache::kAddressBits;
+}
+
+/// The caller by the frame pointer: the saved one lies at it, the return address above.
+bool step_by_frame_pointer(Frame& frame, const StackReader& stack) {
+  if (!stack.holds(frame.fp) || !stack.holds(frame.fp + 8)) return false;
+  frame = {StackReader::word(frame.fp + 8), frame.fp + 16, StackReader::word(frame.fp)};
+  return plausible_code(frame.pc);
+}
+
+#if defined(__x86_64__)
+
+constinit RuleCache cache;
+
+[[gnu::noinline, gnu::cold]] std::uint32_t work_out_rule(std::uintptr_t pc) {
+  UnwindRule rule{UnwindRule::Kind::frame_pointer_chain, UnwindRule::SavedFp::same, 0, 0};
+  // A return address can be the first byte of the next function when the call does not return.
+  LoadedObject object;
+  if (find_loaded_object(pc - 1, &object)) {
+    if (const auto* header = object.header(PT_GNU_EH_FRAME)) {
+      const std::uintptr_t address = object.bias + header->p_vaddr;
+      rule = unwind_rule_at(object.segment_at(address), address, pc - 1);
+    }
+  }
+  const std::uint32_t packed = pack(rule);
+  cache.insert(pc, packed);
+  return packed;
+}
+
+std::uint32_t rule_for(std::uintptr_t pc) {
+  const std::uint64_t rule = cache.find(pc);
+  return __builtin_expect(rule != 0, 1) ? static_cast<std::uint32_t>(rule) : work_out_rule(pc);
+}
+
+/// Code without rules may use rbp for anything. What its frame pointer leads to is believed when it is in code with
+/// rules, or the chain goes on plausibly.
+bool step_without_rule(Frame& frame, const StackReader& stack) {
+  if (!step_by_frame_pointer(frame, stack)) return false;
+  return unpack(rule_for(frame.pc)).kind != UnwindRule::Kind::frame_pointer_chain ||
+         (frame.fp >= frame.sp && stack.holds(frame.fp));
+}
+
+bool step_over_signal(Frame& frame, const StackReader& stack) {
+  const std::uintptr_t context = frame.sp;
+  if (!stack.holds(context) || !stack.holds(context + kSignalFramePc)) return false;
+  const Frame interrupted = {StackReader::word(context + kSignalFramePc) + 1,
+                             StackReader::word(context + kSignalFrameSp), StackReader::word(context + kSignalFrameFp)};
+  if (interrupted.sp <= frame.sp || !stack.holds(interrupted.sp)) return false;
+  frame = interrupted;
+  return plausible_code(frame.pc);
+}
+
+bool step(Frame& frame, const StackReader& stack) {
+  using Kind = UnwindRule::Kind;
+  using SavedFp = UnwindRule::SavedFp;
+  const UnwindRule rule = unpack(rule_for(frame.pc));
+  const auto offset = static_cast<std::uintptr_t>(std::intptr_t{rule.cfa_offset});
+  std::uintptr_t cfa = 0;
+  switch (rule.kind) {
+    case Kind::sp_offset:
+      cfa = frame.sp + offset;
+      break;
+    case Kind::fp_offset:
+      cfa = frame.fp + offset;
+      break;
+    case Kind::fp_indirect:
+      if (!stack.holds(frame.fp + offset)) return false;
+      cfa = StackReader::word(frame.fp + offset);
+      break;
+    case Kind::frame_pointer_chain:
+      return step_without_rule(frame, stack);
+    case Kind::signal_frame:
+      return step_over_signal(frame, stack);
+    default:
+      return false;
+  }
+  if (cfa <= frame.sp || !stack.holds(cfa - 8)) return false;
+  std::uintptr_t fp = frame.fp;
+  if (rule.saved_fp != SavedFp::same) {
+    const std::uintptr_t place = rule.saved_fp == SavedFp::at_cfa ? cfa - std::uintptr_t{rule.fp_slot} * 8
+                                                                  : frame.fp + std::uintptr_t{rule.fp_slot} * 8;
+    if (rule.saved_fp == SavedFp::unknown) {
+      fp = 0;
+    } else if (!stack.holds(place)) {
+      return false;
+    } else {
+      fp = StackReader::word(place);
+    }
+  }
+  frame = {StackReader::word(cfa - 8), cfa, fp};
+  return plausible_code(frame.pc);
+}
+
+#else
+
+bool step(Frame& frame, const StackReader& stack) {
+  return step_by_frame_pointer(frame, stack);
+}
+
+#endif
+
+}  // namespace
+
+std::size_t native_walk(const NativeContext& context, StackBounds bounds, std::uintptr_t stop_low,
+                        std::uintptr_t stop_high, std::uintptr_t* pcs, std::size_t capacity, bool* truncated) noexcept {
+  *truncated = false;
+  Frame frame{context.pc, context.sp, context.fp};
+  const std::uintptr_t high = bounds.high & ~(sizeof(std::uintptr_t) - 1);
+  const bool on_stack =
+      frame.sp >= bounds.low && frame.sp < high && frame.sp % sizeof(std::uintptr_t) == 0 && plausible_code(frame.pc);
+  std::size_t count = 0;
+  while (frame.pc - stop_low >= stop_high - stop_low) {
+    if (count == capacity) {
+      *truncated = true;
+      break;
+    }
+    pcs[count++] = frame.pc;
+    // Frames lie at increasing addresses: each may read only above its own stack pointer.
+    if (!on_stack || frame.sp >= high || !step(frame, StackReader(frame.sp, high))) break;
+  }
+  return count;
+}
+
+void native_forget() noexcept {
+#if defined(__x86_64__)
+  cache.clear();
+#endif
+}
+
+}  // namespace tidemark::process
