@@ -33,7 +33,11 @@ const LossFacts& facts(Loss::Kind kind) {
 
 }  // namespace
 
-const char* severity(Loss::Kind kind) { return facts(kind).severity; }
-const char* name(Loss::Kind kind) { return facts(kind).name; }
+const char* severity(Loss::Kind kind) {
+  return facts(kind).severity;
+}
+const char* name(Loss::Kind kind) {
+  return facts(kind).name;
+}
 
 }  // namespace tidemark

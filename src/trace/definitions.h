@@ -19,11 +19,11 @@ struct ProcessInfo {
   std::int32_t local_rank = -1;  ///< LOCAL_RANK, else SLURM_LOCALID
   std::int32_t world_size = -1;  ///< WORLD_SIZE, else SLURM_NTASKS
   std::string hostname;
-  std::string command_line;       ///< arguments joined by spaces
-  std::string python_version;     ///< "3.11.7"; empty when no interpreter was found
-  std::string torch_version;      ///< empty when unknown
-  std::string stack_mode;         ///< "none", "python", "native" or "both": what was asked for
-  std::string recorder_version;   ///< of tidemark
+  std::string command_line;         ///< arguments joined by spaces
+  std::string python_version;       ///< "3.11.7"; empty when no interpreter was found
+  std::string torch_version;        ///< empty when unknown
+  std::string stack_mode;           ///< "none", "python", "native" or "both": what was asked for
+  std::string recorder_version;     ///< of tidemark
   std::uint64_t start_wall_ns = 0;  ///< wall clock (ns since 1970, UTC) at time_ns == 0
 };
 
@@ -36,7 +36,7 @@ struct ThreadInfo {
 /// A mapped ELF file that native locations point into.
 struct ModuleInfo {
   StringId path;
-  std::string build_id;           ///< hex, empty when the file has none
+  std::string build_id;            ///< hex, empty when the file has none
   std::uint64_t load_address = 0;  ///< load bias: address in memory - load_address = address in the file's symbol table
 };
 
@@ -44,11 +44,11 @@ struct ModuleInfo {
 struct Location {
   enum class Kind : std::uint8_t { python = 0, native = 1 };
   Kind kind = Kind::python;
-  StringId file;                 ///< python
-  StringId function;             ///< python: the qualified name where the interpreter has one
-  std::uint32_t line = 0;        ///< python; 0 = unknown
-  ModuleId module;               ///< native; invalid when the address was in no known module
-  std::uint64_t offset = 0;      ///< native: return address - 1 - load_address, or the absolute address without a module
+  StringId file;             ///< python
+  StringId function;         ///< python: the qualified name where the interpreter has one
+  std::uint32_t line = 0;    ///< python; 0 = unknown
+  ModuleId module;           ///< native; invalid when the address was in no known module
+  std::uint64_t offset = 0;  ///< native: return address - 1 - load_address, or the absolute address without a module
 };
 
 /// A node of the tree of stacks: a stack is its node's location and those of its parents up to the root.

@@ -1,0 +1,172 @@
+#include "trace/definition_decoder.h"
+
+#include "trace/format.h"
+#include "trace/varint.h"
+
+namespace tidemark {
+namespace {
+
+using format::RecordKind;
+
+/// Takes fields off a record's body. After a field that is not there, ok() is false and all fields are 0 or empty.
+class Fields {
+ public:
+  explicit Fields(std::span<const std::uint8_t> body) : at_(body.data()), end_(body.data() + body.size()) {}
+
+  std::uint64_t number() {
+    if (at_ >= end_) return fail();
+    const std::uint64_t value = get_varint(at_);
+    return at_ <= end_ ? value : fail();
+  }
+  std::int64_t integer() { return unzigzag(number()); }
+  std::int32_t integer32() { return static_cast<std::int32_t>(integer()); }
+  std::uint32_t number32() { return static_cast<std::uint32_t>(number()); }
+  std::span<const std::uint8_t> bytes() {
+    const std::uint64_t size = number();
+    if (!ok_ || size > static_cast<std::uint64_t>(end_ - at_)) {
+      fail();
+      return {};
+    }
+    const std::span<const std::uint8_t> found(at_, static_cast<std::size_t>(size));
+    at_ += size;
+    return found;
+  }
+  std::string text() {
+    const auto found = bytes();
+    return {found.begin(), found.end()};
+  }
+  /// 0 for none, else id + 1, of a table that has `defined` entries.
+  std::uint32_t id(std::size_t defined) {
+    const std::uint64_t code = number();
+    if (code > defined) fail();
+    return code == 0 || !ok_ ? StringId::kNone : static_cast<std::uint32_t>(code - 1);
+  }
+  /// How far back from the entry `own`; 0 for none.
+  std::uint32_t id_before(std::size_t own) {
+    const std::uint64_t distance = number();
+    if (distance > own) fail();
+    return distance == 0 || !ok_ ? StringId::kNone : static_cast<std::uint32_t>(own - distance);
+  }
+
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool at_end() const { return at_ == end_; }
+
+ private:
+  std::uint64_t fail() {
+    ok_ = false;
+    at_ = end_;
+    return 0;
+  }
+
+  const std::uint8_t* at_;
+  const std::uint8_t* end_;
+  bool ok_ = true;
+};
+
+ProcessInfo read_process(Fields& fields) {
+  ProcessInfo process;
+  process.pid = fields.integer();
+  process.parent_pid = fields.integer();
+  process.rank = fields.integer32();
+  process.local_rank = fields.integer32();
+  process.world_size = fields.integer32();
+  process.start_wall_ns = fields.number();
+  process.hostname = fields.text();
+  process.command_line = fields.text();
+  process.python_version = fields.text();
+  process.torch_version = fields.text();
+  process.stack_mode = fields.text();
+  process.recorder_version = fields.text();
+  return process;
+}
+
+Location read_location(Fields& fields, const Definitions& definitions) {
+  Location location;
+  const std::uint64_t kind = fields.number();
+  if (kind == static_cast<std::uint64_t>(Location::Kind::python)) {
+    location.file.value = fields.id(definitions.strings.size());
+    location.function.value = fields.id(definitions.strings.size());
+    location.line = fields.number32();
+  } else if (kind == static_cast<std::uint64_t>(Location::Kind::native)) {
+    location.kind = Location::Kind::native;
+    location.module.value = fields.id(definitions.modules.size());
+    location.offset = fields.number();
+  }  // a kind of later versions: the entry stays, nameless, so that the ids after it are right
+  return location;
+}
+
+/// False for a kind that this code does not know.
+bool read_record(std::uint64_t kind, Fields& fields, Definitions& definitions, Loss& loss) {
+  switch (static_cast<RecordKind>(kind)) {
+    case RecordKind::process:
+      definitions.process = read_process(fields);
+      return true;
+    case RecordKind::string:
+      definitions.strings.push_back(fields.text());
+      return true;
+    case RecordKind::location:
+      definitions.locations.push_back(read_location(fields, definitions));
+      return true;
+    case RecordKind::stack: {
+      const std::uint32_t parent = fields.id_before(definitions.stacks.size());
+      definitions.stacks.push_back({{parent}, {fields.id(definitions.locations.size())}});
+      return true;
+    }
+    case RecordKind::thread: {
+      const std::int64_t tid = fields.integer();
+      definitions.threads.push_back({tid, fields.text()});
+      return true;
+    }
+    case RecordKind::module: {
+      ModuleInfo module;
+      module.path.value = fields.id(definitions.strings.size());
+      module.load_address = fields.number();
+      module.build_id = fields.text();
+      definitions.modules.push_back(std::move(module));
+      return true;
+    }
+    case RecordKind::loss:
+      loss.kind = static_cast<Loss::Kind>(fields.number());
+      loss.count = fields.number();
+      loss.text = fields.text();
+      return true;
+    case RecordKind::end: {
+      const std::uint64_t time = fields.number();
+      definitions.end = EndInfo{time, (fields.number() & 1) != 0};
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<void> DefinitionDecoder::decode(std::span<const std::uint8_t> payload, Definitions& definitions) {
+  Fields records(payload);
+  while (!records.at_end()) {
+    const std::uint64_t kind = records.number();
+    const auto body = records.bytes();
+    if (!records.ok()) return Error{"a definition is longer than its frame"};
+    Fields fields(body);
+    Loss loss;
+    if (!read_record(kind, fields, definitions, loss)) {
+      ++unknown_records_;
+      continue;
+    }
+    // Bytes left over are fields that later versions added.
+    if (!fields.ok()) return Error{"a definition is cut short, or refers to what was never defined"};
+    if (kind == static_cast<std::uint64_t>(RecordKind::loss)) add_loss(std::move(loss), definitions);
+  }
+  return {};
+}
+
+void DefinitionDecoder::add_loss(Loss loss, Definitions& definitions) {
+  const auto [entry, is_new] = losses_.try_emplace({loss.kind, loss.text}, definitions.losses.size());
+  if (is_new) {
+    definitions.losses.push_back(std::move(loss));
+  } else {
+    definitions.losses[entry->second].count += loss.count;
+  }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,162 @@
+#include "trace/definition_encoder.h"
+
+#include "trace/varint.h"
+
+namespace tidemark {
+namespace {
+
+using format::RecordKind;
+
+// A payload that has reached this is closed. One record adds at most some 6 MiB (process: six strings), so that none
+// comes near format::kMaxPayloadBytes.
+constexpr std::size_t kFullPayload = std::size_t{1} << 20;
+
+/// Appends fields to a record's body.
+class Fields {
+ public:
+  explicit Fields(std::vector<std::uint8_t>& out) : out_(out) { out_.clear(); }
+
+  Fields& number(std::uint64_t value) {
+    std::uint8_t bytes[kMaxVarintBytes];
+    out_.insert(out_.end(), bytes, put_varint(bytes, value));
+    return *this;
+  }
+  Fields& integer(std::int64_t value) { return number(zigzag(value)); }
+  Fields& text(std::string_view text) {
+    text = text.substr(0, format::kMaxStringBytes);
+    number(text.size());
+    out_.insert(out_.end(), text.begin(), text.end());
+    return *this;
+  }
+
+ private:
+  std::vector<std::uint8_t>& out_;
+};
+
+/// How an id is stored: 0 for none (or one that was never defined), else id + 1.
+std::uint32_t id_code(std::uint32_t id, std::size_t defined) {
+  return id < defined ? id + 1 : 0;
+}
+
+}  // namespace
+
+std::size_t DefinitionEncoder::KeyHash::operator()(const Key& key) const {
+  std::uint64_t hash = key.first;
+  for (const std::uint64_t part : {key.second, key.third}) hash = (hash ^ (hash >> 29)) * 0xBF58'476D'1CE4'E5B9U + part;
+  return static_cast<std::size_t>(hash ^ (hash >> 32));
+}
+
+// A definitions payload is a sequence of records:  varint kind | varint body length | body
+void DefinitionEncoder::add_record(RecordKind kind, const Body& body) {
+  if (pending_.empty() || pending_.back().size() >= kFullPayload) pending_.emplace_back();
+  Body& payload = pending_.back();
+  std::uint8_t head[2 * kMaxVarintBytes];
+  std::uint8_t* end = put_varint(put_varint(head, static_cast<std::uint8_t>(kind)), body.size());
+  payload.insert(payload.end(), head, end);
+  payload.insert(payload.end(), body.begin(), body.end());
+}
+
+StringId DefinitionEncoder::string(std::string_view text) {
+  text = text.substr(0, format::kMaxStringBytes);
+  if (const auto found = strings_.find(text); found != strings_.end()) return {found->second};
+  const auto id = static_cast<std::uint32_t>(strings_.size());
+  strings_.emplace(text, id);
+  Fields(scratch_).text(text);
+  add_record(RecordKind::string, scratch_);
+  return {id};
+}
+
+LocationId DefinitionEncoder::location(const Location& location) {
+  const bool python = location.kind == Location::Kind::python;
+  const std::uint64_t first = python ? id_code(location.file.value, strings_.size()) : location.offset;
+  const std::uint64_t second =
+      python ? id_code(location.function.value, strings_.size()) : id_code(location.module.value, modules_.size());
+  // Python's line and native's lack of one keep the two kinds apart.
+  const std::uint64_t third = python ? std::uint64_t{location.line} + 1 : 0;
+  const auto [entry, is_new] = locations_.try_emplace({first, second, third}, location_count_);
+  if (is_new) {
+    ++location_count_;
+    Fields fields(scratch_);
+    fields.number(static_cast<std::uint8_t>(location.kind));
+    if (python) {
+      fields.number(first).number(second).number(location.line);
+    } else {
+      fields.number(second).number(first);
+    }
+    add_record(RecordKind::location, scratch_);
+  }
+  return {entry->second};
+}
+
+StackId DefinitionEncoder::stack(StackId parent, LocationId location) {
+  const std::uint32_t parent_code = id_code(parent.value, stack_count_);
+  const std::uint32_t location_code = id_code(location.value, location_count_);
+  const std::uint64_t key = (std::uint64_t{parent_code} << 32) | location_code;
+  const auto [entry, is_new] = stacks_.try_emplace(key, stack_count_);
+  if (is_new) {
+    // The distance back to the parent: mostly 1, since a stack is defined from its root outwards.
+    const std::uint32_t distance = parent_code == 0 ? 0 : stack_count_ - parent.value;
+    Fields(scratch_).number(distance).number(location_code);
+    add_record(RecordKind::stack, scratch_);
+    ++stack_count_;
+  }
+  return {entry->second};
+}
+
+ModuleId DefinitionEncoder::module(const ModuleInfo& module) {
+  const std::uint32_t path = id_code(module.path.value, strings_.size());
+  Fields(scratch_).number(path).number(module.load_address).text(module.build_id);
+  const auto id = static_cast<std::uint32_t>(modules_.size());
+  const auto [entry, is_new] = modules_.try_emplace(std::string(scratch_.begin(), scratch_.end()), id);
+  if (is_new) add_record(RecordKind::module, scratch_);
+  return {entry->second};
+}
+
+ThreadId DefinitionEncoder::thread(const ThreadInfo& thread) {
+  Fields(scratch_).integer(thread.tid).text(thread.name);
+  add_record(RecordKind::thread, scratch_);
+  return {thread_count_++};
+}
+
+void DefinitionEncoder::process(const ProcessInfo& process) {
+  Fields(scratch_)
+      .integer(process.pid)
+      .integer(process.parent_pid)
+      .integer(process.rank)
+      .integer(process.local_rank)
+      .integer(process.world_size)
+      .number(process.start_wall_ns)
+      .text(process.hostname)
+      .text(process.command_line)
+      .text(process.python_version)
+      .text(process.torch_version)
+      .text(process.stack_mode)
+      .text(process.recorder_version);
+  add_record(RecordKind::process, scratch_);
+}
+
+void DefinitionEncoder::loss(const Loss& loss) {
+  Fields(scratch_).number(static_cast<std::uint8_t>(loss.kind)).number(loss.count).text(loss.text);
+  add_record(RecordKind::loss, scratch_);
+}
+
+void DefinitionEncoder::end(const EndInfo& end) {
+  Fields(scratch_).number(end.time_ns).number(end.process_exited ? 1 : 0);
+  add_record(RecordKind::end, scratch_);
+}
+
+std::size_t DefinitionEncoder::pending_bytes() const {
+  std::size_t bytes = 0;
+  for (const Body& payload : pending_) bytes += format::kFrameHeaderBytes + payload.size();
+  return bytes;
+}
+
+void DefinitionEncoder::append_frames(FrameEncoder& frames, std::vector<std::byte>& out) {
+  for (const Body& payload : pending_) {
+    const ByteSpan part = payload;
+    frames.append(format::FrameType::definitions, {&part, 1}, out);
+  }
+  pending_.clear();
+}
+
+}  // namespace tidemark

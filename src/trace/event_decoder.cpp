@@ -1,0 +1,186 @@
+#include "trace/event_decoder.h"
+
+#include <array>
+
+#include "trace/format.h"
+#include "trace/varint.h"
+
+namespace tidemark {
+namespace {
+
+using format::TagKind;
+
+constexpr std::uint8_t kTotalsDetails = format::kTagAllocated | format::kTagReserved;
+constexpr std::uint8_t kTotalsFlags = format::kTagTotals | kTotalsDetails;
+
+/// The flags that mean something for each kind; any other is nonsense. Indexed by the kind's bits.
+constexpr std::array<std::uint8_t, 8> kAllowedFlags = {format::kTagThread | format::kTagDevice | kTotalsFlags,
+                                                       format::kTagThread | kTotalsFlags,
+                                                       format::kTagThread | format::kTagDevice | kTotalsFlags,
+                                                       format::kTagThread | format::kTagDevice | kTotalsFlags,
+                                                       format::kTagThread,
+                                                       format::kTagThread,
+                                                       0,
+                                                       0};
+
+constexpr bool valid_tag(unsigned tag) {
+  const unsigned kind = tag & format::kTagKindMask;
+  if (kind > static_cast<unsigned>(TagKind::resume)) return false;
+  if ((tag & ~unsigned{format::kTagKindMask} & ~unsigned{kAllowedFlags[kind]}) != 0) return false;
+  return (tag & kTotalsDetails) == 0 || (tag & format::kTagTotals) != 0;
+}
+
+constexpr auto kValidTag = [] {
+  std::array<bool, 256> table{};
+  for (unsigned tag = 0; tag < table.size(); ++tag) table[tag] = valid_tag(tag);
+  return table;
+}();
+
+}  // namespace
+
+/// One read position a column. A read past a column's end gives 0 and sets `overrun`; a varint that runs over the end
+/// leaves the position behind it, which finished() sees.
+struct EventDecoder::Columns {
+  std::array<const std::uint8_t*, format::kColumnCount> at{};
+  std::array<const std::uint8_t*, format::kColumnCount> end{};
+  bool overrun = false;
+
+  std::uint64_t varint(format::Column column) {
+    if (at[column] < end[column]) [[likely]]
+      return get_varint(at[column]);
+    overrun = true;
+    return 0;
+  }
+  std::uint8_t byte(format::Column column) {
+    if (at[column] < end[column]) [[likely]]
+      return *at[column]++;
+    overrun = true;
+    return 0;
+  }
+  [[nodiscard]] bool finished() const { return !overrun && at == end; }
+};
+
+void EventDecoder::decode_device(Columns& columns, std::uint8_t tag) {
+  if ((tag & format::kTagDevice) == 0) return;
+  const auto type = static_cast<std::int8_t>(columns.byte(format::kDevice));
+  const auto index = static_cast<std::int8_t>(columns.byte(format::kDevice));
+  state_.device = state_.device_index({static_cast<DeviceType>(type), index});
+}
+
+void EventDecoder::decode_totals(Columns& columns, std::uint8_t tag, std::uint64_t grown_by, std::uint32_t device,
+                                 Event& event) {
+  EventState::DeviceTotals& totals = state_.totals(device);
+  event.device = totals.device;
+  if ((tag & format::kTagTotals) == 0) return;
+  totals.allocated += grown_by;
+  if ((tag & format::kTagAllocated) != 0) {
+    totals.allocated = apply_delta(totals.allocated, columns.varint(format::kTotals));
+  }
+  if ((tag & format::kTagReserved) != 0) {
+    totals.reserved = apply_delta(totals.reserved, columns.varint(format::kTotals));
+  }
+  event.has_totals = true;
+  event.total_allocated = totals.allocated;
+  event.total_reserved = totals.reserved;
+}
+
+bool EventDecoder::decode_event(Columns& columns, std::uint32_t stack_count, std::uint32_t thread_count, Event& out) {
+  const std::uint8_t tag = columns.byte(format::kTag);
+  if (!kValidTag[tag]) return false;
+  Event event;
+  const std::uint64_t time_low = columns.byte(format::kTimeLow);
+  state_.time_ns = apply_delta(state_.time_ns, time_low | (columns.varint(format::kTimeHigh) << 8));
+  event.time_ns = state_.time_ns;
+  if ((tag & format::kTagThread) != 0) {
+    const std::uint64_t code = columns.varint(format::kThread);
+    if (code > thread_count) return false;
+    state_.thread_code = static_cast<std::uint32_t>(code);
+  }
+  event.thread.value = state_.thread_code - 1;  // code 0 is none, which is all ones
+
+  switch (static_cast<TagKind>(tag & format::kTagKindMask)) {
+    case TagKind::allocate: {
+      decode_device(columns, tag);
+      event.size = columns.varint(format::kSize);
+      event.address = apply_delta(state_.expected_address(event.size), columns.varint(format::kAddress));
+      const std::uint64_t stack = columns.varint(format::kStack);
+      if (stack > stack_count) return false;
+      event.stack.value = static_cast<std::uint32_t>(stack) - 1;
+      event.slot.value = state_.allocate(event.address, event.size, state_.device);
+      decode_totals(columns, tag, event.size, state_.device, event);
+      break;
+    }
+    case TagKind::free: {
+      event.kind = EventKind::free;
+      const std::uint64_t slot = apply_delta(state_.freed_slot, columns.varint(format::kSlot));
+      const EventState::Block* block = state_.live(slot);
+      if (block == nullptr) return false;
+      event.slot.value = static_cast<std::uint32_t>(slot);
+      event.address = block->address;
+      event.size = block->size;
+      decode_totals(columns, tag, 0 - block->size, block->device, event);
+      state_.free(event.slot.value);
+      break;
+    }
+    case TagKind::unknown_free:
+      event.kind = EventKind::free;
+      decode_device(columns, tag);
+      event.address = columns.varint(format::kAddress);
+      decode_totals(columns, tag, 0, state_.device, event);
+      break;
+    case TagKind::out_of_memory: {
+      event.kind = EventKind::out_of_memory;
+      decode_device(columns, tag);
+      event.size = columns.varint(format::kSize);
+      const std::uint64_t stack = columns.varint(format::kStack);
+      if (stack > stack_count) return false;
+      event.stack.value = static_cast<std::uint32_t>(stack) - 1;
+      decode_totals(columns, tag, 0, state_.device, event);
+      break;
+    }
+    case TagKind::pause:
+      event.kind = EventKind::pause;
+      break;
+    case TagKind::resume:
+      event.kind = EventKind::resume;
+      break;
+  }
+  out = event;
+  return true;
+}
+
+Result<void> EventDecoder::decode(std::span<const std::uint8_t> payload, const Definitions& definitions,
+                                  std::vector<Event>& batch) {
+  batch.clear();
+  const std::uint8_t* at = payload.data();
+  const std::uint8_t* const end = at + payload.size();
+  std::array<std::uint64_t, 1 + format::kColumnCount> head{};
+  for (std::uint64_t& number : head) {
+    if (at < end) number = get_varint(at);
+  }
+  const std::uint64_t count = head[0];
+  if (at > end || count > format::kMaxFrameEvents) return Error{"an events frame begins with nonsense"};
+  Columns columns;
+  for (std::size_t n = 0; n < format::kColumnCount; ++n) {
+    if (head[n + 1] > static_cast<std::uint64_t>(end - at)) return Error{"a column is longer than its events frame"};
+    columns.at[n] = at;
+    at += head[n + 1];
+    columns.end[n] = at;
+  }
+  const auto stack_count = static_cast<std::uint32_t>(definitions.stacks.size());
+  const auto thread_count = static_cast<std::uint32_t>(definitions.threads.size());
+  batch.resize(static_cast<std::size_t>(count));
+  for (std::size_t n = 0; n < batch.size(); ++n) {
+    if (!decode_event(columns, stack_count, thread_count, batch[n]) || columns.overrun) {
+      batch.clear();
+      return Error{"event " + std::to_string(n) + " of an events frame is nonsense"};
+    }
+  }
+  if (!columns.finished()) {
+    batch.clear();
+    return Error{"the columns of an events frame do not have the lengths it claims"};
+  }
+  return {};
+}
+
+}  // namespace tidemark

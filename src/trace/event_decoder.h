@@ -1,0 +1,32 @@
+// Unpacks the columns of events frames: the mirror of event_encoder.h, where the layout is drawn.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "trace/definitions.h"
+#include "trace/event.h"
+#include "trace/event_state.h"
+
+namespace tidemark {
+
+/// Not thread-safe. Frames must come in the order of the file: each builds on the state after the one before.
+class EventDecoder {
+ public:
+  /// Replaces `batch` by the frame's events, whose ids are all in `definitions`. `payload` must have Frame::kPadding
+  /// readable bytes behind it. The error says what is wrong with it, without file and offset; after an error the
+  /// decoder cannot go on.
+  Result<void> decode(std::span<const std::uint8_t> payload, const Definitions& definitions, std::vector<Event>& batch);
+
+ private:
+  struct Columns;
+  bool decode_event(Columns& columns, std::uint32_t stack_count, std::uint32_t thread_count, Event& out);
+  void decode_totals(Columns& columns, std::uint8_t tag, std::uint64_t grown_by, std::uint32_t device, Event& event);
+  void decode_device(Columns& columns, std::uint8_t tag);
+
+  EventState state_;
+};
+
+}  // namespace tidemark

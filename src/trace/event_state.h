@@ -1,0 +1,91 @@
+// What writer and reader of a recording both remember while they go through its events: live blocks by slot, and what
+// the next value of each column is expected to be. Both sides make the same calls in the same order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "trace/event.h"
+#include "trace/slot_pool.h"
+
+namespace tidemark {
+
+/// The rules are specified in docs/format.md ("State"): change them only with a new format version.
+class EventState {
+ public:
+  struct Block {
+    std::uint64_t address = 0;
+    std::uint64_t size = 0;
+    std::uint32_t device = 0;  ///< index into devices()
+    bool alive = false;
+  };
+  struct DeviceTotals {
+    Device device;
+    std::uint64_t allocated = 0;
+    std::uint64_t reserved = 0;
+  };
+
+  EventState() : index_of_(std::size_t{1} << 16, 0), devices_{{Device{}, 0, 0}} {}
+
+  std::uint64_t time_ns = 0;      ///< of the previous event
+  std::uint32_t thread_code = 0;  ///< of the previous event; id + 1, 0 = none
+  std::uint32_t device = 0;       ///< of the previous event that stored or repeated one; index 0 is the CPU
+  std::uint32_t freed_slot = 0;   ///< of the previous free with a slot
+
+  /// Index of a device, new ones at the end.
+  std::uint32_t device_index(Device wanted) {
+    const std::size_t key =
+        (std::size_t{static_cast<std::uint8_t>(wanted.type)} << 8) | static_cast<std::uint8_t>(wanted.index);
+    if (key != 0 && index_of_[key] == 0) {
+      index_of_[key] = static_cast<std::uint32_t>(devices_.size());
+      devices_.push_back({wanted, 0, 0});
+    }
+    return index_of_[key];
+  }
+  [[nodiscard]] DeviceTotals& totals(std::uint32_t index) { return devices_[index]; }
+
+  /// Where a block of this size is expected: where one of that size (strictly: that hash) was freed last, else where
+  /// the previous allocation was. Both PyTorch's caching allocator and malloc like to give back what fits exactly.
+  [[nodiscard]] std::uint64_t expected_address(std::uint64_t size) const {
+    const std::uint64_t freed = freed_at_[bucket(size)];
+    return freed != 0 ? freed : allocated_at_;
+  }
+
+  std::uint32_t allocate(std::uint64_t address, std::uint64_t size, std::uint32_t on_device) {
+    const std::uint32_t slot = pool_.take();
+    if (slot == blocks_.size()) blocks_.emplace_back();
+    blocks_[slot] = {address, size, on_device, true};
+    allocated_at_ = address;
+    return slot;
+  }
+
+  /// The block in a slot, or null when none is alive there.
+  [[nodiscard]] const Block* live(std::uint64_t slot) const {
+    return slot < blocks_.size() && blocks_[slot].alive ? &blocks_[slot] : nullptr;
+  }
+
+  /// The block must be alive.
+  void free(std::uint32_t slot) {
+    Block& block = blocks_[slot];
+    block.alive = false;
+    freed_at_[bucket(block.size)] = block.address;
+    freed_slot = slot;
+    pool_.give_back(slot);
+  }
+
+ private:
+  static constexpr unsigned kBucketBits = 10;
+  static std::size_t bucket(std::uint64_t size) {
+    return static_cast<std::size_t>((size * 0x9E37'79B9'7F4A'7C15U) >> (64 - kBucketBits));
+  }
+
+  std::vector<Block> blocks_;  // by slot
+  SlotPool pool_;
+  std::vector<std::uint32_t> index_of_;  // by (type, index) as 16 bits; 0 = not seen yet, or the CPU
+  std::vector<DeviceTotals> devices_;
+  std::array<std::uint64_t, std::size_t{1} << kBucketBits> freed_at_{};
+  std::uint64_t allocated_at_ = 0;
+};
+
+}  // namespace tidemark

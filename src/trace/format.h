@@ -1,0 +1,71 @@
+// Constants of the file format, specified in docs/format.md.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace tidemark::format {
+
+inline constexpr std::array<std::uint8_t, 8> kMagic = {0x89, 'T', 'I', 'D', 'E', '\r', '\n', 0x1A};
+
+/// Version this code writes, and the oldest reader that can still make sense of it.
+inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint16_t kMinimumReader = 1;
+
+inline constexpr std::size_t kFileHeaderBytes = 16;
+inline constexpr std::size_t kFrameHeaderBytes = 16;
+
+/// No frame's payload is larger, compressed or not: what a reader may have to allocate for a file of strangers.
+inline constexpr std::uint32_t kMaxPayloadBytes = 16U << 20;
+inline constexpr std::size_t kMaxFrameEvents = 16384;
+/// Longer strings are cut when writing.
+inline constexpr std::size_t kMaxStringBytes = std::size_t{1} << 20;
+
+enum class FrameType : std::uint8_t { definitions = 1, events = 2 };
+inline constexpr std::uint8_t kFrameVersion = 1;
+inline constexpr std::uint16_t kFlagZstd = 1;
+
+enum class RecordKind : std::uint8_t {
+  process = 1,
+  string = 2,
+  location = 3,
+  stack = 4,
+  thread = 5,
+  module = 6,
+  loss = 7,
+  end = 8,
+};
+
+// Event tag:  | 7 reserved | 6 allocated | 5 totals | 4 device | 3 thread | 2 1 0 kind |
+enum class TagKind : std::uint8_t {
+  allocate = 0,
+  free = 1,
+  unknown_free = 2,
+  out_of_memory = 3,
+  pause = 4,
+  resume = 5
+};
+inline constexpr std::uint8_t kTagKindMask = 0x07;
+inline constexpr std::uint8_t kTagThread = 0x08;     ///< thread differs from the previous event's: in the thread column
+inline constexpr std::uint8_t kTagDevice = 0x10;     ///< device differs from the previous one: in the device column
+inline constexpr std::uint8_t kTagTotals = 0x20;     ///< has_totals
+inline constexpr std::uint8_t kTagAllocated = 0x40;  ///< total_allocated is not as expected: in the totals column
+inline constexpr std::uint8_t kTagReserved = 0x80;   ///< total_reserved likewise
+
+/// Columns of an events frame, in the order in which the payload holds them.
+enum Column : std::size_t {
+  kTag,
+  kTimeLow,
+  kTimeHigh,
+  kThread,
+  kDevice,
+  kAddress,
+  kSize,
+  kStack,
+  kSlot,
+  kTotals,
+  kColumnCount
+};
+
+}  // namespace tidemark::format

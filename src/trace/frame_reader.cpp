@@ -1,0 +1,125 @@
+#include "trace/frame_reader.h"
+
+#include <fmt/format.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "trace/little_endian.h"
+
+namespace tidemark {
+namespace {
+
+using format::FrameType;
+
+/// Why these bytes are no file header that this code can use; empty when they are.
+std::string header_problem(std::span<const std::byte> header) {
+  if (header.empty()) return "is empty: nothing was recorded into it";
+  const std::size_t magic_bytes = std::min(header.size(), format::kMagic.size());
+  if (std::memcmp(header.data(), format::kMagic.data(), magic_bytes) != 0) {
+    std::string found;
+    for (const std::byte byte : header.first(magic_bytes)) found += fmt::format(" {:02x}", static_cast<unsigned>(byte));
+    return fmt::format("is not a tidemark recording (it begins with{})", found);
+  }
+  if (header.size() < format::kFileHeaderBytes) {
+    return fmt::format("is cut off at offset {}, inside its header of {} bytes: nothing can be read from it",
+                       header.size(), format::kFileHeaderBytes);
+  }
+  if (load_le<std::uint32_t>(header.data() + 12) != crc32c(header.first(12))) {
+    return "has a damaged header (the checksum at offset 12 is wrong): it cannot be read";
+  }
+  const auto version = load_le<std::uint16_t>(header.data() + 8);
+  const auto minimum_reader = load_le<std::uint16_t>(header.data() + 10);
+  if (minimum_reader > format::kVersion) {
+    return fmt::format(
+        "has format version {} and needs a reader of version {} or later; this tidemark reads version {}: update "
+        "tidemark",
+        version, minimum_reader, format::kVersion);
+  }
+  return {};
+}
+
+}  // namespace
+
+void FrameReader::FreeContext::operator()(ZSTD_DCtx_s* context) const {
+  ZSTD_freeDCtx(context);
+}
+
+FrameReader::FrameReader(std::unique_ptr<ByteSource> source)
+    : source_(std::move(source)), context_(ZSTD_createDCtx()) {}
+
+FrameReader::~FrameReader() = default;
+
+Result<std::unique_ptr<FrameReader>> FrameReader::open(std::unique_ptr<ByteSource> source) {
+  const auto header = source->take(format::kFileHeaderBytes);
+  if (!header.ok()) return header.error();
+  if (const std::string problem = header_problem(*header); !problem.empty()) {
+    return Error{fmt::format("{} {}", source->name(), problem)};
+  }
+  const auto version = load_le<std::uint16_t>(header->data() + 8);
+  std::unique_ptr<FrameReader> reader(new FrameReader(std::move(source)));
+  if (!reader->context_) return Error{reader->source_->name() + ": no memory for the decompressor"};
+  reader->format_version_ = version;
+  return reader;
+}
+
+void FrameReader::reject(const Frame& frame, const std::string& why) {
+  damage_ = Damage{frame.offset, std::max(source_->size(), source_->offset()) - frame.offset,
+                   fmt::format("from offset {} on: {}", frame.offset, why)};
+}
+
+Result<bool> FrameReader::next(Frame& frame) {
+  if (damage_) return false;
+  frame = Frame{};
+  frame.offset = source_->offset();
+  const auto header_read = source_->take(format::kFrameHeaderBytes);
+  if (!header_read.ok()) return header_read.error();
+  if (header_read->empty()) return false;
+  const auto refuse = [&](const char* why) {
+    reject(frame, why);
+    return false;
+  };
+  if (header_read->size() < format::kFrameHeaderBytes) return refuse("the file ends inside a frame header");
+
+  std::array<std::byte, format::kFrameHeaderBytes> header;
+  std::copy(header_read->begin(), header_read->end(), header.begin());
+  frame.type = load_le<std::uint8_t>(header.data());
+  frame.version = load_le<std::uint8_t>(header.data() + 1);
+  frame.flags = load_le<std::uint16_t>(header.data() + 2);
+  frame.stored_length = load_le<std::uint32_t>(header.data() + 4);
+  frame.raw_length = load_le<std::uint32_t>(header.data() + 8);
+  if (frame.stored_length > format::kMaxPayloadBytes || frame.raw_length > format::kMaxPayloadBytes) {
+    return refuse("a frame claims more bytes than any frame may have");
+  }
+  const auto stored = source_->take(frame.stored_length);
+  if (!stored.ok()) return stored.error();
+  if (stored->size() < frame.stored_length) return refuse("the file ends inside a frame");
+  const std::uint32_t checksum = crc32c(*stored, crc32c(std::span(header).first(12)));
+  if (load_le<std::uint32_t>(header.data() + 12) != checksum) return refuse("a frame's checksum is wrong");
+
+  const bool known_type = frame.type == static_cast<std::uint8_t>(FrameType::definitions) ||
+                          frame.type == static_cast<std::uint8_t>(FrameType::events);
+  frame.known = known_type && frame.version == format::kFrameVersion && (frame.flags & ~format::kFlagZstd) == 0;
+  if (frame.known && !unpack(frame, *stored)) return refuse("a frame does not decompress to the length it claims");
+  return true;
+}
+
+bool FrameReader::unpack(Frame& frame, std::span<const std::byte> stored) {
+  if (payload_.size() < frame.raw_length + Frame::kPadding) payload_.resize(frame.raw_length + Frame::kPadding);
+  if ((frame.flags & format::kFlagZstd) != 0) {
+    const std::size_t size =
+        ZSTD_decompressDCtx(context_.get(), payload_.data(), frame.raw_length, stored.data(), stored.size());
+    if (ZSTD_isError(size) != 0 || size != frame.raw_length) return false;
+  } else {
+    if (stored.size() != frame.raw_length) return false;
+    if (!stored.empty()) std::memcpy(payload_.data(), stored.data(), stored.size());
+  }
+  frame.payload = {payload_.data(), frame.raw_length};
+  return true;
+}
+
+}  // namespace tidemark

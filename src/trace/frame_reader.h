@@ -1,0 +1,75 @@
+// Splits a recording into checked, decompressed frames, whatever they mean.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "trace/byte_source.h"
+#include "trace/format.h"
+
+struct ZSTD_DCtx_s;
+
+namespace tidemark {
+
+/// One frame as found in the file.
+struct Frame {
+  std::uint64_t offset = 0;  ///< of its header
+  std::uint8_t type = 0;     ///< format::FrameType, or one from a later version
+  std::uint8_t version = 0;
+  std::uint16_t flags = 0;
+  std::uint32_t stored_length = 0;
+  std::uint32_t raw_length = 0;
+  bool known = false;  ///< type, version and flags are ones that this code understands
+  /// Decompressed; empty unless `known`. Valid until the next frame is read. kPadding bytes of readable memory follow.
+  std::span<const std::uint8_t> payload;
+
+  static constexpr std::size_t kPadding = 16;
+};
+
+/// Where and why reading stopped before the end of the file.
+struct Damage {
+  std::uint64_t offset = 0;  ///< of the first byte not used
+  std::uint64_t bytes = 0;   ///< from there to the end of the file (of a pipe: as far as it was read)
+  std::string text;          ///< for people; names the offset
+};
+
+/// Not thread-safe.
+class FrameReader {
+ public:
+  /// Reads the file header. Fails when the bytes are no recording, or one that needs a newer reader.
+  static Result<std::unique_ptr<FrameReader>> open(std::unique_ptr<ByteSource> source);
+  ~FrameReader();
+  FrameReader(const FrameReader&) = delete;
+  FrameReader& operator=(const FrameReader&) = delete;
+
+  /// False at the end of the file, or where it is damaged: then damage() says so.
+  Result<bool> next(Frame& frame);
+
+  /// Ends the reading at `frame`, whose content turned out to be nonsense.
+  void reject(const Frame& frame, const std::string& why);
+
+  [[nodiscard]] const std::optional<Damage>& damage() const { return damage_; }
+  [[nodiscard]] std::uint16_t format_version() const { return format_version_; }
+  [[nodiscard]] const ByteSource& source() const { return *source_; }
+
+ private:
+  explicit FrameReader(std::unique_ptr<ByteSource> source);
+  bool unpack(Frame& frame, std::span<const std::byte> stored);
+
+  struct FreeContext {
+    void operator()(ZSTD_DCtx_s* context) const;
+  };
+  std::unique_ptr<ByteSource> source_;
+  std::unique_ptr<ZSTD_DCtx_s, FreeContext> context_;
+  std::vector<std::uint8_t> payload_;  // only grows
+  std::optional<Damage> damage_;
+  std::uint16_t format_version_ = 0;
+};
+
+}  // namespace tidemark
