@@ -1,0 +1,44 @@
+/* Control of a recording from inside the recorded program.
+ *
+ * The functions live in libtidemark_preload.so. They are declared weak: a program that is not being recorded finds them
+ * null and the inline wrappers do nothing, so it needs neither the library nor an #ifdef. From Python:
+ *
+ *     tidemark = ctypes.CDLL(None)
+ *     if hasattr(tidemark, "tidemark_pause"): tidemark.tidemark_pause()
+ *
+ * All functions may be called from any thread, at any time, and never fail visibly.
+ */
+#ifndef TIDEMARK_CONTROL_H
+#define TIDEMARK_CONTROL_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIDEMARK_WEAK __attribute__((weak))
+
+/* Stops recording events of this process, and continues. While paused an event costs a few instructions. Allocations and
+ * frees in between are not seen; reports say for how long recording was paused. Calls do not nest. */
+TIDEMARK_WEAK void tidemark_pause(void);
+TIDEMARK_WEAK void tidemark_resume(void);
+
+/* For a library that was not preloaded but loaded later (dlopen, ctypes): connects to the recorder that the environment
+ * names and redirects the import slots of PyTorch's libraries to it. Memory allocated earlier is not seen. Returns how
+ * many import slots lead to the recorder now, 0 when PyTorch is not loaded. May be called again after more libraries
+ * were loaded. */
+TIDEMARK_WEAK size_t tidemark_attach(void);
+
+static inline void tidemark_pause_if_recording(void) {
+  if (tidemark_pause) tidemark_pause();
+}
+static inline void tidemark_resume_if_recording(void) {
+  if (tidemark_resume) tidemark_resume();
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,83 @@
+#include "collect/process/describe.h"
+
+#include "collect/process/definition_writer.h"
+#include "collect/process/ranks.h"
+
+namespace tidemark::process {
+namespace {
+
+const char* reporting_library = "";
+std::atomic<std::int32_t> sent_rank{-1};
+
+void put_text(DefinitionWriter* definition, const PythonText& text) noexcept {
+  definition->bytes(&text.kind, 1);
+  definition->text(text.data, text.length * text.kind);
+}
+
+}  // namespace
+
+void set_reporting_library(const char* path) noexcept {
+  reporting_library = path;
+}
+
+void describe_process(ThreadState* thread) noexcept {
+  const Ranks ranks = ranks_now();
+  sent_rank.store(ranks.rank, std::memory_order_relaxed);
+  DefinitionWriter definition(&thread->writer, ring::DefinitionKind::process);
+  definition.u32(static_cast<std::uint32_t>(ranks.rank));
+  definition.u32(static_cast<std::uint32_t>(ranks.local_rank));
+  definition.u32(static_cast<std::uint32_t>(ranks.world_size));
+  definition.text(python_version_text());
+  definition.text(reporting_library);
+  if (!definition.finish()) event_dropped(thread);
+}
+
+void describe_late_rank(ThreadState* thread) noexcept {
+  if (sent_rank.load(std::memory_order_relaxed) < 0 && ranks_now().rank >= 0) describe_process(thread);
+}
+
+bool describe_code(ThreadState* thread, std::uintptr_t code) noexcept {
+  if (thread->codes.find(code) != thread->codes.kMissing) return true;
+  if (!thread->codes.has_room()) return false;
+  python_watch(code);
+  PythonCode facts = {};
+  if (!python_describe(code, &facts)) facts = {{"?", 1, 1}, {"?", 1, 1}, 0, nullptr, 0, 0};
+  DefinitionWriter definition(&thread->writer, ring::DefinitionKind::code);
+  definition.u64(code);
+  definition.u32(python_minor_version());
+  definition.u32(facts.first_line);
+  definition.u32(facts.code_offset);
+  put_text(&definition, facts.file);
+  put_text(&definition, facts.function);
+  definition.text(facts.line_table, facts.line_table_size);
+  if (!definition.finish()) return false;
+  thread->codes.insert(code, 0);
+  return true;
+}
+
+bool describe_module(ThreadState* thread, std::uintptr_t pc) noexcept {
+  for (std::uint32_t index = 0; index < thread->module_count; ++index) {
+    if (pc >= thread->modules[index].start && pc < thread->modules[index].end) return true;
+  }
+  NativeModule facts;
+  constexpr std::size_t kMost = sizeof(thread->modules) / sizeof(thread->modules[0]);
+  if (thread->module_count == kMost || !native_module_at(pc, &facts)) return true;  // stays an address without a module
+  DefinitionWriter definition(&thread->writer, ring::DefinitionKind::module);
+  definition.u64(facts.start);
+  definition.u64(facts.end);
+  definition.u64(facts.load_address);
+  definition.text(facts.path);
+  definition.text(facts.build_id, facts.build_id_size);
+  if (!definition.finish()) return false;
+  thread->modules[thread->module_count++] = {facts.start, facts.end};
+  return true;
+}
+
+void describe_loss(ThreadState* thread, LossKind kind, const char* text) noexcept {
+  DefinitionWriter definition(&thread->writer, ring::DefinitionKind::note);
+  definition.u32(static_cast<std::uint32_t>(kind));
+  definition.text(text);
+  if (!definition.finish()) event_dropped(thread);
+}
+
+}  // namespace tidemark::process

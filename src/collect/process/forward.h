@@ -1,0 +1,42 @@
+// The definition that an interposed function would have called: found once, from where the call came.
+//
+// Python loads libc10 with RTLD_LOCAL, so dlsym(RTLD_NEXT) from a preloaded library does not find it; the library that
+// called us does, among its own dependencies.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tidemark::process {
+
+/// Address of the next definition of `symbol` for the library that contains `caller`; `self` is our own definition.
+/// Null when there is none. Takes the loader's lock: once per symbol. Keeps errno.
+void* find_next_definition(const char* symbol, const void* caller, const void* self) noexcept;
+
+/// Forwards calls of one symbol. Constant-initialised, safe from any thread.
+template <typename Function>
+class Forward {
+ public:
+  constexpr explicit Forward(const char* symbol) noexcept : symbol_(symbol) {}
+
+  /// The next definition, or null.
+  Function* get(const void* caller, const void* self) noexcept {
+    void* found = next_.load(std::memory_order_acquire);
+    if (found == nullptr) [[unlikely]] {
+      found = find_next_definition(symbol_, caller, self);
+      next_.store(found != nullptr ? found : this, std::memory_order_release);
+    }
+    return found != this ? reinterpret_cast<Function*>(found) : nullptr;
+  }
+
+  /// Where import slots were patched, the original is known already.
+  void set(void* original) noexcept { next_.store(original, std::memory_order_release); }
+
+  [[nodiscard]] const char* symbol() const noexcept { return symbol_; }
+
+ private:
+  const char* symbol_;
+  std::atomic<void*> next_{nullptr};  ///< null = not looked up yet; this object = there is none
+};
+
+}  // namespace tidemark::process

@@ -1,0 +1,154 @@
+// PyTorch's allocators, observed at the calls they make across a library boundary. Each function here has the name and
+// the signature of one of c10's; it records and then calls c10's own, so that torch.profiler sees what it always saw.
+//
+//   c10/core/Allocator.h    reportMemoryUsageToProfiler, reportOutOfMemoryToProfiler: every device allocator; the
+//   totals
+//                           are signed up to torch 1.13 ("lll") and unsigned from 2.0 on ("lmm")
+//   c10/core/CPUAllocator.h ProfiledCPUMemoryReporter::New, Delete, OutOfMemory
+//
+// This file is compiled with frame pointers: TIDEMARK_CALLER_CONTEXT reads ours.
+#include "collect/process/hooks_torch.h"
+
+#include "collect/process/forward.h"
+#include "collect/process/import_slots.h"
+#include "collect/process/recording.h"
+
+#define TIDEMARK_HOOK extern "C" __attribute__((visibility("default"), used))
+
+namespace tidemark::process {
+namespace {
+
+using ReportUsage = void(void* address, std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
+                         DeviceArgument device);
+using ReportOutOfMemory = void(std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
+                               DeviceArgument device);
+using CpuNew = void(void* self, void* address, std::size_t size);
+using CpuDelete = void(void* self, void* address);
+using CpuOutOfMemory = void(void* self, std::size_t size);
+
+constexpr DeviceArgument kCpu = {0, 0};
+
+constinit Forward<ReportUsage> usage_unsigned{"_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"};
+constinit Forward<ReportUsage> usage_signed{"_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"};
+constinit Forward<ReportOutOfMemory> oom_unsigned{"_ZN3c1028reportOutOfMemoryToProfilerElmmNS_6DeviceE"};
+constinit Forward<ReportOutOfMemory> oom_signed{"_ZN3c1028reportOutOfMemoryToProfilerElllNS_6DeviceE"};
+constinit Forward<CpuNew> cpu_new{"_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"};
+constinit Forward<CpuDelete> cpu_delete{"_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"};
+constinit Forward<CpuOutOfMemory> cpu_oom{"_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm"};
+
+inline std::uint64_t number(const void* address) noexcept {
+  return reinterpret_cast<std::uintptr_t>(address);
+}
+
+// CPU events reach the device report too, but only while torch.profiler is on; they are recorded where they always
+// pass.
+inline void record_usage(void* address, std::int64_t size, const Totals& totals, DeviceArgument device,
+                         const NativeContext& caller) noexcept {
+  if (device.type == kCpu.type) return;
+  if (size >= 0) {
+    record_allocation(ring::RecordKind::allocate, device, number(address), static_cast<std::uint64_t>(size), &totals,
+                      caller);
+  } else {
+    record_free(device, number(address), &totals);
+  }
+}
+
+inline void record_failure(std::int64_t size, const Totals& totals, DeviceArgument device,
+                           const NativeContext& caller) noexcept {
+  if (device.type == kCpu.type) return;
+  record_allocation(ring::RecordKind::out_of_memory, device, 0, static_cast<std::uint64_t>(size), &totals, caller);
+}
+
+}  // namespace
+
+// The forward is looked up before recording: it also finds out which PyTorch this is.
+#define TIDEMARK_FORWARD_TO(forward, self) \
+  (forward).get(__builtin_return_address(0), reinterpret_cast<const void*>(self))
+
+TIDEMARK_HOOK void tidemark_usage_unsigned(
+    void* address, std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
+    DeviceArgument device) __asm__("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
+TIDEMARK_HOOK void tidemark_usage_signed(
+    void* address, std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
+    DeviceArgument device) __asm__("_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE");
+TIDEMARK_HOOK void tidemark_oom_unsigned(
+    std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
+    DeviceArgument device) __asm__("_ZN3c1028reportOutOfMemoryToProfilerElmmNS_6DeviceE");
+TIDEMARK_HOOK void tidemark_oom_signed(
+    std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
+    DeviceArgument device) __asm__("_ZN3c1028reportOutOfMemoryToProfilerElllNS_6DeviceE");
+TIDEMARK_HOOK void tidemark_cpu_new(void* self, void* address,
+                                    std::size_t size) __asm__("_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm");
+TIDEMARK_HOOK void tidemark_cpu_delete(void* self,
+                                       void* address) __asm__("_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv");
+TIDEMARK_HOOK void tidemark_cpu_oom(void* self,
+                                    std::size_t size) __asm__("_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm");
+
+TIDEMARK_HOOK void tidemark_usage_unsigned(void* address, std::int64_t size, std::uint64_t allocated,
+                                           std::uint64_t reserved, DeviceArgument device) {
+  ReportUsage* next = TIDEMARK_FORWARD_TO(usage_unsigned, &tidemark_usage_unsigned);
+  record_usage(address, size, {allocated, reserved}, device, TIDEMARK_CALLER_CONTEXT());
+  if (next != nullptr) next(address, size, allocated, reserved, device);
+}
+
+TIDEMARK_HOOK void tidemark_usage_signed(void* address, std::int64_t size, std::uint64_t allocated,
+                                         std::uint64_t reserved, DeviceArgument device) {
+  ReportUsage* next = TIDEMARK_FORWARD_TO(usage_signed, &tidemark_usage_signed);
+  record_usage(address, size, {allocated, reserved}, device, TIDEMARK_CALLER_CONTEXT());
+  if (next != nullptr) next(address, size, allocated, reserved, device);
+}
+
+TIDEMARK_HOOK void tidemark_oom_unsigned(std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
+                                         DeviceArgument device) {
+  ReportOutOfMemory* next = TIDEMARK_FORWARD_TO(oom_unsigned, &tidemark_oom_unsigned);
+  record_failure(size, {allocated, reserved}, device, TIDEMARK_CALLER_CONTEXT());
+  if (next != nullptr) next(size, allocated, reserved, device);
+}
+
+TIDEMARK_HOOK void tidemark_oom_signed(std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
+                                       DeviceArgument device) {
+  ReportOutOfMemory* next = TIDEMARK_FORWARD_TO(oom_signed, &tidemark_oom_signed);
+  record_failure(size, {allocated, reserved}, device, TIDEMARK_CALLER_CONTEXT());
+  if (next != nullptr) next(size, allocated, reserved, device);
+}
+
+TIDEMARK_HOOK void tidemark_cpu_new(void* self, void* address, std::size_t size) {
+  CpuNew* next = TIDEMARK_FORWARD_TO(cpu_new, &tidemark_cpu_new);
+  if (size > 0) {
+    record_allocation(ring::RecordKind::allocate, kCpu, number(address), size, nullptr, TIDEMARK_CALLER_CONTEXT());
+  }
+  if (next != nullptr) next(self, address, size);
+}
+
+TIDEMARK_HOOK void tidemark_cpu_delete(void* self, void* address) {
+  CpuDelete* next = TIDEMARK_FORWARD_TO(cpu_delete, &tidemark_cpu_delete);
+  if (address != nullptr) record_free(kCpu, number(address), nullptr);
+  if (next != nullptr) next(self, address);
+}
+
+TIDEMARK_HOOK void tidemark_cpu_oom(void* self, std::size_t size) {
+  CpuOutOfMemory* next = TIDEMARK_FORWARD_TO(cpu_oom, &tidemark_cpu_oom);
+  record_allocation(ring::RecordKind::out_of_memory, kCpu, 0, size, nullptr, TIDEMARK_CALLER_CONTEXT());
+  if (next != nullptr) next(self, size);
+}
+
+namespace {
+
+template <typename Function>
+std::size_t patch(Forward<Function>* forward, Function* hook) noexcept {
+  void* original = nullptr;
+  const std::size_t slots = patch_import_slots(forward->symbol(), reinterpret_cast<void*>(hook), &original);
+  if (original != nullptr) forward->set(original);
+  return slots;
+}
+
+}  // namespace
+
+std::size_t patch_torch_hooks() noexcept {
+  return patch(&usage_unsigned, &tidemark_usage_unsigned) + patch(&usage_signed, &tidemark_usage_signed) +
+         patch(&oom_unsigned, &tidemark_oom_unsigned) + patch(&oom_signed, &tidemark_oom_signed) +
+         patch(&cpu_new, &tidemark_cpu_new) + patch(&cpu_delete, &tidemark_cpu_delete) +
+         patch(&cpu_oom, &tidemark_cpu_oom);
+}
+
+}  // namespace tidemark::process

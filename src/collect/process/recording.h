@@ -1,0 +1,124 @@
+// Writes events into the calling thread's lane. This is the hot path: no lock, no call out but the stack walk.
+#pragma once
+
+#include <cstring>
+
+#include "collect/process/session.h"
+#include "collect/process/stack_capture.h"
+
+namespace tidemark::process {
+
+/// c10::Device as it is passed: two signed bytes.
+struct DeviceArgument {
+  std::int8_t type;
+  std::int8_t index;
+};
+
+/// The allocator's own counters after an event, in bytes.
+struct Totals {
+  std::uint64_t allocated;
+  std::uint64_t reserved;
+};
+
+namespace detail {
+
+/// Marks the lane busy while an event is being written, so that the recorder does not take later events of other
+/// threads for complete, and so that a signal handler that interrupts us does not write into the middle of a record.
+class BusyLane {
+ public:
+  explicit BusyLane(ring::Lane* lane) noexcept
+      : lane_(lane), entered_(lane->busy.load(std::memory_order_relaxed) == 0) {
+    if (entered_) [[likely]] {
+      lane_->busy.store(1, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+      lane_->reentrant.store(lane_->reentrant.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    }
+  }
+  ~BusyLane() {
+    if (entered_) [[likely]]
+      lane_->busy.store(0, std::memory_order_release);
+  }
+  BusyLane(const BusyLane&) = delete;
+  BusyLane& operator=(const BusyLane&) = delete;
+
+  [[nodiscard]] bool entered() const noexcept { return entered_; }
+
+ private:
+  ring::Lane* lane_;
+  bool entered_;
+};
+
+inline void put_header(std::uint64_t* record, ring::RecordKind kind, DeviceArgument device, std::size_t words,
+                       std::uint32_t stack) noexcept {
+  const ring::RecordHeader header{kind, device.type, device.index, static_cast<std::uint8_t>(words), stack};
+  std::memcpy(record, &header, sizeof(header));
+}
+
+inline void put_totals(std::uint64_t* at, const Totals& totals) noexcept {
+  at[0] = totals.allocated;
+  at[1] = totals.reserved;
+}
+
+}  // namespace detail
+
+/// An allocation, or (kind out_of_memory, address 0) one that failed. `totals` may be null.
+inline void record_allocation(ring::RecordKind kind, DeviceArgument device, std::uint64_t address, std::uint64_t size,
+                              const Totals* totals, const NativeContext& caller) noexcept {
+  ThreadState* thread = current_thread();
+  if (thread == nullptr) return;
+  const detail::BusyLane busy(thread->writer.lane());
+  if (!busy.entered()) return;
+  const std::uint64_t time = ticks(session.clock);
+  const std::uint32_t stack =
+      session.stacks.python || session.stacks.native ? capture_stack(thread, caller) : ring::kNoStack;
+  const std::size_t words = totals != nullptr ? 6 : 4;
+  std::uint64_t* record = thread->writer.reserve(words);
+  if (record == nullptr) return event_dropped(thread);
+  detail::put_header(record, kind, device, words, stack);
+  record[1] = time;
+  record[2] = address;
+  record[3] = size;
+  if (totals != nullptr) detail::put_totals(record + 4, *totals);
+  thread->writer.commit(words);
+}
+
+/// A free. `totals` may be null.
+inline void record_free(DeviceArgument device, std::uint64_t address, const Totals* totals) noexcept {
+  ThreadState* thread = current_thread();
+  if (thread == nullptr) return;
+  const detail::BusyLane busy(thread->writer.lane());
+  if (!busy.entered()) return;
+  const std::uint64_t time = ticks(session.clock);
+  const std::size_t words = totals != nullptr ? 5 : 3;
+  std::uint64_t* record = thread->writer.reserve(words);
+  if (record == nullptr) return event_dropped(thread);
+  detail::put_header(record, ring::RecordKind::free, device, words, ring::kNoStack);
+  record[1] = time;
+  record[2] = address;
+  if (totals != nullptr) detail::put_totals(record + 3, *totals);
+  thread->writer.commit(words);
+}
+
+/// pause or resume.
+inline void record_moment(ring::RecordKind kind) noexcept {
+  ThreadState* thread = current_thread();
+  if (thread == nullptr) return;
+  const detail::BusyLane busy(thread->writer.lane());
+  if (!busy.entered()) return;
+  std::uint64_t* record = thread->writer.reserve(2);
+  if (record == nullptr) return event_dropped(thread);
+  detail::put_header(record, kind, {0, 0}, 2, ring::kNoStack);
+  record[1] = ticks(session.clock);
+  thread->writer.commit(2);
+}
+
+}  // namespace tidemark::process
+
+/// NativeContext of the function this is written in, whose frame pointer must be set up (-fno-omit-frame-pointer).
+#define TIDEMARK_CALLER_CONTEXT()                                                                  \
+  ::tidemark::process::NativeContext {                                                             \
+    reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)),                                 \
+        reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) + 2 * sizeof(std::uintptr_t), \
+        *static_cast<const std::uintptr_t*>(__builtin_frame_address(0))                            \
+  }

@@ -1,0 +1,194 @@
+#include "collect/process/session.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collect/process/connection.h"
+#include "collect/process/definition_writer.h"
+#include "collect/process/describe.h"
+
+namespace tidemark::process {
+namespace {
+
+enum SessionState : std::uint32_t { kIdle = 0, kConnecting = 1, kActive = 2, kOff = 3 };
+
+constexpr std::int64_t kGrowthBytes = 4 << 20;
+
+// Used until the constructor has run (events of other libraries' constructors), and where madvise is refused.
+Gate fallback_gate;
+
+pthread_key_t exit_key;
+bool exit_key_made = false;
+
+Gate* make_gate() noexcept {
+  const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* page = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return &fallback_gate;
+  if (::madvise(page, size, MADV_WIPEONFORK) != 0) {
+    ::munmap(page, size);
+    return &fallback_gate;
+  }
+  return static_cast<Gate*>(page);
+}
+
+// For kernels without MADV_WIPEONFORK; harmless elsewhere.
+void after_fork_in_child() noexcept {
+  session.gate->epoch.store(0, std::memory_order_relaxed);
+  session.gate->state.store(kIdle, std::memory_order_relaxed);
+}
+
+void release_lane(ThreadState* thread) noexcept {
+  thread->writer.lane()->owner.store(0, std::memory_order_release);
+}
+
+// At thread exit. A forked child that never recorded still has its parent's link: its gate is not active.
+void on_thread_exit(void* /*state*/) noexcept {
+  if (session.gate->state.load(std::memory_order_acquire) == kActive && thread_link.epoch == session.epoch) {
+    release_lane(thread_link.state);
+  }
+  thread_link = {~std::uint64_t{0}, nullptr};
+}
+
+void switch_off(const char* why) noexcept {
+  session.gate->epoch.store(0, std::memory_order_relaxed);
+  if (session.gate->state.exchange(kOff, std::memory_order_acq_rel) != kOff && why != nullptr) say(why);
+}
+
+// Maps everything anew and hands the memfd to the recorder.
+bool connect() noexcept {
+  if (session.shared != nullptr) {  // a forked child: drop what belongs to the parent
+    ::munmap(session.shared, sizeof(ring::Shared));
+    ::munmap(session.threads, sizeof(ThreadState) * ring::kLaneCount);
+    session.shared = nullptr;
+  }
+  void* threads = ::mmap(nullptr, sizeof(ThreadState) * ring::kLaneCount, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (threads == MAP_FAILED) {
+    say("no memory for recording; the program goes on without it");
+    return false;
+  }
+  ring::Shared* shared = open_connection(session.clock);
+  if (shared == nullptr) {
+    ::munmap(threads, sizeof(ThreadState) * ring::kLaneCount);
+    return false;
+  }
+  session.shared = shared;
+  session.threads = static_cast<ThreadState*>(threads);
+  session.growth_left.store(kGrowthBytes, std::memory_order_relaxed);
+  ++session.epoch;
+  return true;
+}
+
+ThreadState* claim_lane() noexcept {
+  const auto tid = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  for (std::size_t index = 0; index < ring::kLaneCount; ++index) {
+    ring::Lane* lane = &session.shared->lanes[index];
+    std::uint32_t free = 0;
+    if (lane->owner.load(std::memory_order_relaxed) != 0 ||
+        !lane->owner.compare_exchange_strong(free, tid, std::memory_order_acq_rel)) {
+      continue;
+    }
+    ThreadState* thread = &session.threads[index];
+    thread->writer.open(session.shared, lane);
+    thread->stack_bounds = session.stacks.native ? native_stack_bounds() : StackBounds{};
+    char name[16] = {};
+    ::prctl(PR_GET_NAME, name);
+    if (index == 0) describe_process(thread);
+    DefinitionWriter definition(&thread->writer, ring::DefinitionKind::thread);
+    definition.u32(tid);
+    definition.text(name, ::strnlen(name, sizeof(name)));
+    if (!definition.finish()) event_dropped(thread);
+    return thread;
+  }
+  session.shared->control.thread_limit_drops.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+ThreadState* enter() noexcept {
+  if (session.paused.load(std::memory_order_relaxed)) return nullptr;
+  std::uint32_t state = kIdle;
+  if (session.gate->state.compare_exchange_strong(state, kConnecting, std::memory_order_acq_rel)) {
+    const bool connected = connection_configured() && connect();
+    session.gate->state.store(connected ? kActive : kOff, std::memory_order_release);
+    if (connected) session.gate->epoch.store(session.epoch, std::memory_order_release);
+    state = connected ? kActive : kOff;
+  }
+  while (state == kConnecting) {  // another thread is connecting: a few system calls, once in the process's life
+    ::sched_yield();
+    state = session.gate->state.load(std::memory_order_acquire);
+  }
+  if (state != kActive) return nullptr;
+  if (session.shared->control.stop.load(std::memory_order_relaxed) != 0) {
+    switch_off(nullptr);  // the recorder has said why
+    return nullptr;
+  }
+  if (thread_link.epoch == session.epoch) return thread_link.state;  // paused and resumed meanwhile
+  ThreadState* thread = claim_lane();
+  if (thread == nullptr) return nullptr;
+  thread_link = {session.epoch, thread};
+  if (exit_key_made) ::pthread_setspecific(exit_key, thread);
+  return thread;
+}
+
+}  // namespace
+
+Session session = {&fallback_gate, nullptr, nullptr, 0, ring::Clock::monotonic, {false, false}, {false}, {0}};
+thread_local constinit ThreadLink thread_link = {~std::uint64_t{0}, nullptr};
+
+ThreadState* enter_thread() noexcept {
+  const int saved = errno;
+  ThreadState* thread = enter();
+  errno = saved;
+  return thread;
+}
+
+void event_dropped(ThreadState* thread) noexcept {
+  std::atomic<std::uint64_t>& dropped = thread->writer.lane()->dropped;
+  const std::uint64_t before = dropped.load(std::memory_order_relaxed);
+  dropped.store(before + 1, std::memory_order_relaxed);  // this thread is the only writer
+  if (session.shared->control.stop.load(std::memory_order_relaxed) != 0) {
+    switch_off(nullptr);
+  } else if (before % 65536 == 0) {
+    const int saved = errno;
+    if (!recorder_alive()) switch_off("the recorder is gone; recording stops here, the program goes on");
+    errno = saved;
+  }
+}
+
+void configure_session() noexcept {
+  configure_connection();
+  const char* stacks = ::getenv(ring::kStacksVariable);
+  const bool both = stacks != nullptr && ::strcmp(stacks, "both") == 0;
+  session.stacks.native = both || (stacks != nullptr && ::strcmp(stacks, "native") == 0);
+  session.stacks.python = both || stacks == nullptr || ::strcmp(stacks, "python") == 0;
+#if defined(__x86_64__)
+  const char* clock = ::getenv(ring::kClockVariable);
+  if (clock != nullptr && ::strcmp(clock, "tsc") == 0) session.clock = ring::Clock::tsc;
+#endif
+  if (session.gate == &fallback_gate) session.gate = make_gate();
+  if (!exit_key_made) {
+    exit_key_made = ::pthread_key_create(&exit_key, on_thread_exit) == 0;
+    ::pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  }
+}
+
+void pause_session() noexcept {
+  if (session.paused.exchange(true, std::memory_order_acq_rel)) return;
+  session.gate->epoch.store(0, std::memory_order_release);
+}
+
+void resume_session() noexcept {
+  if (!session.paused.exchange(false, std::memory_order_acq_rel)) return;
+  if (session.gate->state.load(std::memory_order_acquire) == kActive) {
+    session.gate->epoch.store(session.epoch, std::memory_order_release);
+  }
+}
+
+}  // namespace tidemark::process

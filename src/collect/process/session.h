@@ -1,0 +1,90 @@
+// The recording of this process: its shared memory, its threads' lanes, and whether it is on.
+//
+// Hot path: current_thread() compares two words. Everything else (connecting to the recorder, claiming a lane, noticing
+// a fork) is in the slow path behind it. Nothing here throws, locks, or blocks; failures switch recording off for good,
+// with one line on stderr.
+//
+// Fork: the page that says "on" is wiped by the kernel in the child (MADV_WIPEONFORK), so a child, however it was made,
+// finds itself unconnected at its first event and starts a recording of its own; the parent's memory is left alone.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "collect/process/clock.h"
+#include "collect/process/key_table.h"
+#include "collect/process/lane_writer.h"
+#include "collect/process/native/unwinder.h"
+#include "collect/process/python/python_walker.h"
+
+namespace tidemark::process {
+
+/// What a thread keeps to itself. Lives in zero-filled private memory, one for each lane, reused with the lane.
+struct ThreadState {
+  LaneWriter writer;
+  StackBounds stack_bounds;
+  std::uint64_t python_generation;
+  std::uint32_t next_stack;     ///< number of the next stack to be defined in this lane
+  std::uint32_t python_misses;  ///< events since an interpreter was last looked for in vain
+  std::uint32_t module_count;
+  struct Range {
+    std::uintptr_t start, end;
+  } modules[256];         ///< modules defined in this lane
+  KeyTable<4096> codes;   ///< code objects defined in this lane
+  KeyTable<8192> stacks;  ///< stack hash → number
+  PythonFrame python_frames[ring::kMaxFrames];
+  std::uintptr_t native_frames[ring::kMaxFrames];
+};
+
+struct StackMode {
+  bool python;
+  bool native;
+};
+
+/// State that a fork must forget.
+struct Gate {
+  std::atomic<std::uint64_t> epoch;  ///< 0 = closed (off, paused, or not connected); else the number of the connection
+  std::atomic<std::uint32_t> state;  ///< SessionState
+};
+
+struct Session {
+  Gate* gate;            ///< in memory that the kernel wipes on fork
+  ring::Shared* shared;  ///< null until connected
+  ThreadState* threads;  ///< kLaneCount of them
+  std::uint64_t epoch;   ///< of the latest connection
+  ring::Clock clock;
+  StackMode stacks;
+  std::atomic<bool> paused;
+  std::atomic<std::int64_t> growth_left;  ///< bytes that the threads' tables may still grow by, all together
+};
+
+extern Session session;
+
+struct ThreadLink {
+  std::uint64_t epoch;
+  ThreadState* state;
+};
+// One pair of words of static thread storage: works in a preloaded library and in one loaded later.
+extern thread_local constinit ThreadLink thread_link __attribute__((tls_model("initial-exec")));
+
+/// Slow path of current_thread(). Null when nothing is to be recorded. Keeps errno.
+ThreadState* enter_thread() noexcept;
+
+/// The calling thread's state if recording is on, else null.
+inline ThreadState* current_thread() noexcept {
+  if (thread_link.epoch == session.gate->epoch.load(std::memory_order_relaxed)) [[likely]]
+    return thread_link.state;
+  return enter_thread();
+}
+
+/// Counts an event that found no room, and ends the recording when the recorder is gone.
+void event_dropped(ThreadState* thread) noexcept;
+
+/// Reads the environment. Called once when the library is loaded, again by tidemark_attach().
+void configure_session() noexcept;
+
+/// Switches recording on and off for the whole process. While off, an event costs a few instructions.
+void pause_session() noexcept;
+void resume_session() noexcept;
+
+}  // namespace tidemark::process

@@ -1,0 +1,225 @@
+#include "collect/recorder/lane_definitions.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string_view>
+
+#include "collect/recorder/python_lines.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kLargestDefinition = 16 << 20;
+
+void append_utf8(std::string& out, std::uint32_t code_point) {
+  if (code_point < 0x80) {
+    out += static_cast<char>(code_point);
+  } else if (code_point < 0x800) {
+    out += static_cast<char>(0xC0 | (code_point >> 6));
+    out += static_cast<char>(0x80 | (code_point & 0x3F));
+  } else if (code_point < 0x10000) {
+    out += static_cast<char>(0xE0 | (code_point >> 12));
+    out += static_cast<char>(0x80 | ((code_point >> 6) & 0x3F));
+    out += static_cast<char>(0x80 | (code_point & 0x3F));
+  } else {
+    out += static_cast<char>(0xF0 | ((code_point >> 18) & 0x07));
+    out += static_cast<char>(0x80 | ((code_point >> 12) & 0x3F));
+    out += static_cast<char>(0x80 | ((code_point >> 6) & 0x3F));
+    out += static_cast<char>(0x80 | (code_point & 0x3F));
+  }
+}
+
+// Text of a Python str: 1, 2 or 4 bytes for each code point. Lone surrogates become U+FFFD.
+std::string python_text(std::uint8_t kind, std::string_view raw) {
+  std::string out;
+  if (kind != 1 && kind != 2 && kind != 4) return "?";
+  for (std::size_t at = 0; at + kind <= raw.size(); at += kind) {
+    std::uint32_t code_point = 0;
+    std::memcpy(&code_point, raw.data() + at, kind);
+    const bool valid = code_point <= 0x10FFFF && (code_point < 0xD800 || code_point > 0xDFFF);
+    append_utf8(out, valid ? code_point : 0xFFFD);
+  }
+  return out;
+}
+
+std::string hex(std::string_view raw) {
+  std::string out;
+  for (const char byte : raw) out += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return out;
+}
+
+}  // namespace
+
+// Reads the fields of a definition; `ok` turns false where they run past its end.
+class LaneDefinitions::Fields {
+ public:
+  explicit Fields(std::span<const std::byte> bytes) : rest_(bytes) {}
+
+  template <typename T>
+  T number() {
+    T value{};
+    const std::string_view raw = take(sizeof(T));
+    if (ok) std::memcpy(&value, raw.data(), sizeof(T));
+    return value;
+  }
+  std::string_view text() { return take(number<std::uint32_t>()); }
+  std::string python() {
+    const auto kind = number<std::uint8_t>();
+    return python_text(kind, text());
+  }
+
+  bool ok = true;
+
+ private:
+  std::string_view take(std::size_t size) {
+    if (!ok || size > rest_.size()) {
+      ok = false;
+      return {};
+    }
+    const std::string_view taken(reinterpret_cast<const char*>(rest_.data()), size);
+    rest_ = rest_.subspan(size);
+    return taken;
+  }
+
+  std::span<const std::byte> rest_;
+};
+
+bool LaneDefinitions::blob(const ring::RecordHeader& header, std::span<const std::uint64_t> fields,
+                           TraceWriter& writer) {
+  const auto flags = static_cast<std::uint8_t>(header.device_type);
+  if (header.stack > fields.size_bytes()) return false;
+  if ((flags & ring::kBlobFirst) != 0) {
+    pending_.clear();
+    receiving_ = true;
+  }
+  if (!receiving_) return true;  // the rest of a definition whose beginning found no room
+  if (pending_.size() + header.stack > kLargestDefinition) return false;
+  const auto bytes = std::as_bytes(fields).first(header.stack);
+  pending_.insert(pending_.end(), bytes.begin(), bytes.end());
+  if ((flags & ring::kBlobLast) == 0) return true;
+  receiving_ = false;
+  return define(writer);
+}
+
+bool LaneDefinitions::define(TraceWriter& writer) {
+  Fields fields(pending_);
+  switch (static_cast<ring::DefinitionKind>(fields.number<std::uint32_t>())) {
+    case ring::DefinitionKind::thread: {
+      const auto tid = fields.number<std::uint32_t>();
+      thread_ = writer.thread({tid, std::string(fields.text())});
+      return fields.ok;
+    }
+    case ring::DefinitionKind::process: {
+      auto facts = std::make_unique<ProcessFacts>();
+      facts->rank = fields.number<std::int32_t>();
+      facts->local_rank = fields.number<std::int32_t>();
+      facts->world_size = fields.number<std::int32_t>();
+      facts->python_version = fields.text();
+      facts->reporting_library = fields.text();
+      process_facts = std::move(facts);
+      return fields.ok;
+    }
+    case ring::DefinitionKind::code:
+      return define_code(fields, writer);
+    case ring::DefinitionKind::module:
+      return define_module(fields, writer);
+    case ring::DefinitionKind::stack:
+      return define_stack(fields, writer);
+    case ring::DefinitionKind::note: {
+      const auto kind = static_cast<LossKind>(fields.number<std::uint32_t>());
+      writer.loss({kind, 1, std::string(fields.text())});
+      return fields.ok;
+    }
+  }
+  return false;
+}
+
+bool LaneDefinitions::define_code(Fields& fields, TraceWriter& writer) {
+  const auto address = fields.number<std::uint64_t>();
+  Code code;
+  code.python_version = static_cast<std::uint16_t>(fields.number<std::uint32_t>());
+  code.first_line = fields.number<std::uint32_t>();
+  code.code_offset = fields.number<std::uint32_t>();
+  code.file = writer.string(fields.python());
+  code.function = writer.string(fields.python());
+  const std::string_view table = fields.text();
+  const auto bytes = std::as_bytes(std::span(table.data(), table.size()));
+  code.line_table.assign(bytes.begin(), bytes.end());
+  codes_[address] = std::move(code);
+  return fields.ok;
+}
+
+bool LaneDefinitions::define_module(Fields& fields, TraceWriter& writer) {
+  const auto start = fields.number<std::uint64_t>();
+  Module module;
+  module.end = fields.number<std::uint64_t>();
+  module.load_address = fields.number<std::uint64_t>();
+  ModuleInfo info;
+  info.path = writer.string(fields.text());
+  info.build_id = hex(fields.text());
+  info.load_address = module.load_address;
+  module.id = writer.module(info);
+  modules_[start] = module;
+  return fields.ok;
+}
+
+bool LaneDefinitions::define_stack(Fields& fields, TraceWriter& writer) {
+  const auto number = fields.number<std::uint32_t>();
+  const auto python_count = fields.number<std::uint32_t>();
+  const auto native_count = fields.number<std::uint32_t>();
+  if (number != stacks_.size() || python_count > ring::kMaxFrames || native_count > ring::kMaxFrames) return false;
+  std::vector<LocationId> innermost_first(python_count + native_count);
+  for (std::uint32_t index = 0; index < python_count; ++index) {
+    const auto code = fields.number<std::uint64_t>();
+    const auto instruction = fields.number<std::uint32_t>();
+    innermost_first[native_count + index] = python_location(code, instruction, writer);
+  }
+  for (std::uint32_t index = 0; index < native_count; ++index) {
+    innermost_first[index] = native_location(fields.number<std::uint64_t>(), writer);
+  }
+  StackId stack;
+  for (auto location = innermost_first.rbegin(); location != innermost_first.rend(); ++location) {
+    stack = writer.stack(stack, *location);
+  }
+  stacks_.push_back(stack);
+  return fields.ok;
+}
+
+LocationId LaneDefinitions::python_location(std::uint64_t address, std::uint32_t instruction, TraceWriter& writer) {
+  Code& code = codes_[address];
+  if (!code.file.valid()) code.file = code.function = writer.string("?");
+  const auto known = code.locations.find(instruction);
+  if (known != code.locations.end()) return known->second;
+  const std::uint32_t offset = python_bytecode_offset(code.python_version, instruction, code.code_offset);
+  Location location;
+  location.kind = Location::Kind::python;
+  location.file = code.file;
+  location.function = code.function;
+  location.line = python_line(code.python_version, code.line_table, code.first_line, offset);
+  return code.locations[instruction] = writer.location(location);
+}
+
+LocationId LaneDefinitions::native_location(std::uint64_t address, TraceWriter& writer) {
+  Location location;
+  location.kind = Location::Kind::native;
+  location.offset = address - 1;  // inside the call, not after it
+  auto module = modules_.upper_bound(address);
+  if (module != modules_.begin() && address < (--module)->second.end) {
+    location.module = module->second.id;
+    location.offset -= module->second.load_address;
+  }
+  return writer.location(location);
+}
+
+StackId LaneDefinitions::stack(std::uint32_t number) const {
+  return number < stacks_.size() ? stacks_[number] : StackId{};
+}
+
+void LaneDefinitions::reset() {
+  codes_.clear();
+  modules_.clear();
+  stacks_.clear();
+}
+
+}  // namespace tidemark

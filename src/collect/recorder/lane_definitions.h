@@ -1,0 +1,74 @@
+// What a lane has defined so far: its code objects, modules and stacks, as ids of the recording being written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "collect/ring/layout.h"
+#include "trace/writer.h"
+
+namespace tidemark {
+
+/// The `process` definition, as it came.
+struct ProcessFacts {
+  std::int32_t rank = -1;
+  std::int32_t local_rank = -1;
+  std::int32_t world_size = -1;
+  std::string python_version;
+  std::string reporting_library;
+};
+
+/// One for each lane of a recorded process. Not thread-safe.
+class LaneDefinitions {
+ public:
+  /// Adds a piece of a definition. False when the pieces make no sense.
+  bool blob(const ring::RecordHeader& header, std::span<const std::uint64_t> fields, TraceWriter& writer);
+
+  void reset();
+
+  /// The stack with the lane's number; invalid when it has not been defined.
+  [[nodiscard]] StackId stack(std::uint32_t number) const;
+  /// The lane's current thread; invalid before the first.
+  [[nodiscard]] ThreadId thread() const { return thread_; }
+  /// Set by the latest `process` definition; taken away by the reader.
+  std::unique_ptr<ProcessFacts> process_facts;
+
+ private:
+  class Fields;
+  struct Code {
+    StringId file;
+    StringId function;
+    std::uint16_t python_version = 0;
+    std::uint32_t first_line = 0;
+    std::uint32_t code_offset = 0;
+    std::vector<std::byte> line_table;
+    std::unordered_map<std::uint32_t, LocationId> locations;  ///< by instruction
+  };
+  struct Module {
+    std::uint64_t end = 0;
+    std::uint64_t load_address = 0;
+    ModuleId id;
+  };
+
+  bool define(TraceWriter& writer);
+  bool define_code(Fields& fields, TraceWriter& writer);
+  bool define_module(Fields& fields, TraceWriter& writer);
+  bool define_stack(Fields& fields, TraceWriter& writer);
+  LocationId python_location(std::uint64_t address, std::uint32_t instruction, TraceWriter& writer);
+  LocationId native_location(std::uint64_t address, TraceWriter& writer);
+
+  std::vector<std::byte> pending_;  ///< pieces of the definition that is being received
+  bool receiving_ = false;
+  ThreadId thread_;
+  std::unordered_map<std::uint64_t, Code> codes_;
+  std::map<std::uint64_t, Module> modules_;  ///< by start
+  std::vector<StackId> stacks_;
+};
+
+}  // namespace tidemark

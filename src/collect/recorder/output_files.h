@@ -1,0 +1,34 @@
+// Names of the recordings of a job: the first process gets the name asked for, later ones a name made from it.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/result.h"
+#include "trace/definitions.h"
+#include "trace/sink.h"
+
+namespace tidemark {
+
+class OutputFiles {
+ public:
+  /// `first` is a path; with `overwrite` existing files are replaced.
+  OutputFiles(std::string first, bool overwrite) : first_(std::move(first)), overwrite_(overwrite) {}
+
+  struct File {
+    std::string path;
+    std::unique_ptr<Sink> sink;
+  };
+
+  /// Opens the next file: FILE.tide, then FILE.rank1.tide for a process with a rank, FILE.pid4711.tide for others; a
+  /// number is added where a name is taken.
+  Result<File> open_next(const ProcessInfo& process);
+
+ private:
+  std::string first_;
+  bool overwrite_;
+  std::set<std::string> used_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,262 @@
+#include "collect/recorder/recorder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "collect/recorder/process_facts.h"
+
+namespace tidemark {
+namespace {
+
+// While events come in, the rings are looked at this often: at 20 million events a second they hold 25 ms.
+constexpr int kBusyIntervalMs = 10;
+constexpr int kIdleIntervalMs = 40;
+constexpr int kIdleTurns = 10;
+
+std::string system_error(const std::string& what) {
+  return fmt::format("{}: {}", what, std::strerror(errno));
+}
+
+// A directory that only this user can enter; short enough for a socket's name.
+Result<std::string> make_private_folder() {
+  for (const char* variable : {"XDG_RUNTIME_DIR", "TMPDIR", ""}) {
+    const char* parent = *variable != '\0' ? std::getenv(variable) : "/tmp";
+    if (parent == nullptr || std::strlen(parent) > 60) continue;
+    std::string name = fmt::format("{}/tidemark-XXXXXX", parent);
+    if (::mkdtemp(name.data()) != nullptr) return name;
+  }
+  return Error{system_error("no directory for the recorder's socket in XDG_RUNTIME_DIR, TMPDIR or /tmp")};
+}
+
+Result<int> listen_in(const std::string& folder) {
+  const std::string path = folder + "/recorder";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0 || ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      ::chmod(path.c_str(), 0600) != 0 || ::listen(fd, 4096) != 0) {
+    Error error{system_error(path)};
+    if (fd >= 0) ::close(fd);
+    return error;
+  }
+  std::ofstream marks(path + ".seen");  // collect/process/connection.h, leave_mark()
+  return fd;
+}
+
+int open_pidfd(pid_t pid) {
+  return pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1;
+}
+
+// A zombie counts as gone: it runs nothing any more. Without a pidfd (older kernels, sandboxes) only a reaped one does.
+bool is_gone(int pidfd, std::int64_t pid) {
+  if (pidfd < 0) return pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
+  pollfd entry{pidfd, POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options,
+                                                   std::function<void(const std::string&)> say) {
+  auto folder = make_private_folder();
+  if (!folder) return folder.error();
+  auto listener = listen_in(*folder);
+  if (!listener) {
+    std::error_code ignored;
+    std::filesystem::remove_all(*folder, ignored);
+    return listener.error();
+  }
+  return std::unique_ptr<Recorder>(new Recorder(std::move(options), std::move(say), *folder, *listener));
+}
+
+Recorder::Recorder(RecorderOptions options, std::function<void(const std::string&)> say, std::string folder,
+                   int listener)
+    : options_(std::move(options)),
+      say_(std::move(say)),
+      clock_(choose_clock()),
+      outputs_(options_.output, options_.overwrite),
+      folder_(std::move(folder)),
+      listener_(listener) {}
+
+Recorder::~Recorder() {
+  for (const int connection : greeting_) ::close(connection);
+  for (const Client& client : clients_) {
+    if (client.pidfd >= 0) ::close(client.pidfd);
+  }
+  ::close(listener_);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+std::vector<std::string> Recorder::environment() const {
+  return {fmt::format("{}={}/recorder", ring::kSocketVariable, folder_),
+          fmt::format("{}={}", ring::kStacksVariable, options_.stack_mode),
+          fmt::format("{}={}", ring::kClockVariable, clock_.clock() == ring::Clock::tsc ? "tsc" : "monotonic")};
+}
+
+void Recorder::turn(std::span<pollfd> others) {
+  std::vector<pollfd> polled(others.begin(), others.end());
+  polled.push_back({listener_, POLLIN, 0});
+  for (const int connection : greeting_) polled.push_back({connection, POLLIN, 0});
+  for (const Client& client : clients_) polled.push_back({client.pidfd, POLLIN, 0});
+  ::poll(polled.data(), polled.size(), idle_turns_ < kIdleTurns ? kBusyIntervalMs : kIdleIntervalMs);
+  std::copy_n(polled.begin(), others.size(), others.begin());
+
+  const std::vector<int> waiting = std::exchange(greeting_, {});
+  for (const int connection : waiting) greet(connection);
+  accept_all();
+  ++idle_turns_;
+  for (Client& client : clients_) drain(client);
+  end_exited();
+}
+
+void Recorder::accept_all() {
+  for (;;) {
+    const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (connection < 0) return;
+    greet(connection);
+  }
+}
+
+// Reads the first message, if it is there; the connection has no further use.
+void Recorder::greet(int connection) {
+  ring::Hello hello{};
+  iovec data{&hello, sizeof(hello)};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t got = ::recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+    greeting_.push_back(connection);
+    return;
+  }
+  int memory = -1;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int))) {
+    std::memcpy(&memory, CMSG_DATA(header), sizeof(int));
+  }
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  const bool known = ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
+  ::close(connection);
+  const bool valid = got == static_cast<ssize_t>(sizeof(hello)) && hello.magic == ring::kMagic && memory >= 0;
+  if (valid && known && peer.uid == ::geteuid()) {
+    admit(memory, peer.pid);
+  } else if (memory >= 0) {
+    ::close(memory);
+  }
+}
+
+void Recorder::admit(int memory, pid_t pid) {
+  // The process has called exec: its earlier image is gone, and with it whatever wrote to the earlier memory.
+  for (Client& client : clients_) {
+    if (client.pid == pid && client.session != nullptr) end(client, true);
+  }
+  auto shared = SharedMemory::map(memory);
+  if (!shared) return say_(shared.error().message);
+  ring::Control& control = (*shared)->get()->control;
+  ProcessInfo process;
+  process.pid = pid;
+  process.parent_pid = control.parent_pid;
+  process.rank = std::max(control.rank, -1);
+  process.local_rank = std::max(control.local_rank, -1);
+  process.world_size = std::max(control.world_size, -1);
+  process.hostname = hostname();
+  process.command_line = command_line(pid);
+  process.stack_mode = options_.stack_mode;
+  process.recorder_version = TIDEMARK_VERSION;
+  process.start_wall_ns = clock_.wall_ns(control.start_ticks);
+
+  auto file = outputs_.open_next(process);
+  auto writer =
+      file ? TraceWriter::create(std::move(file->sink), process) : Result<std::unique_ptr<TraceWriter>>(file.error());
+  if (!writer) {
+    control.stop.store(1, std::memory_order_relaxed);
+    return say_(fmt::format("{}; process {} is not recorded, the program goes on", writer.error().message, pid));
+  }
+  Client client;
+  client.pid = pid;
+  client.pidfd = open_pidfd(pid);
+  client.path = file->path;
+  client.session = std::make_unique<Session>(std::move(*shared), clock_, std::move(*writer), std::move(process),
+                                             Session::Limits{options_.max_file_bytes});
+  clients_.push_back(std::move(client));
+}
+
+void Recorder::drain(Client& client) {
+  if (client.session == nullptr || client.session->stopped()) return;
+  auto taken = client.session->drain();
+  if (!taken) {
+    say_(fmt::format("{}; recording of process {} stops here, the program goes on", taken.error().message, client.pid));
+  } else if (*taken > 0) {
+    idle_turns_ = 0;
+  }
+  if (client.session->size_limit_reached()) {
+    say_(fmt::format("{} has reached --max-size; recording of process {} stops here, the program goes on", client.path,
+                     client.pid));
+    if (auto finished = client.session->finish(false); !finished) say_(finished.error().message);
+  }
+}
+
+void Recorder::end(Client& client, bool exited) {
+  Session& session = *client.session;
+  if (!session.size_limit_reached()) {
+    const bool failed_before = session.stopped();
+    if (auto finished = session.finish(exited); !finished && !failed_before) say_(finished.error().message);
+  }
+  files_.push_back({client.path, client.pid, session.event_count(), session.dropped_count(), session.bytes_written(),
+                    session.stopped()});
+  if (client.pidfd >= 0) ::close(client.pidfd);
+  client.pidfd = -1;
+  client.session = nullptr;
+}
+
+void Recorder::end_exited() {
+  for (Client& client : clients_) {
+    if (client.session != nullptr && is_gone(client.pidfd, client.pid)) end(client, true);
+  }
+  std::erase_if(clients_, [](const Client& client) { return client.session == nullptr; });
+}
+
+void Recorder::finish(std::chrono::milliseconds grace) {
+  const auto deadline = std::chrono::steady_clock::now() + grace;
+  do {
+    turn({});
+  } while (!clients_.empty() && std::chrono::steady_clock::now() < deadline);
+  for (Client& client : clients_) {
+    say_(fmt::format("process {} is still running; its recording {} ends here", client.pid, client.path));
+    end(client, false);
+  }
+  clients_.clear();
+}
+
+std::string Recorder::why_nothing() const {
+  std::ifstream file(folder_ + "/recorder.seen");
+  const std::string marks(std::istreambuf_iterator<char>(file), {});
+  if (marks.find('T') != std::string::npos) {
+    return "PyTorch was loaded, but it allocated no tensor memory that could be seen";
+  }
+  if (marks.find('N') != std::string::npos) return "no process of the program loaded PyTorch";
+  return "no process loaded the collector: a statically linked or setuid program, one that clears LD_PRELOAD, or one "
+         "that was killed before it used PyTorch";
+}
+
+}  // namespace tidemark

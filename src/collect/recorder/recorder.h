@@ -1,0 +1,93 @@
+// The recorder of a job: takes in the processes that connect, drains them, ends their recordings when they end.
+//
+// Runs in the process of `tidemark run`, one thread, and never blocks on a recorded process. It keeps at most one file
+// and some file descriptors for each process.
+#pragma once
+
+#include <poll.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collect/recorder/output_files.h"
+#include "collect/recorder/session.h"
+
+namespace tidemark {
+
+struct RecorderOptions {
+  std::string output;                 ///< path of the first recording
+  bool overwrite = false;             ///< replace existing files
+  std::uint64_t max_file_bytes = 0;   ///< of each file; 0 = no limit
+  std::string stack_mode = "python";  ///< none, python, native or both
+};
+
+/// A recording that was made.
+struct RecordedFile {
+  std::string path;
+  std::int64_t pid = -1;
+  std::uint64_t event_count = 0;
+  std::uint64_t dropped_count = 0;
+  std::uint64_t bytes = 0;
+  bool failed = false;  ///< writing stopped early
+};
+
+class Recorder {
+ public:
+  /// `say` gets one-line messages for the user.
+  static Result<std::unique_ptr<Recorder>> create(RecorderOptions options, std::function<void(const std::string&)> say);
+  ~Recorder();
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  /// Variables ("NAME=value") that a program needs to be recorded, besides LD_PRELOAD.
+  [[nodiscard]] std::vector<std::string> environment() const;
+
+  /// Waits for something to do, at most until the rings should be looked at again, and does it. `others` are polled
+  /// too; their `revents` are set.
+  void turn(std::span<pollfd> others);
+
+  /// Ends all recordings: those of processes that end within `grace` as complete, the others are told to stop.
+  void finish(std::chrono::milliseconds grace);
+
+  [[nodiscard]] const std::vector<RecordedFile>& files() const { return files_; }
+
+  /// Why nothing was recorded, as a sentence; asked when files() is empty.
+  [[nodiscard]] std::string why_nothing() const;
+
+ private:
+  struct Client {
+    int pidfd = -1;  ///< readable once the process has ended; -1 = not known
+    std::int64_t pid = -1;
+    std::unique_ptr<Session> session;
+    std::string path;
+  };
+
+  Recorder(RecorderOptions options, std::function<void(const std::string&)> say, std::string folder, int listener);
+
+  void accept_all();
+  void greet(int connection);
+  void admit(int memory, pid_t pid);
+  void drain(Client& client);
+  void end(Client& client, bool exited);
+  void end_exited();
+
+  RecorderOptions options_;
+  std::function<void(const std::string&)> say_;
+  TickClock clock_;
+  OutputFiles outputs_;
+  std::string folder_;  ///< private directory of the socket
+  int listener_;
+  std::vector<int> greeting_;  ///< accepted, first message not read yet
+  std::vector<Client> clients_;
+  std::vector<RecordedFile> files_;
+  int idle_turns_ = 0;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,261 @@
+#include "collect/recorder/session.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "collect/recorder/process_facts.h"
+
+namespace tidemark {
+namespace {
+
+// A thread marks its lane busy before it takes a time. The mark may linger in a store buffer, far shorter than this.
+constexpr std::uint64_t kHoldBackNs = 1'000'000;
+// Events end up in the file at the latest after this time, so that a killed recorder loses little.
+constexpr std::uint64_t kFlushNs = 500'000'000;
+// A thread stopped in the middle of an event must not make the recorder hoard the others' events.
+constexpr std::size_t kMostPending = 1 << 20;
+
+}  // namespace
+
+Result<std::unique_ptr<SharedMemory>> SharedMemory::map(int fd) {
+  struct stat facts {};
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  const bool usable = ::fstat(fd, &facts) == 0 && facts.st_size == static_cast<off_t>(sizeof(ring::Shared)) &&
+                      seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+  void* mapped = usable ? ::mmap(nullptr, sizeof(ring::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+  ::close(fd);
+  if (mapped == MAP_FAILED) return Error{"a process offered memory that is not a ring of this version of tidemark"};
+  auto memory = std::unique_ptr<SharedMemory>(new SharedMemory(static_cast<ring::Shared*>(mapped)));
+  const ring::Control& control = memory->get()->control;
+  if (control.magic != ring::kMagic || control.version != ring::kVersion) {
+    return Error{"a process is using the library of another version of tidemark; it is not recorded"};
+  }
+  return memory;
+}
+
+SharedMemory::~SharedMemory() {
+  ::munmap(shared_, sizeof(ring::Shared));
+}
+
+Session::Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, std::unique_ptr<TraceWriter> writer,
+                 ProcessInfo process, Limits limits)
+    : memory_(std::move(memory)),
+      clock_(clock),
+      writer_(std::move(writer)),
+      process_(std::move(process)),
+      limits_(limits),
+      last_flush_ticks_(clock.now()) {}
+
+Result<std::uint64_t> Session::drain() {
+  if (stopped_) return std::uint64_t{0};
+  const std::uint64_t now = clock_.now();
+  std::uint64_t horizon = now - clock_.ticks_in_ns(kHoldBackNs);
+  std::uint64_t taken = 0;
+  std::size_t pending = 0;
+  ring::Shared* shared = memory_->get();
+  for (std::uint32_t index = 0; index < ring::kLaneCount; ++index) {
+    // Lanes are claimed from the lowest on, so the first that was never used ends the search.
+    if (shared->lanes[index].owner.load(std::memory_order_acquire) == 0 &&
+        shared->lanes[index].head.load(std::memory_order_acquire) == 0) {
+      break;
+    }
+    if (index == lanes_.size()) lanes_.push_back(std::make_unique<LaneState>(shared, index));
+    LaneState& lane = *lanes_[index];
+    const bool busy = lane.reader.lane().busy.load(std::memory_order_acquire) != 0;  // before looking at what it wrote
+    taken += take(lane);
+    if (busy) horizon = std::min(horizon, lane.last_ticks);
+    pending += lane.pending.size();
+  }
+  if (pending > kMostPending) horizon = now - clock_.ticks_in_ns(kHoldBackNs);
+  if (auto written = write_until(horizon); !written) return written.error();
+  if (unflushed_ && clock_.between_ns(last_flush_ticks_, now) > kFlushNs) {
+    if (auto flushed = writer_->flush(); !flushed) {
+      stop();
+      return flushed.error();
+    }
+    unflushed_ = false;
+    last_flush_ticks_ = now;
+  }
+  return taken;
+}
+
+std::uint64_t Session::take(LaneState& lane) {
+  RingRecord record;
+  std::uint64_t taken = 0;
+  // At most what the pool holds in one go: a fast producer must not keep us here.
+  while (taken < sizeof(ring::Shared::chunks) && lane.reader.next(record)) {
+    taken += record.header.words * sizeof(std::uint64_t);
+    take_record(lane, record);
+  }
+  if (lane.reader.broken() && !lane.reported_broken) {
+    lane.reported_broken = true;
+    writer_->loss({LossKind::protocol, 1, "the memory of a thread's ring was overwritten; its later events are lost"});
+  }
+  return taken;
+}
+
+void Session::take_record(LaneState& lane, const RingRecord& record) {
+  const auto fields = record.fields();
+  const ring::RecordHeader& header = record.header;
+  const auto device = Device{static_cast<DeviceType>(header.device_type), header.device_index};
+  Event event;
+  std::size_t fixed = 0;  // fields before the totals
+  switch (header.kind) {
+    case ring::RecordKind::blob:
+      if (!lane.definitions.blob(header, fields, *writer_)) {
+        writer_->loss({LossKind::protocol, 1, "a definition could not be understood"});
+      }
+      if (lane.definitions.process_facts != nullptr) learn(*std::exchange(lane.definitions.process_facts, nullptr));
+      return;
+    case ring::RecordKind::reset:
+      lane.definitions.reset();
+      return;
+    case ring::RecordKind::allocate:
+      event.kind = EventKind::allocate;
+      fixed = 3;
+      break;
+    case ring::RecordKind::out_of_memory:
+      event.kind = EventKind::out_of_memory;
+      fixed = 3;
+      break;
+    case ring::RecordKind::free:
+      event.kind = EventKind::free;
+      fixed = 2;
+      break;
+    case ring::RecordKind::pause:
+      event.kind = EventKind::pause;
+      fixed = 1;
+      break;
+    case ring::RecordKind::resume:
+      event.kind = EventKind::resume;
+      fixed = 1;
+      break;
+  }
+  if (fixed == 0 || fields.size() < fixed) {
+    writer_->loss({LossKind::protocol, 1, "a record of an unknown kind"});
+    return;
+  }
+  event.device = device;
+  event.thread = lane.definitions.thread();
+  event.stack = lane.definitions.stack(header.stack);
+  if (fixed >= 2) event.address = fields[1];
+  if (fixed >= 3) event.size = fields[2];
+  if (fields.size() >= fixed + 2) {
+    event.has_totals = true;
+    event.total_allocated = fields[fixed];
+    event.total_reserved = fields[fixed + 1];
+  }
+  lane.last_ticks = fields[0];
+  lane.pending.push_back({fields[0], event});
+}
+
+void Session::learn(const ProcessFacts& facts) {
+  if (facts.rank >= 0) process_.rank = facts.rank;
+  if (facts.local_rank >= 0) process_.local_rank = facts.local_rank;
+  if (facts.world_size >= 0) process_.world_size = facts.world_size;
+  if (!facts.python_version.empty()) process_.python_version = facts.python_version;
+  if (!facts.reporting_library.empty()) process_.torch_version = torch_version(facts.reporting_library);
+  writer_->process(process_);
+}
+
+// Merges the lanes' events up to `ticks`, oldest first.
+Result<void> Session::write_until(std::uint64_t ticks) {
+  while (true) {
+    LaneState* oldest = nullptr;
+    std::uint64_t until = ticks;  // the oldest lane may go on until the next lane's first event
+    for (const auto& lane : lanes_) {
+      if (lane->pending.empty()) continue;
+      const std::uint64_t first = lane->pending.front().ticks;
+      if (oldest == nullptr || first < oldest->pending.front().ticks) {
+        if (oldest != nullptr) until = std::min(until, oldest->pending.front().ticks);
+        oldest = lane.get();
+      } else {
+        until = std::min(until, first);
+      }
+    }
+    if (oldest == nullptr || oldest->pending.front().ticks > ticks) return {};
+    while (!oldest->pending.empty() && oldest->pending.front().ticks <= until) {
+      if (auto written = write(oldest->pending.front()); !written) return written;
+      oldest->pending.pop_front();
+      if (stopped_) return {};
+    }
+  }
+}
+
+Result<void> Session::write(const PendingEvent& pending) {
+  Event event = pending.event;
+  event.time_ns = clock_.between_ns(memory_->get()->control.start_ticks, pending.ticks);
+  last_event_ns_ = std::max(last_event_ns_, event.time_ns);
+  ++event_count_;
+  unflushed_ = true;
+  if (auto written = writer_->event(event); !written) {
+    stop();
+    return written;
+  }
+  if (limits_.max_file_bytes != 0 && event_count_ % 256 == 0 &&
+      writer_->bytes_written() + writer_->bytes_pending() >= limits_.max_file_bytes) {
+    size_limit_reached_ = true;
+    stop();
+  }
+  return {};
+}
+
+void Session::stop() {
+  stopped_ = true;
+  memory_->get()->control.stop.store(1, std::memory_order_relaxed);
+}
+
+std::uint64_t Session::dropped_count() const {
+  std::uint64_t dropped = memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed);
+  for (const auto& lane : lanes_) dropped += lane->reader.lane().dropped.load(std::memory_order_relaxed);
+  return dropped;
+}
+
+void Session::add_losses() {
+  std::uint64_t dropped = 0;
+  std::uint64_t reentrant = 0;
+  std::uint64_t truncated = 0;
+  for (const auto& lane : lanes_) {
+    dropped += lane->reader.lane().dropped.load(std::memory_order_relaxed);
+    reentrant += lane->reader.lane().reentrant.load(std::memory_order_relaxed);
+    truncated += lane->reader.lane().truncated.load(std::memory_order_relaxed);
+  }
+  const std::uint64_t threads = memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed);
+  if (dropped > 0) writer_->loss({LossKind::ring_full, dropped, "events came faster than they could be written"});
+  if (reentrant > 0) writer_->loss({LossKind::reentrant, reentrant, "events of signal handlers"});
+  if (threads > 0) {
+    writer_->loss({LossKind::thread_limit, threads, fmt::format("more than {} threads at once", ring::kLaneCount)});
+  }
+  if (truncated > 0) {
+    writer_->loss(
+        {LossKind::stack_truncated, truncated, fmt::format("stacks deeper than {} frames", ring::kMaxFrames)});
+  }
+}
+
+Result<void> Session::finish(bool exited) {
+  if (!stopped_ || size_limit_reached_) {
+    if (!exited) memory_->get()->control.stop.store(1, std::memory_order_relaxed);
+    if (!size_limit_reached_) {
+      // More than one pass only when a lane held more than one pass takes.
+      for (std::uint64_t taken = 1; taken > 0 && !stopped_;) {
+        auto drained = drain();
+        if (!drained) return drained.error();
+        taken = exited ? *drained : 0;
+      }
+      if (auto written = write_until(~std::uint64_t{0}); !written) return written;
+    }
+    if (size_limit_reached_) {
+      writer_->loss({LossKind::size_limit, 1, fmt::format("--max-size of {} bytes", limits_.max_file_bytes)});
+    }
+    add_losses();
+    return writer_->finish({last_event_ns_, exited && !size_limit_reached_});
+  }
+  return {};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,97 @@
+// The recording of one process, from the recorder's side: drains its lanes into a TraceWriter, in the order of time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collect/recorder/clock.h"
+#include "collect/recorder/lane_definitions.h"
+#include "collect/recorder/lane_reader.h"
+#include "trace/writer.h"
+
+namespace tidemark {
+
+/// Maps the memory that a process handed over; unmaps it when destroyed.
+class SharedMemory {
+ public:
+  /// Takes ownership of `fd`. Fails unless it is a sealed memfd of the right size with a layout of this version.
+  static Result<std::unique_ptr<SharedMemory>> map(int fd);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+
+  [[nodiscard]] ring::Shared* get() const { return shared_; }
+
+ private:
+  explicit SharedMemory(ring::Shared* shared) : shared_(shared) {}
+  ring::Shared* shared_;
+};
+
+/// One thread at a time. Never blocks on the recorded process.
+class Session {
+ public:
+  struct Limits {
+    std::uint64_t max_file_bytes = 0;  ///< 0 = none
+  };
+
+  Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, std::unique_ptr<TraceWriter> writer,
+          ProcessInfo process, Limits limits);
+
+  /// Takes what is there and writes all events that no earlier one can follow any more. Returns how many bytes of
+  /// records were taken. An error is a write error: the session has then told the process to stop.
+  Result<std::uint64_t> drain();
+
+  /// Takes everything, ends the recording. `exited`: the process is gone (else it is told to stop).
+  Result<void> finish(bool exited);
+
+  /// The session no longer writes (error, size limit).
+  [[nodiscard]] bool stopped() const { return stopped_; }
+  [[nodiscard]] bool size_limit_reached() const { return size_limit_reached_; }
+  [[nodiscard]] const ProcessInfo& process() const { return process_; }
+  [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
+  [[nodiscard]] std::uint64_t dropped_count() const;
+  [[nodiscard]] std::uint64_t bytes_written() const { return writer_->bytes_written(); }
+
+ private:
+  struct PendingEvent {
+    std::uint64_t ticks;
+    Event event;
+  };
+  struct LaneState {
+    LaneState(ring::Shared* shared, std::uint32_t lane) : reader(shared, lane) {}
+    LaneReader reader;
+    LaneDefinitions definitions;
+    std::deque<PendingEvent> pending;
+    std::uint64_t last_ticks = 0;
+    bool reported_broken = false;
+  };
+
+  std::uint64_t take(LaneState& lane);
+  void take_record(LaneState& lane, const RingRecord& record);
+  void learn(const ProcessFacts& facts);
+  Result<void> write_until(std::uint64_t ticks);
+  Result<void> write(const PendingEvent& pending);
+  void add_losses();
+  void stop();
+
+  std::unique_ptr<SharedMemory> memory_;
+  const TickClock& clock_;
+  std::unique_ptr<TraceWriter> writer_;
+  ProcessInfo process_;
+  Limits limits_;
+  std::vector<std::unique_ptr<LaneState>> lanes_;  ///< the first ones of the process; grows as lanes come into use
+  std::uint64_t last_flush_ticks_ = 0;
+  std::uint64_t last_event_ns_ = 0;
+  std::uint64_t event_count_ = 0;
+  bool unflushed_ = false;
+  bool stopped_ = false;
+  bool size_limit_reached_ = false;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,156 @@
+// What the recorded process and the recorder share: one memfd for each process, made by the process, drained by the
+// recorder. The memory belongs to neither alone, so a process killed at any instant leaves everything it committed.
+//
+//   +-----------+------------------+-------------------+----------------------------+
+//   | Control   | free bitmap      | Lane[kLaneCount]  | Chunk[kChunkCount]         |
+//   +-----------+------------------+-------------------+----------------------------+
+//
+// A *lane* is the ring of one thread at a time: a chain of fixed-size chunks. The thread appends records to the last
+// chunk and links a new one when it is full; the recorder follows the chain, and gives a chunk back to the bitmap once
+// it has read it and a later one is linked. So a ring grows by chunks, up to what the pool holds for all threads
+// together; beyond that, records are dropped and counted. Each word has one writer at a time:
+//
+//   word            written by   meaning
+//   Lane::owner     both         0 free, else the kernel's thread id; claimed and released by threads
+//   Lane::busy      thread       1 while it is between taking a time and committing the record
+//   Lane::head      thread       1 + number of the lane's first chunk, set once
+//   Chunk::next     thread       1 + number of the next chunk; recorder clears it when recycling
+//   Chunk::committed thread      bytes of whole records; recorder clears it when recycling
+//   bitmap          both         1 = free; threads clear bits, the recorder sets them
+//   Control::stop   recorder     non-zero: stop recording
+//
+// The recorder trusts nothing it reads here: the process may have overwritten it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace tidemark::ring {
+
+inline constexpr std::uint64_t kMagic = 0x31474E4952454454;  // "TDERING1"
+inline constexpr std::uint32_t kVersion = 1;
+
+inline constexpr std::size_t kLaneCount = 512;
+inline constexpr std::size_t kChunkCount = 1024;
+inline constexpr std::size_t kChunkBytes = 16 * 1024;
+inline constexpr std::size_t kBitmapWords = kChunkCount / 64;
+
+enum class Clock : std::uint32_t {
+  monotonic = 0,  ///< CLOCK_MONOTONIC in ns
+  tsc = 1,        ///< the x86 time-stamp counter, where the kernel itself trusts it
+};
+
+struct Control {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t pid;  ///< in the process's own namespace
+  Clock clock;
+  std::uint32_t parent_pid;
+  std::uint64_t start_ticks;  ///< when the mapping was made
+  std::int32_t rank;          ///< RANK, else SLURM_PROCID, as the environment had it at the first event; -1 = none
+  std::int32_t local_rank;    ///< LOCAL_RANK, else SLURM_LOCALID
+  std::int32_t world_size;    ///< WORLD_SIZE, else SLURM_NTASKS
+  std::uint32_t unused;
+  std::atomic<std::uint32_t> stop;
+  std::atomic<std::uint32_t> thread_limit_drops;  ///< events of threads that found no lane
+};
+
+struct alignas(64) Lane {
+  std::atomic<std::uint32_t> owner;
+  std::atomic<std::uint32_t> busy;
+  std::atomic<std::uint32_t> head;
+  std::uint32_t unused;
+  std::atomic<std::uint64_t> dropped;    ///< events lost because no chunk was free
+  std::atomic<std::uint64_t> reentrant;  ///< events lost because a signal handler interrupted the hook
+  std::atomic<std::uint64_t> truncated;  ///< stacks cut at the depth limit
+};
+
+struct alignas(64) Chunk {
+  static constexpr std::size_t kPayloadBytes = kChunkBytes - 16;
+
+  std::atomic<std::uint32_t> committed;
+  std::atomic<std::uint32_t> next;
+  std::uint64_t unused;
+  std::uint64_t payload[kPayloadBytes / 8];
+};
+static_assert(sizeof(Chunk) == kChunkBytes);
+
+struct Shared {
+  Control control;
+  alignas(64) std::atomic<std::uint64_t> free_chunks[kBitmapWords];
+  Lane lanes[kLaneCount];
+  alignas(4096) Chunk chunks[kChunkCount];
+};
+
+// ---- records ----
+//
+// Every record is a multiple of 8 bytes:
+//
+//    0       1        2        3       4               8
+//   +-------+--------+--------+-------+---------------+---------------------------
+//   | kind  | device | device | words | stack (u32)   | fields of the kind ...
+//   |       | type   | index  |       |               |
+//   +-------+--------+--------+-------+---------------+---------------------------
+//   words = length of the whole record / 8
+//
+//   allocate, out_of_memory  ticks, address (0 for out_of_memory), size [, total allocated, total reserved]
+//   free                     ticks, address                             [, total allocated, total reserved]
+//   pause, resume            ticks
+//   blob                     up to kBlobBytes of a definition; `device type` holds BlobFlags, `stack` its length here
+//   reset                    forget the definitions of this lane (stacks, code objects, modules)
+
+enum class RecordKind : std::uint8_t {
+  allocate = 1,
+  free = 2,
+  out_of_memory = 3,
+  pause = 4,
+  resume = 5,
+  blob = 6,
+  reset = 7
+};
+
+struct RecordHeader {
+  RecordKind kind;
+  std::int8_t device_type;
+  std::int8_t device_index;
+  std::uint8_t words;
+  std::uint32_t stack;
+};
+static_assert(sizeof(RecordHeader) == 8);
+
+inline constexpr std::uint32_t kNoStack = 0xFFFFFFFF;
+inline constexpr std::size_t kBlobBytes = 1024;
+inline constexpr std::uint8_t kBlobFirst = 1;  ///< starts a definition (and drops an unfinished one)
+inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
+
+// A definition, once its blobs are put together, is a DefinitionKind (u32) followed by fields, without padding, in the
+// machine's byte order; "text" is a u32 length and that many bytes.
+//
+//   thread   u32 tid, text name
+//   process  i32 rank, i32 local rank, i32 world size, text Python version, text path of the library that reports events
+//   code     u64 address, u32 Python version (0x030B), u32 first line, u32 code offset, then file and function, each {u8 kind (bytes per code
+//   point),
+//            text}, then text line table
+//   module   u64 start, u64 end, u64 load address, text path, text build-id (raw bytes)
+//   stack    u32 id, u32 number of Python frames, u32 number of native frames, then {u64 code, u32 instruction} for
+//   each
+//            Python frame and u64 return address for each native one, innermost first
+//   note     u32 Loss::Kind, text
+enum class DefinitionKind : std::uint32_t { thread = 1, process = 2, code = 3, module = 4, stack = 5, note = 6 };
+
+inline constexpr std::size_t kMaxFrames = 128;  ///< of each sort; deeper stacks are cut at the root end
+
+// ---- environment ----
+inline constexpr char kSocketVariable[] = "TIDEMARK_SOCKET";  ///< path of the recorder's socket
+inline constexpr char kStacksVariable[] = "TIDEMARK_STACKS";  ///< none, python, native or both
+inline constexpr char kClockVariable[] = "TIDEMARK_CLOCK";    ///< "tsc" where the recorder found it trustworthy
+
+/// First message on the socket (SOCK_SEQPACKET); the memfd comes with it as SCM_RIGHTS.
+struct Hello {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t reserved;
+};
+
+}  // namespace tidemark::ring
