@@ -144,7 +144,7 @@ def storage_bytes(tensors):
 def counted_by_pytorch(device, model):
     if device.type == "cuda":
         return {
-            "device": torch.cuda.get_device_name(device),
+            "device": str(next(model.parameters()).device),
             "max_memory_allocated": torch.cuda.max_memory_allocated(device),
             "max_memory_reserved": torch.cuda.max_memory_reserved(device),
         }
@@ -171,7 +171,7 @@ def main():
     total = sum(parameter.numel() for parameter in model.parameters())
     print(f"{args.size} on {device}: {total:,} parameters, {sum(p.numel() for p in trained):,} of them trained")
 
-    optimizer = torch.optim.AdamW(trained, lr=3e-3)
+    optimizer = torch.optim.AdamW(trained, lr=0.6 / width)
     data = batches(length, batch, device, seed=0)
     began = time.perf_counter()
     for step in range(1, args.steps + 1):

@@ -1,0 +1,22 @@
+# Shared by the scripts beside it: source it from the repository's root.
+# shellcheck shell=bash
+set -euo pipefail
+
+# The torch that `setup.sh --torch-newest` installs; on Debian 12's Python 3.11 the newest of PyPI.
+torch_newest_version=2.15.0
+torch_newest_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/torch-$torch_newest_version
+
+say() { printf '== %s\n' "$*" >&2; }
+
+fail() {
+  printf '%s: %s\n' "$0" "$*" >&2
+  exit 1
+}
+
+# The interpreter of the newest torch: TIDEMARK_TORCH_NEWEST_PYTHON, or the one that setup.sh installed.
+torch_newest_python() { printf '%s\n' "${TIDEMARK_TORCH_NEWEST_PYTHON:-$torch_newest_folder/bin/python}"; }
+
+# Prints the version of PyTorch that interpreter $1 has; fails where it has none.
+torch_version() { "$1" -c 'import torch; print(torch.__version__)' 2>/dev/null; }
+
+jobs() { nproc 2>/dev/null || echo 2; }

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Installs what building and testing Tidemark needs on Debian 12, and does nothing where it is there already.
+#
+#   scripts/setup.sh                   to build it and its tests
+#   scripts/setup.sh --dev             also clang, for sanitizers, fuzzing and linters
+#   scripts/setup.sh --torch           also Debian's PyTorch 1.13, with an optimized BLAS
+#   scripts/setup.sh --torch-newest    also PyPI's newest PyTorch (5 GB) in a virtual environment
+#
+# TIDEMARK_CACHE                where that environment goes (default: ~/.cache/tidemark)
+# TIDEMARK_TORCH_NEWEST_PYTHON  an interpreter that has a new torch already: nothing is installed then
+cd "$(dirname "$0")/.."
+. scripts/common.sh
+
+packages=(build-essential ca-certificates cmake ninja-build ccache pkg-config python3 python3-dev
+  libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev libcairo2-dev libelf-dev
+  libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev)
+newest=false
+for option in "$@"; do
+  case $option in
+    --dev) packages+=(clang clang-tidy clang-format lld libclang-rt-14-dev shellcheck) ;;
+    --torch) packages+=(python3-torch libopenblas0-pthread) ;;
+    --torch-newest)
+      newest=true
+      [[ -n ${TIDEMARK_TORCH_NEWEST_PYTHON:-} ]] || packages+=(python3-venv)
+      ;;
+    *) fail "unknown option $option (known: --dev --torch --torch-newest)" ;;
+  esac
+done
+
+install_packages() {
+  command -v dpkg-query >/dev/null || fail "this is not Debian; install the counterparts of: ${packages[*]}"
+  local missing=() package
+  for package in "${packages[@]}"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
+  done
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  say "installing ${missing[*]}"
+  local root=()
+  if [[ $(id -u) != 0 ]]; then
+    command -v sudo >/dev/null || fail "needs root or sudo to install: ${missing[*]}"
+    root=(sudo)
+  fi
+  "${root[@]}" apt-get update -qq
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+install_newest_torch() {
+  if [[ -n ${TIDEMARK_TORCH_NEWEST_PYTHON:-} ]]; then
+    torch_version "$TIDEMARK_TORCH_NEWEST_PYTHON" >/dev/null ||
+      fail "TIDEMARK_TORCH_NEWEST_PYTHON=$TIDEMARK_TORCH_NEWEST_PYTHON has no torch"
+    return
+  fi
+  [[ ! -e $torch_newest_folder/complete ]] || return 0
+  say "installing torch $torch_newest_version into $torch_newest_folder (5 GB, a minute or two)"
+  rm -rf "$torch_newest_folder"
+  /usr/bin/python3 -m venv "$torch_newest_folder"
+  "$torch_newest_folder/bin/python" -m pip install -q --no-cache-dir "torch==$torch_newest_version" numpy
+  touch "$torch_newest_folder/complete"
+}
+
+install_packages
+if $newest; then
+  install_newest_torch
+fi
