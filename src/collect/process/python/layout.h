@@ -113,6 +113,7 @@ inline constexpr std::uint32_t kStateAscii = 1U << 6;
 inline constexpr std::uint64_t kBytesSubclassFlag = 1ULL << 27;   ///< Py_TPFLAGS_BYTES_SUBCLASS
 inline constexpr std::uint64_t kStringSubclassFlag = 1ULL << 28;  ///< Py_TPFLAGS_UNICODE_SUBCLASS
 inline constexpr std::uint8_t kOwnedByGenerator = 1;              ///< FRAME_OWNED_BY_GENERATOR
+inline constexpr std::uint8_t kLastOwner = 4;                     ///< highest value of enum _frameowner
 inline constexpr std::uint8_t kFirstShimOwner = 3;  ///< from here on the interpreter's own entries, not Python frames
 
 // Words of _Py_DebugOffsets from its start, or from the start of the group.

@@ -51,7 +51,7 @@ bool code_fits(const Layout& layout, const Interpreter& interpreter, std::uintpt
          safe_load(code + layout.code_first_line, &first_line) && first_line >= 0;
 }
 
-// The instruction must lie in the code object: between its first and, as far as sizes tell, last.
+// The instruction must lie in the bytecode (prev_instr of 3.11 and 3.12 may stand one unit before it).
 bool instruction_fits(const Layout& layout, std::uintptr_t frame, std::uintptr_t code) noexcept {
   if (layout.style == FrameStyle::frame_objects) {
     std::int32_t last = 0;
@@ -59,9 +59,12 @@ bool instruction_fits(const Layout& layout, std::uintptr_t frame, std::uintptr_t
   }
   std::uintptr_t instruction = 0;
   std::int64_t units = 0;  // ob_size of a code object: its bytecode in units of two bytes
+  std::int32_t first_traceable = -1;
   const std::uintptr_t first = code + layout.code_bytecode;
   return safe_load(frame + layout.frame_instruction, &instruction) && safe_load(code + kObjectSize, &units) &&
-         instruction + 2 >= first && units > 0 && instruction < first + 2 * static_cast<std::uintptr_t>(units);
+         safe_load(code + layout.code_first_traceable, &first_traceable) && first_traceable >= 0 &&
+         first_traceable < units && instruction + 2 >= first && units > 0 &&
+         instruction < first + 2 * static_cast<std::uintptr_t>(units);
 }
 
 }  // namespace
@@ -85,6 +88,7 @@ Verdict verify_layout(const Layout& layout, const Interpreter& interpreter) noex
   for (unsigned checked = 0; frame != 0 && checked < kFramesChecked; ++checked) {
     std::uint8_t frame_owner = 0;
     if (layout.frame_owner != 0 && !safe_load(frame + layout.frame_owner, &frame_owner)) return Verdict::differs;
+    if (frame_owner > kLastOwner) return Verdict::differs;
     if (frame_owner < kFirstShimOwner) {
       std::uintptr_t code = 0;
       if (!safe_load(frame + layout.frame_code, &code)) return Verdict::differs;

@@ -1,0 +1,99 @@
+// This program passes for an interpreter: it exports the symbols that one has, and the version text each test wants.
+#include "collect/process/python/interpreter.h"
+
+#include <gtest/gtest.h>
+
+#include "collect/process/python/python_walker.h"
+
+namespace {
+const char* version_text = "";
+int eval_calls = 0;
+}  // namespace
+
+extern "C" {
+const char* Py_GetVersion() {
+  return version_text;
+}
+void* PyGILState_GetThisThreadState() {
+  return nullptr;
+}
+void* _PyThreadState_UncheckedGet() {
+  return nullptr;
+}
+void* PyThreadState_GetInterpreter(void* state) {
+  return state;
+}
+int _Py_IsFinalizing() {
+  return 0;
+}
+void* PyCode_Type = nullptr;
+void* _PyEval_EvalFrameDefault(void* state) {
+  return ++eval_calls > 0 ? state : nullptr;
+}
+}
+
+namespace tidemark::process {
+namespace {
+
+Interpreter find(const char* text) {
+  version_text = text;
+  Interpreter interpreter{};
+  EXPECT_TRUE(find_interpreter(&interpreter));
+  return interpreter;
+}
+
+TEST(FindInterpreter, ReadsTheVersion) {
+  const Interpreter release = find("3.11.7 (main, Dec  4 2023, 18:10:11) [GCC 12.2.0]");
+  EXPECT_EQ(release.version, 0x030B);
+  EXPECT_STREQ(release.version_text, "3.11.7");
+  EXPECT_TRUE(release.ordinary);
+  const Interpreter candidate = find("3.14.0rc2+ (main, Aug 14 2025, 11:00:00) [Clang 20.1.8 ]");
+  EXPECT_EQ(candidate.version, 0x030E);
+  EXPECT_STREQ(candidate.version_text, "3.14.0rc2+");
+  EXPECT_EQ(find("3.9.18").version, 0x0309);
+}
+
+TEST(FindInterpreter, SurvivesOddVersions) {
+  EXPECT_EQ(find("").version, 0);
+  EXPECT_EQ(find("three").version, 0);
+  EXPECT_EQ(find("99999999999.3 ()").version, 0);
+  EXPECT_STREQ(find("3.11.7.and.something.very.long.indeed (main)").version_text, "3.11.7.and.something.ve");
+}
+
+TEST(FindInterpreter, FreeThreadedBuildsAreNotOrdinary) {
+  EXPECT_FALSE(find("3.13.0 experimental free-threading build (main, Oct  7 2024) [GCC 13]").ordinary);
+  const Interpreter later = find("3.14.0 free-threading build (main, Oct 10 2025) [GCC 14]");
+  EXPECT_FALSE(later.ordinary);
+  EXPECT_EQ(later.version, 0x030E);
+}
+
+TEST(FindInterpreter, EvalRangeIsTheFunction) {
+  const Interpreter interpreter = find("3.11.7 ()");
+  EXPECT_EQ(interpreter.eval_low, reinterpret_cast<std::uintptr_t>(&_PyEval_EvalFrameDefault));
+  EXPECT_GT(interpreter.eval_high, interpreter.eval_low);
+  EXPECT_LT(interpreter.eval_high, interpreter.eval_low + 1000);
+}
+
+// The state of the walker is one for the process, so this order is one test.
+TEST(PythonDetect, AbsentUntilFoundAndFinalOnceUnsupported) {
+  version_text = "3.15.2 (main) [GCC 16]";
+  std::uintptr_t low = 1, high = 1;
+  python_eval_range(&low, &high);
+  EXPECT_EQ(low + high, 0U);
+  EXPECT_EQ(python_minor_version(), 0);
+  EXPECT_STREQ(python_version_text(), "");
+  EXPECT_EQ(python_detect(), PythonSupport::unsupported);
+  EXPECT_EQ(python_minor_version(), 0x030F);
+  EXPECT_STREQ(python_version_text(), "3.15.2");
+  version_text = "3.11.7 (main)";
+  EXPECT_EQ(python_detect(), PythonSupport::unsupported);
+  PythonFrame frame{};
+  bool truncated = true;
+  EXPECT_EQ(python_walk(&frame, 1, &truncated), 0U);
+  EXPECT_FALSE(truncated);
+  PythonCode code{};
+  EXPECT_FALSE(python_describe(0, &code));
+}
+
+}  // namespace
+}  // namespace tidemark::process
