@@ -19,7 +19,7 @@ constexpr std::size_t kMaxFrames = 64;
 using Body = void (*)(benchmark::State& state, int frames);
 
 // Frames of three shapes, so that neither rules nor branches are all alike.
-template <int kShape>
+template <unsigned kShape>
 [[gnu::noinline]] void descend(benchmark::State& state, int depth, int frames, Body body) {
   std::array<volatile char, kShape * 40 + 8> local;
   local[0] = static_cast<char>(depth);

@@ -1,0 +1,39 @@
+#include "capture.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <array>
+
+#include "collect/process/native/unwinder.h"
+
+namespace tidemark::process {
+
+[[gnu::noinline]] Stacks capture_stacks() {
+  std::array<void*, 512> theirs;
+  const int their_count = backtrace(theirs.data(), static_cast<int>(theirs.size()));
+  std::array<std::uintptr_t, 512> ours;
+  Stacks stacks;
+  const std::size_t our_count =
+      native_walk(native_caller_context(), native_stack_bounds(), 0, 0, ours.data(), ours.size(), &stacks.truncated);
+  stacks.ours.assign(ours.begin(), ours.begin() + our_count);
+  for (int i = 1; i < their_count; ++i) {
+    stacks.theirs.push_back(reinterpret_cast<std::uintptr_t>(theirs[static_cast<std::size_t>(i)]));
+  }
+  return stacks;
+}
+
+std::vector<std::uintptr_t> as_backtrace(const Stacks& stacks) {
+  // mov $15, %rax (rt_sigreturn): what libc's trampoline starts with.
+  constexpr std::array<unsigned char, 7> kTrampoline = {0x48, 0xC7, 0xC0, 0x0F, 0x00, 0x00, 0x00};
+  std::vector<std::uintptr_t> result = stacks.ours;
+  for (std::size_t i = 1; i < result.size(); ++i) {
+    Dl_info info;
+    const void* before = reinterpret_cast<const void*>(result[i - 1]);
+    if (dladdr(before, &info) != 0 && __builtin_memcmp(before, kTrampoline.data(), kTrampoline.size()) == 0)
+      --result[i];
+  }
+  return result;
+}
+
+}  // namespace tidemark::process

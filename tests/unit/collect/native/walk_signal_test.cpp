@@ -1,0 +1,109 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "capture.h"
+#include "collect/process/native/unwinder.h"
+#include "shapes.h"
+
+namespace tidemark::process {
+namespace {
+
+Stacks from_handler;
+
+void capture_in_handler(int) {
+  from_handler = capture_stacks();
+}
+
+class Handler {
+ public:
+  Handler(int signal, void (*handler)(int), int flags) : signal_(signal) {
+    struct sigaction action = {};
+    action.sa_handler = handler;
+    action.sa_flags = flags;
+    sigaction(signal, &action, &before_);
+  }
+  ~Handler() { sigaction(signal_, &before_, nullptr); }
+  Handler(const Handler&) = delete;
+  Handler& operator=(const Handler&) = delete;
+
+ private:
+  int signal_;
+  struct sigaction before_ = {};
+};
+
+TEST(NativeWalkSignal, GoesThroughAHandlerOnTheSameStack) {
+  const Handler handler(SIGUSR1, capture_in_handler, 0);
+  raise(SIGUSR1);
+  EXPECT_GE(from_handler.ours.size(), 6u);
+  EXPECT_EQ(as_backtrace(from_handler), from_handler.theirs);
+  EXPECT_NE(from_handler.ours, from_handler.theirs);  // the interrupted place: address + 1
+}
+
+TEST(NativeWalkSignal, OnAnAlternateStackGivesTheHandlerOnly) {
+  constexpr std::size_t kSize = 1 << 20;
+  void* memory = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  stack_t stack = {};
+  stack.ss_sp = memory;
+  stack.ss_size = kSize;
+  stack_t before = {};
+  ASSERT_EQ(sigaltstack(&stack, &before), 0);
+  {
+    const Handler handler(SIGUSR1, capture_in_handler, SA_ONSTACK);
+    raise(SIGUSR1);
+  }
+  ASSERT_EQ(from_handler.ours.size(), 1u);
+  EXPECT_EQ(from_handler.ours[0], from_handler.theirs[0]);
+  sigaltstack(&before, nullptr);
+  munmap(memory, kSize);
+}
+
+std::atomic<int> ticks = 0;
+std::atomic<int> differing = 0;
+std::atomic<int> shorter = 0;
+
+// Any instruction may be interrupted: prologues, PLT stubs, leaf functions.
+void compare_in_handler(int) {
+  const Stacks stacks = capture_stacks();
+  const auto ours = as_backtrace(stacks);
+  ++ticks;
+  if (ours == stacks.theirs) return;
+  const bool prefix = ours.size() < stacks.theirs.size() && std::equal(ours.begin(), ours.end(), stacks.theirs.begin());
+  ++(prefix ? shorter : differing);
+}
+
+void nothing(void* argument) {
+  *static_cast<volatile int*>(argument) = 1;
+}
+
+TEST(NativeWalkSignal, AgreesWithBacktraceAtInterruptedPlaces) {
+  capture_stacks();  // backtrace() loads its library the first time
+  const Handler handler(SIGALRM, compare_in_handler, SA_RESTART);
+  ticks = differing = shorter = 0;
+  const itimerval interval = {{0, 200}, {0, 200}};
+  ASSERT_EQ(setitimer(ITIMER_REAL, &interval, nullptr), 0);
+  int sink = 0;
+  while (ticks < 1000) {
+    // No exceptions: libgcc may not be entered again from a handler that interrupted it.
+    for (const Shapes& shapes : {shapes_O0(), shapes_O2(), shapes_O2_frame_pointers(), shapes_O3_realigned()}) {
+      for (const Shape* shape = shapes.begin; shape != shapes.end; ++shape) {
+        if (std::strstr(shape->name, "catch") == nullptr && std::strstr(shape->name, "exception") == nullptr) {
+          shape->run(nothing, &sink);
+        }
+      }
+    }
+  }
+  const itimerval off = {};
+  setitimer(ITIMER_REAL, &off, nullptr);
+  EXPECT_EQ(differing, 0);
+  // In a prologue that realigns the stack the CFA is in r10 for some instructions: the walk ends there.
+  EXPECT_LE(shorter, ticks / 20);
+}
+
+}  // namespace
+}  // namespace tidemark::process
