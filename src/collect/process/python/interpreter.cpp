@@ -58,6 +58,31 @@ void parse_version(const char* text, Interpreter* out) {
   if (numbers[0] < 256 && numbers[1] < 256) out->version = static_cast<std::uint16_t>(numbers[0] << 8 | numbers[1]);
 }
 
+// The executable segment that an address lies in.
+struct Segment {
+  std::uintptr_t address;
+  std::uintptr_t low, high;
+};
+
+int note_segment(dl_phdr_info* info, std::size_t, void* data) {
+  auto* segment = static_cast<Segment*>(data);
+  for (std::size_t index = 0; index < info->dlpi_phnum; ++index) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[index];
+    const std::uintptr_t low = info->dlpi_addr + header.p_vaddr;
+    if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
+    if (segment->address < low || segment->address - low >= header.p_memsz) continue;
+    segment->low = low;
+    segment->high = low + header.p_memsz;
+    return 1;
+  }
+  return 0;
+}
+
+// The eval function takes 35 to 55 KiB when it is in one piece. Newer compilers leave an entry of 1 or 2 KiB and put
+// the rest elsewhere without a name, and interpreters built with tail calls run in a function for each instruction. Of
+// those all code of the interpreter is taken.
+constexpr std::uintptr_t kWholeEvalFunction = 8192;
+
 void find_eval_range(void* scope, Interpreter* out) {
   void* eval = dlsym(scope, "_PyEval_EvalFrameDefault");
   Dl_info info;
@@ -65,6 +90,11 @@ void find_eval_range(void* scope, Interpreter* out) {
   if (eval == nullptr || dladdr1(eval, &info, &entry, RTLD_DL_SYMENT) == 0 || entry == nullptr) return;
   out->eval_low = reinterpret_cast<std::uintptr_t>(eval);
   out->eval_high = out->eval_low + static_cast<const ElfW(Sym)*>(entry)->st_size;
+  if (out->eval_high - out->eval_low >= kWholeEvalFunction) return;
+  Segment segment{out->eval_low, 0, 0};
+  if (dl_iterate_phdr(note_segment, &segment) == 0) return;
+  out->eval_low = segment.low;
+  out->eval_high = segment.high;
 }
 
 }  // namespace

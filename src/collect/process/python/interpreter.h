@@ -15,7 +15,7 @@ struct Interpreter {
   int (*is_finalizing)();              ///< Py_IsFinalizing
   std::uintptr_t code_type;            ///< &PyCode_Type
   std::uintptr_t runtime;              ///< &_PyRuntime, or 0
-  std::uintptr_t eval_low, eval_high;  ///< _PyEval_EvalFrameDefault, or 0, 0
+  std::uintptr_t eval_low, eval_high;  ///< see python_eval_range()
   std::uint16_t version;               ///< 0x030B is 3.11
   char version_text[24];               ///< "3.11.7"
   bool ordinary;                       ///< all symbols found; neither a debug nor a free-threaded build

@@ -48,9 +48,8 @@ PythonSupport python_detect() noexcept;
 std::uint16_t python_minor_version() noexcept;
 const char* python_version_text() noexcept;
 
-/// Addresses [low, high) of _PyEval_EvalFrameDefault, or 0, 0: not found, or not looked for yet. Compilers may have
-/// moved parts of that function elsewhere, and interpreters built with tail calls (3.14 on) run in other functions
-/// altogether.
+/// Addresses [low, high) where native frames end and Python's begin: _PyEval_EvalFrameDefault, or all code of the
+/// interpreter's executable or library where the compiler has cut that function up. 0, 0: not found, or not looked yet.
 void python_eval_range(std::uintptr_t* low, std::uintptr_t* high) noexcept;
 
 /// Walks the calling thread's frames, innermost first, into `frames`. Returns how many; `*truncated` tells whether

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 #include "collect/process/python/python_walker.h"
 
 namespace {
@@ -67,11 +69,15 @@ TEST(FindInterpreter, FreeThreadedBuildsAreNotOrdinary) {
   EXPECT_EQ(later.version, 0x030E);
 }
 
-TEST(FindInterpreter, EvalRangeIsTheFunction) {
+// The stand-in is far smaller than a whole eval function: all code of this program is taken.
+TEST(FindInterpreter, EvalRangeOfAFunctionInPieces) {
   const Interpreter interpreter = find("3.11.7 ()");
-  EXPECT_EQ(interpreter.eval_low, reinterpret_cast<std::uintptr_t>(&_PyEval_EvalFrameDefault));
-  EXPECT_GT(interpreter.eval_high, interpreter.eval_low);
-  EXPECT_LT(interpreter.eval_high, interpreter.eval_low + 1000);
+  const auto code_at = [](auto* function) { return reinterpret_cast<std::uintptr_t>(function); };
+  EXPECT_LE(interpreter.eval_low, code_at(&_PyEval_EvalFrameDefault));
+  EXPECT_GT(interpreter.eval_high, code_at(&_PyEval_EvalFrameDefault));
+  EXPECT_LE(interpreter.eval_low, code_at(&Py_GetVersion));
+  EXPECT_GT(interpreter.eval_high, code_at(&find_interpreter));
+  EXPECT_TRUE(code_at(&printf) < interpreter.eval_low || code_at(&printf) >= interpreter.eval_high);
 }
 
 // The state of the walker is one for the process, so this order is one test.

@@ -1,5 +1,6 @@
 // What python_walker_test.py and the benchmark load into a real interpreter with ctypes: the walker, and the reader of
 // line tables, behind a C interface. Linked without a C++ runtime, like the preloaded library.
+#include <execinfo.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -197,6 +198,11 @@ PROBE_API double probe_time_walk(std::uint64_t walks, std::size_t capacity) {
 /// The range of the eval function, for the test to compare with.
 PROBE_API void probe_eval_range(std::uintptr_t* low, std::uintptr_t* high) {
   python_eval_range(low, high);
+}
+
+/// Return addresses of the native stack, innermost first, as the C library finds them.
+PROBE_API int probe_native_stack(void** addresses, int capacity) {
+  return backtrace(addresses, capacity);
 }
 
 /// Name of a field that the check of the layout must guard, or null after the last.
