@@ -1,6 +1,5 @@
 #include "trace/definition_decoder.h"
 
-#include "trace/format.h"
 #include "trace/varint.h"
 
 namespace tidemark {
@@ -96,7 +95,8 @@ Location read_location(Fields& fields, const Definitions& definitions) {
 }
 
 /// False for a kind that this code does not know.
-bool read_record(std::uint64_t kind, Fields& fields, Definitions& definitions, Loss& loss) {
+bool read_record(std::uint64_t kind, Fields& fields, Definitions& definitions) {
+  if (kind > static_cast<std::uint64_t>(RecordKind::end)) return false;
   switch (static_cast<RecordKind>(kind)) {
     case RecordKind::process:
       definitions.process = read_process(fields);
@@ -125,11 +125,12 @@ bool read_record(std::uint64_t kind, Fields& fields, Definitions& definitions, L
       definitions.modules.push_back(std::move(module));
       return true;
     }
-    case RecordKind::loss:
-      loss.kind = static_cast<Loss::Kind>(fields.number());
-      loss.count = fields.number();
-      loss.text = fields.text();
+    case RecordKind::loss: {
+      const auto loss_kind = static_cast<Loss::Kind>(fields.number());
+      const std::uint64_t count = fields.number();
+      definitions.losses.push_back({loss_kind, count, fields.text()});
       return true;
+    }
     case RecordKind::end: {
       const std::uint64_t time = fields.number();
       definitions.end = EndInfo{time, (fields.number() & 1) != 0};
@@ -141,32 +142,20 @@ bool read_record(std::uint64_t kind, Fields& fields, Definitions& definitions, L
 
 }  // namespace
 
-Result<void> DefinitionDecoder::decode(std::span<const std::uint8_t> payload, Definitions& definitions) {
+Result<void> DefinitionDecoder::decode(std::span<const std::uint8_t> payload, Definitions& definitions,
+                                       const RecordObserver& observe) {
   Fields records(payload);
   while (!records.at_end()) {
     const std::uint64_t kind = records.number();
     const auto body = records.bytes();
     if (!records.ok()) return Error{"a definition is longer than its frame"};
     Fields fields(body);
-    Loss loss;
-    if (!read_record(kind, fields, definitions, loss)) {
-      ++unknown_records_;
-      continue;
-    }
+    if (!read_record(kind, fields, definitions)) ++unknown_records_;
     // Bytes left over are fields that later versions added.
     if (!fields.ok()) return Error{"a definition is cut short, or refers to what was never defined"};
-    if (kind == static_cast<std::uint64_t>(RecordKind::loss)) add_loss(std::move(loss), definitions);
+    if (observe) observe(static_cast<RecordKind>(kind));
   }
   return {};
-}
-
-void DefinitionDecoder::add_loss(Loss loss, Definitions& definitions) {
-  const auto [entry, is_new] = losses_.try_emplace({loss.kind, loss.text}, definitions.losses.size());
-  if (is_new) {
-    definitions.losses.push_back(std::move(loss));
-  } else {
-    definitions.losses[entry->second].count += loss.count;
-  }
 }
 
 }  // namespace tidemark

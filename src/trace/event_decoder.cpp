@@ -45,6 +45,28 @@ struct EventDecoder::Columns {
   std::array<const std::uint8_t*, format::kColumnCount> end{};
   bool overrun = false;
 
+  /// Finds the columns in a payload. The number of events, or more than there can be when the payload is nonsense.
+  std::uint64_t open(std::span<const std::uint8_t> payload) {
+    constexpr std::uint64_t kNonsense = ~std::uint64_t{0};
+    const std::uint8_t* next = payload.data();
+    const std::uint8_t* const stop = next + payload.size();
+    const auto number = [&] { return next < stop ? get_varint(next) : kNonsense; };
+    const std::uint64_t count = number();
+    const std::uint64_t column_count = number();
+    if (column_count < format::kColumnCount || column_count > format::kMaxColumns) return kNonsense;
+    std::array<std::uint64_t, format::kMaxColumns> lengths{};
+    for (std::size_t n = 0; n < column_count; ++n) lengths[n] = number();
+    if (next > stop) return kNonsense;
+    // Columns behind those known here are a later version's, and passed over.
+    for (std::size_t n = 0; n < column_count; ++n) {
+      if (lengths[n] > static_cast<std::uint64_t>(stop - next)) return kNonsense;
+      if (n < format::kColumnCount) at[n] = next;
+      next += lengths[n];
+      if (n < format::kColumnCount) end[n] = next;
+    }
+    return next == stop ? count : kNonsense;
+  }
+
   std::uint64_t varint(format::Column column) {
     if (at[column] < end[column]) [[likely]]
       return get_varint(at[column]);
@@ -152,21 +174,9 @@ bool EventDecoder::decode_event(Columns& columns, std::uint32_t stack_count, std
 Result<void> EventDecoder::decode(std::span<const std::uint8_t> payload, const Definitions& definitions,
                                   std::vector<Event>& batch) {
   batch.clear();
-  const std::uint8_t* at = payload.data();
-  const std::uint8_t* const end = at + payload.size();
-  std::array<std::uint64_t, 1 + format::kColumnCount> head{};
-  for (std::uint64_t& number : head) {
-    if (at < end) number = get_varint(at);
-  }
-  const std::uint64_t count = head[0];
-  if (at > end || count > format::kMaxFrameEvents) return Error{"an events frame begins with nonsense"};
   Columns columns;
-  for (std::size_t n = 0; n < format::kColumnCount; ++n) {
-    if (head[n + 1] > static_cast<std::uint64_t>(end - at)) return Error{"a column is longer than its events frame"};
-    columns.at[n] = at;
-    at += head[n + 1];
-    columns.end[n] = at;
-  }
+  const std::uint64_t count = columns.open(payload);
+  if (count > format::kMaxFrameEvents) return Error{"an events frame begins with nonsense"};
   const auto stack_count = static_cast<std::uint32_t>(definitions.stacks.size());
   const auto thread_count = static_cast<std::uint32_t>(definitions.threads.size());
   batch.resize(static_cast<std::size_t>(count));

@@ -19,6 +19,9 @@ constexpr std::array<std::size_t, format::kColumnCount> kBytesPerEvent = {1,
                                                                           kMaxVarintBytes,
                                                                           2 * kMaxVarintBytes};
 
+/// Of a payload, before the columns, at most.
+constexpr std::size_t kHeadBytes = (2 + format::kColumnCount) * kMaxVarintBytes;
+
 constexpr std::uint32_t id_code(std::uint32_t id) {
   return id + 1;
 }  // none is 0
@@ -27,8 +30,8 @@ constexpr std::uint32_t id_code(std::uint32_t id) {
 
 // Payload of an events frame:
 //
-//   varint count | varint length × 10, one per column | tag | time low | time high | thread | device | address | size |
-//                                                       stack | slot | totals
+//   varint events | varint columns (10) | varint length, for each column |
+//   tag | time low | time high | thread | device | address | size | stack | slot | totals
 //
 // What an event puts where (v = varint, z = zig-zag varint of a difference; [flag] = only when that flag is in its
 // tag):
@@ -157,15 +160,15 @@ void EventEncoder::add(const Event& event) {
 
 std::size_t EventEncoder::payload_bytes() const {
   if (empty()) return 0;
-  std::size_t bytes = (1 + format::kColumnCount) * kMaxVarintBytes;
+  std::size_t bytes = kHeadBytes;
   for (const Buffer& column : columns_) bytes += static_cast<std::size_t>(column.end - column.bytes.get());
   return bytes;
 }
 
 void EventEncoder::append_frame(FrameEncoder& frames, std::vector<std::byte>& out) {
-  std::array<std::uint8_t, (1 + format::kColumnCount) * kMaxVarintBytes> head;
+  std::array<std::uint8_t, kHeadBytes> head;
   std::array<ByteSpan, 1 + format::kColumnCount> parts;
-  std::uint8_t* end = put_varint(head.data(), count_);
+  std::uint8_t* end = put_varint(put_varint(head.data(), count_), format::kColumnCount);
   for (std::size_t n = 0; n < columns_.size(); ++n) {
     parts[n + 1] = ByteSpan(columns_[n].bytes.get(), columns_[n].end);
     end = put_varint(end, parts[n + 1].size());

@@ -67,5 +67,7 @@ enum Column : std::size_t {
   kTotals,
   kColumnCount
 };
+/// A later version may append columns, up to this many in all.
+inline constexpr std::size_t kMaxColumns = 64;
 
 }  // namespace tidemark::format

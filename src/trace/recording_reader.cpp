@@ -1,5 +1,6 @@
 #include "trace/recording_reader.h"
 
+#include <map>
 #include <utility>
 
 namespace tidemark {
@@ -10,7 +11,7 @@ Result<std::unique_ptr<RecordingReader>> RecordingReader::open(std::unique_ptr<B
   return std::unique_ptr<RecordingReader>(new RecordingReader(std::move(frames).value()));
 }
 
-Result<bool> RecordingReader::next_frame(Frame& frame, std::vector<Event>& batch) {
+Result<bool> RecordingReader::next_frame(Frame& frame, std::vector<Event>& batch, const RecordObserver& observe) {
   batch.clear();
   if (finished_) return false;
   const Result<bool> found = frames_->next(frame);
@@ -25,7 +26,7 @@ Result<bool> RecordingReader::next_frame(Frame& frame, std::vector<Event>& batch
   }
   const Result<void> decoded = frame.type == static_cast<std::uint8_t>(format::FrameType::events)
                                    ? event_decoder_.decode(frame.payload, definitions_, batch)
-                                   : definition_decoder_.decode(frame.payload, definitions_);
+                                   : definition_decoder_.decode(frame.payload, definitions_, observe);
   if (decoded.ok()) return true;
   frames_->reject(frame, decoded.error().message);
   finish();
@@ -40,20 +41,28 @@ Result<bool> RecordingReader::next(std::vector<Event>& batch) {
   }
 }
 
-/// What is missing becomes part of the definitions, where every report shows it.
+/// What is missing becomes part of the definitions, where every report shows it: one entry for each kind and text.
 void RecordingReader::finish() {
   finished_ = true;
+  std::vector<Loss> found = std::move(definitions_.losses);
   if (unknown_frames_ != 0) {
-    definition_decoder_.add_loss({Loss::Kind::unknown_record, unknown_frames_, "frames of an unknown type or version"},
-                                 definitions_);
+    found.push_back({Loss::Kind::unknown_record, unknown_frames_, "frames of an unknown type or version"});
   }
   if (definition_decoder_.unknown_records() != 0) {
-    definition_decoder_.add_loss(
-        {Loss::Kind::unknown_record, definition_decoder_.unknown_records(), "definitions of an unknown kind"},
-        definitions_);
+    found.push_back(
+        {Loss::Kind::unknown_record, definition_decoder_.unknown_records(), "definitions of an unknown kind"});
   }
-  if (const auto& damage = frames_->damage()) {
-    definition_decoder_.add_loss({Loss::Kind::torn_tail, damage->bytes, damage->text}, definitions_);
+  if (const auto& damage = frames_->damage()) found.push_back({Loss::Kind::torn_tail, damage->bytes, damage->text});
+
+  definitions_.losses.clear();
+  std::map<std::pair<Loss::Kind, std::string>, std::size_t> index;
+  for (Loss& loss : found) {
+    const auto [entry, is_new] = index.try_emplace({loss.kind, loss.text}, definitions_.losses.size());
+    if (is_new) {
+      definitions_.losses.push_back(std::move(loss));
+    } else {
+      definitions_.losses[entry->second].count += loss.count;
+    }
   }
 }
 

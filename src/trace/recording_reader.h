@@ -20,9 +20,9 @@ class RecordingReader final : public TraceReader {
  public:
   static Result<std::unique_ptr<RecordingReader>> open(std::unique_ptr<ByteSource> source);
 
-  /// Reads one frame. `batch` becomes its events, empty when it has none; what it defines is at the end of the tables
-  /// of definitions(). False at the end. The frame's payload is valid until the next call.
-  Result<bool> next_frame(Frame& frame, std::vector<Event>& batch);
+  /// Reads one frame. `batch` becomes its events, empty when it has none; `observe` is called for each definition in
+  /// it. False at the end. The frame's payload is valid until the next call.
+  Result<bool> next_frame(Frame& frame, std::vector<Event>& batch, const RecordObserver& observe = {});
 
   Result<bool> next(std::vector<Event>& batch) override;
   [[nodiscard]] const Definitions& definitions() const override { return definitions_; }

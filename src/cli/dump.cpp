@@ -1,0 +1,201 @@
+// tidemark dump: every frame and every record of a recording, one line each, in the order of the file.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "cli/command.h"
+#include "trace/recording_reader.h"
+
+namespace tidemark::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string path;
+  std::string format = "text";
+  bool frames_only = false;
+};
+
+/// A line: what it is about, and its fields in order. Text and JSON print the same fields.
+std::string text_line(const char* what, const Json& fields) {
+  // These hold words and numbers of our own; any other string may hold anything, and stands in quotes.
+  static constexpr std::string_view kBare[] = {"type",   "kind",    "severity",    "device",
+                                               "offset", "address", "load_address"};
+  std::string line = what;
+  for (const auto& [name, value] : fields.items()) {
+    const bool bare = value.is_string() && std::ranges::find(kBare, name) != std::end(kBare);
+    line += fmt::format(" {}={}", name,
+                        value.is_null() ? std::string("-")
+                        : bare          ? value.get<std::string>()
+                                        : value.dump(-1, ' ', true, Json::error_handler_t::replace));
+  }
+  return line + '\n';
+}
+
+std::string json_line(const char* what, const Json& fields) {
+  return Json{{what, fields}}.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+template <typename Tag>
+Json id(Id<Tag> id) {
+  return id.valid() ? Json(id.value) : Json(nullptr);
+}
+Json known(std::int64_t value) {
+  return value < 0 ? Json(nullptr) : Json(value);
+}
+Json hex(std::uint64_t value) {
+  return fmt::format("0x{:x}", value);
+}
+
+Json process_fields(const ProcessInfo& process) {
+  return {{"pid", known(process.pid)},
+          {"parent_pid", known(process.parent_pid)},
+          {"rank", known(process.rank)},
+          {"local_rank", known(process.local_rank)},
+          {"world_size", known(process.world_size)},
+          {"start_wall_ns", process.start_wall_ns},
+          {"hostname", process.hostname},
+          {"command_line", process.command_line},
+          {"python_version", process.python_version},
+          {"torch_version", process.torch_version},
+          {"stack_mode", process.stack_mode},
+          {"recorder_version", process.recorder_version}};
+}
+
+Json location_fields(std::size_t own, const Location& location) {
+  if (location.kind == Location::Kind::native) {
+    return {{"id", own}, {"kind", "native"}, {"module", id(location.module)}, {"offset", hex(location.offset)}};
+  }
+  return {{"id", own},
+          {"kind", "python"},
+          {"file", id(location.file)},
+          {"function", id(location.function)},
+          {"line", location.line}};
+}
+
+Json loss_fields(const Loss& loss) {
+  return {{"kind", name(loss.kind)}, {"severity", severity(loss.kind)}, {"count", loss.count}, {"text", loss.text}};
+}
+
+Json event_fields(const Event& event) {
+  static constexpr const char* kKinds[] = {"allocate", "free", "out_of_memory", "pause", "resume"};
+  Json fields = {
+      {"time_ns", event.time_ns}, {"kind", kKinds[static_cast<std::size_t>(event.kind)]}, {"thread", id(event.thread)}};
+  if (event.kind == EventKind::pause || event.kind == EventKind::resume) return fields;
+  fields["device"] = to_string(event.device);
+  if (event.kind != EventKind::out_of_memory) {
+    fields["slot"] = id(event.slot);
+    fields["address"] = hex(event.address);
+  }
+  const bool size_known = event.kind != EventKind::free || event.slot.valid();
+  fields["size"] = size_known ? Json(event.size) : Json(nullptr);
+  if (event.kind != EventKind::free) fields["stack"] = id(event.stack);
+  if (event.has_totals) {
+    fields["total_allocated"] = event.total_allocated;
+    fields["total_reserved"] = event.total_reserved;
+  }
+  return fields;
+}
+
+Json frame_fields(const Frame& frame) {
+  static constexpr const char* kTypes[] = {"definitions", "events"};
+  const std::size_t type = std::size_t{frame.type} - 1;
+  return {{"offset", frame.offset},
+          {"type", type < std::size(kTypes) ? Json(kTypes[type]) : Json(frame.type)},
+          {"version", frame.version},
+          {"flags", frame.flags},
+          {"stored_length", frame.stored_length},
+          {"raw_length", frame.raw_length},
+          {"known", frame.known}};
+}
+
+/// What the record just read says, as a name and fields: it is the last entry of its table.
+std::pair<const char*, Json> last_record(format::RecordKind kind, const Definitions& all) {
+  using format::RecordKind;
+  switch (kind) {
+    case RecordKind::process:
+      return {"process", process_fields(all.process)};
+    case RecordKind::string:
+      return {"string", {{"id", all.strings.size() - 1}, {"text", all.strings.back()}}};
+    case RecordKind::location:
+      return {"location", location_fields(all.locations.size() - 1, all.locations.back())};
+    case RecordKind::stack:
+      return {"stack",
+              {{"id", all.stacks.size() - 1},
+               {"parent", id(all.stacks.back().parent)},
+               {"location", id(all.stacks.back().location)}}};
+    case RecordKind::thread:
+      return {
+          "thread",
+          {{"id", all.threads.size() - 1}, {"tid", known(all.threads.back().tid)}, {"name", all.threads.back().name}}};
+    case RecordKind::module:
+      return {"module",
+              {{"id", all.modules.size() - 1},
+               {"path", id(all.modules.back().path)},
+               {"build_id", all.modules.back().build_id},
+               {"load_address", hex(all.modules.back().load_address)}}};
+    case RecordKind::loss:
+      return {"loss", loss_fields(all.losses.back())};
+    case RecordKind::end:
+      return {"end", {{"time_ns", all.end->time_ns}, {"process_exited", all.end->process_exited}}};
+  }
+  return {"unknown", {{"kind", static_cast<unsigned>(kind)}}};
+}
+
+int dump(const Options& options) {
+  auto source = open_file_source(options.path);
+  if (!source.ok()) return fail(source.error().message);
+  const auto opened = RecordingReader::open(std::move(source).value());
+  if (!opened.ok()) return fail(opened.error().message);
+  RecordingReader& reader = **opened;
+
+  const auto line = options.format == "json" ? json_line : text_line;
+  const auto print = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); };
+  print(line("recording", {{"format_version", reader.format_version()}}));
+  Frame frame;
+  std::vector<Event> events;
+  std::string records;
+  const RecordObserver observe = [&](format::RecordKind kind) {
+    if (options.frames_only) return;
+    const auto [what, fields] = last_record(kind, reader.definitions());
+    records += line(what, fields);
+  };
+  while (true) {
+    records.clear();
+    const Result<bool> more = reader.next_frame(frame, events, observe);
+    if (!more.ok()) return fail(more.error().message);
+    if (!*more) break;
+    print(line("frame", frame_fields(frame)));
+    print(records);
+    if (options.frames_only) continue;
+    for (const Event& event : events) print(line("event", event_fields(event)));
+  }
+  for (const Loss& loss : reader.definitions().losses) print(line("missing", loss_fields(loss)));
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return fail("the output could not be written");
+  return kOk;
+}
+
+}  // namespace
+
+std::function<int()> setup_dump(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("FILE", options->path, "Recording to print")->required();
+  app.add_option("--format", options->format, "text, or json: one object a line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.add_flag("--frames", options->frames_only, "Only the frames, not what is in them");
+  app.footer(
+      "What is missing is listed at the end. The fields are explained in docs/format.md.\n\nExamples:\n"
+      "  tidemark dump run.tide | less\n"
+      "  tidemark dump --format json run.tide | jq 'select(.event.kind == \"out_of_memory\")'");
+  return [options] { return dump(*options); };
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,84 @@
+#include "trace/sink.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+namespace tidemark {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string fresh_path(const char* name) {
+  std::string path = ::testing::TempDir() + name;
+  std::filesystem::remove(path);
+  return path;
+}
+
+TEST(FileSink, CreatesFilesForTheOwnerOnlyAndReplacesNone) {
+  const std::string path = fresh_path("tidemark_sink_new");
+  const ::mode_t old_mask = ::umask(0);
+  const auto sink = open_file_sink(path, false);
+  ::umask(old_mask);
+  ASSERT_TRUE(sink.ok());
+  struct ::stat facts {};
+  ASSERT_EQ(::stat(path.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777U, 0600U);
+  const auto again = open_file_sink(path, false);
+  ASSERT_FALSE(again.ok());
+  EXPECT_THAT(again.error().message, HasSubstr(path));
+  EXPECT_THAT(again.error().message, HasSubstr("File exists"));
+  EXPECT_TRUE(open_file_sink(path, true).ok());
+  std::filesystem::remove(path);
+}
+
+TEST(FileSink, SaysWhyAFileCannotBeCreated) {
+  const auto sink = open_file_sink("/nonexistent/run.tide", false);
+  ASSERT_FALSE(sink.ok());
+  EXPECT_THAT(sink.error().message, HasSubstr("/nonexistent/run.tide"));
+  EXPECT_THAT(sink.error().message, HasSubstr("No such file or directory"));
+}
+
+TEST(FileSink, CutsAPartlyWrittenFrameOff) {
+  const std::string path = fresh_path("tidemark_sink_full");
+  const auto sink = open_file_sink(path, false);
+  ASSERT_TRUE(sink.ok());
+  const std::array<std::byte, 3000> frame{};
+  ASSERT_TRUE((*sink)->append(frame).ok());
+
+  // A file size limit stands in for a full disk: write() comes back short, then fails with EFBIG.
+  struct ::rlimit old_limit {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  const auto old_handler = ::signal(SIGXFSZ, SIG_IGN);
+  struct ::rlimit limit = old_limit;
+  limit.rlim_cur = 4000;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const Result<void> failed = (*sink)->append(frame);
+  ::setrlimit(RLIMIT_FSIZE, &old_limit);
+  ::signal(SIGXFSZ, old_handler);
+
+  ASSERT_FALSE(failed.ok());
+  EXPECT_THAT(failed.error().message, HasSubstr("File too large"));
+  EXPECT_THAT(failed.error().message, HasSubstr("after 3000 bytes"));
+  EXPECT_EQ(std::filesystem::file_size(path), 3000U);
+  std::filesystem::remove(path);
+}
+
+TEST(FileSink, ReportsAFullDevice) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  const auto sink = open_file_sink("/dev/full", true);
+  ASSERT_TRUE(sink.ok());
+  const std::array<std::byte, 10> frame{};
+  const Result<void> failed = (*sink)->append(frame);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_THAT(failed.error().message, HasSubstr("No space left on device"));
+}
+
+}  // namespace
+}  // namespace tidemark

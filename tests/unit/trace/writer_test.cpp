@@ -1,0 +1,151 @@
+// Interning, definitions, and what happens when writing fails.
+#include "trace/writer.h"
+
+#include <gmock/gmock.h>
+
+#include "trace/format.h"
+#include "trace_test_support.h"
+
+namespace tidemark::testing {
+namespace {
+
+TEST(Writer, DefinitionsComeBackAsTheyWere) {
+  Bytes bytes;
+  ProcessInfo process;
+  process.pid = 1;
+  process.rank = 3;
+  process.local_rank = 1;
+  process.world_size = 8;
+  process.parent_pid = 99;
+  process.hostname = "node";
+  process.stack_mode = "both";
+  process.start_wall_ns = 1'795'168'301'328'464'000;
+  const auto writer = write_to(&bytes, process);
+  const StringId path = writer->string("/lib/x.so");
+  EXPECT_EQ(writer->string("/lib/x.so"), path);
+  EXPECT_NE(writer->string("/lib/x.s"), path);
+  const ModuleId module = writer->module({path, "00ff", 0xFFFF'FFFF'0000'0000});
+  EXPECT_EQ(writer->module({path, "00ff", 0xFFFF'FFFF'0000'0000}), module);
+  EXPECT_NE(writer->module({path, "00fe", 0xFFFF'FFFF'0000'0000}), module);
+  Location python{.file = path, .function = writer->string("f"), .line = 0xFFFF'FFFF, .module = {}, .offset = 0};
+  const LocationId line = writer->location(python);
+  EXPECT_EQ(writer->location(python), line);
+  python.line = 1;
+  EXPECT_NE(writer->location(python), line);
+  Location native;
+  native.kind = Location::Kind::native;
+  native.module = module;
+  native.offset = 0x1234;
+  const LocationId address = writer->location(native);
+  EXPECT_EQ(writer->location(native), address);
+  const StackId root = writer->stack({}, line);
+  const StackId leaf = writer->stack(root, address);
+  EXPECT_EQ(writer->stack(root, address), leaf);
+  EXPECT_NE(writer->stack({}, address), leaf);
+  EXPECT_NE(writer->thread({5, "a"}), writer->thread({5, "a"}));
+  process.torch_version = "2.15.0";
+  writer->process(process);
+  writer->loss({Loss::Kind::disk, 1, "quota"});
+  writer->loss({Loss::Kind::ring_full, 5, ""});
+  writer->loss({Loss::Kind::disk, 2, "quota"});
+  ASSERT_TRUE(writer->finish({77, false}).ok());
+
+  const Definitions read = read_all(bytes).definitions;
+  EXPECT_EQ(read.process.pid, 1);
+  EXPECT_EQ(read.process.parent_pid, 99);
+  EXPECT_EQ(read.process.rank, 3);
+  EXPECT_EQ(read.process.local_rank, 1);
+  EXPECT_EQ(read.process.world_size, 8);
+  EXPECT_EQ(read.process.hostname, "node");
+  EXPECT_EQ(read.process.stack_mode, "both");
+  EXPECT_EQ(read.process.torch_version, "2.15.0");
+  EXPECT_EQ(read.process.start_wall_ns, 1'795'168'301'328'464'000U);
+  EXPECT_EQ(read.strings, (std::vector<std::string>{"/lib/x.so", "/lib/x.s", "f"}));
+  ASSERT_EQ(read.modules.size(), 2U);
+  EXPECT_EQ(read.modules[0].path, path);
+  EXPECT_EQ(read.modules[0].build_id, "00ff");
+  EXPECT_EQ(read.modules[1].load_address, 0xFFFF'FFFF'0000'0000U);
+  ASSERT_EQ(read.locations.size(), 3U);
+  EXPECT_EQ(read.locations[0].line, 0xFFFF'FFFFU);
+  EXPECT_EQ(read.locations[0].function, StringId{2});
+  EXPECT_EQ(read.locations[2].kind, Location::Kind::native);
+  EXPECT_EQ(read.locations[2].module, module);
+  EXPECT_EQ(read.locations[2].offset, 0x1234U);
+  ASSERT_EQ(read.stacks.size(), 3U);
+  EXPECT_FALSE(read.stacks[0].parent.valid());
+  EXPECT_EQ(read.stacks[1].parent, root);
+  EXPECT_EQ(read.stacks[1].location, address);
+  ASSERT_EQ(read.threads.size(), 2U);
+  EXPECT_EQ(read.threads[1].tid, 5);
+  ASSERT_EQ(read.losses.size(), 2U);
+  EXPECT_EQ(read.losses[0].kind, Loss::Kind::disk);
+  EXPECT_EQ(read.losses[0].count, 3U);
+  EXPECT_EQ(read.losses[0].text, "quota");
+  ASSERT_TRUE(read.end.has_value());
+  EXPECT_EQ(read.end->time_ns, 77U);
+  EXPECT_FALSE(read.end->process_exited);
+}
+
+TEST(Writer, ManyDefinitionsAreSplitOverFrames) {
+  Bytes bytes;
+  const auto writer = write_to(&bytes);
+  const std::string long_text(3 * format::kMaxStringBytes, 'x');
+  for (int n = 0; n < 40; ++n) writer->string(std::to_string(n) + long_text);
+  ASSERT_TRUE(writer->finish({}).ok());
+  const Recording read = read_all(bytes);
+  EXPECT_EQ(read.lost(Loss::Kind::torn_tail), 0U);
+  ASSERT_EQ(read.definitions.strings.size(), 40U);
+  EXPECT_EQ(read.definitions.strings[39], ("39" + long_text).substr(0, format::kMaxStringBytes));
+}
+
+TEST(Writer, IdsThatWereNeverDefinedCountAsNone) {
+  Bytes bytes;
+  const auto writer = write_to(&bytes);
+  Event event = allocate(1, 2, 3);
+  event.stack = {0};
+  event.thread = {5};
+  ASSERT_TRUE(writer->event(event).ok());
+  ASSERT_TRUE(writer->finish({}).ok());
+  const Recording read = read_all(bytes);
+  ASSERT_EQ(read.events.size(), 1U);
+  EXPECT_EQ(describe(read.events[0]), "kind 0 t 1 thread - cpu address 2 size 3 slot 0 stack -");
+}
+
+/// Fails from the given call on, and counts the calls.
+class FailingSink final : public Sink {
+ public:
+  FailingSink(int good_calls, int* calls) : good_calls_(good_calls), calls_(calls) {}
+  Result<void> append(std::span<const std::byte>) override {
+    return ++*calls_ > good_calls_ ? Result<void>(Error{"disk full"}) : Result<void>();
+  }
+
+ private:
+  int good_calls_;
+  int* calls_;
+};
+
+TEST(Writer, AFailureIsReportedOnceAndThenTheSinkIsLeftAlone) {
+  int calls = 0;
+  auto created = TraceWriter::create(std::make_unique<FailingSink>(1, &calls), {});
+  ASSERT_TRUE(created.ok());
+  TraceWriter& writer = **created;
+  ASSERT_TRUE(writer.event(allocate(1, 2, 3)).ok());
+  const Result<void> failed = writer.flush();
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().message, "disk full");
+  EXPECT_EQ(calls, 2);
+  for (std::uint64_t n = 0; n < 40'000; ++n) ASSERT_TRUE(writer.event(allocate(n, n, n)).ok());
+  EXPECT_TRUE(writer.flush().ok());
+  EXPECT_TRUE(writer.finish({}).ok());
+  EXPECT_FALSE(writer.string("late").valid());
+  EXPECT_EQ(writer.bytes_pending(), 0U);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(Writer, FailsToStartOnASinkThatFails) {
+  int calls = 0;
+  EXPECT_FALSE(TraceWriter::create(std::make_unique<FailingSink>(0, &calls), {}).ok());
+}
+
+}  // namespace
+}  // namespace tidemark::testing
