@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <span>
+#include <string>
 
 namespace tidemark::cli {
 
@@ -16,7 +17,8 @@ struct Command {
   const char* group;        ///< heading in `tidemark --help`: "Record", "Read", "Debug"
   const char* description;  ///< one line
   /// Adds options, positionals and a footer with examples to `app`; returns what runs after parsing and gives the exit
-  /// code. The closure owns its options.
+  /// code. The closure owns its options. Where an option takes one of a few words, its type_name lists them as
+  /// "text|json": shell completion offers them.
   std::function<int()> (*setup)(CLI::App& app);
 };
 
@@ -25,5 +27,8 @@ std::span<const Command> commands();
 
 /// "tidemark: MESSAGE" on stderr; returns kError.
 int fail(const std::string& message);
+
+/// Writes to stdout; kOk, or fail() when it cannot be written.
+int print(const std::string& bytes);
 
 }  // namespace tidemark::cli

@@ -1,10 +1,14 @@
-// A recording in memory, as columns: what every analysis works on.
+// A recording in memory: what every analysis works on.
 //
-// Built once, then read-only and safe to read from several threads. Sizes are bytes, times ns from the recording's start.
+// Two depths, filled by the same code: an Overview (totals and the stacks alive at each peak; memory does not grow with
+// the number of events) and a Store (an Overview and every block as columns, some 33 bytes an event). Built once, then
+// read-only and safe to read from several threads. Sizes are bytes, times ns from the recording's start and never
+// decreasing: where the recorded clock stepped back, the time before the step is kept.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,81 +21,121 @@ namespace tidemark {
 
 using BlockId = Id<struct BlockTag>;
 
+/// One memory device of the recording. Peaks are exact maxima over all events.
+///
+/// "Allocated" is the allocator's own total where it reports one (`has_totals`: equal to torch.cuda.memory_allocated to
+/// the byte, whatever was recorded), else the sum of the recorded blocks that are alive.
+struct DeviceSummary {
+  Device device;
+  bool has_totals = false;
+  std::uint64_t allocation_count = 0;
+  std::uint64_t free_count = 0;            ///< all frees, those without a recorded allocation too
+  std::uint64_t unmatched_free_count = 0;  ///< frees of blocks whose allocation was not recorded
+  std::uint64_t out_of_memory_count = 0;
+  std::uint64_t total_bytes_allocated = 0;  ///< traffic: the sum of all allocations' sizes
+
+  std::uint64_t live_allocated_bytes = 0;  ///< allocated at the end
+  std::uint64_t live_recorded_bytes = 0;   ///< the part of it in recorded blocks
+  std::uint64_t live_count = 0;            ///< recorded blocks alive at the end
+
+  std::uint64_t peak_allocated_bytes = 0;
+  std::uint64_t peak_recorded_bytes = 0;              ///< the part of it in recorded blocks
+  std::uint64_t peak_count = 0;                       ///< recorded blocks alive then
+  std::optional<std::uint64_t> peak_allocated_at_ns;  ///< the first moment of the peak; none when nothing was allocated
+  std::uint64_t peak_step_count = 0;                  ///< how many of Store::steps lead up to the peak
+
+  std::optional<std::uint64_t> peak_reserved_bytes;  ///< none where the allocator reports none (CPU)
+  std::optional<std::uint64_t> peak_reserved_at_ns;
+  std::optional<std::uint64_t> end_reserved_bytes;
+  std::optional<std::uint64_t> baseline_bytes;  ///< allocated before the first event; none without totals
+};
+
+/// What one stack held on one device.
+struct StackUsage {
+  std::uint8_t device = 0;  ///< index into Overview::devices
+  StackId stack;            ///< invalid: blocks recorded without a stack
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+};
+
+struct OutOfMemory {
+  std::uint64_t time_ns = 0;
+  std::uint64_t requested = 0;
+  std::optional<std::uint64_t> allocated;
+  std::optional<std::uint64_t> reserved;
+  StackId stack;
+  ThreadId thread;
+  std::uint8_t device = 0;
+};
+
+/// What one pass over the events gives.
+struct Overview {
+  std::string path;
+  Definitions definitions;
+  std::vector<DeviceSummary> devices;      ///< in order of their first event; at most kMaxDevices
+  std::vector<StackUsage> stacks_at_peak;  ///< of each device at its own peak; in no particular order, never 0 blocks
+  std::vector<OutOfMemory> out_of_memory;
+  std::uint64_t event_count = 0;
+  std::uint64_t end_ns = 0;     ///< time of the last event or of the end record
+  std::uint64_t paused_ns = 0;  ///< sum of the paused stretches, the last one up to end_ns
+  std::uint64_t pause_count = 0;
+};
+
+inline constexpr std::size_t kMaxDevices = 256;
+
 /// Blocks, in order of birth. One entry of every column per block.
 struct Blocks {
-  static constexpr std::uint64_t kAlive = ~std::uint64_t{0};  ///< death_ns of a block never freed
+  static constexpr std::uint32_t kAlive = std::numeric_limits<std::uint32_t>::max();  ///< death of a block never freed
 
-  std::vector<std::uint64_t> birth_ns;
-  std::vector<std::uint64_t> death_ns;
+  std::vector<std::uint32_t> birth_step;  ///< index into Store::steps
+  std::vector<std::uint32_t> death_step;  ///< likewise, or kAlive
   std::vector<std::uint64_t> address;
   std::vector<std::uint64_t> size;
   std::vector<StackId> stack;
   std::vector<ThreadId> thread;
-  std::vector<std::uint8_t> device;  ///< index into Store::devices
+  std::vector<std::uint8_t> device;  ///< index into Overview::devices
 
   [[nodiscard]] std::size_t count() const { return size.size(); }
+  /// Whether the block is alive after the first `step_count` steps.
+  [[nodiscard]] bool alive(std::size_t block, std::uint64_t step_count) const {
+    return birth_step[block] < step_count && step_count <= death_step[block];
+  }
 };
 
 /// An event reduced to what replaying the live set needs.
 struct Step {
-  std::uint64_t time_ns;
+  std::uint64_t time_ns = 0;
   BlockId block;
-  bool birth;
+  bool birth = false;
 };
 
-/// One memory device of the recording. Peaks are exact maxima over all events.
-struct DeviceSummary {
-  Device device;
-  std::uint64_t allocation_count = 0;
-  std::uint64_t free_count = 0;
-  std::uint64_t total_bytes_allocated = 0;  ///< traffic: the sum of all allocations' sizes
-  std::uint64_t live_allocated_bytes = 0;   ///< at the end
-  std::uint64_t live_count = 0;             ///< blocks alive at the end
-  std::uint64_t peak_allocated_bytes = 0;
-  std::uint64_t peak_allocated_at_ns = 0;   ///< the first moment of the peak
-  std::uint64_t peak_step = 0;              ///< index into Store::steps just after which the peak holds
-  std::optional<std::uint64_t> peak_reserved_bytes;  ///< none where the allocator reports none (CPU)
-  std::optional<std::uint64_t> peak_reserved_at_ns;
-  std::optional<std::uint64_t> end_reserved_bytes;
-  std::uint64_t unmatched_free_count = 0;   ///< frees of blocks whose allocation was not recorded
-  std::uint64_t out_of_memory_count = 0;
-  std::uint64_t baseline_bytes = 0;         ///< allocated before the recording began, by the allocator's own totals
+/// A change of what the allocator says beyond the recorded blocks, made by one event. Holds from that event on.
+struct TotalsChange {
+  std::uint64_t time_ns = 0;
+  std::uint64_t step_count = 0;  ///< how many of Store::steps had happened by then, that event's own one included
+  bool with_step = false;        ///< whether that event has a step: the last of these
+  std::int64_t unrecorded = 0;   ///< allocated minus the recorded live blocks; below 0 only in damaged recordings
+  std::uint64_t reserved = 0;
+  std::uint8_t device = 0;
 };
 
-/// A change of a device's reserved bytes.
-struct ReservedChange {
-  std::uint64_t time_ns;
-  std::uint64_t reserved;
-  std::uint8_t device;
-};
-
-struct OutOfMemory {
-  std::uint64_t time_ns;
-  std::uint64_t requested;
-  std::uint64_t allocated;
-  std::uint64_t reserved;
-  StackId stack;
-  ThreadId thread;
-  std::uint8_t device;
-};
-
-struct Store {
-  std::string path;
-  Definitions definitions;
-  std::vector<DeviceSummary> devices;
+/// Every block.
+struct Store : Overview {
   Blocks blocks;
-  std::vector<Step> steps;                ///< every allocate and (matched) free, in order
-  std::vector<ReservedChange> reserved;
-  std::vector<OutOfMemory> out_of_memory;
-  std::uint64_t event_count = 0;
-  std::uint64_t end_ns = 0;               ///< time of the last event or of the end record
-  std::uint64_t paused_ns = 0;            ///< sum of the paused stretches
+  std::vector<Step> steps;            ///< every allocate and (matched) free, in order
+  std::vector<TotalsChange> changes;  ///< of devices with totals, in order; empty otherwise
+
+  /// How many steps happened up to and including `time_ns`.
+  [[nodiscard]] std::uint64_t steps_until(std::uint64_t time_ns) const;
 };
 
 /// Called now and then with (bytes done, bytes in all).
 using Progress = std::function<void(std::uint64_t, std::uint64_t)>;
 
-/// Loads a whole recording.
+/// Reads a whole recording, keeping totals only. Errors name the file.
+Result<Overview> load_overview(const std::string& path, const Progress& progress = {});
+
+/// Reads a whole recording, keeping every block. Also fails for more than 2^32 - 2 events.
 Result<Store> load_store(const std::string& path, const Progress& progress = {});
 
 }  // namespace tidemark

@@ -1,0 +1,26 @@
+// What every result says about the recording that it came from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "analyze/data_quality.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+struct RecordingInfo {
+  std::string path;
+  ProcessInfo process;
+  std::uint64_t event_count = 0;
+  std::uint64_t duration_ns = 0;
+  DataQuality quality;
+};
+
+/// Call after `symbols` named what will be shown (see analyze_data_quality).
+[[nodiscard]] inline RecordingInfo describe_recording(const Overview& overview, const Symbols& symbols) {
+  return {overview.path, overview.definitions.process, overview.event_count, overview.end_ns,
+          analyze_data_quality(overview, symbols)};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,54 @@
+// What ran, how much memory it took on each device, and which places held it at the peak.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/recording.h"
+#include "analyze/stack_names.h"
+#include "base/result.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+struct SummaryOptions {
+  std::optional<std::string> device;  ///< only this one: "cuda:0"
+  std::size_t top = 10;               ///< places to list for each device
+};
+
+/// All stacks at the peak that share a place (and a leaf, see NamedStack).
+struct SummaryPlace {
+  NamedStack stack;  ///< the one of them that held most
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+  std::uint64_t stacks = 0;  ///< how many stacks were put together
+  double share = 0;          ///< of the device's peak
+};
+
+struct SummaryDevice {
+  DeviceSummary totals;
+  std::uint64_t unrecorded_at_peak_bytes = 0;  ///< of the peak, what is in no recorded block
+  std::vector<SummaryPlace> places;            ///< most bytes first
+  std::uint64_t other_places = 0;              ///< beyond the listed ones
+  std::uint64_t other_bytes = 0;
+};
+
+struct SummaryOutOfMemory {
+  OutOfMemory event;
+  Device device;
+  NamedStack stack;
+};
+
+struct Summary {
+  RecordingInfo recording;
+  std::vector<SummaryDevice> devices;
+  std::vector<SummaryOutOfMemory> out_of_memory;  ///< the first ten
+};
+
+/// Fails only when the device asked for is not in the recording.
+Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, const SummaryOptions& options);
+
+}  // namespace tidemark

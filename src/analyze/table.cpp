@@ -1,0 +1,131 @@
+#include "analyze/table.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+struct Sum {
+  std::uint64_t key = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+};
+
+// What blocks are grouped by, as a number; key_of() below turns it back into what it stands for.
+std::uint64_t group_of(const Blocks& blocks, std::size_t block, GroupBy by) {
+  switch (by) {
+    case GroupBy::stack:
+      return blocks.stack[block].value;
+    case GroupBy::size:
+      return blocks.size[block];
+    case GroupBy::thread:
+      return blocks.thread[block].value;
+    case GroupBy::device:
+      break;
+  }
+  return 0;  // blocks of one device at a time: one group
+}
+
+std::vector<Sum> largest_first(const Store& store, const std::vector<BlockId>& live, GroupBy by) {
+  std::unordered_map<std::uint64_t, Sum> sums;
+  for (const BlockId block : live) {
+    Sum& sum = sums[group_of(store.blocks, block.value, by)];
+    sum.bytes += store.blocks.size[block.value];
+    ++sum.blocks;
+  }
+  std::vector<Sum> sorted;
+  sorted.reserve(sums.size());
+  for (auto& [key, sum] : sums) {
+    sum.key = key;
+    sorted.push_back(sum);
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const Sum& left, const Sum& right) {
+    return left.bytes != right.bytes ? left.bytes > right.bytes : left.key < right.key;
+  });
+  return sorted;
+}
+
+decltype(TableRow::key) key_of(const Store& store, Symbols& symbols, GroupBy by, std::uint64_t group) {
+  switch (by) {
+    case GroupBy::stack:
+      return name_stack(symbols, StackId{static_cast<std::uint32_t>(group)});
+    case GroupBy::thread:
+      return group < store.definitions.threads.size() ? store.definitions.threads[group] : ThreadInfo{};
+    case GroupBy::size:
+    case GroupBy::device:
+      break;
+  }
+  return BlockSize{group};
+}
+
+double share_of(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::uint64_t total_bytes(const std::vector<Sum>& sums) {
+  std::uint64_t bytes = 0;
+  for (const Sum& sum : sums) bytes += sum.bytes;
+  return bytes;
+}
+
+TableSection section_of_device(const Store& store, Symbols& symbols, const TableOptions& options, std::size_t device) {
+  const Instant instant = find_instant(store, options.at, device);
+  const std::vector<Sum> sums = largest_first(store, live_blocks(store, device, instant.step_count), options.by);
+  TableSection section;
+  section.device = DeviceAt{store.devices[device].device, instant.time_ns};
+  section.unrecorded_bytes = instant.unrecorded_bytes;
+  section.allocated_bytes = total_bytes(sums) + instant.unrecorded_bytes;
+  for (const Sum& sum : sums) {
+    if (options.top != 0 && section.rows.size() == options.top) {
+      ++section.other_rows;
+      section.other_bytes += sum.bytes;
+      section.other_blocks += sum.blocks;
+      continue;
+    }
+    section.rows.push_back({key_of(store, symbols, options.by, sum.key), sum.bytes, sum.blocks,
+                            share_of(sum.bytes, section.allocated_bytes)});
+  }
+  return section;
+}
+
+TableSection section_of_all(const Store& store, const TableOptions& options, const std::vector<std::size_t>& devices) {
+  TableSection section;
+  for (const std::size_t device : devices) {
+    const Instant instant = find_instant(store, options.at, device);
+    TableRow row;
+    row.key = DeviceAt{store.devices[device].device, instant.time_ns};
+    row.bytes = instant.unrecorded_bytes;
+    for (const Sum& sum : largest_first(store, live_blocks(store, device, instant.step_count), GroupBy::device)) {
+      row.bytes += sum.bytes;
+      row.blocks += sum.blocks;
+    }
+    section.allocated_bytes += row.bytes;
+    section.rows.push_back(std::move(row));
+  }
+  for (TableRow& row : section.rows) row.share = share_of(row.bytes, section.allocated_bytes);
+  std::stable_sort(section.rows.begin(), section.rows.end(),
+                   [](const TableRow& left, const TableRow& right) { return left.bytes > right.bytes; });
+  return section;
+}
+
+}  // namespace
+
+Result<Table> analyze_table(const Store& store, Symbols& symbols, const TableOptions& options) {
+  const auto selected = select_devices(store, options.device);
+  if (!selected) return selected.error();
+  Table table;
+  table.by = options.by;
+  if (options.by == GroupBy::device) {
+    if (!selected->empty()) table.sections.push_back(section_of_all(store, options, *selected));
+  } else {
+    for (const std::size_t device : *selected) {
+      table.sections.push_back(section_of_device(store, symbols, options, device));
+    }
+  }
+  table.recording = describe_recording(store, symbols);
+  return table;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,65 @@
+// The live set at a moment, grouped: which stacks, sizes, devices or threads hold how much.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "analyze/moment.h"
+#include "analyze/recording.h"
+#include "analyze/stack_names.h"
+#include "base/result.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+enum class GroupBy : std::uint8_t { stack, size, device, thread };
+
+struct TableOptions {
+  GroupBy by = GroupBy::stack;
+  Moment at;
+  std::optional<std::string> device;  ///< only this one: "cuda:0"
+  std::size_t top = 20;               ///< rows to list in each section; 0 = all
+};
+
+struct BlockSize {
+  std::uint64_t bytes = 0;  ///< of each block of the row
+};
+
+/// A device, and the moment it was looked at (at its own peak, moments differ).
+struct DeviceAt {
+  Device device;
+  std::optional<std::uint64_t> at_ns;
+};
+
+struct TableRow {
+  std::variant<NamedStack, BlockSize, DeviceAt, ThreadInfo> key;
+  std::uint64_t bytes = 0;  ///< by device: allocated in all; otherwise in recorded blocks
+  std::uint64_t blocks = 0;
+  double share = 0;  ///< of the section's allocated_bytes
+};
+
+/// One device; by device, a single section of all.
+struct TableSection {
+  std::optional<DeviceAt> device;
+  std::uint64_t allocated_bytes = 0;
+  std::uint64_t unrecorded_bytes = 0;  ///< of these, in no recorded block and so in no row
+  std::vector<TableRow> rows;          ///< most bytes first
+  std::uint64_t other_rows = 0;        ///< beyond the listed ones
+  std::uint64_t other_bytes = 0;
+  std::uint64_t other_blocks = 0;
+};
+
+struct Table {
+  RecordingInfo recording;
+  GroupBy by = GroupBy::stack;
+  std::vector<TableSection> sections;
+};
+
+/// Fails only when the device asked for is not in the recording.
+Result<Table> analyze_table(const Store& store, Symbols& symbols, const TableOptions& options);
+
+}  // namespace tidemark

@@ -1,0 +1,53 @@
+// Allocated and reserved bytes over time, thinned out to what can be drawn without losing an extreme.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/recording.h"
+#include "base/result.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+struct TimelineOptions {
+  std::optional<std::string> device;  ///< only this one: "cuda:0"
+  std::size_t points = 2000;          ///< at most so many for each device; at least 8
+};
+
+/// State of a device from `time_ns` until the next point.
+struct TimelinePoint {
+  std::uint64_t time_ns = 0;
+  std::uint64_t allocated_bytes = 0;
+  std::optional<std::uint64_t> reserved_bytes;
+};
+
+struct TimelineSeries {
+  Device device;
+  /// In order of time. Each of (points / 4) equal stretches of the run keeps its lowest and highest allocated and
+  /// reserved values at their exact times, so the highest point is the exact peak. The last one is at the end.
+  std::vector<TimelinePoint> points;
+  std::uint64_t peak_allocated_bytes = 0;
+  std::optional<std::uint64_t> peak_allocated_at_ns;
+  std::optional<std::uint64_t> peak_reserved_bytes;
+};
+
+struct TimelineOutOfMemory {
+  std::uint64_t time_ns = 0;
+  std::uint64_t requested_bytes = 0;
+  Device device;
+};
+
+struct Timeline {
+  RecordingInfo recording;
+  std::vector<TimelineSeries> series;  ///< one for each device
+  std::vector<TimelineOutOfMemory> out_of_memory;
+};
+
+/// Fails only when the device asked for is not in the recording.
+Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, const TimelineOptions& options);
+
+}  // namespace tidemark

@@ -1,0 +1,168 @@
+#include "analyze/tree.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+struct Weight {
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+
+  Weight& operator+=(const Weight& other) {
+    bytes += other.bytes;
+    blocks += other.blocks;
+    return *this;
+  }
+};
+
+// The recording's tree of stacks with what each node holds. Parents have smaller ids than their children, so one pass
+// backwards adds everything up.
+class WeightedStacks {
+ public:
+  WeightedStacks(const Store& store, const std::vector<BlockId>& live)
+      : nodes_(store.definitions.stacks), own_(nodes_.size()), total_(nodes_.size()), children_(nodes_.size()) {
+    for (const BlockId block : live) {
+      const Weight weight = {store.blocks.size[block.value], 1};
+      const StackId stack = store.blocks.stack[block.value];
+      (stack.value < own_.size() ? own_[stack.value] : no_stack) += weight;
+      all += weight;
+    }
+    for (std::size_t index = nodes_.size(); index-- > 0;) {
+      total_[index] += own_[index];
+      if (total_[index].blocks == 0) continue;
+      const StackId parent = nodes_[index].parent;
+      const auto id = static_cast<std::uint32_t>(index);
+      if (parent.value < index) {
+        total_[parent.value] += total_[index];
+        children_[parent.value].push_back(id);
+      } else {
+        roots.push_back(id);
+      }
+    }
+  }
+
+  [[nodiscard]] Weight own(std::uint32_t node) const { return own_[node]; }
+  [[nodiscard]] Weight total(std::uint32_t node) const { return total_[node]; }
+  [[nodiscard]] const std::vector<std::uint32_t>& children(std::uint32_t node) const { return children_[node]; }
+  [[nodiscard]] LocationId location(std::uint32_t node) const { return nodes_[node].location; }
+
+  std::vector<std::uint32_t> roots;
+  Weight no_stack;
+  Weight all;
+
+ private:
+  const std::vector<StackNode>& nodes_;
+  std::vector<Weight> own_;
+  std::vector<Weight> total_;
+  std::vector<std::vector<std::uint32_t>> children_;
+};
+
+// Sibling nodes that people cannot tell apart: different addresses in one native function, for instance.
+struct Group {
+  std::vector<std::uint32_t> nodes;
+  Weight total;
+  std::uint32_t depth = 0;
+};
+
+class TreeBuilder {
+ public:
+  TreeBuilder(const WeightedStacks& stacks, Symbols& symbols, const TreeOptions& options, TreeSection& section)
+      : stacks_(stacks), symbols_(symbols), options_(options), section_(section) {}
+
+  void build() {
+    push(stacks_.roots, 0, section_.hidden);
+    while (!pending_.empty()) {
+      const Group group = std::move(pending_.back());
+      pending_.pop_back();
+      add(group);
+    }
+  }
+
+ private:
+  void add(const Group& group) {
+    TreeNode node;
+    node.depth = group.depth;
+    node.frame = symbols_.name(stacks_.location(group.nodes.front()));
+    node.bytes = group.total.bytes;
+    node.blocks = group.total.blocks;
+    node.share = share(group.total);
+    std::vector<std::uint32_t> below;
+    for (const std::uint32_t member : group.nodes) {
+      node.own_bytes += stacks_.own(member).bytes;
+      node.own_blocks += stacks_.own(member).blocks;
+      const std::vector<std::uint32_t>& children = stacks_.children(member);
+      below.insert(below.end(), children.begin(), children.end());
+    }
+    push(below, group.depth + 1, node.hidden);
+    section_.nodes.push_back(std::move(node));
+  }
+
+  // Groups `nodes` and puts those worth listing on the stack of pending ones, largest on top.
+  void push(const std::vector<std::uint32_t>& nodes, std::uint32_t depth, HiddenNodes& hidden) {
+    std::map<std::tuple<Location::Kind, std::string, std::string, std::uint32_t>, Group> groups;
+    for (const std::uint32_t node : nodes) {
+      const FrameName& name = symbols_.name(stacks_.location(node));
+      Group& group = groups[{name.kind, name.function, name.file, name.line}];
+      group.nodes.push_back(node);
+      group.total += stacks_.total(node);
+      group.depth = depth;
+    }
+    const auto first = static_cast<std::ptrdiff_t>(pending_.size());
+    for (auto& [key, group] : groups) {
+      if (depth < std::min(options_.depth, TreeOptions::kMaxDepth) && share(group.total) >= options_.min_share) {
+        pending_.push_back(std::move(group));
+      } else {
+        ++hidden.count;
+        hidden.bytes += group.total.bytes;
+        hidden.blocks += group.total.blocks;
+      }
+    }
+    // Equals keep the order of their names, which the reversal turns around first.
+    std::reverse(pending_.begin() + first, pending_.end());
+    std::stable_sort(pending_.begin() + first, pending_.end(), [this](const Group& left, const Group& right) {
+      return options_.by_count ? left.total.blocks < right.total.blocks : left.total.bytes < right.total.bytes;
+    });
+  }
+
+  [[nodiscard]] double share(const Weight& weight) const {
+    const std::uint64_t part = options_.by_count ? weight.blocks : weight.bytes;
+    const std::uint64_t whole = options_.by_count ? section_.blocks : section_.allocated_bytes;
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+  }
+
+  const WeightedStacks& stacks_;
+  Symbols& symbols_;
+  const TreeOptions& options_;
+  TreeSection& section_;
+  std::vector<Group> pending_;
+};
+
+}  // namespace
+
+Result<Tree> analyze_tree(const Store& store, Symbols& symbols, const TreeOptions& options) {
+  const auto selected = select_devices(store, options.device);
+  if (!selected) return selected.error();
+  Tree tree;
+  tree.by_count = options.by_count;
+  for (const std::size_t device : *selected) {
+    const Instant instant = find_instant(store, options.at, device);
+    const WeightedStacks stacks(store, live_blocks(store, device, instant.step_count));
+    TreeSection& section = tree.sections.emplace_back();
+    section.device = store.devices[device].device;
+    section.at_ns = instant.time_ns;
+    section.unrecorded_bytes = instant.unrecorded_bytes;
+    section.allocated_bytes = stacks.all.bytes + instant.unrecorded_bytes;
+    section.no_stack_bytes = stacks.no_stack.bytes;
+    section.no_stack_blocks = stacks.no_stack.blocks;
+    section.blocks = stacks.all.blocks;
+    TreeBuilder(stacks, symbols, options, section).build();
+  }
+  tree.recording = describe_recording(store, symbols);
+  return tree;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,106 @@
+#include "cli/application.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace tidemark::cli {
+namespace {
+
+// Levenshtein's distance, one row at a time.
+std::size_t edit_distance(const std::string& left, const std::string& right) {
+  std::vector<std::size_t> row(right.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < right.size(); ++j) {
+      const std::size_t replaced = diagonal + (left[i] == right[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+bool is_command(const std::string& word) {
+  return std::any_of(commands().begin(), commands().end(),
+                     [&](const Command& command) { return word == command.name; });
+}
+
+int unknown_command(const std::string& word) {
+  const std::string guess = closest_command(word);
+  const std::string hint =
+      guess.empty() ? "`tidemark --help` lists the commands" : fmt::format("did you mean '{}'?", guess);
+  return fail(fmt::format("there is no command '{}'; {}", word, hint));
+}
+
+}  // namespace
+
+std::string closest_command(const std::string& word) {
+  std::string best;
+  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const Command& command : commands()) {
+    const std::size_t distance = edit_distance(word, command.name);
+    if (distance >= least) continue;
+    least = distance;
+    best = command.name;
+  }
+  return best;
+}
+
+Application make_application() {
+  Application application;
+  application.app =
+      std::make_unique<CLI::App>("Tidemark shows where GPU memory goes in deep-learning training.", "tidemark");
+  CLI::App& app = *application.app;
+  app.set_version_flag("--version", "tidemark " TIDEMARK_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(28);
+  app.footer(
+      "Examples:\n"
+      "  tidemark run -- python train.py     record\n"
+      "  tidemark summary python.1234.tide   see where the memory went\n"
+      "\n`tidemark COMMAND --help` explains a command.");
+  for (const Command& command : commands()) {
+    CLI::App* subcommand = app.add_subcommand(command.name, command.description);
+    subcommand->group(command.group);
+    application.actions[subcommand] = command.setup(*subcommand);
+  }
+  return application;
+}
+
+int run_application(int argc, const char* const* argv) {
+  try {
+    const Application application = make_application();
+    CLI::App& app = *application.app;
+    if (argc < 2) {
+      fmt::print(stderr, "{}", app.help());
+      return kError;
+    }
+    if (argv[1][0] != '-' && !is_command(argv[1])) return unknown_command(argv[1]);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& answer) {  // --help, --version
+      return app.exit(answer);
+    } catch (const CLI::ParseError& error) {
+      const std::string command = is_command(argv[1]) ? fmt::format(" {}", argv[1]) : "";
+      return fail(fmt::format("{} (`tidemark{} --help` explains the options)", error.what(), command));
+    }
+    for (const auto& [subcommand, action] : application.actions) {
+      if (subcommand->parsed()) return action();
+    }
+    return kError;
+  } catch (const std::bad_alloc&) {
+    return fail("not enough memory; `summary` needs less than the other commands");
+  } catch (const std::exception& error) {
+    return fail(fmt::format("internal error: {}", error.what()));
+  }
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,28 @@
+#include <array>
+
+#include "cli/command.h"
+
+namespace tidemark::cli {
+
+std::function<int()> setup_run(CLI::App& app);
+std::function<int()> setup_summary(CLI::App& app);
+std::function<int()> setup_table(CLI::App& app);
+std::function<int()> setup_tree(CLI::App& app);
+std::function<int()> setup_timeline(CLI::App& app);
+std::function<int()> setup_dump(CLI::App& app);
+std::function<int()> setup_completion(CLI::App& app);
+
+std::span<const Command> commands() {
+  static constexpr std::array kCommands = {
+      Command{"run", "Record", "Run a program and record its tensor memory", setup_run},
+      Command{"summary", "Read", "Where the memory went: peaks, and the places that held it", setup_summary},
+      Command{"table", "Read", "What was alive at a moment, by stack, size, device or thread", setup_table},
+      Command{"tree", "Read", "What was alive at a moment, from callers down to allocations", setup_tree},
+      Command{"timeline", "Read", "Allocated and reserved memory over time; draws PNG and SVG", setup_timeline},
+      Command{"dump", "Debug", "Every record of a recording, one a line", setup_dump},
+      Command{"completion", "Debug", "Print the completion script for a shell", setup_completion},
+  };
+  return kCommands;
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,49 @@
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+
+#include "report/printable.h"
+
+namespace tidemark::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Line {
+ public:
+  explicit Line(std::string name) : name_(std::move(name)) {}
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+  ~Line() {
+    if (shown_) fmt::print(stderr, "\r\x1b[K");
+  }
+
+  void show(std::uint64_t done, std::uint64_t all) {
+    const Clock::time_point now = Clock::now();
+    if (now < next_ || all == 0) return;
+    next_ = now + std::chrono::milliseconds(200);
+    shown_ = true;
+    fmt::print(stderr, "\rReading {}: {}%\x1b[K", name_, done * 100 / all);
+    std::fflush(stderr);
+  }
+
+ private:
+  std::string name_;
+  Clock::time_point next_ = Clock::now() + std::chrono::seconds(1);
+  bool shown_ = false;
+};
+
+}  // namespace
+
+Progress make_progress(const std::string& path) {
+  if (isatty(STDERR_FILENO) == 0) return {};
+  auto line = std::make_shared<Line>(fit(printable(path), 50));
+  return [line](std::uint64_t done, std::uint64_t all) { line->show(done, all); };
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,87 @@
+#include "cli/reading.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace tidemark::cli {
+namespace {
+
+std::vector<std::string> split(const std::string& choices) {
+  std::vector<std::string> words;
+  std::size_t start = 0;
+  for (;;) {
+    const std::size_t bar = choices.find('|', start);
+    words.push_back(choices.substr(start, bar - start));
+    if (bar == std::string::npos) return words;
+    start = bar + 1;
+  }
+}
+
+// What to type instead of a directory: the recordings in it.
+std::string recordings_in(const std::string& directory) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".tide") found.push_back(entry->path().string());
+  }
+  if (found.empty()) return "it holds no .tide files";
+  std::sort(found.begin(), found.end());
+  const std::size_t more = found.size() - std::min(found.size(), kMost);
+  found.resize(found.size() - more);
+  return fmt::format("name the recordings in it: {}{}", fmt::join(found, " "),
+                     more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+}  // namespace
+
+void limit_to(CLI::Option& option, const std::string& choices) {
+  option.type_name(choices);
+  option.check(CLI::Validator(
+      [words = split(choices), choices](const std::string& value) {
+        const bool known = std::find(words.begin(), words.end(), value) != words.end();
+        return known ? std::string() : fmt::format("'{}' is none of {}", value, choices);
+      },
+      ""));
+}
+
+void add_files(CLI::App& app, ReadingOptions& options) {
+  app.add_option("FILE", options.files, "Recordings; several are kept apart")->required()->type_name("FILE");
+  app.add_option("--device", options.device, "Only this device, such as cuda:0")->type_name("DEVICE");
+}
+
+void add_format(CLI::App& app, ReadingOptions& options, const std::string& formats) {
+  limit_to(*app.add_option("--format", options.format, "Text for people, or for programs"), formats);
+}
+
+void add_moment(CLI::App& app, ReadingOptions& options) {
+  app.add_option("--at", options.at, "When to look: peak (of each device its own), end, a time (12.5s, 300ms) or 40%")
+      ->type_name("peak|end|TIME")
+      ->check(CLI::Validator(
+          [](const std::string& value) {
+            const auto moment = parse_moment(value);
+            return moment ? std::string() : moment.error().message;
+          },
+          ""));
+}
+
+Result<void> check_recording_path(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) return Error{fmt::format("{}: no such file", path)};
+  if (error) return Error{fmt::format("{}: {}", path, error.message())};
+  if (status.type() == std::filesystem::file_type::directory) {
+    return Error{fmt::format("{}: is a directory; {}", path, recordings_in(path))};
+  }
+  if (status.type() != std::filesystem::file_type::regular) return Error{fmt::format("{}: not a regular file", path)};
+  return {};
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,21 @@
+// Round numbers for the axes of a chart.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tidemark {
+
+struct Tick {
+  double value = 0;  ///< in the axis' own unit: bytes or ns
+  std::string label;
+};
+
+/// Ticks from 0 to the first one not below `highest`, a few of them, at round binary sizes: "0", "2.5 GiB", "5 GiB".
+[[nodiscard]] std::vector<Tick> byte_ticks(std::uint64_t highest);
+
+/// Ticks from 0 up to `duration_ns` at most, at round times: "0", "500 ms", "1 s".
+[[nodiscard]] std::vector<Tick> time_ticks(std::uint64_t duration_ns);
+
+}  // namespace tidemark

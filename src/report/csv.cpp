@@ -1,0 +1,101 @@
+#include "report/csv.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <variant>
+
+#include "report/frame_text.h"
+#include "report/printable.h"
+
+namespace tidemark {
+namespace {
+
+// Names come from the recording: made printable, and quoted where they would break the row.
+std::string field(const std::string& raw) {
+  const std::string text = printable(raw);
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char letter : text) {
+    if (letter == '"') quoted += '"';
+    quoted += letter;
+  }
+  return quoted + "\"";
+}
+
+std::string number(const std::optional<std::uint64_t>& value) {
+  return value ? std::to_string(*value) : "";
+}
+
+std::string recording_fields(const RecordingInfo& recording) {
+  const std::int32_t rank = recording.process.rank;
+  return fmt::format("{},{}", field(recording.path), rank < 0 ? "" : std::to_string(rank));
+}
+
+std::string key_fields(const NamedStack& stack) {
+  std::string frames;
+  for (const FrameName& frame : stack.frames) {
+    if (!frames.empty()) frames += ';';
+    frames += frame_text(frame);
+  }
+  return field(stack_text(stack)) + "," + field(frames);
+}
+std::string key_fields(const BlockSize& size) {
+  return std::to_string(size.bytes);
+}
+std::string key_fields(const ThreadInfo& thread) {
+  return fmt::format("{},{}", thread.tid < 0 ? "" : std::to_string(thread.tid), field(thread.name));
+}
+std::string key_fields(const DeviceAt&) {
+  return {};
+}  // has the device and at_ns columns
+
+const char* key_columns(GroupBy by) {
+  switch (by) {
+    case GroupBy::stack:
+      return "stack,frames,";
+    case GroupBy::size:
+      return "block_bytes,";
+    case GroupBy::thread:
+      return "tid,thread_name,";
+    case GroupBy::device:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string to_csv(std::span<const Table> tables) {
+  const GroupBy by = tables.empty() ? GroupBy::stack : tables.front().by;
+  std::string text = fmt::format("file,rank,device,at_ns,{}bytes,blocks,share\n", key_columns(by));
+  for (const Table& table : tables) {
+    const std::string recording = recording_fields(table.recording);
+    for (const TableSection& section : table.sections) {
+      for (const TableRow& row : section.rows) {
+        const auto* own = std::get_if<DeviceAt>(&row.key);
+        const DeviceAt device = own != nullptr ? *own : section.device.value_or(DeviceAt{});
+        const std::string key = std::visit([](const auto& value) { return key_fields(value); }, row.key);
+        text += fmt::format("{},{},{},{}{}{},{},{:.6f}\n", recording, to_string(device.device), number(device.at_ns),
+                            key, own != nullptr ? "" : ",", row.bytes, row.blocks, row.share);
+      }
+    }
+  }
+  return text;
+}
+
+std::string to_csv(std::span<const Timeline> timelines) {
+  std::string text = "file,rank,device,time_ns,allocated_bytes,reserved_bytes\n";
+  for (const Timeline& timeline : timelines) {
+    const std::string recording = recording_fields(timeline.recording);
+    for (const TimelineSeries& series : timeline.series) {
+      for (const TimelinePoint& point : series.points) {
+        text += fmt::format("{},{},{},{},{}\n", recording, to_string(series.device), point.time_ns,
+                            point.allocated_bytes, number(point.reserved_bytes));
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace tidemark

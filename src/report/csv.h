@@ -1,0 +1,19 @@
+// Results as comma-separated values (RFC 4180, with \n line ends). Unknown values are empty fields.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "analyze/table.h"
+#include "analyze/timeline.h"
+
+namespace tidemark {
+
+/// One row for each group. Columns: file, rank, device, at_ns, <what it is grouped by>, bytes, blocks, share; by stack
+/// also all frames, outermost first, separated by ';'.
+[[nodiscard]] std::string to_csv(std::span<const Table> tables);
+
+/// One row for each point. Columns: file, rank, device, time_ns, allocated_bytes, reserved_bytes.
+[[nodiscard]] std::string to_csv(std::span<const Timeline> timelines);
+
+}  // namespace tidemark

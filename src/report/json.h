@@ -1,0 +1,22 @@
+// Results as JSON for programs. docs/commands.md describes the fields.
+//
+// One result is one object; several are {"recordings": [object, ...]}. Bytes and times are integers, unknown values
+// null; text that is not UTF-8 has U+FFFD in place of the bytes that are not. Ends with a newline.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "analyze/summary.h"
+#include "analyze/table.h"
+#include "analyze/timeline.h"
+#include "analyze/tree.h"
+
+namespace tidemark {
+
+[[nodiscard]] std::string to_json(std::span<const Summary> summaries);
+[[nodiscard]] std::string to_json(std::span<const Table> tables);
+[[nodiscard]] std::string to_json(std::span<const Tree> trees);
+[[nodiscard]] std::string to_json(std::span<const Timeline> timelines);
+
+}  // namespace tidemark

@@ -1,0 +1,43 @@
+// What the JSON reports share.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "analyze/recording.h"
+#include "analyze/stack_names.h"
+
+namespace tidemark {
+
+using Json = nlohmann::ordered_json;  // fields in the order in which they are written below
+
+template <typename T>
+Json nullable(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+/// Null for text that is empty when unknown.
+inline Json nullable_text(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+/// {"function", "file", "line", "kind"}.
+Json frame_json(const FrameName& frame);
+/// {"label", "frames": outermost first}; null when the stack is not known.
+Json stack_json(const NamedStack& stack);
+/// "file", "process", "event_count", "duration_ns", "data_quality".
+Json recording_json(const RecordingInfo& recording);
+/// One object for one result, {"recordings": [...]} for several.
+std::string print_json(std::vector<Json> objects);
+
+template <typename Result, typename ToObject>
+std::string print_all(std::span<const Result> results, const ToObject& to_object) {
+  std::vector<Json> objects;
+  objects.reserve(results.size());
+  for (const Result& result : results) objects.push_back(to_object(result));
+  return print_json(std::move(objects));
+}
+
+}  // namespace tidemark

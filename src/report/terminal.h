@@ -1,0 +1,25 @@
+// Where text goes: how wide it is, and whether it shows colours.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tidemark {
+
+/// Default: a file or a pipe, without colours and with lines as long as they come.
+struct Terminal {
+  bool colour = false;
+  std::size_t width = 0;  ///< columns; 0 = unlimited
+};
+
+/// Looks at a file descriptor. Colours only on a terminal, and not when NO_COLOR is set (https://no-color.org) or TERM
+/// is "dumb"; the width from the terminal.
+[[nodiscard]] Terminal detect_terminal(int descriptor);
+
+enum class Tone : unsigned char { heading, quiet, warning, error };
+
+/// `text` in the tone's colour, or as it is where there are no colours.
+[[nodiscard]] std::string paint(const Terminal& terminal, Tone tone, std::string_view text);
+
+}  // namespace tidemark

@@ -1,0 +1,22 @@
+// Results as text for people.
+#pragma once
+
+#include <string>
+
+#include "analyze/summary.h"
+#include "analyze/table.h"
+#include "analyze/timeline.h"
+#include "analyze/tree.h"
+#include "report/terminal.h"
+
+namespace tidemark {
+
+/// "rank 1 (pid 123) run.rank1.tide": what keeps recordings apart where several are shown.
+[[nodiscard]] std::string recording_title(const RecordingInfo& recording);
+
+[[nodiscard]] std::string to_text(const Summary& summary, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Table& table, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Tree& tree, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Timeline& timeline, const Terminal& terminal);
+
+}  // namespace tidemark

@@ -1,0 +1,67 @@
+#include "report/text_parts.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "base/units.h"
+#include "report/printable.h"
+#include "report/text.h"
+
+namespace tidemark {
+namespace {
+
+Tone tone_of(const std::string& severity) {
+  if (severity == "error") return Tone::error;
+  return severity == "warning" ? Tone::warning : Tone::quiet;
+}
+
+}  // namespace
+
+std::string recording_title(const RecordingInfo& recording) {
+  const std::string file = printable(base_name(recording.path));
+  const ProcessInfo& process = recording.process;
+  const std::string pid = process.pid < 0 ? "pid n/a" : fmt::format("pid {}", process.pid);
+  if (process.rank < 0) return fmt::format("{} {}", pid, file);
+  return fmt::format("rank {} ({}) {}", process.rank, pid, file);
+}
+
+std::string share_text(double share) {
+  return fmt::format("{:.1f}%", share * 100);
+}
+
+std::string at_text(const std::optional<std::uint64_t>& time_ns) {
+  return time_ns ? "at " + format_duration_ns(*time_ns) : "n/a";
+}
+
+std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? format_bytes(*bytes) : "n/a";
+}
+
+std::string wall_clock_text(std::uint64_t wall_ns) {
+  if (wall_ns == 0) return "n/a";
+  const auto seconds = static_cast<std::time_t>(wall_ns / 1'000'000'000);
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(seconds));
+}
+
+std::string quality_text(const DataQuality& quality, const Terminal& terminal) {
+  const std::string verdict = quality.complete ? "complete" : "events are missing";
+  std::string text = paint(terminal, Tone::heading, "Data quality: " + verdict) + "\n";
+  for (const QualityNote& note : quality.notes) {
+    const std::string label = fmt::format("{:<8}", note.severity);
+    text += fmt::format("  {} {}\n", paint(terminal, tone_of(note.severity), label), printable(note.text));
+  }
+  return text;
+}
+
+std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal) {
+  if (recording.quality.complete) return {};
+  return paint(terminal, Tone::warning, "Events are missing: see the data quality in `tidemark summary`.") + "\n";
+}
+
+std::string no_events_text() {
+  return "Nothing was recorded: the program made no tensor allocation that tidemark could see (see data quality).\n";
+}
+
+}  // namespace tidemark

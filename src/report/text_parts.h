@@ -1,0 +1,35 @@
+// What the text reports share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "analyze/data_quality.h"
+#include "analyze/recording.h"
+#include "report/terminal.h"
+
+namespace tidemark {
+
+/// "45.1%".
+[[nodiscard]] std::string share_text(double share);
+
+/// "at 3.210 s", or "n/a".
+[[nodiscard]] std::string at_text(const std::optional<std::uint64_t>& time_ns);
+
+/// "12.3 MiB", or "n/a".
+[[nodiscard]] std::string bytes_text(const std::optional<std::uint64_t>& bytes);
+
+/// "2026-11-20 22:14:03 UTC", or "n/a" for 0.
+[[nodiscard]] std::string wall_clock_text(std::uint64_t wall_ns);
+
+/// "Data quality: complete", or its notes, one a line.
+[[nodiscard]] std::string quality_text(const DataQuality& quality, const Terminal& terminal);
+
+/// One line for reports other than the summary: nothing when the recording is complete, else that it is not.
+[[nodiscard]] std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal);
+
+/// Says that there is nothing to show, and why that may be.
+[[nodiscard]] std::string no_events_text();
+
+}  // namespace tidemark

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/columns.h"
+#include "report/frame_text.h"
+#include "report/printable.h"
+#include "report/text.h"
+#include "report/text_parts.h"
+
+namespace tidemark {
+namespace {
+
+std::string fact(const char* label, const std::string& value) {
+  return fmt::format("  {:<15} {}\n", label, value);
+}
+
+std::string known(const std::string& value) {
+  return value.empty() ? "n/a" : printable(value);
+}
+
+std::string process_line(const ProcessInfo& process) {
+  std::string line = process.pid < 0 ? "n/a" : fmt::format("pid {}", process.pid);
+  if (!process.hostname.empty()) line += " on " + printable(process.hostname);
+  if (process.rank >= 0) line += fmt::format(", rank {}", process.rank);
+  if (process.rank >= 0 && process.world_size >= 0) line += fmt::format(" of {}", process.world_size);
+  if (process.local_rank >= 0) line += fmt::format(", local rank {}", process.local_rank);
+  return line;
+}
+
+std::string head(const RecordingInfo& recording, const Terminal& terminal) {
+  const ProcessInfo& process = recording.process;
+  std::string text = paint(terminal, Tone::heading, recording_title(recording)) + "\n";
+  text += fact("command", known(process.command_line));
+  text += fact("started", fmt::format("{}, recorded for {}", wall_clock_text(process.start_wall_ns),
+                                      format_duration_ns(recording.duration_ns)));
+  text += fact("process", process_line(process));
+  text += fact("software", fmt::format("Python {}, PyTorch {}, tidemark {}", known(process.python_version),
+                                       known(process.torch_version), known(process.recorder_version)));
+  text += fact("events", fmt::format("{}, stacks: {}", format_count(recording.event_count), known(process.stack_mode)));
+  return text;
+}
+
+std::string places(const SummaryDevice& device, const Terminal& terminal) {
+  if (device.totals.peak_allocated_bytes == 0) return {};
+  Columns columns({"held at peak", "share", "blocks", "where"});
+  for (const SummaryPlace& place : device.places) {
+    columns.add(
+        {format_bytes(place.bytes), share_text(place.share), format_count(place.blocks), stack_text(place.stack)});
+  }
+  if (device.other_places != 0) {
+    columns.add({format_bytes(device.other_bytes), "", "", fmt::format("({} other places)", device.other_places)});
+  }
+  if (device.unrecorded_at_peak_bytes != 0) {
+    columns.add({format_bytes(device.unrecorded_at_peak_bytes), "", "", "(not recorded)"});
+  }
+  return "\n" + columns.text(terminal, 2);
+}
+
+std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
+  const DeviceSummary& totals = device.totals;
+  std::string text = "\n" + paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
+  text += fact("peak allocated",
+               fmt::format("{} ({} bytes) {}", format_bytes(totals.peak_allocated_bytes),
+                           format_count(totals.peak_allocated_bytes), at_text(totals.peak_allocated_at_ns)));
+  if (totals.peak_reserved_bytes) {
+    text += fact("peak reserved",
+                 fmt::format("{} ({} bytes) {}", format_bytes(*totals.peak_reserved_bytes),
+                             format_count(*totals.peak_reserved_bytes), at_text(totals.peak_reserved_at_ns)));
+  } else {
+    text += fact("peak reserved", "n/a");
+  }
+  text += fact("at the end", fmt::format("{} allocated, {} reserved, {} recorded blocks alive",
+                                         format_bytes(totals.live_allocated_bytes),
+                                         bytes_text(totals.end_reserved_bytes), format_count(totals.live_count)));
+  text += fact("allocations", fmt::format("{}, frees {}, {} allocated over time", format_count(totals.allocation_count),
+                                          format_count(totals.free_count), format_bytes(totals.total_bytes_allocated)));
+  if (totals.out_of_memory_count != 0) {
+    text += fact("out of memory", fmt::format("{} failed requests", format_count(totals.out_of_memory_count)));
+  }
+  return text + places(device, terminal);
+}
+
+std::string out_of_memory_text(const Summary& summary, const Terminal& terminal) {
+  if (summary.out_of_memory.empty()) return {};
+  std::string text = "\n" + paint(terminal, Tone::error, "Out of memory") + "\n";
+  for (const SummaryOutOfMemory& failure : summary.out_of_memory) {
+    text +=
+        fmt::format("  {} {}: asked for {} with {} allocated, {} reserved, in {}\n", to_string(failure.device),
+                    at_text(failure.event.time_ns), format_bytes(failure.event.requested),
+                    bytes_text(failure.event.allocated), bytes_text(failure.event.reserved), stack_text(failure.stack));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Summary& summary, const Terminal& terminal) {
+  std::string text = head(summary.recording, terminal);
+  for (const SummaryDevice& device : summary.devices) text += device_text(device, terminal);
+  if (summary.devices.empty()) text += "\n" + no_events_text();
+  text += out_of_memory_text(summary, terminal);
+  return text + "\n" + quality_text(summary.recording.quality, terminal);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,41 @@
+#include "store/builder.h"
+
+#include <utility>
+
+namespace tidemark {
+
+void StoreBuilder::add(const Event& event) {
+  const auto step = static_cast<std::uint32_t>(store_.steps.size());
+  if (step == Blocks::kAlive - 1) full_ = true;
+  if (full_) return;
+  const Tally::Effect effect = tally_.add(event);
+  Blocks& blocks = store_.blocks;
+  if (effect.kind == Tally::Effect::Kind::birth) {
+    const auto block = static_cast<std::uint32_t>(blocks.count());
+    blocks.birth_step.push_back(step);
+    blocks.death_step.push_back(Blocks::kAlive);
+    blocks.address.push_back(event.address);
+    blocks.size.push_back(event.size);
+    blocks.stack.push_back(event.stack);
+    blocks.thread.push_back(event.thread);
+    blocks.device.push_back(effect.device);
+    if (event.slot.value >= block_of_slot_.size()) block_of_slot_.resize(std::size_t{event.slot.value} + 1);
+    block_of_slot_[event.slot.value] = block;
+    store_.steps.push_back({effect.time_ns, BlockId{block}, true});
+  } else if (effect.kind == Tally::Effect::Kind::death) {
+    const std::uint32_t block = block_of_slot_[event.slot.value];
+    blocks.death_step[block] = step;
+    store_.steps.push_back({effect.time_ns, BlockId{block}, false});
+  }
+  if (effect.totals_changed) {
+    store_.changes.push_back({effect.time_ns, store_.steps.size(), effect.kind != Tally::Effect::Kind::none,
+                              tally_.unrecorded(effect.device), tally_.reserved(effect.device), effect.device});
+  }
+}
+
+Store StoreBuilder::finish(std::string path, Definitions definitions) && {
+  static_cast<Overview&>(store_) = std::move(tally_).finish(std::move(path), std::move(definitions));
+  return std::move(store_);
+}
+
+}  // namespace tidemark

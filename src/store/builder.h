@@ -1,0 +1,30 @@
+// Builds a Store from events.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "store/store.h"
+#include "store/tally.h"
+#include "trace/event.h"
+
+namespace tidemark {
+
+/// Not thread-safe. Takes events in order, as TraceReader gives them.
+class StoreBuilder {
+ public:
+  void add(const Event& event);
+  /// Steps no longer fit their 32-bit indexes: what was added since is missing, and finish() must not be called.
+  [[nodiscard]] bool full() const { return full_; }
+  /// Ends the building. `definitions` are the complete ones of the recording.
+  Store finish(std::string path, Definitions definitions) &&;
+
+ private:
+  Tally tally_;
+  Store store_;
+  std::vector<std::uint32_t> block_of_slot_;
+  bool full_ = false;
+};
+
+}  // namespace tidemark

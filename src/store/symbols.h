@@ -1,0 +1,62 @@
+// Names of the places that stacks are made of.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/elf_symbols.h"
+#include "trace/definitions.h"
+
+namespace tidemark {
+
+/// A place as people read it. Text is as recorded or as found in ELF files: not yet safe to print.
+struct FrameName {
+  Location::Kind kind = Location::Kind::python;
+  std::string function;    ///< "Linear.forward"; native: demangled, or "libfoo.so+0x1234" without a symbol
+  std::string file;        ///< Python: source file. Native: path of the ELF file. May be empty
+  std::uint32_t line = 0;  ///< 0 = unknown, always for native code
+};
+
+/// Why native frames of a file have no names.
+struct MissingSymbols {
+  std::string path;
+  std::string reason;
+  std::uint64_t locations = 0;  ///< how many places of the file were asked for and have no name
+};
+
+/// Names Locations, opening ELF files only when one of their places is asked for. Not thread-safe (it caches). The
+/// Definitions must outlive it and not grow.
+class Symbols {
+ public:
+  explicit Symbols(const Definitions& definitions);
+
+  /// Valid as long as the Symbols.
+  const FrameName& name(LocationId location);
+  /// Locations of a stack from the outermost frame to the innermost; empty for an invalid id.
+  [[nodiscard]] std::vector<LocationId> frames(StackId stack) const;
+  /// Of the files asked for so far, by path.
+  [[nodiscard]] std::vector<MissingSymbols> missing() const;
+
+ private:
+  struct Module {
+    bool tried = false;
+    std::unique_ptr<ElfSymbols> symbols;
+    std::string reason;
+    std::uint64_t unnamed = 0;
+  };
+
+  [[nodiscard]] std::string text(StringId id) const;
+  FrameName resolve(const Location& location);
+
+  const Definitions& definitions_;
+  std::vector<std::unique_ptr<FrameName>> names_;  // by location; null = not asked for yet
+  std::vector<Module> modules_;
+};
+
+/// The part of a path after its last slash.
+[[nodiscard]] std::string_view base_name(std::string_view path);
+
+}  // namespace tidemark
