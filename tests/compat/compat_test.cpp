@@ -1,0 +1,125 @@
+// Every recording kept here must read as it did on the day of its release. What is expected was written by
+// read_tide.py, which shares nothing with the C++ reader but docs/format.md.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "trace/reader.h"
+
+namespace tidemark {
+namespace {
+
+using Json = nlohmann::json;
+
+template <typename Tag>
+Json id(Id<Tag> id) {
+  return id.valid() ? Json(id.value) : Json(nullptr);
+}
+
+Json event_json(const Event& event) {
+  static constexpr const char* kKinds[] = {"allocate", "free", "out_of_memory", "pause", "resume"};
+  Json json = {
+      {"kind", kKinds[static_cast<std::size_t>(event.kind)]}, {"time_ns", event.time_ns}, {"thread", id(event.thread)}};
+  if (event.kind == EventKind::pause || event.kind == EventKind::resume) return json;
+  const bool block = event.kind != EventKind::out_of_memory;
+  json["device"] = {static_cast<int>(event.device.type), event.device.index};
+  json["slot"] = id(event.slot);
+  json["address"] = block ? Json(event.address) : Json(nullptr);
+  json["size"] = event.kind == EventKind::free && !event.slot.valid() ? Json(nullptr) : Json(event.size);
+  if (event.kind != EventKind::free) json["stack"] = id(event.stack);
+  if (event.has_totals) {
+    json["allocated"] = event.total_allocated;
+    json["reserved"] = event.total_reserved;
+  }
+  return json;
+}
+
+Json location_json(const Location& location) {
+  if (location.kind == Location::Kind::native) return {"native", id(location.module), location.offset};
+  return {"python", id(location.file), id(location.function), location.line};
+}
+
+/// The tables as read_tide.py prints them; losses are compared apart, since the C++ reader adds equal ones up.
+Json tables_json(const Definitions& all) {
+  const ProcessInfo& process = all.process;
+  Json json;
+  json["process"] = {process.pid,           process.parent_pid,   process.rank,
+                     process.local_rank,    process.world_size,   process.start_wall_ns,
+                     process.hostname,      process.command_line, process.python_version,
+                     process.torch_version, process.stack_mode,   process.recorder_version};
+  json["strings"] = all.strings;
+  for (const char* table : {"locations", "stacks", "threads", "modules"}) json[table] = Json::array();
+  for (const Location& location : all.locations) json["locations"].push_back(location_json(location));
+  for (const StackNode& node : all.stacks) json["stacks"].push_back(Json::array({id(node.parent), id(node.location)}));
+  for (const ThreadInfo& thread : all.threads) json["threads"].push_back(Json::array({thread.tid, thread.name}));
+  for (const ModuleInfo& module : all.modules) {
+    json["modules"].push_back(Json::array({id(module.path), module.load_address, module.build_id}));
+  }
+  json["end"] = all.end ? Json::array({all.end->time_ns, all.end->process_exited}) : Json(nullptr);
+  return json;
+}
+
+class Compat : public ::testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(Compat, ReadsAsOnTheDayOfItsRelease) {
+  auto opened = TraceReader::open(GetParam().string());
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  TraceReader& reader = **opened;
+  std::vector<Json> events;
+  std::vector<Event> batch;
+  while (true) {
+    const auto more = reader.next(batch);
+    ASSERT_TRUE(more.ok()) << more.error().message;
+    if (!*more) break;
+    for (const Event& event : batch) events.push_back(event_json(event));
+  }
+  Json tables = tables_json(reader.definitions());
+  std::map<std::pair<unsigned, std::string>, std::uint64_t> losses;
+  for (const Loss& loss : reader.definitions().losses)
+    losses[{static_cast<unsigned>(loss.kind), loss.text}] += loss.count;
+
+  std::ifstream expected(std::filesystem::path(GetParam()).replace_extension(".expected.jsonl"));
+  ASSERT_TRUE(expected.is_open());
+  std::size_t compared = 0;
+  for (std::string line; std::getline(expected, line);) {
+    const Json json = Json::parse(line);
+    if (json.contains("time_ns")) {
+      ASSERT_LT(compared, events.size());
+      EXPECT_EQ(events[compared], json) << "event " << compared;
+      ++compared;
+    } else if (json.contains("losses")) {
+      for (const Json& loss : json["losses"]) {
+        losses[{loss[0].get<unsigned>(), loss[2].get<std::string>()}] -= loss[1].get<std::uint64_t>();
+      }
+      for (const auto& [kind_and_text, rest] : losses) EXPECT_EQ(rest, 0U) << kind_and_text.second;
+    } else if (json.contains("skipped") || json.contains("problem")) {
+      EXPECT_TRUE(json.begin().value() == 0 || json.begin().value().is_null());
+    } else {
+      EXPECT_EQ(tables[json.begin().key()], json.begin().value());
+    }
+  }
+  EXPECT_EQ(compared, events.size());
+  EXPECT_GT(compared, 0U);
+}
+
+std::vector<std::filesystem::path> recordings() {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(TIDEMARK_COMPAT_FOLDER)) {
+    if (entry.path().extension() == ".tide") found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// Without any recording the suite is not instantiated, and GoogleTest fails for that.
+INSTANTIATE_TEST_SUITE_P(Releases, Compat, ::testing::ValuesIn(recordings()), [](const auto& parameter) {
+  std::string name = parameter.param.stem().string();
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
+});
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,147 @@
+// Writes the recording that tests/compat keeps for each release: every kind of definition and event, with the awkward
+// cases. Run once a release, by hand; the file is committed and never changes afterwards.
+#include <cstdio>
+
+#include "trace/writer.h"
+
+namespace {
+
+using namespace tidemark;
+
+ProcessInfo process_info() {
+  ProcessInfo process;
+  process.pid = 4242;
+  process.parent_pid = 4200;
+  process.rank = 1;
+  process.world_size = 2;
+  process.hostname = "gpu-node-1";
+  process.command_line = "python train.py --note 'größer \"x\"'";
+  process.python_version = "3.11.7";
+  process.stack_mode = "both";
+  process.recorder_version = "0.1.0";
+  process.start_wall_ns = 1'795'168'301'328'464'000;
+  return process;
+}
+
+class Maker {
+ public:
+  explicit Maker(TraceWriter& writer) : writer_(writer) {}
+
+  void write() {
+    define();
+    early_events();
+    (void)writer_.flush();
+    training_loop();
+    closing_events();
+  }
+
+ private:
+  void define() {
+    const StringId file = writer_.string("train.py");
+    const auto line = [&](const char* function, std::uint32_t number) {
+      return writer_.location(
+          {.file = file, .function = writer_.string(function), .line = number, .module = {}, .offset = 0});
+    };
+    const ModuleId module = writer_.module({writer_.string("/usr/lib/libc10.so"), "8d9fe2a1", 0x7f12'3456'0000});
+    main_ = writer_.stack({}, line("main", 120));
+    forward_ = writer_.stack(main_, line("Block.forward", 48));
+    native_ = writer_.stack(
+        forward_,
+        writer_.location(
+            {.kind = Location::Kind::native, .file = {}, .function = {}, .module = module, .offset = 0x1abcd}));
+    nameless_ = writer_.stack(
+        {},
+        writer_.location(
+            {.kind = Location::Kind::native, .file = {}, .function = {}, .module = {}, .offset = 0x7fff'0000'1234}));
+    trainer_ = writer_.thread({4242, "python"});
+    loader_ = writer_.thread({4300, "pt_data_worker"});
+  }
+
+  Event at(std::uint64_t step, EventKind kind, ThreadId thread) {
+    Event event;
+    time_ += step;
+    event.time_ns = time_;
+    event.kind = kind;
+    event.thread = thread;
+    return event;
+  }
+  void cpu(EventKind kind, std::uint64_t address, std::uint64_t size = 0, StackId stack = {}) {
+    Event event = at(900, kind, loader_);
+    event.address = address;
+    event.size = size;
+    event.stack = stack;
+    (void)writer_.event(event);
+  }
+  void gpu(EventKind kind, std::int8_t index, std::uint64_t address, std::uint64_t size, StackId stack = {}) {
+    Event event = at(1700, kind, trainer_);
+    event.device = {DeviceType::cuda, index};
+    event.address = kind == EventKind::out_of_memory ? 0 : address;
+    event.size = size;
+    event.stack = stack;
+    event.has_totals = true;
+    if (kind == EventKind::allocate) allocated_ += size;
+    if (kind == EventKind::free) allocated_ -= size;
+    event.total_allocated = allocated_;
+    event.total_reserved = reserved_;
+    (void)writer_.event(event);
+  }
+
+  void early_events() {
+    cpu(EventKind::free, 0x5555'0000);  // allocated before the recording began
+    cpu(EventKind::allocate, 0x5555'1000, 4096, main_);
+    cpu(EventKind::allocate, 0x5555'1000, 8192, nameless_);  // its free was missed
+    cpu(EventKind::allocate, 0x7000'0000'0000, 100);         // the same address as on the GPU below
+    reserved_ = 2 << 20;
+    gpu(EventKind::allocate, 0, 0x7000'0000'0000, 1 << 20, native_);
+    time_ -= 5000;  // the clock steps back
+    gpu(EventKind::allocate, 0, 0x7000'0010'0000, 512, forward_);
+  }
+
+  void training_loop() {
+    for (int step = 0; step < 6; ++step) {
+      for (std::uint64_t n = 0; n < 8; ++n) gpu(EventKind::allocate, 0, 0x7100'0000'0000 + n * 65536, 65536, native_);
+      for (std::uint64_t n = 8; n-- > 0;) gpu(EventKind::free, 0, 0x7100'0000'0000 + n * 65536, 65536);
+    }
+  }
+
+  void closing_events() {
+    (void)writer_.event(at(1, EventKind::pause, {}));
+    (void)writer_.event(at(1'000'000'000, EventKind::resume, trainer_));
+    gpu(EventKind::out_of_memory, 1, 0, std::uint64_t{80} << 30, main_);
+    ProcessInfo process = process_info();
+    process.torch_version = "2.11.0+cu130";
+    writer_.process(process);
+    writer_.loss({Loss::Kind::ring_full, 12, "thread 4300"});
+    writer_.loss({Loss::Kind::ring_full, 30, "thread 4300"});
+    writer_.loss({Loss::Kind::stack_truncated, 1, ""});
+    (void)writer_.finish({time_ + 10, true});
+  }
+
+  TraceWriter& writer_;
+  StackId main_, forward_, native_, nameless_;
+  ThreadId trainer_, loader_;
+  std::uint64_t time_ = 0;
+  std::uint64_t allocated_ = 0;
+  std::uint64_t reserved_ = 0;
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2) {
+    std::fprintf(stderr, "usage: make_recording NEW_FILE\n");
+    return 2;
+  }
+  auto sink = open_file_sink(arguments[1], false);
+  if (!sink.ok()) {
+    std::fprintf(stderr, "%s\n", sink.error().message.c_str());
+    return 2;
+  }
+  auto writer = TraceWriter::create(std::move(sink).value(), process_info());
+  if (!writer.ok()) {
+    std::fprintf(stderr, "%s\n", writer.error().message.c_str());
+    return 2;
+  }
+  Maker(**writer).write();
+  return 0;
+}
