@@ -1,0 +1,44 @@
+// The dynamic section of a loaded ELF object: its imports and its definitions. Reads what the loader has itself relied
+// on when it loaded the object, so its tables are taken as they are.
+#pragma once
+
+#include <link.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tidemark::process {
+
+struct DynamicObject {
+  std::uintptr_t bias = 0;
+  std::uintptr_t begin = 0;  ///< mapped range
+  std::uintptr_t end = 0;
+  std::uintptr_t relro_begin = 0;  ///< what the loader made read-only after relocation, whole pages
+  std::uintptr_t relro_end = 0;
+  const ElfW(Sym) * symbols = nullptr;
+  const char* strings = nullptr;
+  const std::uint32_t* gnu_hash = nullptr;  ///< null: defines nothing that can be found
+  const std::uint16_t* versions = nullptr;  ///< null: unversioned
+  const ElfW(Rela) * plt_relocations = nullptr;
+  std::size_t plt_relocation_count = 0;
+  const ElfW(Rela) * relocations = nullptr;  ///< without the leading relative ones
+  std::size_t relocation_count = 0;
+
+  [[nodiscard]] bool contains(const void* address) const {
+    const auto value = reinterpret_cast<std::uintptr_t>(address);
+    return value >= begin && value < end;
+  }
+};
+
+/// False for an object without symbols. To be called from a dl_iterate_phdr callback; what it gives is valid in there.
+bool read_dynamic_object(const dl_phdr_info& info, DynamicObject* out) noexcept;
+
+/// The default version of the function `symbol` that the object defines and exports; null when it has none, or only one
+/// that is chosen when running (IFUNC).
+void* find_definition(const DynamicObject& object, const char* symbol) noexcept;
+
+/// The next import slot of `symbol` in the object (jump slots and plain addresses in the GOT), or null after the last.
+/// `*position` is 0 to begin with and moves on with each call.
+void** next_import_slot(const DynamicObject& object, const char* symbol, std::size_t* position) noexcept;
+
+}  // namespace tidemark::process
