@@ -30,6 +30,7 @@ sigset_t handled_signals() {
 [[noreturn]] void become(const std::vector<std::string>& command, const std::vector<std::string>& environment,
                          const sigset_t& mask, int report) {
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  ::signal(SIGXFSZ, SIG_DFL);
   for (const std::string& variable : environment) {
     const auto equals = variable.find('=');
     ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
@@ -54,6 +55,7 @@ std::string preload_variable(const std::string& library) {
 
 ChildProcess ChildProcess::start(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
   ChildProcess child;
+  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is a write error to be reported, not our death
   const sigset_t handled = handled_signals();
   sigset_t before;
   ::sigprocmask(SIG_BLOCK, &handled, &before);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -69,16 +70,20 @@ std::string why_unwritable(const std::string& path) {
   return fmt::format("cannot write to {}: {}", folder, std::strerror(errno));
 }
 
-void summarize(const Recorder& recorder, const std::string& first) {
-  if (recorder.files().empty()) return say("nothing was recorded: " + recorder.why_nothing());
-  for (const RecordedFile& file : recorder.files()) {
+void summarize(const Recorder& recorder) {
+  std::vector<RecordedFile> files = recorder.files();
+  if (files.empty()) return say("nothing was recorded: " + recorder.why_nothing());
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  std::string names;
+  for (const RecordedFile& file : files) {
+    if (names.size() < 200) names += " " + file.path;
     say(fmt::format("{}: {} events of process {}, {}{}", file.path, format_count(file.event_count), file.pid,
                     format_bytes(file.bytes), file.failed ? " (stopped early)" : ""));
     if (file.dropped_count > 0) {
       say(fmt::format("{}: {} events were lost; the reports say so too", file.path, format_count(file.dropped_count)));
     }
   }
-  say(fmt::format("look at it with: tidemark summary {}", first));
+  say(fmt::format("see where the memory went: tidemark summary{}", names));
 }
 
 int run(const RunOptions& options) {
@@ -119,7 +124,7 @@ int run(const RunOptions& options) {
   }
   if (recorder != nullptr) {
     recorder->finish(std::chrono::seconds(2));
-    if (!options.quiet) summarize(*recorder, recorder_options.output);
+    if (!options.quiet) summarize(*recorder);
     recorder = nullptr;  // removes the socket
   }
   return child.pass_on_status();

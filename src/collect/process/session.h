@@ -74,7 +74,7 @@ ThreadState* enter_thread() noexcept;
 inline ThreadState* current_thread() noexcept {
   if (thread_link.epoch == session.gate->epoch.load(std::memory_order_relaxed)) [[likely]]
     return thread_link.state;
-  return enter_thread();
+  return session.paused.load(std::memory_order_relaxed) ? nullptr : enter_thread();
 }
 
 /// Counts an event that found no room, and ends the recording when the recorder is gone.

@@ -8,7 +8,9 @@
 namespace tidemark {
 
 Result<OutputFiles::File> OutputFiles::open_next(const ProcessInfo& process) {
-  if (used_.empty()) {
+  // The name itself goes to the first process without a rank, or to rank 0: the ranks of a job that runs on several
+  // machines may share a folder.
+  if (process.rank <= 0 && used_.count(first_) == 0) {
     auto sink = open_file_sink(first_, overwrite_);
     if (!sink) return sink.error();
     used_.insert(first_);

@@ -1,4 +1,4 @@
-// Names of the recordings of a job: the first process gets the name asked for, later ones a name made from it.
+// Names of the recordings of a job: the first process (or rank 0) gets the name asked for, others a name made from it.
 #pragma once
 
 #include <memory>
@@ -21,8 +21,8 @@ class OutputFiles {
     std::unique_ptr<Sink> sink;
   };
 
-  /// Opens the next file: FILE.tide, then FILE.rank1.tide for a process with a rank, FILE.pid4711.tide for others; a
-  /// number is added where a name is taken.
+  /// Opens the file of one more process: FILE.tide for the first, FILE.rank1.tide for one with a rank above 0,
+  /// FILE.pid4711.tide for others; a number is added where a name is taken.
   Result<File> open_next(const ProcessInfo& process);
 
  private:

@@ -1,0 +1,166 @@
+// What one event costs inside the user's process: the interposed functions themselves, with a real recorder at the
+// other end (a thread of this program), real Python frames and real native frames.
+//
+// Times are of batches small enough for the rings; between batches the recorder catches up, untimed. Counter
+// `dropped` must be 0, or the figure is that of an event that was thrown away.
+#include <Python.h>
+#include <benchmark/benchmark.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "collect/process/session.h"
+#include "collect/recorder/recorder.h"
+
+extern "C" {
+void tidemark_bench_new(void* self, void* address,
+                        std::size_t size) __asm__("_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm");
+void tidemark_bench_delete(void* self, void* address) __asm__("_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv");
+}
+
+namespace {
+
+using tidemark::process::session;
+
+constexpr int kPairsPerBatch = 4096;
+
+// Everything that was committed has been read.
+void wait_for_recorder() {
+  while (true) {
+    std::size_t used = 0;
+    for (const auto& word : session.shared->free_chunks) {
+      used += 64 - static_cast<std::size_t>(__builtin_popcountll(word.load()));
+    }
+    if (used <= 2) return;  // the chunk being filled stays with its lane
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+std::uint64_t dropped() {
+  std::uint64_t sum = 0;
+  for (const auto& lane : session.shared->lanes) sum += lane.dropped.load();
+  return sum;
+}
+
+// One batch of alloc + free pairs; returns nanoseconds for each event.
+double batch() {
+  static char blocks[kPairsPerBatch * 16];
+  const auto start = std::chrono::steady_clock::now();
+  for (int pair = 0; pair < kPairsPerBatch; ++pair) {
+    tidemark_bench_new(nullptr, blocks + pair * 16, 4096);
+    tidemark_bench_delete(nullptr, blocks + pair * 16);
+  }
+  const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
+  return elapsed.count() / (2 * kPairsPerBatch);
+}
+
+// Allocations alone: frees carry no stack, so this is what a stack costs.
+double allocations() {
+  static char blocks[kPairsPerBatch * 16];
+  const auto start = std::chrono::steady_clock::now();
+  for (int index = 0; index < kPairsPerBatch; ++index) tidemark_bench_new(nullptr, blocks + index * 16, 4096);
+  const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
+  const double each = elapsed.count() / kPairsPerBatch;
+  for (int index = 0; index < kPairsPerBatch; ++index) tidemark_bench_delete(nullptr, blocks + index * 16);
+  return each;
+}
+
+void loop(benchmark::State& state, double (*measure)()) {
+  measure();
+  const std::uint64_t before = dropped();
+  for (auto _ : state) {
+    wait_for_recorder();
+    state.SetIterationTime(measure() * 1e-9);  // shown as the time of one event
+  }
+  state.counters["dropped"] = static_cast<double>(dropped() - before);
+}
+
+benchmark::State* current_state = nullptr;
+double (*current_measure)() = nullptr;
+
+PyObject* run_loop(PyObject* /*self*/, PyObject* /*arguments*/) {
+  loop(*current_state, current_measure);
+  Py_RETURN_NONE;
+}
+PyMethodDef run_loop_method = {"run_loop", run_loop, METH_NOARGS, nullptr};
+
+void with_python_frames(benchmark::State& state, double (*measure)()) {
+  session.stacks = {true, false};
+  current_state = &state;
+  current_measure = measure;
+  PyObject* globals = PyModule_GetDict(PyImport_AddModule("__main__"));
+  PyObject* function = PyCFunction_New(&run_loop_method, nullptr);
+  PyDict_SetItemString(globals, "run_loop", function);
+  Py_DECREF(function);
+  const std::string call = "f(" + std::to_string(state.range(0) - 1) + ")\n";
+  PyObject* defined =
+      PyRun_String("def f(n):\n  if n == 1: run_loop()\n  else: f(n - 1)\n", Py_file_input, globals, globals);
+  PyObject* result = PyRun_String(call.c_str(), Py_file_input, globals, globals);
+  if (result == nullptr) PyErr_Print();
+  Py_XDECREF(defined);
+  Py_XDECREF(result);
+}
+
+__attribute__((noinline)) void descend(int depth, benchmark::State& state, double (*measure)()) {
+  if (depth == 0) {
+    loop(state, measure);
+  } else {
+    descend(depth - 1, state, measure);
+  }
+  __asm__ volatile("");  // no tail call: every level is a frame
+}
+
+void no_stacks(benchmark::State& state) {
+  session.stacks = {false, false};
+  loop(state, batch);
+}
+void python_allocation(benchmark::State& state) {
+  with_python_frames(state, allocations);
+}
+void python_pair(benchmark::State& state) {
+  with_python_frames(state, batch);
+}
+void native_allocation(benchmark::State& state) {
+  session.stacks = {false, true};
+  descend(static_cast<int>(state.range(0)), state, allocations);
+}
+void paused(benchmark::State& state) {
+  session.stacks = {true, false};
+  tidemark::process::pause_session();
+  for (auto _ : state) state.SetIterationTime(batch() * 1e-9);
+  tidemark::process::resume_session();
+}
+
+BENCHMARK(no_stacks)->UseManualTime()->Iterations(200);
+BENCHMARK(python_allocation)->Arg(6)->Arg(20)->Arg(38)->UseManualTime()->Iterations(200);
+BENCHMARK(python_pair)->Arg(20)->UseManualTime()->Iterations(200);
+BENCHMARK(native_allocation)->Arg(10)->Arg(30)->Arg(60)->UseManualTime()->Iterations(200);
+BENCHMARK(no_stacks)->Name("no_stacks_after_20_million_events")->UseManualTime()->Iterations(2500);
+BENCHMARK(paused)->UseManualTime()->Iterations(200);
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  auto recorder = tidemark::Recorder::create({"/dev/null", true, 0, "python"}, [](const std::string&) {});
+  if (!recorder) return 2;
+  for (const std::string& variable : (*recorder)->environment()) {
+    const auto equals = variable.find('=');
+    ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
+  }
+  tidemark::process::configure_session();
+  std::atomic<bool> done{false};
+  std::thread thread([&] {
+    while (!done) (*recorder)->turn({});
+  });
+  Py_Initialize();
+  session.stacks = {true, true};
+  batch();  // connects
+  benchmark::RunSpecifiedBenchmarks();
+  done = true;
+  thread.join();
+  Py_Finalize();
+  return 0;
+}
