@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "trace/event.h"
@@ -26,22 +27,20 @@ class EventState {
     std::uint64_t reserved = 0;
   };
 
-  EventState() : index_of_(std::size_t{1} << 16, 0), devices_{{Device{}, 0, 0}} {}
-
   std::uint64_t time_ns = 0;      ///< of the previous event
   std::uint32_t thread_code = 0;  ///< of the previous event; id + 1, 0 = none
   std::uint32_t device = 0;       ///< of the previous event that stored or repeated one; index 0 is the CPU
   std::uint32_t freed_slot = 0;   ///< of the previous free with a slot
 
-  /// Index of a device, new ones at the end.
+  /// Index of a device, new ones at the end. Events of one device mostly follow each other: those cost a comparison.
   std::uint32_t device_index(Device wanted) {
-    const std::size_t key =
-        (std::size_t{static_cast<std::uint8_t>(wanted.type)} << 8) | static_cast<std::uint8_t>(wanted.index);
-    if (key != 0 && index_of_[key] == 0) {
-      index_of_[key] = static_cast<std::uint32_t>(devices_.size());
-      devices_.push_back({wanted, 0, 0});
-    }
-    return index_of_[key];
+    if (wanted == devices_[looked_up_].device) return looked_up_;
+    const auto key = static_cast<std::uint16_t>((static_cast<std::uint8_t>(wanted.type) << 8) |
+                                                static_cast<std::uint8_t>(wanted.index));
+    const auto [entry, is_new] = index_of_.try_emplace(key, static_cast<std::uint32_t>(devices_.size()));
+    if (is_new) devices_.push_back({wanted, 0, 0});
+    looked_up_ = entry->second;
+    return looked_up_;
   }
   [[nodiscard]] DeviceTotals& totals(std::uint32_t index) { return devices_[index]; }
 
@@ -82,8 +81,9 @@ class EventState {
 
   std::vector<Block> blocks_;  // by slot
   SlotPool pool_;
-  std::vector<std::uint32_t> index_of_;  // by (type, index) as 16 bits; 0 = not seen yet, or the CPU
-  std::vector<DeviceTotals> devices_;
+  std::unordered_map<std::uint16_t, std::uint32_t> index_of_{{0, 0}};  // by type and index
+  std::vector<DeviceTotals> devices_ = {{Device{}, 0, 0}};
+  std::uint32_t looked_up_ = 0;  // by the last device_index()
   std::array<std::uint64_t, std::size_t{1} << kBucketBits> freed_at_{};
   std::uint64_t allocated_at_ = 0;
 };
