@@ -94,7 +94,8 @@ std::uint32_t line_in_locations(TableReader table, std::int64_t line, std::uint3
       line += kind - 10;
     }
     table.skip_to_entry();
-    end += ((*head & 7U) + 1) * kCodeUnit;
+    const std::uint64_t units = (*head & 7U) + 1;
+    end += units * kCodeUnit;
     if (wanted < end) return kind == 15 ? 0 : valid_line(line);
   }
 }
