@@ -11,6 +11,7 @@ const char* version_text = "";
 int eval_calls = 0;
 }  // namespace
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the interpreter's names.
 extern "C" {
 const char* Py_GetVersion() {
   return version_text;
@@ -32,6 +33,7 @@ void* _PyEval_EvalFrameDefault(void* state) {
   return ++eval_calls > 0 ? state : nullptr;
 }
 }
+// NOLINTEND(bugprone-reserved-identifier)
 
 namespace tidemark::process {
 namespace {
