@@ -11,7 +11,8 @@
 namespace tidemark {
 namespace {
 
-// Higher levels gain less than 2% on recordings and cost the training's cores twice the time and more.
+// Measured on recorded training: level 6 saves 0.5 to 1.5% of the bytes and takes 20 to 25 ns an event more, of 44
+// to 62.
 constexpr int kCompressionLevel = 3;
 
 }  // namespace

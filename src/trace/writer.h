@@ -42,7 +42,9 @@ class TraceWriter {
   /// Adds to what is missing.
   virtual void loss(const Loss& loss) = 0;
 
-  /// Puts everything so far into a frame of its own and hands it to the sink.
+  /// Puts everything so far into a frame of its own and hands it to the sink. That happens by itself every 16,384
+  /// events; frames of 4,096 cost about a third more bytes an event, frames of 256 twice as many: once a second is
+  /// often enough.
   virtual Result<void> flush() = 0;
 
   /// Last frame; nothing may be written afterwards.
