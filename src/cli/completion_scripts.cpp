@@ -9,16 +9,23 @@
 namespace tidemark::cli {
 namespace {
 
-// "text|json" as words. Words in capitals stand for a value ("peak|end|TIME") and cannot be completed.
+// "text|json" as words, or CLI11's own "TEXT:{text,json}". Words in capitals stand for a value ("peak|end|TIME") and
+// cannot be completed.
 std::vector<std::string> choices_of(const std::string& type) {
+  std::string list = type;
+  char separator = '|';
+  if (const std::size_t brace = type.find(":{"); brace != std::string::npos && type.ends_with('}')) {
+    list = type.substr(brace + 2, type.size() - brace - 3);
+    separator = ',';
+  }
   std::vector<std::string> choices;
-  if (type.find('|') == std::string::npos) return choices;
+  if (list.find(separator) == std::string::npos) return choices;
   std::size_t start = 0;
-  while (start <= type.size()) {
-    const std::size_t bar = std::min(type.find('|', start), type.size());
-    const std::string word = type.substr(start, bar - start);
+  while (start <= list.size()) {
+    const std::size_t end = std::min(list.find(separator, start), list.size());
+    const std::string word = list.substr(start, end - start);
     if (!word.empty() && std::isupper(static_cast<unsigned char>(word.front())) == 0) choices.push_back(word);
-    start = bar + 1;
+    start = end + 1;
   }
   return choices;
 }

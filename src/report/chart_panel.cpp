@@ -22,8 +22,7 @@ class PanelDrawing {
         panel_(panel),
         plot_{box.left, box.top + kTitle, box.width, box.height - kTitle - kBottom},
         axis_ns_(static_cast<double>(std::max<std::uint64_t>(axis_ns, 1))),
-        y_ticks_(
-            byte_ticks(std::max(panel.series->peak_allocated_bytes, panel.series->peak_reserved_bytes.value_or(0)))) {}
+        y_ticks_(byte_ticks(highest(*panel.series) / 10 * 11)) {}
 
   void axes(bool names_times) {
     for (const Tick& tick : y_ticks_) {
@@ -51,7 +50,7 @@ class PanelDrawing {
     canvas_.fill(area);
     canvas_.move_to(x(0), y(0));
     steps([](const TimelinePoint& point) { return std::optional(point.allocated_bytes); });
-    canvas_.stroke(1.2, colours::kAllocated);
+    canvas_.stroke(0.9, colours::kAllocated);
     if (!panel_.series->peak_reserved_bytes) return;
     canvas_.move_to(x(0), y(0));
     steps([](const TimelinePoint& point) { return point.reserved_bytes; });
@@ -76,10 +75,9 @@ class PanelDrawing {
                                           format_duration_ns(*series.peak_allocated_at_ns));
     const Font font = {13, true, colours::kInk};
     const double width = canvas_.text_width(words, font);
-    // Beside the peak, on whichever side has room; on paper of its own, for curves run below.
-    const bool to_the_right = at + width + 24 < right();
-    const double left = to_the_right ? at + 12 : std::max(plot_.left, at - 12 - width);
-    const double baseline = std::max(height + 5, plot_.top + 12);
+    // Above the peak, moved inwards at the edges; on paper of its own, for the reserved curve may run there.
+    const double left = std::clamp(at - width / 2, plot_.left + 8, std::max(plot_.left + 8, right() - width - 8));
+    const double baseline = height - 13;
     Colour paper = colours::kPaper;
     paper.alpha = 0.82;
     canvas_.fill_rectangle(left - 5, baseline - 14, width + 10, 20, paper);
@@ -101,6 +99,9 @@ class PanelDrawing {
   }
 
  private:
+  static std::uint64_t highest(const TimelineSeries& series) {
+    return std::max(series.peak_allocated_bytes, series.peak_reserved_bytes.value_or(0));
+  }
   [[nodiscard]] double x(double time_ns) const { return plot_.left + plot_.width * time_ns / axis_ns_; }
   [[nodiscard]] double y(double bytes) const {
     return bottom() - plot_.height * bytes / std::max(y_ticks_.back().value, 1.0);

@@ -49,6 +49,12 @@ std::string short_function(const std::string& function) {
   return function;
 }
 
+std::string local_name(const std::string& function) {
+  constexpr std::string_view kLocals = ".<locals>.";
+  const std::size_t at = function.rfind(kLocals);
+  return at == std::string::npos ? function : function.substr(at + kLocals.size());
+}
+
 std::string frame_text(const FrameName& frame) {
   if (frame.kind == Location::Kind::native) {
     const std::string function = printable(short_function(frame.function));
@@ -56,7 +62,7 @@ std::string frame_text(const FrameName& frame) {
     if (library.empty() || frame.function.starts_with(library)) return function;
     return fmt::format("{} ({})", function, printable(library));
   }
-  const std::string function = printable(frame.function);
+  const std::string function = printable(local_name(frame.function));
   if (frame.file.empty()) return function;
   if (frame.line == 0) return fmt::format("{} ({})", function, printable(short_path(frame.file)));
   return fmt::format("{} ({}:{})", function, printable(short_path(frame.file)), frame.line);
@@ -65,7 +71,7 @@ std::string frame_text(const FrameName& frame) {
 std::string stack_text(const NamedStack& stack) {
   if (stack.frames.empty()) return "(no stack)";
   std::string text = frame_text(stack.frames[stack.place]);
-  if (stack.leaf) text += " via " + printable(stack.frames[*stack.leaf].function);
+  if (stack.leaf) text += " via " + printable(local_name(stack.frames[*stack.leaf].function));
   return text;
 }
 

@@ -14,6 +14,9 @@ namespace tidemark {
 /// A native function without its parameters: "at::native::empty_cpu(...)" as "at::native::empty_cpu".
 [[nodiscard]] std::string short_function(const std::string& function);
 
+/// A Python function without those around it: "make.<locals>.wrapper" as "wrapper".
+[[nodiscard]] std::string local_name(const std::string& function);
+
 /// "forward (llama/model.py:31)"; native: "at::native::empty_cpu (libtorch_cpu.so)".
 [[nodiscard]] std::string frame_text(const FrameName& frame);
 

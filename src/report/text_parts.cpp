@@ -64,4 +64,8 @@ std::string no_events_text() {
   return "Nothing was recorded: the program made no tensor allocation that tidemark could see (see data quality).\n";
 }
 
+std::string nothing_alive_text() {
+  return "  (nothing was allocated then)\n";
+}
+
 }  // namespace tidemark

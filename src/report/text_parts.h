@@ -32,4 +32,7 @@ namespace tidemark {
 /// Says that there is nothing to show, and why that may be.
 [[nodiscard]] std::string no_events_text();
 
+/// Says that the live set is empty.
+[[nodiscard]] std::string nothing_alive_text();
+
 }  // namespace tidemark

@@ -10,6 +10,8 @@
 namespace tidemark {
 namespace {
 
+constexpr std::size_t kCommandWidth = 160;
+
 std::string fact(const char* label, const std::string& value) {
   return fmt::format("  {:<15} {}\n", label, value);
 }
@@ -30,7 +32,7 @@ std::string process_line(const ProcessInfo& process) {
 std::string head(const RecordingInfo& recording, const Terminal& terminal) {
   const ProcessInfo& process = recording.process;
   std::string text = paint(terminal, Tone::heading, recording_title(recording)) + "\n";
-  text += fact("command", known(process.command_line));
+  text += fact("command", fit(known(process.command_line), kCommandWidth));
   text += fact("started", fmt::format("{}, recorded for {}", wall_clock_text(process.start_wall_ns),
                                       format_duration_ns(recording.duration_ns)));
   text += fact("process", process_line(process));

@@ -60,6 +60,7 @@ std::string section_text(const TableSection& section, GroupBy by, const Terminal
   if (section.unrecorded_bytes != 0) {
     columns.add({format_bytes(section.unrecorded_bytes), "", "", "(not recorded)"});
   }
+  if (section.rows.empty() && section.unrecorded_bytes == 0) return text + nothing_alive_text();
   return text + columns.text(terminal, section.device ? 2 : 0);
 }
 

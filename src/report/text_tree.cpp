@@ -71,7 +71,8 @@ std::string section_text(const TreeSection& section, const Terminal& terminal) {
   if (section.unrecorded_bytes != 0) {
     columns.add({format_bytes(section.unrecorded_bytes), "", "", "(not recorded)"});
   }
-  return paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
+  const bool nothing = section.blocks == 0 && section.unrecorded_bytes == 0;
+  return paint(terminal, Tone::heading, title) + "\n" + (nothing ? nothing_alive_text() : columns.text(terminal, 2));
 }
 
 }  // namespace
