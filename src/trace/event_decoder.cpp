@@ -106,6 +106,20 @@ void EventDecoder::decode_totals(Columns& columns, std::uint8_t tag, std::uint64
   event.total_reserved = totals.reserved;
 }
 
+bool EventDecoder::decode_address(Columns& columns, Event& event) {
+  const std::uint64_t code = columns.varint(format::kAddress);
+  if (code >= format::kAddressRecent) {
+    const std::uint64_t index = code - format::kAddressRecent;
+    if (index >= EventState::kRecentAddresses) return false;
+    event.address = state_.recent_address(index);
+  } else if (code == format::kAddressNew) {
+    event.address = apply_delta(state_.allocated_at, columns.varint(format::kAddress));
+  } else {
+    event.address = state_.expected_address(event.size);
+  }
+  return true;
+}
+
 bool EventDecoder::decode_event(Columns& columns, std::uint32_t stack_count, std::uint32_t thread_count, Event& out) {
   const std::uint8_t tag = columns.byte(format::kTag);
   if (!kValidTag[tag]) return false;
@@ -124,7 +138,7 @@ bool EventDecoder::decode_event(Columns& columns, std::uint32_t stack_count, std
     case TagKind::allocate: {
       decode_device(columns, tag);
       event.size = columns.varint(format::kSize);
-      event.address = apply_delta(state_.expected_address(event.size), columns.varint(format::kAddress));
+      if (!decode_address(columns, event)) return false;
       const std::uint64_t stack = columns.varint(format::kStack);
       if (stack > stack_count) return false;
       event.stack.value = static_cast<std::uint32_t>(stack) - 1;

@@ -23,6 +23,7 @@ class EventDecoder {
  private:
   struct Columns;
   bool decode_event(Columns& columns, std::uint32_t stack_count, std::uint32_t thread_count, Event& out);
+  bool decode_address(Columns& columns, Event& event);
   void decode_totals(Columns& columns, std::uint8_t tag, std::uint64_t grown_by, std::uint32_t device, Event& event);
   void decode_device(Columns& columns, std::uint8_t tag);
 

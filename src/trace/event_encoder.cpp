@@ -8,16 +8,18 @@ namespace {
 using format::TagKind;
 
 // Room for what one event may put into a column at most.
-constexpr std::array<std::size_t, format::kColumnCount> kBytesPerEvent = {1,
-                                                                          1,
-                                                                          kMaxVarintBytes,
-                                                                          kMaxVarintBytes,
-                                                                          2,
-                                                                          kMaxVarintBytes,
-                                                                          kMaxVarintBytes,
-                                                                          kMaxVarintBytes,
-                                                                          kMaxVarintBytes,
-                                                                          2 * kMaxVarintBytes};
+constexpr std::array<std::size_t, format::kColumnCount> kBytesPerEvent = {
+    1,                    // tag
+    1,                    // time low
+    kMaxVarintBytes,      // time high
+    kMaxVarintBytes,      // thread
+    2,                    // device
+    1 + kMaxVarintBytes,  // address
+    kMaxVarintBytes,      // size
+    kMaxVarintBytes,      // stack
+    kMaxVarintBytes,      // slot
+    2 * kMaxVarintBytes,  // totals
+};
 
 /// Of a payload, before the columns, at most.
 constexpr std::size_t kHeadBytes = (2 + format::kColumnCount) * kMaxVarintBytes;
@@ -42,13 +44,14 @@ constexpr std::uint32_t id_code(std::uint32_t id) {
 //   time high  v                v                 v             v              v              the bits above
 //   thread     v [thread]       v [thread]        v [thread]    v [thread]     v [thread]     id + 1
 //   device     2 bytes [device] –                 2 B [device]  2 B [device]   –              type, index
-//   address    z from expected  –                 v             –              –
+//   address    see below        –                 v             –              –
 //   size       v                –                 –             v              –
 //   stack      v                –                 –             v              –              id + 1
 //   slot       –                z from last free  –             –              –
 //   totals     z [allocated] z [reserved], each from what was expected; none for pause and resume
 //
-// The columns are kept apart because a training loop repeats everything but its times exactly.
+// An allocation's address: 0 = as expected, 1 and z from the previous allocation's = new, 2 + n = number n of the
+// recent ones. The columns are kept apart because a training loop repeats everything but its times exactly.
 
 EventEncoder::EventEncoder() {
   for (std::size_t n = 0; n < columns_.size(); ++n) {
@@ -103,10 +106,22 @@ std::uint8_t EventEncoder::totals_flags(const Event& event, std::uint32_t device
   return flags;
 }
 
+void EventEncoder::put_address(std::uint64_t address, std::uint64_t size) {
+  const std::uint64_t index = EventState::recent_index(address);
+  if (address == state_.expected_address(size)) {
+    put(format::kAddress, format::kAddressExpected);
+  } else if (address == state_.recent_address(index)) {
+    put(format::kAddress, format::kAddressRecent + index);
+  } else {
+    put(format::kAddress, format::kAddressNew);
+    put(format::kAddress, delta_code(state_.allocated_at, address));
+  }
+}
+
 void EventEncoder::add_allocation(const Event& event, std::uint32_t device) {
   const std::uint8_t flags = static_cast<std::uint8_t>(device_flag(device) | totals_flags(event, device, event.size));
   begin(event, TagKind::allocate, flags);
-  put(format::kAddress, delta_code(state_.expected_address(event.size), event.address));
+  put_address(event.address, event.size);
   put(format::kSize, event.size);
   put(format::kStack, id_code(event.stack.value));
   live_.insert(event.address, device, state_.allocate(event.address, event.size, device));

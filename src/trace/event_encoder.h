@@ -39,6 +39,7 @@ class EventEncoder {
     std::uint8_t* end = nullptr;
   };
   void put(format::Column column, std::uint64_t value);
+  void put_address(std::uint64_t address, std::uint64_t size);
   void add_allocation(const Event& event, std::uint32_t device);
   void add_free_of(std::uint32_t slot, const Event& event, std::uint32_t device, bool totals_known);
   void begin(const Event& event, format::TagKind kind, std::uint8_t flags);

@@ -27,10 +27,11 @@ class EventState {
     std::uint64_t reserved = 0;
   };
 
-  std::uint64_t time_ns = 0;      ///< of the previous event
-  std::uint32_t thread_code = 0;  ///< of the previous event; id + 1, 0 = none
-  std::uint32_t device = 0;       ///< of the previous event that stored or repeated one; index 0 is the CPU
-  std::uint32_t freed_slot = 0;   ///< of the previous free with a slot
+  std::uint64_t time_ns = 0;       ///< of the previous event
+  std::uint32_t thread_code = 0;   ///< of the previous event; id + 1, 0 = none
+  std::uint32_t device = 0;        ///< of the previous event that stored or repeated one; index 0 is the CPU
+  std::uint32_t freed_slot = 0;    ///< of the previous free with a slot
+  std::uint64_t allocated_at = 0;  ///< address of the previous allocation
 
   /// Index of a device, new ones at the end. Events of one device mostly follow each other: those cost a comparison.
   std::uint32_t device_index(Device wanted) {
@@ -44,18 +45,22 @@ class EventState {
   }
   [[nodiscard]] DeviceTotals& totals(std::uint32_t index) { return devices_[index]; }
 
-  /// Where a block of this size is expected: where one of that size (strictly: that hash) was freed last, else where
-  /// the previous allocation was. Both PyTorch's caching allocator and malloc like to give back what fits exactly.
-  [[nodiscard]] std::uint64_t expected_address(std::uint64_t size) const {
-    const std::uint64_t freed = freed_at_[bucket(size)];
-    return freed != 0 ? freed : allocated_at_;
-  }
+  /// Where a block of this size is expected: where one of that size (strictly: of that hash) was freed last. Allocators
+  /// like to give back what fits exactly.
+  [[nodiscard]] std::uint64_t expected_address(std::uint64_t size) const { return freed_at_[hash<kFreedBits>(size)]; }
+
+  /// Addresses of earlier allocations, for those that come again elsewhere than expected: malloc under Python draws
+  /// from the same two thousand or so in an order that has no rule, and their numbers here are shorter than they are.
+  static constexpr std::uint64_t kRecentAddresses = 4096;
+  [[nodiscard]] static std::uint64_t recent_index(std::uint64_t address) { return hash<kRecentBits>(address); }
+  [[nodiscard]] std::uint64_t recent_address(std::uint64_t index) const { return recent_[index]; }
 
   std::uint32_t allocate(std::uint64_t address, std::uint64_t size, std::uint32_t on_device) {
     const std::uint32_t slot = pool_.take();
     if (slot == blocks_.size()) blocks_.emplace_back();
     blocks_[slot] = {address, size, on_device, true};
-    allocated_at_ = address;
+    allocated_at = address;
+    recent_[recent_index(address)] = address;
     return slot;
   }
 
@@ -68,15 +73,20 @@ class EventState {
   void free(std::uint32_t slot) {
     Block& block = blocks_[slot];
     block.alive = false;
-    freed_at_[bucket(block.size)] = block.address;
+    freed_at_[hash<kFreedBits>(block.size)] = block.address;
     freed_slot = slot;
     pool_.give_back(slot);
   }
 
  private:
-  static constexpr unsigned kBucketBits = 10;
-  static std::size_t bucket(std::uint64_t size) {
-    return static_cast<std::size_t>((size * 0x9E37'79B9'7F4A'7C15U) >> (64 - kBucketBits));
+  static constexpr unsigned kFreedBits = 10;
+  static constexpr unsigned kRecentBits = 12;
+  static_assert(kRecentAddresses == std::uint64_t{1} << kRecentBits);
+
+  /// Fibonacci hashing: the top bits of the product depend on all bits of the value.
+  template <unsigned kBits>
+  static std::uint64_t hash(std::uint64_t value) {
+    return (value * 0x9E37'79B9'7F4A'7C15U) >> (64 - kBits);
   }
 
   std::vector<Block> blocks_;  // by slot
@@ -84,8 +94,8 @@ class EventState {
   std::unordered_map<std::uint16_t, std::uint32_t> index_of_{{0, 0}};  // by type and index
   std::vector<DeviceTotals> devices_ = {{Device{}, 0, 0}};
   std::uint32_t looked_up_ = 0;  // by the last device_index()
-  std::array<std::uint64_t, std::size_t{1} << kBucketBits> freed_at_{};
-  std::uint64_t allocated_at_ = 0;
+  std::array<std::uint64_t, std::size_t{1} << kFreedBits> freed_at_{};
+  std::array<std::uint64_t, kRecentAddresses> recent_{};
 };
 
 }  // namespace tidemark

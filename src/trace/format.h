@@ -53,6 +53,11 @@ inline constexpr std::uint8_t kTagTotals = 0x20;     ///< has_totals
 inline constexpr std::uint8_t kTagAllocated = 0x40;  ///< total_allocated is not as expected: in the totals column
 inline constexpr std::uint8_t kTagReserved = 0x80;   ///< total_reserved likewise
 
+/// How the address column begins an allocation's entry.
+inline constexpr std::uint64_t kAddressExpected = 0;
+inline constexpr std::uint64_t kAddressNew = 1;     ///< a difference follows
+inline constexpr std::uint64_t kAddressRecent = 2;  ///< plus the index among the recent addresses
+
 /// Columns of an events frame, in the order in which the payload holds them.
 enum Column : std::size_t {
   kTag,

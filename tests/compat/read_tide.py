@@ -80,6 +80,10 @@ def unzigzag(code):
     return (code >> 1) ^ -(code & 1)
 
 
+def table_index(value, bits):
+    return ((value * 0x9E3779B97F4A7C15) & MASK) >> (64 - bits)
+
+
 class Recording:
     def __init__(self):
         self.process, self.end, self.skipped, self.problem = None, None, 0, None
@@ -87,7 +91,7 @@ class Recording:
         self.losses, self.events = [], []
         # State of the events frames.
         self.time, self.thread, self.device, self.freed_slot, self.allocated_at = 0, None, (0, 0), 0, 0
-        self.slots, self.freed_at, self.totals = {}, [0] * 1024, {}
+        self.slots, self.freed_at, self.recent, self.totals = {}, [0] * 1024, [0] * 4096, {}
 
     def read(self, data):
         if data[:8] != b"\x89TIDE\r\n\x1a" or struct.unpack_from("<I", data, 12)[0] != crc32c(data[:12]):
@@ -172,16 +176,21 @@ class Recording:
         slot = address = None
         grown = 0
         if kind == 0:
-            entry = ((size * 0x9E3779B97F4A7C15) & MASK) >> 54
-            address = ((self.freed_at[entry] or self.allocated_at) + addresses.zigzag()) & MASK
-            self.allocated_at = address
+            code = addresses.varint()
+            if code == 0:
+                address = self.freed_at[table_index(size, 10)]
+            elif code == 1:
+                address = (self.allocated_at + addresses.zigzag()) & MASK
+            else:
+                address = self.recent[code - 2]
+            self.recent[table_index(address, 12)] = self.allocated_at = address
             slot = next(n for n in range(len(self.slots) + 1) if n not in self.slots)
             self.slots[slot] = (device, address, size)
             grown = size
         elif kind == 1:
             slot = self.freed_slot = self.freed_slot + slots.zigzag()
             device, address, size = self.slots.pop(slot)
-            self.freed_at[((size * 0x9E3779B97F4A7C15) & MASK) >> 54] = address
+            self.freed_at[table_index(size, 10)] = address
             grown = -size
         elif kind == 2:
             address = addresses.varint()

@@ -85,17 +85,17 @@ TEST(FormatBytes, ColumnsOfTwoDevicesWithTotals) {
 
   const std::string payload =
       "04 0a "                          // four events, ten columns
-      "04 04 04 00 04 04 02 02 01 03 "  // lengths of the columns
+      "04 04 04 00 04 06 02 02 01 03 "  // lengths of the columns
       "b0 61 10 02 "                    // allocate + device, totals, reserved; free + totals, allocated; …
       "14 01 00 00 "                    // time low: +10, -1, 0, 0
       "00 00 00 00 "                    // time high
       "01 01 00 00 "                    // devices: CUDA 1, then CPU
-      "80 08 10 05 "                    // address: +0x200 from 0; +8 from where size 3 was freed; 5 itself
+      "01 80 08 01 10 05 "              // address: new, +0x200 from 0; new, +8 from there; 5 itself
       "03 03 "                          // sizes
       "00 00 "                          // stacks: none
       "00 "                             // slot 0
       "80 01 02 ";                      // reserved +64; allocated +1
-  Bytes frame = from_hex("02 01 00 00 28 00 00 00 28 00 00 00");
+  Bytes frame = from_hex("02 01 00 00 2a 00 00 00 2a 00 00 00");
   const Bytes body = from_hex(payload);
   const std::uint32_t checksum = crc32c(body, crc32c(frame));
   for (unsigned shift = 0; shift < 32; shift += 8) frame.push_back(static_cast<std::byte>((checksum >> shift) & 0xFF));

@@ -106,6 +106,7 @@ TEST(ReaderErrors, EndsWhereFramesAreNonsense) {
       {"bytes behind the columns", 2, {1, 10, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0}},
       {"undefined thread", 2, {1, 10, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0x0C, 0, 0, 1}},
       {"undefined stack", 2, {1, 10, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1}},
+      {"recent address beyond the table", 2, {1, 10, 1, 1, 1, 0, 0, 2, 1, 1, 0, 0, 0, 0, 0, 0x82, 0x20, 0, 0}},
       {"free of a slot not in use", 2, {1, 10, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0}},
   };
   for (const Case& one : cases) {
