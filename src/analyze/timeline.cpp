@@ -10,6 +10,11 @@ namespace {
 
 // Keeps the extremes of one stretch of the run at a time.
 class Thinner {
+  struct Kept {
+    TimelinePoint point;
+    std::uint64_t order = 0;
+  };
+
  public:
   Thinner(std::uint64_t end_ns, std::size_t points, std::vector<TimelinePoint>& out)
       : stretch_ns_(end_ns / std::max<std::size_t>(1, points / 4 - 1) + 1), out_(out) {}
@@ -30,6 +35,13 @@ class Thinner {
     if (point.reserved_bytes > kept_[3].point.reserved_bytes) kept_[3] = kept;
   }
 
+  /// `last` is kept whatever its value.
+  void finish(const TimelinePoint& last) {
+    flush();
+    out_.push_back(last);
+  }
+
+ private:
   void flush() {
     if (count_ == 0) return;
     std::sort(kept_.begin(), kept_.end(), [](const Kept& left, const Kept& right) { return left.order < right.order; });
@@ -38,12 +50,6 @@ class Thinner {
     }
     count_ = 0;
   }
-
- private:
-  struct Kept {
-    TimelinePoint point;
-    std::uint64_t order = 0;
-  };
 
   std::uint64_t stretch_ns_;
   std::vector<TimelinePoint>& out_;
@@ -71,8 +77,7 @@ class Replay {
       if (ours) add_point(step.time_ns);
     }
     take_changes_before(store_.steps.size());
-    add_point(store_.end_ns);
-    thinner_.flush();
+    thinner_.finish(point_at(store_.end_ns));
   }
 
  private:
@@ -92,9 +97,10 @@ class Replay {
     return true;
   }
 
-  void add_point(std::uint64_t time_ns) {
-    thinner_.add({time_ns, recorded_ + static_cast<std::uint64_t>(unrecorded_), reserved_});
+  [[nodiscard]] TimelinePoint point_at(std::uint64_t time_ns) const {
+    return {time_ns, recorded_ + static_cast<std::uint64_t>(unrecorded_), reserved_};
   }
+  void add_point(std::uint64_t time_ns) { thinner_.add(point_at(time_ns)); }
 
   const Store& store_;
   const std::size_t device_;

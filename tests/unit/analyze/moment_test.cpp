@@ -1,0 +1,85 @@
+#include "analyze/moment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/store/store_scenario.h"
+
+namespace tidemark {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::kGpu;
+using testing::Scenario;
+
+TEST(ParseMoment, ReadsTimesAndShares) {
+  EXPECT_EQ(parse_moment("peak")->kind, Moment::Kind::peak);
+  EXPECT_EQ(parse_moment("end")->kind, Moment::Kind::end);
+  EXPECT_EQ(parse_moment("12.5s")->time_ns, 12'500'000'000U);
+  EXPECT_EQ(parse_moment("300ms")->time_ns, 300'000'000U);
+  EXPECT_EQ(parse_moment("40us")->time_ns, 40'000U);
+  EXPECT_EQ(parse_moment("7ns")->time_ns, 7U);
+  EXPECT_EQ(parse_moment("2m")->time_ns, 120'000'000'000U);
+  EXPECT_DOUBLE_EQ(parse_moment("40%")->share, 0.4);
+}
+
+TEST(ParseMoment, RefusesWhatIsNoMoment) {
+  for (const char* text : {"", "12", "peaks", "-1s", "101%", "nan s", "nans", "infs", "1 s", "1e30s", "s", "%"}) {
+    const auto moment = parse_moment(text);
+    EXPECT_FALSE(moment.ok()) << text;
+  }
+  EXPECT_THAT(parse_moment("soon").error().message, HasSubstr("'soon' is not a moment"));
+}
+
+std::vector<std::uint32_t> blocks_at(const Store& store, const Moment& moment) {
+  std::vector<std::uint32_t> blocks;
+  for (const BlockId block : live_blocks(store, 0, find_instant(store, moment, 0).step_count)) {
+    blocks.push_back(block.value);
+  }
+  return blocks;
+}
+
+TEST(LiveBlocks, FollowBirthsAndDeaths) {
+  Scenario scenario;
+  scenario.allocate(100, "a", 100);
+  scenario.allocate(200, "b", 50);
+  scenario.allocate(250, "other device", 9999, kGpu);
+  scenario.free(300, "a");
+  scenario.allocate(400, "c", 60);
+  scenario.definitions.end = EndInfo{1000, true};
+  const Store store = scenario.store();
+  EXPECT_THAT(blocks_at(store, {}), ElementsAre(0, 1));
+  EXPECT_THAT(blocks_at(store, *parse_moment("end")), ElementsAre(1, 3));
+  EXPECT_THAT(blocks_at(store, *parse_moment("150ns")), ElementsAre(0));
+  EXPECT_THAT(blocks_at(store, *parse_moment("300ns")), ElementsAre(1));  // the event at that very time has happened
+  EXPECT_THAT(blocks_at(store, *parse_moment("35%")), ElementsAre(1));
+  EXPECT_THAT(blocks_at(store, *parse_moment("50ns")), ElementsAre());
+  EXPECT_THAT(blocks_at(store, *parse_moment("1m")), ElementsAre(1, 3));
+}
+
+TEST(FindInstant, KnowsWhatIsInNoBlock) {
+  Scenario scenario;
+  scenario.totals(kGpu, 1000, 0);
+  scenario.allocate(100, "a", 500, kGpu);
+  scenario.free_unknown(200, kGpu, 300);
+  const Store store = scenario.store();
+  EXPECT_EQ(find_instant(store, {}, 0).unrecorded_bytes, 1000U);
+  EXPECT_EQ(find_instant(store, *parse_moment("150ns"), 0).unrecorded_bytes, 1000U);
+  EXPECT_EQ(find_instant(store, *parse_moment("200ns"), 0).unrecorded_bytes, 700U);
+  EXPECT_EQ(find_instant(store, *parse_moment("end"), 0).unrecorded_bytes, 700U);
+}
+
+TEST(SelectDevices, ListsTheDevicesWhenOneIsNotThere) {
+  Scenario scenario;
+  scenario.allocate(1, "a", 1);
+  scenario.allocate(2, "b", 1, kGpu);
+  const Overview overview = scenario.overview();
+  EXPECT_THAT(*select_devices(overview, std::nullopt), ElementsAre(0, 1));
+  EXPECT_THAT(*select_devices(overview, "cuda:0"), ElementsAre(1));
+  EXPECT_EQ(select_devices(overview, "cuda:7").error().message,
+            "run.tide: has no device 'cuda:7' (it has: cpu, cuda:0)");
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,121 @@
+#include "analyze/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "unit/store/store_scenario.h"
+
+namespace tidemark {
+namespace {
+
+using testing::kCpu;
+using testing::kGpu;
+using testing::Scenario;
+
+// a 300, b 300 and c 100 alive at the peak; after that a and c go.
+class TableTest : public ::testing::Test {
+ protected:
+  TableTest() {
+    const StackId one = scenario_.stack({scenario_.python("one", "a.py", 1)});
+    const StackId two = scenario_.stack({scenario_.python("two", "a.py", 2)});
+    const ThreadId main = scenario_.thread(10, "main");
+    const ThreadId worker = scenario_.thread(11, "worker");
+    scenario_.allocate(1, "a", 300, kCpu, one, main);
+    scenario_.allocate(2, "b", 300, kCpu, two, main);
+    scenario_.allocate(3, "c", 100, kCpu, two, worker);
+    scenario_.free(4, "a");
+    scenario_.free(5, "c");
+  }
+  Table table(const TableOptions& options) {
+    const Store store = scenario_.store();
+    Symbols symbols(store.definitions);
+    return *analyze_table(store, symbols, options);
+  }
+
+  Scenario scenario_;
+};
+
+TEST_F(TableTest, GroupsByStackAtThePeak) {
+  const Table table = this->table({});
+  ASSERT_EQ(table.sections.size(), 1U);
+  const TableSection& cpu = table.sections[0];
+  EXPECT_EQ(cpu.allocated_bytes, 700U);
+  EXPECT_EQ(cpu.device->at_ns, 3U);
+  ASSERT_EQ(cpu.rows.size(), 2U);
+  EXPECT_EQ(cpu.rows[0].bytes, 400U);
+  EXPECT_EQ(cpu.rows[0].blocks, 2U);
+  EXPECT_DOUBLE_EQ(cpu.rows[0].share, 4.0 / 7);
+  EXPECT_EQ(std::get<NamedStack>(cpu.rows[0].key).frames[0].function, "two");
+  EXPECT_EQ(cpu.rows[1].bytes, 300U);
+}
+
+TEST_F(TableTest, GroupsBySize) {
+  const Table table = this->table({GroupBy::size, {}, std::nullopt, 0});
+  ASSERT_EQ(table.sections[0].rows.size(), 2U);
+  EXPECT_EQ(std::get<BlockSize>(table.sections[0].rows[0].key).bytes, 300U);
+  EXPECT_EQ(table.sections[0].rows[0].blocks, 2U);
+  EXPECT_EQ(table.sections[0].rows[0].bytes, 600U);
+}
+
+TEST_F(TableTest, GroupsByThread) {
+  const Table table = this->table({GroupBy::thread, {}, std::nullopt, 0});
+  ASSERT_EQ(table.sections[0].rows.size(), 2U);
+  EXPECT_EQ(std::get<ThreadInfo>(table.sections[0].rows[0].key).name, "main");
+  EXPECT_EQ(table.sections[0].rows[0].bytes, 600U);
+  EXPECT_EQ(std::get<ThreadInfo>(table.sections[0].rows[1].key).tid, 11);
+  EXPECT_EQ(table.sections[0].rows[1].bytes, 100U);
+}
+
+TEST_F(TableTest, GroupsByDevice) {
+  scenario_.totals(kGpu, 24, 4096);
+  scenario_.allocate(6, "g", 1000, kGpu);
+  const Table table = this->table({GroupBy::device, {}, std::nullopt, 0});
+  ASSERT_EQ(table.sections.size(), 1U);
+  EXPECT_EQ(table.sections[0].allocated_bytes, 1724U);
+  EXPECT_EQ(std::get<DeviceAt>(table.sections[0].rows[0].key).device, kGpu);
+  EXPECT_EQ(table.sections[0].rows[0].bytes, 1024U);
+  EXPECT_EQ(std::get<DeviceAt>(table.sections[0].rows[1].key).at_ns, 3U);
+  EXPECT_EQ(table.sections[0].rows[1].bytes, 700U);
+}
+
+TEST_F(TableTest, LooksAtTheEnd) {
+  const Table table = this->table({GroupBy::stack, *parse_moment("end"), std::nullopt, 0});
+  EXPECT_EQ(table.sections[0].allocated_bytes, 300U);
+  ASSERT_EQ(table.sections[0].rows.size(), 1U);
+  EXPECT_EQ(table.sections[0].rows[0].blocks, 1U);
+}
+
+TEST_F(TableTest, AddsUpWhatItDoesNotList) {
+  const Table table = this->table({GroupBy::stack, {}, std::nullopt, 1});
+  EXPECT_EQ(table.sections[0].rows.size(), 1U);
+  EXPECT_EQ(table.sections[0].other_rows, 1U);
+  EXPECT_EQ(table.sections[0].other_bytes, 300U);
+  EXPECT_EQ(table.sections[0].other_blocks, 1U);
+}
+
+TEST_F(TableTest, KeepsUnrecordedBytesApart) {
+  scenario_.totals(kGpu, 24, 4096);
+  scenario_.allocate(6, "g", 1000, kGpu);
+  const Table table = this->table({GroupBy::stack, {}, "cuda:0", 0});
+  ASSERT_EQ(table.sections.size(), 1U);
+  EXPECT_EQ(table.sections[0].allocated_bytes, 1024U);
+  EXPECT_EQ(table.sections[0].unrecorded_bytes, 24U);
+  EXPECT_EQ(table.sections[0].rows[0].bytes, 1000U);
+}
+
+// Two ways to the same numbers: replaying blocks, and the streaming pass of the overview.
+TEST_F(TableTest, AgreesWithTheOverviewsStacksAtThePeak) {
+  const Store store = scenario_.store();
+  std::map<std::uint32_t, std::uint64_t> streamed;
+  for (const StackUsage& usage : store.stacks_at_peak) streamed[usage.stack.value] = usage.bytes;
+  std::map<std::uint32_t, std::uint64_t> replayed;
+  for (const BlockId block : live_blocks(store, 0, store.devices[0].peak_step_count)) {
+    replayed[store.blocks.stack[block.value].value] += store.blocks.size[block.value];
+  }
+  EXPECT_EQ(streamed, replayed);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,105 @@
+#include "analyze/tree.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unit/store/store_scenario.h"
+
+namespace tidemark {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::kCpu;
+using testing::Scenario;
+
+// "depth function bytes/blocks", in the order of the list.
+std::vector<std::string> lines(const TreeSection& section) {
+  std::vector<std::string> text;
+  for (const TreeNode& node : section.nodes) {
+    text.push_back(std::to_string(node.depth) + " " + node.frame.function + " " + std::to_string(node.bytes) + "/" +
+                   std::to_string(node.blocks));
+  }
+  return text;
+}
+
+class TreeTest : public ::testing::Test {
+ protected:
+  TreeTest() {
+    const LocationId main = scenario_.python("main", "t.py", 1);
+    const LocationId load = scenario_.python("load", "t.py", 2);
+    const LocationId train = scenario_.python("train", "t.py", 3);
+    const LocationId forward = scenario_.python("forward", "t.py", 4);
+    const StackId root = scenario_.push({}, main);
+    const StackId training = scenario_.push(root, train);
+    scenario_.allocate(1, "a", 100, kCpu, scenario_.push(root, load));
+    scenario_.allocate(2, "b", 500, kCpu, scenario_.push(training, forward));
+    scenario_.allocate(3, "c", 200, kCpu, scenario_.push(training, forward));  // the same frames as another node
+    scenario_.allocate(4, "d", 50, kCpu, training);
+    scenario_.allocate(5, "e", 10, kCpu, root);
+    scenario_.allocate(6, "f", 140);
+  }
+  TreeSection section(const TreeOptions& options) {
+    const Store store = scenario_.store();
+    Symbols symbols(store.definitions);
+    return analyze_tree(store, symbols, options)->sections.at(0);
+  }
+
+  Scenario scenario_;
+};
+
+TEST_F(TreeTest, AddsUpFromTheLeaves) {
+  const TreeSection tree = section({});
+  EXPECT_THAT(lines(tree), ElementsAre("0 main 860/5", "1 train 750/3", "2 forward 700/2", "1 load 100/1"));
+  EXPECT_EQ(tree.allocated_bytes, 1000U);
+  EXPECT_EQ(tree.blocks, 6U);
+  EXPECT_EQ(tree.no_stack_bytes, 140U);
+  EXPECT_EQ(tree.no_stack_blocks, 1U);
+  EXPECT_EQ(tree.nodes[0].own_bytes, 10U);
+  EXPECT_EQ(tree.nodes[1].own_bytes, 50U);
+  EXPECT_EQ(tree.nodes[1].own_blocks, 1U);
+  EXPECT_DOUBLE_EQ(tree.nodes[0].share, 0.86);
+}
+
+TEST_F(TreeTest, LeavesOutSmallShares) {
+  TreeOptions options;
+  options.min_share = 0.2;
+  const TreeSection tree = section(options);
+  EXPECT_THAT(lines(tree), ElementsAre("0 main 860/5", "1 train 750/3", "2 forward 700/2"));
+  EXPECT_EQ(tree.nodes[0].hidden.count, 1U);
+  EXPECT_EQ(tree.nodes[0].hidden.bytes, 100U);
+}
+
+TEST_F(TreeTest, StopsAtTheDepth) {
+  TreeOptions options;
+  options.depth = 1;
+  const TreeSection tree = section(options);
+  EXPECT_THAT(lines(tree), ElementsAre("0 main 860/5"));
+  EXPECT_EQ(tree.nodes[0].hidden.count, 2U);
+  EXPECT_EQ(tree.nodes[0].hidden.blocks, 4U);
+}
+
+TEST_F(TreeTest, OrdersByCount) {
+  const LocationId many = scenario_.python("many", "t.py", 9);
+  const StackId stack = scenario_.stack({many});
+  for (int index = 0; index < 10; ++index) scenario_.allocate(7, "m" + std::to_string(index), 1, kCpu, stack);
+  TreeOptions options;
+  options.by_count = true;
+  options.depth = 1;
+  const TreeSection tree = section(options);
+  EXPECT_THAT(lines(tree), ElementsAre("0 many 10/10", "0 main 860/5"));
+  EXPECT_DOUBLE_EQ(tree.nodes[0].share, 10.0 / 16);
+}
+
+TEST_F(TreeTest, SurvivesAStackOfAMillionFrames) {
+  StackId node;
+  const LocationId frame = scenario_.python("recurse", "t.py", 5);
+  for (int depth = 0; depth < 1'000'000; ++depth) node = scenario_.push(node, frame);
+  scenario_.allocate(7, "deep", 1'000'000, kCpu, node);
+  const TreeSection tree = section({});
+  EXPECT_EQ(tree.nodes.size(), TreeOptions::kMaxDepth);  // what the fixture holds is below 1% now
+  EXPECT_EQ(tree.hidden.bytes, 860U);
+  EXPECT_EQ(tree.nodes.back().hidden.bytes, 1'000'000U);
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,146 @@
+// Builds stores event by event, for tests of everything that reads them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/builder.h"
+#include "store/store.h"
+#include "store/tally.h"
+
+namespace tidemark::testing {
+
+inline constexpr Device kCpu = {DeviceType::cpu, 0};
+inline constexpr Device kGpu = {DeviceType::cuda, 0};
+inline constexpr Device kGpu1 = {DeviceType::cuda, 1};
+
+/// Takes blocks by a name of the test's choice; knows slots and totals as the trace reader would.
+class Scenario {
+ public:
+  Scenario() {
+    definitions.process.pid = 123;
+    definitions.end = EndInfo{0, true};
+  }
+
+  /// A Python location "function (file:line)".
+  LocationId python(const std::string& function, const std::string& file, std::uint32_t line) {
+    Location location;
+    location.function = text(function);
+    location.file = text(file);
+    location.line = line;
+    return add(location);
+  }
+  LocationId native(const std::string& module, std::uint64_t offset, const std::string& build_id = {}) {
+    Location location;
+    location.kind = Location::Kind::native;
+    location.module = ModuleId{static_cast<std::uint32_t>(definitions.modules.size())};
+    location.offset = offset;
+    definitions.modules.push_back({text(module), build_id, 0});
+    return add(location);
+  }
+  /// A new node, even where an equal one exists.
+  StackId push(StackId parent, LocationId location) {
+    definitions.stacks.push_back({parent, location});
+    return StackId{static_cast<std::uint32_t>(definitions.stacks.size() - 1)};
+  }
+  /// Frames from the outermost to the innermost.
+  StackId stack(const std::vector<LocationId>& frames) {
+    StackId node;
+    for (const LocationId frame : frames) node = push(node, frame);
+    return node;
+  }
+  ThreadId thread(std::int64_t tid, const std::string& name) {
+    definitions.threads.push_back({tid, name});
+    return ThreadId{static_cast<std::uint32_t>(definitions.threads.size() - 1)};
+  }
+
+  void allocate(std::uint64_t time_ns, const std::string& block, std::uint64_t size, Device device = kCpu,
+                StackId stack = {}, ThreadId thread = {}) {
+    Event event = start(EventKind::allocate, time_ns, device);
+    event.slot = SlotId{next_slot_++};
+    event.size = size;
+    event.address = 4096 * (1 + std::uint64_t{event.slot.value});
+    event.stack = stack;
+    event.thread = thread;
+    blocks_[block] = event;
+    finish(event, static_cast<std::int64_t>(size));
+  }
+  void free(std::uint64_t time_ns, const std::string& block) {
+    Event event = blocks_.at(block);
+    event.kind = EventKind::free;
+    event.time_ns = time_ns;
+    event.stack = {};
+    event.has_totals = false;
+    finish(event, -static_cast<std::int64_t>(event.size));
+  }
+  /// A free whose allocation was not seen; on a device with totals, `size` leaves them.
+  void free_unknown(std::uint64_t time_ns, Device device, std::uint64_t size = 0) {
+    finish(start(EventKind::free, time_ns, device), -static_cast<std::int64_t>(size));
+  }
+  void out_of_memory(std::uint64_t time_ns, std::uint64_t size, Device device, StackId stack = {}) {
+    Event event = start(EventKind::out_of_memory, time_ns, device);
+    event.size = size;
+    event.stack = stack;
+    finish(event, 0);
+  }
+  void mark(EventKind kind, std::uint64_t time_ns) { events.push_back(start(kind, time_ns, kCpu)); }
+  /// From now on the device's events carry totals: so much more than the live blocks is allocated, so much reserved.
+  void totals(Device device, std::uint64_t allocated, std::uint64_t reserved) {
+    totals_[key(device)] = {allocated, reserved};
+  }
+
+  [[nodiscard]] Store store(const std::string& path = "run.tide") const {
+    StoreBuilder builder;
+    for (const Event& event : events) builder.add(event);
+    return std::move(builder).finish(path, definitions);
+  }
+  [[nodiscard]] Overview overview(const std::string& path = "run.tide") const {
+    Tally tally;
+    for (const Event& event : events) tally.add(event);
+    return std::move(tally).finish(path, definitions);
+  }
+
+  Definitions definitions;
+  std::vector<Event> events;
+
+ private:
+  struct Totals {
+    std::uint64_t allocated = 0;
+    std::uint64_t reserved = 0;
+  };
+
+  static std::pair<int, int> key(Device device) { return {static_cast<int>(device.type), device.index}; }
+  static Event start(EventKind kind, std::uint64_t time_ns, Device device) {
+    Event event;
+    event.kind = kind;
+    event.time_ns = time_ns;
+    event.device = device;
+    return event;
+  }
+  void finish(Event event, std::int64_t change) {
+    if (const auto totals = totals_.find(key(event.device)); totals != totals_.end()) {
+      totals->second.allocated += static_cast<std::uint64_t>(change);
+      event.has_totals = true;
+      event.total_allocated = totals->second.allocated;
+      event.total_reserved = totals->second.reserved;
+    }
+    events.push_back(event);
+  }
+  StringId text(const std::string& words) {
+    definitions.strings.push_back(words);
+    return StringId{static_cast<std::uint32_t>(definitions.strings.size() - 1)};
+  }
+  LocationId add(const Location& location) {
+    definitions.locations.push_back(location);
+    return LocationId{static_cast<std::uint32_t>(definitions.locations.size() - 1)};
+  }
+
+  std::map<std::string, Event> blocks_;
+  std::map<std::pair<int, int>, Totals> totals_;
+  std::uint32_t next_slot_ = 0;
+};
+
+}  // namespace tidemark::testing
