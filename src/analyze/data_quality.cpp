@@ -82,13 +82,13 @@ void add_devices(const Overview& overview, DataQuality& quality) {
     const std::string where = to_string(device.device);
     if (device.unmatched_free_count != 0) {
       quality.notes.push_back({"unmatched_frees", "info", device.unmatched_free_count,
-                               fmt::format("{} frees on {} are of blocks whose allocation was not recorded",
-                                           format_count(device.unmatched_free_count), where)});
+                               fmt::format("frees on {} of blocks whose allocation was not recorded: {}", where,
+                                           format_count(device.unmatched_free_count))});
     }
     const auto baseline = static_cast<std::int64_t>(device.baseline_bytes.value_or(0));
     if (baseline > 0) {
       quality.notes.push_back({"baseline", "info", device.baseline_bytes,
-                               fmt::format("{} on {} were allocated before the first recorded event",
+                               fmt::format("{} on {} had been allocated before the first recorded event",
                                            format_bytes(*device.baseline_bytes), where)});
     }
   }

@@ -60,8 +60,10 @@ std::string quality_hint(const RecordingInfo& recording, const Terminal& termina
   return paint(terminal, Tone::warning, "Events are missing: see the data quality in `tidemark summary`.") + "\n";
 }
 
-std::string no_events_text() {
-  return "Nothing was recorded: the program made no tensor allocation that tidemark could see (see data quality).\n";
+std::string no_events_text(const RecordingInfo& recording) {
+  std::string text = "Nothing was recorded: the program made no tensor allocation that tidemark could see.\n";
+  if (recording.process.torch_version.empty()) text += "PyTorch was not seen in it.\n";
+  return text;
 }
 
 std::string nothing_alive_text() {

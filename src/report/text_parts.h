@@ -30,7 +30,7 @@ namespace tidemark {
 [[nodiscard]] std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal);
 
 /// Says that there is nothing to show, and why that may be.
-[[nodiscard]] std::string no_events_text();
+[[nodiscard]] std::string no_events_text(const RecordingInfo& recording);
 
 /// Says that the live set is empty.
 [[nodiscard]] std::string nothing_alive_text();

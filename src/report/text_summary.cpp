@@ -71,13 +71,13 @@ std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
   } else {
     text += fact("peak reserved", "n/a");
   }
-  text += fact("at the end", fmt::format("{} allocated, {} reserved, {} recorded blocks alive",
+  text += fact("at the end", fmt::format("{} allocated, {} reserved, recorded blocks alive: {}",
                                          format_bytes(totals.live_allocated_bytes),
                                          bytes_text(totals.end_reserved_bytes), format_count(totals.live_count)));
   text += fact("allocations", fmt::format("{}, frees {}, {} allocated over time", format_count(totals.allocation_count),
                                           format_count(totals.free_count), format_bytes(totals.total_bytes_allocated)));
   if (totals.out_of_memory_count != 0) {
-    text += fact("out of memory", fmt::format("{} failed requests", format_count(totals.out_of_memory_count)));
+    text += fact("out of memory", fmt::format("failed requests: {}", format_count(totals.out_of_memory_count)));
   }
   return text + places(device, terminal);
 }
@@ -87,7 +87,7 @@ std::string out_of_memory_text(const Summary& summary, const Terminal& terminal)
   std::string text = "\n" + paint(terminal, Tone::error, "Out of memory") + "\n";
   for (const SummaryOutOfMemory& failure : summary.out_of_memory) {
     text +=
-        fmt::format("  {} {}: asked for {} with {} allocated, {} reserved, in {}\n", to_string(failure.device),
+        fmt::format("  {} {}: {} requested with {} allocated, {} reserved: {}\n", to_string(failure.device),
                     at_text(failure.event.time_ns), format_bytes(failure.event.requested),
                     bytes_text(failure.event.allocated), bytes_text(failure.event.reserved), stack_text(failure.stack));
   }
@@ -99,7 +99,7 @@ std::string out_of_memory_text(const Summary& summary, const Terminal& terminal)
 std::string to_text(const Summary& summary, const Terminal& terminal) {
   std::string text = head(summary.recording, terminal);
   for (const SummaryDevice& device : summary.devices) text += device_text(device, terminal);
-  if (summary.devices.empty()) text += "\n" + no_events_text();
+  if (summary.devices.empty()) text += "\n" + no_events_text(summary.recording);
   text += out_of_memory_text(summary, terminal);
   return text + "\n" + quality_text(summary.recording.quality, terminal);
 }

@@ -72,7 +72,7 @@ std::string to_text(const Table& table, const Terminal& terminal) {
     if (!text.empty()) text += "\n";
     text += section_text(section, table.by, terminal);
   }
-  if (table.sections.empty()) text += no_events_text();
+  if (table.sections.empty()) text += no_events_text(table.recording);
   return text + quality_hint(table.recording, terminal);
 }
 

@@ -84,10 +84,10 @@ std::string to_text(const Timeline& timeline, const Terminal& terminal) {
     text += drawing(series, timeline.recording.duration_ns, terminal);
   }
   for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {
-    text += fmt::format("out of memory on {} {}: asked for {}\n", to_string(failure.device), at_text(failure.time_ns),
+    text += fmt::format("out of memory on {} {}: {} requested\n", to_string(failure.device), at_text(failure.time_ns),
                         format_bytes(failure.requested_bytes));
   }
-  if (timeline.series.empty()) text += no_events_text();
+  if (timeline.series.empty()) text += no_events_text(timeline.recording);
   return text + quality_hint(timeline.recording, terminal);
 }
 

@@ -61,7 +61,7 @@ class TreeDrawing {
 
 std::string section_text(const TreeSection& section, const Terminal& terminal) {
   const std::string title =
-      fmt::format("{} {}: {} allocated, {} recorded blocks", to_string(section.device), at_text(section.at_ns),
+      fmt::format("{} {}: {} allocated, recorded blocks: {}", to_string(section.device), at_text(section.at_ns),
                   format_bytes(section.allocated_bytes), format_count(section.blocks));
   Columns columns({"bytes", "share", "blocks", "callers, down to the allocation"});
   TreeDrawing(section, columns).draw();
@@ -83,7 +83,7 @@ std::string to_text(const Tree& tree, const Terminal& terminal) {
     if (!text.empty()) text += "\n";
     text += section_text(section, terminal);
   }
-  if (tree.sections.empty()) text += no_events_text();
+  if (tree.sections.empty()) text += no_events_text(tree.recording);
   return text + quality_hint(tree.recording, terminal);
 }
 

@@ -1,0 +1,105 @@
+// Runs the real program on small recordings and compares its output, byte by byte, with the files in expected/. After
+// an intended change: TIDEMARK_UPDATE_GOLDEN=1, then read the difference before committing it.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "golden/recordings.h"
+
+namespace tidemark {
+namespace {
+
+struct Case {
+  const char* name;  // of the file in expected/
+  const char* arguments;
+  int exit_code = 0;
+};
+
+void PrintTo(const Case& golden, std::ostream* out) {
+  *out << golden.name;
+}
+
+constexpr Case kCases[] = {
+    {"summary.txt", "summary training.tide"},
+    {"summary.json", "summary training.tide --format json"},
+    {"summary_device.txt", "summary training.tide --device cpu --top 1"},
+    {"summary_ranks.txt", "summary rank0.tide rank1.tide --top 2"},
+    {"summary_ranks.json", "summary rank0.tide rank1.tide --top 1 --format json"},
+    {"summary_hostile.txt", "summary hostile.tide"},
+    {"summary_hostile.json", "summary hostile.tide --format json"},
+    {"summary_empty.txt", "summary empty.tide"},
+    {"summary_killed.txt", "summary killed.tide"},
+    {"table_stack.txt", "table training.tide"},
+    {"table_stack.json", "table training.tide --format json --top 2"},
+    {"table_stack.csv", "table training.tide --format csv"},
+    {"table_size.txt", "table training.tide --by size --at 55%"},
+    {"table_device.txt", "table training.tide --by device"},
+    {"table_device.csv", "table training.tide --by device --format csv"},
+    {"table_thread.txt", "table rank0.tide rank1.tide --by thread --at 20ms"},
+    {"table_thread.csv", "table rank0.tide rank1.tide --by thread --at 20ms --format csv"},
+    {"table_end.txt", "table training.tide --at end"},
+    {"table_hostile.csv", "table hostile.tide --format csv"},
+    {"tree.txt", "tree training.tide"},
+    {"tree.json", "tree training.tide --format json"},
+    {"tree_count.txt", "tree training.tide --by-count --depth 2 --min-share 0"},
+    {"tree_empty.txt", "tree empty.tide"},
+    {"timeline.txt", "timeline training.tide"},
+    {"timeline.csv", "timeline rank0.tide rank1.tide --format csv"},
+    {"timeline.json", "timeline training.tide --format json --points 16"},
+    {"error_missing.txt", "summary nowhere.tide", 2},
+    {"error_device.txt", "table training.tide --device cuda:9", 2},
+    {"help.txt", "--help"},
+    {"help_timeline.txt", "timeline --help"},
+};
+
+class Golden : public ::testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = ::testing::TempDir() + "tidemark_golden";
+    std::filesystem::create_directories(folder_);
+    testing::write_golden_recordings(folder_);
+  }
+  static std::string folder_;
+};
+
+std::string Golden::folder_;
+
+std::string read(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+TEST_P(Golden, OutputIsAsExpected) {
+  const std::string command =
+      "cd '" + folder_ + "' && '" TIDEMARK_PROGRAM "' " + GetParam().arguments + " 2>&1 < /dev/null";
+  FILE* pipe = popen(command.c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  std::string output;
+  std::array<char, 4096> buffer{};
+  while (const std::size_t count = fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), count);
+  const int status = pclose(pipe);
+  EXPECT_EQ(WEXITSTATUS(status), GetParam().exit_code);
+  const std::string expected = std::string(GOLDEN_FOLDER "/") + GetParam().name;
+  if (std::getenv("TIDEMARK_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(expected, std::ios::binary) << output;
+    return;
+  }
+  ASSERT_TRUE(std::filesystem::exists(expected)) << expected;
+  EXPECT_EQ(output, read(expected));
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, Golden, ::testing::ValuesIn(kCases), [](const auto& param) {
+  std::string name = param.param.name;
+  for (char& letter : name) letter = letter == '.' ? '_' : letter;
+  return name;
+});
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,192 @@
+#include "golden/recordings.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "trace/writer.h"
+
+namespace tidemark::testing {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kMs = 1'000'000;
+constexpr Device kCpu = {DeviceType::cpu, 0};
+constexpr Device kGpu = {DeviceType::cuda, 0};
+
+ProcessInfo process(std::int64_t pid, std::int32_t rank) {
+  ProcessInfo info;
+  info.pid = pid;
+  info.parent_pid = 1;
+  info.rank = rank;
+  info.local_rank = rank;
+  info.world_size = rank < 0 ? -1 : 2;
+  info.hostname = "node7";
+  info.command_line = "python train.py --epochs 3";
+  info.python_version = "3.11.7";
+  info.torch_version = "2.4.0";
+  info.stack_mode = "both";
+  info.recorder_version = "0.1.0";
+  info.start_wall_ns = 1'700'000'000'000'000'000;  // 2023-11-14 22:13:20 UTC
+  return info;
+}
+
+class Recording {
+ public:
+  Recording(const std::string& path, const ProcessInfo& info) {
+    auto sink = open_file_sink(path, true);
+    EXPECT_TRUE(sink.ok());
+    auto writer = TraceWriter::create(std::move(*sink), info);
+    EXPECT_TRUE(writer.ok());
+    writer_ = std::move(*writer);
+    main_ = writer_->thread({100, "python"});
+    autograd_ = writer_->thread({101, "pt_autograd_0"});
+  }
+
+  StackId python(StackId parent, const char* function, const char* file, std::uint32_t line) {
+    Location location;
+    location.function = writer_->string(function);
+    location.file = writer_->string(file);
+    location.line = line;
+    return writer_->stack(parent, writer_->location(location));
+  }
+  StackId native(StackId parent, std::uint64_t offset) {
+    ModuleInfo module;
+    module.path = writer_->string("/nonexistent/libtorch_cpu.so");
+    module.build_id = "0011";
+    Location location;
+    location.kind = Location::Kind::native;
+    location.module = writer_->module(module);
+    location.offset = offset;
+    return writer_->stack(parent, writer_->location(location));
+  }
+  void allocate(std::uint64_t time_ns, std::uint64_t address, std::uint64_t size, Device device, StackId stack,
+                bool autograd = false) {
+    Event event = start(EventKind::allocate, time_ns, device);
+    event.address = address;
+    event.size = size;
+    event.stack = stack;
+    event.thread = autograd ? autograd_ : main_;
+    sizes_[{address, device == kGpu}] = size;
+    if (device == kGpu) allocated_ += size;
+    write(event);
+  }
+  void free(std::uint64_t time_ns, std::uint64_t address, Device device) {
+    Event event = start(EventKind::free, time_ns, device);
+    event.address = address;
+    if (device == kGpu) allocated_ -= sizes_[{address, true}];
+    write(event);
+  }
+  void out_of_memory(std::uint64_t time_ns, std::uint64_t size, StackId stack) {
+    Event event = start(EventKind::out_of_memory, time_ns, kGpu);
+    event.size = size;
+    event.stack = stack;
+    write(event);
+  }
+  void mark(std::uint64_t time_ns, EventKind kind) { write(start(kind, time_ns, kCpu)); }
+  void reserve(std::uint64_t bytes) { reserved_ = bytes; }
+  void already_allocated(std::uint64_t bytes) { allocated_ += bytes; }
+  void loss(const Loss& loss) { writer_->loss(loss); }
+  void finish(std::uint64_t time_ns) { EXPECT_TRUE(writer_->finish({time_ns, true}).ok()); }
+  void flush() { EXPECT_TRUE(writer_->flush().ok()); }
+
+ private:
+  static Event start(EventKind kind, std::uint64_t time_ns, Device device) {
+    Event event;
+    event.kind = kind;
+    event.time_ns = time_ns;
+    event.device = device;
+    return event;
+  }
+  void write(Event event) {
+    event.thread = event.thread.valid() ? event.thread : main_;
+    if (event.device == kGpu) {
+      event.has_totals = true;
+      event.total_allocated = allocated_;
+      event.total_reserved = reserved_;
+    }
+    EXPECT_TRUE(writer_->event(event).ok());
+  }
+
+  std::unique_ptr<TraceWriter> writer_;
+  ThreadId main_;
+  ThreadId autograd_;
+  std::map<std::pair<std::uint64_t, bool>, std::uint64_t> sizes_;
+  std::uint64_t allocated_ = 0;
+  std::uint64_t reserved_ = 0;
+};
+
+// Two layers with weights; three steps whose activations are freed in reverse; gradients from the autograd thread.
+void train(Recording& recording, std::uint64_t weight_bytes, std::uint64_t activation_bytes) {
+  const StackId module = recording.python({}, "<module>", "/home/me/project/train.py", 90);
+  const StackId init =
+      recording.python(recording.python(module, "Net.__init__", "/home/me/project/model.py", 12), "Linear.__init__",
+                       "/opt/lib/python3.11/site-packages/torch/nn/modules/linear.py", 96);
+  const StackId step = recording.python(module, "train.<locals>.step", "/home/me/project/train.py", 40);
+  const StackId batch = recording.python(step, "batch", "/home/me/project/data.py", 7);
+  std::vector<StackId> forwards;
+  for (const std::uint32_t line : {31U, 33U}) {
+    const StackId forward = recording.python(step, "Net.forward", "/home/me/project/model.py", line);
+    const StackId linear =
+        recording.python(forward, "linear", "/opt/lib/python3.11/site-packages/torch/nn/functional.py", 1848);
+    forwards.push_back(recording.native(linear, 0x1230 + line));
+  }
+  const StackId backward = recording.native({}, 0x9000);
+  recording.reserve(20 * kMiB);
+  recording.allocate(1 * kMs, 0x1000, weight_bytes, kGpu, init);
+  recording.allocate(2 * kMs, 0x2000, weight_bytes, kGpu, init);
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    const std::uint64_t time = (10 + round * 30) * kMs;
+    if (round == 1) recording.reserve(64 * kMiB);
+    recording.allocate(time, 0x100, kMiB / 2, kCpu, batch);
+    recording.allocate(time + 2 * kMs, 0x3000, activation_bytes, kGpu, forwards[0]);
+    recording.allocate(time + 4 * kMs, 0x4000, activation_bytes * (1 + round % 2), kGpu, forwards[1]);
+    recording.allocate(time + 8 * kMs, 0x5000, weight_bytes, kGpu, backward, true);
+    recording.free(time + 10 * kMs, 0x4000, kGpu);
+    recording.free(time + 11 * kMs, 0x3000, kGpu);
+    recording.free(time + 20 * kMs, 0x5000, kGpu);
+    recording.free(time + 21 * kMs, 0x100, kCpu);
+  }
+}
+
+void write_hostile(const std::string& path) {
+  ProcessInfo info = process(666, -1);
+  info.command_line = "python \x1b]0;owned\x07\nsecond line \xFF\xFE";
+  info.hostname = "node\x1b[31m";
+  Recording recording(path, info);
+  const StackId stack = recording.python({}, "f\x1b[2J\r\n,\"quoted\"", "/tmp/\xC3\x28\xE2\x80\xAE/gpj.py", 3);
+  recording.allocate(1 * kMs, 0x10, 4096, kCpu, stack);
+  recording.loss({Loss::Kind::disk, 1, "No space left\x1b[5m"});
+  recording.finish(2 * kMs);
+}
+
+}  // namespace
+
+void write_golden_recordings(const std::string& folder) {
+  {
+    Recording recording(folder + "/training.tide", process(4711, -1));
+    recording.already_allocated(3 * kMiB);
+    train(recording, 4 * kMiB, 8 * kMiB);
+    recording.out_of_memory(101 * kMs, 512 * kMiB, {});
+    recording.mark(102 * kMs, EventKind::pause);
+    recording.mark(105 * kMs, EventKind::resume);
+    recording.free(106 * kMs, 0x77, kGpu);
+    recording.finish(110 * kMs);
+  }
+  for (const std::int32_t rank : {0, 1}) {
+    Recording recording(folder + "/rank" + std::to_string(rank) + ".tide", process(500 + rank, rank));
+    train(recording, 4 * kMiB, (rank == 0 ? 8 : 12) * kMiB);
+    recording.finish(100 * kMs);
+  }
+  write_hostile(folder + "/hostile.tide");
+  Recording(folder + "/empty.tide", process(8, -1)).finish(5 * kMs);
+  Recording killed(folder + "/killed.tide", process(9, -1));
+  killed.allocate(1 * kMs, 0x10, 1000, kCpu, {});
+  killed.flush();
+}
+
+}  // namespace tidemark::testing

@@ -1,0 +1,11 @@
+// Small recordings whose every byte is determined, for the golden tests.
+#pragma once
+
+#include <string>
+
+namespace tidemark::testing {
+
+/// Writes training.tide, rank0.tide, rank1.tide, hostile.tide, empty.tide and killed.tide into `folder`.
+void write_golden_recordings(const std::string& folder);
+
+}  // namespace tidemark::testing

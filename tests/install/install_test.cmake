@@ -1,0 +1,28 @@
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${ARGV}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${PREFIX} ${CONSUMER_BUILD})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX})
+foreach(file ${BINDIR}/tidemark ${MANDIR}/man1/tidemark.1 ${DATADIR}/bash-completion/completions/tidemark
+             ${DATADIR}/zsh/site-functions/_tidemark ${DATADIR}/fish/vendor_completions.d/tidemark.fish)
+  if(NOT EXISTS ${PREFIX}/${file})
+    message(FATAL_ERROR "not installed: ${file}")
+  endif()
+endforeach()
+
+set(flags "")
+if(SANITIZE)
+  set(flags -fsanitize=${SANITIZE})
+endif()
+run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${CONSUMER_BUILD} -D CMAKE_PREFIX_PATH=${PREFIX} -D CMAKE_CXX_COMPILER=${COMPILER}
+    -D CMAKE_CXX_FLAGS=${flags})
+run(${CMAKE_COMMAND} --build ${CONSUMER_BUILD})
+run(${CONSUMER_BUILD}/consumer ${CONSUMER_BUILD}/consumer.tide)
+if(NOT output MATCHES "peak of cpu: 4096 bytes")
+  message(FATAL_ERROR "unexpected output: ${output}")
+endif()

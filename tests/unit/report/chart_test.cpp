@@ -1,0 +1,106 @@
+#include "report/chart.h"
+
+#include <cairo.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+
+namespace tidemark {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// 8 MiB from 0 to 5 s, 1 MiB from then on; 9 MiB reserved.
+Timeline sample() {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  Timeline timeline;
+  timeline.recording.duration_ns = 10'000'000'000;
+  TimelineSeries series;
+  series.device = {DeviceType::cuda, 0};
+  series.points = {{0, 8 * kMiB, 9 * kMiB}, {5'000'000'000, kMiB, 9 * kMiB}, {10'000'000'000, kMiB, 9 * kMiB}};
+  series.peak_allocated_bytes = 8 * kMiB;
+  series.peak_allocated_at_ns = 0;
+  series.peak_reserved_bytes = 9 * kMiB;
+  timeline.series.push_back(series);
+  return timeline;
+}
+
+class Picture {
+ public:
+  explicit Picture(const std::string& png) : png_(png), surface_(read(), &cairo_surface_destroy) {}
+  [[nodiscard]] int width() const { return cairo_image_surface_get_width(surface_.get()); }
+  [[nodiscard]] int height() const { return cairo_image_surface_get_height(surface_.get()); }
+  // 0xRRGGBB of the middle of where `x` and `y`, from 0 to 1, fall in the picture.
+  [[nodiscard]] std::uint32_t colour(double x, double y) const {
+    const unsigned char* row =
+        cairo_image_surface_get_data(surface_.get()) +
+        static_cast<std::ptrdiff_t>(y * height()) * cairo_image_surface_get_stride(surface_.get());
+    std::uint32_t pixel = 0;
+    std::memcpy(&pixel, row + static_cast<std::ptrdiff_t>(x * width()) * 4, sizeof pixel);
+    return pixel & 0xFFFFFFU;
+  }
+
+ private:
+  cairo_surface_t* read() {
+    return cairo_image_surface_create_from_png_stream(
+        [](void* closure, unsigned char* data, unsigned int length) {
+          auto* self = static_cast<Picture*>(closure);
+          if (self->at_ + length > self->png_.size()) return CAIRO_STATUS_READ_ERROR;
+          std::memcpy(data, self->png_.data() + self->at_, length);
+          self->at_ += length;
+          return CAIRO_STATUS_SUCCESS;
+        },
+        this);
+  }
+
+  std::string png_;
+  std::size_t at_ = 0;
+  std::unique_ptr<cairo_surface_t, decltype(&cairo_surface_destroy)> surface_;
+};
+
+TEST(Chart, FillsTheAreaBelowTheCurve) {
+  const std::vector<Timeline> timelines = {sample()};
+  const auto png = draw_chart(timelines, ChartFormat::png);
+  ASSERT_TRUE(png.ok());
+  ASSERT_THAT(*png, StartsWith("\x89PNG\r\n"));
+  const Picture picture(*png);
+  EXPECT_EQ(picture.width(), 2400);
+  const std::uint32_t filled = picture.colour(0.30, 0.62);  // 2.5 s, at less than 4 MiB
+  const std::uint32_t empty = picture.colour(0.80, 0.62);   // 8 s, same height
+  EXPECT_NE(filled, empty);
+  EXPECT_EQ(empty, 0xFFFFFFU);
+  EXPECT_GT(filled & 0xFFU, filled >> 16);  // blue
+}
+
+TEST(Chart, GrowsWithItsPanels) {
+  const std::vector<Timeline> one = {sample()};
+  const std::vector<Timeline> three = {sample(), sample(), sample()};
+  EXPECT_GT(Picture(*draw_chart(three, ChartFormat::png)).height(),
+            Picture(*draw_chart(one, ChartFormat::png)).height());
+}
+
+TEST(Chart, DrawsSvg) {
+  const std::vector<Timeline> timelines = {sample()};
+  const auto svg = draw_chart(timelines, ChartFormat::svg);
+  ASSERT_TRUE(svg.ok());
+  EXPECT_THAT(*svg, HasSubstr("<svg"));
+  EXPECT_THAT(*svg, HasSubstr("</svg>"));
+}
+
+TEST(Chart, DrawsRecordingsWithoutEvents) {
+  const std::vector<Timeline> timelines(1);
+  EXPECT_TRUE(draw_chart(timelines, ChartFormat::png).ok());
+}
+
+TEST(Chart, RefusesMorePanelsThanCanBeRead) {
+  const std::vector<Timeline> timelines(kMaxPanels + 1, sample());
+  const auto chart = draw_chart(timelines, ChartFormat::svg);
+  ASSERT_FALSE(chart.ok());
+  EXPECT_THAT(chart.error().message, HasSubstr("65 devices"));
+}
+
+}  // namespace
+}  // namespace tidemark
