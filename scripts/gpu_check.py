@@ -1,0 +1,127 @@
+"""What scripts/gpu_check.sh runs: peaks against PyTorch's own count, and the cost of recording. See there."""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PYTHON = sys.executable
+
+# name: (stacks, program and options). The program's last line on stdout is JSON with max_memory_allocated and
+# max_memory_reserved of its device.
+PEAKS = {
+    "allocator, no stacks": ("none", ["tests/programs/peaks_gpu.py"]),
+    "allocator, Python stacks": ("python", ["tests/programs/peaks_gpu.py"]),
+    "allocator and a CUDA graph, both stacks": ("both", ["tests/programs/peaks_gpu.py", "--graph"]),
+    "LoRA fine-tuning": ("python", ["examples/lora_finetune.py"]),
+    "LoRA fine-tuning, medium, native stacks": ("native", ["examples/lora_finetune.py", "--size", "medium", "--steps", "20"]),
+}
+# name: (stacks, options of bench/overhead.py)
+COSTS = {
+    "example": ("python", ["--workload", "example", "--device", "cuda"]),
+    "dense": ("python", ["--workload", "dense", "--device", "cuda"]),
+    "hf-lora": ("python", ["--workload", "hf-lora", "--device", "cuda", "--peers"]),
+    "hf-lora, both stacks": ("both", ["--workload", "hf-lora", "--device", "cuda"]),
+}
+
+
+class Check:
+    def __init__(self, tidemark, results):
+        self.tidemark = tidemark
+        self.results = results
+        self.text = open(results / "gpu_check.txt", "w")
+        self.failures = 0
+
+    def say(self, line):
+        print(line, flush=True)
+        print(line, file=self.text, flush=True)
+
+    def output(self, *command):
+        """The command's stdout. Raises when it fails."""
+        done = subprocess.run([str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+        return done.stdout
+
+    def record(self, name, stacks, program):
+        file = self.results / "check.tide"
+        printed = self.output(self.tidemark, "run", "-q", "-f", "-o", file, "--stacks", stacks, "--", PYTHON, *program)
+        summary = json.loads(self.output(self.tidemark, "summary", "--format", "json", file))
+        file.unlink()
+        return printed, summary
+
+    def peaks(self, name, stacks, program):
+        """Recorded peaks equal those that the program printed, and the program prints the same without us."""
+        plain = json.loads(self.output(PYTHON, *program).splitlines()[-1])
+        printed, summary = self.record(name, stacks, program)
+        counted = json.loads(printed.splitlines()[-1])
+        recorded = next(device for device in summary["devices"] if device["device"] == counted["device"])
+        rows = {
+            "allocated": (counted["max_memory_allocated"], recorded["peak_allocated_bytes"]),
+            "reserved": (counted["max_memory_reserved"], recorded["peak_reserved_bytes"]),
+        }
+        for what, (theirs, ours) in rows.items():
+            verdict = "equal" if theirs == ours else "DIFFERENT"
+            self.say(f"{name}: peak {what} {theirs:,} by PyTorch, {ours:,} recorded: {verdict}")
+            self.failures += theirs != ours
+        if plain != counted:
+            # Threads make the order of allocations, and so the peaks, vary between runs of some programs.
+            self.say(f"{name}: without tidemark the program printed {plain}")
+        return {
+            "stacks": stacks,
+            "program": program,
+            "by_pytorch": counted,
+            "by_pytorch_without_tidemark": plain,
+            "recorded": recorded,
+            "event_count": summary["event_count"],
+            "data_quality": summary["data_quality"],
+        }
+
+    def cost(self, name, stacks, options):
+        figures, recording = self.results / "cost.json", self.results / "cost.tide"
+        command = ["run", "-q", "-f", "-o", recording, "--stacks", stacks, "--", PYTHON, "bench/overhead.py"]
+        try:
+            self.say(self.output(self.tidemark, *command, *options, "--json", figures).rstrip())
+            result = json.loads(figures.read_text())
+            result["recording_bytes"] = recording.stat().st_size
+            return result
+        except subprocess.CalledProcessError as error:
+            self.say(f"cost of {name}: not measured: {error}")
+            self.failures += 1
+            return {"error": str(error)}
+        finally:
+            for file in (figures, recording):
+                file.unlink(missing_ok=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tidemark", required=True, type=pathlib.Path)
+    parser.add_argument("--results", required=True, type=pathlib.Path)
+    args = parser.parse_args()
+    args.results.mkdir(parents=True, exist_ok=True)
+    check = Check(args.tidemark.resolve(), args.results.resolve())
+
+    query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
+    torch = check.output(PYTHON, "-c", "import torch; print(torch.__version__)").strip()
+    machine = {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "gpu": check.output(*query).strip(),
+        "cores": os.cpu_count(),
+        "python": sys.version.split()[0],
+        "torch": torch,
+        "tidemark": check.output(check.tidemark, "--version").strip(),
+    }
+    check.say(", ".join(f"{key} {value}" for key, value in machine.items()))
+    peaks = {name: check.peaks(name, *how) for name, how in PEAKS.items()}
+    costs = {name: check.cost(name, *how) for name, how in COSTS.items()}
+    check.say("all peaks equal" if not check.failures else f"{check.failures} checks failed")
+    report = {"machine": machine, "peaks": peaks, "costs": costs, "failures": check.failures}
+    (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
+    return 1 if check.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
