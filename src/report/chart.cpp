@@ -14,6 +14,19 @@
 #include "report/printable.h"
 #include "report/text.h"
 
+#ifdef __has_feature
+#define TIDEMARK_HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define TIDEMARK_HAS_FEATURE(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || TIDEMARK_HAS_FEATURE(address_sanitizer)
+// The leak checker asks the program for this. fontconfig keeps what cairo's fonts held: not ours to free.
+extern "C" const char* __lsan_default_suppressions();  // NOLINT
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:libfontconfig.so\n";
+}  // NOLINT
+#endif
+
 namespace tidemark {
 namespace {
 

@@ -42,17 +42,18 @@ class PanelDrawing {
   void curves() {
     const std::vector<TimelinePoint>& points = panel_.series->points;
     if (points.empty()) return;
+    const double start = x(static_cast<double>(points.front().time_ns));  // nothing is known before
     Colour area = colours::kAllocated;
     area.alpha = 0.30;
-    canvas_.move_to(x(0), y(0));
+    canvas_.move_to(start, y(0));
     steps([](const TimelinePoint& point) { return std::optional(point.allocated_bytes); });
     canvas_.line_to(x(static_cast<double>(points.back().time_ns)), y(0));
     canvas_.fill(area);
-    canvas_.move_to(x(0), y(0));
+    canvas_.move_to(start, y(0));
     steps([](const TimelinePoint& point) { return std::optional(point.allocated_bytes); });
     canvas_.stroke(0.9, colours::kAllocated);
     if (!panel_.series->peak_reserved_bytes) return;
-    canvas_.move_to(x(0), y(0));
+    canvas_.move_to(start, y(0));
     steps([](const TimelinePoint& point) { return point.reserved_bytes; });
     canvas_.stroke(1.8, colours::kReserved);
   }

@@ -13,7 +13,7 @@ namespace {
 
 // Names come from the recording: made printable, and quoted where they would break the row.
 std::string field(const std::string& raw) {
-  const std::string text = printable(raw);
+  std::string text = printable(raw);
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char letter : text) {

@@ -11,6 +11,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::string_view kArrow = " \xE2\x86\x90 ";  // ←
+constexpr std::size_t kFunctionWidth = 100;            // names of C++ templates have no end
 
 }  // namespace
 
@@ -57,12 +58,12 @@ std::string local_name(const std::string& function) {
 
 std::string frame_text(const FrameName& frame) {
   if (frame.kind == Location::Kind::native) {
-    const std::string function = printable(short_function(frame.function));
+    std::string function = fit(printable(short_function(frame.function)), kFunctionWidth);
     const std::string_view library = base_name(frame.file);
     if (library.empty() || frame.function.starts_with(library)) return function;
     return fmt::format("{} ({})", function, printable(library));
   }
-  const std::string function = printable(local_name(frame.function));
+  std::string function = printable(local_name(frame.function));
   if (frame.file.empty()) return function;
   if (frame.line == 0) return fmt::format("{} ({})", function, printable(short_path(frame.file)));
   return fmt::format("{} ({}:{})", function, printable(short_path(frame.file)), frame.line);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,7 @@ std::string drawing(const TimelineSeries& series, std::uint64_t duration_ns, con
       const double eighths = static_cast<double>(value) / top * static_cast<double>(kRows * 8);
       const double here = std::clamp(eighths - static_cast<double>(row * 8), 0.0, 8.0);
       // Little is not nothing: the lowest row shows at least a trace of what is there.
-      const auto filled = static_cast<std::size_t>(here + 0.5);
+      const auto filled = static_cast<std::size_t>(std::lround(here));
       line += kEighths[row == 0 && value != 0 ? std::max<std::size_t>(filled, 1) : filled];
     }
     line.erase(line.find_last_not_of(' ') + 1);

@@ -47,7 +47,7 @@ FrameName Symbols::resolve(const Location& location) {
     auto opened = ElfSymbols::open(name.file, info.build_id);
     if (opened) {
       module.symbols = std::move(*opened);
-      module.reason = "has no symbol at these addresses";
+      module.reason = "has no symbol at these addresses (stripped files name exported functions only)";
     } else {
       module.reason = opened.error().message;
     }
