@@ -125,7 +125,7 @@ void count_events(benchmark::State& state) {
 
 void whole_summary(benchmark::State& state) {
   const std::string& path = recording();
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     const auto overview = load_overview(path);
     if (!overview) give_up(overview.error());
     Symbols symbols(overview->definitions);
@@ -138,7 +138,7 @@ BENCHMARK(whole_summary)->Unit(benchmark::kMillisecond);
 
 void full_store(benchmark::State& state) {
   const std::string& path = recording();
-  for (auto _ : state) benchmark::DoNotOptimize(load_store(path));
+  for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(load_store(path));
   count_events(state);
 }
 BENCHMARK(full_store)->Unit(benchmark::kMillisecond);

@@ -45,7 +45,7 @@ TEST(Summary, PutsStacksOfOnePlaceTogether) {
 TEST(Summary, AddsUpWhatItDoesNotList) {
   Scenario scenario;
   for (std::uint32_t line = 1; line <= 4; ++line) {
-    scenario.allocate(line, std::to_string(line), 100 * line, kCpu,
+    scenario.allocate(line, std::to_string(line), std::uint64_t{100} * line, kCpu,
                       scenario.stack({scenario.python("f", "f.py", line)}));
   }
   const Overview overview = scenario.overview();

@@ -16,7 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::kCpu;
-using ::testing::Not;
 using testing::Scenario;
 
 // Names as a hostile recording would have them.

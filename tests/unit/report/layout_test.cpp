@@ -11,9 +11,6 @@
 namespace tidemark {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-
 TEST(Columns, AlignsNumbersToTheRight) {
   Columns columns({"bytes", "where"});
   columns.add({"1 B", "here"});
