@@ -19,8 +19,8 @@ extern "C" {
 
 #define TIDEMARK_WEAK __attribute__((weak))
 
-/* Stops recording events of this process, and continues. While paused an event costs a few instructions. Allocations and
- * frees in between are not seen; reports say for how long recording was paused. Calls do not nest. */
+/* Stops recording events of this process, and continues. While paused an event costs a few instructions. Allocations
+ * and frees in between are not seen; reports say for how long recording was paused. Calls do not nest. */
 TIDEMARK_WEAK void tidemark_pause(void);
 TIDEMARK_WEAK void tidemark_resume(void);
 

@@ -128,9 +128,9 @@ inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
 // machine's byte order; "text" is a u32 length and that many bytes.
 //
 //   thread   u32 tid, text name
-//   process  i32 rank, i32 local rank, i32 world size, text Python version, text path of the library that reports events
-//   code     u64 address, u32 Python version (0x030B), u32 first line, u32 code offset, then file and function, each {u8 kind (bytes per code
-//   point),
+//   process  i32 rank, i32 local rank, i32 world size, text Python version, text path of the library that reports
+//   events code     u64 address, u32 Python version (0x030B), u32 first line, u32 code offset, then file and function,
+//   each {u8 kind (bytes per code point),
 //            text}, then text line table
 //   module   u64 start, u64 end, u64 load address, text path, text build-id (raw bytes)
 //   stack    u32 id, u32 number of Python frames, u32 number of native frames, then {u64 code, u32 instruction} for

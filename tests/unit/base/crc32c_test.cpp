@@ -21,7 +21,9 @@ TEST(Crc32c, MatchesThePublishedVectors) {
   EXPECT_EQ(crc32c(bytes_of("123456789")), 0xE3069283U);
 }
 
-TEST(Crc32c, ContinuesFromASeed) { EXPECT_EQ(crc32c(bytes_of("6789"), crc32c(bytes_of("12345"))), 0xE3069283U); }
+TEST(Crc32c, ContinuesFromASeed) {
+  EXPECT_EQ(crc32c(bytes_of("6789"), crc32c(bytes_of("12345"))), 0xE3069283U);
+}
 
 }  // namespace
 }  // namespace tidemark

@@ -5,7 +5,9 @@
 namespace tidemark {
 namespace {
 
-TEST(FormatBytes, StaysInBytesBelowOneKibibyte) { EXPECT_EQ(format_bytes(1023), "1023 B"); }
+TEST(FormatBytes, StaysInBytesBelowOneKibibyte) {
+  EXPECT_EQ(format_bytes(1023), "1023 B");
+}
 
 TEST(FormatBytes, UsesBinaryUnits) {
   EXPECT_EQ(format_bytes(1024), "1.0 KiB");
