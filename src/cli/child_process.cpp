@@ -36,6 +36,7 @@ sigset_t handled_signals() {
     ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
   }
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   ::execvp(arguments[0], arguments.data());

@@ -14,7 +14,7 @@ Result<std::unique_ptr<RecordingReader>> RecordingReader::open(std::unique_ptr<B
 Result<bool> RecordingReader::next_frame(Frame& frame, std::vector<Event>& batch, const RecordObserver& observe) {
   batch.clear();
   if (finished_) return false;
-  const Result<bool> found = frames_->next(frame);
+  Result<bool> found = frames_->next(frame);
   if (!found.ok()) return found;
   if (!*found) {
     finish();
@@ -36,7 +36,7 @@ Result<bool> RecordingReader::next_frame(Frame& frame, std::vector<Event>& batch
 Result<bool> RecordingReader::next(std::vector<Event>& batch) {
   Frame frame;
   while (true) {
-    const Result<bool> found = next_frame(frame, batch);
+    Result<bool> found = next_frame(frame, batch);
     if (!found.ok() || !*found || !batch.empty()) return found;
   }
 }

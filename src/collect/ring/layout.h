@@ -33,7 +33,7 @@ inline constexpr std::uint32_t kVersion = 1;
 
 inline constexpr std::size_t kLaneCount = 512;
 inline constexpr std::size_t kChunkCount = 1024;
-inline constexpr std::size_t kChunkBytes = 16 * 1024;
+inline constexpr std::size_t kChunkBytes = std::size_t{16} * 1024;
 inline constexpr std::size_t kBitmapWords = kChunkCount / 64;
 
 enum class Clock : std::uint32_t {
