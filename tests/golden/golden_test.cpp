@@ -1,6 +1,7 @@
 // Runs the real program on small recordings and compares its output, byte by byte, with the files in expected/. After
 // an intended change: TIDEMARK_UPDATE_GOLDEN=1, then read the difference before committing it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <string>
 
 #include "golden/recordings.h"
 
@@ -61,10 +63,12 @@ constexpr Case kCases[] = {
 class Golden : public ::testing::TestWithParam<Case> {
  protected:
   static void SetUpTestSuite() {
-    folder_ = ::testing::TempDir() + "tidemark_golden";
+    // One for each process: ctest runs every case in a process of its own, several at a time.
+    folder_ = ::testing::TempDir() + "tidemark_golden." + std::to_string(getpid());
     std::filesystem::create_directories(folder_);
     testing::write_golden_recordings(folder_);
   }
+  static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
   static std::string folder_;
 };
 
