@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 
+#include <algorithm>
 #include <array>
 
 #include "collect/process/native/unwinder.h"
@@ -17,8 +18,10 @@ namespace tidemark::process {
   const std::size_t our_count =
       native_walk(native_caller_context(), native_stack_bounds(), 0, 0, ours.data(), ours.size(), &stacks.truncated);
   stacks.ours.assign(ours.begin(), ours.begin() + our_count);
-  for (int i = 1; i < their_count; ++i) {
-    stacks.theirs.push_back(reinterpret_cast<std::uintptr_t>(theirs[static_cast<std::size_t>(i)]));
+  // Before the caller comes this function, and with a sanitizer its interceptor.
+  const auto* end = theirs.cbegin() + their_count;
+  for (const auto* at = std::find(theirs.cbegin(), end, __builtin_return_address(0)); at != end; ++at) {
+    stacks.theirs.push_back(reinterpret_cast<std::uintptr_t>(*at));
   }
   return stacks;
 }

@@ -1,6 +1,8 @@
 // Functions with frames of many kinds, each compiled in several ways (see CMakeLists.txt).
 #pragma once
 
+#include <vector>
+
 namespace tidemark::process {
 
 using Visit = void (*)(void* argument);
@@ -21,5 +23,9 @@ Shapes shapes_O0();
 Shapes shapes_O2();
 Shapes shapes_O2_frame_pointers();
 Shapes shapes_O3_realigned();
+
+inline std::vector<Shapes> all_shapes() {
+  return {shapes_O0(), shapes_O2(), shapes_O2_frame_pointers(), shapes_O3_realigned()};
+}
 
 }  // namespace tidemark::process

@@ -43,7 +43,7 @@ void add_addresses(void* argument) {
 /// Return addresses of code whose frames are of every kind.
 std::vector<std::uintptr_t> real_addresses() {
   std::vector<std::uintptr_t> result;
-  for (const Shapes& shapes : {shapes_O0(), shapes_O2(), shapes_O2_frame_pointers(), shapes_O3_realigned()}) {
+  for (const Shapes& shapes : all_shapes()) {
     for (const Shape* shape = shapes.begin; shape != shapes.end; ++shape) shape->run(add_addresses, &result);
   }
   return result;
@@ -99,8 +99,6 @@ TEST(NativeWalkHostile, StackPointersOutsideTheBoundsGiveTheFirstFrameOnly) {
             1u);
 }
 
-#if defined(__x86_64__)
-
 /// Machine code that no module and no unwind table knows.
 class GeneratedCode {
  public:
@@ -147,8 +145,6 @@ TEST(NativeWalkGenerated, EndsAtGeneratedCodeWithoutFramePointers) {
   ASSERT_EQ(through.ours.size(), 2u);
   EXPECT_EQ(through.ours[1], code.start() + 14);
 }
-
-#endif
 
 }  // namespace
 }  // namespace tidemark::process

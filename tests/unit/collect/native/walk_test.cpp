@@ -14,15 +14,6 @@
 namespace tidemark::process {
 namespace {
 
-std::vector<Shapes> all_shapes() {
-  return {
-    shapes_O0(), shapes_O2(), shapes_O2_frame_pointers(),
-#if defined(__x86_64__)
-        shapes_O3_realigned()
-#endif
-  };
-}
-
 void capture_into(void* argument) {
   *static_cast<Stacks*>(argument) = capture_stacks();
 }
