@@ -33,14 +33,27 @@ class StackReader {
   std::uintptr_t room_;
 };
 
+#if defined(__aarch64__)
+constexpr unsigned kAddressBits = 48;
+// Return addresses may be signed: the signature is in the bits above the address (pointer authentication).
+std::uintptr_t code_address(std::uintptr_t word) {
+  return word & ((std::uintptr_t{1} << kAddressBits) - 1);
+}
+#else
+constexpr unsigned kAddressBits = RuleCache::kAddressBits;
+std::uintptr_t code_address(std::uintptr_t word) {
+  return word;
+}
+#endif
+
 bool plausible_code(std::uintptr_t pc) {
-  return pc >= kLowestCode && pc < std::uintptr_t{1} << RuleCache::kAddressBits;
+  return pc >= kLowestCode && pc < std::uintptr_t{1} << kAddressBits;
 }
 
 /// The caller by the frame pointer: the saved one lies at it, the return address above.
 bool step_by_frame_pointer(Frame& frame, const StackReader& stack) {
   if (!stack.holds(frame.fp) || !stack.holds(frame.fp + 8)) return false;
-  frame = {StackReader::word(frame.fp + 8), frame.fp + 16, StackReader::word(frame.fp)};
+  frame = {code_address(StackReader::word(frame.fp + 8)), frame.fp + 16, StackReader::word(frame.fp)};
   return plausible_code(frame.pc);
 }
 
@@ -140,7 +153,7 @@ bool step(Frame& frame, const StackReader& stack) {
 std::size_t native_walk(const NativeContext& context, StackBounds bounds, std::uintptr_t stop_low,
                         std::uintptr_t stop_high, std::uintptr_t* pcs, std::size_t capacity, bool* truncated) noexcept {
   *truncated = false;
-  Frame frame{context.pc, context.sp, context.fp};
+  Frame frame{code_address(context.pc), context.sp, context.fp};
   const std::uintptr_t high = bounds.high & ~(sizeof(std::uintptr_t) - 1);
   const bool on_stack =
       frame.sp >= bounds.low && frame.sp < high && frame.sp % sizeof(std::uintptr_t) == 0 && plausible_code(frame.pc);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <random>
+#include <vector>
 
 #include "capture.h"
 #include "collect/process/native/unwinder.h"

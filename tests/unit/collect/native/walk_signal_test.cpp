@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,7 +17,9 @@ namespace {
 Stacks from_handler;
 
 void capture_in_handler(int) {
+  const int saved = errno;
   from_handler = capture_stacks();
+  errno = saved;
 }
 
 class Handler {
@@ -37,6 +40,7 @@ class Handler {
 };
 
 TEST(NativeWalkSignal, GoesThroughAHandlerOnTheSameStack) {
+  capture_stacks();
   const Handler handler(SIGUSR1, capture_in_handler, 0);
   raise(SIGUSR1);
   EXPECT_GE(from_handler.ours.size(), 6u);
@@ -45,6 +49,7 @@ TEST(NativeWalkSignal, GoesThroughAHandlerOnTheSameStack) {
 }
 
 TEST(NativeWalkSignal, OnAnAlternateStackGivesTheHandlerOnly) {
+  capture_stacks();
   constexpr std::size_t kSize = 1 << 20;
   void* memory = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
@@ -69,8 +74,10 @@ std::atomic<int> shorter = 0;
 
 // Any instruction may be interrupted: prologues, PLT stubs, leaf functions.
 void compare_in_handler(int) {
+  const int saved = errno;
   const Stacks stacks = capture_stacks();
   const auto ours = as_backtrace(stacks);
+  errno = saved;
   ++ticks;
   if (ours == stacks.theirs) return;
   const bool prefix = ours.size() < stacks.theirs.size() && std::equal(ours.begin(), ours.end(), stacks.theirs.begin());
@@ -82,8 +89,7 @@ void nothing(void* argument) {
 }
 
 TEST(NativeWalkSignal, AgreesWithBacktraceAtInterruptedPlaces) {
-  capture_stacks();  // backtrace() loads its library the first time
-  // The handler allocates: nothing that it may interrupt does.
+  capture_stacks();
   const auto ways = all_shapes();
   const Handler handler(SIGALRM, compare_in_handler, SA_RESTART);
   ticks = differing = shorter = 0;
