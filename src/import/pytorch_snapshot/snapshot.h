@@ -1,0 +1,120 @@
+// A PyTorch memory snapshot as columns: what torch.cuda.memory._snapshot() holds, nothing worked out yet.
+//
+// Sizes are bytes. Addresses are the device's. Times are microseconds of the wall clock, as PyTorch wrote them; they may
+// step backwards. What a file does not have is kNone, an empty string or nullopt, never a guess.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "trace/definitions.h"
+
+namespace tidemark::pytorch {
+
+/// The `action` of a trace entry.
+enum class Action : std::uint8_t {
+  allocate,        ///< "alloc": size is the requested one
+  free_requested,  ///< the program gave the block back
+  free_completed,  ///< the allocator may use it again
+  segment_alloc,
+  segment_free,
+  segment_map,  ///< part of an expandable segment
+  segment_unmap,
+  snapshot,
+  out_of_memory,
+  user_defined,
+  unknown,  ///< counted in Snapshot::unknown_actions
+};
+
+/// The allocator's pool a segment or an entry belongs to: (0, 0) is the default, others belong to CUDA graphs or MemPools.
+struct PoolId {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  bool operator==(const PoolId&) const = default;
+};
+
+struct TraceEntry {
+  std::uint64_t address = 0;  ///< out_of_memory: bytes free on the device (`device_free`)
+  std::uint64_t size = 0;
+  std::int64_t time_us = 0;
+  StackId stack;             ///< invalid where no context was captured
+  std::uint16_t stream = 0;  ///< index into Snapshot::streams
+  std::uint16_t pool = 0;    ///< index into Snapshot::pools; 0 where the file does not say
+  Action action = Action::unknown;
+};
+
+enum class BlockState : std::uint8_t { inactive, active_allocated, active_pending_free, unknown };
+
+struct SnapshotBlock {
+  std::uint64_t address = 0;  ///< worked out from the segment's where an old file has none
+  std::uint64_t size = 0;
+  std::uint64_t requested_size = 0;
+  StackId stack;
+  BlockState state = BlockState::unknown;
+};
+
+struct SnapshotSegment {
+  std::uint64_t address = 0;
+  std::uint64_t total_size = 0;
+  std::uint64_t allocated_size = 0;
+  std::uint64_t active_size = 0;
+  std::uint64_t requested_size = 0;
+  std::int32_t device = 0;
+  std::uint16_t stream = 0;  ///< index into Snapshot::streams
+  std::uint16_t pool = 0;    ///< index into Snapshot::pools
+  bool large = false;        ///< segment_type
+  bool expandable = false;
+  StackId stack;
+  std::vector<SnapshotBlock> blocks;  ///< in order of address
+};
+
+/// One entry of `external_annotations`: the beginning or end of a named stretch.
+struct Annotation {
+  std::int64_t time_us = 0;
+  std::int32_t device = -1;
+  bool start = false;
+  StringId name;
+};
+
+/// Text attached to a trace entry.
+struct EntryText {
+  std::uint32_t entry = 0;  ///< index into the device's trace
+  StringId text;
+};
+
+struct DeviceTrace {
+  std::int32_t device = 0;
+  std::vector<TraceEntry> entries;             ///< in the file's order
+  std::vector<EntryText> user_metadata;        ///< of entries where it is not empty; in order
+  std::vector<EntryText> compile_context;      ///< of entries where it is neither empty nor "N/A"; in order
+};
+
+/// `allocator_settings`, as far as they change what the allocator does.
+struct AllocatorSettings {
+  std::optional<std::int64_t> max_split_size;  ///< bytes; -1 = no limit
+  std::optional<double> garbage_collection_threshold;
+  std::optional<bool> expandable_segments;
+  std::map<std::uint64_t, std::uint64_t> roundup_power2_divisions;  ///< MiB → divisions; 0 = none
+  std::string text;                                                 ///< PYTORCH_CUDA_ALLOC_CONF
+};
+
+struct Snapshot {
+  /// strings, locations (Python ones; native frames have function "…" and file "??" or a library), stacks. The
+  /// outermost frame is the root of a stack.
+  Definitions definitions;
+  std::vector<std::uint64_t> streams;  ///< handles; 0 = the default stream
+  std::vector<PoolId> pools;           ///< [0] is the default
+  std::vector<DeviceTrace> traces;     ///< of devices that have entries
+  std::vector<SnapshotSegment> segments;
+  std::vector<Annotation> annotations;
+  AllocatorSettings settings;
+  bool has_settings = false;
+  std::map<std::string, std::uint64_t> unknown_keys;     ///< "trace.foo" → how many
+  std::map<std::string, std::uint64_t> unknown_actions;  ///< as written → how many
+};
+
+}  // namespace tidemark::pytorch
