@@ -5,8 +5,8 @@
 
 Each case runs in a process of its own, with its allocator settings, and writes CASE.pickle.xz and CASE.truth.json: the
 allocator's own counters, at their peak and after each step of the run. Trace entries of a step carry its number as
-user_metadata, so the counters of a step hold just before the first entry of the next. Needs torch 2.11 or newer with CUDA;
-no network. Takes about a minute and writes a few MB.
+user_metadata, so the counters of a step hold just before the first entry of the next. Needs torch 2.11 or newer with
+CUDA; no network. Takes about a minute and writes a few MB.
 """
 
 import concurrent.futures
@@ -40,7 +40,8 @@ class Run:
         self.steps.append({"step": number, **{name: stats[f"{name}.all.current"] for name in COUNTERS}})
 
     def tensor(self, size, device=None):
-        return self.torch.empty(size, dtype=self.torch.uint8, device=f"cuda:{self.device if device is None else device}")
+        device = self.device if device is None else device
+        return self.torch.empty(size, dtype=self.torch.uint8, device=f"cuda:{device}")
 
     def churn(self, count=200, largest=26):
         """Allocates and frees blocks of all sizes from 1 byte to 2**largest, in random order."""
