@@ -55,7 +55,8 @@ bool describe_code(ThreadState* thread, std::uintptr_t code) noexcept {
   return true;
 }
 
-bool describe_module(ThreadState* thread, std::uintptr_t pc) noexcept {
+bool describe_module(ThreadState* thread, std::uintptr_t return_address) noexcept {
+  const std::uintptr_t pc = return_address - 1;  // in the call itself, which may be the last instruction of its module
   for (std::uint32_t index = 0; index < thread->module_count; ++index) {
     if (pc >= thread->modules[index].start && pc < thread->modules[index].end) return true;
   }

@@ -22,8 +22,9 @@ void set_reporting_library(const char* path) noexcept;
 /// Defines a code object in this lane unless it has been. False when the pool or the table has no room.
 bool describe_code(ThreadState* thread, std::uintptr_t code) noexcept;
 
-/// Defines the module at `pc` in this lane unless it has been. False when the pool has no room.
-bool describe_module(ThreadState* thread, std::uintptr_t pc) noexcept;
+/// Defines the module of the call that returns to `return_address` in this lane unless it has been. False when the pool
+/// has no room.
+bool describe_module(ThreadState* thread, std::uintptr_t return_address) noexcept;
 
 /// Tells the recording that something is missing from it.
 void describe_loss(ThreadState* thread, LossKind kind, const char* text) noexcept;

@@ -6,7 +6,7 @@
 //                           are signed up to torch 1.13 ("lll") and unsigned from 2.0 on ("lmm")
 //   c10/core/CPUAllocator.h ProfiledCPUMemoryReporter::New, Delete, OutOfMemory
 //
-// This file is compiled with frame pointers: TIDEMARK_CALLER_CONTEXT reads ours.
+// This file is compiled with frame pointers: native_caller_context() reads ours.
 #include "collect/process/hooks_torch.h"
 
 #include "collect/process/forward.h"
@@ -87,35 +87,35 @@ TIDEMARK_HOOK void tidemark_cpu_oom(void* self,
 TIDEMARK_HOOK void tidemark_usage_unsigned(void* address, std::int64_t size, std::uint64_t allocated,
                                            std::uint64_t reserved, DeviceArgument device) {
   ReportUsage* next = TIDEMARK_FORWARD_TO(usage_unsigned, &tidemark_usage_unsigned);
-  record_usage(address, size, {allocated, reserved}, device, TIDEMARK_CALLER_CONTEXT());
+  record_usage(address, size, {allocated, reserved}, device, native_caller_context());
   if (next != nullptr) next(address, size, allocated, reserved, device);
 }
 
 TIDEMARK_HOOK void tidemark_usage_signed(void* address, std::int64_t size, std::uint64_t allocated,
                                          std::uint64_t reserved, DeviceArgument device) {
   ReportUsage* next = TIDEMARK_FORWARD_TO(usage_signed, &tidemark_usage_signed);
-  record_usage(address, size, {allocated, reserved}, device, TIDEMARK_CALLER_CONTEXT());
+  record_usage(address, size, {allocated, reserved}, device, native_caller_context());
   if (next != nullptr) next(address, size, allocated, reserved, device);
 }
 
 TIDEMARK_HOOK void tidemark_oom_unsigned(std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
                                          DeviceArgument device) {
   ReportOutOfMemory* next = TIDEMARK_FORWARD_TO(oom_unsigned, &tidemark_oom_unsigned);
-  record_failure(size, {allocated, reserved}, device, TIDEMARK_CALLER_CONTEXT());
+  record_failure(size, {allocated, reserved}, device, native_caller_context());
   if (next != nullptr) next(size, allocated, reserved, device);
 }
 
 TIDEMARK_HOOK void tidemark_oom_signed(std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
                                        DeviceArgument device) {
   ReportOutOfMemory* next = TIDEMARK_FORWARD_TO(oom_signed, &tidemark_oom_signed);
-  record_failure(size, {allocated, reserved}, device, TIDEMARK_CALLER_CONTEXT());
+  record_failure(size, {allocated, reserved}, device, native_caller_context());
   if (next != nullptr) next(size, allocated, reserved, device);
 }
 
 TIDEMARK_HOOK void tidemark_cpu_new(void* self, void* address, std::size_t size) {
   CpuNew* next = TIDEMARK_FORWARD_TO(cpu_new, &tidemark_cpu_new);
   if (size > 0) {
-    record_allocation(ring::RecordKind::allocate, kCpu, number(address), size, nullptr, TIDEMARK_CALLER_CONTEXT());
+    record_allocation(ring::RecordKind::allocate, kCpu, number(address), size, nullptr, native_caller_context());
   }
   if (next != nullptr) next(self, address, size);
 }
@@ -128,7 +128,7 @@ TIDEMARK_HOOK void tidemark_cpu_delete(void* self, void* address) {
 
 TIDEMARK_HOOK void tidemark_cpu_oom(void* self, std::size_t size) {
   CpuOutOfMemory* next = TIDEMARK_FORWARD_TO(cpu_oom, &tidemark_cpu_oom);
-  record_allocation(ring::RecordKind::out_of_memory, kCpu, 0, size, nullptr, TIDEMARK_CALLER_CONTEXT());
+  record_allocation(ring::RecordKind::out_of_memory, kCpu, 0, size, nullptr, native_caller_context());
   if (next != nullptr) next(self, size);
 }
 

@@ -114,11 +114,3 @@ inline void record_moment(ring::RecordKind kind) noexcept {
 }
 
 }  // namespace tidemark::process
-
-/// NativeContext of the function this is written in, whose frame pointer must be set up (-fno-omit-frame-pointer).
-#define TIDEMARK_CALLER_CONTEXT()                                                                  \
-  ::tidemark::process::NativeContext {                                                             \
-    reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)),                                 \
-        reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) + 2 * sizeof(std::uintptr_t), \
-        *static_cast<const std::uintptr_t*>(__builtin_frame_address(0))                            \
-  }

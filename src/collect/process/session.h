@@ -24,8 +24,7 @@ struct ThreadState {
   LaneWriter writer;
   StackBounds stack_bounds;
   std::uint64_t python_generation;
-  std::uint32_t next_stack;     ///< number of the next stack to be defined in this lane
-  std::uint32_t python_misses;  ///< events since an interpreter was last looked for in vain
+  std::uint32_t next_stack;  ///< number of the next stack to be defined in this lane
   std::uint32_t module_count;
   struct Range {
     std::uintptr_t start, end;

@@ -21,11 +21,8 @@ struct {
   std::uintptr_t high;
 } eval_range;
 
-// While no interpreter is seen, look again at the first event and then ever more rarely: the program may have none.
 bool detect_python(ThreadState* thread) noexcept {
   if (python_support.load(std::memory_order_relaxed) == PythonSupport::unsupported) return false;
-  const std::uint32_t misses = thread->python_misses++;
-  if (misses > 16 && misses % 256 != 0) return false;
   const PythonSupport support = python_detect();
   if (support == PythonSupport::absent) return false;
   if (support == PythonSupport::supported && session.stacks.native)
@@ -45,10 +42,11 @@ void count_truncated(ThreadState* thread) noexcept {
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-// Forgets the lane's definitions here and in the recorder, because a table is full or a code object died.
-void reset_lane(ThreadState* thread) noexcept {
+// Forgets the lane's definitions here and in the recorder, because a table is full or a code object died. False when
+// the pool has no room to tell the recorder: nothing is forgotten then.
+bool reset_lane(ThreadState* thread) noexcept {
   std::uint64_t* record = thread->writer.reserve(1);
-  if (record == nullptr) return;  // the tables stay full and new stacks undefined until there is room
+  if (record == nullptr) return false;
   const ring::RecordHeader header{ring::RecordKind::reset, 0, 0, 1, 0};
   std::memcpy(record, &header, sizeof(header));
   thread->writer.commit(1);
@@ -60,6 +58,7 @@ void reset_lane(ThreadState* thread) noexcept {
   thread->stacks.clear(!thread->stacks.has_room() && grows(thread->stacks.growth()));
   thread->module_count = 0;
   thread->next_stack = 0;
+  return true;
 }
 
 bool describe_frames(ThreadState* thread, Frames count) noexcept {
@@ -72,13 +71,11 @@ bool describe_frames(ThreadState* thread, Frames count) noexcept {
   return true;
 }
 
-__attribute__((noinline)) std::uint32_t define_stack(ThreadState* thread, std::uint64_t hash, Frames count) noexcept {
-  const int saved = errno;
-  if (!thread->stacks.has_room()) reset_lane(thread);
+std::uint32_t define_stack(ThreadState* thread, std::uint64_t hash, Frames count) noexcept {
+  if (!thread->stacks.has_room() && !reset_lane(thread)) return ring::kNoStack;
   if (!describe_frames(thread, count)) {
     if (thread->codes.has_room()) return ring::kNoStack;  // the pool is full: this event will be dropped anyway
-    reset_lane(thread);
-    if (!describe_frames(thread, count)) return ring::kNoStack;
+    if (!reset_lane(thread) || !describe_frames(thread, count)) return ring::kNoStack;
   }
   const std::uint32_t number = thread->next_stack;
   DefinitionWriter definition(&thread->writer, ring::DefinitionKind::stack);
@@ -90,10 +87,17 @@ __attribute__((noinline)) std::uint32_t define_stack(ThreadState* thread, std::u
     definition.u32(thread->python_frames[index].instruction);
   }
   definition.bytes(thread->native_frames, count.native * sizeof(std::uintptr_t));
-  if (!definition.finish() || !thread->stacks.has_room()) return ring::kNoStack;
+  if (!definition.finish()) return ring::kNoStack;
   thread->stacks.insert(hash, number);
   thread->next_stack = number + 1;
   if (number >= 32 && (number & (number - 1)) == 0) describe_late_rank(thread);
+  return number;
+}
+
+__attribute__((noinline)) std::uint32_t define_stack_keeping_errno(ThreadState* thread, std::uint64_t hash,
+                                                                   Frames count) noexcept {
+  const int saved = errno;
+  const std::uint32_t number = define_stack(thread, hash, count);
   errno = saved;
   return number;
 }
@@ -111,7 +115,7 @@ std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller) no
     if (supported) [[likely]] {
       const std::uint64_t generation = python_generation();
       if (generation != thread->python_generation) [[unlikely]] {
-        reset_lane(thread);
+        if (!reset_lane(thread)) return ring::kNoStack;  // what is known may be wrong by now
         thread->python_generation = generation;
       }
       count.python = python_walk(thread->python_frames, ring::kMaxFrames, &truncated);
@@ -133,7 +137,7 @@ std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller) no
   const std::uint32_t known = thread->stacks.find(hash);
   if (known != thread->stacks.kMissing) [[likely]]
     return known;
-  return define_stack(thread, hash, count);
+  return define_stack_keeping_errno(thread, hash, count);
 }
 
 }  // namespace tidemark::process

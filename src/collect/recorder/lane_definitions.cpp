@@ -204,8 +204,8 @@ LocationId LaneDefinitions::native_location(std::uint64_t address, TraceWriter& 
   Location location;
   location.kind = Location::Kind::native;
   location.offset = address - 1;  // inside the call, not after it
-  auto module = modules_.upper_bound(address);
-  if (module != modules_.begin() && address < (--module)->second.end) {
+  auto module = modules_.upper_bound(location.offset);
+  if (module != modules_.begin() && location.offset < (--module)->second.end) {
     location.module = module->second.id;
     location.offset -= module->second.load_address;
   }

@@ -15,8 +15,9 @@ namespace {
 
 // A thread marks its lane busy before it takes a time. The mark may linger in a store buffer, far shorter than this.
 constexpr std::uint64_t kHoldBackNs = 1'000'000;
-// Events end up in the file at the latest after this time, so that a killed recorder loses little.
-constexpr std::uint64_t kFlushNs = 500'000'000;
+// Events end up in the file at the latest after this time, so that a killed recorder loses little. Smaller frames
+// compress worse.
+constexpr std::uint64_t kFlushNs = 1'000'000'000;
 // A thread stopped in the middle of an event must not make the recorder hoard the others' events.
 constexpr std::size_t kMostPending = 1 << 20;
 
