@@ -1,0 +1,97 @@
+#include "import/pytorch_snapshot/replay.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "import/pytorch_snapshot/allocator_rules.h"
+#include "import/pytorch_snapshot/replay_pass.h"
+#include "import/pytorch_snapshot/replay_start.h"
+
+namespace tidemark::pytorch {
+namespace {
+
+struct Survey {
+  SplitGuess guess;
+  LearnedSizes learned;
+  std::size_t misfits = 0;  ///< sizes that the guess gets wrong
+};
+
+Survey survey(const Snapshot& snapshot, const DeviceTrace& trace, const ReplayStart& start, const AllocatorRules& rules,
+              SplitGuess guess) {
+  ReplayPass pass(trace, start, rules, guess, {}, nullptr);
+  pass.run();
+  pass.check_final(snapshot);
+  const ReplayQuality& quality = pass.summary().quality;
+  const std::size_t misfits =
+      pass.learned().entries.size() + quality.overlapping_blocks + quality.unexplained_gaps + quality.truncated_blocks;
+  return {guess, pass.learned(), misfits};
+}
+
+/// What else might explain the sizes of this trace than that all splitting follows the settings at its end.
+std::vector<SplitGuess> other_guesses(const ReplayStart& start, const AllocatorRules& rules) {
+  using Ordinary = SplitGuess::Ordinary;
+  std::vector<SplitGuess> guesses;
+  const bool mixed = start.has_ordinary && (start.has_expandable || rules.expandable_segments());
+  for (const bool private_pools_split : {true, false}) {
+    if (!private_pools_split && !start.has_private) continue;
+    if (!private_pools_split) guesses.push_back({Ordinary::by_setting, false});
+    if (!mixed) continue;
+    guesses.push_back({Ordinary::by_kind, private_pools_split});
+    guesses.push_back({Ordinary::by_latest, private_pools_split});
+  }
+  return guesses;
+}
+
+/// Gives the initial blocks the sizes that the survey found; counts those that stay uncertain.
+void apply(const LearnedSizes& learned, ReplayStart& start, ReplayQuality& quality) {
+  for (std::uint32_t i = 0; i < start.blocks.size(); ++i) {
+    StartBlock& block = start.blocks[i];
+    const auto found = learned.initial.find(i);
+    if (found != learned.initial.end()) {
+      // The survey gave it memory that was free; earlier than that it is bounded by the next initial block.
+      const bool has_next = i + 1 < start.blocks.size();
+      block.size = has_next ? std::min(found->second, start.blocks[i + 1].address - block.address) : found->second;
+    } else if (block.slack != 0 && !learned.settled[i]) {
+      ++quality.uncertain_blocks;
+      quality.uncertain_bytes += block.slack;
+    }
+  }
+}
+
+}  // namespace
+
+ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& sink) {
+  DeviceTrace none;
+  none.device = device;
+  const auto found = std::find_if(snapshot.traces.begin(), snapshot.traces.end(),
+                                  [&](const DeviceTrace& trace) { return trace.device == device; });
+  const DeviceTrace& trace = found != snapshot.traces.end() ? *found : none;
+  const AllocatorRules rules(snapshot.settings);
+  ReplayStart start = find_start(snapshot, trace, rules);
+
+  Survey best = survey(snapshot, trace, start, rules, {});
+  if (best.misfits != 0) {
+    for (const SplitGuess guess : other_guesses(start, rules)) {
+      Survey other = survey(snapshot, trace, start, rules, guess);
+      if (other.misfits < best.misfits) best = std::move(other);
+    }
+  }
+  ReplayQuality uncertain;
+  apply(best.learned, start, uncertain);
+  std::vector<SizeCorrection> corrections;
+  corrections.reserve(best.learned.entries.size());
+  for (const auto& [entry, size] : best.learned.entries) corrections.push_back({entry, size});
+  std::sort(corrections.begin(), corrections.end(),
+            [](const SizeCorrection& a, const SizeCorrection& b) { return a.entry < b.entry; });
+
+  ReplayPass pass(trace, start, rules, best.guess, corrections, &sink);
+  pass.run();
+  pass.check_final(snapshot);
+  ReplaySummary summary = pass.summary();
+  summary.quality.uncertain_blocks = uncertain.uncertain_blocks;
+  summary.quality.uncertain_bytes = uncertain.uncertain_bytes;
+  summary.quality.sizes_corrected = best.learned.size();
+  return summary;
+}
+
+}  // namespace tidemark::pytorch

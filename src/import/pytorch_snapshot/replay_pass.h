@@ -1,0 +1,111 @@
+// One pass over a device's trace: keeps the segment map, the totals and the counts of what did not fit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "import/pytorch_snapshot/allocator_rules.h"
+#include "import/pytorch_snapshot/replay.h"
+#include "import/pytorch_snapshot/replay_start.h"
+#include "import/pytorch_snapshot/segment_map.h"
+
+namespace tidemark::pytorch {
+
+/// What a snapshot does not say of how blocks are split. The guess that needs the fewest corrections is taken.
+struct SplitGuess {
+  enum class Ordinary : std::uint8_t {
+    by_setting,  ///< ordinary segments follow the setting expandable_segments (to torch 2.7)
+    by_kind,     ///< never expandable rules there (pools with an allocator of their own, from torch 2.8)
+    by_latest,   ///< the setting changed as the kind of segments reserved did
+  };
+  Ordinary ordinary = Ordinary::by_setting;
+  bool private_pools_split = true;  ///< false: MemPool(no_split=True)
+};
+
+/// The true size of the block that an entry allocates, where it is not what the rules give.
+struct SizeCorrection {
+  std::uint32_t entry = 0;
+  std::uint64_t size = 0;
+};
+
+/// What a survey found.
+struct LearnedSizes {
+  std::unordered_map<std::uint32_t, std::uint64_t> entries;  ///< by allocating entry
+  std::unordered_map<std::uint32_t, std::uint64_t> initial;  ///< by index into ReplayStart::blocks
+  std::vector<bool> settled;                                 ///< initial blocks whose slack is known to be unused
+
+  [[nodiscard]] std::size_t size() const { return entries.size() + initial.size(); }
+};
+
+/// Without a sink it is a survey: a block that turns out to have another size, by where later ones lie or by the final
+/// state, gets it at once, and the size is noted. With a sink sizes stay as they were told. Used once.
+class ReplayPass {
+ public:
+  ReplayPass(const DeviceTrace& trace, const ReplayStart& start, const AllocatorRules& rules, SplitGuess guess,
+             std::span<const SizeCorrection> corrections, ReplaySink* sink);
+
+  void run();
+  /// Compares what run() left with the final segments.
+  void check_final(const Snapshot& snapshot);
+
+  [[nodiscard]] const LearnedSizes& learned() const { return learned_; }
+  [[nodiscard]] const ReplaySummary& summary() const { return summary_; }
+
+ private:
+  void begin();
+  BlockIndex begin_block(std::uint32_t index, BlockIndex rest);
+  void check_clock(const TraceEntry& entry);
+  void allocate(const TraceEntry& entry);
+  void request_free(const TraceEntry& entry);
+  void complete_free(const TraceEntry& entry);
+  void reserve(const TraceEntry& entry, SegmentKind kind);
+  void release(const TraceEntry& entry);
+  void out_of_memory(const TraceEntry& entry);
+  void mark(const TraceEntry& entry);
+
+  [[nodiscard]] bool expandable_rules(const MapBlock& block) const;
+  std::uint64_t block_size(const MapBlock& free_block, std::uint64_t rounded);
+  void enter(BlockIndex block, std::uint64_t requested);
+  void request(BlockIndex block, bool implied);
+  void complete(BlockIndex block, bool implied);
+  void add_segment(const ReplaySegment& segment, const ReplayMoment& when);
+  void drop_free(BlockIndex block, bool implied);
+  std::uint16_t reserved_pool();
+  [[nodiscard]] ReplayMoment moment(bool implied = false) const;
+  void raise_peaks();
+
+  // What must have happened, where the trace does not fit (replay_repair.cpp).
+  BlockIndex make_room(std::uint64_t address, std::uint64_t requested, std::uint64_t rounded);
+  BlockIndex reserve_implied(std::uint64_t address, std::uint64_t size);
+  void retire(BlockIndex block);
+  void release_range(std::uint64_t begin, std::uint64_t end, bool implied);
+  void learn(BlockIndex block, std::uint64_t size);
+  void check_block(const SnapshotBlock& expected, std::size_t& matched);
+  void check_segments(const Snapshot& snapshot);
+  [[nodiscard]] bool may_have_grown(const MapBlock& block, std::uint64_t gap) const;
+
+  const DeviceTrace& trace_;
+  const ReplayStart& start_;
+  const AllocatorRules& rules_;
+  const SplitGuess guess_;
+  const std::span<const SizeCorrection> corrections_;
+  ReplaySink* const sink_;
+
+  SegmentMap map_;
+  MemoryTotals totals_;
+  ReplaySummary summary_;
+  LearnedSizes learned_;
+  std::uint32_t entry_ = ReplayMoment::kBeforeTrace;
+  std::uint32_t next_id_ = 0;
+  std::size_t next_correction_ = 0;
+  std::size_t next_pool_ = 0;
+  std::size_t unsettled_ = 0;
+  std::size_t blocks_in_use_ = 0;
+  SegmentKind latest_kind_ = SegmentKind::ordinary;
+  bool unknown_request_ = false;       ///< the last request to free was of an unknown block …
+  std::uint64_t unknown_address_ = 0;  ///< … here; its completion is not counted again
+};
+
+}  // namespace tidemark::pytorch
