@@ -21,7 +21,7 @@ class AddressTable {
 
   /// The index of `address`, or kNone.
   [[nodiscard]] std::uint32_t find(std::uint64_t address) const {
-    for (std::size_t slot = home(address);; slot = (slot + 1) & mask()) {
+    for (std::size_t slot = home(address);; slot = (slot + 1) & mask_) {
       if (slots_[slot].value == kNone) return kNone;
       if (slots_[slot].address == address) return slots_[slot].value;
     }
@@ -29,7 +29,7 @@ class AddressTable {
 
   /// Adds `address`, which is not there yet. `value` is not kNone.
   void insert(std::uint64_t address, std::uint32_t value) {
-    if (2 * (used_ + 1) > slots_.size()) grow();
+    if (2 * used_ > mask_) grow();
     place(address, value);
     ++used_;
   }
@@ -39,11 +39,11 @@ class AddressTable {
     std::size_t hole = home(address);
     while (slots_[hole].value == kNone || slots_[hole].address != address) {
       if (slots_[hole].value == kNone) return;
-      hole = (hole + 1) & mask();
+      hole = (hole + 1) & mask_;
     }
-    for (std::size_t next = (hole + 1) & mask(); slots_[next].value != kNone; next = (next + 1) & mask()) {
+    for (std::size_t next = (hole + 1) & mask_; slots_[next].value != kNone; next = (next + 1) & mask_) {
       const std::size_t wanted = home(slots_[next].address);
-      if (((next - wanted) & mask()) >= ((next - hole) & mask())) {
+      if (((next - wanted) & mask_) >= ((next - hole) & mask_)) {
         slots_[hole] = slots_[next];
         hole = next;
       }
@@ -61,8 +61,6 @@ class AddressTable {
   };
   static constexpr std::size_t kFirstSize = 1024;
 
-  [[nodiscard]] std::size_t mask() const { return slots_.size() - 1; }
-
   [[nodiscard]] std::size_t home(std::uint64_t address) const {
     std::uint64_t hash = address * 0x9e3779b97f4a7c15U;
     hash = (hash ^ (hash >> 32)) * factor_;
@@ -71,7 +69,7 @@ class AddressTable {
 
   void place(std::uint64_t address, std::uint32_t value) {
     std::size_t slot = home(address);
-    while (slots_[slot].value != kNone) slot = (slot + 1) & mask();
+    while (slots_[slot].value != kNone) slot = (slot + 1) & mask_;
     slots_[slot] = {address, value};
   }
 
@@ -79,6 +77,7 @@ class AddressTable {
     std::vector<Slot> old(slots_.size() * 2);
     old.swap(slots_);
     --shift_;
+    mask_ = slots_.size() - 1;
     for (const Slot& slot : old) {
       if (slot.value != kNone) place(slot.address, slot.value);
     }
@@ -86,6 +85,7 @@ class AddressTable {
 
   std::vector<Slot> slots_;
   std::size_t used_ = 0;
+  std::size_t mask_ = kFirstSize - 1;
   int shift_ = 64 - std::countr_zero(kFirstSize);
   std::uint64_t factor_;
 };

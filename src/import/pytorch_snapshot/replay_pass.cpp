@@ -13,9 +13,8 @@ ReplayPass::ReplayPass(const DeviceTrace& trace, const ReplayStart& start, const
 
 void ReplayPass::run() {
   begin();
-  const auto& entries = trace_.entries;
-  for (entry_ = 0; entry_ < entries.size(); ++entry_) {
-    const TraceEntry& entry = entries[entry_];
+  entry_ = 0;
+  for (const TraceEntry& entry : trace_.entries) {
     check_clock(entry);
     switch (entry.action) {
       case Action::allocate:
@@ -47,6 +46,7 @@ void ReplayPass::run() {
       case Action::unknown:
         break;
     }
+    ++entry_;
   }
   summary_.end = totals_;
 }
@@ -187,11 +187,16 @@ void ReplayPass::request_free(const TraceEntry& entry) {
   }
   summary_.quality.free_size_mismatches += std::min(entry.size, map_[block].size) != map_[block].requested;
   request(block, false);
+  last_requested_ = block;
   if (!start_.records_completions) complete(block, true);
 }
 
 void ReplayPass::complete_free(const TraceEntry& entry) {
-  const BlockIndex block = map_.at(entry.address);
+  // Nearly always the block of the entry before. (A block that is gone is not pending, whatever took its index.)
+  BlockIndex block = last_requested_;
+  if (block == SegmentMap::kNone || map_[block].use != BlockUse::pending || map_[block].address != entry.address) {
+    block = map_.at(entry.address);
+  }
   if (block == SegmentMap::kNone || map_[block].use == BlockUse::free) {
     const bool counted = unknown_request_ && unknown_address_ == entry.address;
     unknown_request_ = false;
@@ -220,7 +225,7 @@ void ReplayPass::complete(BlockIndex block, bool implied) {
   --blocks_in_use_;
   map_.give_back(block);
   totals_.inactive_split = map_.inactive_split();
-  raise_peaks();
+  summary_.peak.inactive_split = std::max(summary_.peak.inactive_split, totals_.inactive_split);
   if (sink_ != nullptr) sink_->free_completed(id, moment(implied), totals_);
 }
 

@@ -103,6 +103,7 @@ class ReplayPass {
   std::size_t next_pool_ = 0;
   std::size_t unsettled_ = 0;
   std::size_t blocks_in_use_ = 0;
+  BlockIndex last_requested_ = SegmentMap::kNone;
   SegmentKind latest_kind_ = SegmentKind::ordinary;
   bool unknown_request_ = false;       ///< the last request to free was of an unknown block …
   std::uint64_t unknown_address_ = 0;  ///< … here; its completion is not counted again
