@@ -1,7 +1,7 @@
 // A PyTorch memory snapshot as columns: what torch.cuda.memory._snapshot() holds, nothing worked out yet.
 //
-// Sizes are bytes. Addresses are the device's. Times are microseconds of the wall clock, as PyTorch wrote them; they may
-// step backwards. What a file does not have is kNone, an empty string or nullopt, never a guess.
+// Sizes are bytes. Addresses are the device's. Times are microseconds of the wall clock, as PyTorch wrote them; they
+// may step backwards. What a file does not have is kNone, an empty string or nullopt, never a guess.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ enum class Action : std::uint8_t {
   unknown,  ///< counted in Snapshot::unknown_actions
 };
 
-/// The allocator's pool a segment or an entry belongs to: (0, 0) is the default, others belong to CUDA graphs or MemPools.
+/// The allocator's pool a segment or an entry belongs to: (0, 0) is the default, others belong to CUDA graphs or
+/// MemPools.
 struct PoolId {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
@@ -88,9 +89,9 @@ struct EntryText {
 
 struct DeviceTrace {
   std::int32_t device = 0;
-  std::vector<TraceEntry> entries;             ///< in the file's order
-  std::vector<EntryText> user_metadata;        ///< of entries where it is not empty; in order
-  std::vector<EntryText> compile_context;      ///< of entries where it is neither empty nor "N/A"; in order
+  std::vector<TraceEntry> entries;         ///< in the file's order
+  std::vector<EntryText> user_metadata;    ///< of entries where it is not empty; in order
+  std::vector<EntryText> compile_context;  ///< of entries where it is neither empty nor "N/A"; in order
 };
 
 /// `allocator_settings`, as far as they change what the allocator does.
