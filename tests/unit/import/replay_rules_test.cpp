@@ -1,0 +1,88 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "import/pytorch_snapshot/allocator_rules.h"
+
+namespace tidemark::pytorch {
+namespace {
+
+constexpr std::uint64_t kMiB = 1U << 20;
+constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+
+TEST(AllocatorRules, RoundsTo512) {
+  const AllocatorRules rules{AllocatorSettings{}};
+  EXPECT_EQ(rules.round_size(0), 512U);
+  EXPECT_EQ(rules.round_size(1), 512U);
+  EXPECT_EQ(rules.round_size(512), 512U);
+  EXPECT_EQ(rules.round_size(513), 1024U);
+  EXPECT_EQ(rules.round_size(32768001), 32768512U);
+}
+
+// The allocator's own example: 1200 between 1024 and 2048 with 4 divisions is 1280; here in MiB.
+TEST(AllocatorRules, RoundsToDivisionsOfPowersOfTwo) {
+  AllocatorSettings settings;
+  for (std::uint64_t interval = 1; interval <= 32768; interval *= 2) settings.roundup_power2_divisions[interval] = 4;
+  const AllocatorRules rules{settings};
+  EXPECT_EQ(rules.round_size(1200 * kMiB), 1280 * kMiB);
+  EXPECT_EQ(rules.round_size(1280 * kMiB), 1280 * kMiB);
+  EXPECT_EQ(rules.round_size(1280 * kMiB + 1), 1536 * kMiB);
+  EXPECT_EQ(rules.round_size(1800 * kMiB), 2048 * kMiB);
+  EXPECT_EQ(rules.round_size(1024 * kMiB), 1024 * kMiB);
+  EXPECT_EQ(rules.round_size(2048), 2048U);  // not larger than 512 · 4: rounded to 512
+  EXPECT_EQ(rules.round_size(1025), 1536U);
+  EXPECT_EQ(rules.round_size(2049), 2560U);  // 2048 + 2048 / 4
+  EXPECT_EQ(rules.round_size(kMax), kMax);
+}
+
+// Each interval up to twice its key has its own divisions: key 4 holds [4 MiB, 8 MiB); the first holds all below too.
+TEST(AllocatorRules, HasDivisionsByInterval) {
+  AllocatorSettings settings;
+  settings.roundup_power2_divisions = {{1, 0}, {2, 2}, {4, 8}, {32768, 1}, {3, 64}};
+  const AllocatorRules rules{settings};
+  EXPECT_EQ(rules.round_size(5000), 5120U);                           // no divisions: 512
+  EXPECT_EQ(rules.round_size(2 * kMiB + 1), 3 * kMiB);                // halves
+  EXPECT_EQ(rules.round_size(4 * kMiB + 1), 4 * kMiB + kMiB / 2);     // eighths
+  EXPECT_EQ(rules.round_size(8 * kMiB + 1), 8 * kMiB + 512);          // not given
+  EXPECT_EQ(rules.round_size((1ULL << 40) + 1), (1ULL << 40) + 512);  // above 64 GiB: the last one, 1 = none
+}
+
+TEST(AllocatorRules, SplitsSmallBlocksAt512) {
+  const AllocatorRules rules{AllocatorSettings{}};
+  EXPECT_TRUE(rules.should_split(2 * kMiB, kMiB, false));
+  EXPECT_TRUE(rules.should_split(1024, 512, false));
+  EXPECT_FALSE(rules.should_split(512, 512, false));
+  EXPECT_EQ(rules.largest_excess(kMiB, false), 511U);
+}
+
+TEST(AllocatorRules, SplitsLargeBlocksAboveOneMebibyte) {
+  const AllocatorRules rules{AllocatorSettings{}};
+  EXPECT_FALSE(rules.should_split(4 * kMiB, 3 * kMiB, false));
+  EXPECT_TRUE(rules.should_split(4 * kMiB + 512, 3 * kMiB, false));
+  EXPECT_TRUE(rules.should_split(3 * kMiB + 512, 3 * kMiB, true));  // expandable
+  EXPECT_EQ(rules.largest_excess(3 * kMiB, false), kMiB);
+}
+
+TEST(AllocatorRules, NeverSplitsForRequestsFromMaxSplitSize) {
+  AllocatorSettings settings;
+  settings.max_split_size = 64 * kMiB;
+  const AllocatorRules rules{settings};
+  EXPECT_FALSE(rules.should_split(84 * kMiB, 64 * kMiB, false));
+  EXPECT_TRUE(rules.should_split(66 * kMiB, 64 * kMiB - 512, false));
+  EXPECT_TRUE(rules.should_split(84 * kMiB, 64 * kMiB, true));
+  settings.max_split_size = -1;
+  EXPECT_TRUE(AllocatorRules{settings}.should_split(84 * kMiB, 64 * kMiB, false));
+}
+
+TEST(AllocatorRules, TakesAnySettings) {
+  AllocatorSettings settings;
+  settings.roundup_power2_divisions = {{1, kMax}, {2, 3}, {4, kMax / 512}, {0, 7}, {std::uint64_t{1} << 63, 9}};
+  const AllocatorRules rules{settings};
+  EXPECT_EQ(rules.round_size(1000), 1024U);
+  EXPECT_EQ(rules.round_size(2 * kMiB + 1), 3 * kMiB);  // divisions count as the power of two below: 2
+  EXPECT_EQ(rules.round_size(5 * kMiB + 1), 5 * kMiB + 512);
+  EXPECT_EQ(rules.round_size(kMax - 1), kMax);
+}
+
+}  // namespace
+}  // namespace tidemark::pytorch

@@ -1,0 +1,86 @@
+// What the replay tests share: a snapshot written line by line, and a sink that checks every promise of ReplaySink.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "import/pytorch_snapshot/replay.h"
+
+namespace tidemark::pytorch::testing {
+
+inline constexpr std::uint64_t kKiB = 1024;
+inline constexpr std::uint64_t kMiB = 1024 * kKiB;
+
+/// Writes a snapshot of device 0. Entries are one microsecond apart.
+class Script {
+ public:
+  Snapshot snapshot;
+
+  Script();
+  Script& add(Action action, std::uint64_t address, std::uint64_t size);
+  Script& alloc(std::uint64_t address, std::uint64_t size) { return add(Action::allocate, address, size); }
+  Script& request(std::uint64_t address, std::uint64_t size) { return add(Action::free_requested, address, size); }
+  Script& complete(std::uint64_t address, std::uint64_t size) { return add(Action::free_completed, address, size); }
+  Script& free(std::uint64_t address, std::uint64_t size) { return request(address, size).complete(address, size); }
+  Script& segment(std::uint64_t address, std::uint64_t size) { return add(Action::segment_alloc, address, size); }
+
+  /// A final segment; `block` adds its blocks from the front: {size, requested}, requested 0 = inactive.
+  Script& final_segment(std::uint64_t address, std::uint64_t size, bool expandable = false, std::uint16_t pool = 0);
+  Script& block(std::uint64_t size, std::uint64_t requested, BlockState state = BlockState::active_allocated);
+
+  [[nodiscard]] DeviceTrace& trace() { return snapshot.traces.front(); }
+};
+
+/// Keeps its own books from the calls alone, and fails the test where totals, ids, ranges or the order of calls do not
+/// agree with them.
+class CheckingSink : public ReplaySink {
+ public:
+  struct Block {
+    ReplayBlock block;
+    ReplayMoment born;
+    bool pending = false;
+  };
+
+  void segment_reserved(const ReplaySegment& segment, const ReplayMoment& when, const MemoryTotals& totals) override;
+  void segment_released(const ReplaySegment& segment, const ReplayMoment& when, const MemoryTotals& totals) override;
+  void block_allocated(const ReplayBlock& block, const ReplayMoment& when, const MemoryTotals& totals) override;
+  void free_requested(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override;
+  void free_completed(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override;
+  void out_of_memory(const ReplayOutOfMemory& event, const ReplayMoment& when, const MemoryTotals& totals) override;
+  void marked(Action action, const ReplayMoment& when, const MemoryTotals& totals) override;
+
+  /// The totals after `entry` (or after the last before it that called); kBeforeTrace: before the first.
+  [[nodiscard]] MemoryTotals after(std::uint32_t entry) const;
+  [[nodiscard]] MemoryTotals peak() const { return peak_; }
+
+  std::vector<Block> blocks;                    ///< by id, all there ever were
+  std::map<std::uint64_t, std::uint32_t> live;  ///< start → id
+  std::vector<ReplaySegment> reserved;          ///< in the order of the calls
+  std::vector<ReplaySegment> released;
+  std::vector<ReplayOutOfMemory> ooms;
+  std::vector<Action> marks;
+  std::size_t implied = 0;  ///< calls that the trace does not hold
+
+ private:
+  struct Range {
+    std::uint64_t end = 0;
+    SegmentKind kind = SegmentKind::ordinary;
+    std::uint64_t used = 0;  ///< bytes of active blocks
+  };
+
+  std::map<std::uint64_t, Range>::iterator range_of(std::uint64_t address);
+  void unsplit(const Range& range, std::uint64_t start, bool add);
+  void check(const ReplayMoment& when, const MemoryTotals& totals);
+
+  std::map<std::uint64_t, Range> ranges_;
+  MemoryTotals mine_;
+  MemoryTotals peak_;
+  std::map<std::int64_t, MemoryTotals> by_entry_;  ///< entry → totals after it; -1 = before the trace
+};
+
+/// Replays device 0 and checks the sink's own peaks against the summary's.
+ReplaySummary replay_checked(const Snapshot& snapshot, CheckingSink& sink, std::int32_t device = 0);
+
+}  // namespace tidemark::pytorch::testing
