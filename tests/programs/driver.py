@@ -1,0 +1,151 @@
+"""What the drivers beside this file share: running a program plain or recorded, and reading what was recorded.
+
+TIDEMARK names the program under test, TIDEMARK_PYTHON the interpreter whose PyTorch is recorded. A driver, test_*.py, needs
+nothing but the standard library.
+"""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+TIDEMARK = os.environ["TIDEMARK"]
+PYTHON = os.environ["TIDEMARK_PYTHON"]
+PROGRAMS = Path(__file__).resolve().parent
+PATIENCE_S = 120  # how long anything may take before a test gives up on it
+
+# Times and process ids in what libraries write on stderr.
+VARIES = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+")
+
+
+def program(name, *arguments):
+    """The command line of one of the programs in this folder."""
+    return [PYTHON, str(PROGRAMS / name), *map(str, arguments)]
+
+
+def environment(**variables):
+    inherited = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    return {**inherited, "OMP_NUM_THREADS": "1", **variables}
+
+
+def run(command, **options):
+    """Runs to the end. A CompletedProcess with bytes in stdout and stderr."""
+    options.setdefault("env", environment())
+    if "input" not in options:
+        options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False, **options)
+
+
+def start(command, **options):
+    """Starts with pipes for stdout and stderr, without buffers of Python's own."""
+    options.setdefault("env", environment())
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, **options
+    )
+
+
+def wait_for(condition, what):
+    """Returns what `condition` returns once that is true."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited in vain for {what}")
+        time.sleep(0.002)
+    return value
+
+
+def read_until(stream, wanted, read=b""):
+    """Reads until `wanted` has come; returns all that came."""
+    deadline = time.monotonic() + PATIENCE_S
+    while wanted not in read:
+        ready, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
+        chunk = os.read(stream.fileno(), 65536) if ready else b""
+        if not chunk:
+            raise AssertionError(f"{wanted!r} did not come, only {read!r}")
+        read += chunk
+    return read
+
+
+def children(pid):
+    """The direct children of a process."""
+    return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+
+
+def split_stderr(stderr):
+    """(what the program wrote, the lines of tidemark)"""
+    lines = stderr.splitlines(keepends=True)
+    ours = [line.decode() for line in lines if line.startswith(b"tidemark: ")]
+    return b"".join(line for line in lines if not line.startswith(b"tidemark: ")), ours
+
+
+class Case(unittest.TestCase):
+    """A test case with a folder of its own, which is empty before each test."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="tidemark-programs-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.output = self.folder / "run.tide"
+
+    def record_command(self, command, *options):
+        return [TIDEMARK, "run", "-o", str(self.output), *options, "--", *command]
+
+    def record(self, command, *options, **how):
+        return run(self.record_command(command, *options), **how)
+
+    def record_well(self, command, *options, **how):
+        """Records a program that must end with exit code 0."""
+        done = self.record(command, *options, **how)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        return done
+
+    def recordings(self):
+        return sorted(path.name for path in self.folder.glob("*.tide"))
+
+    def read(self, *arguments):
+        """stdout of a reading command, which must succeed in silence."""
+        done = run([TIDEMARK, *map(str, arguments)])
+        self.assertEqual((done.returncode, done.stderr), (0, b""), arguments)
+        return done.stdout
+
+    def summary(self, name="run.tide"):
+        return json.loads(self.read("summary", "--format", "json", self.folder / name))
+
+    def device(self, name="run.tide", device="cpu"):
+        """The part of the summary about one device."""
+        (found,) = [part for part in self.summary(name)["devices"] if part["device"] == device]
+        return found
+
+    def dump(self, name="run.tide"):
+        """The records of a file, as (kind, fields)."""
+        lines = self.read("dump", "--format", "json", self.folder / name).splitlines()
+        return [next(iter(json.loads(line).items())) for line in lines]
+
+    def events(self, name="run.tide"):
+        return [fields for kind, fields in self.dump(name) if kind == "event"]
+
+    def sizes(self, name="run.tide"):
+        """Of all allocations in the order of the recording."""
+        return [event["size"] for event in self.events(name) if event["kind"] == "allocate"]
+
+    def note_kinds(self, name="run.tide"):
+        return {note["kind"] for note in self.summary(name)["data_quality"]["notes"]}
+
+    def kill_at_end(self, process):
+        """Makes sure that a process that was started, and what it started, does not outlive the test."""
+
+        def kill():
+            for pid in [*children(process.pid), process.pid] if process.poll() is None else []:
+                os.kill(pid, signal.SIGKILL)
+            process.wait()
+            process.stdout.close()
+            process.stderr.close()
+
+        self.addCleanup(kill)
+        return process
