@@ -107,7 +107,8 @@ bool LaneDefinitions::define(TraceWriter& writer) {
   switch (static_cast<ring::DefinitionKind>(fields.number<std::uint32_t>())) {
     case ring::DefinitionKind::thread: {
       const auto tid = fields.number<std::uint32_t>();
-      thread_ = writer.thread({tid, std::string(fields.text())});
+      const std::string name(fields.text());
+      if (fields.ok) thread_ = writer.thread({tid, name});
       return fields.ok;
     }
     case ring::DefinitionKind::process: {
@@ -117,7 +118,7 @@ bool LaneDefinitions::define(TraceWriter& writer) {
       facts->world_size = fields.number<std::int32_t>();
       facts->python_version = fields.text();
       facts->reporting_library = fields.text();
-      process_facts = std::move(facts);
+      if (fields.ok) process_facts = std::move(facts);
       return fields.ok;
     }
     case ring::DefinitionKind::code:
@@ -128,7 +129,8 @@ bool LaneDefinitions::define(TraceWriter& writer) {
       return define_stack(fields, writer);
     case ring::DefinitionKind::note: {
       const auto kind = static_cast<LossKind>(fields.number<std::uint32_t>());
-      writer.loss({kind, 1, std::string(fields.text())});
+      const std::string text(fields.text());
+      if (fields.ok) writer.loss({kind, 1, text});
       return fields.ok;
     }
   }
@@ -146,7 +148,7 @@ bool LaneDefinitions::define_code(Fields& fields, TraceWriter& writer) {
   const std::string_view table = fields.text();
   const auto bytes = std::as_bytes(std::span(table.data(), table.size()));
   code.line_table.assign(bytes.begin(), bytes.end());
-  codes_[address] = std::move(code);
+  if (fields.ok) codes_[address] = std::move(code);
   return fields.ok;
 }
 
@@ -156,12 +158,14 @@ bool LaneDefinitions::define_module(Fields& fields, TraceWriter& writer) {
   module.end = fields.number<std::uint64_t>();
   module.load_address = fields.number<std::uint64_t>();
   ModuleInfo info;
-  info.path = writer.string(fields.text());
+  const std::string_view path = fields.text();
   info.build_id = hex(fields.text());
+  if (!fields.ok) return false;
+  info.path = writer.string(path);
   info.load_address = module.load_address;
   module.id = writer.module(info);
   modules_[start] = module;
-  return fields.ok;
+  return true;
 }
 
 bool LaneDefinitions::define_stack(Fields& fields, TraceWriter& writer) {
@@ -182,7 +186,7 @@ bool LaneDefinitions::define_stack(Fields& fields, TraceWriter& writer) {
   for (auto location = innermost_first.rbegin(); location != innermost_first.rend(); ++location) {
     stack = writer.stack(stack, *location);
   }
-  stacks_.push_back(stack);
+  stacks_.push_back(fields.ok ? stack : StackId{});  // the numbers of later ones must stay right
   return fields.ok;
 }
 
