@@ -20,6 +20,14 @@ constexpr std::uint64_t kHoldBackNs = 1'000'000;
 constexpr std::uint64_t kFlushNs = 1'000'000'000;
 // A thread stopped in the middle of an event must not make the recorder hoard the others' events.
 constexpr std::size_t kMostPending = 1 << 20;
+// Further from now than clocks of different cores are apart: a time that only overwritten memory says.
+constexpr std::uint64_t kFutureNs = 1'000'000'000;
+
+// Whether no thread has had the lane yet. One that found the pool empty leaves nothing but a count.
+bool untouched(const ring::Lane& lane) {
+  return lane.owner.load(std::memory_order_acquire) == 0 && lane.head.load(std::memory_order_acquire) == 0 &&
+         lane.dropped.load(std::memory_order_relaxed) == 0;
+}
 
 }  // namespace
 
@@ -60,11 +68,7 @@ Result<std::uint64_t> Session::drain() {
   std::size_t pending = 0;
   ring::Shared* shared = memory_->get();
   for (std::uint32_t index = 0; index < ring::kLaneCount; ++index) {
-    // Lanes are claimed from the lowest on, so the first that was never used ends the search.
-    if (shared->lanes[index].owner.load(std::memory_order_acquire) == 0 &&
-        shared->lanes[index].head.load(std::memory_order_acquire) == 0) {
-      break;
-    }
+    if (untouched(shared->lanes[index])) break;  // lanes are claimed from the lowest on
     if (index == lanes_.size()) lanes_.push_back(std::make_unique<LaneState>(shared, index));
     LaneState& lane = *lanes_[index];
     const bool busy = lane.reader.lane().busy.load(std::memory_order_acquire) != 0;  // before looking at what it wrote
@@ -108,9 +112,7 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
   std::size_t fixed = 0;  // fields before the totals
   switch (header.kind) {
     case ring::RecordKind::blob:
-      if (!lane.definitions.blob(header, fields, *writer_)) {
-        writer_->loss({LossKind::protocol, 1, "a definition could not be understood"});
-      }
+      if (!lane.definitions.blob(header, fields, *writer_)) ++misunderstood_.definitions;
       if (lane.definitions.process_facts != nullptr) learn(*std::exchange(lane.definitions.process_facts, nullptr));
       return;
     case ring::RecordKind::reset:
@@ -138,7 +140,7 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
       break;
   }
   if (fixed == 0 || fields.size() < fixed) {
-    writer_->loss({LossKind::protocol, 1, "a record of an unknown kind"});
+    ++misunderstood_.records;
     return;
   }
   event.device = device;
@@ -151,8 +153,13 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
     event.total_allocated = fields[fixed];
     event.total_reserved = fields[fixed + 1];
   }
-  lane.last_ticks = fields[0];
-  lane.pending.push_back({fields[0], event});
+  if (fields[0] > latest_ticks_) latest_ticks_ = clock_.now() + clock_.ticks_in_ns(kFutureNs);
+  if (fields[0] > latest_ticks_) {
+    ++misunderstood_.times;
+  } else {
+    lane.last_ticks = fields[0];
+  }
+  lane.pending.push_back({lane.last_ticks, event});
 }
 
 void Session::learn(const ProcessFacts& facts) {
@@ -227,6 +234,12 @@ void Session::add_losses() {
     truncated += lane->reader.lane().truncated.load(std::memory_order_relaxed);
   }
   const std::uint64_t threads = memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed);
+  const auto protocol = [this](std::uint64_t count, const char* what) {
+    if (count > 0) writer_->loss({LossKind::protocol, count, what});
+  };
+  protocol(misunderstood_.definitions, "definitions that could not be understood");
+  protocol(misunderstood_.records, "records of an unknown kind");
+  protocol(misunderstood_.times, "events with a time in the future");
   if (dropped > 0) writer_->loss({LossKind::ring_full, dropped, "events came faster than they could be written"});
   if (reentrant > 0) writer_->loss({LossKind::reentrant, reentrant, "events of signal handlers"});
   if (threads > 0) {

@@ -86,6 +86,12 @@ class Session {
   ProcessInfo process_;
   Limits limits_;
   std::vector<std::unique_ptr<LaneState>> lanes_;  ///< the first ones of the process; grows as lanes come into use
+  struct {
+    std::uint64_t definitions = 0;
+    std::uint64_t records = 0;
+    std::uint64_t times = 0;
+  } misunderstood_;                 ///< in the rings
+  std::uint64_t latest_ticks_ = 0;  ///< a bound on the times seen so far
   std::uint64_t last_flush_ticks_ = 0;
   std::uint64_t last_event_ns_ = 0;
   std::uint64_t event_count_ = 0;
