@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -44,6 +45,18 @@ bool send_memory(int socket, int memory) noexcept {
   header->cmsg_len = CMSG_LEN(sizeof(int));
   ::memcpy(CMSG_DATA(header), &memory, sizeof(int));
   return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof(hello));
+}
+
+// A memfd counts as a file: to make one larger than `ulimit -f` allows sends SIGXFSZ, which ends most programs.
+bool file_size_limit_allows_memory() noexcept {
+  rlimit limit = {};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= sizeof(ring::Shared);
+}
+
+ring::Shared* fail(const char* why) noexcept {
+  say(why);
+  leave_mark(Mark::could_not_start);
+  return nullptr;
 }
 
 // A sealed memfd: it can neither shrink under the recorder's feet nor grow.
@@ -91,20 +104,20 @@ bool connection_configured() noexcept {
 }
 
 ring::Shared* open_connection(ring::Clock clock) noexcept {
+  if (!file_size_limit_allows_memory()) {
+    return fail(
+        "the file size limit (ulimit -f) leaves no room for shared memory; the program goes on without recording");
+  }
   int memory = -1;
   ring::Shared* shared = make_memory(clock, &memory);
-  if (shared == nullptr) {
-    say("no shared memory for recording; the program goes on without it");
-    return nullptr;
-  }
+  if (shared == nullptr) return fail("no shared memory for recording; the program goes on without it");
   const int socket = connect_to_recorder();
   const bool sent = socket >= 0 && send_memory(socket, memory);
   if (socket >= 0) ::close(socket);
   ::close(memory);
   if (sent) return shared;
   ::munmap(shared, sizeof(ring::Shared));
-  say("cannot reach the recorder; the program goes on without recording");
-  return nullptr;
+  return fail("cannot reach the recorder; the program goes on without recording");
 }
 
 bool recorder_alive() noexcept {
@@ -113,13 +126,13 @@ bool recorder_alive() noexcept {
   return fd >= 0 || errno == EAGAIN;  // EAGAIN: its backlog is full, so it is there
 }
 
-void leave_mark(bool torch_seen) noexcept {
+void leave_mark(Mark mark) noexcept {
   char path[sizeof(recorder_address.sun_path) + 8];
   const int length = ::snprintf(path, sizeof(path), "%s.seen", recorder_address.sun_path);
   if (length <= 0) return;
   const int fd = ::open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return;
-  const ssize_t written = ::write(fd, torch_seen ? "T" : "N", 1);
+  const ssize_t written = ::write(fd, &mark, 1);
   (void)written;
   ::close(fd);
 }

@@ -16,8 +16,11 @@ ring::Shared* open_connection(ring::Clock clock) noexcept;
 /// Whether something still listens on the socket. A few system calls.
 [[nodiscard]] bool recorder_alive() noexcept;
 
-/// When the process ends without a recording: leaves a mark beside the socket that says whether PyTorch was there.
-void leave_mark(bool torch_seen) noexcept;
+/// Why a process has no recording; the recorder reads these letters.
+enum class Mark : char { no_torch = 'N', torch_seen = 'T', could_not_start = 'F' };
+
+/// Leaves a mark beside the socket.
+void leave_mark(Mark mark) noexcept;
 
 /// One line on stderr: "tidemark: MESSAGE (pid N)".
 void say(const char* message) noexcept;

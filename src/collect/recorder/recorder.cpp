@@ -251,6 +251,7 @@ void Recorder::finish(std::chrono::milliseconds grace) {
 std::string Recorder::why_nothing() const {
   std::ifstream file(folder_ + "/recorder.seen");
   const std::string marks(std::istreambuf_iterator<char>(file), {});
+  if (marks.find('F') != std::string::npos) return "the collector could not start in the program, which has said why";
   if (marks.find('T') != std::string::npos) {
     return "PyTorch was loaded, but it allocated no tensor memory that could be seen";
   }
