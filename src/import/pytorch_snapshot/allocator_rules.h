@@ -31,6 +31,9 @@ class AllocatorRules {
   /// By how much a block may exceed the rounded request: what should_split() leaves unsplit at most.
   [[nodiscard]] std::uint64_t largest_excess(std::uint64_t rounded, bool expandable) const;
 
+  /// Whether a free block of this size serves requests of at least max_split_size only.
+  [[nodiscard]] bool is_oversize(std::uint64_t free_size) const { return free_size >= max_split_size_; }
+
   /// The setting expandable_segments, as of the end of the trace.
   [[nodiscard]] bool expandable_segments() const { return expandable_segments_; }
 

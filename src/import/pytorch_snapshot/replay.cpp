@@ -1,6 +1,7 @@
 #include "import/pytorch_snapshot/replay.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "import/pytorch_snapshot/allocator_rules.h"
@@ -25,21 +26,6 @@ Survey survey(const Snapshot& snapshot, const DeviceTrace& trace, const ReplaySt
   const std::size_t misfits =
       pass.learned().entries.size() + quality.overlapping_blocks + quality.unexplained_gaps + quality.truncated_blocks;
   return {guess, pass.learned(), misfits};
-}
-
-/// What else might explain the sizes of this trace than that all splitting follows the settings at its end.
-std::vector<SplitGuess> other_guesses(const ReplayStart& start, const AllocatorRules& rules) {
-  using Ordinary = SplitGuess::Ordinary;
-  std::vector<SplitGuess> guesses;
-  const bool mixed = start.has_ordinary && (start.has_expandable || rules.expandable_segments());
-  for (const bool private_pools_split : {true, false}) {
-    if (!private_pools_split && !start.has_private) continue;
-    if (!private_pools_split) guesses.push_back({Ordinary::by_setting, false});
-    if (!mixed) continue;
-    guesses.push_back({Ordinary::by_kind, private_pools_split});
-    guesses.push_back({Ordinary::by_latest, private_pools_split});
-  }
-  return guesses;
 }
 
 /// Gives the initial blocks the sizes that the survey found; counts those that stay uncertain.
@@ -69,12 +55,14 @@ ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& 
   const AllocatorRules rules(snapshot.settings);
   ReplayStart start = find_start(snapshot, trace, rules);
 
-  Survey best = survey(snapshot, trace, start, rules, {});
-  if (best.misfits != 0) {
-    for (const SplitGuess guess : other_guesses(start, rules)) {
-      Survey other = survey(snapshot, trace, start, rules, guess);
-      if (other.misfits < best.misfits) best = std::move(other);
-    }
+  // Ordinary segments of private pools are those with an allocator of their own; others mean that the setting changed.
+  using enum SplitGuess;
+  const std::array guesses =
+      start.has_ordinary ? std::array{by_latest, by_setting, by_kind} : std::array{by_kind, by_setting, by_latest};
+  Survey best = survey(snapshot, trace, start, rules, guesses[0]);
+  for (std::size_t i = 1; start.mixed && best.misfits != 0 && i < guesses.size(); ++i) {
+    Survey other = survey(snapshot, trace, start, rules, guesses[i]);
+    if (other.misfits < best.misfits) best = std::move(other);
   }
   ReplayQuality uncertain;
   apply(best.learned, start, uncertain);

@@ -8,7 +8,10 @@ namespace tidemark::pytorch {
 ReplayPass::ReplayPass(const DeviceTrace& trace, const ReplayStart& start, const AllocatorRules& rules,
                        SplitGuess guess, std::span<const SizeCorrection> corrections, ReplaySink* sink)
     : trace_(trace), start_(start), rules_(rules), guess_(guess), corrections_(corrections), sink_(sink) {
-  if (rules.expandable_segments()) latest_kind_ = SegmentKind::expandable;
+  const auto is_expandable = [](const StartSegment& segment) { return segment.range.kind == SegmentKind::expandable; };
+  const auto expandable = std::count_if(start.segments.begin(), start.segments.end(), is_expandable);
+  const bool both = expandable != 0 && static_cast<std::size_t>(expandable) != start.segments.size();
+  if (both ? rules.expandable_segments() : expandable != 0) latest_kind_ = SegmentKind::expandable;
 }
 
 void ReplayPass::run() {
@@ -106,25 +109,32 @@ void ReplayPass::check_clock(const TraceEntry& entry) {
 }
 
 bool ReplayPass::expandable_rules(const MapBlock& block) const {
-  if (block.kind == SegmentKind::expandable) return true;
-  switch (guess_.ordinary) {
-    case SplitGuess::Ordinary::by_setting:
+  if (!start_.mixed || block.kind == SegmentKind::expandable) return block.kind == SegmentKind::expandable;
+  switch (guess_) {
+    case SplitGuess::by_setting:
       return rules_.expandable_segments();
-    case SplitGuess::Ordinary::by_latest:
+    case SplitGuess::by_latest:
       return latest_kind_ == SegmentKind::expandable;
-    case SplitGuess::Ordinary::by_kind:
+    case SplitGuess::by_kind:
       break;
   }
   return false;
 }
 
 std::uint64_t ReplayPass::block_size(const MapBlock& free_block, std::uint64_t rounded) {
+  while (next_correction_ < corrections_.size() && corrections_[next_correction_].entry < entry_) ++next_correction_;
   if (next_correction_ < corrections_.size() && corrections_[next_correction_].entry == entry_) {
     return std::min(corrections_[next_correction_++].size, free_block.size);
   }
   if (rounded >= free_block.size) return free_block.size;
-  if (!guess_.private_pools_split && free_block.pool != 0) return free_block.size;
-  return rules_.should_split(free_block.size, rounded, expandable_rules(free_block)) ? rounded : free_block.size;
+  if (start_.never_splits(free_block.pool)) return free_block.size;
+  const bool split = rules_.should_split(free_block.size, rounded, expandable_rules(free_block));
+  if (start_.mixed && free_block.kind == SegmentKind::ordinary &&
+      split != rules_.should_split(free_block.size, rounded, !expandable_rules(free_block))) {
+    ++summary_.quality.guessed_splits;
+    summary_.quality.guessed_bytes += free_block.size - rounded;
+  }
+  return split ? rounded : free_block.size;
 }
 
 void ReplayPass::allocate(const TraceEntry& entry) {
@@ -290,8 +300,10 @@ void ReplayPass::out_of_memory(const TraceEntry& entry) {
 }
 
 void ReplayPass::mark(const TraceEntry& entry) {
-  // A snapshot entry holds the bytes of all active blocks (DeviceCachingAllocator::snapshot).
-  if (entry.action == Action::snapshot) summary_.quality.snapshot_mismatches += entry.size != totals_.active;
+  // A snapshot entry holds the bytes of all active blocks (DeviceCachingAllocator::snapshot), or of those of one pool,
+  // which only the newest files name.
+  const bool of_all = entry.action == Action::snapshot && !start_.has_private;
+  summary_.quality.snapshot_mismatches += of_all && entry.size != totals_.active;
   if (sink_ != nullptr) sink_->marked(entry.action, moment(), totals_);
 }
 

@@ -13,15 +13,12 @@
 
 namespace tidemark::pytorch {
 
-/// What a snapshot does not say of how blocks are split. The guess that needs the fewest corrections is taken.
-struct SplitGuess {
-  enum class Ordinary : std::uint8_t {
-    by_setting,  ///< ordinary segments follow the setting expandable_segments (to torch 2.7)
-    by_kind,     ///< never expandable rules there (pools with an allocator of their own, from torch 2.8)
-    by_latest,   ///< the setting changed as the kind of segments reserved did
-  };
-  Ordinary ordinary = Ordinary::by_setting;
-  bool private_pools_split = true;  ///< false: MemPool(no_split=True)
+/// By which rule blocks of ordinary segments are split where there are expandable ones, too: the snapshot does not say.
+/// The guess that needs the fewest corrections is taken.
+enum class SplitGuess : std::uint8_t {
+  by_setting,  ///< as the setting expandable_segments is at the end (to torch 2.7)
+  by_kind,     ///< never by the expandable rule (pools with an allocator of their own, from torch 2.8)
+  by_latest,   ///< the setting changed as the kind of the segments reserved did
 };
 
 /// The true size of the block that an entry allocates, where it is not what the rules give.

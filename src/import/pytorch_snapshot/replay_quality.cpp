@@ -40,7 +40,7 @@ bool ReplayQuality::exact() const {
   for (const Line& line : kContradictions) {
     if (this->*line.count != 0) return false;
   }
-  return initial_segments == 0 && uncertain_blocks == 0 && has_final_segments;
+  return initial_segments == 0 && uncertain_blocks == 0 && guessed_splits == 0 && has_final_segments;
 }
 
 std::vector<std::string> ReplayQuality::sentences() const {
@@ -52,8 +52,14 @@ std::vector<std::string> ReplayQuality::sentences() const {
                     format_count(initial_segments), format_count(initial_blocks), format_bytes(initial_bytes)));
   }
   if (uncertain_blocks != 0) {
-    lines.push_back(fmt::format("{} of them may be larger than taken, by {} together at most",
+    lines.push_back(fmt::format("the size of {} of them is uncertain, by {} together at most",
                                 format_count(uncertain_blocks), format_bytes(uncertain_bytes)));
+  }
+  if (guessed_splits != 0) {
+    lines.push_back(fmt::format(
+        "the setting expandable_segments did not hold for all memory at all times, and the file does not say when: the "
+        "size of {} blocks is the likelier one of two, {} apart together",
+        format_count(guessed_splits), format_bytes(guessed_bytes)));
   }
   if (sizes_corrected != 0) {
     lines.push_back(

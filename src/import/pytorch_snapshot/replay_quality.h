@@ -13,8 +13,12 @@ struct ReplayQuality {
   std::uint64_t initial_blocks = 0;  ///< alive before the first entry
   std::uint64_t initial_bytes = 0;
   std::uint64_t initial_segments = 0;
-  std::uint64_t uncertain_blocks = 0;  ///< of the initial ones: their size may be larger than taken
+  std::uint64_t uncertain_blocks = 0;  ///< of the initial ones: they may be larger or smaller than taken
   std::uint64_t uncertain_bytes = 0;   ///< by so much at most, together
+
+  // The setting expandable_segments was switched, or some pools have an allocator of their own.
+  std::uint64_t guessed_splits = 0;  ///< blocks of ordinary segments that would have another size by the other rule
+  std::uint64_t guessed_bytes = 0;   ///< by so much all together
 
   // Settled by later entries or by the final segments, so totals are right all the same.
   std::uint64_t sizes_corrected = 0;

@@ -116,7 +116,7 @@ void ReplayPass::release_range(std::uint64_t begin, std::uint64_t end, bool impl
 }
 
 bool ReplayPass::may_have_grown(const MapBlock& block, std::uint64_t gap) const {
-  if (block.pool != 0 && block.kind == SegmentKind::ordinary) return true;  // of a pool that does not split
+  if (start_.never_splits(block.pool)) return true;
   const std::uint64_t rounded = rules_.round_size(block.requested);
   const std::uint64_t limit = rules_.largest_excess(rounded, expandable_rules(block));
   const std::uint64_t excess = block.size > rounded ? block.size - rounded : 0;

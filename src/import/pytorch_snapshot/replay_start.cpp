@@ -85,11 +85,15 @@ class HeldRanges {
   Map ranges_;
 };
 
+void note_kind(bool expandable, std::uint16_t pool, ReplayStart& start) {
+  bool& seen = expandable ? start.has_expandable : pool == 0 ? start.has_ordinary : start.has_ordinary_private;
+  seen = true;
+}
+
 void undo_segments(const Snapshot& snapshot, const DeviceTrace& trace, HeldRanges& held, ReplayStart& start) {
   for (const SnapshotSegment& segment : snapshot.segments) {
     if (segment.device != trace.device) continue;
-    start.has_ordinary |= !segment.expandable;
-    start.has_expandable |= segment.expandable;
+    note_kind(segment.expandable, segment.pool, start);
     start.has_private |= segment.pool != 0;
     held.add(segment.address, {segment.total_size, segment.expandable ? SegmentKind::expandable : SegmentKind::ordinary,
                                segment.stack, segment.stream, segment.pool});
@@ -123,9 +127,10 @@ void undo_segments(const Snapshot& snapshot, const DeviceTrace& trace, HeldRange
         break;
     }
     if (pool != 0) start.pools.push_back({static_cast<std::uint32_t>(i), pool});
-    start.has_ordinary |= entry.action == Action::segment_alloc;
-    start.has_expandable |= entry.action == Action::segment_map;
-    start.has_private |= entry.action == Action::segment_alloc && entry.pool != 0;
+    if (entry.action == Action::segment_alloc || entry.action == Action::segment_map) {
+      note_kind(entry.action == Action::segment_map, std::max(pool, entry.pool), start);
+    }
+    start.has_private |= entry.pool != 0;
   }
   std::reverse(start.pools.begin(), start.pools.end());
   start.records_requests = requests || !completions;
@@ -171,17 +176,18 @@ std::vector<StartBlock> blocks_before(const Snapshot& snapshot, const DeviceTrac
 }
 
 /// Works out the size of a block that the trace frees; `room`: up to the next block or the segment's end.
-void size_block(StartBlock& block, std::uint64_t room, bool expandable, const AllocatorRules& rules) {
+void size_block(StartBlock& block, std::uint64_t room, bool splits, bool expandable, const AllocatorRules& rules) {
   const std::uint64_t rounded = rules.round_size(block.requested);
   if (block.size != 0) {
     block.size = std::min(block.size, room);
-  } else if (rounded >= room || !rules.should_split(room, rounded, expandable)) {
+  } else if (rounded >= room || !splits) {
     block.size = room;
   } else {
-    block.size = rounded;
-    // What the allocator leaves unsplit is at most `excess`, and what it leaves free is more.
+    // It may have been taken from less memory than is free behind it now.
+    const std::uint64_t rest = room - rounded;
+    block.size = rules.should_split(room, rounded, expandable) ? rounded : room;
     const std::uint64_t excess = rules.largest_excess(rounded, expandable);
-    if (excess >= AllocatorRules::kMinBlockSize) block.slack = std::min(excess, room - rounded - excess);
+    if (std::min(rest, excess) >= AllocatorRules::kMinBlockSize) block.slack = std::min(rest, excess);
   }
 }
 
@@ -191,8 +197,8 @@ ReplayStart find_start(const Snapshot& snapshot, const DeviceTrace& trace, const
   ReplayStart start;
   HeldRanges held;
   undo_segments(snapshot, trace, held, start);
-  if (held.ranges().empty()) return start;
-
+  start.mixed =
+      (start.has_ordinary || start.has_ordinary_private) && (start.has_expandable || rules.expandable_segments());
   for (const auto& [address, piece] : held.ranges()) {
     if (!start.segments.empty() && piece.kind == SegmentKind::expandable) {
       SegmentMap::Range& before = start.segments.back().range;
@@ -203,17 +209,23 @@ ReplayStart find_start(const Snapshot& snapshot, const DeviceTrace& trace, const
     }
     start.segments.push_back({{address, piece.size, piece.kind}, piece.stack, piece.stream, piece.pool});
   }
+  if (start.has_private) {
+    start.unsplit_pools = find_unsplit_pools(snapshot, trace, rules, start.segments, start.pools);
+  }
+  if (start.segments.empty()) return start;
+
   std::vector<StartBlock> blocks = blocks_before(snapshot, trace, start.records_requests);
   auto block = blocks.begin();
   for (const StartSegment& segment : start.segments) {
     const std::uint64_t end = segment.range.address + segment.range.size;
-    const bool expandable = segment.range.kind == SegmentKind::expandable || rules.expandable_segments();
+    // Ordinary segments are rather from before the setting expandable_segments was switched on.
+    const bool expandable = segment.range.kind == SegmentKind::expandable;
     // Blocks outside every segment are left out: the replay counts their frees as unknown.
     while (block != blocks.end() && block->address < segment.range.address) ++block;
     for (; block != blocks.end() && block->address < end; ++block) {
       const auto next = std::next(block);
       const std::uint64_t limit = next != blocks.end() ? std::min(next->address, end) : end;
-      size_block(*block, limit - block->address, expandable, rules);
+      size_block(*block, limit - block->address, !start.never_splits(segment.pool), expandable, rules);
       start.blocks.push_back(*block);
     }
   }
