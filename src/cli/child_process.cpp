@@ -28,9 +28,9 @@ sigset_t handled_signals() {
 
 // In the child, between fork and exec. Reports errno through `report` when exec fails.
 [[noreturn]] void become(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-                         const sigset_t& mask, int report) {
+                         const sigset_t& mask, sighandler_t file_limit_handler, int report) {
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-  ::signal(SIGXFSZ, SIG_DFL);
+  ::signal(SIGXFSZ, file_limit_handler);
   for (const std::string& variable : environment) {
     const auto equals = variable.find('=');
     ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
@@ -56,7 +56,8 @@ std::string preload_variable(const std::string& library) {
 
 ChildProcess ChildProcess::start(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
   ChildProcess child;
-  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is a write error to be reported, not our death
+  // A file size limit is a write error to be reported, not our death.
+  const sighandler_t file_limit_handler = ::signal(SIGXFSZ, SIG_IGN);
   const sigset_t handled = handled_signals();
   sigset_t before;
   ::sigprocmask(SIG_BLOCK, &handled, &before);
@@ -67,7 +68,7 @@ ChildProcess ChildProcess::start(const std::vector<std::string>& command, const 
     return child;
   }
   const pid_t pid = ::fork();
-  if (pid == 0) become(command, environment, before, report[1]);
+  if (pid == 0) become(command, environment, before, file_limit_handler, report[1]);
   ::close(report[1]);
   int error = pid < 0 ? errno : 0;
   if (pid > 0 && ::read(report[0], &error, sizeof(error)) == static_cast<ssize_t>(sizeof(error))) {
