@@ -62,6 +62,15 @@ int open_pidfd(pid_t pid) {
   return pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1;
 }
 
+// There may be more than a message of ours has: what fits into the padding of the control buffer comes too.
+std::vector<int> received_descriptors(const msghdr& message) {
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) return {};
+  std::vector<int> descriptors((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+  std::memcpy(descriptors.data(), CMSG_DATA(header), descriptors.size() * sizeof(int));
+  return descriptors;
+}
+
 // A zombie counts as gone: it runs nothing any more. Without a pidfd (older kernels, sandboxes) only a reaped one does.
 bool is_gone(int pidfd, std::int64_t pid) {
   if (pidfd < 0) return pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
@@ -148,20 +157,17 @@ void Recorder::greet(int connection) {
     greeting_.push_back(connection);
     return;
   }
-  int memory = -1;
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int))) {
-    std::memcpy(&memory, CMSG_DATA(header), sizeof(int));
-  }
+  const std::vector<int> descriptors = received_descriptors(message);
   ucred peer{};
   socklen_t size = sizeof(peer);
   const bool known = ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
   ::close(connection);
-  const bool valid = got == static_cast<ssize_t>(sizeof(hello)) && hello.magic == ring::kMagic && memory >= 0;
+  const bool valid =
+      got == static_cast<ssize_t>(sizeof(hello)) && hello.magic == ring::kMagic && descriptors.size() == 1;
   if (valid && known && peer.uid == ::geteuid()) {
-    admit(memory, peer.pid);
-  } else if (memory >= 0) {
-    ::close(memory);
+    admit(descriptors.front(), peer.pid);
+  } else {
+    for (const int descriptor : descriptors) ::close(descriptor);
   }
 }
 
