@@ -1,0 +1,340 @@
+// The recorder of a job, spoken to by hand: processes that connect, and whatever else may come to its socket.
+#include "collect/recorder/recorder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "ring_process.h"
+#include "temporary_folder.h"
+#include "trace_test_support.h"
+
+namespace tidemark::testing {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr ring::Hello kHello{ring::kMagic, ring::kVersion, 0};
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+/// Where the recorder may put its socket, until the test ends.
+class SocketPlaces {
+ public:
+  explicit SocketPlaces(const std::string& folder) {
+    for (std::size_t index = 0; index < kVariables.size(); ++index) {
+      if (const char* value = ::getenv(kVariables[index])) before_[index] = value;
+      ::setenv(kVariables[index], folder.c_str(), 1);
+    }
+  }
+  ~SocketPlaces() {
+    for (std::size_t index = 0; index < kVariables.size(); ++index) {
+      if (before_[index]) {
+        ::setenv(kVariables[index], before_[index]->c_str(), 1);
+      } else {
+        ::unsetenv(kVariables[index]);
+      }
+    }
+  }
+  SocketPlaces(const SocketPlaces&) = delete;
+  SocketPlaces& operator=(const SocketPlaces&) = delete;
+
+ private:
+  static constexpr std::array<const char*, 2> kVariables = {"XDG_RUNTIME_DIR", "TMPDIR"};
+  std::array<std::optional<std::string>, 2> before_;
+};
+
+class RecorderTest : public ::testing::Test {
+ protected:
+  void create(std::uint64_t max_file_bytes = 0) {
+    RecorderOptions options;
+    options.output = folder.at("run.tide");
+    options.max_file_bytes = max_file_bytes;
+    options.stack_mode = "none";
+    auto created = Recorder::create(options, [this](const std::string& line) { said.push_back(line); });
+    ASSERT_TRUE(created.ok()) << created.error().message;
+    recorder = std::move(*created);
+  }
+  /// Value of a variable that recorded programs get.
+  [[nodiscard]] std::string variable(const std::string& name) const {
+    for (const std::string& entry : recorder->environment()) {
+      if (entry.rfind(name + "=", 0) == 0) return entry.substr(name.size() + 1);
+    }
+    return "";
+  }
+  [[nodiscard]] ring::Clock clock() const {
+    return variable(ring::kClockVariable) == "tsc" ? ring::Clock::tsc : ring::Clock::monotonic;
+  }
+
+  [[nodiscard]] int connect() const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    variable(ring::kSocketVariable).copy(address.sun_path, sizeof(address.sun_path) - 1);
+    const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) std::abort();
+    return fd;
+  }
+  /// Sends bytes and descriptors (at most 4) and closes the connection.
+  void send(const void* bytes, std::size_t size, const std::vector<int>& descriptors) const {
+    const int fd = connect();
+    iovec data{const_cast<void*>(bytes), size};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(4 * sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    if (!descriptors.empty()) {
+      message.msg_control = control.data();
+      message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+      cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+      std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size() * sizeof(int));
+    }
+    if (::sendmsg(fd, &message, MSG_NOSIGNAL) < 0) std::abort();
+    ::close(fd);
+  }
+  void hand_over(const RingProcess& process) const { send(&kHello, sizeof(kHello), {process.fd()}); }
+
+  /// A child that records `events` events and then ends, by the signal if one is given. Its exit status.
+  int run_child(std::uint64_t events, int end_signal = 0) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      {
+        const RingProcess process(clock(), process::ticks(clock()));
+        hand_over(process);
+        RingThread thread(process, 0, static_cast<std::uint32_t>(::getpid()));
+        for (std::uint64_t number = 1; number <= events; ++number) {
+          const std::uint64_t time = process::ticks(clock()) - process.start_ticks();
+          if (!thread.allocate(time, number, 100 * number)) ::_exit(1);
+        }
+        if (end_signal != 0) ::kill(::getpid(), end_signal);
+      }
+      ::_exit(0);
+    }
+    child = pid;
+    int status = -1;
+    for (int attempt = 0; attempt < 1000 && ::waitpid(pid, &status, WNOHANG) == 0; ++attempt) recorder->turn({});
+    for (int attempt = 0; attempt < 1000 && recorder->files().empty(); ++attempt) recorder->turn({});
+    return status;
+  }
+
+  static Recording read(const std::string& path) {
+    Recording recording;
+    auto reader = TraceReader::open(path);
+    if (!reader.ok()) {
+      recording.error = reader.error().message;
+      return recording;
+    }
+    std::vector<Event> batch;
+    while (true) {
+      const Result<bool> more = (*reader)->next(batch);
+      if (!more.ok()) recording.error = more.error().message;
+      if (!more.ok() || !*more) break;
+      recording.events.insert(recording.events.end(), batch.begin(), batch.end());
+    }
+    recording.definitions = (*reader)->definitions();
+    return recording;
+  }
+
+  TemporaryFolder sockets;
+  TemporaryFolder folder;
+  SocketPlaces places{sockets.path()};
+  std::vector<std::string> said;
+  std::unique_ptr<Recorder> recorder;
+  pid_t child = -1;
+};
+
+TEST_F(RecorderTest, RecordsAProcessUntilItEnds) {
+  create();
+  const int status = run_child(1000);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  ASSERT_EQ(recorder->files().size(), 1U);
+  const RecordedFile& file = recorder->files()[0];
+  EXPECT_EQ(file.path, folder.at("run.tide"));
+  EXPECT_EQ(file.pid, child);
+  EXPECT_EQ(file.event_count, 1000U);
+  EXPECT_EQ(file.dropped_count, 0U);
+  EXPECT_EQ(file.bytes, std::filesystem::file_size(file.path));
+  EXPECT_FALSE(file.failed);
+  EXPECT_THAT(said, IsEmpty());
+
+  const Recording recording = read(file.path);
+  EXPECT_EQ(recording.error, "");
+  ASSERT_EQ(recording.events.size(), 1000U);
+  std::uint64_t last = 0;
+  for (std::size_t index = 0; index < 1000; ++index) {
+    EXPECT_EQ(recording.events[index].address, index + 1);
+    EXPECT_EQ(recording.events[index].size, 100 * (index + 1));
+    EXPECT_GE(recording.events[index].time_ns, last);
+    last = recording.events[index].time_ns;
+  }
+  EXPECT_LT(last, 10'000'000'000U);
+  const ProcessInfo& info = recording.definitions.process;
+  EXPECT_EQ(info.pid, child);
+  EXPECT_EQ(info.parent_pid, ::getpid());
+  EXPECT_EQ(info.stack_mode, "none");
+  EXPECT_NE(info.command_line, "");
+  ASSERT_TRUE(recording.definitions.end.has_value());
+  EXPECT_TRUE(recording.definitions.end->process_exited);
+}
+
+TEST_F(RecorderTest, KeepsWhatAKilledProcessCommitted) {
+  create();
+  const int status = run_child(50'000, SIGKILL);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  ASSERT_EQ(recorder->files().size(), 1U);
+  EXPECT_EQ(recorder->files()[0].event_count, 50'000U);
+  EXPECT_EQ(read(folder.at("run.tide")).events.size(), 50'000U);
+}
+
+TEST_F(RecorderTest, GoesOnWhateverComesToItsSocket) {
+  create();
+  recorder->turn({});
+  const std::size_t descriptors = open_descriptors();
+  std::vector<int> silent;
+  for (int count = 0; count < 100; ++count) silent.push_back(connect());
+  ::close(connect());
+  const ring::Hello garbage{~ring::kMagic, ring::kVersion, 0};
+  const RingProcess process;
+  send(&garbage, sizeof(garbage), {process.fd()});
+  send(&kHello, sizeof(kHello), {});
+  send(&kHello, 4, {process.fd()});
+  send(std::string(3000, 'x').data(), 3000, {});
+  for (const std::vector<int>& several : {std::vector<int>{0, 1}, std::vector<int>{0, 1, 2, process.fd()}}) {
+    send(&kHello, sizeof(kHello), several);
+  }
+  for (int count = 0; count < 3; ++count) recorder->turn({});
+  EXPECT_THAT(said, IsEmpty()) << "that was not one of our processes";
+  send(&kHello, sizeof(kHello), {0});
+  recorder->turn({});
+  EXPECT_THAT(said, ElementsAre(HasSubstr("not a ring")));
+  said.clear();
+
+  run_child(10);
+  ASSERT_EQ(recorder->files().size(), 1U);
+  EXPECT_EQ(recorder->files()[0].event_count, 10U);
+  for (const int fd : silent) ::close(fd);
+  recorder->turn({});
+  EXPECT_EQ(open_descriptors(), descriptors + 1) << "the ring of this test, and nothing else";
+}
+
+TEST_F(RecorderTest, ASecondRingOfAProcessEndsItsFirst) {
+  create();
+  const RingProcess before(clock(), process::ticks(clock()));
+  RingThread thread(before, 0, 1);
+  hand_over(before);
+  recorder->turn({});
+  thread.put(ring::RecordKind::allocate, {}, ring::kNoStack, {process::ticks(clock()), 1, 8});
+  const RingProcess after(clock(), process::ticks(clock()));
+  RingThread next(after, 0, 1);
+  next.put(ring::RecordKind::allocate, {}, ring::kNoStack, {process::ticks(clock()), 2, 8});
+  hand_over(after);
+  recorder->turn({});
+  ASSERT_EQ(recorder->files().size(), 1U);
+  EXPECT_EQ(recorder->files()[0].path, folder.at("run.tide"));
+  EXPECT_EQ(recorder->files()[0].event_count, 1U);
+
+  // This process does not end: its recording does.
+  recorder->finish(std::chrono::milliseconds(0));
+  ASSERT_EQ(recorder->files().size(), 2U);
+  EXPECT_EQ(recorder->files()[1].path, folder.at("run.pid" + std::to_string(::getpid()) + ".tide"));
+  EXPECT_EQ(recorder->files()[1].event_count, 1U);
+  EXPECT_EQ(after.shared()->control.stop.load(), 1U);
+  EXPECT_THAT(said, ElementsAre(HasSubstr("is still running")));
+  EXPECT_FALSE(read(recorder->files()[1].path).definitions.end->process_exited);
+}
+
+TEST_F(RecorderTest, AFileThatCannotBeWrittenIsSaidOnce) {
+  create();
+  std::filesystem::remove_all(folder.path());
+  const RingProcess process(clock(), process::ticks(clock()));
+  hand_over(process);
+  recorder->turn({});
+  recorder->turn({});
+  EXPECT_THAT(said, ElementsAre(AllOf(HasSubstr("run.tide"), HasSubstr("the program goes on"))));
+  EXPECT_EQ(process.shared()->control.stop.load(), 1U);
+  EXPECT_THAT(recorder->files(), IsEmpty());
+}
+
+TEST_F(RecorderTest, SaysWhenAFileReachesItsLimit) {
+  create(16 * 1024);
+  const RingProcess process(clock(), process::ticks(clock()));
+  hand_over(process);
+  RingThread thread(process, 0, 1);
+  std::uint64_t random = 1;
+  for (std::uint64_t time = 0; time < 20'000; ++time) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    thread.put(ring::RecordKind::allocate, {}, ring::kNoStack, {process.start_ticks() + time, random, random >> 20});
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  recorder->turn({});
+  recorder->turn({});
+  EXPECT_THAT(said, ElementsAre(HasSubstr("--max-size")));
+  EXPECT_EQ(process.shared()->control.stop.load(), 1U);
+  recorder->finish(std::chrono::milliseconds(0));
+  ASSERT_EQ(recorder->files().size(), 1U);
+  EXPECT_LE(std::filesystem::file_size(folder.at("run.tide")), 24U * 1024);
+  EXPECT_EQ(read(folder.at("run.tide")).lost(LossKind::size_limit), 1U);
+}
+
+TEST_F(RecorderTest, TellsAProcessOfAnotherVersionApart) {
+  create();
+  const RingProcess process(clock(), process::ticks(clock()));
+  process.shared()->control.version = 99;
+  hand_over(process);
+  recorder->turn({});
+  EXPECT_THAT(said, ElementsAre(HasSubstr("another version of tidemark")));
+}
+
+TEST_F(RecorderTest, ItsSocketIsPrivateAndRemovedAtTheEnd) {
+  create();
+  const std::string socket = variable(ring::kSocketVariable);
+  const auto mode = [](const std::string& path) {
+    struct stat facts {};
+    return ::stat(path.c_str(), &facts) == 0 ? facts.st_mode & 0777U : 0U;
+  };
+  EXPECT_EQ(socket.rfind(sockets.path(), 0), 0U);
+  EXPECT_EQ(mode(std::filesystem::path(socket).parent_path()), 0700U);
+  EXPECT_EQ(mode(socket), 0600U);
+  recorder = nullptr;
+  EXPECT_TRUE(std::filesystem::is_empty(sockets.path()));
+}
+
+TEST_F(RecorderTest, SaysWhyNothingWasRecorded) {
+  create();
+  const std::string marks = variable(ring::kSocketVariable) + ".seen";
+  ASSERT_TRUE(std::filesystem::exists(marks));
+  EXPECT_THAT(recorder->why_nothing(), HasSubstr("no process loaded the collector"));
+  std::ofstream(marks) << "N";
+  EXPECT_THAT(recorder->why_nothing(), HasSubstr("no process of the program loaded PyTorch"));
+  std::ofstream(marks) << "NNT";
+  EXPECT_THAT(recorder->why_nothing(), HasSubstr("PyTorch was loaded"));
+}
+
+TEST(RecorderCreate, SaysWhereItFoundNoPlace) {
+  const SocketPlaces places("/nonexistent");
+  // /tmp is the last resort.
+  auto created = Recorder::create({}, [](const std::string&) {});
+  ASSERT_TRUE(created.ok());
+  EXPECT_THAT((*created)->environment()[0], HasSubstr("TIDEMARK_SOCKET=/tmp/tidemark-"));
+}
+
+}  // namespace
+}  // namespace tidemark::testing
