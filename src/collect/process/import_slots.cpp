@@ -23,8 +23,10 @@ void* load(void** slot) {
   return __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 }
 
+// This library or another copy of it, which defines the same functions and must not be taken for the original.
 bool is_ours(const DynamicObject& object) {
-  return object.contains(reinterpret_cast<const void*>(&patch_import_slots));
+  return object.contains(reinterpret_cast<const void*>(&patch_import_slots)) ||
+         find_definition(object, "tidemark_attach") != nullptr;
 }
 
 /// Whether the kernel has the page of `address` mapped writable, read from /proc/self/maps without allocating.

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collect/process/connection.h"
+#include "collect/process/elf_dynamic.h"
 #include "collect/process/hooks_torch.h"
 #include "collect/process/recording.h"
 #include "tidemark/control.h"
@@ -10,8 +11,30 @@
 namespace tidemark::process {
 namespace {
 
+// Several copies of this library may be loaded, say one preloaded and one by a package that brings its own. The first
+// in the loader's order records; the others stay idle and pass calls on to it.
+struct Copy {
+  void (*pause)();
+  void (*resume)();
+  std::size_t (*attach)();
+};
+Copy first = {};  // null functions: this copy is the first
+
+int find_first_copy(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) noexcept {
+  DynamicObject object;
+  if (!read_dynamic_object(*info, &object)) return 0;
+  if (object.contains(&first)) return 1;
+  const Copy found = {reinterpret_cast<void (*)()>(find_definition(object, "tidemark_pause")),
+                      reinterpret_cast<void (*)()>(find_definition(object, "tidemark_resume")),
+                      reinterpret_cast<std::size_t (*)()>(find_definition(object, "tidemark_attach"))};
+  if (found.pause == nullptr || found.resume == nullptr || found.attach == nullptr) return 0;
+  first = found;
+  return 1;
+}
+
 __attribute__((constructor)) void on_load() noexcept {
-  configure_session();
+  ::dl_iterate_phdr(find_first_copy, nullptr);
+  if (first.attach == nullptr) configure_session();
 }
 
 int is_torch(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) noexcept {
@@ -30,16 +53,19 @@ __attribute__((destructor)) void on_unload() noexcept {
 #define TIDEMARK_API extern "C" __attribute__((visibility("default"), used))
 
 TIDEMARK_API void tidemark_pause(void) {
+  if (tidemark::process::first.pause != nullptr) return tidemark::process::first.pause();
   tidemark::process::record_moment(tidemark::ring::RecordKind::pause);
   tidemark::process::pause_session();
 }
 
 TIDEMARK_API void tidemark_resume(void) {
+  if (tidemark::process::first.resume != nullptr) return tidemark::process::first.resume();
   tidemark::process::resume_session();
   tidemark::process::record_moment(tidemark::ring::RecordKind::resume);
 }
 
 TIDEMARK_API size_t tidemark_attach(void) {
+  if (tidemark::process::first.attach != nullptr) return tidemark::process::first.attach();
   tidemark::process::configure_session();
   return tidemark::process::patch_torch_hooks();
 }

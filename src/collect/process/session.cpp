@@ -98,6 +98,7 @@ ThreadState* claim_lane() noexcept {
     ThreadState* thread = &session.threads[index];
     thread->writer.open(session.shared, lane);
     thread->stack_bounds = session.stacks.native ? native_stack_bounds() : StackBounds{};
+    thread->walks.clear(false);
     char name[16] = {};
     ::prctl(PR_GET_NAME, name);
     if (index == 0) describe_process(thread);

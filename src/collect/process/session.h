@@ -14,7 +14,7 @@
 #include "collect/process/clock.h"
 #include "collect/process/key_table.h"
 #include "collect/process/lane_writer.h"
-#include "collect/process/native/unwinder.h"
+#include "collect/process/native/walk_memo.h"
 #include "collect/process/python/python_walker.h"
 
 namespace tidemark::process {
@@ -31,6 +31,7 @@ struct ThreadState {
   } modules[256];         ///< modules defined in this lane
   KeyTable<4096> codes;   ///< code objects defined in this lane
   KeyTable<8192> stacks;  ///< stack hash → number
+  WalkMemo walks;         ///< of the thread that has the lane now
   PythonFrame python_frames[ring::kMaxFrames];
   std::uintptr_t native_frames[ring::kMaxFrames];
 };

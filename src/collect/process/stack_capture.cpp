@@ -13,6 +13,10 @@ struct Frames {
   std::size_t native = 0;
 };
 
+std::uint64_t mix_in_order(std::uint64_t hash, std::uint64_t mixed) noexcept {
+  return ((hash << 7) | (hash >> 57)) ^ mixed;
+}
+
 std::atomic<PythonSupport> python_support{PythonSupport::absent};
 
 // Where to stop a native walk that the Python stack continues; {0, 0} walks to the end.
@@ -42,6 +46,12 @@ void count_truncated(ThreadState* thread) noexcept {
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+// Whether a table of the thread's may grow by `bytes`.
+bool grows(std::size_t bytes) noexcept {
+  return bytes > 0 &&
+         session.growth_left.fetch_sub(static_cast<std::int64_t>(bytes)) >= static_cast<std::int64_t>(bytes);
+}
+
 // Forgets the lane's definitions here and in the recorder, because a table is full or a code object died. False when
 // the pool has no room to tell the recorder: nothing is forgotten then.
 bool reset_lane(ThreadState* thread) noexcept {
@@ -50,10 +60,6 @@ bool reset_lane(ThreadState* thread) noexcept {
   const ring::RecordHeader header{ring::RecordKind::reset, 0, 0, 1, 0};
   std::memcpy(record, &header, sizeof(header));
   thread->writer.commit(1);
-  const auto grows = [](std::size_t bytes) {
-    return bytes > 0 &&
-           session.growth_left.fetch_sub(static_cast<std::int64_t>(bytes)) >= static_cast<std::int64_t>(bytes);
-  };
   thread->codes.clear(!thread->codes.has_room() && grows(thread->codes.growth()));
   thread->stacks.clear(!thread->stacks.has_room() && grows(thread->stacks.growth()));
   thread->module_count = 0;
@@ -94,9 +100,48 @@ std::uint32_t define_stack(ThreadState* thread, std::uint64_t hash, Frames count
   return number;
 }
 
-__attribute__((noinline)) std::uint32_t define_stack_keeping_errno(ThreadState* thread, std::uint64_t hash,
-                                                                   Frames count) noexcept {
+struct NativeStack {
+  std::uint64_t hash = 0;
+  std::size_t count = 0;
+  bool truncated = false;
+};
+
+// Fills thread->native_frames.
+NativeStack walk(ThreadState* thread, const NativeContext& caller, bool above_python, WalkRecord* record) noexcept {
+  NativeStack stack;
+  stack.count =
+      native_walk(caller, thread->stack_bounds, above_python ? eval_range.low : 0, above_python ? eval_range.high : 0,
+                  thread->native_frames, ring::kMaxFrames, &stack.truncated, record);
+  for (std::size_t index = 0; index < stack.count; ++index) {
+    stack.hash = mix_in_order(stack.hash, mix(thread->native_frames[index], index));
+  }
+  return stack;
+}
+
+__attribute__((noinline)) NativeStack walk_and_remember(ThreadState* thread, const NativeContext& caller,
+                                                        bool above_python) noexcept {
+  WalkRecord* record = thread->walks.new_record();
+  if (record == nullptr) {
+    thread->walks.clear(grows(thread->walks.growth()));
+    record = thread->walks.new_record();
+  }
+  const NativeStack stack = walk(thread, caller, above_python, record);
+  record->hash = stack.hash;
+  thread->walks.keep(record);
+  return stack;
+}
+
+NativeStack native_stack(ThreadState* thread, const NativeContext& caller, bool above_python) noexcept {
+  const WalkRecord* known = thread->walks.find(caller, above_python ? eval_range.low : 0);
+  if (known != nullptr) [[likely]]
+    return {known->hash, known->frames, known->truncated};
+  return walk_and_remember(thread, caller, above_python);
+}
+
+__attribute__((noinline)) std::uint32_t define_captured_stack(ThreadState* thread, const NativeContext& caller,
+                                                              std::uint64_t hash, Frames count) noexcept {
   const int saved = errno;
+  if (count.native > 0) walk(thread, caller, count.python > 0, nullptr);  // a remembered walk is without its frames
   const std::uint32_t number = define_stack(thread, hash, count);
   errno = saved;
   return number;
@@ -107,7 +152,6 @@ __attribute__((noinline)) std::uint32_t define_stack_keeping_errno(ThreadState* 
 std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller) noexcept {
   Frames count;
   std::uint64_t hash = 0;
-  const auto add = [&hash](std::uint64_t mixed) { hash = ((hash << 7) | (hash >> 57)) ^ mixed; };
   bool truncated = false;
   if (session.stacks.python) {
     const bool supported =
@@ -120,15 +164,15 @@ std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller) no
       }
       count.python = python_walk(thread->python_frames, ring::kMaxFrames, &truncated);
       for (std::size_t index = 0; index < count.python; ++index) {
-        add(mix(thread->python_frames[index].code, thread->python_frames[index].instruction));
+        hash = mix_in_order(hash, mix(thread->python_frames[index].code, thread->python_frames[index].instruction));
       }
     }
   }
   if (session.stacks.native) {
-    const bool cut = count.python > 0;
-    count.native = native_walk(caller, thread->stack_bounds, cut ? eval_range.low : 0, cut ? eval_range.high : 0,
-                               thread->native_frames, ring::kMaxFrames, &truncated);
-    for (std::size_t index = 0; index < count.native; ++index) add(mix(thread->native_frames[index], index));
+    const NativeStack native = native_stack(thread, caller, count.python > 0);
+    count.native = native.count;
+    hash = mix(hash, native.hash);
+    truncated |= native.truncated;
   }
   if (truncated) [[unlikely]]
     count_truncated(thread);
@@ -137,7 +181,7 @@ std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller) no
   const std::uint32_t known = thread->stacks.find(hash);
   if (known != thread->stacks.kMissing) [[likely]]
     return known;
-  return define_stack_keeping_errno(thread, hash, count);
+  return define_captured_stack(thread, caller, hash, count);
 }
 
 }  // namespace tidemark::process

@@ -10,6 +10,8 @@
 
 namespace tidemark::process {
 
+struct WalkRecord;
+
 /// The calling thread's stack. Reads stay within [current stack pointer, high), and happen only while the stack pointer
 /// is at or above low: a signal handler on its own stack, or a coroutine, yields its first frame and no more.
 struct StackBounds {
@@ -42,9 +44,11 @@ struct NativeContext {
 /// Return addresses, innermost first, starting with context.pc. Stops without reporting it at an address in
 /// [stop_low, stop_high) (the Python interpreter's eval function; 0, 0 for none). Returns how many; `*truncated` tells
 /// whether there was more. The place that a signal interrupted is reported as its address + 1, so that "address - 1" is
-/// inside the right instruction for every frame. Thread-safe; may be called from a signal handler.
+/// inside the right instruction for every frame. `record`, unless null, receives what the walk depended on, all but its
+/// `hash`. Thread-safe; may be called from a signal handler.
 std::size_t native_walk(const NativeContext& context, StackBounds bounds, std::uintptr_t stop_low,
-                        std::uintptr_t stop_high, std::uintptr_t* pcs, std::size_t capacity, bool* truncated) noexcept;
+                        std::uintptr_t stop_high, std::uintptr_t* pcs, std::size_t capacity, bool* truncated,
+                        WalkRecord* record = nullptr) noexcept;
 
 /// Forgets all cached rules. To be called when a library is known to have been unloaded: until then, a library mapped
 /// over its addresses can get wrong frames (never a fault). Thread-safe, some microseconds.

@@ -2,16 +2,46 @@
 #include "collect/process/native/rule_cache.h"
 #include "collect/process/native/unwind_rule.h"
 #include "collect/process/native/unwinder.h"
+#include "collect/process/native/walk_memo.h"
 
 namespace tidemark::process {
 namespace {
 
 constexpr std::uintptr_t kLowestCode = 4096;
 
+constexpr std::uintptr_t kRegister = 0;
+constexpr std::uintptr_t kNowhere = 1;
+
 struct Frame {
   std::uintptr_t pc;
   std::uintptr_t sp;
   std::uintptr_t fp;
+  std::uintptr_t fp_place;  ///< where fp was read: an address of the stack, or one of the above
+};
+
+/// Notes what a walk depends on, where somebody wants to know.
+class Notes {
+ public:
+  explicit Notes(WalkRecord* record) : record_(record) {}
+
+  void word(std::uintptr_t place, std::uintptr_t value) {
+    if (record_ == nullptr) return;
+    if (record_->word_count == WalkRecord::kMaxWords) return incomplete();
+    record_->words[record_->word_count++] = {reinterpret_cast<const std::uintptr_t*>(place), value};
+  }
+  void frame_pointer(const Frame& frame) {
+    if (frame.fp_place == kRegister) {
+      if (record_ != nullptr) record_->reads_fp = true;
+    } else if (frame.fp_place != kNowhere) {
+      word(frame.fp_place, frame.fp);
+    }
+  }
+  void incomplete() {
+    if (record_ != nullptr) record_->complete = false;
+  }
+
+ private:
+  WalkRecord* record_;
 };
 
 /// Words of the stack from a frame's stack pointer up. Both bounds are multiples of the word size, and low < high.
@@ -53,7 +83,7 @@ bool plausible_code(std::uintptr_t pc) {
 /// The caller by the frame pointer: the saved one lies at it, the return address above.
 bool step_by_frame_pointer(Frame& frame, const StackReader& stack) {
   if (!stack.holds(frame.fp) || !stack.holds(frame.fp + 8)) return false;
-  frame = {code_address(StackReader::word(frame.fp + 8)), frame.fp + 16, StackReader::word(frame.fp)};
+  frame = {code_address(StackReader::word(frame.fp + 8)), frame.fp + 16, StackReader::word(frame.fp), frame.fp};
   return plausible_code(frame.pc);
 }
 
@@ -93,13 +123,14 @@ bool step_over_signal(Frame& frame, const StackReader& stack) {
   const std::uintptr_t context = frame.sp;
   if (!stack.holds(context) || !stack.holds(context + kSignalFramePc)) return false;
   const Frame interrupted = {StackReader::word(context + kSignalFramePc) + 1,
-                             StackReader::word(context + kSignalFrameSp), StackReader::word(context + kSignalFrameFp)};
+                             StackReader::word(context + kSignalFrameSp), StackReader::word(context + kSignalFrameFp),
+                             context + kSignalFrameFp};
   if (interrupted.sp <= frame.sp || !stack.holds(interrupted.sp)) return false;
   frame = interrupted;
   return plausible_code(frame.pc);
 }
 
-bool step(Frame& frame, const StackReader& stack) {
+bool step(Frame& frame, const StackReader& stack, Notes& notes) {
   using Kind = UnwindRule::Kind;
   using SavedFp = UnwindRule::SavedFp;
   const UnwindRule rule = unpack(rule_for(frame.pc));
@@ -110,39 +141,49 @@ bool step(Frame& frame, const StackReader& stack) {
       cfa = frame.sp + offset;
       break;
     case Kind::fp_offset:
+      notes.frame_pointer(frame);
       cfa = frame.fp + offset;
       break;
     case Kind::fp_indirect:
+      notes.frame_pointer(frame);
       if (!stack.holds(frame.fp + offset)) return false;
       cfa = StackReader::word(frame.fp + offset);
+      notes.word(frame.fp + offset, cfa);
       break;
     case Kind::frame_pointer_chain:
+      notes.incomplete();
       return step_without_rule(frame, stack);
     case Kind::signal_frame:
+      notes.incomplete();
       return step_over_signal(frame, stack);
     default:
       return false;
   }
   if (cfa <= frame.sp || !stack.holds(cfa - 8)) return false;
   std::uintptr_t fp = frame.fp;
+  std::uintptr_t fp_place = frame.fp_place;
   if (rule.saved_fp != SavedFp::same) {
-    const std::uintptr_t place = rule.saved_fp == SavedFp::at_cfa ? cfa - std::uintptr_t{rule.fp_slot} * 8
-                                                                  : frame.fp + std::uintptr_t{rule.fp_slot} * 8;
+    if (rule.saved_fp == SavedFp::at_fp) notes.frame_pointer(frame);
+    fp_place = (rule.saved_fp == SavedFp::at_cfa ? cfa - std::uintptr_t{rule.fp_slot} * 8
+                                                 : frame.fp + std::uintptr_t{rule.fp_slot} * 8);
     if (rule.saved_fp == SavedFp::unknown) {
       fp = 0;
-    } else if (!stack.holds(place)) {
+      fp_place = kNowhere;
+    } else if (!stack.holds(fp_place)) {
       return false;
     } else {
-      fp = StackReader::word(place);
+      fp = StackReader::word(fp_place);
     }
   }
-  frame = {StackReader::word(cfa - 8), cfa, fp};
+  frame = {StackReader::word(cfa - 8), cfa, fp, fp_place};
+  notes.word(cfa - 8, frame.pc);
   return plausible_code(frame.pc);
 }
 
 #else
 
-bool step(Frame& frame, const StackReader& stack) {
+bool step(Frame& frame, const StackReader& stack, Notes& notes) {
+  notes.incomplete();
   return step_by_frame_pointer(frame, stack);
 }
 
@@ -151,12 +192,21 @@ bool step(Frame& frame, const StackReader& stack) {
 }  // namespace
 
 std::size_t native_walk(const NativeContext& context, StackBounds bounds, std::uintptr_t stop_low,
-                        std::uintptr_t stop_high, std::uintptr_t* pcs, std::size_t capacity, bool* truncated) noexcept {
+                        std::uintptr_t stop_high, std::uintptr_t* pcs, std::size_t capacity, bool* truncated,
+                        WalkRecord* record) noexcept {
   *truncated = false;
-  Frame frame{code_address(context.pc), context.sp, context.fp};
+  Frame frame{code_address(context.pc), context.sp, context.fp, kRegister};
   const std::uintptr_t high = bounds.high & ~(sizeof(std::uintptr_t) - 1);
   const bool on_stack =
       frame.sp >= bounds.low && frame.sp < high && frame.sp % sizeof(std::uintptr_t) == 0 && plausible_code(frame.pc);
+  if (record != nullptr) {
+    record->context = context;
+    record->stop_low = stop_low;
+    record->word_count = 0;
+    record->reads_fp = false;
+    record->complete = on_stack;
+  }
+  Notes notes(record);
   std::size_t count = 0;
   while (frame.pc - stop_low >= stop_high - stop_low) {
     if (count == capacity) {
@@ -165,7 +215,11 @@ std::size_t native_walk(const NativeContext& context, StackBounds bounds, std::u
     }
     pcs[count++] = frame.pc;
     // Frames lie at increasing addresses: each may read only above its own stack pointer.
-    if (!on_stack || frame.sp >= high || !step(frame, StackReader(frame.sp, high))) break;
+    if (!on_stack || frame.sp >= high || !step(frame, StackReader(frame.sp, high), notes)) break;
+  }
+  if (record != nullptr) {
+    record->frames = static_cast<std::uint32_t>(count);
+    record->truncated = *truncated;
   }
   return count;
 }

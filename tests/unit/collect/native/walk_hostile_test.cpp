@@ -1,79 +1,24 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstring>
-#include <random>
-#include <vector>
 
 #include "capture.h"
-#include "collect/process/native/unwinder.h"
-#include "shapes.h"
+#include "guarded_stack.h"
 
 namespace tidemark::process {
 namespace {
 
-/// Readable words between two pages that nobody may touch.
-class GuardedStack {
- public:
-  GuardedStack() : page_(static_cast<std::size_t>(getpagesize())) {
-    map_ = static_cast<char*>(mmap(nullptr, 3 * page_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    mprotect(map_ + page_, page_, PROT_READ | PROT_WRITE);
-  }
-  ~GuardedStack() { munmap(map_, 3 * page_); }
-  GuardedStack(const GuardedStack&) = delete;
-  GuardedStack& operator=(const GuardedStack&) = delete;
-
-  [[nodiscard]] StackBounds bounds() const { return {low(), low() + page_}; }
-  [[nodiscard]] std::uintptr_t low() const { return reinterpret_cast<std::uintptr_t>(map_ + page_); }
-  [[nodiscard]] std::size_t words() const { return page_ / sizeof(std::uintptr_t); }
-  [[nodiscard]] std::uintptr_t* data() const { return reinterpret_cast<std::uintptr_t*>(map_ + page_); }
-
- private:
-  std::size_t page_;
-  char* map_;
-};
-
-void add_addresses(void* argument) {
-  const Stacks stacks = capture_stacks();
-  auto& all = *static_cast<std::vector<std::uintptr_t>*>(argument);
-  all.insert(all.end(), stacks.ours.begin(), stacks.ours.end());
-}
-
-/// Return addresses of code whose frames are of every kind.
-std::vector<std::uintptr_t> real_addresses() {
-  std::vector<std::uintptr_t> result;
-  for (const Shapes& shapes : all_shapes()) {
-    for (const Shape* shape = shapes.begin; shape != shapes.end; ++shape) shape->run(add_addresses, &result);
-  }
-  return result;
-}
-
 TEST(NativeWalkHostile, NoStackMakesItReadElsewhere) {
   const GuardedStack stack;
   const auto code = real_addresses();
-  std::mt19937_64 random(7);
-  const auto word = [&]() -> std::uintptr_t {
-    switch (random() % 16) {
-      case 0:
-        return random();
-      case 1:
-        return random() % 4096;
-      case 2:
-        return stack.low() + random() % (stack.words() * 8 + 64) - 32;  // may be unaligned or just outside
-      case 3:
-      case 4:
-        return stack.low() + random() % stack.words() * 8;
-      default:
-        return code[random() % code.size()];
-    }
-  };
+  StackWords words(stack, code, 7);
   std::array<std::uintptr_t, 600> pcs;
   std::size_t deep = 0;
   for (int round = 0; round < 20000; ++round) {
-    for (std::size_t i = 0; i < stack.words(); ++i) stack.data()[i] = word();
-    const NativeContext context = {code[random() % code.size()], stack.low() + random() % stack.words() * 8, word()};
+    words.fill();
+    const NativeContext context = words.context();
     bool truncated = false;
     const auto count = native_walk(context, stack.bounds(), 0, 0, pcs.data(), pcs.size(), &truncated);
     ASSERT_GE(count, 1u);
