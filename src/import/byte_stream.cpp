@@ -1,0 +1,88 @@
+#include "import/byte_stream.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+class FileStream final : public ByteStream {
+ public:
+  FileStream(int fd, std::uint64_t size, std::string path) : fd_(fd), size_(size), path_(std::move(path)) {}
+  ~FileStream() override { ::close(fd_); }
+  FileStream(const FileStream&) = delete;
+  FileStream& operator=(const FileStream&) = delete;
+
+  Result<std::size_t> read(std::span<std::byte> out) override {
+    while (true) {
+      const ::ssize_t got = ::read(fd_, out.data(), out.size());
+      if (got >= 0) {
+        offset_ += static_cast<std::size_t>(got);
+        return static_cast<std::size_t>(got);
+      }
+      if (errno != EINTR) {
+        return Error{fmt::format("{}: reading failed at offset {}: {}", path_, offset_, std::strerror(errno))};
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint64_t stored_offset() const override { return offset_; }
+  [[nodiscard]] std::uint64_t stored_size() const override { return size_; }
+  [[nodiscard]] std::string_view packing() const override { return {}; }
+  [[nodiscard]] const std::string& name() const override { return path_; }
+
+ private:
+  int fd_;
+  std::uint64_t size_;
+  std::uint64_t offset_ = 0;
+  std::string path_;
+};
+
+class MemoryStream final : public ByteStream {
+ public:
+  MemoryStream(std::span<const std::byte> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}
+
+  Result<std::size_t> read(std::span<std::byte> out) override {
+    const auto piece = bytes_.subspan(offset_, std::min(out.size(), bytes_.size() - offset_));
+    std::copy(piece.begin(), piece.end(), out.begin());
+    offset_ += piece.size();
+    return piece.size();
+  }
+
+  [[nodiscard]] std::uint64_t stored_offset() const override { return offset_; }
+  [[nodiscard]] std::uint64_t stored_size() const override { return bytes_.size(); }
+  [[nodiscard]] std::string_view packing() const override { return {}; }
+  [[nodiscard]] const std::string& name() const override { return name_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::size_t offset_ = 0;
+  std::string name_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  struct ::stat facts {};
+  if (::fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+    ::close(fd);
+    return Error{fmt::format("{} is a directory: name a file in it", path)};
+  }
+  const std::uint64_t size = S_ISREG(facts.st_mode) ? static_cast<std::uint64_t>(facts.st_size) : 0;
+  return std::unique_ptr<ByteStream>(std::make_unique<FileStream>(fd, size, path));
+}
+
+std::unique_ptr<ByteStream> make_memory_stream(std::span<const std::byte> bytes, std::string name) {
+  return std::make_unique<MemoryStream>(bytes, std::move(name));
+}
+
+}  // namespace tidemark

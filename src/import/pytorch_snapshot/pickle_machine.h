@@ -1,0 +1,72 @@
+// The unpickling machine, for values only: it has no way to import, call or build anything.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "import/pytorch_snapshot/pickle_input.h"
+#include "import/pytorch_snapshot/pickle_memo.h"
+#include "import/pytorch_snapshot/pickle_word.h"
+#include "import/pytorch_snapshot/snapshot_builder.h"
+
+namespace tidemark::pytorch {
+
+/// Not thread-safe. Time and memory grow in proportion to the bytes read, whatever they say.
+class PickleMachine {
+ public:
+  PickleMachine(PickleInput& input, SnapshotBuilder& builder);
+
+  /// Carries out the pickle up to its STOP, and returns the value it stands for. The error is a sentence with the
+  /// offset and without the file's name; when input.failure() is set, that is the cause.
+  Result<Word> run();
+
+ private:
+  bool step(std::uint8_t opcode);
+  bool more_input();
+
+  void push(Word word) {
+    if (top_ == limit_) grow();
+    *top_++ = word;
+  }
+  void grow();
+  /// How many words lie above the latest mark.
+  [[nodiscard]] std::size_t above_mark() const { return static_cast<std::size_t>(top_ - floor_); }
+  bool need(std::size_t words) { return above_mark() >= words || fail("the stack has too few values"); }
+  bool mark();
+  /// Takes back the latest mark; `items` gets what is above it.
+  bool pop_mark(std::span<Word>& items);
+
+  bool set_items(std::span<const Word> items);
+  bool append(std::span<const Word> items);
+  bool replace_target(Word target, Word changed, Word* place);
+  bool make_tuple(std::size_t size);
+  bool put(std::size_t index);
+  bool get(std::size_t index);
+  bool integer(std::uint64_t size);
+  bool text(std::uint64_t size);
+  bool skip_bytes(std::uint64_t size);
+  bool refuse(std::uint8_t opcode);
+  [[nodiscard]] std::string global_name(std::uint8_t opcode);
+  bool fail(std::string why);
+
+  /// A little-endian number at at_, which moves on; the padding makes reading beyond the end harmless.
+  template <typename T>
+  T take();
+
+  PickleInput& input_;
+  SnapshotBuilder& builder_;
+  PickleMemo memo_;
+  std::vector<Word> stack_;
+  std::vector<std::uint32_t> marks_;  // places in stack_
+  Word* top_ = nullptr;               // behind the last
+  Word* limit_ = nullptr;
+  Word* floor_ = nullptr;  // the latest mark
+  const std::uint8_t* at_ = nullptr;
+  const std::uint8_t* end_ = nullptr;
+  const std::uint8_t* opcode_at_ = nullptr;
+  std::string failure_;
+};
+
+}  // namespace tidemark::pytorch

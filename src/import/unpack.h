@@ -1,0 +1,18 @@
+// Compressed files read as what is in them.
+#pragma once
+
+#include <memory>
+
+#include "import/byte_stream.h"
+
+namespace tidemark {
+
+/// The unpacked bytes of a .gz, .xz or .zst file (known by its first bytes, not its name), or the stream itself.
+/// Several packed parts one after the other count as one. Memory stays below some 130 MiB whatever the file says: a
+/// file that needs a larger window is refused. Fails when the first bytes cannot be read.
+Result<std::unique_ptr<ByteStream>> unpack(std::unique_ptr<ByteStream> stored);
+
+/// Whether a file that begins so is one that unpack() unpacks.
+[[nodiscard]] bool looks_packed(std::span<const std::byte> prefix);
+
+}  // namespace tidemark

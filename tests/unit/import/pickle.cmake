@@ -1,0 +1,15 @@
+# The snapshot reader against Python's own pickle.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_executable(pickle_dump pickle_dump.cpp)
+target_link_libraries(pickle_dump PRIVATE tidemark_import fmt::fmt nlohmann_json::nlohmann_json tidemark_options)
+set(snapshots ${PROJECT_SOURCE_DIR}/../shared/data/snapshots)
+foreach(name healthy lora_native_stacks lora_python_stacks oom varlen varlen_expandable varlen_max_split_64)
+  add_test(NAME pickle_compare_${name}
+    COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_compare.py $<TARGET_FILE:pickle_dump>
+      ${snapshots}/${name}.pickle.xz)
+  set_tests_properties(pickle_compare_${name} PROPERTIES SKIP_RETURN_CODE 77)
+endforeach()
+add_test(NAME pickle_compare_again
+  COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_compare.py $<TARGET_FILE:pickle_dump> --again
+    ${snapshots}/oom.pickle.xz)
+set_tests_properties(pickle_compare_again PROPERTIES SKIP_RETURN_CODE 77)
