@@ -134,6 +134,33 @@ class Case(unittest.TestCase):
         """Of all allocations in the order of the recording."""
         return [event["size"] for event in self.events(name) if event["kind"] == "allocate"]
 
+    def stacks(self, name="run.tide"):
+        """Of all allocations, in order: lists of (function, file, line), outermost first; None for an allocation without.
+
+        A native frame is (None, the path of its library, None).
+        """
+        tables = {kind: {} for kind in ("string", "module", "location", "stack")}
+        found = []
+        for kind, fields in self.dump(name):
+            if kind in tables:
+                tables[kind][fields["id"]] = fields
+            elif kind == "event" and fields["kind"] == "allocate":
+                found.append(self.frames(tables, fields["stack"]))
+        return found
+
+    @staticmethod
+    def frames(tables, stack):
+        text = {number: fields["text"] for number, fields in tables["string"].items()}
+        frames = []
+        while stack is not None:
+            location = tables["location"][tables["stack"][stack]["location"]]
+            if location["kind"] == "python":
+                frames.insert(0, (text[location["function"]], text[location["file"]], location["line"]))
+            else:
+                frames.insert(0, (None, text[tables["module"][location["module"]]["path"]], None))
+            stack = tables["stack"][stack]["parent"]
+        return frames or None
+
     def note_kinds(self, name="run.tide"):
         return {note["kind"] for note in self.summary(name)["data_quality"]["notes"]}
 
