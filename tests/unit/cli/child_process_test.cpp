@@ -146,17 +146,22 @@ TEST(ChildProcessTest, AProgramWithoutAHandlerDiesOfIt) {
   EXPECT_EQ(parent.wait().signal(), SIGTERM);
 }
 
-// The program starts with the signal mask that we were given, and with what SIGXFSZ usually does.
+// The program starts with the signal mask that we were given, and with the ignored signals.
 TEST(ChildProcessTest, TheProgramsSignalsAreAsTheyWere) {
   const auto signals = [](const std::string& status, const std::string& name) {
     const auto at = status.find(name + ":");
     return at == std::string::npos ? std::string("?") : status.substr(at, status.find('\n', at) - at);
   };
-  const Outcome outcome = Parent({"cat", "/proc/self/status"}).wait();
-  std::ifstream file("/proc/self/status");
-  const std::string own(std::istreambuf_iterator<char>(file), {});
-  EXPECT_EQ(signals(outcome.output, "SigBlk"), signals(own, "SigBlk"));
-  EXPECT_EQ(signals(outcome.output, "SigIgn"), signals(own, "SigIgn"));
+  const auto before = ::signal(SIGXFSZ, SIG_DFL);
+  for (const auto disposition : {SIG_DFL, SIG_IGN}) {
+    ::signal(SIGXFSZ, disposition);
+    const Outcome outcome = Parent({"cat", "/proc/self/status"}).wait();
+    std::ifstream file("/proc/self/status");
+    const std::string own(std::istreambuf_iterator<char>(file), {});
+    EXPECT_EQ(signals(outcome.output, "SigBlk"), signals(own, "SigBlk"));
+    EXPECT_EQ(signals(outcome.output, "SigIgn"), signals(own, "SigIgn"));
+  }
+  ::signal(SIGXFSZ, before);
 }
 
 TEST(PreloadVariable, KeepsWhatIsPreloadedAlready) {
