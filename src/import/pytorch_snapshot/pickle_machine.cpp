@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
-#include <cstring>
-#include <span>
-#include <utility>
 
 #include "import/pytorch_snapshot/pickle_opcodes.h"
 
@@ -15,11 +13,16 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the pickle reader needs a little-endian machine");
 
 /// An opcode with its arguments, texts and bytes apart; the longest is LONG4 of nine bytes.
-constexpr std::size_t kLongestOpcode = 16;
+constexpr std::ptrdiff_t kLongestOpcode = 16;
 static_assert(kLongestOpcode <= PickleInput::kPadding);
 constexpr std::size_t kMaxStack = std::size_t{1} << 27;
-/// No text of a snapshot comes near; a hostile length must not make us hold gigabytes.
-constexpr std::uint64_t kMaxText = std::uint64_t{16} << 20;
+
+template <typename T>
+T load(const std::uint8_t* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
 
 }  // namespace
 
@@ -30,294 +33,167 @@ PickleMachine::PickleMachine(PickleInput& input, SnapshotBuilder& builder)
   limit_ = top_ + stack_.size();
 }
 
-void PickleMachine::grow() {
-  const auto used = top_ - stack_.data();
-  const auto mark = floor_ - stack_.data();
-  stack_.resize(stack_.size() * 2);
-  top_ = stack_.data() + used;
-  floor_ = stack_.data() + mark;
-  limit_ = stack_.data() + stack_.size();
+Result<Word> PickleMachine::run() {
+  at_ = input_.begin();
+  end_ = input_.end();
+  if (run_opcodes()) return top_[-1];
+  // What was read beyond the end is padding: whatever it seemed to say, the file is cut off.
+  const bool cut_off = at_ > end_;
+  const std::uint8_t* where = cut_off || opcode_at_ == nullptr ? end_ : std::min(opcode_at_, end_);
+  return Error{fmt::format("offset {}: {}", input_.offset_of(where), cut_off ? "the file is cut off" : failure_)};
 }
 
-bool PickleMachine::fail(std::string why) {
-  if (failure_.empty()) failure_ = std::move(why);
-  return false;
-}
-
-template <typename T>
-T PickleMachine::take() {
-  T value;
-  std::memcpy(&value, at_, sizeof value);
-  at_ += sizeof value;
-  return value;
-}
-
-/// Makes the next opcode whole, where the bytes go on that far.
+/// Makes the next opcode whole, where the bytes go on that far, and room for what it pushes.
 bool PickleMachine::more_input() {
-  if (at_ > end_) return fail("the file is cut off");
-  input_.advance(at_, kLongestOpcode);
+  if (at_ > end_) return false;
+  input_.advance(at_, static_cast<std::size_t>(kLongestOpcode));
   at_ = input_.begin();
   end_ = input_.end();
   builder_.share_read = input_.share_read();
   return at_ != end_ || fail("the file is cut off");
 }
 
-Result<Word> PickleMachine::run() {
-  at_ = input_.begin();
-  end_ = input_.end();
+void PickleMachine::grow() {
+  const auto used = top_ - stack_.data();
+  stack_.resize(stack_.size() * 2);
+  top_ = stack_.data() + used;
+  limit_ = stack_.data() + stack_.size();
+  set_floor();
+}
+
+/// Where to read and the top of the stack are kept in local variables, and are members only for the calls that need
+/// them.
+bool PickleMachine::run_opcodes() {
+  const std::uint8_t* at = at_;
+  const std::uint8_t* end = end_;
+  Word* top = top_;
+  const auto save = [&] {
+    at_ = at;
+    top_ = top;
+  };
+  const auto restore = [&] {
+    at = at_;
+    end = end_;
+    top = top_;
+  };
   while (true) {
-    if (end_ - at_ < static_cast<std::ptrdiff_t>(kLongestOpcode) && !more_input()) break;
-    opcode_at_ = at_;
-    const std::uint8_t opcode = *at_++;
-    if (static_cast<Opcode>(opcode) == Opcode::stop) {
-      if (marks_.empty() && above_mark() == 1) return top_[-1];
-      fail("the pickle ends with more or less than one value");
-      break;
+    if (end - at < kLongestOpcode) {
+      save();
+      if (!more_input()) return false;
+      restore();
     }
-    if (!step(opcode)) break;
-  }
-  // What was read beyond the end is padding: whatever it seemed to say, the file is cut off.
-  const bool cut_off = at_ > end_;
-  const std::uint64_t offset =
-      opcode_at_ == nullptr ? 0 : input_.offset_of(cut_off ? end_ : std::min(opcode_at_, end_));
-  return Error{fmt::format("offset {}: {}", offset, cut_off ? "the file is cut off" : failure_)};
-}
-
-bool PickleMachine::step(std::uint8_t opcode) {
-  std::span<Word> items;
-  switch (static_cast<Opcode>(opcode)) {
-    case Opcode::bin_get:
-      return get(take<std::uint8_t>());
-    case Opcode::long_bin_get:
-      return get(take<std::uint32_t>());
-    case Opcode::memoize:
-      return put(memo_.size());
-    case Opcode::bin_put:
-      return put(take<std::uint8_t>());
-    case Opcode::long_bin_put:
-      return put(take<std::uint32_t>());
-    case Opcode::mark:
-      return mark();
-    case Opcode::none:
-      push(Word(Tag::none));
-      return true;
-    case Opcode::new_true:
-      push(Word(Tag::boolean, 1));
-      return true;
-    case Opcode::new_false:
-      push(Word(Tag::boolean, 0));
-      return true;
-    case Opcode::bin_int:
-      push(Word::of_integer(take<std::int32_t>()));
-      return true;
-    case Opcode::bin_int1:
-      push(Word::of_integer(take<std::uint8_t>()));
-      return true;
-    case Opcode::bin_int2:
-      push(Word::of_integer(take<std::uint16_t>()));
-      return true;
-    case Opcode::long1:
-      return integer(take<std::uint8_t>());
-    case Opcode::long4:
-      return integer(take<std::uint32_t>());
-    case Opcode::bin_float:
-      push(builder_.numbers.real(std::bit_cast<double>(__builtin_bswap64(take<std::uint64_t>()))));
-      return true;
-    case Opcode::short_bin_unicode:
-      return text(take<std::uint8_t>());
-    case Opcode::bin_unicode:
-      return text(take<std::uint32_t>());
-    case Opcode::bin_unicode8:
-      return text(take<std::uint64_t>());
-    case Opcode::short_bin_bytes:
-      return skip_bytes(take<std::uint8_t>());
-    case Opcode::bin_bytes:
-      return skip_bytes(take<std::uint32_t>());
-    case Opcode::bin_bytes8:
-    case Opcode::byte_array8:
-      return skip_bytes(take<std::uint64_t>());
-    case Opcode::empty_dict:
-      push(Word(Tag::empty_dict));
-      return true;
-    case Opcode::empty_list:
-      push(Word(Tag::empty_list));
-      return true;
-    case Opcode::empty_tuple:
-      push(Word(Tag::skipped));
-      return true;
-    case Opcode::tuple:
-      return pop_mark(items) && make_tuple(items.size());
-    case Opcode::tuple1:
-      return need(1) && make_tuple(1);
-    case Opcode::tuple2:
-      return need(2) && make_tuple(2);
-    case Opcode::tuple3:
-      return need(3) && make_tuple(3);
-    case Opcode::append:
-      return need(2) && append({top_ - 1, 1});
-    case Opcode::appends:
-      return pop_mark(items) && append(items);
-    case Opcode::set_item:
-      return need(3) && set_items({top_ - 2, 2});
-    case Opcode::set_items:
-      return pop_mark(items) && set_items(items);
-    case Opcode::frame:
-      at_ += sizeof(std::uint64_t);  // says how much to read ahead; we do so anyway
-      return true;
-    case Opcode::proto: {
-      const auto version = take<std::uint8_t>();
-      if (version >= kLowestProtocol && version <= kHighestProtocol) return true;
-      return fail(
-          fmt::format("pickle protocol {}: only {} to {} are read", version, kLowestProtocol, kHighestProtocol));
+    if (top == limit_) {
+      save();
+      grow();
+      restore();
     }
-    default:
-      return refuse(opcode);
+    opcode_at_ = at;
+    const std::uint8_t opcode = *at++;
+    switch (static_cast<Opcode>(opcode)) {
+      case Opcode::long_bin_get:
+      case Opcode::bin_get: {
+        const bool is_long = opcode == static_cast<std::uint8_t>(Opcode::long_bin_get);
+        const std::size_t index = is_long ? load<std::uint32_t>(at) : *at;
+        at += is_long ? sizeof(std::uint32_t) : 1;
+        if (!memo_.is_set(index)) {
+          save();
+          return fail(fmt::format("number {} of the memo is not set", index));
+        }
+        *top++ = memo_.get(index);
+        continue;
+      }
+      case Opcode::memoize:
+        if (top != floor_) {
+          memo_.make_room(builder_.share_read);
+          if (memo_.put(memo_.size(), top[-1])) continue;
+        }
+        save();
+        return need(1) && fail("a value is memoized twice, or there are too many");
+      case Opcode::mark: {
+        const auto place = static_cast<std::size_t>(top - stack_.data());
+        if (std::max(place, marks_.size()) > kMaxStack) {
+          save();
+          return fail("too much is nested, or in one list");
+        }
+        marks_.push_back(static_cast<std::uint32_t>(place));
+        floor_ = top;
+        continue;
+      }
+      case Opcode::bin_int:
+        *top++ = Word::of_integer(load<std::int32_t>(at));
+        at += sizeof(std::int32_t);
+        continue;
+      case Opcode::bin_int1:
+        *top++ = Word::of_integer(*at++);
+        continue;
+      case Opcode::bin_int2:
+        *top++ = Word::of_integer(load<std::uint16_t>(at));
+        at += sizeof(std::uint16_t);
+        continue;
+      case Opcode::long1: {
+        const unsigned size = *at;
+        if (size - 1 > 7) break;  // 1 to 8 bytes
+        const unsigned unused = 64 - 8 * size;
+        *top++ = builder_.numbers.integer(static_cast<std::int64_t>(load<std::uint64_t>(at + 1) << unused) >> unused);
+        at += 1 + size;
+        continue;
+      }
+      case Opcode::short_bin_unicode: {
+        const std::size_t size = *at;
+        if (end - at <= static_cast<std::ptrdiff_t>(size)) break;
+        *top++ = Word(Tag::text, builder_.texts.intern(at + 1, size));
+        at += 1 + size;
+        continue;
+      }
+      case Opcode::empty_dict:
+        *top++ = Word(Tag::empty_dict);
+        continue;
+      case Opcode::empty_list:
+        *top++ = Word(Tag::empty_list);
+        continue;
+      case Opcode::appends:
+      case Opcode::set_items: {
+        Word* const items = floor_;
+        const auto count = static_cast<std::size_t>(top - items);
+        save();
+        if (marks_.empty()) return fail("there is no mark");
+        marks_.pop_back();
+        set_floor();
+        if (items == floor_) return fail("the stack has too few values");
+        const bool is_dict = opcode == static_cast<std::uint8_t>(Opcode::set_items);
+        if (!(is_dict ? set_items(items - 1, {items, count}) : append(items - 1, {items, count}))) return false;
+        top = items;
+        continue;
+      }
+      case Opcode::stop:
+        save();
+        return (marks_.empty() && above_mark() == 1) || fail("the pickle ends with more or less than one value");
+      default:
+        break;
+    }
+    save();
+    if (!step(opcode)) return false;
+    restore();
   }
 }
 
-bool PickleMachine::mark() {
-  const auto place = static_cast<std::size_t>(top_ - stack_.data());
-  if (place > kMaxStack || marks_.size() > kMaxStack) return fail("too much is nested, or in one list");
-  marks_.push_back(static_cast<std::uint32_t>(place));
-  floor_ = top_;
-  return true;
-}
-
-bool PickleMachine::pop_mark(std::span<Word>& items) {
-  if (marks_.empty()) return fail("there is no mark");
-  items = {floor_, top_};
-  marks_.pop_back();
-  floor_ = stack_.data() + (marks_.empty() ? 0 : marks_.back());
-  return true;
-}
-
-/// `items` are on top of the stack, and what they go into is below them.
-bool PickleMachine::set_items(std::span<const Word> items) {
+bool PickleMachine::set_items(Word* target, std::span<const Word> items) {
   if (items.size() % 2 != 0) return fail("a key without a value");
-  if (!need(items.size() + 1)) return false;
-  Word* place = top_ - items.size() - 1;
-  return replace_target(*place, memo_.may_change(*place) ? builder_.set_items(*place, items) : Word(), place);
+  return replace(target, memo_.may_change(*target) ? builder_.set_items(*target, items) : Word());
 }
 
-bool PickleMachine::append(std::span<const Word> items) {
-  if (!need(items.size() + 1)) return false;
-  Word* place = top_ - items.size() - 1;
-  return replace_target(*place, memo_.may_change(*place) ? builder_.append(*place, items) : Word(), place);
+bool PickleMachine::append(Word* target, std::span<const Word> items) {
+  return replace(target, memo_.may_change(*target) ? builder_.append(*target, items) : Word());
 }
 
-bool PickleMachine::replace_target(Word target, Word changed, Word* place) {
+bool PickleMachine::replace(Word* target, Word changed) {
   if (changed.tag() == Tag::unset) {
     return fail(builder_.failure().empty() ? "something contains itself: no snapshot does" : builder_.failure());
   }
-  if (!memo_.update(target, changed)) return fail("too many values for this reader");
-  *place = changed;
-  top_ = place + 1;
+  if (!memo_.update(*target, changed)) return fail("too many values for this reader");
+  *target = changed;
+  top_ = target + 1;
   return true;
-}
-
-bool PickleMachine::make_tuple(std::size_t size) {
-  const Word made = builder_.make_tuple({top_ - size, size});
-  top_ -= size;
-  push(made);
-  return true;
-}
-
-bool PickleMachine::put(std::size_t index) {
-  if (!need(1)) return false;
-  if (memo_.is_set(index)) return fail(fmt::format("number {} of the memo is set twice", index));
-  // Each number took a byte at least; one that is larger was made up, and would cost memory.
-  if (index > input_.offset_of(at_)) return fail(fmt::format("number {} of the memo comes too early", index));
-  memo_.make_room(builder_.share_read);
-  return memo_.put(index, top_[-1]) || fail("a value is memoized twice, or there are too many");
-}
-
-bool PickleMachine::get(std::size_t index) {
-  if (!memo_.is_set(index)) return fail(fmt::format("number {} of the memo is not set", index));
-  push(memo_.get(index));
-  return true;
-}
-
-/// The two's complement of `size` bytes at at_.
-bool PickleMachine::integer(std::uint64_t size) {
-  if (size > 9) return fail(fmt::format("an integer of {} bytes: at most 64 bits are read", size));
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, at_, sizeof bits);
-  at_ += size;
-  if (size == 9) {
-    if (at_[-1] != 0) return fail("an integer of more than 64 bits");
-    push(builder_.numbers.large_integer(bits));
-    return true;
-  }
-  const auto unused = static_cast<unsigned>(64 - 8 * size);
-  push(builder_.numbers.integer(size == 0 ? 0 : static_cast<std::int64_t>(bits << unused) >> unused));
-  return true;
-}
-
-bool PickleMachine::text(std::uint64_t size) {
-  if (size > kMaxText)
-    return fail(fmt::format("a text of {} bytes: no snapshot has one of more than {}", size, kMaxText));
-  if (static_cast<std::uint64_t>(end_ - at_) < size || at_ > end_) {
-    if (at_ > end_) return false;
-    input_.advance(at_, size);
-    opcode_at_ = at_ = input_.begin();
-    end_ = input_.end();
-    if (static_cast<std::uint64_t>(end_ - at_) < size) {
-      at_ = end_ + 1;
-      return false;
-    }
-  }
-  push(Word(Tag::text, builder_.texts.intern(at_, size)));
-  at_ += size;
-  return true;
-}
-
-bool PickleMachine::skip_bytes(std::uint64_t size) {
-  while (static_cast<std::uint64_t>(end_ - at_) < size) {
-    if (at_ > end_) return false;
-    size -= static_cast<std::uint64_t>(end_ - at_);
-    input_.advance(end_, 1);
-    opcode_at_ = at_ = input_.begin();
-    end_ = input_.end();
-    if (at_ == end_) {
-      at_ = end_ + 1;
-      return false;
-    }
-  }
-  at_ += size;
-  push(Word(Tag::skipped));
-  return true;
-}
-
-bool PickleMachine::refuse(std::uint8_t opcode) {
-  return fail(refusal(opcode, global_name(opcode)));
-}
-
-/// "os.system", for the message; empty where the opcode has no name or it is not there.
-std::string PickleMachine::global_name(std::uint8_t opcode) {
-  constexpr std::size_t kMost = 100;
-  std::string name;
-  const auto add = [&](std::string_view part) {
-    if (!name.empty()) name += '.';
-    for (const char each : part.substr(0, kMost)) name += each >= 0x20 && each < 0x7F ? each : '?';
-  };
-  if (refused_opcode(opcode).name == "STACK_GLOBAL") {
-    if (above_mark() < 2 || top_[-1].tag() != Tag::text || top_[-2].tag() != Tag::text) return {};
-    add(builder_.texts[top_[-2].id()]);
-    add(builder_.texts[top_[-1].id()]);
-  } else if (opcode == 'c' || opcode == 'i') {  // two lines
-    input_.advance(opcode_at_, 2 * kMost);
-    opcode_at_ = input_.begin();
-    at_ = opcode_at_ + 1;
-    end_ = input_.end();
-    std::string_view rest(reinterpret_cast<const char*>(at_), static_cast<std::size_t>(end_ - at_));
-    for (int line = 0; line < 2; ++line) {
-      const std::size_t size = rest.find('\n');
-      if (size == std::string_view::npos) break;
-      add(rest.substr(0, size));
-      rest.remove_prefix(size + 1);
-    }
-  }
-  return name;
 }
 
 }  // namespace tidemark::pytorch

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -23,37 +26,43 @@ class PickleMachine {
   Result<Word> run();
 
  private:
-  bool step(std::uint8_t opcode);
+  // pickle_machine.cpp: the loop, and the opcodes that make up nearly all of a snapshot
+  bool run_opcodes();
   bool more_input();
-
-  void push(Word word) {
-    if (top_ == limit_) grow();
-    *top_++ = word;
-  }
   void grow();
-  /// How many words lie above the latest mark.
-  [[nodiscard]] std::size_t above_mark() const { return static_cast<std::size_t>(top_ - floor_); }
-  bool need(std::size_t words) { return above_mark() >= words || fail("the stack has too few values"); }
-  bool mark();
-  /// Takes back the latest mark; `items` gets what is above it.
-  bool pop_mark(std::span<Word>& items);
+  /// False where the target of the items cannot take them.
+  bool set_items(Word* target, std::span<const Word> items);
+  bool append(Word* target, std::span<const Word> items);
+  bool replace(Word* target, Word changed);
 
-  bool set_items(std::span<const Word> items);
-  bool append(std::span<const Word> items);
-  bool replace_target(Word target, Word changed, Word* place);
-  bool make_tuple(std::size_t size);
-  bool put(std::size_t index);
-  bool get(std::size_t index);
+  // pickle_opcode_steps.cpp: the others
+  bool step(std::uint8_t opcode);
   bool integer(std::uint64_t size);
   bool text(std::uint64_t size);
   bool skip_bytes(std::uint64_t size);
+  bool put(std::size_t index);
+  bool make_tuple(std::size_t size);
   bool refuse(std::uint8_t opcode);
   [[nodiscard]] std::string global_name(std::uint8_t opcode);
-  bool fail(std::string why);
 
-  /// A little-endian number at at_, which moves on; the padding makes reading beyond the end harmless.
+  /// There is room: the loop sees to it.
+  void push(Word word) { *top_++ = word; }
+  /// How many words lie above the latest mark.
+  [[nodiscard]] std::size_t above_mark() const { return static_cast<std::size_t>(top_ - floor_); }
+  bool need(std::size_t words) { return above_mark() >= words || fail("the stack has too few values"); }
+  void set_floor() { floor_ = stack_.data() + (marks_.empty() ? 0 : marks_.back()); }
+  bool fail(std::string why) {
+    if (failure_.empty()) failure_ = std::move(why);
+    return false;
+  }
+  /// The little-endian number at at_, which moves on. The padding makes reading beyond the end harmless.
   template <typename T>
-  T take();
+  T take() {
+    T value;
+    std::memcpy(&value, at_, sizeof value);
+    at_ += sizeof value;
+    return value;
+  }
 
   PickleInput& input_;
   SnapshotBuilder& builder_;

@@ -25,11 +25,6 @@ TextTable::TextTable() {
   for (const std::string_view text : kKnownTexts) find(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
 }
 
-std::uint64_t TextTable::short_key(const std::uint8_t* text, std::size_t size) {
-  const std::uint64_t bytes = load(text, 8) & ((std::uint64_t{1} << (8 * size)) - 1);
-  return bytes | std::uint64_t{size} << 56;
-}
-
 std::uint32_t TextTable::find(const std::uint8_t* text, std::size_t size) {
   const std::string_view wanted(reinterpret_cast<const char*>(text), size);
   return index_.find_or_make(

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -40,7 +41,11 @@ class TextTable {
     std::uint32_t id = 0;
   };
 
-  static std::uint64_t short_key(const std::uint8_t* text, std::size_t size);
+  static std::uint64_t short_key(const std::uint8_t* text, std::size_t size) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, text, sizeof bytes);
+    return (bytes & ((std::uint64_t{1} << (8 * size)) - 1)) | std::uint64_t{size} << 56;
+  }
   std::uint32_t find(const std::uint8_t* text, std::size_t size);
 
   std::vector<char> bytes_;

@@ -1,0 +1,54 @@
+// How fast PyTorch snapshots are read, and how much memory that takes.
+//
+//   bench/make_large_snapshot.py lora_python_stacks.pickle.xz large.pickle
+//   TIDEMARK_SNAPSHOT=large.pickle snapshot_bench
+#include <benchmark/benchmark.h>
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "import/pytorch_snapshot/snapshot_reader.h"
+
+namespace tidemark::pytorch {
+namespace {
+
+/// Of this process so far.
+double peak_resident_mebibytes() {
+  struct ::rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+void read(benchmark::State& state) {
+  const char* path = std::getenv("TIDEMARK_SNAPSHOT");
+  if (path == nullptr) {
+    state.SkipWithError("TIDEMARK_SNAPSHOT names no file");
+    return;
+  }
+  const double before = peak_resident_mebibytes();
+  std::size_t entries = 0;
+  std::size_t stacks = 0;
+  for (auto _ : state) {
+    const auto snapshot = read_snapshot(path);
+    if (!snapshot.ok()) {
+      state.SkipWithError(snapshot.error().message.c_str());
+      return;
+    }
+    entries = 0;
+    for (const DeviceTrace& trace : snapshot->traces) entries += trace.entries.size();
+    stacks = snapshot->definitions.stacks.size();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(entries));
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(std::filesystem::file_size(path)));
+  state.counters["entries"] = static_cast<double>(entries);
+  state.counters["stack nodes"] = static_cast<double>(stacks);
+  state.counters["MiB resident"] = peak_resident_mebibytes() - before;
+}
+BENCHMARK(read)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace
+}  // namespace tidemark::pytorch
+
+BENCHMARK_MAIN();
