@@ -1,6 +1,7 @@
 // The recorder of a job, spoken to by hand: processes that connect, and whatever else may come to its socket.
 #include "collect/recorder/recorder.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -113,12 +114,18 @@ class RecorderTest : public ::testing::Test {
   void hand_over(const RingProcess& process) const { send(&kHello, sizeof(kHello), {process.fd()}); }
 
   /// A child that records `events` events and then ends, by the signal if one is given. Its exit status.
+  /// It waits until its file is there: of a process that is gone already, the recorder cannot learn the command line.
   int run_child(std::uint64_t events, int end_signal = 0) {
+    std::array<int, 2> go_on{};
+    if (::pipe2(go_on.data(), O_CLOEXEC) != 0) std::abort();
     const pid_t pid = ::fork();
     if (pid == 0) {
       {
         const RingProcess process(clock(), process::ticks(clock()));
         hand_over(process);
+        ::close(go_on[1]);
+        char nothing = 0;
+        if (::read(go_on[0], &nothing, 1) != 0) ::_exit(1);
         RingThread thread(process, 0, static_cast<std::uint32_t>(::getpid()));
         for (std::uint64_t number = 1; number <= events; ++number) {
           const std::uint64_t time = process::ticks(clock()) - process.start_ticks();
@@ -129,6 +136,11 @@ class RecorderTest : public ::testing::Test {
       ::_exit(0);
     }
     child = pid;
+    ::close(go_on[0]);
+    for (int attempt = 0; attempt < 1000 && !std::filesystem::exists(folder.at("run.tide")); ++attempt) {
+      recorder->turn({});
+    }
+    ::close(go_on[1]);
     int status = -1;
     for (int attempt = 0; attempt < 1000 && ::waitpid(pid, &status, WNOHANG) == 0; ++attempt) recorder->turn({});
     for (int attempt = 0; attempt < 1000 && recorder->files().empty(); ++attempt) recorder->turn({});
