@@ -30,8 +30,8 @@ constexpr DeviceArgument kCpu = {0, 0};
 
 constinit Forward<ReportUsage> usage_unsigned{"_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"};
 constinit Forward<ReportUsage> usage_signed{"_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"};
-constinit Forward<ReportOutOfMemory> oom_unsigned{"_ZN3c1028reportOutOfMemoryToProfilerElmmNS_6DeviceE"};
-constinit Forward<ReportOutOfMemory> oom_signed{"_ZN3c1028reportOutOfMemoryToProfilerElllNS_6DeviceE"};
+constinit Forward<ReportOutOfMemory> oom_unsigned{"_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"};
+constinit Forward<ReportOutOfMemory> oom_signed{"_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"};
 constinit Forward<CpuNew> cpu_new{"_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"};
 constinit Forward<CpuDelete> cpu_delete{"_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"};
 constinit Forward<CpuOutOfMemory> cpu_oom{"_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm"};
@@ -73,10 +73,10 @@ TIDEMARK_HOOK void tidemark_usage_signed(
     DeviceArgument device) __asm__("_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE");
 TIDEMARK_HOOK void tidemark_oom_unsigned(
     std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
-    DeviceArgument device) __asm__("_ZN3c1028reportOutOfMemoryToProfilerElmmNS_6DeviceE");
+    DeviceArgument device) __asm__("_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE");
 TIDEMARK_HOOK void tidemark_oom_signed(
     std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
-    DeviceArgument device) __asm__("_ZN3c1028reportOutOfMemoryToProfilerElllNS_6DeviceE");
+    DeviceArgument device) __asm__("_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE");
 TIDEMARK_HOOK void tidemark_cpu_new(void* self, void* address,
                                     std::size_t size) __asm__("_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm");
 TIDEMARK_HOOK void tidemark_cpu_delete(void* self,
