@@ -18,7 +18,8 @@ set_tests_properties(pickle_compare_again PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME pickle_compare_writers
   COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_compare.py $<TARGET_FILE:pickle_dump>
     ${PROJECT_SOURCE_DIR}/tests/data/snapshots/small.pickle ${PROJECT_SOURCE_DIR}/tests/data/snapshots/torch_writer.pickle)
+if(TIDEMARK_SANITIZE)
+  set(sanitized --sanitized)
+endif()
 add_test(NAME pickle_refused
-  COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_refused.py $<TARGET_FILE:pickle_dump>
-    $<$<BOOL:${TIDEMARK_SANITIZE}>:--sanitized>
-  COMMAND_EXPAND_LISTS)
+  COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_refused.py $<TARGET_FILE:pickle_dump> ${sanitized})
