@@ -1,7 +1,7 @@
 // The definition that an interposed function would have called: found once, from where the call came.
 //
 // Python loads libc10 with RTLD_LOCAL, so dlsym(RTLD_NEXT) from a preloaded library does not find it; the library that
-// called us does, among its own dependencies.
+// called us does, among its own dependencies. Where that fails too, every loaded library is asked.
 #pragma once
 
 #include <atomic>
@@ -10,7 +10,8 @@
 namespace tidemark::process {
 
 /// Address of the next definition of `symbol` for the library that contains `caller`; `self` is our own definition.
-/// Null when there is none. Takes the loader's lock: once per symbol. Keeps errno.
+/// Null when there is none. The library that has it stays loaded from then on. Takes the loader's lock: once per
+/// symbol. Keeps errno.
 void* find_next_definition(const char* symbol, const void* caller, const void* self) noexcept;
 
 /// Forwards calls of one symbol. Constant-initialised, safe from any thread.
