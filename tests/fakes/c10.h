@@ -1,0 +1,42 @@
+// The part of PyTorch's c10 that its allocators report to, with the same mangled names.
+//
+//   torch 2.x    reportMemoryUsageToProfiler(void*, int64_t, size_t, size_t, Device)      …EPvlmmNS_6DeviceE
+//   torch 1.13   reportMemoryUsageToProfiler(void*, int64_t, int64_t, int64_t, Device)    …EPvlllNS_6DeviceE
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace c10 {
+
+#ifdef FAKES_SIGNED_TOTALS
+using Total = std::int64_t;
+#else
+using Total = std::size_t;
+#endif
+
+struct Device {
+  std::int8_t type;
+  std::int8_t index;
+};
+
+void reportMemoryUsageToProfiler(void* address, std::int64_t size, Total allocated, Total reserved, Device device);
+void reportOutOfMemoryToProfiler(std::int64_t size, Total allocated, Total reserved, Device device);
+
+class ProfiledCPUMemoryReporter {
+ public:
+  void New(void* address, std::size_t size);
+  void Delete(void* address);
+  void OutOfMemory(std::size_t size);
+};
+
+}  // namespace c10
+
+// For the test program.
+extern "C" {
+void* fakes_cpu_allocate(std::size_t size);
+void fakes_cpu_free(void* address);
+void fakes_cpu_fail(std::size_t size);
+/// As torch.profiler(profile_memory=True): from now on CPU events also go to reportMemoryUsageToProfiler.
+void fakes_profile(bool on);
+}
