@@ -20,12 +20,18 @@ namespace {
 enum SessionState : std::uint32_t { kIdle = 0, kConnecting = 1, kActive = 2, kOff = 3 };
 
 constexpr std::int64_t kGrowthBytes = 4 << 20;
+constexpr std::uint64_t kNoEpoch = ~std::uint64_t{0};
 
 // Used until the constructor has run (events of other libraries' constructors), and where madvise is refused.
 Gate fallback_gate;
 
 pthread_key_t exit_key;
 bool exit_key_made = false;
+
+// A signal handler that interrupts its own thread in the slow path must not go there too: it would wait for the
+// connection that it interrupts, or take a second lane. Its events are lost, and counted.
+thread_local constinit std::atomic<bool> entering __attribute__((tls_model("initial-exec"))) = false;
+thread_local constinit std::atomic<std::uint32_t> lost_while_entering __attribute__((tls_model("initial-exec"))) = 0;
 
 Gate* make_gate() noexcept {
   const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -48,12 +54,22 @@ void release_lane(ThreadState* thread) noexcept {
   thread->writer.lane()->owner.store(0, std::memory_order_release);
 }
 
-// At thread exit. A forked child that never recorded still has its parent's link: its gate is not active.
+// A signal handler that comes between the two stores finds no link. It must not find a new epoch with an old state.
+void link_thread(ThreadState* state) noexcept {
+  thread_link.state = state;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  thread_link.epoch = session.epoch;
+}
+
+// At thread exit. A forked child that never recorded still has its parent's link: its gate is not active. The link goes
+// first, so that no signal handler writes into a lane that is somebody else's.
 void on_thread_exit(void* /*state*/) noexcept {
-  if (session.gate->state.load(std::memory_order_acquire) == kActive && thread_link.epoch == session.epoch) {
-    release_lane(thread_link.state);
+  const ThreadLink link = thread_link;
+  thread_link.epoch = kNoEpoch;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (session.gate->state.load(std::memory_order_acquire) == kActive && link.epoch == session.epoch) {
+    release_lane(link.state);
   }
-  thread_link = {~std::uint64_t{0}, nullptr};
 }
 
 void switch_off(const char* why) noexcept {
@@ -133,19 +149,37 @@ ThreadState* enter() noexcept {
   if (thread_link.epoch == session.epoch) return thread_link.state;  // paused and resumed meanwhile
   ThreadState* thread = claim_lane();
   if (thread == nullptr) return nullptr;
-  thread_link = {session.epoch, thread};
+  link_thread(thread);
   if (exit_key_made) ::pthread_setspecific(exit_key, thread);
   return thread;
+}
+
+void count_lost_while_entering(const ThreadState* thread, std::uint32_t lost) noexcept {
+  if (thread != nullptr) {
+    thread->writer.lane()->reentrant.fetch_add(lost, std::memory_order_relaxed);
+  } else if (session.gate->state.load(std::memory_order_relaxed) == kActive) {
+    session.shared->control.thread_limit_drops.fetch_add(lost, std::memory_order_relaxed);
+  }
 }
 
 }  // namespace
 
 Session session = {&fallback_gate, nullptr, nullptr, 0, ring::Clock::monotonic, {false, false}, {false}, {0}};
-thread_local constinit ThreadLink thread_link = {~std::uint64_t{0}, nullptr};
+thread_local constinit ThreadLink thread_link = {kNoEpoch, nullptr};
 
 ThreadState* enter_thread() noexcept {
+  if (entering.load(std::memory_order_relaxed)) {
+    lost_while_entering.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
   const int saved = errno;
+  entering.store(true, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   ThreadState* thread = enter();
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  entering.store(false, std::memory_order_relaxed);
+  const std::uint32_t lost = lost_while_entering.exchange(0, std::memory_order_relaxed);
+  if (lost > 0) count_lost_while_entering(thread, lost);
   errno = saved;
   return thread;
 }
