@@ -165,29 +165,43 @@ int unloads(const char* torch_path, const char* extension_path) {
 
 const Torch* interrupted = nullptr;
 std::atomic<std::uint64_t> next_address{0x10'0000};
+int steps_to_skip = 0;
 
 void allocate_in_handler() {
-  interrupted->report(1, 3, next_address.fetch_add(512), 512);
+  if (steps_to_skip > 0) {
+    --steps_to_skip;
+  } else {
+    interrupted->report(1, 3, next_address.fetch_add(512), 512);
+  }
 }
 
-/// A signal between every two instructions of the hook, and a handler that allocates: in an ordinary event, in the
-/// first of a thread, and in the first of a forked child.
+/// Makes an event with a signal between every two of its instructions, from one of the first on: the handler allocates.
+void step(const Torch& torch, int skipped) {
+  ::alarm(10);  // one that waits for what it has interrupted would wait for ever
+  steps_to_skip = skipped;
+  single_step([&torch] { torch.report(1, 4, next_address.fetch_add(512), 1024); }, allocate_in_handler);
+  ::alarm(0);
+}
+
+/// An ordinary event, the first of a thread, and the first of a forked child are interrupted. The handler's event may
+/// be the first too: then another begins what a later one interrupts.
 int interruptions(const Torch& torch) {
   interrupted = &torch;
   torch.report(1, 4, 0x1000, 512);  // the loader is not to be interrupted: it has locks
-  const auto stepped = [&torch] {
-    single_step([&torch] { torch.report(1, 4, next_address.fetch_add(512), 1024); }, allocate_in_handler);
-  };
-  stepped();
-  std::thread(stepped).join();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    stepped();
-    ::_exit(0);
+  step(torch, 0);
+  for (int skipped = 0; skipped < 400; skipped += 20) std::thread(step, std::cref(torch), skipped).join();
+  int failed = 0;
+  for (int skipped = 0; skipped < 4000; skipped = skipped * 2 + 30) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      step(torch, skipped);
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    failed += status == 0 ? 0 : 1;
   }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return status == 0 ? 0 : 1;
+  return failed;
 }
 
 }  // namespace
