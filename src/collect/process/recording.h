@@ -65,7 +65,7 @@ inline void put_totals(std::uint64_t* at, const Totals& totals) noexcept {
 /// An allocation, or (kind out_of_memory, address 0) one that failed. `totals` may be null.
 inline void record_allocation(ring::RecordKind kind, DeviceArgument device, std::uint64_t address, std::uint64_t size,
                               const Totals* totals, const NativeContext& caller) noexcept {
-  ThreadState* thread = current_thread();
+  ThreadState* thread = current_thread(Start::yes);
   if (thread == nullptr) return;
   const detail::BusyLane busy(thread->writer.lane());
   if (!busy.entered()) return;
@@ -85,7 +85,7 @@ inline void record_allocation(ring::RecordKind kind, DeviceArgument device, std:
 
 /// A free. `totals` may be null.
 inline void record_free(DeviceArgument device, std::uint64_t address, const Totals* totals) noexcept {
-  ThreadState* thread = current_thread();
+  ThreadState* thread = current_thread(Start::no);
   if (thread == nullptr) return;
   const detail::BusyLane busy(thread->writer.lane());
   if (!busy.entered()) return;
@@ -102,7 +102,7 @@ inline void record_free(DeviceArgument device, std::uint64_t address, const Tota
 
 /// pause or resume.
 inline void record_moment(ring::RecordKind kind) noexcept {
-  ThreadState* thread = current_thread();
+  ThreadState* thread = current_thread(Start::yes);
   if (thread == nullptr) return;
   const detail::BusyLane busy(thread->writer.lane());
   if (!busy.entered()) return;

@@ -128,8 +128,9 @@ ThreadState* claim_lane() noexcept {
   return nullptr;
 }
 
-ThreadState* enter() noexcept {
+ThreadState* enter(Start start) noexcept {
   if (session.paused.load(std::memory_order_relaxed)) return nullptr;
+  if (start == Start::no && session.gate->state.load(std::memory_order_relaxed) == kIdle) return nullptr;
   std::uint32_t state = kIdle;
   if (session.gate->state.compare_exchange_strong(state, kConnecting, std::memory_order_acq_rel)) {
     const bool connected = connection_configured() && connect();
@@ -167,7 +168,7 @@ void count_lost_while_entering(const ThreadState* thread, std::uint32_t lost) no
 Session session = {&fallback_gate, nullptr, nullptr, 0, ring::Clock::monotonic, {false, false}, {false}, {0}};
 thread_local constinit ThreadLink thread_link = {kNoEpoch, nullptr};
 
-ThreadState* enter_thread() noexcept {
+ThreadState* enter_thread(Start start) noexcept {
   if (entering.load(std::memory_order_relaxed)) {
     lost_while_entering.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
@@ -175,7 +176,7 @@ ThreadState* enter_thread() noexcept {
   const int saved = errno;
   entering.store(true, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  ThreadState* thread = enter();
+  ThreadState* thread = enter(start);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   entering.store(false, std::memory_order_relaxed);
   const std::uint32_t lost = lost_while_entering.exchange(0, std::memory_order_relaxed);

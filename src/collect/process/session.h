@@ -5,7 +5,8 @@
 // with one line on stderr.
 //
 // Fork: the page that says "on" is wiped by the kernel in the child (MADV_WIPEONFORK), so a child, however it was made,
-// finds itself unconnected at its first event and starts a recording of its own; the parent's memory is left alone.
+// finds itself unconnected at its first allocation and starts a recording of its own; the parent's memory is left
+// alone. A free starts none: a child that only lets go of what it has inherited has nothing to tell.
 #pragma once
 
 #include <atomic>
@@ -67,14 +68,17 @@ struct ThreadLink {
 // One pair of words of static thread storage: works in a preloaded library and in one loaded later.
 extern thread_local constinit ThreadLink thread_link __attribute__((tls_model("initial-exec")));
 
+/// Whether an event makes a process that is not recorded yet start its recording.
+enum class Start : bool { no, yes };
+
 /// Slow path of current_thread(). Null when nothing is to be recorded. Keeps errno.
-ThreadState* enter_thread() noexcept;
+ThreadState* enter_thread(Start start) noexcept;
 
 /// The calling thread's state if recording is on, else null.
-inline ThreadState* current_thread() noexcept {
+inline ThreadState* current_thread(Start start) noexcept {
   if (thread_link.epoch == session.gate->epoch.load(std::memory_order_relaxed)) [[likely]]
     return thread_link.state;
-  return session.paused.load(std::memory_order_relaxed) ? nullptr : enter_thread();
+  return session.paused.load(std::memory_order_relaxed) ? nullptr : enter_thread(start);
 }
 
 /// Counts an event that found no room, and ends the recording when the recorder is gone.
