@@ -38,6 +38,16 @@ BlockIndex ReplayPass::make_room(std::uint64_t address, std::uint64_t requested,
     block = reserve_implied(address, rounded);
     if (block == SegmentMap::kNone) return block;
   }
+  // Before any cut, so that the free block is whole in the totals that the sink is told meanwhile.
+  while (map_[block].end() - address < least) {
+    const BlockIndex next = map_[block].next;
+    if (SegmentMap::is_block(next)) {
+      retire(next);
+    } else if (map_[block].kind != SegmentKind::implied ||
+               reserve_implied(map_[block].end(), least - (map_[block].end() - address)) == SegmentMap::kNone) {
+      break;
+    }
+  }
   const std::uint64_t gap = address - map_[block].address;
   if (gap != 0) {
     // Blocks are cut from the front of free ones, so the block before must be larger than taken.
@@ -48,15 +58,6 @@ BlockIndex ReplayPass::make_room(std::uint64_t address, std::uint64_t requested,
     } else {
       ++summary_.quality.unexplained_gaps;
       block = map_.split_free(block, gap);
-    }
-  }
-  while (map_[block].size < least) {
-    const BlockIndex next = map_[block].next;
-    if (SegmentMap::is_block(next)) {
-      retire(next);
-    } else if (map_[block].kind != SegmentKind::implied ||
-               reserve_implied(map_[block].end(), least - map_[block].size) == SegmentMap::kNone) {
-      break;
     }
   }
   summary_.quality.truncated_blocks += map_[block].size < least;

@@ -64,13 +64,6 @@ void SegmentMap::absorb_next(BlockIndex block) {
   remove(next);
 }
 
-std::uint64_t SegmentMap::split_bytes(BlockIndex neighbour) const {
-  if (!is_block(neighbour)) return 0;
-  const MapBlock& block = blocks_[neighbour];
-  const bool split = is_block(block.previous) || is_block(block.next);
-  return block.use == BlockUse::free && block.kind == SegmentKind::ordinary && split ? block.size : 0;
-}
-
 void SegmentMap::take(BlockIndex free_block, std::uint64_t size) {
   inactive_split_ -= split_bytes(free_block);
   if (size < blocks_[free_block].size) inactive_split_ += split_bytes(split_off(free_block, size));

@@ -110,7 +110,12 @@ class SegmentMap {
   std::uint32_t add_segment(const Range& range);
   void drop_segment(std::uint32_t slot);
   [[nodiscard]] std::uint32_t segment_of(std::uint64_t address) const;
-  [[nodiscard]] std::uint64_t split_bytes(BlockIndex neighbour) const;
+  [[nodiscard]] std::uint64_t split_bytes(BlockIndex neighbour) const {
+    if (!is_block(neighbour)) return 0;
+    const MapBlock& block = blocks_[neighbour];
+    const bool split = is_block(block.previous) || is_block(block.next);
+    return block.use == BlockUse::free && block.kind == SegmentKind::ordinary && split ? block.size : 0;
+  }
   void build_order();
   void note_order_change();
 

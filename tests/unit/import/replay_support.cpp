@@ -90,7 +90,8 @@ void CheckingSink::segment_released(const ReplaySegment& segment, const ReplayMo
   EXPECT_TRUE(first == live.end() || first->first >= segment.address + segment.size) << "released with blocks in it";
   const auto range = range_of(segment.address);
   ASSERT_NE(range, ranges_.end());
-  const auto [start, whole] = *range;
+  const std::uint64_t start = range->first;
+  const Range whole = range->second;
   ASSERT_LE(segment.address + segment.size, whole.end);
   unsplit(whole, start, false);
   ranges_.erase(range);
