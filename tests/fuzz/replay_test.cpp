@@ -18,7 +18,7 @@ std::vector<Input> inputs() {
   std::vector<std::filesystem::path> paths;
   for (const char* folder : {TIDEMARK_COMPAT_FOLDER, TIDEMARK_CORPUS_FOLDER}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (entry.path().extension() == ".tide") paths.push_back(entry.path());
+      if (entry.path().extension() == TIDEMARK_SEEDS) paths.push_back(entry.path());
     }
   }
   std::sort(paths.begin(), paths.end());
@@ -38,9 +38,10 @@ TEST(FuzzReplay, SeedsAndFindings) {
 TEST(FuzzReplay, MutatedSeeds) {
   std::mt19937 random(20261120);
   const auto below = [&random](std::size_t bound) { return static_cast<std::size_t>(random()) % bound; };
-  for (const Input& seed : inputs()) {
+  const std::vector<Input> seeds = inputs();
+  for (const Input& seed : seeds) {
     if (seed.size() < 32) continue;
-    for (int round = 0; round < 5'000; ++round) {
+    for (std::size_t round = 0; round < 10'000 / seeds.size(); ++round) {
       Input input = seed;
       for (std::size_t change = 0; change <= below(4); ++change) {
         const std::size_t at = 16 + below(input.size() - 16);

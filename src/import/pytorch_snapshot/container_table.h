@@ -16,7 +16,8 @@ struct Container {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
   /// A dict's keys and values by turns, or a list's items. A list of entries or of blocks whose ids follow each other
-  /// has `run_of`, `first` and `count` instead.
+  /// has `run_of`, `first` and `count` instead; a list of frames, once it was used as a stack, `run_of` and the
+  /// StackId as `first`.
   std::vector<Word> words;
 };
 

@@ -15,6 +15,7 @@ static_assert(std::endian::native == std::endian::little, "the pickle reader nee
 /// An opcode with its arguments, texts and bytes apart; the longest is LONG4 of nine bytes.
 constexpr std::ptrdiff_t kLongestOpcode = 16;
 static_assert(kLongestOpcode <= PickleInput::kPadding);
+/// PyTorch's own pickler puts a whole trace onto the stack before it becomes a list.
 constexpr std::size_t kMaxStack = std::size_t{1} << 27;
 
 template <typename T>
@@ -43,22 +44,25 @@ Result<Word> PickleMachine::run() {
   return Error{fmt::format("offset {}: {}", input_.offset_of(where), cut_off ? "the file is cut off" : failure_)};
 }
 
-/// Makes the next opcode whole, where the bytes go on that far, and room for what it pushes.
+/// Makes the next opcode whole, where the bytes go on that far. False, and at_ behind the end, where there is none.
 bool PickleMachine::more_input() {
   if (at_ > end_) return false;
   input_.advance(at_, static_cast<std::size_t>(kLongestOpcode));
   at_ = input_.begin();
   end_ = input_.end();
   builder_.share_read = input_.share_read();
-  return at_ != end_ || fail("the file is cut off");
+  if (at_ == end_) ++at_;
+  return at_ <= end_;
 }
 
-void PickleMachine::grow() {
+bool PickleMachine::grow() {
+  if (stack_.size() >= kMaxStack) return fail("too much is nested, or in one list");
   const auto used = top_ - stack_.data();
   stack_.resize(stack_.size() * 2);
   top_ = stack_.data() + used;
   limit_ = stack_.data() + stack_.size();
   set_floor();
+  return true;
 }
 
 /// Where to read and the top of the stack are kept in local variables, and are members only for the calls that need
@@ -84,7 +88,7 @@ bool PickleMachine::run_opcodes() {
     }
     if (top == limit_) {
       save();
-      grow();
+      if (!grow()) return false;
       restore();
     }
     opcode_at_ = at;
@@ -110,12 +114,11 @@ bool PickleMachine::run_opcodes() {
         save();
         return need(1) && fail("a value is memoized twice, or there are too many");
       case Opcode::mark: {
-        const auto place = static_cast<std::size_t>(top - stack_.data());
-        if (std::max(place, marks_.size()) > kMaxStack) {
+        if (marks_.size() >= kMaxStack) {
           save();
-          return fail("too much is nested, or in one list");
+          return fail("too much is nested");
         }
-        marks_.push_back(static_cast<std::uint32_t>(place));
+        marks_.push_back(static_cast<std::uint32_t>(top - stack_.data()));
         floor_ = top;
         continue;
       }

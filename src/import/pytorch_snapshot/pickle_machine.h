@@ -25,11 +25,14 @@ class PickleMachine {
   /// offset and without the file's name; when input.failure() is set, that is the cause.
   Result<Word> run();
 
+  /// Where it stands in the stream: after run(), behind the pickle.
+  [[nodiscard]] std::uint64_t offset() const { return input_.offset_of(at_); }
+
  private:
   // pickle_machine.cpp: the loop, and the opcodes that make up nearly all of a snapshot
   bool run_opcodes();
   bool more_input();
-  void grow();
+  bool grow();
   /// False where the target of the items cannot take them.
   bool set_items(Word* target, std::span<const Word> items);
   bool append(Word* target, std::span<const Word> items);

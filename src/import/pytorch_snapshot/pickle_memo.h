@@ -53,9 +53,10 @@ class PickleMemo {
     return Word(tag, place >> kIdShift);
   }
 
-  /// Whether more may be put into the value.
+  /// Whether more may be put into the value, as far as the memo knows. (An integer has other bits where its slot would
+  /// be.)
   [[nodiscard]] bool may_change(Word value) const {
-    if (value.slot() == 0) return true;
+    if (!value.is_mutable() || value.slot() == 0) return true;
     return value.slot() != Word::kFetched && (places_[value.slot() - 1] & kFetchedBit) == 0;
   }
 

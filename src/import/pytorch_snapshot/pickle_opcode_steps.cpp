@@ -169,11 +169,12 @@ std::string PickleMachine::global_name(std::uint8_t opcode) {
     add(builder_.texts[top_[-2].id()]);
     add(builder_.texts[top_[-1].id()]);
   } else if (opcode == 'c' || opcode == 'i') {  // two lines
-    input_.advance(opcode_at_, 2 * kMost);
+    input_.advance(opcode_at_, 1 + 2 * kMost);
     opcode_at_ = input_.begin();
     at_ = opcode_at_ + 1;
     end_ = input_.end();
     std::string_view rest(reinterpret_cast<const char*>(at_), static_cast<std::size_t>(end_ - at_));
+    rest = rest.substr(0, 2 * kMost);
     for (int line = 0; line < 2; ++line) {
       const std::size_t size = rest.find('\n');
       if (size == std::string_view::npos) break;

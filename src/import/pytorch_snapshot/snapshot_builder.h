@@ -56,9 +56,11 @@ class SnapshotBuilder {
     return {};
   }
 
-  // snapshot_builder.cpp: while reading
+  // snapshot_builder.cpp: what a dict is
   Word fill_new(Tag kind, std::span<const Word> items);
   Word fill_container(Word dict, std::span<const Word> items);
+
+  // snapshot_items.cpp: what is in it
   Word fill_frame(Frame frame, std::span<const Word> items);
   bool fill_entry(std::uint32_t id, std::span<const Word> items);
   bool fill_block(std::uint32_t id, std::span<const Word> items);
@@ -66,14 +68,15 @@ class SnapshotBuilder {
   void use_history(SnapshotBlock& block, Word value);
   bool use_stream(std::uint16_t& index, Word value, bool& known);
   bool use_pool(std::uint16_t& index, Word value, bool& known);
-  static bool use_frames(StackId& stack, Word value);
+  bool use_frames(StackId& stack, Word value);
+  bool use_long_stack(StackId& stack, Container& list);
 
   // snapshot_finish.cpp: at the end. False: not what was expected, or (then failure() says why) not to be used at all.
   bool finish_snapshot(Word dict);
   bool finish_item(Word key, Word value);
   bool finish_traces(Word list);
   bool finish_trace(DeviceTrace& trace, const Container& list, bool is_column);
-  void finish_texts(std::vector<EntryText>& of_all, const Container& list, std::vector<EntryText>& of_trace);
+  void finish_texts(const std::vector<EntryText>& of_all, const Container& list, std::vector<EntryText>& of_trace);
 
   // snapshot_state.cpp: likewise
   bool finish_segments(Word list);

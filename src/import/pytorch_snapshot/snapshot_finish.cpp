@@ -5,6 +5,18 @@
 #include "import/pytorch_snapshot/snapshot_builder.h"
 
 namespace tidemark::pytorch {
+namespace {
+
+bool is_before(const EntryText& a, const EntryText& b) {
+  return a.entry < b.entry;
+}
+
+/// They come in order, but for entries whose items were set in several batches.
+void sort(std::vector<EntryText>& texts) {
+  if (!std::is_sorted(texts.begin(), texts.end(), is_before)) std::stable_sort(texts.begin(), texts.end(), is_before);
+}
+
+}  // namespace
 
 Result<Snapshot> SnapshotBuilder::finish(Word root) {
   const bool has_dict = root.tag() == Tag::container && containers_[root].is_dict;
@@ -86,6 +98,8 @@ bool SnapshotBuilder::finish_traces(Word list) {
       found.push_back({device, trace, trace->count > 0 && entries_.is_column(trace->first, trace->count)});
     }
   }
+  sort(user_metadata_);
+  sort(compile_context_);
   // Columns last: they are empty once they are moved out.
   std::stable_partition(found.begin(), found.end(), [](const Found& each) { return !each.is_column; });
   for (const Found& each : found) {
@@ -122,12 +136,10 @@ bool SnapshotBuilder::finish_trace(DeviceTrace& trace, const Container& list, bo
 }
 
 /// The texts of a list's entries, by their places in it.
-void SnapshotBuilder::finish_texts(std::vector<EntryText>& of_all, const Container& list,
+void SnapshotBuilder::finish_texts(const std::vector<EntryText>& of_all, const Container& list,
                                    std::vector<EntryText>& of_trace) {
-  const auto less = [](const EntryText& a, const EntryText& b) { return a.entry < b.entry; };
-  if (!std::is_sorted(of_all.begin(), of_all.end(), less)) std::stable_sort(of_all.begin(), of_all.end(), less);
   const auto take = [&](std::uint32_t first, std::uint32_t count, std::uint32_t place) {
-    auto text = std::lower_bound(of_all.begin(), of_all.end(), EntryText{first, {}}, less);
+    auto text = std::lower_bound(of_all.begin(), of_all.end(), EntryText{first, {}}, is_before);
     for (; text != of_all.end() && text->entry - first < count; ++text) {
       of_trace.push_back({text->entry - first + place, stacks_.string(text->text.value)});
     }

@@ -70,11 +70,15 @@ Result<Snapshot> read_snapshot(std::unique_ptr<ByteStream> stored, const ReadPro
   if (!other.empty()) return Error{fmt::format("{}: {}", name, other)};
 
   SnapshotBuilder builder;
-  Result<Word> root = PickleMachine(input, builder).run();
+  PickleMachine machine(input, builder);
+  const Result<Word> root = machine.run();
   if (!input.failure().empty()) return Error{input.failure()};
   if (!root.ok()) return Error{fmt::format("{}: {}", name, root.error().message)};
   Result<Snapshot> snapshot = builder.finish(*root);
-  if (!snapshot.ok()) return Error{fmt::format("{}: {}", name, snapshot.error().message)};
+  if (!snapshot.ok()) {
+    return Error{
+        fmt::format("{}: {} (the pickle ends at offset {})", name, snapshot.error().message, machine.offset())};
+  }
   return snapshot;
 }
 

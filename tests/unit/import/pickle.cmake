@@ -18,8 +18,14 @@ set_tests_properties(pickle_compare_again PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME pickle_compare_writers
   COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_compare.py $<TARGET_FILE:pickle_dump>
     ${PROJECT_SOURCE_DIR}/tests/data/snapshots/small.pickle ${PROJECT_SOURCE_DIR}/tests/data/snapshots/torch_writer.pickle)
+
+add_test(NAME pickle_unusual
+  COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_unusual.py $<TARGET_FILE:pickle_dump>)
 if(TIDEMARK_SANITIZE)
   set(sanitized --sanitized)
 endif()
 add_test(NAME pickle_refused
   COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_refused.py $<TARGET_FILE:pickle_dump> ${sanitized})
+
+tidemark_unit_test(pickle_test pickle_test.cpp LIBS tidemark_import PkgConfig::ZLIB)
+target_compile_definitions(pickle_test PRIVATE TIDEMARK_SNAPSHOTS="${PROJECT_SOURCE_DIR}/tests/data/snapshots")

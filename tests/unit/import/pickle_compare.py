@@ -52,7 +52,8 @@ def expected_lines(snapshot):
     if "allocator_settings" in snapshot:
         settings = snapshot["allocator_settings"]
         yield ["settings", settings["max_split_size"], settings["garbage_collection_threshold"],
-               settings["expandable_segments"], settings["roundup_power2_divisions"], settings["PYTORCH_CUDA_ALLOC_CONF"]]
+               settings["expandable_segments"], settings["roundup_power2_divisions"],
+               settings["PYTORCH_CUDA_ALLOC_CONF"]]
     yield ["unknown", {}, {}]
 
 

@@ -113,7 +113,8 @@ class Refused(unittest.TestCase):
     def test_marks_and_stack(self):
         for body in (b".", b"(.", b"NN.", b"e.", b"u.", b"(e.", b"(u.", b"t.", b"a.", b"Na.", b"s.", b"NNs.", b"\x85.",
                      b"N\x86.", b"NN\x87.", b"](a.", b"]N(a.", b"\x94.", b"(\x94.", b"q\x00.", b"}(Nu.", b"N(Ne.",
-                     b"](N}(u.", b"N)s.", b"KaK\x01e."):
+                     b"](N}(u.", b"N)s.", b"KaK\x01e.", b"K\x07Na.",
+                     b"J\xfe\xff\xff\x07Na."):
             with self.subTest(body):
                 self.refused(b"\x80\x04" + body, "offset")
 

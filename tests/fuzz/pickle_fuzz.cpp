@@ -1,0 +1,158 @@
+// Fuzz target of the snapshot reader: whatever the bytes, it must end without a crash, a hang or a broken promise, and
+// make the same of them when they come in small pieces.
+//
+//   pickle_fuzz -dict=tests/fuzz/pickle.dict -max_total_time=60 NEW_CORPUS tests/fuzz/corpus/pickle
+//   tests/data/snapshots
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "import/byte_stream.h"
+#include "import/pytorch_snapshot/id_index.h"
+#include "import/pytorch_snapshot/snapshot_reader.h"
+#include "import/unpack.h"
+
+namespace {
+
+using namespace tidemark;
+using namespace tidemark::pytorch;
+
+void require(bool kept, const char* promise) {
+  if (kept) return;
+  std::fprintf(stderr, "broken promise of the reader: %s\n", promise);
+  std::abort();
+}
+
+/// Gives 1, 2, … bytes at once, and begins anew with 1 after a few dozen.
+class InPieces final : public ByteStream {
+ public:
+  explicit InPieces(std::unique_ptr<ByteStream> whole) : whole_(std::move(whole)) {}
+
+  Result<std::size_t> read(std::span<std::byte> out) override {
+    next_ = next_ % 40 + 1;
+    return whole_->read(out.first(std::min(next_, out.size())));
+  }
+  [[nodiscard]] std::uint64_t stored_offset() const override { return whole_->stored_offset(); }
+  [[nodiscard]] std::uint64_t stored_size() const override { return whole_->stored_size(); }
+  [[nodiscard]] std::string_view packing() const override { return whole_->packing(); }
+  [[nodiscard]] const std::string& name() const override { return whole_->name(); }
+
+ private:
+  std::unique_ptr<ByteStream> whole_;
+  std::size_t next_ = 0;
+};
+
+/// Checks what users of a snapshot rely on, and sums up all that is in it.
+class Checked {
+ public:
+  explicit Checked(const Snapshot& snapshot) : snapshot_(snapshot) {
+    const Definitions& all = snapshot.definitions;
+    for (std::size_t n = 0; n < all.stacks.size(); ++n) {
+      const StackNode& node = all.stacks[n];
+      require(!node.parent.valid() || node.parent.value < n, "a stack's parent comes before it");
+      require(node.location.value < all.locations.size(), "a stack has a location");
+      add(node.parent.value, node.location.value);
+    }
+    for (const Location& location : all.locations) {
+      require(location.function.valid() && location.file.valid(), "a location has a function and a file");
+      add(location.line);
+      add(location.function);
+      add(location.file);
+    }
+    require(!snapshot.streams.empty() && snapshot.streams[0] == 0, "the default stream is there");
+    require(!snapshot.pools.empty() && snapshot.pools[0] == PoolId{}, "the default pool is there");
+    for (const DeviceTrace& trace : snapshot.traces) check(trace);
+    for (const SnapshotSegment& segment : snapshot.segments) check(segment);
+    for (const Annotation& each : snapshot.annotations) {
+      if (each.name.valid()) add(each.name);
+      add(each.time_us, each.device, each.start);
+    }
+    for (const auto& [key, count] : snapshot.unknown_keys) add(key, count);
+    for (const auto& [action, count] : snapshot.unknown_actions) add(action, count);
+    add(snapshot.settings.text, snapshot.settings.roundup_power2_divisions.size());
+  }
+
+  [[nodiscard]] std::uint64_t sum() const { return sum_; }
+  /// Everything that takes memory.
+  [[nodiscard]] std::size_t items() const { return items_; }
+
+ private:
+  template <typename... Numbers>
+  void add(Numbers... numbers) {
+    ++items_;
+    ((sum_ = mix(sum_ ^ static_cast<std::uint64_t>(numbers))), ...);
+  }
+  void add(const std::string& text, std::uint64_t count = 0) { add(std::hash<std::string>{}(text), count); }
+  void add(StringId id) {
+    require(id.value < snapshot_.definitions.strings.size(), "a text is defined");
+    add(snapshot_.definitions.strings[id.value]);
+  }
+
+  void check_place(StackId stack, std::uint16_t stream, std::uint16_t pool) {
+    require(!stack.valid() || stack.value < snapshot_.definitions.stacks.size(), "a stack is defined");
+    require(stream < snapshot_.streams.size(), "a stream is defined");
+    require(pool < snapshot_.pools.size(), "a pool is defined");
+    add(stack.value, snapshot_.streams[stream], snapshot_.pools[pool].first, snapshot_.pools[pool].second);
+  }
+
+  void check(const DeviceTrace& trace) {
+    require(!trace.entries.empty(), "a device with a trace has entries");
+    for (const TraceEntry& entry : trace.entries) {
+      require(entry.action <= Action::unknown, "an action is one of the list");
+      check_place(entry.stack, entry.stream, entry.pool);
+      add(trace.device, entry.address, entry.size, entry.time_us, entry.action);
+    }
+    for (const auto* texts : {&trace.user_metadata, &trace.compile_context}) {
+      std::uint32_t last = 0;
+      for (const EntryText& each : *texts) {
+        require(each.entry < trace.entries.size() && each.entry >= last, "texts belong to entries, in order");
+        last = each.entry;
+        add(each.entry);
+        add(each.text);
+      }
+    }
+  }
+
+  void check(const SnapshotSegment& segment) {
+    check_place(segment.stack, segment.stream, segment.pool);
+    add(segment.address, segment.total_size, segment.allocated_size, segment.active_size, segment.requested_size,
+        segment.device, segment.large, segment.expandable);
+    std::uint64_t last = 0;
+    for (const SnapshotBlock& block : segment.blocks) {
+      require(block.address >= last, "blocks are in order of address");
+      last = block.address;
+      check_place(block.stack, 0, 0);
+      add(block.address, block.size, block.requested_size, block.state);
+    }
+  }
+
+  const Snapshot& snapshot_;
+  std::uint64_t sum_ = 0;
+  std::size_t items_ = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  const auto whole = read_snapshot(make_memory_stream(bytes, "input"));
+  const auto pieces = read_snapshot(std::make_unique<InPieces>(make_memory_stream(bytes, "input")));
+  require(whole.ok() || whole.error().message.starts_with("input"), "an error names the file");
+  if (whole.ok()) require(looks_like_snapshot(bytes.first(std::min<std::size_t>(size, 16))), "it looks like one");
+  if (looks_packed(bytes)) return 0;  // how much comes before damage is found depends on the pieces
+
+  require(whole.ok() == pieces.ok(), "pieces are read as the whole");
+  if (!whole.ok()) {
+    require(whole.error().message == pieces.error().message, "the error is the same in pieces");
+    return 0;
+  }
+  const Checked checked(*whole);
+  require(checked.sum() == Checked(*pieces).sum(), "pieces make the same snapshot");
+  require(checked.items() <= 8 * size + 8, "what takes memory was in the file");
+  return 0;
+}

@@ -1,0 +1,58 @@
+// Fuzz target of unpacking .gz, .xz and .zst: whatever the bytes, it must come to an end, use no more than there is,
+// and never call a damaged file whole in one way of reading and different in another.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "import/byte_stream.h"
+#include "import/unpack.h"
+
+namespace {
+
+using namespace tidemark;
+
+constexpr std::size_t kEnough = std::size_t{1} << 22;  // a few bytes can stand for gigabytes
+
+void require(bool kept, const char* promise) {
+  if (kept) return;
+  std::fprintf(stderr, "broken promise of unpacking: %s\n", promise);
+  std::abort();
+}
+
+/// What is in there, read in pieces of up to this size; nothing where it is damaged or too large.
+std::optional<std::vector<std::byte>> unpacked(std::span<const std::byte> bytes, std::size_t piece) {
+  auto stream = unpack(make_memory_stream(bytes, "input"));
+  require(stream.ok(), "reading memory does not fail");
+  std::vector<std::byte> all;
+  while (all.size() < kEnough) {
+    const std::size_t before = all.size();
+    all.resize(before + piece);
+    const auto got = (*stream)->read(std::span(all).subspan(before));
+    require((*stream)->stored_offset() <= bytes.size(), "no more is used than there is");
+    if (!got.ok()) {
+      require(got.error().message.starts_with("input"), "an error names the file");
+      return std::nullopt;
+    }
+    require(*got <= piece, "no more is given than there is room for");
+    all.resize(before + *got);
+    if (*got == 0) return all;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  const auto large = unpacked(bytes, std::size_t{1} << 16);
+  const auto small = unpacked(bytes, 61);
+  require(large.has_value() == small.has_value(), "it is whole or damaged however it is read");
+  require(large == small, "the bytes are the same however they are read");
+  if (!looks_packed(bytes)) require(large && std::ranges::equal(*large, bytes), "other files are read as they are");
+  return 0;
+}
