@@ -25,12 +25,14 @@ def text(value):
 
 
 def pickles():
-    yield "old.pickle", pickle.dumps({"segments": [{**SEGMENT, "blocks": [
-        {"size": 512, "history": [{"addr": 1 << 40, "real_size": 500, "frames": STACK}]}, {"size": 512, "history": []}]}]}, 3)
+    history = [{"addr": 1 << 40, "real_size": 500, "frames": STACK}]
+    blocks = [{"size": 512, "history": history}, {"size": 512, "history": []}]
+    yield "old.pickle", pickle.dumps({"segments": [{**SEGMENT, "blocks": blocks}]}, 3)
     yield "segments_alone.pickle", pickle.dumps([SEGMENT, {**SEGMENT, "blocks": []}], 2)
     yield "twice.pickle", pickle.dumps([SEGMENT, {**SEGMENT, "address": 5}], 2)
-    yield "unknown.pickle", pickle.dumps({"device_traces": [[{**ENTRY, "action": "new action", "new": {1: [2]}}, ENTRY]],
-                                          "more": {"deeper": [{}, (1, 2, 3), b"bytes", bytearray(3)]}, None: 1.5}, 5)
+    odd = {**ENTRY, "action": "new action", "new": {1: [2]}}
+    more = {"deeper": [{}, (1, 2, 3), b"bytes", bytearray(3)]}
+    yield "unknown.pickle", pickle.dumps({"device_traces": [[odd, ENTRY]], "more": more, None: 1.5}, 5)
     yield "pools.pickle", pickle.dumps({"device_traces": [[{**ENTRY, "pool_id": (0, 0)}, {**ENTRY, "pool_id": (0, 7)}],
                                                           [], [{**ENTRY, "user_metadata": "m"}]]}, 4)
     yield "same_stacks.pickle", pickle.dumps({"device_traces": [[{**ENTRY, "size": n} for n in range(5)]]}, 2)
