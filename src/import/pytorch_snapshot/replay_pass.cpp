@@ -198,7 +198,7 @@ void ReplayPass::request_free(const TraceEntry& entry) {
   summary_.quality.free_size_mismatches += std::min(entry.size, map_[block].size) != map_[block].requested;
   request(block, false);
   last_requested_ = block;
-  if (!start_.records_completions) complete(block, true);
+  if (!start_.recorded.completions) complete(block, true);
 }
 
 void ReplayPass::complete_free(const TraceEntry& entry) {
@@ -214,7 +214,7 @@ void ReplayPass::complete_free(const TraceEntry& entry) {
     return;
   }
   if (map_[block].use == BlockUse::allocated) {
-    summary_.quality.implied_requests += start_.records_requests;
+    summary_.quality.implied_requests += start_.recorded.requests;
     request(block, true);
   }
   complete(block, false);

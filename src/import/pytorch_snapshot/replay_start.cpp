@@ -98,8 +98,6 @@ void undo_segments(const Snapshot& snapshot, const DeviceTrace& trace, HeldRange
     held.add(segment.address, {segment.total_size, segment.expandable ? SegmentKind::expandable : SegmentKind::ordinary,
                                segment.stack, segment.stream, segment.pool});
   }
-  bool requests = false;
-  bool completions = false;
   for (std::size_t i = trace.entries.size(); i-- > 0;) {
     const TraceEntry& entry = trace.entries[i];
     std::uint16_t pool = 0;
@@ -117,12 +115,6 @@ void undo_segments(const Snapshot& snapshot, const DeviceTrace& trace, HeldRange
         pool = entry.pool != 0 ? entry.pool : held.neighbour_pool(entry.address, entry.size);
         held.add(entry.address, {entry.size, SegmentKind::expandable, entry.stack, entry.stream, pool});
         continue;
-      case Action::free_requested:
-        requests = true;
-        break;
-      case Action::free_completed:
-        completions = true;
-        break;
       default:
         break;
     }
@@ -133,8 +125,6 @@ void undo_segments(const Snapshot& snapshot, const DeviceTrace& trace, HeldRange
     start.has_private |= entry.pool != 0;
   }
   std::reverse(start.pools.begin(), start.pools.end());
-  start.records_requests = requests || !completions;
-  start.records_completions = completions || !requests;
 }
 
 /// Blocks that the trace frees without having allocated them, and those of the final state that it never touches.
@@ -197,6 +187,7 @@ ReplayStart find_start(const Snapshot& snapshot, const DeviceTrace& trace, const
   ReplayStart start;
   HeldRanges held;
   undo_segments(snapshot, trace, held, start);
+  start.recorded = find_recorded_actions(snapshot, trace);
   start.mixed =
       (start.has_ordinary || start.has_ordinary_private) && (start.has_expandable || rules.expandable_segments());
   for (const auto& [address, piece] : held.ranges()) {
@@ -214,7 +205,7 @@ ReplayStart find_start(const Snapshot& snapshot, const DeviceTrace& trace, const
   }
   if (start.segments.empty()) return start;
 
-  std::vector<StartBlock> blocks = blocks_before(snapshot, trace, start.records_requests);
+  std::vector<StartBlock> blocks = blocks_before(snapshot, trace, start.recorded.requests);
   auto block = blocks.begin();
   for (const StartSegment& segment : start.segments) {
     const std::uint64_t end = segment.range.address + segment.range.size;

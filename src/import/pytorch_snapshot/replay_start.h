@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "import/pytorch_snapshot/allocator_rules.h"
+#include "import/pytorch_snapshot/recorded_actions.h"
 #include "import/pytorch_snapshot/segment_map.h"
 #include "import/pytorch_snapshot/snapshot.h"
 #include "import/pytorch_snapshot/unsplit_pools.h"
@@ -31,9 +32,8 @@ struct ReplayStart {
   bool has_ordinary = false;           ///< segments, at any time; of the default pool
   bool has_ordinary_private = false;   ///< of other pools
   bool has_expandable = false;
-  bool has_private = false;         ///< of other pools than the default, as far as the file says
-  bool records_requests = true;     ///< false: the trace has frees completed and none requested (skip_actions)
-  bool records_completions = true;  ///< false: the other way round
+  bool has_private = false;  ///< of other pools than the default, as far as the file says
+  RecordedActions recorded;
 
   /// Ordinary segments beside expandable ones or the setting for them: how blocks of the former split is not known.
   bool mixed = false;
