@@ -56,6 +56,8 @@ constexpr Case kCases[] = {
     {"timeline.json", "timeline training.tide --format json --points 16"},
     {"error_missing.txt", "summary nowhere.tide", 2},
     {"error_device.txt", "table training.tide --device cuda:9", 2},
+    {"error_foreign.txt", "dump notes.txt", 2},
+    {"error_damaged.txt", "dump damaged.tide", 2},
     {"help.txt", "--help"},
     {"help_timeline.txt", "timeline --help"},
 };

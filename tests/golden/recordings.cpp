@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "trace/writer.h"
@@ -187,6 +189,10 @@ void write_golden_recordings(const std::string& folder) {
   Recording killed(folder + "/killed.tide", process(9, -1));
   killed.allocate(1 * kMs, 0x10, 1000, kCpu, {});
   killed.flush();
+  std::ofstream(folder + "/notes.txt") << "What I learnt today\n";
+  // The recording of docs/format.md up to its first frame, with a wrong bit in the header's checksum.
+  std::ofstream(folder + "/damaged.tide", std::ios::binary)
+      << std::string_view("\x89TIDE\r\n\x1A\x01\x00\x01\x00\xE2\xBB\x77\x25", 16);
 }
 
 }  // namespace tidemark::testing
