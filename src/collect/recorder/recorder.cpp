@@ -216,10 +216,14 @@ void Recorder::drain(Client& client) {
     idle_turns_ = 0;
   }
   if (client.session->size_limit_reached()) {
-    say_(fmt::format("{} has reached --max-size; recording of process {} stops here, the program goes on", client.path,
-                     client.pid));
+    say_size_limit(client);
     if (auto finished = client.session->finish(false); !finished) say_(finished.error().message);
   }
+}
+
+void Recorder::say_size_limit(const Client& client) const {
+  say_(fmt::format("{} has reached --max-size; recording of process {} stops here, the program goes on", client.path,
+                   client.pid));
 }
 
 void Recorder::end(Client& client, bool exited) {
@@ -227,6 +231,7 @@ void Recorder::end(Client& client, bool exited) {
   if (!session.size_limit_reached()) {
     const bool failed_before = session.stopped();
     if (auto finished = session.finish(exited); !finished && !failed_before) say_(finished.error().message);
+    if (session.size_limit_reached()) say_size_limit(client);  // by what was still in its rings
   }
   files_.push_back({client.path, client.pid, session.event_count(), session.dropped_count(), session.bytes_written(),
                     session.stopped()});

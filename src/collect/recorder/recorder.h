@@ -75,6 +75,7 @@ class Recorder {
   void greet(int connection);
   void admit(int memory, pid_t pid);
   void drain(Client& client);
+  void say_size_limit(const Client& client) const;
   void end(Client& client, bool exited);
   void end_exited();
 

@@ -147,6 +147,15 @@ class RecorderTest : public ::testing::Test {
     return status;
   }
 
+  /// More than 100 kB of events, at the first ticks of the process.
+  static void put_incompressible(RingThread& thread) {
+    std::uint64_t random = 1;
+    for (std::uint64_t time = 0; time < 20'000; ++time) {
+      random = random * 6364136223846793005U + 1442695040888963407U;
+      thread.allocate(time, random, random >> 20);
+    }
+  }
+
   static Recording read(const std::string& path) {
     Recording recording;
     auto reader = TraceReader::open(path);
@@ -290,11 +299,7 @@ TEST_F(RecorderTest, SaysWhenAFileReachesItsLimit) {
   const RingProcess process(clock(), process::ticks(clock()));
   hand_over(process);
   RingThread thread(process, 0, 1);
-  std::uint64_t random = 1;
-  for (std::uint64_t time = 0; time < 20'000; ++time) {
-    random = random * 6364136223846793005U + 1442695040888963407U;
-    thread.put(ring::RecordKind::allocate, {}, ring::kNoStack, {process.start_ticks() + time, random, random >> 20});
-  }
+  put_incompressible(thread);
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   recorder->turn({});
   recorder->turn({});
@@ -302,6 +307,23 @@ TEST_F(RecorderTest, SaysWhenAFileReachesItsLimit) {
   EXPECT_EQ(process.shared()->control.stop.load(), 1U);
   recorder->finish(std::chrono::milliseconds(0));
   ASSERT_EQ(recorder->files().size(), 1U);
+  EXPECT_LE(std::filesystem::file_size(folder.at("run.tide")), 24U * 1024);
+  EXPECT_EQ(read(folder.at("run.tide")).lost(LossKind::size_limit), 1U);
+}
+
+// A fast program may be gone before the recorder has seen what it left in the rings.
+TEST_F(RecorderTest, SaysSoWhenOnlyTheLastEventsReachTheLimit) {
+  create(16 * 1024);
+  const RingProcess process(clock(), process::ticks(clock()));
+  hand_over(process);
+  RingThread thread(process, 0, 1);
+  RingThread first_event(process, 1, 2);
+  first_event.lane().busy.store(1);  // in the middle of it: all others wait for its time
+  put_incompressible(thread);
+  recorder->turn({});
+  EXPECT_THAT(said, IsEmpty());
+  recorder->finish(std::chrono::milliseconds(0));
+  EXPECT_THAT(said, ElementsAre(HasSubstr("is still running"), HasSubstr("--max-size")));
   EXPECT_LE(std::filesystem::file_size(folder.at("run.tide")), 24U * 1024);
   EXPECT_EQ(read(folder.at("run.tide")).lost(LossKind::size_limit), 1U);
 }
