@@ -23,7 +23,7 @@ TEST(ProcessFacts, CommandLineOfAnotherProcess) {
   }
   ASSERT_GT(pid, 0);
   std::string line;
-  for (int attempt = 0; attempt < 500 && line.rfind("sleep", 0) != 0; ++attempt) {
+  for (int attempt = 0; attempt < 6000 && line.rfind("sleep", 0) != 0; ++attempt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     line = command_line(pid);
   }
