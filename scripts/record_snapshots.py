@@ -5,8 +5,9 @@
 
 Each case runs in a process of its own, with its allocator settings, and writes CASE.pickle.xz and CASE.truth.json: the
 allocator's own counters, at their peak and after each step of the run. Trace entries of a step carry its number as
-user_metadata, so the counters of a step hold just before the first entry of the next. Needs torch 2.11 or newer with
-CUDA; no network. Takes about a minute and writes a few MB.
+user_metadata, so the counters of a step hold just before the first entry of the next, or a few entries earlier where
+something is freed between steps. Needs torch 2.11 or newer with CUDA; no network. Takes about a minute and writes half
+a megabyte.
 """
 
 import concurrent.futures
@@ -275,7 +276,7 @@ def record(case, out):
     body(run)
     snapshot = torch.cuda.memory._snapshot()
     stats = torch.cuda.memory_stats()
-    with lzma.open(os.path.join(out, f"{case}.pickle.xz"), "wb", preset=3) as file:
+    with lzma.open(os.path.join(out, f"{case}.pickle.xz"), "wb", preset=9 | lzma.PRESET_EXTREME) as file:
         pickle.dump(snapshot, file)
     truth = {"kind": case, "conf": conf, "torch": torch.__version__, "complete": body is not late,
              "peak": {name: stats[f"{name}.all.peak"] for name in COUNTERS},
