@@ -15,6 +15,11 @@ inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
+/// `hash` continued by a well-mixed word: for sequences whose order matters.
+inline std::uint64_t mix_in_order(std::uint64_t hash, std::uint64_t mixed) noexcept {
+  return ((hash << 7) | (hash >> 57)) ^ mixed;
+}
+
 /// Open addressing, linear probing; at most half full. Key 0 is not allowed. It starts with few entries and doubles up
 /// to kMaxEntries, forgetting what it held each time: what it caches can be told again, and so it never has to move
 /// entries. All-zero memory is an empty table: no constructor has to touch its pages.

@@ -13,10 +13,6 @@ struct Frames {
   std::size_t native = 0;
 };
 
-std::uint64_t mix_in_order(std::uint64_t hash, std::uint64_t mixed) noexcept {
-  return ((hash << 7) | (hash >> 57)) ^ mixed;
-}
-
 std::atomic<PythonSupport> python_support{PythonSupport::absent};
 
 // Where to stop a native walk that the Python stack continues; {0, 0} walks to the end.
@@ -141,8 +137,10 @@ NativeStack native_stack(ThreadState* thread, const NativeContext& caller, bool 
 __attribute__((noinline)) std::uint32_t define_captured_stack(ThreadState* thread, const NativeContext& caller,
                                                               std::uint64_t hash, Frames count) noexcept {
   const int saved = errno;
+  bool truncated = false;
   if (count.native > 0) walk(thread, caller, count.python > 0, nullptr);  // a remembered walk is without its frames
-  const std::uint32_t number = define_stack(thread, hash, count);
+  if (count.python > 0) count.python = python_walk(thread->python_frames, ring::kMaxFrames, &truncated);
+  const std::uint32_t number = count.python + count.native > 0 ? define_stack(thread, hash, count) : ring::kNoStack;
   errno = saved;
   return number;
 }
@@ -162,10 +160,10 @@ std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller) no
         if (!reset_lane(thread)) return ring::kNoStack;  // what is known may be wrong by now
         thread->python_generation = generation;
       }
-      count.python = python_walk(thread->python_frames, ring::kMaxFrames, &truncated);
-      for (std::size_t index = 0; index < count.python; ++index) {
-        hash = mix_in_order(hash, mix(thread->python_frames[index].code, thread->python_frames[index].instruction));
-      }
+      const PythonStackKey key = python_stack_key(ring::kMaxFrames);
+      count.python = key.count;
+      hash = key.hash;
+      truncated = key.truncated;
     }
   }
   if (session.stacks.native) {

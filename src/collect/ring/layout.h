@@ -139,7 +139,7 @@ inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
 //   note     u32 Loss::Kind, text
 enum class DefinitionKind : std::uint32_t { thread = 1, process = 2, code = 3, module = 4, stack = 5, note = 6 };
 
-inline constexpr std::size_t kMaxFrames = 128;  ///< of each sort; deeper stacks are cut at the root end
+inline constexpr std::size_t kMaxFrames = 256;  ///< of each sort; deeper stacks are cut at the root end
 
 // ---- environment ----
 inline constexpr char kSocketVariable[] = "TIDEMARK_SOCKET";  ///< path of the recorder's socket

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collect/process/key_table.h"
 #include "collect/process/python/interpreter.h"
 #include "collect/process/python/layout.h"
 #include "collect/process/python/python_walker.h"
@@ -30,6 +31,26 @@ std::uintptr_t innermost_frame(std::uintptr_t thread) noexcept {
   return frame;
 }
 
+/// What comes after `frame` on the way out, or 0.
+template <std::size_t kRow>
+std::uintptr_t next_frame(std::uintptr_t frame) noexcept {
+  return load<std::uintptr_t>(frame + kLayouts[kRow].frame_previous);
+}
+
+/// Frames lie on a stack of their own, outer ones below: fetches what comes two or three frames later. Saves a sixth of
+/// a walk whose frames have left the first-level cache, and costs nothing otherwise.
+template <std::size_t kRow>
+void prefetch_outer(std::uintptr_t frame) noexcept {
+  if constexpr (kLayouts[kRow].style != FrameStyle::frame_objects) {
+    __builtin_prefetch(reinterpret_cast<const void*>(frame - 512));
+  }
+}
+
+template <std::size_t kRow>
+std::uintptr_t code_of(std::uintptr_t frame) noexcept {
+  return load<std::uintptr_t>(frame + kLayouts[kRow].frame_code) & ~std::uintptr_t{kLayouts[kRow].code_tag_mask};
+}
+
 /// Reads one frame; false for frames that are no Python function's, or not yet (as _PyFrame_IsIncomplete).
 template <std::size_t kRow>
 bool read_frame(std::uintptr_t frame, PythonFrame* out) noexcept {
@@ -41,8 +62,7 @@ bool read_frame(std::uintptr_t frame, PythonFrame* out) noexcept {
   } else {
     const auto owner = load<std::uint8_t>(frame + kLayout.frame_owner);
     if (owner >= kFirstShimOwner) return false;
-    const std::uintptr_t code =
-        load<std::uintptr_t>(frame + kLayout.frame_code) & ~std::uintptr_t{kLayout.code_tag_mask};
+    const std::uintptr_t code = code_of<kRow>(frame);
     // Unsigned: before the first instruction (prev_instr of 3.11 and 3.12) it wraps around within 32 bits.
     const auto instruction = static_cast<std::uint32_t>(load<std::uintptr_t>(frame + kLayout.frame_instruction) - code);
     out->code = code;
@@ -57,27 +77,47 @@ bool read_frame(std::uintptr_t frame, PythonFrame* out) noexcept {
 template <std::size_t kRow>
 std::size_t walk_frames(const Interpreter& interpreter, PythonFrame* frames, std::size_t capacity,
                         bool* truncated) noexcept {
-  constexpr const Layout& kLayout = kLayouts[kRow];
   *truncated = false;
   const std::uintptr_t thread = readable_thread_state(interpreter);
   if (thread == 0) return 0;
   std::size_t count = 0;
-  for (std::uintptr_t frame = innermost_frame<kRow>(thread); frame != 0;
-       frame = load<std::uintptr_t>(frame + kLayout.frame_previous)) {
-    if constexpr (kLayout.style != FrameStyle::frame_objects) {
-      // Frames lie on a stack of their own, outer ones below: fetch what comes two or three frames later. Saves a sixth
-      // of a walk whose frames have left the first-level cache, and costs nothing otherwise.
-      __builtin_prefetch(reinterpret_cast<const void*>(frame - 512));
-    }
-    PythonFrame found;
-    if (!read_frame<kRow>(frame, &found)) continue;
-    if (count == capacity) {
+  std::size_t left = capacity;
+  for (std::uintptr_t frame = innermost_frame<kRow>(thread); frame != 0; frame = next_frame<kRow>(frame)) {
+    prefetch_outer<kRow>(frame);
+    if (left-- == 0) {
       *truncated = true;
       break;
     }
-    frames[count++] = found;
+    PythonFrame found;
+    if (read_frame<kRow>(frame, &found)) frames[count++] = found;
   }
   return count;
+}
+
+/// Whether a frame is left out follows from its code and instruction, so neither the owner nor the code object has to
+/// be read: each would be another cache line.
+template <std::size_t kRow>
+PythonStackKey key_of_frames(const Interpreter& interpreter, std::size_t capacity) noexcept {
+  constexpr const Layout& kLayout = kLayouts[kRow];
+  PythonStackKey key{};
+  const std::uintptr_t thread = readable_thread_state(interpreter);
+  if (thread == 0) return key;
+  for (std::uintptr_t frame = innermost_frame<kRow>(thread); frame != 0; frame = next_frame<kRow>(frame)) {
+    prefetch_outer<kRow>(frame);
+    if (key.count == capacity) {
+      key.truncated = true;
+      break;
+    }
+    std::uintptr_t instruction = 0;
+    if constexpr (kLayout.style == FrameStyle::frame_objects) {
+      instruction = load<std::uint32_t>(frame + kLayout.frame_instruction);
+    } else {
+      instruction = load<std::uintptr_t>(frame + kLayout.frame_instruction);
+    }
+    key.hash = mix_in_order(key.hash, mix(code_of<kRow>(frame), instruction));
+    ++key.count;
+  }
+  return key;
 }
 
 }  // namespace tidemark::process

@@ -18,10 +18,15 @@ namespace {
 enum class Phase : std::uint8_t { searching, busy, found, supported, unsupported };
 
 using Walk = std::size_t (*)(const Interpreter&, PythonFrame*, std::size_t, bool*) noexcept;
+using StackKey = PythonStackKey (*)(const Interpreter&, std::size_t) noexcept;
 
 std::size_t walk_nothing(const Interpreter&, PythonFrame*, std::size_t, bool* truncated) noexcept {
   *truncated = false;
   return 0;
+}
+
+PythonStackKey key_of_nothing(const Interpreter&, std::size_t) noexcept {
+  return {};
 }
 
 // `interpreter` and `layout` are written while busy and constant once the phase says found.
@@ -29,12 +34,15 @@ constinit Interpreter interpreter{};
 constinit const Layout* layout = nullptr;
 constinit std::atomic<Phase> phase{Phase::searching};
 constinit std::atomic<Walk> walk{walk_nothing};
+constinit std::atomic<StackKey> stack_key{key_of_nothing};
 constinit std::atomic<std::uint32_t> searches{0};
 
 template <std::size_t... kRow>
-Walk walk_at(std::size_t index, std::index_sequence<kRow...>) {
+void use_row(std::size_t index, std::index_sequence<kRow...>) {
   constexpr Walk kWalks[] = {walk_frames<kRow>...};
-  return kWalks[index];
+  constexpr StackKey kStackKeys[] = {key_of_frames<kRow>...};
+  walk.store(kWalks[index], std::memory_order_release);
+  stack_key.store(kStackKeys[index], std::memory_order_release);
 }
 
 // A search takes the loader's lock and a microsecond. A program without Python asks at each event: look at calls 1, 2,
@@ -60,8 +68,7 @@ Phase verify() {
       break;
   }
   watch_code_deaths(interpreter.code_type);
-  const auto index = static_cast<std::size_t>(layout - kLayouts);
-  walk.store(walk_at(index, std::make_index_sequence<kLayoutCount>{}), std::memory_order_release);
+  use_row(static_cast<std::size_t>(layout - kLayouts), std::make_index_sequence<kLayoutCount>{});
   return Phase::supported;
 }
 
@@ -106,6 +113,10 @@ void python_eval_range(std::uintptr_t* low, std::uintptr_t* high) noexcept {
 
 std::size_t python_walk(PythonFrame* frames, std::size_t capacity, bool* truncated) noexcept {
   return walk.load(std::memory_order_relaxed)(interpreter, frames, capacity, truncated);
+}
+
+PythonStackKey python_stack_key(std::size_t capacity) noexcept {
+  return stack_key.load(std::memory_order_relaxed)(interpreter, capacity);
 }
 
 bool python_describe(std::uintptr_t code, PythonCode* out) noexcept {

@@ -53,9 +53,21 @@ const char* python_version_text() noexcept;
 void python_eval_range(std::uintptr_t* low, std::uintptr_t* high) noexcept;
 
 /// Walks the calling thread's frames, innermost first, into `frames`. Returns how many; `*truncated` tells whether
-/// there were more. 0 for threads without a Python state, and while the interpreter finalizes for all but the thread
-/// that holds the GIL. Finds nothing before python_detect() said supported.
+/// there were more. Looks at `capacity` frames, those that are left out included (see docs/python-stacks.md). 0 for
+/// threads without a Python state, and while the interpreter finalizes for all but the thread that holds the GIL. Finds
+/// nothing before python_detect() said supported.
 std::size_t python_walk(PythonFrame* frames, std::size_t capacity, bool* truncated) noexcept;
+
+/// What tells the stacks of one generation apart.
+struct PythonStackKey {
+  std::uint64_t hash;   ///< of code and instruction of each frame, entry frames and those being set up included
+  std::uint32_t count;  ///< of these frames; 0 where python_walk finds none
+  bool truncated;
+};
+
+/// The key of the stack that python_walk would find with this capacity: equal keys, equal stacks (but for a collision
+/// of 64 bits). Reads nothing but the frames themselves, so that it costs about half.
+PythonStackKey python_stack_key(std::size_t capacity) noexcept;
 
 /// Describes a code object that python_walk has just returned on this thread. False when it does not look like one.
 bool python_describe(std::uintptr_t code, PythonCode* out) noexcept;

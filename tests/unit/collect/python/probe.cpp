@@ -93,6 +93,8 @@ double seconds_now() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+thread_local std::uint64_t last_key = 0;
+
 // After Py_Finalize, and with daemon threads maybe still about, a walk must find nothing and not fault.
 __attribute__((destructor)) void walk_at_exit() {
   if (getenv("TIDEMARK_PROBE_WALK_AT_EXIT") == nullptr) return;
@@ -117,6 +119,11 @@ PROBE_API std::uint64_t probe_generation() {
   return python_generation();
 }
 
+/// Key of the stack that probe_walk walked last on this thread.
+PROBE_API std::uint64_t probe_last_key() {
+  return last_key;
+}
+
 /// Writes the caller's frames, innermost first, as "file \x1f function \x1f line \x1e" into `out`, and the length to
 /// `*length`. Returns the number of frames; -1 when one could not be described, -2 when `out` is too small.
 PROBE_API int probe_walk(char* out, std::size_t size, std::size_t* length, std::size_t capacity, int* truncated) {
@@ -124,6 +131,9 @@ PROBE_API int probe_walk(char* out, std::size_t size, std::size_t* length, std::
   bool more = false;
   const std::size_t count = python_walk(frames, capacity < kMostFrames ? capacity : kMostFrames, &more);
   *truncated = more ? 1 : 0;
+  const PythonStackKey key = python_stack_key(capacity < kMostFrames ? capacity : kMostFrames);
+  last_key = key.hash;
+  if (key.truncated != more || key.count < count) return -1;
   Text text{out, out + size};
   for (std::size_t index = 0; index < count; ++index) {
     PythonCode code{};
@@ -183,14 +193,12 @@ PROBE_API std::uint64_t probe_walk_for(double seconds) {
   return walks;
 }
 
-/// Nanoseconds of one walk, mean of `walks`.
+/// Nanoseconds of one walk of a stack that is known, mean of `walks`.
 PROBE_API double probe_time_walk(std::uint64_t walks, std::size_t capacity) {
-  PythonFrame frames[kMostFrames];
-  bool truncated = false;
   const double begin = seconds_now();
   for (std::uint64_t index = 0; index < walks; ++index) {
-    python_walk(frames, capacity, &truncated);
-    asm volatile("" : : "r"(frames) : "memory");
+    const PythonStackKey key = python_stack_key(capacity);
+    asm volatile("" : : "r"(key.hash) : "memory");
   }
   return (seconds_now() - begin) * 1e9 / static_cast<double>(walks);
 }

@@ -29,6 +29,7 @@ class Probe:
         library = loader(PROBE_PATH)
         library.probe_version_text.restype = ctypes.c_char_p
         library.probe_generation.restype = ctypes.c_uint64
+        library.probe_last_key.restype = ctypes.c_uint64
         library.probe_watch_caller.restype = ctypes.c_size_t
         library.probe_field_name.restype = ctypes.c_char_p
         library.probe_line.argtypes = [ctypes.c_uint16, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint32, ctypes.c_uint32]
@@ -53,13 +54,18 @@ def decode(count, arguments):
     return [(file, function, int(line)) for file, function, line in frames]
 
 
+def outwards(frame):
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
 def interpreter_frames(frame):
     """The same from the interpreter's frame objects."""
     result = []
-    while frame is not None:
-        code = frame.f_code
-        result.append((code.co_filename, code.co_qualname if QUALIFIED else code.co_name, frame.f_lineno))
-        frame = frame.f_back
+    for each in outwards(frame):
+        code = each.f_code
+        result.append((code.co_filename, code.co_qualname if QUALIFIED else code.co_name, each.f_lineno))
     return result
 
 
@@ -67,6 +73,7 @@ RELEASES_GIL = Probe(ctypes.CDLL)
 KEEPS_GIL = Probe(ctypes.PyDLL)
 LIBRARY = RELEASES_GIL.library
 PROBE = RELEASES_GIL
+STACK_OF_KEY = {}  # with the code objects, so that no other gets an address of theirs
 
 
 class Stacks(unittest.TestCase):
@@ -77,10 +84,14 @@ class Stacks(unittest.TestCase):
         """Compares the stacks from here outwards; returns the walker's without this method's frame."""
         probe = probe or self.probe
         arguments = probe.buffers()
-        count, expected = probe.raw(*arguments), interpreter_frames(sys._getframe())  # one line: same line number
+        # One line: the same line number.
+        count, key, expected = probe.raw(*arguments), LIBRARY.probe_last_key(), interpreter_frames(sys._getframe())
         found = decode(count, arguments)
         self.assertEqual(found, expected)
         self.assertEqual(arguments[4]._obj.value, 0)
+        if key not in STACK_OF_KEY:
+            STACK_OF_KEY[key] = found, [frame.f_code for frame in outwards(sys._getframe())]
+        self.assertEqual(STACK_OF_KEY[key][0], found)
         return found[1:]
 
     def test_function(self):
@@ -267,11 +278,31 @@ class Stacks(unittest.TestCase):
 
     def test_exactly_capacity(self):
         depth = len(interpreter_frames(sys._getframe()))
-        for capacity, truncated in ((depth, 0), (depth - 1, 1)):
+        entries = 0  # frames of the interpreter's own: they count, and are left out
+        while True:
             arguments = self.probe.buffers()
-            arguments = arguments[:3] + (ctypes.c_size_t(capacity),) + arguments[4:]
-            self.assertEqual(self.probe.raw(*arguments), capacity)
-            self.assertEqual(arguments[4]._obj.value, truncated)
+            arguments = arguments[:3] + (ctypes.c_size_t(depth + entries),) + arguments[4:]
+            count, expected = self.probe.raw(*arguments), interpreter_frames(sys._getframe())
+            self.assertEqual(decode(count, arguments), expected[:count])
+            if not arguments[4]._obj.value:
+                break
+            self.assertLessEqual(count, depth)
+            entries += 1
+        self.assertEqual(count, depth)
+        if sys.version_info < (3, 12):
+            self.assertEqual(entries, 0)
+
+    def test_keys_tell_stacks_apart(self):
+        key = LIBRARY.probe_last_key
+
+        def inner(_):
+            return self.check() and key()
+
+        self.assertEqual(len({inner(n) for n in range(3)}), 1)
+        self.assertEqual(len({inner(0), inner(0)}), 2, "two places on one line")
+        self.assertEqual(len({key_of(inner) for key_of in (lambda f: f(0), lambda g: g(0))}), 2)
+        again = [inner(n) for n in range(3) for _ in range(2)]
+        self.assertEqual(len(set(again)), 1)
 
     def test_deep_recursion(self):
         def recurse(depth):
