@@ -16,7 +16,7 @@ using Input = std::vector<std::uint8_t>;
 
 std::vector<Input> inputs() {
   std::vector<std::filesystem::path> paths;
-  for (const char* folder : {TIDEMARK_COMPAT_FOLDER, TIDEMARK_CORPUS_FOLDER}) {
+  for (const char* folder : {TIDEMARK_SEED_FOLDERS}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (entry.path().extension() == TIDEMARK_SEEDS) paths.push_back(entry.path());
     }
