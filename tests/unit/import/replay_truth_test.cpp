@@ -1,55 +1,19 @@
 // Snapshots that PyTorch recorded on GPUs, replayed, against the counters of its allocator (torch.cuda.memory_stats()).
-//
-// tests/data/snapshots: one for each setting of the allocator, recorded by scripts/record_snapshots.py, with the
-// counters after every step. ../shared/data/snapshots: larger ones, skipped where they are not there.
-// TIDEMARK_MORE_SNAPSHOTS names a folder with others to check.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "import/pytorch_snapshot/snapshot_reader.h"
+#include "unit/import/recorded_snapshots.h"
 #include "unit/import/replay_support.h"
 
 namespace tidemark::pytorch::testing {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
-
-std::string without_suffix(const fs::path& truth) {
-  const std::string name = truth.string();
-  return name.substr(0, name.size() - std::string(".truth.json").size());
-}
-
-/// The snapshots in a folder, without suffix.
-std::vector<std::string> in_folder(const char* folder) {
-  std::vector<std::string> found;
-  if (folder == nullptr) return found;
-  for (const auto& file : fs::directory_iterator(folder)) {
-    if (file.path().string().ends_with(".truth.json")) found.push_back(without_suffix(file.path()));
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-std::vector<std::string> shared() {
-  std::vector<std::string> paths;
-  for (const char* name : {"healthy", "lora_native_stacks", "lora_python_stacks", "oom", "varlen", "varlen_expandable",
-                           "varlen_max_split_64"}) {
-    paths.push_back(std::string(TIDEMARK_SHARED_SNAPSHOTS "/") + name);
-  }
-  return paths;
-}
-
-std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
-  return fs::path(info.param).filename().string();
-}
 
 MemoryTotals totals(const json& counters) {
   return {counters.at("allocated_bytes"), counters.at("active_bytes"), counters.at("reserved_bytes"),
@@ -95,14 +59,6 @@ void expect_final_state(const ReplayQuality& quality) {
   EXPECT_EQ(quality.snapshot_mismatches, 0U);
 }
 
-/// Whether totals are those expected, up to the bytes that the replay says it does not know.
-bool agree(const MemoryTotals& actual, const MemoryTotals& expected, std::uint64_t uncertain) {
-  const auto near = [&](std::uint64_t a, std::uint64_t b) { return (a > b ? a - b : b - a) <= uncertain; };
-  return actual.reserved == expected.reserved && actual.requested == expected.requested &&
-         near(actual.allocated, expected.allocated) && near(actual.active, expected.active) &&
-         near(actual.inactive_split, expected.inactive_split);
-}
-
 /// A step's entries carry its number, but for those of other threads than the main one. Its counters hold after its
 /// last entry, or some entries before: the script allocates and frees a little between steps.
 void expect_steps(const json& truth, const Snapshot& snapshot, const CheckingSink& sink, std::uint64_t uncertain) {
@@ -131,8 +87,8 @@ void expect_steps(const json& truth, const Snapshot& snapshot, const CheckingSin
 class ReplayTruth : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ReplayTruth, IsWhatTheAllocatorCounted) {
-  if (!fs::exists(GetParam() + ".truth.json")) GTEST_SKIP() << GetParam() << " is not there";
-  const json truth = json::parse(std::ifstream(GetParam() + ".truth.json"));
+  if (!std::filesystem::exists(GetParam() + ".pickle.xz")) GTEST_SKIP() << GetParam() << " is not there";
+  const json truth = truth_of(GetParam());
   const auto snapshot = read_snapshot(GetParam() + ".pickle.xz");
   ASSERT_TRUE(snapshot.ok()) << snapshot.error().message;
   ASSERT_EQ(snapshot->traces.size(), 1U);
@@ -157,13 +113,16 @@ TEST_P(ReplayTruth, IsWhatTheAllocatorCounted) {
 }
 
 TEST(ReplayTruthFiles, AreThere) {
-  EXPECT_EQ(in_folder(TIDEMARK_SNAPSHOTS).size(), 23U);
+  EXPECT_EQ(snapshots_of_settings().size(), 23U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Settings, ReplayTruth, ::testing::ValuesIn(in_folder(TIDEMARK_SNAPSHOTS)), test_name);
-INSTANTIATE_TEST_SUITE_P(Shared, ReplayTruth, ::testing::ValuesIn(shared()), test_name);
-INSTANTIATE_TEST_SUITE_P(More, ReplayTruth, ::testing::ValuesIn(in_folder(std::getenv("TIDEMARK_MORE_SNAPSHOTS"))),
+INSTANTIATE_TEST_SUITE_P(Settings, ReplayTruth, ::testing::ValuesIn(snapshots_of_settings()), test_name);
+INSTANTIATE_TEST_SUITE_P(Shared, ReplayTruth,
+                         ::testing::ValuesIn(shared_snapshots({"healthy", "lora_native_stacks", "lora_python_stacks",
+                                                               "oom", "varlen", "varlen_expandable",
+                                                               "varlen_max_split_64"})),
                          test_name);
+INSTANTIATE_TEST_SUITE_P(More, ReplayTruth, ::testing::ValuesIn(more_snapshots()), test_name);
 
 }  // namespace
 }  // namespace tidemark::pytorch::testing
