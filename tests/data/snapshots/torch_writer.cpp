@@ -34,7 +34,7 @@ class Converter {
   IValue make(const py::handle& object) {
     if (object.is_none()) return {};
     if (py::isinstance<py::bool_>(object)) return object.cast<bool>();
-    if (py::isinstance<py::int_>(object)) return static_cast<std::int64_t>(object.cast<std::uint64_t>());
+    if (py::isinstance<py::int_>(object)) return static_cast<std::int64_t>(PyLong_AsUnsignedLongLongMask(object.ptr()));
     if (py::isinstance<py::float_>(object)) return object.cast<double>();
     if (py::isinstance<py::str>(object)) return object.cast<std::string>();
     if (py::isinstance<py::tuple>(object)) {
