@@ -1,4 +1,4 @@
-// How fast PyTorch snapshots are read, and how much memory that takes.
+// How fast PyTorch snapshots are read, and how much memory that takes; and how fast their traces are replayed.
 //
 //   bench/make_large_snapshot.py lora_python_stacks.pickle.xz large.pickle
 //   TIDEMARK_SNAPSHOT=large.pickle snapshot_bench
@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "import/pytorch_snapshot/replay.h"
 #include "import/pytorch_snapshot/snapshot_reader.h"
 
 namespace tidemark::pytorch {
@@ -47,6 +48,40 @@ void read(benchmark::State& state) {
   state.counters["MiB resident"] = peak_resident_mebibytes() - before;
 }
 BENCHMARK(read)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+/// As little as a sink can do.
+class Calls : public ReplaySink {
+ public:
+  void segment_reserved(const ReplaySegment&, const ReplayMoment&, const MemoryTotals&) override { ++count; }
+  void segment_released(const ReplaySegment&, const ReplayMoment&, const MemoryTotals&) override { ++count; }
+  void block_allocated(const ReplayBlock&, const ReplayMoment&, const MemoryTotals&) override { ++count; }
+  void free_requested(std::uint32_t, const ReplayMoment&, const MemoryTotals&) override { ++count; }
+  void free_completed(std::uint32_t, const ReplayMoment&, const MemoryTotals&) override { ++count; }
+  void out_of_memory(const ReplayOutOfMemory&, const ReplayMoment&, const MemoryTotals&) override { ++count; }
+  void marked(Action, const ReplayMoment&, const MemoryTotals&) override { ++count; }
+
+  std::size_t count = 0;
+};
+
+void replay_trace(benchmark::State& state) {
+  const char* path = std::getenv("TIDEMARK_SNAPSHOT");
+  const auto snapshot = read_snapshot(path != nullptr ? path : "");
+  if (!snapshot.ok()) {
+    state.SkipWithError(snapshot.error().message.c_str());
+    return;
+  }
+  Calls calls;
+  std::size_t entries = 0;
+  for (auto _ : state) {
+    for (const DeviceTrace& trace : snapshot->traces) {
+      replay(*snapshot, trace.device, calls);
+      entries += trace.entries.size();
+    }
+  }
+  benchmark::DoNotOptimize(calls.count);
+  state.SetItemsProcessed(static_cast<std::int64_t>(entries));
+}
+BENCHMARK(replay_trace)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 }  // namespace tidemark::pytorch
