@@ -1,5 +1,7 @@
 #include "trace/definition_decoder.h"
 
+#include <fmt/format.h>
+
 #include "trace/varint.h"
 
 namespace tidemark {
@@ -94,6 +96,29 @@ Location read_location(Fields& fields, const Definitions& definitions) {
   return location;
 }
 
+/// What a record of this kind adds to its table, besides its text.
+std::size_t entry_bytes(std::uint64_t kind) {
+  if (kind > static_cast<std::uint64_t>(RecordKind::end)) return 0;
+  switch (static_cast<RecordKind>(kind)) {
+    case RecordKind::string:
+      return sizeof(std::string);
+    case RecordKind::location:
+      return sizeof(Location);
+    case RecordKind::stack:
+      return sizeof(StackNode);
+    case RecordKind::thread:
+      return sizeof(ThreadInfo);
+    case RecordKind::module:
+      return sizeof(ModuleInfo);
+    case RecordKind::loss:
+      return sizeof(Loss);
+    case RecordKind::process:
+    case RecordKind::end:
+      break;
+  }
+  return 0;
+}
+
 /// False for a kind that this code does not know.
 bool read_record(std::uint64_t kind, Fields& fields, Definitions& definitions) {
   if (kind > static_cast<std::uint64_t>(RecordKind::end)) return false;
@@ -142,13 +167,19 @@ bool read_record(std::uint64_t kind, Fields& fields, Definitions& definitions) {
 
 }  // namespace
 
-Result<void> DefinitionDecoder::decode(std::span<const std::uint8_t> payload, Definitions& definitions,
-                                       const RecordObserver& observe) {
+Result<void> DefinitionDecoder::decode(std::span<const std::uint8_t> payload, std::uint64_t stored_bytes,
+                                       Definitions& definitions, const RecordObserver& observe) {
+  memory_allowed_ += kMemoryPerStoredByte * stored_bytes;
   Fields records(payload);
   while (!records.at_end()) {
     const std::uint64_t kind = records.number();
     const auto body = records.bytes();
     if (!records.ok()) return Error{"a definition is longer than its frame"};
+    memory_used_ += entry_bytes(kind) + body.size();
+    if (memory_used_ > memory_allowed_) {
+      return Error{fmt::format("its definitions take more than {} times their bytes in the file, as no recording's do",
+                               kMemoryPerStoredByte)};
+    }
     Fields fields(body);
     if (!read_record(kind, fields, definitions)) ++unknown_records_;
     // Bytes left over are fields that later versions added.

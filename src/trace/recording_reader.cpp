@@ -24,9 +24,10 @@ Result<bool> RecordingReader::next_frame(Frame& frame, std::vector<Event>& batch
     ++unknown_frames_;
     return true;
   }
-  const Result<void> decoded = frame.type == static_cast<std::uint8_t>(format::FrameType::events)
-                                   ? event_decoder_.decode(frame.payload, definitions_, batch)
-                                   : definition_decoder_.decode(frame.payload, definitions_, observe);
+  const Result<void> decoded =
+      frame.type == static_cast<std::uint8_t>(format::FrameType::events)
+          ? event_decoder_.decode(frame.payload, definitions_, batch)
+          : definition_decoder_.decode(frame.payload, frame.stored_length, definitions_, observe);
   if (decoded.ok()) return true;
   frames_->reject(frame, decoded.error().message);
   finish();

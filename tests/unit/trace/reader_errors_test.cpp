@@ -1,12 +1,14 @@
 // What is no recording, or not whole, or nonsense in spite of right checksums.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
 #include "base/crc32c.h"
 #include "trace/frame_encoder.h"
 #include "trace/little_endian.h"
+#include "trace/varint.h"
 #include "trace_test_support.h"
 
 namespace tidemark::testing {
@@ -127,6 +129,56 @@ TEST(ReaderErrors, AHugeClaimedLengthEndsTheReading) {
   store_le(bytes.data() + 20, std::uint32_t{0xFFFF'FFFF});
   store_le(bytes.data() + 28, crc32c(std::span(bytes).subspan(16, 12)));
   EXPECT_EQ(read_all(bytes).lost(Loss::Kind::torn_tail), 16U);
+}
+
+/// What a recording's definitions take, at least.
+std::size_t memory_of(const Definitions& definitions) {
+  std::size_t bytes = definitions.strings.size() * sizeof(std::string);
+  for (const std::string& text : definitions.strings) bytes += text.size();
+  return bytes;
+}
+
+void append_varint(std::vector<std::uint8_t>& out, std::uint64_t value) {
+  std::array<std::uint8_t, 10> bytes{};
+  out.insert(out.end(), bytes.data(), put_varint(bytes.data(), value));
+}
+
+/// A string record of `length` bytes that are all the same, as often as a frame may hold it.
+std::vector<std::uint8_t> repeated_string(std::size_t length) {
+  std::vector<std::uint8_t> body;
+  append_varint(body, length);
+  body.resize(body.size() + length, 'a');
+  std::vector<std::uint8_t> record = {static_cast<std::uint8_t>(format::RecordKind::string)};
+  append_varint(record, body.size());
+  record.insert(record.end(), body.begin(), body.end());
+  std::vector<std::uint8_t> payload;
+  while (payload.size() + record.size() <= format::kMaxPayloadBytes) {
+    payload.insert(payload.end(), record.begin(), record.end());
+  }
+  return payload;
+}
+
+TEST(ReaderErrors, DefinitionsTakeNoMoreThanTheFileIsWorth) {
+  for (const std::size_t length : {std::size_t{0}, std::size_t{1} << 20}) {
+    Bytes bytes = header(1, 1);
+    const std::vector<std::uint8_t> payload = repeated_string(length);
+    const ByteSpan part = payload;
+    FrameEncoder frames;
+    std::vector<std::size_t> offsets;
+    for (int frame = 0; frame < 8; ++frame) {
+      offsets.push_back(bytes.size());
+      frames.append(format::FrameType::definitions, {&part, 1}, bytes);
+    }
+    ASSERT_LT(bytes.size(), 100'000U) << "the file is small, and says that it is 128 MiB";
+    const Recording read = read_all(bytes);
+    EXPECT_GT(memory_of(read.definitions), 60U << 20);
+    EXPECT_LT(memory_of(read.definitions), (64U << 20) + 100 * bytes.size());
+    ASSERT_EQ(read.definitions.losses.size(), 1U);
+    const std::size_t wrong = length == 0 ? offsets[0] : offsets[4];
+    EXPECT_THAT(read.definitions.losses[0].text, HasSubstr("from offset " + std::to_string(wrong) + " on: "));
+    EXPECT_THAT(read.definitions.losses[0].text, HasSubstr("more than 100 times their bytes in the file"));
+    EXPECT_EQ(read.lost(Loss::Kind::torn_tail), bytes.size() - wrong);
+  }
 }
 
 TEST(ReaderErrors, FilesReadLikeMemory) {
