@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "base/units.h"
 
 namespace tidemark::pytorch {
@@ -67,8 +70,9 @@ std::vector<std::string> ReplayQuality::sentences() const {
                     format_count(sizes_corrected)));
   }
   if (clock_steps_back != 0) {
+    constexpr std::uint64_t kMostUs = std::numeric_limits<std::uint64_t>::max() / 1000;
     lines.push_back(fmt::format("the clock steps backwards {} times, by {} at most", format_count(clock_steps_back),
-                                format_duration_ns(largest_step_back_us * 1000)));
+                                format_duration_ns(std::min(largest_step_back_us, kMostUs) * 1000)));
   }
   if (!has_final_segments) lines.emplace_back("the file has no segments to check the trace against");
   for (const Line& line : kContradictions) {
