@@ -109,5 +109,5 @@ thread.start()
 thread.join()
 for line in range(2):
     see(torch.empty(1020, dtype=torch.uint8), sys._getframe())
-recursive(200)
+recursive(300)
 json.dump(seen, sys.stdout)
