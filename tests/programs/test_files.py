@@ -76,8 +76,10 @@ class Files(Case):
 
     def test_torchrun(self):
         # -r and -t: that of PyTorch 1.13 cannot read its own defaults ("0") on Python 3.11; rank 9 does not exist.
-        launch = [PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-r", "9:1", "-t", "9:1"]
-        recorded = self.record_well([*launch, program("rank.py")[1]])
+        # A port of its own: the usual one may be in use, and --standalone takes no other there.
+        launch = [PYTHON, "-m", "torch.distributed.run", "--nproc_per_node", "2", "-r", "9:1", "-t", "9:1"]
+        meeting = ["--rdzv_backend", "c10d", "--rdzv_endpoint", "localhost:0"]
+        recorded = self.record_well([*launch, *meeting, program("rank.py")[1]])
         self.assertEqual(sorted(recorded.stdout.splitlines()), [b"rank 0 sum 1000", b"rank 1 sum 2000"])
         self.assertEqual(self.recordings(), ["run.rank1.tide", "run.tide"], "and none of the launcher")
         paths = [str(self.folder / name) for name in self.recordings()]

@@ -61,7 +61,7 @@ class Signals(Case):
         self.addCleanup(os.close, controller)
         output = os.fdopen(os.dup(controller), "rb", buffering=0)
         self.addCleanup(output.close)
-        command = ["setsid", "--ctty", "--wait", *self.record_command(program("interrupts.py"))]
+        command = ["setsid", "--fork", "--ctty", "--wait", *self.record_command(program("interrupts.py"))]
         process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=environment())
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
@@ -70,7 +70,7 @@ class Signals(Case):
         os.write(controller, b"\x03")
         seen = read_until(output, b"interrupted\r\n", seen)
         # tidemark passes signals on in order of their numbers: a SIGINT of its own would come before this SIGTERM.
-        (tidemark,) = children(process.pid) or [process.pid]
+        (tidemark,) = children(process.pid)
         os.kill(tidemark, signal.SIGTERM)
         seen = read_until(output, b"see where the memory went", seen)
         self.assertEqual(process.wait(), 0)
