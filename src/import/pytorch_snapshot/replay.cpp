@@ -76,6 +76,7 @@ ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& 
   pass.run();
   pass.check_final(snapshot);
   ReplaySummary summary = pass.summary();
+  summary.quality.has_settings = snapshot.has_settings || trace.entries.empty();
   summary.quality.uncertain_blocks = uncertain.uncertain_blocks;
   summary.quality.uncertain_bytes = uncertain.uncertain_bytes;
   summary.quality.sizes_corrected = best.learned.size();

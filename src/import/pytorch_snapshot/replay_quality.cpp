@@ -43,7 +43,7 @@ bool ReplayQuality::exact() const {
   for (const Line& line : kContradictions) {
     if (this->*line.count != 0) return false;
   }
-  return initial_segments == 0 && uncertain_blocks == 0 && guessed_splits == 0 && has_final_segments;
+  return initial_segments == 0 && uncertain_blocks == 0 && guessed_splits == 0 && has_settings && has_final_segments;
 }
 
 std::vector<std::string> ReplayQuality::sentences() const {
@@ -63,6 +63,11 @@ std::vector<std::string> ReplayQuality::sentences() const {
         "the setting expandable_segments did not hold for all memory at all times, and the file does not say when: the "
         "size of {} blocks is the likelier one of two, {} apart together",
         format_count(guessed_splits), format_bytes(guessed_bytes)));
+  }
+  if (!has_settings) {
+    lines.emplace_back(
+        "the file does not say how the allocator was set; sizes are right if max_split_size_mb and "
+        "roundup_power2_divisions had their defaults");
   }
   if (sizes_corrected != 0) {
     lines.push_back(

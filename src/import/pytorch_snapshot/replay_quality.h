@@ -16,6 +16,9 @@ struct ReplayQuality {
   std::uint64_t uncertain_blocks = 0;  ///< of the initial ones: they may be larger or smaller than taken
   std::uint64_t uncertain_bytes = 0;   ///< by so much at most, together
 
+  /// The file has the allocator's settings (torch 2.3 and later); else the defaults are taken.
+  bool has_settings = true;
+
   // The setting expandable_segments was switched, or some pools have an allocator of their own.
   std::uint64_t guessed_splits = 0;  ///< blocks of ordinary segments that would have another size by the other rule
   std::uint64_t guessed_bytes = 0;   ///< by so much all together

@@ -27,6 +27,19 @@ TEST(ReplayScripts, RestOfAMebibyteStaysWithALargeBlock) {
   EXPECT_THAT(summary.quality.sentences(), IsEmpty());
 }
 
+// torch before 2.3 does not write its settings.
+TEST(ReplayScripts, SaysThatSettingsAreNotKnown) {
+  Script script;
+  script.segment(kBase, 20 * kMiB).alloc(kBase, 19 * kMiB);
+  script.final_segment(kBase, 20 * kMiB).block(20 * kMiB, 19 * kMiB);
+  script.snapshot.has_settings = false;
+  CheckingSink sink;
+  const ReplaySummary summary = replay_checked(script.snapshot, sink);
+  EXPECT_EQ(summary.end.allocated, 20 * kMiB);
+  EXPECT_FALSE(summary.quality.exact());
+  EXPECT_THAT(summary.quality.sentences(), ElementsAre(HasSubstr("does not say how the allocator was set")));
+}
+
 TEST(ReplayScripts, FreeNeighboursAreOneBlockAgain) {
   Script script;
   script.segment(kBase, 2 * kMiB).alloc(kBase, 100).alloc(kBase + 512, 600).alloc(kBase + 1536, 512);

@@ -11,6 +11,7 @@ Script::Script() {
   snapshot.streams = {0};
   snapshot.pools = {{0, 0}};
   snapshot.traces.emplace_back();
+  snapshot.has_settings = true;
 }
 
 Script& Script::add(Action action, std::uint64_t address, std::uint64_t size) {

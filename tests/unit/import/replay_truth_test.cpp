@@ -118,6 +118,20 @@ TEST(ReplayTruthFiles, AreThere) {
   EXPECT_EQ(snapshots_of_settings().size(), 23U);
 }
 
+// What make_small.py says of it.
+TEST(ReplayTruthFiles, SmallSnapshotHasThePeaksWorkedOutByHand) {
+  const auto snapshot = read_snapshot(TIDEMARK_SNAPSHOTS "/small.pickle");
+  ASSERT_TRUE(snapshot.ok()) << snapshot.error().message;
+  CheckingSink first;
+  const MemoryTotals peak = replay_checked(*snapshot, first, 0).peak;
+  EXPECT_EQ(peak.allocated, 18 * kMiB + 1024);
+  EXPECT_EQ(peak.reserved, 22 * kMiB);
+  CheckingSink second;
+  const MemoryTotals other = replay_checked(*snapshot, second, 1).peak;
+  EXPECT_EQ(other.allocated, 3 * kMiB);
+  EXPECT_EQ(other.reserved, 20 * kMiB);
+}
+
 INSTANTIATE_TEST_SUITE_P(Settings, ReplayTruth, ::testing::ValuesIn(snapshots_of_settings()), test_name);
 INSTANTIATE_TEST_SUITE_P(Shared, ReplayTruth,
                          ::testing::ValuesIn(shared_snapshots({"healthy", "lora_native_stacks", "lora_python_stacks",
