@@ -37,7 +37,7 @@ class EntryColumns {
   /// A list begins with these entries. Where they are the latest, they get a column of their own.
   void begin_list(std::uint32_t first, std::size_t size) {
     Column& last = columns_.back();
-    if (first <= last.first || first + size != count()) return;
+    if (first <= last.first || first + size != count() || columns_.size() == kMaxColumns) return;
     Column next{first, {}};
     const auto from = last.entries.begin() + static_cast<std::ptrdiff_t>(first - last.first);
     next.entries.assign(from, last.entries.end());
@@ -54,6 +54,9 @@ class EntryColumns {
   std::vector<TraceEntry> take_column(std::uint32_t first) { return std::move(column_of(first).entries); }
 
  private:
+  /// More than the devices of a machine; a file with more lists gets them copied.
+  static constexpr std::size_t kMaxColumns = 256;
+
   struct Column {
     std::uint32_t first = 0;
     std::vector<TraceEntry> entries;

@@ -18,8 +18,8 @@ using ReadProgress = std::function<void(std::uint64_t, std::uint64_t)>;
 
 /// The snapshot in a file, plain or packed (.gz, .xz, .zst; whatever its name). The pickle may be of Python's or
 /// PyTorch's own pickler, protocols 2 to 5. Takes memory for what the file really holds, some 40 bytes for each trace
-/// entry and 4 for each number of the pickle's memo. Errors name the file and the offset in its unpacked bytes.
-/// Thread-safe.
+/// entry and 4 for each number of the pickle's memo. Errors name the file and, of a pickle, the offset in its unpacked
+/// bytes; of damage to a packed file, the offset there. Thread-safe.
 Result<Snapshot> read_snapshot(const std::string& path, const ReadProgress& progress = {});
 
 /// The same of bytes from anywhere. Reads no further than the pickle goes.

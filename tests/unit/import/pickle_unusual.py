@@ -155,6 +155,15 @@ class Unusual(unittest.TestCase):
         self.assertEqual([line[-1] for line in lines["entry"]], [[], [], [], []])
         self.assertEqual(lines["unknown"][0][0], {"trace.frames": 2})
 
+    def test_many_devices(self):
+        """More than there are columns for; two have no entries."""
+        traces = [[entry(size=100 * n + k, user_metadata=f"{n} {k}") for k in range(3)] for n in range(300)]
+        traces[5] = traces[299] = []
+        lines = self.dump({"segments": [], "device_traces": traces})
+        expected = [(n, 100 * n + k) for n in range(299) for k in range(3) if n != 5]
+        self.assertEqual([(line[0], line[3]) for line in lines["entry"]], expected)
+        self.assertEqual(lines["user_metadata"], [[n, size % 100, f"{n} {size % 100}"] for n, size in expected])
+
     def test_texts_of_every_length(self):
         names = ["", "é", "x" * 255, "y" * 256, "z" * 70_000, "\ud800", "N/A"]
         for protocol in (2, 4):
