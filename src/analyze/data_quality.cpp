@@ -57,6 +57,13 @@ void add_losses(const Overview& overview, DataQuality& quality) {
   }
 }
 
+void add_source(const Overview& overview, DataQuality& quality) {
+  for (const SourceNote& note : overview.source.notes) {
+    quality.notes.push_back({note.kind, note.severity, note.count, note.text});
+    if (note.incomplete) quality.complete = false;
+  }
+}
+
 void add_ending(const Overview& overview, DataQuality& quality) {
   const auto& end = overview.definitions.end;
   if (!end) {
@@ -113,7 +120,8 @@ int badness(std::string_view severity) {
 DataQuality analyze_data_quality(const Overview& overview, const Symbols& symbols) {
   DataQuality quality;
   add_losses(overview, quality);
-  add_ending(overview, quality);
+  add_source(overview, quality);
+  if (overview.source.kind == SourceKind::recording) add_ending(overview, quality);
   add_devices(overview, quality);
   add_symbols(symbols, quality);
   std::stable_sort(quality.notes.begin(), quality.notes.end(), [](const QualityNote& left, const QualityNote& right) {

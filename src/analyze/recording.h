@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "analyze/data_quality.h"
@@ -11,6 +12,8 @@ namespace tidemark {
 
 struct RecordingInfo {
   std::string path;
+  SourceKind source = SourceKind::recording;
+  std::optional<std::string> allocator_settings;  ///< PYTORCH_CUDA_ALLOC_CONF; none where it is not known
   ProcessInfo process;
   std::uint64_t event_count = 0;
   std::uint64_t duration_ns = 0;
@@ -19,8 +22,9 @@ struct RecordingInfo {
 
 /// Call after `symbols` named what will be shown (see analyze_data_quality).
 [[nodiscard]] inline RecordingInfo describe_recording(const Overview& overview, const Symbols& symbols) {
-  return {overview.path, overview.definitions.process, overview.event_count, overview.end_ns,
-          analyze_data_quality(overview, symbols)};
+  return {
+      overview.path,        overview.source.kind, overview.source.allocator_settings,     overview.definitions.process,
+      overview.event_count, overview.end_ns,      analyze_data_quality(overview, symbols)};
 }
 
 }  // namespace tidemark

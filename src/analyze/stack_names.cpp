@@ -3,10 +3,14 @@
 namespace tidemark {
 namespace {
 
-// The allocator itself and the functions that only pass a request on to it say nothing about who wanted the memory.
+// The allocator itself, the functions that only pass a request on to it, and PyTorch's own capture of stacks say
+// nothing about who wanted the memory.
 bool is_allocator_frame(const FrameName& frame) {
-  return base_name(frame.file).starts_with("libc10") || frame.function.starts_with("c10::") ||
-         frame.function.starts_with("at::detail::empty");
+  const std::string& name = frame.function;
+  return base_name(frame.file).starts_with("libc10") || name.starts_with("c10::") ||
+         name.starts_with("at::detail::empty") || name.starts_with("torch::unwind::") ||
+         name.starts_with("torch::CapturedTraceback::") ||
+         name.starts_with("torch::cuda::(anonymous namespace)::gather");
 }
 
 void choose_native(NamedStack& stack) {

@@ -1,5 +1,7 @@
 #include "analyze/table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -22,6 +24,10 @@ std::uint64_t group_of(const Blocks& blocks, std::size_t block, GroupBy by) {
       return blocks.size[block];
     case GroupBy::thread:
       return blocks.thread[block].value;
+    case GroupBy::stream:
+      return blocks.stream[block];
+    case GroupBy::pool:
+      return blocks.pool[block];
     case GroupBy::device:
       break;
   }
@@ -53,6 +59,10 @@ decltype(TableRow::key) key_of(const Store& store, Symbols& symbols, GroupBy by,
       return name_stack(symbols, StackId{static_cast<std::uint32_t>(group)});
     case GroupBy::thread:
       return group < store.definitions.threads.size() ? store.definitions.threads[group] : ThreadInfo{};
+    case GroupBy::stream:
+      return StreamHandle{store.streams[group]};
+    case GroupBy::pool:
+      return store.pools[group];
     case GroupBy::size:
     case GroupBy::device:
       break;
@@ -115,6 +125,11 @@ TableSection section_of_all(const Store& store, const TableOptions& options, con
 Result<Table> analyze_table(const Store& store, Symbols& symbols, const TableOptions& options) {
   const auto selected = select_devices(store, options.device);
   if (!selected) return selected.error();
+  if ((options.by == GroupBy::stream || options.by == GroupBy::pool) &&
+      store.blocks.stream.size() != store.blocks.count()) {
+    return Error{fmt::format("{}: does not say which {} a block belongs to; PyTorch snapshots do", store.path,
+                             options.by == GroupBy::stream ? "stream" : "pool")};
+  }
   Table table;
   table.by = options.by;
   if (options.by == GroupBy::device) {

@@ -1,4 +1,4 @@
-// The live set at a moment, grouped: which stacks, sizes, devices or threads hold how much.
+// The live set at a moment, grouped: which stacks, sizes, devices, threads, streams or pools hold how much.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tidemark {
 
-enum class GroupBy : std::uint8_t { stack, size, device, thread };
+enum class GroupBy : std::uint8_t { stack, size, device, thread, stream, pool };
 
 struct TableOptions {
   GroupBy by = GroupBy::stack;
@@ -35,8 +35,13 @@ struct DeviceAt {
   std::optional<std::uint64_t> at_ns;
 };
 
+/// A CUDA stream by its handle; 0 is the default one.
+struct StreamHandle {
+  std::uint64_t handle = 0;
+};
+
 struct TableRow {
-  std::variant<NamedStack, BlockSize, DeviceAt, ThreadInfo> key;
+  std::variant<NamedStack, BlockSize, DeviceAt, ThreadInfo, StreamHandle, PoolId> key;
   std::uint64_t bytes = 0;  ///< by device: allocated in all; otherwise in recorded blocks
   std::uint64_t blocks = 0;
   double share = 0;  ///< of the section's allocated_bytes
@@ -59,7 +64,7 @@ struct Table {
   std::vector<TableSection> sections;
 };
 
-/// Fails only when the device asked for is not in the recording.
+/// Fails when the device asked for is not in the recording, or when that does not say what to group by.
 Result<Table> analyze_table(const Store& store, Symbols& symbols, const TableOptions& options);
 
 }  // namespace tidemark

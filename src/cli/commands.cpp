@@ -16,7 +16,7 @@ std::span<const Command> commands() {
   static constexpr std::array kCommands = {
       Command{"run", "Record", "Run a program and record its tensor memory", setup_run},
       Command{"summary", "Read", "Where the memory went: peaks, and the places that held it", setup_summary},
-      Command{"table", "Read", "What was alive at a moment, by stack, size, device or thread", setup_table},
+      Command{"table", "Read", "What was alive at a moment, by stack, size, stream, ...", setup_table},
       Command{"tree", "Read", "What was alive at a moment, from callers down to allocations", setup_tree},
       Command{"timeline", "Read", "Allocated and reserved memory over time; draws PNG and SVG", setup_timeline},
       Command{"dump", "Debug", "Every record of a recording, one a line", setup_dump},

@@ -53,7 +53,9 @@ void limit_to(CLI::Option& option, const std::string& choices) {
 }
 
 void add_files(CLI::App& app, ReadingOptions& options) {
-  app.add_option("FILE", options.files, "Recordings; several are kept apart")->required()->type_name("FILE");
+  app.add_option("FILE", options.files, "Recordings, or PyTorch memory snapshots; several are kept apart")
+      ->required()
+      ->type_name("FILE");
   app.add_option("--device", options.device, "Only this device, such as cuda:0")->type_name("DEVICE");
 }
 

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "import/open.h"
 #include "report/json.h"
 #include "report/terminal.h"
 #include "report/text.h"
@@ -44,7 +45,7 @@ void limit_to(CLI::Option& option, const std::string& choices);
 /// Fails, saying what to do, for what is no regular file.
 Result<void> check_recording_path(const std::string& path);
 
-/// Loads each file by `load` (load_store or load_overview) and collects what `analyze(recording, symbols)` gives.
+/// Loads each file by `load` (open_store or open_overview) and collects what `analyze(recording, symbols)` gives.
 template <typename T, typename Load, typename Analyze>
 Result<std::vector<T>> analyze_files(const std::vector<std::string>& files, const Load& load, const Analyze& analyze) {
   std::vector<T> results;

@@ -13,7 +13,7 @@ struct Options : ReadingOptions {
 
 int run(const Options& options) {
   const auto summaries =
-      analyze_files<Summary>(options.files, load_overview, [&](const Overview& overview, Symbols& symbols) {
+      analyze_files<Summary>(options.files, open_overview, [&](const Overview& overview, Symbols& symbols) {
         return analyze_summary(overview, symbols, {options.only_device(), options.top});
       });
   if (!summaries) return fail(summaries.error().message);

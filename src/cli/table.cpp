@@ -15,13 +15,14 @@ struct Options : ReadingOptions {
 };
 
 GroupBy group_by(const std::string& word) {
-  static const std::map<std::string, GroupBy> kWords = {
-      {"stack", GroupBy::stack}, {"size", GroupBy::size}, {"device", GroupBy::device}, {"thread", GroupBy::thread}};
+  static const std::map<std::string, GroupBy> kWords = {{"stack", GroupBy::stack},   {"size", GroupBy::size},
+                                                        {"device", GroupBy::device}, {"thread", GroupBy::thread},
+                                                        {"stream", GroupBy::stream}, {"pool", GroupBy::pool}};
   return kWords.at(word);
 }
 
 int run(const Options& options) {
-  const auto tables = analyze_files<Table>(options.files, load_store, [&](const Store& store, Symbols& symbols) {
+  const auto tables = analyze_files<Table>(options.files, open_store, [&](const Store& store, Symbols& symbols) {
     return analyze_table(store, symbols, {group_by(options.by), options.moment(), options.only_device(), options.top});
   });
   if (!tables) return fail(tables.error().message);
@@ -36,13 +37,14 @@ std::function<int()> setup_table(CLI::App& app) {
   add_files(app, *options);
   add_format(app, *options, "text|json|csv");
   add_moment(app, *options);
-  limit_to(*app.add_option("--by", options->by, "What makes a row"), "stack|size|device|thread");
+  limit_to(*app.add_option("--by", options->by, "What makes a row"), "stack|size|device|thread|stream|pool");
   app.add_option("--top", options->top, "How many rows to list for each device; 0 = all")->type_name("N");
   app.footer(
       "Examples:\n"
       "  tidemark table run.tide\n"
       "  tidemark table run.tide --by size --at end\n"
-      "  tidemark table run.tide --by thread --at 12.5s --format csv");
+      "  tidemark table run.tide --by thread --at 12.5s --format csv\n"
+      "  tidemark table snapshot.pickle --by pool");
   return [options] { return run(*options); };
 }
 

@@ -64,7 +64,7 @@ int run(const Options& options) {
   if (format == "png" && options.output.empty() && isatty(STDOUT_FILENO) != 0) {
     return fail("a PNG does not belong on a terminal: name a file with -o timeline.png");
   }
-  const auto timelines = analyze_files<Timeline>(options.files, load_store, [&](const Store& store, Symbols& symbols) {
+  const auto timelines = analyze_files<Timeline>(options.files, open_store, [&](const Store& store, Symbols& symbols) {
     return analyze_timeline(store, symbols, {options.only_device(), options.points});
   });
   if (!timelines) return fail(timelines.error().message);

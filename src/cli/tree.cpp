@@ -28,7 +28,7 @@ double parse_share(const std::string& text) {
 int run(const Options& options) {
   const TreeOptions what = {options.moment(), options.only_device(), options.depth, parse_share(options.min_share),
                             options.by_count};
-  const auto trees = analyze_files<Tree>(options.files, load_store, [&](const Store& store, Symbols& symbols) {
+  const auto trees = analyze_files<Tree>(options.files, open_store, [&](const Store& store, Symbols& symbols) {
     return analyze_tree(store, symbols, what);
   });
   if (!trees) return fail(trees.error().message);

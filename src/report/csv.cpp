@@ -46,6 +46,12 @@ std::string key_fields(const BlockSize& size) {
 std::string key_fields(const ThreadInfo& thread) {
   return fmt::format("{},{}", thread.tid < 0 ? "" : std::to_string(thread.tid), field(thread.name));
 }
+std::string key_fields(const StreamHandle& stream) {
+  return std::to_string(stream.handle);
+}
+std::string key_fields(const PoolId& pool) {
+  return fmt::format("{}:{}", pool.first, pool.second);
+}
 std::string key_fields(const DeviceAt&) {
   return {};
 }  // has the device and at_ns columns
@@ -58,6 +64,10 @@ const char* key_columns(GroupBy by) {
       return "block_bytes,";
     case GroupBy::thread:
       return "tid,thread_name,";
+    case GroupBy::stream:
+      return "stream,";
+    case GroupBy::pool:
+      return "pool,";
     case GroupBy::device:
       break;
   }

@@ -54,6 +54,8 @@ Json stack_json(const NamedStack& stack) {
 
 Json recording_json(const RecordingInfo& recording) {
   return {{"file", recording.path},
+          {"source", recording.source == SourceKind::recording ? "recording" : "pytorch_snapshot"},
+          {"allocator_settings", nullable(recording.allocator_settings)},
           {"process", process_json(recording.process)},
           {"event_count", recording.event_count},
           {"duration_ns", recording.duration_ns},

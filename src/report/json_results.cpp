@@ -24,10 +24,13 @@ Json device_json(const SummaryDevice& device) {
           {"peak_allocated_at_ns", nullable(totals.peak_allocated_at_ns)},
           {"peak_reserved_bytes", nullable(totals.peak_reserved_bytes)},
           {"peak_reserved_at_ns", nullable(totals.peak_reserved_at_ns)},
+          {"peak_active_bytes", nullable(totals.peak_active_bytes)},
+          {"peak_active_at_ns", nullable(totals.peak_active_at_ns)},
           {"live_allocated_bytes", totals.live_allocated_bytes},
           {"live_recorded_bytes", totals.live_recorded_bytes},
           {"live_block_count", totals.live_count},
           {"end_reserved_bytes", nullable(totals.end_reserved_bytes)},
+          {"end_active_bytes", nullable(totals.end_active_bytes)},
           {"baseline_bytes", nullable(totals.baseline_bytes)},
           {"allocation_count", totals.allocation_count},
           {"free_count", totals.free_count},
@@ -66,6 +69,10 @@ const char* name_of(GroupBy by) {
       return "device";
     case GroupBy::thread:
       return "thread";
+    case GroupBy::stream:
+      return "stream";
+    case GroupBy::pool:
+      return "pool";
   }
   return "";
 }
@@ -84,6 +91,12 @@ void add_key(Json& row, const DeviceAt& device) {
 void add_key(Json& row, const ThreadInfo& thread) {
   row["tid"] = thread.tid < 0 ? Json(nullptr) : Json(thread.tid);
   row["thread_name"] = nullable_text(thread.name);
+}
+void add_key(Json& row, const StreamHandle& stream) {
+  row["stream"] = stream.handle;
+}
+void add_key(Json& row, const PoolId& pool) {
+  row["pool"] = {pool.first, pool.second};
 }
 
 Json table_json(const Table& table) {

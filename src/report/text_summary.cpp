@@ -29,9 +29,24 @@ std::string process_line(const ProcessInfo& process) {
   return line;
 }
 
+std::string snapshot_head(const RecordingInfo& recording) {
+  std::string text = fact("source", "PyTorch memory snapshot");
+  text += fact("first entry", fmt::format("{}, {} up to the last", wall_clock_text(recording.process.start_wall_ns),
+                                          format_duration_ns(recording.duration_ns)));
+  std::string settings = "n/a";
+  if (recording.allocator_settings) {
+    settings = recording.allocator_settings->empty() ? "default" : printable(*recording.allocator_settings);
+  }
+  text += fact("allocator", settings);
+  text += fact("trace entries",
+               fmt::format("{}, stacks: {}", format_count(recording.event_count), known(recording.process.stack_mode)));
+  return text;
+}
+
 std::string head(const RecordingInfo& recording, const Terminal& terminal) {
   const ProcessInfo& process = recording.process;
   std::string text = paint(terminal, Tone::heading, recording_title(recording)) + "\n";
+  if (recording.source == SourceKind::pytorch_snapshot) return text + snapshot_head(recording);
   text += fact("command", fit(known(process.command_line), kCommandWidth));
   text += fact("started", fmt::format("{}, recorded for {}", wall_clock_text(process.start_wall_ns),
                                       format_duration_ns(recording.duration_ns)));
@@ -70,6 +85,11 @@ std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
                              format_count(*totals.peak_reserved_bytes), at_text(totals.peak_reserved_at_ns)));
   } else {
     text += fact("peak reserved", "n/a");
+  }
+  if (totals.peak_active_bytes) {
+    text +=
+        fact("peak active", fmt::format("{} ({} bytes) {}", format_bytes(*totals.peak_active_bytes),
+                                        format_count(*totals.peak_active_bytes), at_text(totals.peak_active_at_ns)));
   }
   text += fact("at the end", fmt::format("{} allocated, {} reserved, recorded blocks alive: {}",
                                          format_bytes(totals.live_allocated_bytes),

@@ -22,6 +22,10 @@ const char* heading_of(GroupBy by) {
       return "device";
     case GroupBy::thread:
       return "thread";
+    case GroupBy::stream:
+      return "stream";
+    case GroupBy::pool:
+      return "pool";
   }
   return "";
 }
@@ -39,6 +43,12 @@ std::string key_text(const ThreadInfo& thread) {
   if (thread.tid < 0) return "(unknown thread)";
   const std::string name = thread.name.empty() ? "(no name)" : printable(thread.name);
   return fmt::format("{} (tid {})", name, thread.tid);
+}
+std::string key_text(const StreamHandle& stream) {
+  return stream.handle == 0 ? "default stream" : fmt::format("0x{:x}", stream.handle);
+}
+std::string key_text(const PoolId& pool) {
+  return pool == PoolId{} ? "default pool" : fmt::format("private pool ({}, {})", pool.first, pool.second);
 }
 
 std::string section_text(const TableSection& section, GroupBy by, const Terminal& terminal) {

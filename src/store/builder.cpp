@@ -27,10 +27,28 @@ void StoreBuilder::add(const Event& event) {
     blocks.death_step[block] = step;
     store_.steps.push_back({effect.time_ns, BlockId{block}, false});
   }
-  if (effect.totals_changed) {
-    store_.changes.push_back({effect.time_ns, store_.steps.size(), effect.kind != Tally::Effect::Kind::none,
-                              tally_.unrecorded(effect.device), tally_.reserved(effect.device), effect.device});
-  }
+  if (effect.totals_changed) note_change(effect);
+}
+
+void StoreBuilder::add(const Event& event, const BlockDetails& details) {
+  add(event);
+  Blocks& blocks = store_.blocks;
+  if (blocks.requested.size() == blocks.count()) return;
+  blocks.requested.push_back(details.requested);
+  blocks.stream.push_back(details.stream);
+  blocks.pool.push_back(details.pool);
+}
+
+void StoreBuilder::add_totals(Device device, std::uint64_t time_ns, const AllocatorTotals& totals) {
+  if (full_) return;
+  const Tally::Effect effect = tally_.add_totals(device, time_ns, totals);
+  if (effect.totals_changed) note_change(effect);
+}
+
+void StoreBuilder::note_change(const Tally::Effect& effect) {
+  store_.changes.push_back({effect.time_ns, store_.steps.size(), effect.kind != Tally::Effect::Kind::none,
+                            tally_.unrecorded(effect.device), tally_.reserved(effect.device),
+                            tally_.pending(effect.device), effect.device});
 }
 
 Store StoreBuilder::finish(std::string path, Definitions definitions) && {

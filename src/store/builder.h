@@ -15,12 +15,19 @@ namespace tidemark {
 class StoreBuilder {
  public:
   void add(const Event& event);
+  /// `details` count for allocations; either all of them have some or none.
+  void add(const Event& event, const BlockDetails& details);
+  void begin() { tally_.begin(); }
+  /// As Tally::add_totals.
+  void add_totals(Device device, std::uint64_t time_ns, const AllocatorTotals& totals);
   /// Steps no longer fit their 32-bit indexes: what was added since is missing, and finish() must not be called.
   [[nodiscard]] bool full() const { return full_; }
   /// Ends the building. `definitions` are the complete ones of the recording.
   Store finish(std::string path, Definitions definitions) &&;
 
  private:
+  void note_change(const Tally::Effect& effect);
+
   Tally tally_;
   Store store_;
   std::vector<std::uint32_t> block_of_slot_;

@@ -47,6 +47,9 @@ struct DeviceSummary {
   std::optional<std::uint64_t> peak_reserved_bytes;  ///< none where the allocator reports none (CPU)
   std::optional<std::uint64_t> peak_reserved_at_ns;
   std::optional<std::uint64_t> end_reserved_bytes;
+  std::optional<std::uint64_t> peak_active_bytes;  ///< none where it is not known (recordings)
+  std::optional<std::uint64_t> peak_active_at_ns;
+  std::optional<std::uint64_t> end_active_bytes;
   std::optional<std::uint64_t> baseline_bytes;  ///< allocated before the first event; none without totals
 };
 
@@ -68,9 +71,34 @@ struct OutOfMemory {
   std::uint8_t device = 0;
 };
 
+/// The allocator's own totals at one time.
+struct AllocatorTotals {
+  std::uint64_t active = 0;    ///< allocated, and given back but still in use by a stream
+  std::uint64_t reserved = 0;  ///< taken from the driver
+};
+
+/// Where the events come from.
+enum class SourceKind : std::uint8_t { recording, pytorch_snapshot };
+
+/// Something to know about how good the data is, found while reading an imported file.
+struct SourceNote {
+  std::string kind;                    ///< stable name for machines
+  std::string severity;                ///< "info", "warning" or "error"
+  std::optional<std::uint64_t> count;  ///< of what the text says
+  std::string text;                    ///< one sentence for people
+  bool incomplete = false;             ///< whether events are missing or wrong
+};
+
+struct Source {
+  SourceKind kind = SourceKind::recording;
+  std::optional<std::string> allocator_settings;  ///< PYTORCH_CUDA_ALLOC_CONF; none where the file does not say
+  std::vector<SourceNote> notes;
+};
+
 /// What one pass over the events gives.
 struct Overview {
   std::string path;
+  Source source;
   Definitions definitions;
   std::vector<DeviceSummary> devices;      ///< in order of their first event; at most kMaxDevices
   std::vector<StackUsage> stacks_at_peak;  ///< of each device at its own peak; in no particular order, never 0 blocks
@@ -83,6 +111,13 @@ struct Overview {
 
 inline constexpr std::size_t kMaxDevices = 256;
 
+/// What only some sources know of a block.
+struct BlockDetails {
+  std::uint64_t requested = 0;  ///< bytes asked for: at most the block's size
+  std::uint16_t stream = 0;     ///< index into Store::streams
+  std::uint16_t pool = 0;       ///< index into Store::pools
+};
+
 /// Blocks, in order of birth. One entry of every column per block.
 struct Blocks {
   static constexpr std::uint32_t kAlive = std::numeric_limits<std::uint32_t>::max();  ///< death of a block never freed
@@ -94,6 +129,11 @@ struct Blocks {
   std::vector<StackId> stack;
   std::vector<ThreadId> thread;
   std::vector<std::uint8_t> device;  ///< index into Overview::devices
+
+  // What BlockDetails holds; empty where the source does not know it.
+  std::vector<std::uint64_t> requested;
+  std::vector<std::uint16_t> stream;
+  std::vector<std::uint16_t> pool;
 
   [[nodiscard]] std::size_t count() const { return size.size(); }
   /// Whether the block is alive after the first `step_count` steps.
@@ -116,14 +156,17 @@ struct TotalsChange {
   bool with_step = false;        ///< whether that event has a step: the last of these
   std::int64_t unrecorded = 0;   ///< allocated minus the recorded live blocks; below 0 only in damaged recordings
   std::uint64_t reserved = 0;
+  std::uint64_t pending = 0;  ///< active minus allocated; 0 where it is not known
   std::uint8_t device = 0;
 };
 
 /// Every block.
 struct Store : Overview {
   Blocks blocks;
-  std::vector<Step> steps;            ///< every allocate and (matched) free, in order
-  std::vector<TotalsChange> changes;  ///< of devices with totals, in order; empty otherwise
+  std::vector<Step> steps;             ///< every allocate and (matched) free, in order
+  std::vector<TotalsChange> changes;   ///< of devices with totals, in order; empty otherwise
+  std::vector<std::uint64_t> streams;  ///< handles; 0 = the default stream
+  std::vector<PoolId> pools;
 
   /// How many steps happened up to and including `time_ns`.
   [[nodiscard]] std::uint64_t steps_until(std::uint64_t time_ns) const;

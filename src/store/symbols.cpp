@@ -28,8 +28,8 @@ std::vector<LocationId> Symbols::frames(StackId stack) const {
 
 FrameName Symbols::resolve(const Location& location) {
   FrameName name;
-  name.kind = location.kind;
-  if (location.kind == Location::Kind::python) {
+  name.kind = location.kind == Location::Kind::python ? Location::Kind::python : Location::Kind::native;
+  if (location.kind != Location::Kind::native) {
     name.function = text(location.function);
     name.file = text(location.file);
     name.line = location.line;

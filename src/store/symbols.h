@@ -14,7 +14,7 @@ namespace tidemark {
 
 /// A place as people read it. Text is as recorded or as found in ELF files: not yet safe to print.
 struct FrameName {
-  Location::Kind kind = Location::Kind::python;
+  Location::Kind kind = Location::Kind::python;  ///< python or native
   std::string function;    ///< "Linear.forward"; native: demangled, or "libfoo.so+0x1234" without a symbol
   std::string file;        ///< Python: source file. Native: path of the ELF file. May be empty
   std::uint32_t line = 0;  ///< 0 = unknown, always for native code

@@ -49,19 +49,53 @@ bool Tally::take_totals(const Event& event, std::uint8_t device) {
   Running& now = running_[device];
   DeviceSummary& summary = overview_.devices[device];
   const std::uint64_t unrecorded = event.total_allocated - now.recorded;
-  bool changed = unrecorded != now.unrecorded || event.total_reserved != now.reserved;
+  bool changed = unrecorded != now.unrecorded;
   if (!now.seen_totals) {
     now.seen_totals = changed = true;
     summary.has_totals = true;
     summary.baseline_bytes = unrecorded;
   }
   now.unrecorded = unrecorded;
-  now.reserved = event.total_reserved;
-  if (!summary.peak_reserved_bytes || event.total_reserved > *summary.peak_reserved_bytes) {
-    summary.peak_reserved_bytes = event.total_reserved;
+  return take_reserved(event.total_reserved, device) || changed;
+}
+
+bool Tally::take_reserved(std::uint64_t reserved, std::uint8_t device) {
+  DeviceSummary& summary = overview_.devices[device];
+  if (!summary.peak_reserved_bytes || reserved > *summary.peak_reserved_bytes) {
+    summary.peak_reserved_bytes = reserved;
     summary.peak_reserved_at_ns = now_ns_;
   }
-  return changed;
+  return std::exchange(running_[device].reserved, reserved) != reserved;
+}
+
+void Tally::begin() {
+  overview_.event_count = 0;
+  for (std::size_t device = 0; device < running_.size(); ++device) {
+    DeviceSummary& summary = overview_.devices[device];
+    summary.allocation_count = 0;
+    summary.total_bytes_allocated = 0;
+    summary.baseline_bytes = running_[device].recorded;
+  }
+}
+
+Tally::Effect Tally::add_totals(Device device, std::uint64_t time_ns, const AllocatorTotals& totals) {
+  now_ns_ = std::max(now_ns_, time_ns);
+  Effect effect;
+  effect.time_ns = now_ns_;
+  const std::size_t index = device_index(device);
+  if (index == kMaxDevices) return effect;
+  effect.device = static_cast<std::uint8_t>(index);
+  Running& now = running_[index];
+  DeviceSummary& summary = overview_.devices[index];
+  now.knows_active = true;
+  if (!summary.peak_active_bytes || totals.active > *summary.peak_active_bytes) {
+    summary.peak_active_bytes = totals.active;
+    summary.peak_active_at_ns = now_ns_;
+  }
+  const std::uint64_t pending = totals.active - (now.recorded + now.unrecorded);
+  effect.totals_changed = std::exchange(now.pending, pending) != pending;
+  effect.totals_changed |= take_reserved(totals.reserved, effect.device);
+  return effect;
 }
 
 void Tally::take_peak(std::uint8_t device) {
@@ -170,7 +204,8 @@ Overview Tally::finish(std::string path, Definitions definitions) && {
     summary.live_recorded_bytes = now.recorded;
     summary.live_allocated_bytes = now.recorded + now.unrecorded;
     summary.live_count = now.live_count;
-    if (now.seen_totals) summary.end_reserved_bytes = now.reserved;
+    if (now.seen_totals || now.knows_active) summary.end_reserved_bytes = now.reserved;
+    if (now.knows_active) summary.end_active_bytes = summary.live_allocated_bytes + now.pending;
   }
   for (Usage& usage : usages_) {
     save_peak(usage, running_[usage.device].peaks);

@@ -29,11 +29,20 @@ class Tally {
 
   Effect add(const Event& event);
 
+  /// Blocks added so far were there before the first event: they are no allocations of this recording.
+  void begin();
+
+  /// The allocator's totals changed, with the latest event of the device or without one. The time as in Event. An
+  /// effect without a birth or death.
+  Effect add_totals(Device device, std::uint64_t time_ns, const AllocatorTotals& totals);
+
   /// Allocated minus recorded live bytes, and reserved bytes, of a device with totals.
   [[nodiscard]] std::int64_t unrecorded(std::uint8_t device) const {
     return static_cast<std::int64_t>(running_[device].unrecorded);
   }
   [[nodiscard]] std::uint64_t reserved(std::uint8_t device) const { return running_[device].reserved; }
+  /// Active minus allocated.
+  [[nodiscard]] std::uint64_t pending(std::uint8_t device) const { return running_[device].pending; }
 
   /// Ends the pass. `definitions` are the complete ones of the recording.
   Overview finish(std::string path, Definitions definitions) &&;
@@ -45,9 +54,11 @@ class Tally {
     std::uint64_t recorded = 0;    // live recorded bytes
     std::uint64_t unrecorded = 0;  // modulo 2^64, so that recorded + unrecorded is always the allocator's total
     std::uint64_t reserved = 0;
+    std::uint64_t pending = 0;
     std::uint64_t live_count = 0;
     std::uint32_t peaks = 0;  // number of the latest peak
     bool seen_totals = false;
+    bool knows_active = false;
   };
 
   // What one stack holds on one device now, and held at the peak numbered `peak`.
@@ -67,6 +78,7 @@ class Tally {
   std::uint32_t usage_index(StackId stack, std::uint8_t device);
   static void save_peak(Usage& usage, std::uint32_t peak);
   bool take_totals(const Event& event, std::uint8_t device);
+  bool take_reserved(std::uint64_t reserved, std::uint8_t device);
   void take_peak(std::uint8_t device);
   void end_pause();
 

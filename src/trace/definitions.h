@@ -40,13 +40,14 @@ struct ModuleInfo {
   std::uint64_t load_address = 0;  ///< load bias: address in memory - load_address = address in the file's symbol table
 };
 
-/// One place in a program. Python: file, function, line. Native: module and offset, named when reading.
+/// One place in a program. Python: file, function, line. Native: module and offset, named when reading; or named by
+/// whoever wrote the file (only imported files have these), with whatever of file, function and line was known.
 struct Location {
-  enum class Kind : std::uint8_t { python = 0, native = 1 };
+  enum class Kind : std::uint8_t { python = 0, native = 1, named_native = 2 };
   Kind kind = Kind::python;
-  StringId file;             ///< python
-  StringId function;         ///< python: the qualified name where the interpreter has one
-  std::uint32_t line = 0;    ///< python; 0 = unknown
+  StringId file;             ///< python, named_native
+  StringId function;         ///< python: the qualified name where the interpreter has one; named_native
+  std::uint32_t line = 0;    ///< python, named_native; 0 = unknown
   ModuleId module;           ///< native; invalid when the address was in no known module
   std::uint64_t offset = 0;  ///< native: return address - 1 - load_address, or the absolute address without a module
 };

@@ -22,6 +22,13 @@ struct Device {
 /// "cpu", "cuda:0", "xpu:1"; "device-type-9:0" for a type without a name here.
 [[nodiscard]] std::string to_string(Device device);
 
+/// A pool of PyTorch's caching allocator: (0, 0) is the default, others belong to CUDA graphs or torch.cuda.MemPool.
+struct PoolId {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  bool operator==(const PoolId&) const = default;
+};
+
 enum class EventKind : std::uint8_t {
   allocate = 0,       ///< a block was handed out
   free = 1,           ///< a block was given back

@@ -54,6 +54,16 @@ constexpr Case kCases[] = {
     {"timeline.txt", "timeline training.tide"},
     {"timeline.csv", "timeline rank0.tide rank1.tide --format csv"},
     {"timeline.json", "timeline training.tide --format json --points 16"},
+    {"snapshot_summary.txt", "summary small.pickle"},
+    {"snapshot_summary.json", "summary small.pickle --format json --device cuda:0"},
+    {"snapshot_late.txt", "summary late.pickle.xz"},
+    {"snapshot_and_recording.txt", "summary small.pickle training.tide --top 1"},
+    {"snapshot_pools.txt", "table private_pools.pickle.xz --by pool"},
+    {"snapshot_pools.json", "table private_pools.pickle.xz --by pool --format json --at 50%"},
+    {"snapshot_streams.csv", "table small.pickle --by stream --format csv"},
+    {"snapshot_tree.txt", "tree small.pickle --at end --min-share 0"},
+    {"snapshot_timeline.csv", "timeline small.pickle --format csv"},
+    {"error_no_pools.txt", "table training.tide --by pool", 2},
     {"error_missing.txt", "summary nowhere.tide", 2},
     {"error_device.txt", "table training.tide --device cuda:9", 2},
     {"error_foreign.txt", "dump notes.txt", 2},
@@ -69,6 +79,9 @@ class Golden : public ::testing::TestWithParam<Case> {
     folder_ = ::testing::TempDir() + "tidemark_golden." + std::to_string(getpid());
     std::filesystem::create_directories(folder_);
     testing::write_golden_recordings(folder_);
+    for (const char* name : {"small.pickle", "late.pickle.xz", "private_pools.pickle.xz"}) {
+      std::filesystem::copy_file(std::string(SNAPSHOT_FOLDER "/") + name, folder_ + "/" + name);
+    }
   }
   static void TearDownTestSuite() { std::filesystem::remove_all(folder_); }
   static std::string folder_;

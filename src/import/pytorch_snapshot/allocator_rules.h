@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "import/pytorch_snapshot/snapshot.h"
@@ -18,6 +19,8 @@ class AllocatorRules {
  public:
   static constexpr std::uint64_t kMinBlockSize = 512;                  ///< every block is a multiple of it
   static constexpr std::uint64_t kSmallSize = std::uint64_t{1} << 20;  ///< up to here a block is of the small pool
+
+  static constexpr std::uint64_t kLastInterval = 32768;  ///< MiB; the last key of roundup_power2_divisions
 
   explicit AllocatorRules(const AllocatorSettings& settings);
 
@@ -38,7 +41,8 @@ class AllocatorRules {
   [[nodiscard]] bool expandable_segments() const { return expandable_segments_; }
 
  private:
-  static constexpr std::size_t kIntervals = 16;  ///< by power of two: up to 2 MiB, 4 MiB, … 64 GiB and above
+  static constexpr std::size_t kIntervals =
+      std::bit_width(kLastInterval);  ///< by power of two: up to 2 MiB, 4 MiB, … 64 GiB and above
 
   std::array<std::uint64_t, kIntervals> divisions_{};
   std::uint64_t max_split_size_;

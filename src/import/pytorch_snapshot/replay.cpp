@@ -28,6 +28,44 @@ Survey survey(const Snapshot& snapshot, const DeviceTrace& trace, const ReplaySt
   return {guess, pass.learned(), misfits};
 }
 
+/// The settings of the allocator, the start that follows from them, and how well the trace fits.
+struct Reading {
+  AllocatorRules rules;
+  ReplayStart start;
+  Survey survey;
+};
+
+Reading read_with(const AllocatorSettings& settings, const Snapshot& snapshot, const DeviceTrace& trace) {
+  const AllocatorRules rules(settings);
+  ReplayStart start = find_start(snapshot, trace, rules);
+  // Ordinary segments of private pools are those with an allocator of their own; others mean that the setting changed.
+  using enum SplitGuess;
+  const std::array guesses =
+      start.has_ordinary ? std::array{by_latest, by_setting, by_kind} : std::array{by_kind, by_setting, by_latest};
+  Survey best = survey(snapshot, trace, start, rules, guesses[0]);
+  for (std::size_t i = 1; start.mixed && best.misfits != 0 && i < guesses.size(); ++i) {
+    Survey other = survey(snapshot, trace, start, rules, guesses[i]);
+    if (other.misfits < best.misfits) best = std::move(other);
+  }
+  return {rules, std::move(start), std::move(best)};
+}
+
+/// Where the file lacks the settings and blocks do not lie where the defaults put them, the divisions of
+/// roundup_power2_divisions that fit best, if they were the same for all sizes.
+Reading find_reading(const Snapshot& snapshot, const DeviceTrace& trace) {
+  Reading best = read_with(snapshot.settings, snapshot, trace);
+  AllocatorSettings settings = snapshot.settings;
+  for (std::uint64_t divisions = 2; !snapshot.has_settings && best.survey.misfits != 0 && divisions <= 64;
+       divisions *= 2) {
+    for (std::uint64_t mebibytes = 1; mebibytes <= AllocatorRules::kLastInterval; mebibytes *= 2) {
+      settings.roundup_power2_divisions[mebibytes] = divisions;
+    }
+    Reading other = read_with(settings, snapshot, trace);
+    if (other.survey.misfits < best.survey.misfits) best = std::move(other);
+  }
+  return best;
+}
+
 /// Gives the initial blocks the sizes that the survey found; counts those that stay uncertain.
 void apply(const LearnedSizes& learned, ReplayStart& start, ReplayQuality& quality) {
   for (std::uint32_t i = 0; i < start.blocks.size(); ++i) {
@@ -52,18 +90,7 @@ ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& 
   const auto found = std::find_if(snapshot.traces.begin(), snapshot.traces.end(),
                                   [&](const DeviceTrace& trace) { return trace.device == device; });
   const DeviceTrace& trace = found != snapshot.traces.end() ? *found : none;
-  const AllocatorRules rules(snapshot.settings);
-  ReplayStart start = find_start(snapshot, trace, rules);
-
-  // Ordinary segments of private pools are those with an allocator of their own; others mean that the setting changed.
-  using enum SplitGuess;
-  const std::array guesses =
-      start.has_ordinary ? std::array{by_latest, by_setting, by_kind} : std::array{by_kind, by_setting, by_latest};
-  Survey best = survey(snapshot, trace, start, rules, guesses[0]);
-  for (std::size_t i = 1; start.mixed && best.misfits != 0 && i < guesses.size(); ++i) {
-    Survey other = survey(snapshot, trace, start, rules, guesses[i]);
-    if (other.misfits < best.misfits) best = std::move(other);
-  }
+  auto [rules, start, best] = find_reading(snapshot, trace);
   ReplayQuality uncertain;
   apply(best.learned, start, uncertain);
   std::vector<SizeCorrection> corrections;

@@ -66,8 +66,8 @@ std::vector<std::string> ReplayQuality::sentences() const {
   }
   if (!has_settings) {
     lines.emplace_back(
-        "the file does not say how the allocator was set; sizes are right if max_split_size_mb and "
-        "roundup_power2_divisions had their defaults");
+        "the file does not say how the allocator was set; sizes are right if max_split_size_mb was not set, and "
+        "roundup_power2_divisions neither or for all sizes alike");
   }
   if (sizes_corrected != 0) {
     lines.push_back(

@@ -16,7 +16,8 @@ struct ReplayQuality {
   std::uint64_t uncertain_blocks = 0;  ///< of the initial ones: they may be larger or smaller than taken
   std::uint64_t uncertain_bytes = 0;   ///< by so much at most, together
 
-  /// The file has the allocator's settings (torch 2.3 and later); else the defaults are taken.
+  /// The file has the allocator's settings (torch 2.3 and later); else max_split_size is taken as
+  /// its default, and roundup_power2_divisions as what fits.
   bool has_settings = true;
 
   // The setting expandable_segments was switched, or some pools have an allocator of their own.

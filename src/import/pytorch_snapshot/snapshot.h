@@ -12,6 +12,7 @@
 
 #include "base/ids.h"
 #include "trace/definitions.h"
+#include "trace/event.h"
 
 namespace tidemark::pytorch {
 
@@ -28,14 +29,6 @@ enum class Action : std::uint8_t {
   out_of_memory,
   user_defined,
   unknown,  ///< counted in Snapshot::unknown_actions
-};
-
-/// The allocator's pool a segment or an entry belongs to: (0, 0) is the default, others belong to CUDA graphs or
-/// MemPools.
-struct PoolId {
-  std::uint64_t first = 0;
-  std::uint64_t second = 0;
-  bool operator==(const PoolId&) const = default;
 };
 
 struct TraceEntry {

@@ -97,7 +97,7 @@ TEST(Completion, KnowsChoicesFromTheOptions) {
     for (const CompletionOption& option : command.options) {
       if (option.names != std::vector<std::string>{"--by"}) continue;
       found = true;
-      EXPECT_EQ(option.choices, (std::vector<std::string>{"stack", "size", "device", "thread"}));
+      EXPECT_EQ(option.choices, (std::vector<std::string>{"stack", "size", "device", "thread", "stream", "pool"}));
       EXPECT_TRUE(option.takes_value);
     }
   }
@@ -120,7 +120,7 @@ std::string bash_offers(const std::string& line) {
 
 TEST(Completion, WorksInBash) {
   EXPECT_EQ(bash_offers("tidemark su"), "summary\n");
-  EXPECT_EQ(bash_offers("tidemark table --by s"), "stack size\n");
+  EXPECT_EQ(bash_offers("tidemark table --by s"), "stack size stream\n");
   EXPECT_EQ(bash_offers("tidemark timeline --pl"), "--plot\n");
   EXPECT_EQ(bash_offers("tidemark completion f"), "fish\n");
 }

@@ -1,0 +1,47 @@
+#include "import/open.h"
+
+#include <array>
+#include <cstddef>
+#include <fstream>
+#include <span>
+
+#include "import/pytorch_snapshot/load_snapshot.h"
+#include "import/pytorch_snapshot/snapshot_reader.h"
+
+namespace tidemark {
+namespace {
+
+/// What a format has to offer. A new one is a folder beside pytorch_snapshot and a line in kFormats.
+struct Format {
+  bool (*recognizes)(std::span<const std::byte> first_bytes);
+  Result<Overview> (*load_overview)(const std::string& path, const Progress& progress);
+  Result<Store> (*load_store)(const std::string& path, const Progress& progress);
+};
+
+/// The first that recognizes a file reads it; the last recognizes all.
+constexpr Format kFormats[] = {
+    {pytorch::looks_like_snapshot, pytorch::load_overview, pytorch::load_store},
+    {[](std::span<const std::byte>) { return true; }, load_overview, load_store},
+};
+
+const Format& format_of(const std::string& path) {
+  std::array<char, 64> bytes{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes.data(), bytes.size());
+  const auto first = std::as_bytes(std::span(bytes)).first(static_cast<std::size_t>(file.gcount()));
+  const Format* format = kFormats;
+  while (!format->recognizes(first)) ++format;
+  return *format;
+}
+
+}  // namespace
+
+Result<Overview> open_overview(const std::string& path, const Progress& progress) {
+  return format_of(path).load_overview(path, progress);
+}
+
+Result<Store> open_store(const std::string& path, const Progress& progress) {
+  return format_of(path).load_store(path, progress);
+}
+
+}  // namespace tidemark

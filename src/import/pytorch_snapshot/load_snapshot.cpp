@@ -1,0 +1,75 @@
+#include "import/pytorch_snapshot/load_snapshot.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "import/pytorch_snapshot/snapshot_events.h"
+#include "import/pytorch_snapshot/snapshot_reader.h"
+#include "store/builder.h"
+#include "store/tally.h"
+
+namespace tidemark::pytorch {
+namespace {
+
+/// Frames of native code are named by PyTorch when it writes the file; they have no line, Python's always do.
+Definitions definitions_of(Snapshot& snapshot, const SnapshotFacts& facts) {
+  Definitions definitions = std::move(snapshot.definitions);
+  bool python = false;
+  bool native = false;
+  for (Location& location : definitions.locations) {
+    (location.line == 0 ? native : python) = true;
+    if (location.line != 0) continue;
+    location.kind = Location::Kind::named_native;
+    if (definitions.strings[location.file.value] == "??") location.file = {};
+  }
+  definitions.process.stack_mode = python && native ? "both" : python ? "python" : native ? "native" : "none";
+  definitions.process.start_wall_ns = facts.start_wall_ns;
+  return definitions;
+}
+
+void add_source(const Snapshot& snapshot, SnapshotFacts facts, Overview& overview) {
+  overview.event_count = facts.entry_count;
+  overview.source.kind = SourceKind::pytorch_snapshot;
+  if (snapshot.has_settings) overview.source.allocator_settings = snapshot.settings.text;
+  overview.source.notes = std::move(facts.notes);
+}
+
+}  // namespace
+
+Result<Overview> load_overview(const std::string& path, const Progress& progress) {
+  auto snapshot = read_snapshot(path, progress);
+  if (!snapshot) return snapshot.error();
+  Tally tally;
+  SnapshotFacts facts = replay_events(
+      *snapshot,
+      [&](const ReplayedEvent& replayed) {
+        if (!replayed.only_totals) tally.add(replayed.event);
+        tally.add_totals(replayed.event.device, replayed.event.time_ns, replayed.totals);
+      },
+      [&] { tally.begin(); });
+  Overview overview = std::move(tally).finish(path, definitions_of(*snapshot, facts));
+  add_source(*snapshot, std::move(facts), overview);
+  return overview;
+}
+
+Result<Store> load_store(const std::string& path, const Progress& progress) {
+  auto snapshot = read_snapshot(path, progress);
+  if (!snapshot) return snapshot.error();
+  StoreBuilder builder;
+  SnapshotFacts facts = replay_events(
+      *snapshot,
+      [&](const ReplayedEvent& replayed) {
+        if (!replayed.only_totals) builder.add(replayed.event, replayed.details);
+        builder.add_totals(replayed.event.device, replayed.event.time_ns, replayed.totals);
+      },
+      [&] { builder.begin(); });
+  if (builder.full()) return Error{fmt::format("{}: more events than fit in memory indexes (4,294,967,294)", path)};
+  Store store = std::move(builder).finish(path, definitions_of(*snapshot, facts));
+  add_source(*snapshot, std::move(facts), store);
+  store.streams = std::move(snapshot->streams);
+  store.pools = std::move(snapshot->pools);
+  return store;
+}
+
+}  // namespace tidemark::pytorch

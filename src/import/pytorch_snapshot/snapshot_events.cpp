@@ -1,0 +1,195 @@
+#include "import/pytorch_snapshot/snapshot_events.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/units.h"
+
+namespace tidemark::pytorch {
+namespace {
+
+using Take = std::function<void(const ReplayedEvent&)>;
+
+/// The calls of one device's replay as events. Holds each event back until the next call: the completion of a free
+/// belongs to its request.
+class Events : public ReplaySink {
+ public:
+  /// `slots`: numbers given to blocks of other devices already.
+  Events(std::int32_t device, std::int64_t start_us, std::uint32_t slots, Take before, Take after)
+      : device_{DeviceType::cuda, static_cast<std::int8_t>(device)},
+        start_us_(start_us),
+        slots_(slots),
+        before_(std::move(before)),
+        after_(std::move(after)) {}
+
+  void segment_reserved(const ReplaySegment&, const ReplayMoment& when, const MemoryTotals& totals) override {
+    totals_changed(when, totals);
+  }
+  void segment_released(const ReplaySegment&, const ReplayMoment& when, const MemoryTotals& totals) override {
+    totals_changed(when, totals);
+  }
+  void block_allocated(const ReplayBlock& block, const ReplayMoment& when, const MemoryTotals& totals) override {
+    sizes_.push_back(block.size);
+    if (block.pending) return totals_changed(when, totals);
+    ReplayedEvent& next = hold(when, totals);
+    next.event.kind = EventKind::allocate;
+    next.event.slot = SlotId{slots_ + block.id};
+    next.event.address = block.address;
+    next.event.size = block.size;
+    next.event.stack = when.stack;
+    next.details = {block.requested, block.stream, block.pool};
+  }
+  void free_requested(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override {
+    ReplayedEvent& next = hold(when, totals);
+    next.event.kind = EventKind::free;
+    next.event.slot = SlotId{slots_ + block};
+    next.event.size = sizes_[block];
+    requested_ = block;
+  }
+  void free_completed(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override {
+    if (!held_ || std::exchange(requested_, kNone) != block) return totals_changed(when, totals);
+    held_->totals = {totals.active, totals.reserved};
+  }
+  void out_of_memory(const ReplayOutOfMemory& event, const ReplayMoment& when, const MemoryTotals& totals) override {
+    ReplayedEvent& next = hold(when, totals);
+    next.event.kind = EventKind::out_of_memory;
+    next.event.size = event.requested;
+    next.event.stack = when.stack;
+  }
+  void marked(Action, const ReplayMoment&, const MemoryTotals&) override {}
+
+  /// After the replay. The number of blocks there were.
+  std::uint32_t finish() {
+    flush();
+    return static_cast<std::uint32_t>(sizes_.size());
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+  void flush() {
+    if (held_) (held_before_ ? before_ : after_)(*held_);
+    held_.reset();
+  }
+  void totals_changed(const ReplayMoment& when, const MemoryTotals& totals) { hold(when, totals).only_totals = true; }
+
+  ReplayedEvent& hold(const ReplayMoment& when, const MemoryTotals& totals) {
+    flush();
+    ReplayedEvent& next = held_.emplace();
+    held_before_ = when.entry == ReplayMoment::kBeforeTrace;
+    requested_ = kNone;
+    if (!held_before_) next.event.time_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(0, since_start_ns(when)));
+    next.event.device = device_;
+    next.event.has_totals = true;
+    next.event.total_allocated = totals.allocated;
+    next.event.total_reserved = totals.reserved;
+    next.totals = {totals.active, totals.reserved};
+    return next;
+  }
+  /// Wraps around for times that are none.
+  [[nodiscard]] std::int64_t since_start_ns(const ReplayMoment& when) const {
+    const std::uint64_t us = static_cast<std::uint64_t>(when.time_us) - static_cast<std::uint64_t>(start_us_);
+    return static_cast<std::int64_t>(us * 1000);
+  }
+
+  const Device device_;
+  const std::int64_t start_us_;
+  const std::uint32_t slots_;
+  const Take before_;
+  const Take after_;
+  std::vector<std::uint64_t> sizes_;  // by block
+  std::optional<ReplayedEvent> held_;
+  bool held_before_ = false;
+  std::uint32_t requested_ = kNone;  // the block whose free is held
+};
+
+constexpr std::int32_t kLastDevice = std::numeric_limits<std::int8_t>::max();
+
+std::set<std::int32_t> devices_of(const Snapshot& snapshot) {
+  std::set<std::int32_t> devices;
+  for (const DeviceTrace& trace : snapshot.traces) devices.insert(trace.device);
+  for (const SnapshotSegment& segment : snapshot.segments) devices.insert(segment.device);
+  return devices;
+}
+
+/// The earliest first entry; 0 without entries.
+std::int64_t start_of(const Snapshot& snapshot) {
+  std::optional<std::int64_t> start;
+  for (const DeviceTrace& trace : snapshot.traces) {
+    if (trace.entries.empty()) continue;
+    const std::int64_t first = trace.entries.front().time_us;
+    start = start ? std::min(*start, first) : first;
+  }
+  return start.value_or(0);
+}
+
+std::string joined(const std::map<std::string, std::uint64_t>& counts) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  std::size_t listed = 0;
+  for (const auto& [name, count] : counts) {
+    if (listed++ == kMost) return text + fmt::format(" and {} more", counts.size() - kMost);
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", name, format_count(count));
+  }
+  return text;
+}
+
+void note_unknown(const std::map<std::string, std::uint64_t>& counts, const char* kind, const char* what,
+                  bool incomplete, std::vector<SourceNote>& notes) {
+  if (counts.empty()) return;
+  std::uint64_t total = 0;
+  for (const auto& [name, count] : counts) total += count;
+  notes.push_back({kind, incomplete ? "warning" : "info", total,
+                   fmt::format("{} that this version of tidemark does not know: {}", what, joined(counts)),
+                   incomplete});
+}
+
+}  // namespace
+
+SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const std::function<void()>& begin) {
+  SnapshotFacts facts;
+  const std::int64_t start_us = start_of(snapshot);
+  if (start_us > 0) facts.start_wall_ns = static_cast<std::uint64_t>(start_us) * 1000;
+  for (const DeviceTrace& trace : snapshot.traces) facts.entry_count += trace.entries.size();
+
+  const std::set<std::int32_t> devices = devices_of(snapshot);
+  std::vector<ReplayedEvent> later;  // of several devices: merged in the end
+  bool begun = false;
+  const Take at_once = [&](const ReplayedEvent& event) {
+    if (!std::exchange(begun, true)) begin();
+    take(event);
+  };
+  const Take keep = [&](const ReplayedEvent& event) { later.push_back(event); };
+  std::uint32_t slots = 0;
+  for (const std::int32_t device : devices) {
+    if (device < 0 || device > kLastDevice) {
+      facts.notes.push_back({"impossible_device", "warning", std::nullopt,
+                             fmt::format("device {} was left out: there is no such number", device), true});
+      continue;
+    }
+    Events events(device, start_us, slots, take, devices.size() == 1 ? at_once : keep);
+    const ReplaySummary summary = replay(snapshot, device, events);
+    slots += events.finish();
+    for (std::string& sentence : summary.quality.sentences()) {
+      if (devices.size() > 1) sentence = fmt::format("cuda:{}: {}", device, sentence);
+      const bool exact = summary.quality.exact();
+      facts.notes.push_back({"trace", exact ? "info" : "warning", std::nullopt, std::move(sentence), !exact});
+    }
+  }
+  if (!begun) begin();
+  std::stable_sort(later.begin(), later.end(), [](const ReplayedEvent& left, const ReplayedEvent& right) {
+    return left.event.time_ns < right.event.time_ns;
+  });
+  for (const ReplayedEvent& event : later) take(event);
+  note_unknown(snapshot.unknown_actions, "unknown_actions", "trace entries of kinds", true, facts.notes);
+  note_unknown(snapshot.unknown_keys, "unknown_keys", "fields", false, facts.notes);
+  return facts;
+}
+
+}  // namespace tidemark::pytorch

@@ -1,0 +1,39 @@
+// A replayed snapshot as events, as a Tally and a StoreBuilder take them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "import/pytorch_snapshot/replay.h"
+#include "import/pytorch_snapshot/snapshot.h"
+#include "store/store.h"
+#include "trace/event.h"
+
+namespace tidemark::pytorch {
+
+/// An event and what the allocator's totals are after it, or only that they changed.
+struct ReplayedEvent {
+  Event event;  ///< without totals of its own; only time and device mean something if `only_totals`
+  BlockDetails details;
+  AllocatorTotals totals;
+  bool only_totals = false;
+};
+
+/// What a snapshot comes to, apart from its events.
+struct SnapshotFacts {
+  std::uint64_t entry_count = 0;
+  std::uint64_t start_wall_ns = 0;  ///< of the first entry; 0 without entries
+  std::vector<SourceNote> notes;
+};
+
+/// Replays all devices. `take` gets first the blocks from before the trace at time 0, then, after one call of `begin`,
+/// the entries in the order of time.
+///
+/// A block dies when its free is requested: from then on PyTorch does not count it as allocated. Where the free is
+/// completed at once, its bytes are not pending in between.
+SnapshotFacts replay_events(const Snapshot& snapshot, const std::function<void(const ReplayedEvent&)>& take,
+                            const std::function<void()>& begin);
+
+}  // namespace tidemark::pytorch
