@@ -86,9 +86,10 @@ struct ReplaySummary {
 };
 
 /// Replays the trace of `device`; a device without a trace has its final blocks and segments, as before the trace.
-/// Reads the trace three times and calls the sink in the last; takes time in proportion to the entries (times a
-/// logarithm where they contradict themselves) and memory to the blocks and segments there are at once, and for a trace
-/// whose beginning is lost to the addresses in it. Thread-safe.
+/// Reads the trace three times, or more where the allocator's settings are missing or were switched, and calls the sink
+/// in the last. Takes time in proportion to the entries (times a logarithm where they contradict themselves) and memory
+/// to the blocks and segments there are at once, and for a trace whose beginning is lost to the addresses in it.
+/// Thread-safe.
 ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& sink);
 
 }  // namespace tidemark::pytorch

@@ -85,6 +85,26 @@ void expect_steps(const json& truth, const Snapshot& snapshot, const CheckingSin
   EXPECT_GE(checked, 3U);
 }
 
+class ReplayWithoutSettings : public ::testing::TestWithParam<std::string> {};
+
+// As written by torch before 2.3.
+TEST_P(ReplayWithoutSettings, FindsTheRounding) {
+  auto snapshot = read_snapshot(GetParam() + ".pickle.xz");
+  ASSERT_TRUE(snapshot.ok()) << snapshot.error().message;
+  snapshot->settings = {};
+  snapshot->has_settings = false;
+  CheckingSink sink;
+  const ReplaySummary summary = replay_checked(*snapshot, sink);
+  expect_peaks(truth_of(GetParam()), summary.peak);
+  EXPECT_THAT(summary.quality.sentences(),
+              ::testing::ElementsAre(::testing::HasSubstr("does not say how the allocator was set")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Settings, ReplayWithoutSettings,
+                         ::testing::Values(TIDEMARK_SNAPSHOTS "/default", TIDEMARK_SNAPSHOTS "/roundup_4",
+                                           TIDEMARK_SNAPSHOTS "/garbage_collection_roundup"),
+                         test_name);
+
 class ReplayTruth : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ReplayTruth, IsWhatTheAllocatorCounted) {
