@@ -42,6 +42,8 @@ def pickles():
                 "expandable_segments": True, "roundup_power2_divisions": {"1": 4, 2: 8}}
     yield "annotations.pickle", pickle.dumps(
         {"segments": [], "external_annotations": annotations, "allocator_settings": settings}, 4)
+    # Found by fuzzing: an item for an integer, of which other bits than a list's say where it is in the memo.
+    yield "integer_as_list.pickle", b"\x80\x04J\xfe\xff\xff\x07Na."
     # Items one by one, numbers of the memo and lengths of every size.
     frame = b"}(" + text(b"line") + b"K\x01" + text(b"name") + b"\x8c\x01fu" + b"r\x05\0\0\0"
     entry = (b"}" + text(b"size") + b"\x8b\x02\0\0\0\x01\x02s" + text(b"action") + b"\x8d\x05\0\0\0\0\0\0\0allocs" +
