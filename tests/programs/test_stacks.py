@@ -112,8 +112,8 @@ class Memory(Case):
             self.assertLessEqual(added["VmHWM"], 32 << 20)
         # The ring, which is shared memory, fills its 16 MiB when the recorder gets no processor for a while.
         self.assertLessEqual(long["RssShmem"], 17 << 20)
-        grown = {name: long[name] - short[name] for name in ("RssAnon", "RssFile")}
-        self.assertLessEqual(sum(grown.values()), 4 << 20, grown)
+        # How much of a file is mapped depends on what the system has cached of it.
+        self.assertLessEqual(long["RssAnon"] - short["RssAnon"], 2 << 20)
 
 
 if __name__ == "__main__":
