@@ -20,7 +20,7 @@ Tone tone_of(const std::string& severity) {
 }  // namespace
 
 std::string recording_title(const RecordingInfo& recording) {
-  const std::string file = printable(base_name(recording.path));
+  std::string file = printable(base_name(recording.path));
   if (recording.source != SourceKind::recording) return file;
   const ProcessInfo& process = recording.process;
   const std::string pid = process.pid < 0 ? "pid n/a" : fmt::format("pid {}", process.pid);

@@ -1,5 +1,6 @@
 #include "store/builder.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tidemark {
@@ -43,6 +44,30 @@ void StoreBuilder::add_totals(Device device, std::uint64_t time_ns, const Alloca
   if (full_) return;
   const Tally::Effect effect = tally_.add_totals(device, time_ns, totals);
   if (effect.totals_changed) note_change(effect);
+}
+
+void StoreBuilder::add_segment_change(Device device, std::uint64_t time_ns, SegmentChange change) {
+  const auto index = tally_.find_device(device);
+  if (full_ || !index) return;
+  change.time_ns = std::max(time_ns, tally_.now_ns());
+  change.step_count = store_.steps.size();
+  change.device = *index;
+  store_.segment_changes.push_back(change);
+}
+
+void StoreBuilder::hold_back(SlotId slot) {
+  if (full_) return;
+  pending_of_slot_[slot.value] = store_.pending_frees.size();
+  store_.pending_frees.push_back({BlockId{block_of_slot_[slot.value]}});
+}
+
+void StoreBuilder::complete(std::uint64_t time_ns, SlotId slot) {
+  const auto found = pending_of_slot_.find(slot.value);
+  if (full_ || found == pending_of_slot_.end()) return;
+  PendingFree& pending = store_.pending_frees[found->second];
+  pending.until_ns = std::max(time_ns, tally_.now_ns());
+  pending.until_step_count = store_.steps.size();
+  pending_of_slot_.erase(found);
 }
 
 void StoreBuilder::note_change(const Tally::Effect& effect) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "store/store.h"
@@ -18,6 +19,13 @@ class StoreBuilder {
   /// `details` count for allocations; either all of them have some or none.
   void add(const Event& event, const BlockDetails& details);
   void begin() { tally_.begin(); }
+  /// Time, device, and how many steps there were, are set here.
+  void add_segment_change(Device device, std::uint64_t time_ns, SegmentChange change);
+  /// The block that had this slot was given back, and is in use by another stream until complete() or the end. Call
+  /// after the free.
+  void hold_back(SlotId slot);
+  /// What was held back is free.
+  void complete(std::uint64_t time_ns, SlotId slot);
   /// As Tally::add_totals.
   void add_totals(Device device, std::uint64_t time_ns, const AllocatorTotals& totals);
   /// Steps no longer fit their 32-bit indexes: what was added since is missing, and finish() must not be called.
@@ -31,6 +39,7 @@ class StoreBuilder {
   Tally tally_;
   Store store_;
   std::vector<std::uint32_t> block_of_slot_;
+  std::unordered_map<std::uint32_t, std::size_t> pending_of_slot_;  // index into Store::pending_frees
   bool full_ = false;
 };
 

@@ -160,12 +160,37 @@ struct TotalsChange {
   std::uint8_t device = 0;
 };
 
+/// Memory that the allocator took from the driver or gave back to it: a segment, or a piece of an expandable one.
+struct SegmentChange {
+  std::uint64_t time_ns = 0;
+  std::uint64_t step_count = 0;  ///< how many of Store::steps had happened by then
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  StackId stack;             ///< of whoever made the allocator do it
+  std::uint16_t stream = 0;  ///< index into Store::streams
+  std::uint16_t pool = 0;    ///< index into Store::pools
+  std::uint8_t device = 0;   ///< index into Overview::devices
+  bool reserved = false;     ///< taken from the driver; otherwise given back
+  bool expandable = false;
+};
+
+/// A block that was given back while another stream still used it: its memory was not free before `until`.
+struct PendingFree {
+  static constexpr std::uint64_t kEnd = std::numeric_limits<std::uint64_t>::max();  ///< still in use at the end
+
+  BlockId block;
+  std::uint64_t until_ns = kEnd;
+  std::uint64_t until_step_count = kEnd;  ///< how many of Store::steps had happened by then
+};
+
 /// Every block.
 struct Store : Overview {
   Blocks blocks;
-  std::vector<Step> steps;             ///< every allocate and (matched) free, in order
-  std::vector<TotalsChange> changes;   ///< of devices with totals, in order; empty otherwise
-  std::vector<std::uint64_t> streams;  ///< handles; 0 = the default stream
+  std::vector<Step> steps;                     ///< every allocate and (matched) free, in order
+  std::vector<TotalsChange> changes;           ///< of devices with totals, in order; empty otherwise
+  std::vector<SegmentChange> segment_changes;  ///< in order; empty where the source does not know segments
+  std::vector<PendingFree> pending_frees;      ///< in order of their deaths
+  std::vector<std::uint64_t> streams;          ///< handles; 0 = the default stream
   std::vector<PoolId> pools;
 
   /// How many steps happened up to and including `time_ns`.

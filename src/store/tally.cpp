@@ -19,6 +19,12 @@ std::size_t Tally::device_index(Device device) {
   return entry;
 }
 
+std::optional<std::uint8_t> Tally::find_device(Device device) {
+  const std::size_t index = device_index(device);
+  if (index == kMaxDevices) return std::nullopt;
+  return static_cast<std::uint8_t>(index);
+}
+
 std::uint32_t Tally::usage_index(StackId stack, std::uint8_t device) {
   const std::size_t key = stack.valid() ? std::size_t{stack.value} + 1 : 0;
   if (key >= usage_of_stack_.size()) usage_of_stack_.resize(std::max(key + 1, usage_of_stack_.size() * 2), kNone);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "store/store.h"
@@ -43,6 +44,11 @@ class Tally {
   [[nodiscard]] std::uint64_t reserved(std::uint8_t device) const { return running_[device].reserved; }
   /// Active minus allocated.
   [[nodiscard]] std::uint64_t pending(std::uint8_t device) const { return running_[device].pending; }
+
+  /// Index of a device, which is added if it is new; none beyond kMaxDevices.
+  std::optional<std::uint8_t> find_device(Device device);
+  /// Time of the latest event.
+  [[nodiscard]] std::uint64_t now_ns() const { return now_ns_; }
 
   /// Ends the pass. `definitions` are the complete ones of the recording.
   Overview finish(std::string path, Definitions definitions) &&;

@@ -35,6 +35,25 @@ void add_source(const Snapshot& snapshot, SnapshotFacts facts, Overview& overvie
   overview.source.notes = std::move(facts.notes);
 }
 
+void give(const ReplayedEvent& replayed, StoreBuilder& builder) {
+  const Event& event = replayed.event;
+  switch (replayed.kind) {
+    case ReplayedEvent::Kind::event:
+      builder.add(event, replayed.details);
+      if (replayed.held_back) builder.hold_back(event.slot);
+      break;
+    case ReplayedEvent::Kind::segment_change:
+      builder.add_segment_change(event.device, event.time_ns, replayed.segment);
+      break;
+    case ReplayedEvent::Kind::completion:
+      builder.complete(event.time_ns, event.slot);
+      break;
+    case ReplayedEvent::Kind::totals:
+      break;
+  }
+  builder.add_totals(event.device, event.time_ns, replayed.totals);
+}
+
 }  // namespace
 
 Result<Overview> load_overview(const std::string& path, const Progress& progress) {
@@ -44,7 +63,7 @@ Result<Overview> load_overview(const std::string& path, const Progress& progress
   SnapshotFacts facts = replay_events(
       *snapshot,
       [&](const ReplayedEvent& replayed) {
-        if (!replayed.only_totals) tally.add(replayed.event);
+        if (replayed.kind == ReplayedEvent::Kind::event) tally.add(replayed.event);
         tally.add_totals(replayed.event.device, replayed.event.time_ns, replayed.totals);
       },
       [&] { tally.begin(); });
@@ -58,12 +77,7 @@ Result<Store> load_store(const std::string& path, const Progress& progress) {
   if (!snapshot) return snapshot.error();
   StoreBuilder builder;
   SnapshotFacts facts = replay_events(
-      *snapshot,
-      [&](const ReplayedEvent& replayed) {
-        if (!replayed.only_totals) builder.add(replayed.event, replayed.details);
-        builder.add_totals(replayed.event.device, replayed.event.time_ns, replayed.totals);
-      },
-      [&] { builder.begin(); });
+      *snapshot, [&](const ReplayedEvent& replayed) { give(replayed, builder); }, [&] { builder.begin(); });
   if (builder.full()) return Error{fmt::format("{}: more events than fit in memory indexes (4,294,967,294)", path)};
   Store store = std::move(builder).finish(path, definitions_of(*snapshot, facts));
   add_source(*snapshot, std::move(facts), store);

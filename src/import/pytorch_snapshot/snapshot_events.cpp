@@ -28,15 +28,18 @@ class Events : public ReplaySink {
         before_(std::move(before)),
         after_(std::move(after)) {}
 
-  void segment_reserved(const ReplaySegment&, const ReplayMoment& when, const MemoryTotals& totals) override {
-    totals_changed(when, totals);
+  void segment_reserved(const ReplaySegment& segment, const ReplayMoment& when, const MemoryTotals& totals) override {
+    change_segment(segment, true, when, totals);
   }
-  void segment_released(const ReplaySegment&, const ReplayMoment& when, const MemoryTotals& totals) override {
-    totals_changed(when, totals);
+  void segment_released(const ReplaySegment& segment, const ReplayMoment& when, const MemoryTotals& totals) override {
+    change_segment(segment, false, when, totals);
   }
   void block_allocated(const ReplayBlock& block, const ReplayMoment& when, const MemoryTotals& totals) override {
     sizes_.push_back(block.size);
-    if (block.pending) return totals_changed(when, totals);
+    if (block.pending) {
+      hold(when, totals).kind = ReplayedEvent::Kind::totals;
+      return;
+    }
     ReplayedEvent& next = hold(when, totals);
     next.event.kind = EventKind::allocate;
     next.event.slot = SlotId{slots_ + block.id};
@@ -50,11 +53,18 @@ class Events : public ReplaySink {
     next.event.kind = EventKind::free;
     next.event.slot = SlotId{slots_ + block};
     next.event.size = sizes_[block];
+    next.held_back = true;
     requested_ = block;
   }
   void free_completed(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override {
-    if (!held_ || std::exchange(requested_, kNone) != block) return totals_changed(when, totals);
-    held_->totals = {totals.active, totals.reserved};
+    if (held_ && std::exchange(requested_, kNone) == block) {
+      held_->held_back = false;
+      held_->totals = {totals.active, totals.reserved};
+      return;
+    }
+    ReplayedEvent& next = hold(when, totals);
+    next.kind = ReplayedEvent::Kind::completion;
+    next.event.slot = SlotId{slots_ + block};
   }
   void out_of_memory(const ReplayOutOfMemory& event, const ReplayMoment& when, const MemoryTotals& totals) override {
     ReplayedEvent& next = hold(when, totals);
@@ -77,7 +87,18 @@ class Events : public ReplaySink {
     if (held_) (held_before_ ? before_ : after_)(*held_);
     held_.reset();
   }
-  void totals_changed(const ReplayMoment& when, const MemoryTotals& totals) { hold(when, totals).only_totals = true; }
+  void change_segment(const ReplaySegment& segment, bool reserved, const ReplayMoment& when,
+                      const MemoryTotals& totals) {
+    ReplayedEvent& next = hold(when, totals);
+    next.kind = ReplayedEvent::Kind::segment_change;
+    next.segment.address = segment.address;
+    next.segment.size = segment.size;
+    next.segment.stack = when.stack;
+    next.segment.stream = segment.stream;
+    next.segment.pool = segment.pool;
+    next.segment.reserved = reserved;
+    next.segment.expandable = segment.kind == SegmentKind::expandable;
+  }
 
   ReplayedEvent& hold(const ReplayMoment& when, const MemoryTotals& totals) {
     flush();

@@ -13,12 +13,20 @@
 
 namespace tidemark::pytorch {
 
-/// An event and what the allocator's totals are after it, or only that they changed.
+/// Something that happened, and the allocator's totals after it.
 struct ReplayedEvent {
-  Event event;  ///< without totals of its own; only time and device mean something if `only_totals`
+  enum class Kind : std::uint8_t {
+    event,           ///< `event`, and for an allocation `details`
+    segment_change,  ///< `segment`; of `event` only time and device mean something
+    completion,      ///< of the free of the block with event.slot, which was held back
+    totals,          ///< only the totals changed; of `event` only time and device mean something
+  };
+  Kind kind = Kind::event;
+  Event event;
   BlockDetails details;
+  SegmentChange segment;
   AllocatorTotals totals;
-  bool only_totals = false;
+  bool held_back = false;  ///< a free that is not completed at once
 };
 
 /// What a snapshot comes to, apart from its events.

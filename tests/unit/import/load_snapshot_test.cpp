@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 
@@ -83,6 +84,66 @@ TEST_P(LoadedSnapshot, StoreTellsTheSameAsTheOverview) {
     }
     EXPECT_EQ(reserved, overview->devices[index].peak_reserved_bytes);
     EXPECT_EQ(live + pending, overview->devices[index].end_active_bytes);
+  }
+}
+
+// At every change: what is reserved adds up, and live blocks and those held back lie in it, apart from each other.
+TEST_P(LoadedSnapshot, BlocksLieInSegments) {
+  const auto loaded = open_store(GetParam() + ".pickle.xz");
+  ASSERT_TRUE(loaded.ok());
+  const Store& store = *loaded;
+  ASSERT_FALSE(store.segment_changes.empty());
+  std::map<std::uint64_t, std::uint64_t> reserved;  // address → size, neighbours joined
+  std::uint64_t bytes = 0;
+  std::uint64_t peak = 0;
+  for (const SegmentChange& change : store.segment_changes) {
+    const std::uint64_t end = change.address + change.size;
+    if (change.reserved) {
+      auto at = reserved.emplace(change.address, change.size).first;
+      if (const auto next = reserved.find(end); next != reserved.end()) {
+        at->second += next->second;
+        reserved.erase(next);
+      }
+      if (at != reserved.begin() && std::prev(at)->first + std::prev(at)->second == at->first) {
+        std::prev(at)->second += at->second;
+        reserved.erase(at);
+      }
+      bytes += change.size;
+    } else {
+      const auto around = std::prev(reserved.upper_bound(change.address));
+      const std::uint64_t around_end = around->first + around->second;
+      ASSERT_GE(around_end, end);
+      around->second = change.address - around->first;
+      if (around->second == 0) reserved.erase(around);
+      if (around_end != end) reserved.emplace(end, around_end - end);
+      bytes -= change.size;
+    }
+    peak = std::max(peak, bytes);
+  }
+  const DeviceSummary& device = store.devices.front();
+  EXPECT_EQ(bytes, device.end_reserved_bytes);
+  EXPECT_EQ(peak, device.peak_reserved_bytes);
+
+  std::map<std::uint64_t, std::uint64_t> used;
+  std::uint64_t pending = 0;
+  for (std::size_t block = 0; block < store.blocks.count(); ++block) {
+    if (store.blocks.death_step[block] == Blocks::kAlive) used[store.blocks.address[block]] = store.blocks.size[block];
+  }
+  for (const PendingFree& held : store.pending_frees) {
+    if (held.until_ns != PendingFree::kEnd) {
+      EXPECT_GE(held.until_step_count, store.blocks.death_step[held.block.value]);
+      continue;
+    }
+    EXPECT_TRUE(used.emplace(store.blocks.address[held.block.value], store.blocks.size[held.block.value]).second);
+    pending += store.blocks.size[held.block.value];
+  }
+  EXPECT_EQ(device.live_allocated_bytes + pending, device.end_active_bytes);
+  std::uint64_t free_from = 0;
+  for (const auto& [address, size] : used) {
+    EXPECT_GE(address, free_from) << "no two blocks overlap";
+    free_from = address + size;
+    const auto around = std::prev(reserved.upper_bound(address));
+    EXPECT_LE(free_from, around->first + around->second);
   }
 }
 
