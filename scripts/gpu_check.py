@@ -62,12 +62,14 @@ class Check:
         counted = json.loads(printed.splitlines()[-1])
         recorded = next(device for device in summary["devices"] if device["device"] == counted["device"])
         rows = {
-            "allocated": (counted["max_memory_allocated"], recorded["peak_allocated_bytes"]),
-            "reserved": (counted["max_memory_reserved"], recorded["peak_reserved_bytes"]),
+            "peak allocated": (counted["max_memory_allocated"], recorded["peak_allocated_bytes"]),
+            "peak reserved": (counted["max_memory_reserved"], recorded["peak_reserved_bytes"]),
         }
+        if "num_ooms" in counted:
+            rows["failed requests"] = counted["num_ooms"], recorded["out_of_memory_count"]
         for what, (theirs, ours) in rows.items():
             verdict = "equal" if theirs == ours else "DIFFERENT"
-            self.say(f"{name}: peak {what} {theirs:,} by PyTorch, {ours:,} recorded: {verdict}")
+            self.say(f"{name}: {what} {theirs:,} by PyTorch, {ours:,} recorded: {verdict}")
             self.failures += theirs != ours
         if plain != counted:
             # Threads make the order of allocations, and so the peaks, vary between runs of some programs.

@@ -1,4 +1,4 @@
-"""Uses the CUDA caching allocator in every way that moves its peaks, then prints the peaks that PyTorch counted, as JSON.
+"""Uses the CUDA caching allocator in every way that moves its peaks, then prints what PyTorch counted, as JSON.
 
 Needs a CUDA (or ROCm) device. With --graph it also captures a CUDA graph, which allocates from a pool of its own.
 """
@@ -68,8 +68,18 @@ def graph():
     return result.sum().item()
 
 
+def requests_that_fail():
+    total = torch.cuda.get_device_properties(device).total_memory
+    for times in (2, 3):
+        try:
+            empty(times * total)
+        except torch.cuda.OutOfMemoryError:
+            pass
+
+
 held = churn(1)
 training()
+requests_that_fail()
 streams()
 workers = [threading.Thread(target=churn, args=(seed, 500)) for seed in (2, 3)]
 for worker in workers:
@@ -93,6 +103,7 @@ print(
             "max_memory_reserved": torch.cuda.max_memory_reserved(device),
             "memory_allocated": torch.cuda.memory_allocated(device),
             "memory_reserved": torch.cuda.memory_reserved(device),
+            "num_ooms": torch.cuda.memory_stats(device)["num_ooms"],
         }
     ),
     flush=True,
