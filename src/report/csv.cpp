@@ -94,6 +94,21 @@ std::string to_csv(std::span<const Table> tables) {
   return text;
 }
 
+std::string to_csv(std::span<const Temporary> results) {
+  std::string text = "file,rank,device,stack,frames,count,bytes,largest_bytes,share\n";
+  for (const Temporary& temporary : results) {
+    const std::string recording = recording_fields(temporary.recording);
+    for (const TemporaryDevice& device : temporary.devices) {
+      for (const TemporaryRow& row : device.rows) {
+        text +=
+            fmt::format("{},{},{},{},{},{},{}\n", recording, to_string(device.totals.device), key_fields(row.stack),
+                        row.count, row.bytes, row.largest_bytes, row.share ? fmt::format("{:.6f}", *row.share) : "");
+      }
+    }
+  }
+  return text;
+}
+
 std::string to_csv(std::span<const Timeline> timelines) {
   std::string text = "file,rank,device,time_ns,allocated_bytes,reserved_bytes\n";
   for (const Timeline& timeline : timelines) {

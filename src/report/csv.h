@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analyze/table.h"
+#include "analyze/temporary.h"
 #include "analyze/timeline.h"
 
 namespace tidemark {
@@ -12,6 +13,9 @@ namespace tidemark {
 /// One row for each group. Columns: file, rank, device, at_ns, <what it is grouped by>, bytes, blocks, share; by stack
 /// also all frames, outermost first, separated by ';'.
 [[nodiscard]] std::string to_csv(std::span<const Table> tables);
+
+/// One row for each stack. Columns: file, rank, device, stack, frames (as above), count, bytes, largest_bytes, share.
+[[nodiscard]] std::string to_csv(std::span<const Temporary> results);
 
 /// One row for each point. Columns: file, rank, device, time_ns, allocated_bytes, reserved_bytes.
 [[nodiscard]] std::string to_csv(std::span<const Timeline> timelines);

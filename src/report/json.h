@@ -9,6 +9,7 @@
 
 #include "analyze/summary.h"
 #include "analyze/table.h"
+#include "analyze/temporary.h"
 #include "analyze/timeline.h"
 #include "analyze/tree.h"
 
@@ -17,6 +18,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(std::span<const Summary> summaries);
 [[nodiscard]] std::string to_json(std::span<const Table> tables);
 [[nodiscard]] std::string to_json(std::span<const Tree> trees);
+[[nodiscard]] std::string to_json(std::span<const Temporary> results);
 [[nodiscard]] std::string to_json(std::span<const Timeline> timelines);
 
 }  // namespace tidemark

@@ -5,6 +5,7 @@
 
 #include "analyze/summary.h"
 #include "analyze/table.h"
+#include "analyze/temporary.h"
 #include "analyze/timeline.h"
 #include "analyze/tree.h"
 #include "report/terminal.h"
@@ -17,6 +18,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Summary& summary, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Table& table, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Tree& tree, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Temporary& temporary, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Timeline& timeline, const Terminal& terminal);
 
 }  // namespace tidemark

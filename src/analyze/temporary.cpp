@@ -1,0 +1,171 @@
+#include "analyze/temporary.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "analyze/moment.h"
+
+namespace tidemark {
+namespace {
+
+std::optional<double> share_of(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return std::nullopt;
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// Of each device, the blocks that were there before the first event: the store has them first, and they are not among
+/// the device's allocations.
+std::vector<std::uint64_t> blocks_at_start(const Store& store) {
+  std::vector<std::uint64_t> counts(store.devices.size(), 0);
+  for (const std::uint8_t device : store.blocks.device) ++counts[device];
+  for (std::size_t device = 0; device < counts.size(); ++device) {
+    counts[device] -= store.devices[device].allocation_count;
+  }
+  return counts;
+}
+
+/// By block: whether it is freed after at most `within` other allocations on its device. A block from before the first
+/// event is not: when it was allocated is not known.
+std::vector<bool> find_temporary(const Store& store, std::uint64_t within) {
+  std::vector<std::uint64_t> unseen = blocks_at_start(store);
+  std::vector<std::uint64_t> allocations(store.devices.size(), 0);  // so far
+  std::vector<std::uint32_t> number(store.blocks.count(), 0);       // of the allocation, from 1; 0 = not seen
+  std::vector<bool> temporary(store.blocks.count(), false);
+  for (const Step& step : store.steps) {
+    const std::size_t block = step.block.value;
+    const std::size_t device = store.blocks.device[block];
+    if (!step.birth) {
+      temporary[block] = number[block] != 0 && allocations[device] - number[block] <= within;
+    } else if (unseen[device] != 0) {
+      --unseen[device];
+    } else {
+      number[block] = static_cast<std::uint32_t>(++allocations[device]);
+    }
+  }
+  return temporary;
+}
+
+struct Peak {
+  std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> at_ns;
+};
+
+/// Replays the steps of all devices without the blocks that are left out; the allocator's totals shrink by them.
+class Replay {
+ public:
+  Replay(const Store& store, const std::vector<bool>& left_out)
+      : store_(store), left_out_(left_out), now_(store.devices.size()), peaks_(store.devices.size()) {}
+
+  std::vector<Peak> run() && {
+    auto change = store_.changes.begin();
+    for (std::size_t index = 0; index < store_.steps.size(); ++index) {
+      for (; change != store_.changes.end() && change->step_count <= index; ++change) take_change(*change);
+      const Step& step = store_.steps[index];
+      const std::size_t block = step.block.value;
+      const std::size_t device = store_.blocks.device[block];
+      const std::uint64_t size = left_out_[block] ? 0 : store_.blocks.size[block];
+      now_[device].recorded += step.birth ? size : 0 - size;
+      // A change that came with this step is part of the same moment: between the two nothing was ever true.
+      if (change != store_.changes.end() && change->with_step && change->step_count == index + 1) {
+        now_[change->device].unrecorded = static_cast<std::uint64_t>(change->unrecorded);
+        ++change;
+      }
+      take_peak(device, step.time_ns);
+    }
+    for (; change != store_.changes.end(); ++change) take_change(*change);
+    return std::move(peaks_);
+  }
+
+ private:
+  struct Now {
+    std::uint64_t recorded = 0;    // bytes in the blocks that are kept
+    std::uint64_t unrecorded = 0;  // modulo 2^64: it may be below 0
+  };
+
+  void take_change(const TotalsChange& change) {
+    now_[change.device].unrecorded = static_cast<std::uint64_t>(change.unrecorded);
+    take_peak(change.device, change.time_ns);
+  }
+  void take_peak(std::size_t device, std::uint64_t time_ns) {
+    const std::uint64_t allocated = now_[device].recorded + now_[device].unrecorded;
+    if (static_cast<std::int64_t>(allocated) <= static_cast<std::int64_t>(peaks_[device].bytes)) return;
+    peaks_[device] = {allocated, time_ns};
+  }
+
+  const Store& store_;
+  const std::vector<bool>& left_out_;
+  std::vector<Now> now_;
+  std::vector<Peak> peaks_;
+};
+
+struct Sum {
+  StackId stack;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t largest = 0;
+};
+
+/// Of each device.
+std::vector<std::vector<Sum>> sums_by_stack(const Store& store, const std::vector<bool>& temporary) {
+  std::vector<std::unordered_map<StackId, Sum>> sums(store.devices.size());
+  const Blocks& blocks = store.blocks;
+  for (std::size_t block = 0; block < blocks.count(); ++block) {
+    if (!temporary[block]) continue;
+    Sum& sum = sums[blocks.device[block]][blocks.stack[block]];
+    sum.stack = blocks.stack[block];
+    ++sum.count;
+    sum.bytes += blocks.size[block];
+    sum.largest = std::max(sum.largest, blocks.size[block]);
+  }
+  std::vector<std::vector<Sum>> sorted;
+  for (const auto& of_device : sums) {
+    std::vector<Sum>& list = sorted.emplace_back();
+    for (const auto& [stack, sum] : of_device) list.push_back(sum);
+    std::sort(list.begin(), list.end(), [](const Sum& left, const Sum& right) {
+      return left.bytes != right.bytes ? left.bytes > right.bytes : left.stack < right.stack;
+    });
+  }
+  return sorted;
+}
+
+TemporaryDevice describe(const DeviceSummary& totals, const Peak& peak, const std::vector<Sum>& sums, Symbols& symbols,
+                         std::size_t top) {
+  TemporaryDevice result;
+  result.totals = totals;
+  result.peak_without_bytes = peak.bytes;
+  result.peak_without_at_ns = peak.at_ns;
+  for (const Sum& sum : sums) {
+    result.count += sum.count;
+    result.bytes += sum.bytes;
+    if (top == 0 || result.rows.size() < top) {
+      result.rows.push_back({name_stack(symbols, sum.stack), sum.count, sum.bytes, sum.largest,
+                             share_of(sum.bytes, totals.total_bytes_allocated)});
+    } else {
+      ++result.other_rows;
+      result.other_count += sum.count;
+      result.other_bytes += sum.bytes;
+    }
+  }
+  result.share = share_of(result.bytes, totals.total_bytes_allocated);
+  return result;
+}
+
+}  // namespace
+
+Result<Temporary> analyze_temporary(const Store& store, Symbols& symbols, const TemporaryOptions& options) {
+  const auto selected = select_devices(store, options.device);
+  if (!selected) return selected.error();
+  const std::vector<bool> temporary = find_temporary(store, options.within);
+  const std::vector<Peak> peaks = Replay(store, temporary).run();
+  const std::vector<std::vector<Sum>> sums = sums_by_stack(store, temporary);
+  Temporary result;
+  result.within = options.within;
+  for (const std::size_t device : *selected) {
+    result.devices.push_back(describe(store.devices[device], peaks[device], sums[device], symbols, options.top));
+  }
+  result.recording = describe_recording(store, symbols);
+  return result;
+}
+
+}  // namespace tidemark
