@@ -37,7 +37,11 @@ class PeekedStream final : public ByteStream {
     const std::size_t count = std::min(out.size(), first_.size() - used_);
     std::copy_n(first_.begin() + static_cast<std::ptrdiff_t>(used_), count, out.begin());
     used_ += count;
-    return count;
+    if (count == out.size()) return count;
+    // On into the file: libzstd 1.5.4 may take what comes after half a header for a frame of its own.
+    const auto more = rest_->read(out.subspan(count));
+    if (!more.ok()) return more.error();
+    return count + *more;
   }
 
   [[nodiscard]] std::uint64_t stored_offset() const override {

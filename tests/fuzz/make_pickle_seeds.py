@@ -67,6 +67,8 @@ def packed():
     parts = [subprocess.run(["zstd", "-c", *options], input=part, stdout=subprocess.PIPE, check=True).stdout
              for part, options in ((small[:half], ["--no-check"]), (small[half:], []))]
     yield "two_parts.zst", b"".join(parts)
+    # Found by fuzzing: a damaged frame, from whose seventh byte on it looks like a skippable one.
+    yield "two_frames_in_one.zst", b"\x28\xb5\x2f\xfd\x74\x69\x50\x2a\x4d\x18\x03\0\0\0abc"
     yield "skippable.zst", b"".join(parts[:1]) + b"\x50\x2a\x4d\x18\x03\0\0\0abc" + parts[1]
 
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -48,6 +49,17 @@ std::string foreign(Bytes bytes) {
                      text ? "text" : "unknown bytes", kLowestProtocol, kHighestProtocol);
 }
 
+/// A packed file's checksum comes at its end: damage may leave a pickle that looks fine. Empty, or what is wrong.
+std::string damage_behind(ByteStream& stream) {
+  if (stream.packing().empty()) return {};
+  std::array<std::byte, 4096> rest;
+  while (true) {
+    const auto got = stream.read(rest);
+    if (!got.ok()) return got.error().message;
+    if (*got == 0) return {};
+  }
+}
+
 }  // namespace
 
 bool looks_like_snapshot(std::span<const std::byte> prefix) {
@@ -74,6 +86,8 @@ Result<Snapshot> read_snapshot(std::unique_ptr<ByteStream> stored, const ReadPro
   const Result<Word> root = machine.run();
   if (!input.failure().empty()) return Error{input.failure()};
   if (!root.ok()) return Error{fmt::format("{}: {}", name, root.error().message)};
+  const std::string damage = damage_behind(stream);
+  if (!damage.empty()) return Error{damage};
   Result<Snapshot> snapshot = builder.finish(*root);
   if (!snapshot.ok()) {
     return Error{

@@ -22,7 +22,8 @@ using ReadProgress = std::function<void(std::uint64_t, std::uint64_t)>;
 /// bytes; of damage to a packed file, the offset there. Thread-safe.
 Result<Snapshot> read_snapshot(const std::string& path, const ReadProgress& progress = {});
 
-/// The same of bytes from anywhere. Reads no further than the pickle goes.
+/// The same of bytes from anywhere. What follows the pickle does not matter, unless the bytes are packed: then they are
+/// read to their end, where the checksum is.
 Result<Snapshot> read_snapshot(std::unique_ptr<ByteStream> stored, const ReadProgress& progress = {});
 
 /// Whether a file that begins so (16 bytes are enough) may be a snapshot: a pickle, or a packed file. Recordings and

@@ -3,7 +3,9 @@
 
     pickle_refused.py PICKLE_DUMP [--sanitized]    a sanitizer takes memory of its own, so there is no limit then
 """
+import gzip
 import io
+import lzma
 import os
 import pickle
 import pickletools
@@ -161,6 +163,26 @@ class Refused(unittest.TestCase):
     def test_too_many_streams(self):
         trace = [{"action": "alloc", "addr": n, "size": 1, "stream": n} for n in range(70_000)]
         self.refused(pickle.dumps({"segments": [], "device_traces": [trace]}), "offset", "streams")
+
+    # -- packed files --------------------------------------------------------------------------------------------------
+    def test_packed_and_damaged(self):
+        data = pickle.dumps({"segments": [], "device_traces": [[{"action": "alloc", "addr": n} for n in range(999)]]})
+        for packing, packed in (("gzip", gzip.compress(data)), ("xz", lzma.compress(data))):
+            half = len(packed) // 2
+            self.refused(packed[:half], f"the packed file ({packing}) is cut off at offset {half}")
+            self.refused(packed[:-8] + bytes(8), f"unpacking ({packing}) failed at offset", "of the packed file")
+            self.refused(gzip.compress(packed), "(unpacked gzip)", "unknown bytes")
+        stored = gzip.compress(data, 0)
+        self.assertEqual(stored.count(b"alloc"), 1)
+        self.refused(stored.replace(b"alloc", b"ALLOC"), "unpacking (gzip) failed", "incorrect data check")
+        # A frame of 20841 bytes whose first block has 199077: and from its seventh byte on, a frame of three bytes.
+        self.refused(b"\x28\xb5\x2f\xfd\x74\x69\x50\x2a\x4d\x18\x03\0\0\0abc", "unpacking (zstd) failed at offset")
+
+    def test_little_that_unpacks_to_much(self):
+        for body in (b"\x8e" + struct.pack("<Q", 1 << 40), b"X\xff\xff\xff\x00", b"B\xff\xff\xff\x07"):
+            much = gzip.compress(b"\x80\x04" + body + bytes(64 << 20), 1)
+            self.assertLess(len(much), 1 << 20)
+            self.refused(much, "(unpacked gzip)", "offset")
 
     # -- other files ---------------------------------------------------------------------------------------------------
     def test_other_files(self):
