@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
+
+#include "store/store.h"
 
 namespace tidemark::pytorch {
 
@@ -55,8 +56,8 @@ struct ReplayQuality {
 
   /// Nothing is lost, guessed or contradictory.
   [[nodiscard]] bool exact() const;
-  /// One for each thing that is not as it should be, for the user.
-  [[nodiscard]] std::vector<std::string> sentences() const;
+  /// One for each thing that is not as it should be.
+  [[nodiscard]] std::vector<SourceNote> notes() const;
 };
 
 }  // namespace tidemark::pytorch

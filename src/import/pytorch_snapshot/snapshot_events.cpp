@@ -197,10 +197,9 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
     Events events(device, start_us, slots, take, devices.size() == 1 ? at_once : keep);
     const ReplaySummary summary = replay(snapshot, device, events);
     slots += events.finish();
-    for (std::string& sentence : summary.quality.sentences()) {
-      if (devices.size() > 1) sentence = fmt::format("cuda:{}: {}", device, sentence);
-      const bool exact = summary.quality.exact();
-      facts.notes.push_back({"trace", exact ? "info" : "warning", std::nullopt, std::move(sentence), !exact});
+    for (SourceNote& note : summary.quality.notes()) {
+      if (devices.size() > 1) note.text = fmt::format("cuda:{}: {}", device, note.text);
+      facts.notes.push_back(std::move(note));
     }
   }
   if (!begun) begin();

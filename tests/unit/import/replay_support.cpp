@@ -209,4 +209,10 @@ ReplaySummary replay_checked(const Snapshot& snapshot, CheckingSink& sink, std::
   return summary;
 }
 
+std::vector<std::string> texts_of(const ReplayQuality& quality) {
+  std::vector<std::string> texts;
+  for (const SourceNote& note : quality.notes()) texts.push_back(note.text);
+  return texts;
+}
+
 }  // namespace tidemark::pytorch::testing
