@@ -16,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 class Line {
  public:
-  explicit Line(std::string name) : name_(std::move(name)) {}
+  Line(const char* doing, std::string name) : doing_(doing), name_(std::move(name)) {}
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
   ~Line() {
@@ -28,11 +28,12 @@ class Line {
     if (now < next_ || all == 0) return;
     next_ = now + std::chrono::milliseconds(200);
     shown_ = true;
-    fmt::print(stderr, "\rReading {}: {}%\x1b[K", name_, done * 100 / all);
+    fmt::print(stderr, "\r{} {}: {}%\x1b[K", doing_, name_, done * 100 / all);
     std::fflush(stderr);
   }
 
  private:
+  const char* doing_;
   std::string name_;
   Clock::time_point next_ = Clock::now() + std::chrono::seconds(1);
   bool shown_ = false;
@@ -40,9 +41,9 @@ class Line {
 
 }  // namespace
 
-Progress make_progress(const std::string& path) {
+Progress make_progress(const std::string& path, const char* doing) {
   if (isatty(STDERR_FILENO) == 0) return {};
-  auto line = std::make_shared<Line>(fit(printable(path), 50));
+  auto line = std::make_shared<Line>(doing, fit(printable(path), 50));
   return [line](std::uint64_t done, std::uint64_t all) { line->show(done, all); };
 }
 

@@ -5,23 +5,11 @@
 #include <optional>
 #include <variant>
 
+#include "report/csv_field.h"
 #include "report/frame_text.h"
-#include "report/printable.h"
 
 namespace tidemark {
 namespace {
-
-// Names come from the recording: made printable, and quoted where they would break the row.
-std::string field(const std::string& raw) {
-  std::string text = printable(raw);
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) {
-    if (letter == '"') quoted += '"';
-    quoted += letter;
-  }
-  return quoted + "\"";
-}
 
 std::string number(const std::optional<std::uint64_t>& value) {
   return value ? std::to_string(*value) : "";
@@ -29,7 +17,7 @@ std::string number(const std::optional<std::uint64_t>& value) {
 
 std::string recording_fields(const RecordingInfo& recording) {
   const std::int32_t rank = recording.process.rank;
-  return fmt::format("{},{}", field(recording.path), rank < 0 ? "" : std::to_string(rank));
+  return fmt::format("{},{}", csv_field(recording.path), rank < 0 ? "" : std::to_string(rank));
 }
 
 std::string key_fields(const NamedStack& stack) {
@@ -38,13 +26,13 @@ std::string key_fields(const NamedStack& stack) {
     if (!frames.empty()) frames += ';';
     frames += frame_text(frame);
   }
-  return field(stack_text(stack)) + "," + field(frames);
+  return csv_field(stack_text(stack)) + "," + csv_field(frames);
 }
 std::string key_fields(const BlockSize& size) {
   return std::to_string(size.bytes);
 }
 std::string key_fields(const ThreadInfo& thread) {
-  return fmt::format("{},{}", thread.tid < 0 ? "" : std::to_string(thread.tid), field(thread.name));
+  return fmt::format("{},{}", thread.tid < 0 ? "" : std::to_string(thread.tid), csv_field(thread.name));
 }
 std::string key_fields(const StreamHandle& stream) {
   return std::to_string(stream.handle);

@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "cli/output_file.h"
+#include "cli/reading.h"
+#include "export/format.h"
+#include "report/text_parts.h"
+
+namespace tidemark::cli {
+namespace {
+
+struct Options : ReadingOptions {
+  std::string file;
+  std::string to;
+  std::string output;
+  bool at_given = false;
+};
+
+const ExportFormat& format_of(const std::string& name) {
+  const auto formats = export_formats();
+  return *std::find_if(formats.begin(), formats.end(),
+                       [&](const ExportFormat& format) { return name == format.name; });  // --to was checked
+}
+
+// "run.speedscope.json" for run.tide.
+std::string usual_name(const std::string& file, const ExportFormat& format) {
+  const std::string name = std::filesystem::path(file).filename();
+  return name.substr(0, name.find('.', 1)) + format.suffix;
+}
+
+Result<void> check_output(const Options& options, const ExportFormat& format) {
+  const bool terminal = (options.output.empty() || options.output == "-") && isatty(STDOUT_FILENO) != 0;
+  if (terminal && (options.output.empty() || format.binary)) {
+    return Error{fmt::format("{} does not belong on a terminal: name a file with -o {}", format.name,
+                             usual_name(options.file, format))};
+  }
+  std::error_code error;  // a file that is not there yet is no other one
+  if (!options.output.empty() && std::filesystem::equivalent(options.file, options.output, error)) {
+    return Error{fmt::format("{}: is the file to read; choose another name with -o", options.output)};
+  }
+  if (options.at_given && !format.one_moment) {
+    return Error{fmt::format("--at: {} holds the whole run, not one moment", format.name)};
+  }
+  return {};
+}
+
+Result<void> write_to_stdout(std::string_view bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()) return {};
+  return Error{fmt::format("cannot write to stdout: {}", std::strerror(errno))};
+}
+
+Result<void> export_store(const Store& store, const Options& options, const ExportFormat& format) {
+  Symbols symbols(store.definitions);
+  const auto write = [&](const ByteOutput& output) {
+    const Progress progress = make_progress(options.file, "Exporting");
+    return format.write(store, symbols, {options.only_device(), options.moment()}, output, progress);
+  };
+  if (options.output.empty() || options.output == "-") {
+    if (auto written = write(write_to_stdout); !written) return written;
+    if (std::fflush(stdout) != 0) return Error{fmt::format("cannot write to stdout: {}", std::strerror(errno))};
+  } else {
+    auto file = OutputFile::create(options.output);
+    if (!file) return file.error();
+    if (auto written = write([&](std::string_view bytes) { return file->write(bytes); }); !written) return written;
+    if (auto committed = file->commit(); !committed) return committed;
+  }
+  fmt::print(stderr, "{}", quality_hint(describe_recording(store, symbols), detect_terminal(STDERR_FILENO)));
+  return {};
+}
+
+int run(const Options& options) {
+  const ExportFormat& format = format_of(options.to);
+  if (auto fine = check_recording_path(options.file); !fine) return fail(fine.error().message);
+  if (auto fine = check_output(options, format); !fine) return fail(fine.error().message);
+  const auto store = open_store(options.file, make_progress(options.file));
+  if (!store) return fail(store.error().message);
+  const auto exported = export_store(*store, options, format);
+  return exported ? kOk : fail(exported.error().message);
+}
+
+}  // namespace
+
+std::function<int()> setup_export(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("FILE", options->file, "A recording, or a PyTorch memory snapshot")->required()->type_name("FILE");
+  std::string names;
+  std::string footer = "Formats:\n";
+  for (const ExportFormat& format : export_formats()) {
+    names += (names.empty() ? "" : "|") + std::string(format.name);
+    footer += fmt::format("  {:<11} {}\n", format.name, format.description);
+  }
+  limit_to(*app.add_option("--to", options->to, "What to write")->required(), names);
+  app.add_option("-o,--output", options->output, "Write to this file; - is stdout, as is a pipe without this option")
+      ->type_name("FILE");
+  app.add_option("--device", options->device, "Only this device, such as cuda:0")->type_name("DEVICE");
+  add_moment(app, *options);
+  app.footer(footer +
+             "\nExamples:\n"
+             "  tidemark export run.tide --to speedscope -o run.speedscope.json\n"
+             "  tidemark export snapshot.pickle --to csv --device cuda:0 | xz > blocks.csv.xz");
+  return [options, &app] {
+    options->at_given = app.count("--at") != 0;
+    return run(*options);
+  };
+}
+
+}  // namespace tidemark::cli

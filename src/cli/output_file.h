@@ -1,0 +1,42 @@
+// A file that appears whole or not at all.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tidemark::cli {
+
+/// Writes beside the destination and takes its place in commit(); without that nothing is left behind. Devices and
+/// pipes are written to directly. Errors name the destination.
+class OutputFile {
+ public:
+  static Result<OutputFile> create(const std::string& path);
+
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&& other) = delete;
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  Result<void> write(std::string_view bytes);
+  Result<void> commit();
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { static_cast<void>(std::fclose(file)); }
+  };
+
+  explicit OutputFile(std::string path) : path_(std::move(path)) {}
+  [[nodiscard]] Error failed() const;
+
+  std::string path_;       // as the user named it
+  std::string target_;     // where a symbolic link leads to
+  std::string temporary_;  // empty: written directly, or committed
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+}  // namespace tidemark::cli

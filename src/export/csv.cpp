@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/stack_names.h"
+#include "export/writers.h"
+#include "report/csv_field.h"
+#include "report/frame_text.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{1} << 18;  // bytes to gather before writing
+
+// What blocks have in common is made into text once.
+class BlockRows {
+ public:
+  BlockRows(const Store& store, Symbols& symbols) : store_(store), symbols_(symbols) {
+    for (const DeviceSummary& device : store.devices) devices_.push_back(to_string(device.device));
+    for (const ThreadInfo& thread : store.definitions.threads) threads_.push_back(thread_fields(thread));
+    for (const PoolId& pool : store.pools) pools_.push_back(fmt::format("{}:{}", pool.first, pool.second));
+  }
+
+  void append(std::size_t block, std::string& text) {
+    const Blocks& blocks = store_.blocks;
+    const auto out = std::back_inserter(text);
+    fmt::format_to(out, "{},", store_.steps[blocks.birth_step[block]].time_ns);
+    if (blocks.death_step[block] != Blocks::kAlive) {
+      fmt::format_to(out, "{}", store_.steps[blocks.death_step[block]].time_ns);
+    }
+    fmt::format_to(out, ",{},0x{:x},{},", devices_[blocks.device[block]], blocks.address[block], blocks.size[block]);
+    if (!blocks.requested.empty()) fmt::format_to(out, "{}", blocks.requested[block]);
+    text += ',';
+    if (!blocks.stream.empty()) fmt::format_to(out, "{}", store_.streams[blocks.stream[block]]);
+    text += ',';
+    if (!blocks.pool.empty()) text += pools_[blocks.pool[block]];
+    text += ',';
+    const ThreadId thread = blocks.thread[block];
+    text += thread.valid() ? threads_[thread.value] : ",";
+    text += ',';
+    text += stack_field(blocks.stack[block]);
+    text += '\n';
+  }
+
+ private:
+  static std::string thread_fields(const ThreadInfo& thread) {
+    return fmt::format("{},{}", thread.tid < 0 ? "" : std::to_string(thread.tid), csv_field(thread.name));
+  }
+
+  const std::string& stack_field(StackId stack) {
+    const auto [entry, is_new] = stacks_.try_emplace(stack);
+    if (is_new && stack.valid()) entry->second = csv_field(stack_text(name_stack(symbols_, stack)));
+    return entry->second;
+  }
+
+  const Store& store_;
+  Symbols& symbols_;
+  std::vector<std::string> devices_;
+  std::vector<std::string> threads_;
+  std::vector<std::string> pools_;
+  std::unordered_map<StackId, std::string> stacks_;
+};
+
+}  // namespace
+
+Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
+                       const Progress& progress) {
+  const auto selected = select_devices(store, options.device);
+  if (!selected) return selected.error();
+  std::vector<bool> wanted(store.devices.size());
+  for (const std::size_t device : *selected) wanted[device] = true;
+
+  BlockRows rows(store, symbols);
+  std::string text = "birth_ns,death_ns,device,address,size_bytes,requested_bytes,stream,pool,tid,thread_name,stack\n";
+  for (std::size_t block = 0; block < store.blocks.count(); ++block) {
+    if (wanted[store.blocks.device[block]]) rows.append(block, text);
+    if (text.size() < kPiece) continue;
+    if (auto written = output(text); !written) return written;
+    text.clear();
+    if (progress) progress(block, store.blocks.count());
+  }
+  return output(text);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,41 @@
+// Files that other tools open, made from any store. A new format is one file and one line in formats.cpp.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "analyze/moment.h"
+#include "base/result.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+/// Takes the bytes of a file, piece by piece and in order.
+using ByteOutput = std::function<Result<void>(std::string_view)>;
+
+struct ExportOptions {
+  std::optional<std::string> device;  ///< only this one: "cuda:0"
+  Moment moment;                      ///< for the formats that show one moment
+};
+
+struct ExportFormat {
+  const char* name;         ///< as in --to
+  const char* description;  ///< a few words: what opens it
+  const char* suffix;       ///< of a file's usual name, with its dot
+  bool binary;              ///< does not belong on a terminal
+  bool one_moment;          ///< whether ExportOptions::moment means something
+  /// Writes the whole file. Fails when the device asked for is not there, when there is nothing that the format can
+  /// show, or with the output's error.
+  Result<void> (*write)(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
+                        const Progress& progress);
+};
+
+/// In the order in which help lists them.
+std::span<const ExportFormat> export_formats();
+
+}  // namespace tidemark

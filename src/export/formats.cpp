@@ -1,0 +1,15 @@
+#include "export/format.h"
+#include "export/writers.h"
+
+namespace tidemark {
+
+std::span<const ExportFormat> export_formats() {
+  static constexpr ExportFormat kFormats[] = {
+      {"speedscope", "stacks at a moment, for https://www.speedscope.app", ".speedscope.json", false, true,
+       write_speedscope},
+      {"csv", "every block, one a line", ".blocks.csv", false, false, write_csv},
+  };
+  return kFormats;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,16 @@
+// The writers that formats.cpp lists; see ExportFormat::write.
+#pragma once
+
+#include "export/format.h"
+
+namespace tidemark {
+
+/// What was allocated at a moment, as a profile for each device: https://www.speedscope.app/file-format-schema.json.
+Result<void> write_speedscope(const Store& store, Symbols& symbols, const ExportOptions& options,
+                              const ByteOutput& output, const Progress& progress);
+
+/// Every block, one a line (RFC 4180, with \n line ends). Unknown values are empty fields.
+Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
+                       const Progress& progress);
+
+}  // namespace tidemark
