@@ -9,3 +9,8 @@ pkg_check_modules(LZMA REQUIRED IMPORTED_TARGET liblzma)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(CAIRO REQUIRED IMPORTED_TARGET cairo)
 pkg_check_modules(ELF REQUIRED IMPORTED_TARGET libelf)
+
+# Headers alone, without a CMake package.
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_builder.hpp REQUIRED)
+add_library(protozero::protozero INTERFACE IMPORTED)
+target_include_directories(protozero::protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})

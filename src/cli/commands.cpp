@@ -22,7 +22,7 @@ std::span<const Command> commands() {
       Command{"tree", "Read", "What was alive at a moment, from callers down to allocations", setup_tree},
       Command{"temporary", "Read", "Short-lived allocations by stack, and the peak without them", setup_temporary},
       Command{"timeline", "Read", "Allocated and reserved memory over time; draws PNG and SVG", setup_timeline},
-      Command{"export", "Read", "Files that other tools open: speedscope, CSV", setup_export},
+      Command{"export", "Read", "Files that other tools open: Perfetto, pprof, speedscope, CSV", setup_export},
       Command{"dump", "Debug", "Every record of a recording, one a line", setup_dump},
       Command{"completion", "Debug", "Print the completion script for a shell", setup_completion},
   };

@@ -100,6 +100,7 @@ std::function<int()> setup_export(CLI::App& app) {
   add_moment(app, *options);
   app.footer(footer +
              "\nExamples:\n"
+             "  tidemark export run.tide --to perfetto -o run.pftrace\n"
              "  tidemark export run.tide --to speedscope -o run.speedscope.json\n"
              "  tidemark export snapshot.pickle --to csv --device cuda:0 | xz > blocks.csv.xz");
   return [options, &app] {

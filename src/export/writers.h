@@ -5,6 +5,14 @@
 
 namespace tidemark {
 
+/// What each device had allocated, active and reserved over time as counters, and failed requests: a Perfetto trace.
+Result<void> write_perfetto(const Store& store, Symbols& symbols, const ExportOptions& options,
+                            const ByteOutput& output, const Progress& progress);
+
+/// What was allocated at a moment ("inuse") and in all ("alloc") by stack: a gzipped profile.proto.
+Result<void> write_pprof(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
+                         const Progress& progress);
+
 /// What was allocated at a moment, as a profile for each device: https://www.speedscope.app/file-format-schema.json.
 Result<void> write_speedscope(const Store& store, Symbols& symbols, const ExportOptions& options,
                               const ByteOutput& output, const Progress& progress);

@@ -1,0 +1,242 @@
+#include <fmt/format.h>
+
+#include <optional>
+#include <protozero/pbf_builder.hpp>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/recording.h"
+#include "analyze/stack_names.h"
+#include "analyze/totals.h"
+#include "base/crc32c.h"
+#include "base/units.h"
+#include "export/perfetto_messages.h"
+#include "export/writers.h"
+#include "report/frame_text.h"
+#include "report/printable.h"
+#include "report/text.h"
+
+namespace tidemark {
+namespace {
+
+namespace message = perfetto;
+template <typename Message>
+using Builder = protozero::pbf_builder<Message>;
+
+constexpr std::size_t kPiece = std::size_t{1} << 18;  // bytes to gather before writing
+
+// A counter's track, and what it showed last.
+struct Counter {
+  std::uint64_t track = 0;
+  std::optional<std::uint64_t> shown;
+};
+
+struct DeviceCounters {
+  bool wanted = false;
+  bool has_pending = false;  // otherwise active is allocated at all times, and has no counter
+  Counter allocated;
+  Counter active;
+  Counter reserved;
+};
+
+class TraceWriter {
+ public:
+  TraceWriter(const Store& store, Symbols& symbols, const std::vector<std::size_t>& devices, const ByteOutput& output,
+              const Progress& progress)
+      : store_(store),
+        symbols_(symbols),
+        output_(output),
+        progress_(progress),
+        start_ns_(store.definitions.process.start_wall_ns),
+        file_id_(crc32c_of(store)),
+        counters_(store.devices.size()) {
+    for (const std::size_t device : devices) counters_[device].wanted = true;
+    for (const TotalsChange& change : store.changes) {
+      if (change.pending != 0) counters_[change.device].has_pending = true;
+    }
+  }
+
+  Result<void> write() {
+    add_clock();
+    add_process();
+    for (std::size_t device = 0; device < counters_.size(); ++device) {
+      if (counters_[device].wanted) add_counters(device);
+    }
+    walk_totals(store_, [&](const DeviceTotals& totals) { add_totals(totals); });
+    for (const OutOfMemory& event : store_.out_of_memory) {
+      if (counters_[event.device].wanted) add_out_of_memory(event);
+    }
+    if (written_.ok()) written_ = output_(bytes_);
+    return written_;
+  }
+
+ private:
+  // Traces that are put together (`cat a b > c` is a trace) must not share the numbers of their tracks.
+  static std::uint32_t crc32c_of(const Store& store) {
+    const ProcessInfo& process = store.definitions.process;
+    const std::string identity = fmt::format("{} {} {}", store.path, process.hostname, process.pid);
+    return crc32c(std::as_bytes(std::span(identity)));
+  }
+
+  std::uint64_t new_track() { return (std::uint64_t{file_id_} << 20) + ++track_count_; }
+
+  // Adds a packet, filled in by `fill`.
+  template <typename Fill>
+  void packet(const Fill& fill) {
+    {
+      Builder<message::TracePacket> builder(trace_, message::Trace::packet);
+      builder.add_uint32(message::TracePacket::trusted_packet_sequence_id, file_id_ | 1U);  // any but 0
+      fill(builder);
+    }
+    if (bytes_.size() < kPiece) return;
+    if (written_.ok()) written_ = output_(bytes_);
+    bytes_.clear();
+  }
+
+  template <typename Fill>
+  std::uint64_t add_track(std::optional<std::uint64_t> parent, const std::string& name, const Fill& fill) {
+    const std::uint64_t track = new_track();
+    packet([&](auto& builder) {
+      Builder<message::TrackDescriptor> descriptor(builder, message::TracePacket::track_descriptor);
+      descriptor.add_uint64(message::TrackDescriptor::uuid, track);
+      if (parent) descriptor.add_uint64(message::TrackDescriptor::parent_uuid, *parent);
+      if (!name.empty()) descriptor.add_string(message::TrackDescriptor::name, name);
+      fill(descriptor);
+    });
+    return track;
+  }
+
+  template <typename Fill>
+  void add_event(std::uint64_t time_ns, std::uint64_t track, message::EventType type, const Fill& fill) {
+    packet([&](auto& builder) {
+      builder.add_uint64(message::TracePacket::timestamp, start_ns_ + time_ns);
+      Builder<message::TrackEvent> event(builder, message::TracePacket::track_event);
+      event.add_enum(message::TrackEvent::type, static_cast<std::int32_t>(type));
+      event.add_uint64(message::TrackEvent::track_uuid, track);
+      fill(event);
+    });
+  }
+
+  // Times are those of the wall clock where it is known: traces of several ranks fit together.
+  void add_clock() {
+    if (start_ns_ == 0) return;
+    packet([&](auto& builder) {
+      Builder<message::ClockSnapshot> snapshot(builder, message::TracePacket::clock_snapshot);
+      for (const message::ClockId clock : {message::ClockId::realtime, message::ClockId::boottime}) {
+        Builder<message::Clock> reading(snapshot, message::ClockSnapshot::clocks);
+        reading.add_uint32(message::Clock::clock_id, static_cast<std::uint32_t>(clock));
+        reading.add_uint64(message::Clock::timestamp, start_ns_);
+      }
+    });
+  }
+
+  // A process, or a group with the file's name where its number is not known.
+  void add_process() {
+    const ProcessInfo& info = store_.definitions.process;
+    const std::string title = recording_title(describe_recording(store_, symbols_));
+    process_ = add_track(std::nullopt, info.pid < 0 ? title : "", [&](auto& descriptor) {
+      if (info.pid < 0) return;
+      Builder<message::Process> process(descriptor, message::TrackDescriptor::process);
+      process.add_int32(message::Process::pid, static_cast<std::int32_t>(info.pid));
+      if (!info.command_line.empty()) process.add_string(message::Process::cmdline, printable(info.command_line));
+      process.add_string(message::Process::process_name, title);
+    });
+  }
+
+  void add_counters(std::size_t device) {
+    const DeviceSummary& summary = store_.devices[device];
+    const auto track = [&](const char* what) {
+      return add_track(process_, fmt::format("{} {}", to_string(summary.device), what), [](auto& descriptor) {
+        Builder<message::Counter> counter(descriptor, message::TrackDescriptor::counter);
+        counter.add_enum(message::Counter::unit, static_cast<std::int32_t>(message::CounterUnit::size_bytes));
+      });
+    };
+    DeviceCounters& counters = counters_[device];
+    counters.allocated.track = track("allocated");
+    if (counters.has_pending) counters.active.track = track("active");
+    if (summary.peak_reserved_bytes) counters.reserved.track = track("reserved");
+  }
+
+  void add_totals(const DeviceTotals& totals) {
+    DeviceCounters& counters = counters_[totals.device];
+    if (counters.wanted) {
+      add_value(counters.allocated, totals.time_ns, totals.allocated_bytes);
+      if (counters.has_pending) add_value(counters.active, totals.time_ns, totals.active_bytes);
+      add_value(counters.reserved, totals.time_ns, totals.reserved_bytes);
+    }
+    if (progress_ && totals.step_count % 4096 == 0) progress_(totals.step_count, store_.steps.size());
+  }
+
+  void add_value(Counter& counter, std::uint64_t time_ns, std::optional<std::uint64_t> value) {
+    if (!value || counter.shown == value) return;
+    counter.shown = value;
+    add_event(time_ns, counter.track, message::EventType::counter, [&](auto& event) {
+      event.add_int64(message::TrackEvent::counter_value, static_cast<std::int64_t>(*value));
+    });
+  }
+
+  // On the thread that asked, where it is known.
+  void add_out_of_memory(const OutOfMemory& failure) {
+    const std::uint64_t track = thread_track(failure.thread);
+    add_event(failure.time_ns, track, message::EventType::instant, [&](auto& event) {
+      const std::string device = to_string(store_.devices[failure.device].device);
+      event.add_string(message::TrackEvent::name,
+                       fmt::format("out of memory: {} on {}", format_bytes(failure.requested), device));
+      annotate(event, "requested_bytes", failure.requested);
+      annotate(event, "allocated_bytes", failure.allocated);
+      annotate(event, "reserved_bytes", failure.reserved);
+      Builder<message::Annotation> stack(event, message::TrackEvent::debug_annotations);
+      stack.add_string(message::Annotation::name, "stack");
+      stack.add_string(message::Annotation::string_value, stack_text_with_callers(name_stack(symbols_, failure.stack)));
+    });
+  }
+
+  static void annotate(Builder<message::TrackEvent>& event, const char* name, std::optional<std::uint64_t> bytes) {
+    if (!bytes) return;
+    Builder<message::Annotation> annotation(event, message::TrackEvent::debug_annotations);
+    annotation.add_string(message::Annotation::name, name);
+    annotation.add_uint64(message::Annotation::uint_value, *bytes);
+  }
+
+  std::uint64_t thread_track(ThreadId id) {
+    const std::int64_t pid = store_.definitions.process.pid;
+    if (pid < 0 || !id.valid() || store_.definitions.threads[id.value].tid < 0) return process_;
+    const auto [entry, is_new] = threads_.try_emplace(id, 0);
+    if (!is_new) return entry->second;
+    const ThreadInfo& info = store_.definitions.threads[id.value];
+    entry->second = add_track(process_, "", [&](auto& descriptor) {
+      Builder<message::Thread> thread(descriptor, message::TrackDescriptor::thread);
+      thread.add_int32(message::Thread::pid, static_cast<std::int32_t>(pid));
+      thread.add_int32(message::Thread::tid, static_cast<std::int32_t>(info.tid));
+      if (!info.name.empty()) thread.add_string(message::Thread::thread_name, printable(info.name));
+    });
+    return entry->second;
+  }
+
+  const Store& store_;
+  Symbols& symbols_;
+  const ByteOutput& output_;
+  const Progress& progress_;
+  std::uint64_t start_ns_;
+  std::uint32_t file_id_;
+  std::vector<DeviceCounters> counters_;
+  std::unordered_map<ThreadId, std::uint64_t> threads_;
+  std::uint64_t process_ = 0;
+  std::uint64_t track_count_ = 0;
+  std::string bytes_;
+  Builder<message::Trace> trace_{bytes_};
+  Result<void> written_;
+};
+
+}  // namespace
+
+Result<void> write_perfetto(const Store& store, Symbols& symbols, const ExportOptions& options,
+                            const ByteOutput& output, const Progress& progress) {
+  const auto selected = select_devices(store, options.device);
+  if (!selected) return selected.error();
+  return TraceWriter(store, symbols, *selected, output, progress).write();
+}
+
+}  // namespace tidemark
