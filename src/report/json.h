@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "analyze/leaks.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
@@ -19,6 +20,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(std::span<const Table> tables);
 [[nodiscard]] std::string to_json(std::span<const Tree> trees);
 [[nodiscard]] std::string to_json(std::span<const Temporary> results);
+[[nodiscard]] std::string to_json(std::span<const Leaks> leaks);
 [[nodiscard]] std::string to_json(std::span<const Timeline> timelines);
 
 }  // namespace tidemark
