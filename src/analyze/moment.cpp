@@ -86,6 +86,15 @@ std::vector<BlockId> live_blocks(const Store& store, std::size_t device, std::ui
   return live;
 }
 
+std::vector<std::uint64_t> blocks_at_start(const Store& store) {
+  std::vector<std::uint64_t> counts(store.devices.size(), 0);
+  for (const std::uint8_t device : store.blocks.device) ++counts[device];
+  for (std::size_t device = 0; device < counts.size(); ++device) {
+    counts[device] -= store.devices[device].allocation_count;
+  }
+  return counts;
+}
+
 Result<std::vector<std::size_t>> select_devices(const Overview& overview, const std::optional<std::string>& device) {
   std::vector<std::size_t> selected;
   std::string known;

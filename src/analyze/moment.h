@@ -38,6 +38,10 @@ struct Instant {
 /// The blocks of a device that are alive after `step_count` steps, in order of birth.
 [[nodiscard]] std::vector<BlockId> live_blocks(const Store& store, std::size_t device, std::uint64_t step_count);
 
+/// How many blocks of each device were there before the first event (cut snapshots have some). The store has them
+/// first, and they are not among the device's allocations.
+[[nodiscard]] std::vector<std::uint64_t> blocks_at_start(const Store& store);
+
 /// Indexes into Overview::devices: all, or the one asked for. An error that lists the devices when it is not there.
 Result<std::vector<std::size_t>> select_devices(const Overview& overview, const std::optional<std::string>& device);
 

@@ -14,17 +14,6 @@ std::optional<double> share_of(std::uint64_t part, std::uint64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// Of each device, the blocks that were there before the first event: the store has them first, and they are not among
-/// the device's allocations.
-std::vector<std::uint64_t> blocks_at_start(const Store& store) {
-  std::vector<std::uint64_t> counts(store.devices.size(), 0);
-  for (const std::uint8_t device : store.blocks.device) ++counts[device];
-  for (std::size_t device = 0; device < counts.size(); ++device) {
-    counts[device] -= store.devices[device].allocation_count;
-  }
-  return counts;
-}
-
 /// By block: whether it is freed after at most `within` other allocations on its device. A block from before the first
 /// event is not: when it was allocated is not known.
 std::vector<bool> find_temporary(const Store& store, std::uint64_t within) {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analyze/leaks.h"
+#include "analyze/compare.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
@@ -20,7 +20,10 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Table& table, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Tree& tree, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Temporary& temporary, const Terminal& terminal);
-[[nodiscard]] std::string to_text(const Leaks& leaks, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Comparison& comparison, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Timeline& timeline, const Terminal& terminal);
+
+/// Which devices are over the budget, and by how much, on one line; empty when none is.
+[[nodiscard]] std::string budget_text(const Comparison& comparison);
 
 }  // namespace tidemark

@@ -1,0 +1,135 @@
+// What changed between two runs: totals of each device, and which stacks hold more or less at the peak or allocate more
+// or less over time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/budget.h"
+#include "analyze/recording.h"
+#include "analyze/stack_matching.h"
+#include "analyze/stack_names.h"
+#include "base/result.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+enum class CompareBy : std::uint8_t {
+  peak,     ///< bytes alive at the device's own peak
+  traffic,  ///< the sum of all allocations
+};
+
+struct CompareOptions {
+  CompareBy by = CompareBy::peak;
+  bool ignore_lines = false;          ///< stacks are the same even where lines have moved
+  std::optional<std::string> device;  ///< only this one: "cuda:0"
+  std::size_t top = 20;               ///< rows to list for each device; 0 = all
+  std::optional<Budget> budget;       ///< what B's peak allocated may be over A's
+};
+
+/// What one stack did on one device.
+struct StackTotals {
+  std::uint8_t device = 0;  ///< index into Overview::devices
+  StackId stack;
+  std::uint64_t peak_bytes = 0;  ///< alive at the device's peak
+  std::uint64_t peak_blocks = 0;
+  std::uint64_t traffic_bytes = 0;
+  std::uint64_t allocations = 0;
+};
+
+/// All of a recording that comparing needs: the columns of blocks are not.
+struct ComparedRecording {
+  Overview overview;
+  std::vector<StackTotals> stacks;  ///< in order of devices and stacks
+};
+
+[[nodiscard]] ComparedRecording reduce_for_compare(Store&& store);
+
+/// A value in both runs.
+struct Compared {
+  std::uint64_t a = 0;
+  std::uint64_t b = 0;
+
+  [[nodiscard]] std::int64_t change() const { return static_cast<std::int64_t>(b - a); }
+  bool operator==(const Compared&) const = default;
+};
+
+/// A value of a device, where it is known.
+struct ComparedTotal {
+  std::optional<std::uint64_t> a;
+  std::optional<std::uint64_t> b;
+
+  [[nodiscard]] std::optional<std::int64_t> change() const {
+    return a && b ? std::optional(static_cast<std::int64_t>(*b - *a)) : std::nullopt;
+  }
+};
+
+enum class ChangeKind : std::uint8_t {
+  appeared,   ///< no block of the stack is in A on this device
+  vanished,   ///< none in B
+  grew,       ///< more bytes, or as many in more blocks
+  shrank,     ///< less
+  unchanged,  ///< as many bytes in as many blocks
+};
+
+/// Stacks of one kind, by what the comparison is about.
+struct ChangeGroup {
+  std::uint64_t stacks = 0;
+  std::int64_t bytes = 0;  ///< the sum of their changes
+};
+
+struct ComparedStack {
+  ChangeKind kind = ChangeKind::unchanged;
+  NamedStack stack;  ///< as in B; where it is not in B, as in A
+  Compared peak_bytes;
+  Compared peak_blocks;
+  Compared traffic_bytes;
+  Compared allocations;
+};
+
+struct ComparedDevice {
+  Device device;
+  bool in_a = false;  ///< whether A has an event of this device; what it lacks has no totals, and no rows are listed
+  bool in_b = false;
+  ComparedTotal peak_allocated;
+  ComparedTotal peak_reserved;
+  ComparedTotal peak_active;
+  ComparedTotal allocations;
+  ComparedTotal traffic;
+  ComparedTotal unrecorded_at_peak;  ///< of the peak, what is in no recorded block
+  ChangeGroup appeared;
+  ChangeGroup vanished;
+  ChangeGroup grew;
+  ChangeGroup shrank;
+  ChangeGroup unchanged;
+  std::vector<ComparedStack> rows;  ///< without the unchanged; the largest change in bytes first
+  std::uint64_t other_rows = 0;     ///< beyond the listed ones
+  std::int64_t other_change = 0;    ///< the sum of their changes
+};
+
+/// A device whose peak allocated in B is over A's by more than the budget.
+struct OverBudget {
+  Device device;
+  std::optional<std::uint64_t> a;  ///< none: not in A, counted from 0
+  std::uint64_t b = 0;
+};
+
+struct Comparison {
+  RecordingInfo a;
+  RecordingInfo b;
+  CompareBy by = CompareBy::peak;
+  StackMatching matching;
+  std::vector<ComparedDevice> devices;  ///< those of A, then those only in B
+  std::optional<Budget> budget;
+  std::vector<OverBudget> over_budget;
+  std::uint64_t judged_devices = 0;  ///< how many could be held against the budget
+};
+
+/// `symbols_a` and `symbols_b` name what is in `a` and `b`. Fails when the device asked for is in neither.
+Result<Comparison> analyze_compare(const ComparedRecording& a, Symbols& symbols_a, const ComparedRecording& b,
+                                   Symbols& symbols_b, const CompareOptions& options);
+
+}  // namespace tidemark

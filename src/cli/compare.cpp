@@ -1,0 +1,104 @@
+#include "analyze/compare.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <system_error>
+
+#include "cli/reading.h"
+
+namespace tidemark::cli {
+namespace {
+
+struct Options : ReadingOptions {
+  std::string a;
+  std::string b;
+  std::string by = "peak";
+  std::string fail_over;
+  bool ignore_lines = false;
+  std::size_t top = CompareOptions().top;
+};
+
+Result<ComparedRecording> load(const std::string& path, const Progress& progress) {
+  Result<Store> store = open_store(path, progress);
+  if (!store) return store.error();
+  return reduce_for_compare(std::move(*store));
+}
+
+std::uintmax_t size_of(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  return error ? 0 : size;
+}
+
+CompareOptions what(const Options& options) {
+  CompareOptions what;
+  what.by = options.by == "peak" ? CompareBy::peak : CompareBy::traffic;
+  what.ignore_lines = options.ignore_lines;
+  what.device = options.only_device();
+  what.top = options.top;
+  if (!options.fail_over.empty()) what.budget = *parse_budget(options.fail_over);
+  return what;
+}
+
+int run(const Options& options) {
+  for (const std::string& path : {options.a, options.b}) {
+    if (auto fine = check_recording_path(path); !fine) return fail(fine.error().message);
+  }
+  // Both at once; the progress is that of the larger one.
+  const bool a_is_larger = size_of(options.a) > size_of(options.b);
+  auto loading_a = std::async(std::launch::async, load, options.a, a_is_larger ? make_progress(options.a) : Progress());
+  const auto b = load(options.b, a_is_larger ? Progress() : make_progress(options.b));
+  const auto a = loading_a.get();
+  if (!a) return fail(a.error().message);
+  if (!b) return fail(b.error().message);
+  Symbols symbols_a(a->overview.definitions);
+  Symbols symbols_b(b->overview.definitions);
+  const auto comparison = analyze_compare(*a, symbols_a, *b, symbols_b, what(options));
+  if (!comparison) return fail(comparison.error().message);
+  const int printed =
+      print(options.format == "json" ? to_json(*comparison) : to_text(*comparison, detect_terminal(STDOUT_FILENO)));
+  if (printed != kOk || !comparison->budget) return printed;
+  if (comparison->judged_devices == 0) {
+    return fail(
+        fmt::format("--fail-over has nothing to judge: no device of {} can be held against {}", options.b, options.a));
+  }
+  if (comparison->over_budget.empty()) return kOk;
+  fmt::print(stderr, "tidemark: {}\n", budget_text(*comparison));
+  return kCheckFailed;
+}
+
+}  // namespace
+
+std::function<int()> setup_compare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("A", options->a, "The recording or PyTorch memory snapshot to start from")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("B", options->b, "The one to compare with it")->required()->type_name("FILE");
+  app.add_option("--device", options->device, "Only this device, such as cuda:0")->type_name("DEVICE");
+  add_format(app, *options, "text|json");
+  limit_to(*app.add_option("--by", options->by, "Compare what stacks hold at the peak, or allocate over time"),
+           "peak|traffic");
+  app.add_flag("--ignore-lines", options->ignore_lines, "Match stacks by files and functions, whatever their lines");
+  app.add_option("--top", options->top, "How many changes to list for each device; 0 = all")->type_name("N");
+  app.add_option("--fail-over", options->fail_over,
+                 "Exit with 1 when a device's peak allocated in B is over A's by more than this: 5%, 100MiB")
+      ->type_name("LIMIT")
+      ->check(CLI::Validator(
+          [](const std::string& value) {
+            const auto budget = parse_budget(value);
+            return budget ? std::string() : budget.error().message;
+          },
+          ""));
+  app.footer(
+      "Examples:\n"
+      "  tidemark compare yesterday.tide today.tide\n"
+      "  tidemark compare before.pickle after.pickle --by traffic --ignore-lines\n"
+      "  tidemark compare baseline.tide run.tide --fail-over 5%");
+  return [options] { return run(*options); };
+}
+
+}  // namespace tidemark::cli
