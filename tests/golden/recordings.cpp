@@ -155,6 +155,29 @@ void train(Recording& recording, std::uint64_t weight_bytes, std::uint64_t activ
   }
 }
 
+// Twenty-four steps; each keeps its loss, and every fourth the outputs of an evaluation. One cache fills and stays.
+void train_and_leak(Recording& recording) {
+  const StackId module = recording.python({}, "<module>", "/home/me/project/train.py", 90);
+  const StackId step = recording.python(module, "train.<locals>.step", "/home/me/project/train.py", 40);
+  const StackId forward = recording.python(step, "Net.forward", "/home/me/project/model.py", 31);
+  const StackId loss = recording.python(step, "loss", "/home/me/project/train.py", 43);
+  const StackId mask = recording.python(forward, "mask", "/home/me/project/model.py", 77);
+  const StackId evaluate = recording.python(module, "evaluate", "/home/me/project/train.py", 70);
+  const StackId update =
+      recording.python(step, "AdamW.step", "/opt/lib/python3.11/site-packages/torch/optim/adamw.py", 220);
+  recording.reserve(64 * kMiB);
+  for (std::uint64_t round = 0; round < 24; ++round) {
+    const std::uint64_t time = (10 + round * 10) * kMs;
+    recording.allocate(time, 0x1000, 8 * kMiB, kGpu, forward);
+    if (round < 7) recording.allocate(time + 1 * kMs, 0x100000 + round * 0x100, kMiB, kGpu, mask);
+    recording.allocate(time + 2 * kMs, 0x200000 + round * 0x1000, 512, kGpu, loss);
+    recording.free(time + 3 * kMs, 0x1000, kGpu);
+    recording.allocate(time + 4 * kMs, 0x2000, 4 * kMiB, kGpu, update);
+    recording.free(time + 5 * kMs, 0x2000, kGpu);
+    if (round % 4 == 3) recording.allocate(time + 6 * kMs, 0x300000 + round * 0x10000, 40'000, kGpu, evaluate);
+  }
+}
+
 void write_hostile(const std::string& path) {
   ProcessInfo info = process(666, -1);
   info.command_line = "python \x1b]0;owned\x07\nsecond line \xFF\xFE";
@@ -184,6 +207,9 @@ void write_golden_recordings(const std::string& folder) {
     train(recording, 4 * kMiB, (rank == 0 ? 8 : 12) * kMiB);
     recording.finish(100 * kMs);
   }
+  Recording leaking(folder + "/leaking.tide", process(12, -1));
+  train_and_leak(leaking);
+  leaking.finish(260 * kMs);
   write_hostile(folder + "/hostile.tide");
   Recording(folder + "/empty.tide", process(8, -1)).finish(5 * kMs);
   Recording killed(folder + "/killed.tide", process(9, -1));

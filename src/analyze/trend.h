@@ -1,0 +1,28 @@
+// Whether a series of values rises, and how fast, without assuming anything about the noise in it.
+#pragma once
+
+#include <span>
+
+namespace tidemark {
+
+/// The slope per element of a series, with its 95% confidence interval.
+struct Slope {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+/// Kendall's tau-a of the values with their order: (rising pairs - falling pairs) / all pairs, -1 to 1; equal values
+/// are neither. 0 for fewer than two values. (Kendall 1938; the statistic of the Mann-Kendall trend test.) O(n^2).
+[[nodiscard]] double kendall_tau(std::span<const double> values);
+
+/// Theil's and Sen's estimate: the median of the slopes of all pairs; the interval by Sen (1968), from the normal
+/// approximation of Kendall's statistic. It does not change when up to 29% of the values are wrong. O(n^2 log n): thin
+/// out long series. 0 for fewer than two values.
+[[nodiscard]] Slope theil_sen(std::span<const double> values);
+
+/// The mean with Student's 95% interval, for values that do not depend on each other. The interval is the mean itself
+/// for equal values, and unbounded for a single one.
+[[nodiscard]] Slope mean_with_interval(std::span<const double> values);
+
+}  // namespace tidemark

@@ -1,0 +1,113 @@
+#include "analyze/training_steps.h"
+
+#include <gtest/gtest.h>
+
+#include "analyze/step_keys.h"
+#include "unit/analyze/training_loop.h"
+
+namespace tidemark {
+namespace {
+
+using testing::kGpu;
+using testing::TrainingLoop;
+using Stacks = TrainingLoop::Stacks;
+using Source = TrainingSteps::Source;
+
+TrainingSteps find(Stacks stacks, int steps, const std::function<void(TrainingLoop&)>& change = {}) {
+  TrainingLoop loop(stacks);
+  if (change) change(loop);
+  loop.run(steps, [](int) {});
+  return find_training_steps(loop.scenario.store());
+}
+
+TEST(TrainingStepsTest, TheOptimizerIsTheClock) {
+  const TrainingSteps steps = find(Stacks::named_optimizer, 30);
+  EXPECT_EQ(steps.source, Source::optimizer);
+  EXPECT_EQ(steps.starts.size(), 30U);
+  EXPECT_GT(steps.regularity, 0.95);  // the state of the first step is made nowhere else
+}
+
+TEST(TrainingStepsTest, MicroStepsAreNotStepsOfTheOptimizer) {
+  const TrainingSteps steps = find(Stacks::named_optimizer, 30, [](TrainingLoop& loop) { loop.micro_steps = 4; });
+  EXPECT_EQ(steps.starts.size(), 30U);
+}
+
+TEST(TrainingStepsTest, WithoutItsNameTheStackAtLowWaterIs) {
+  TrainingLoop loop(Stacks::unnamed_optimizer);
+  loop.run(30, [](int) {});
+  const Store store = loop.scenario.store();
+  const TrainingSteps steps = find_training_steps(store);
+  EXPECT_EQ(steps.source, Source::stack);
+  EXPECT_EQ(steps.starts.size(), 30U);
+  const Location& location = store.definitions.locations[store.definitions.stacks[steps.anchor.value].location.value];
+  EXPECT_EQ(store.definitions.strings[location.function.value], "load");
+}
+
+TEST(TrainingStepsTest, WithoutStacksSizesAre) {
+  const TrainingSteps fixed = find(Stacks::none, 30);
+  EXPECT_EQ(fixed.source, Source::sizes);
+  EXPECT_EQ(fixed.starts.size(), 30U);
+  const TrainingSteps varying = find(Stacks::none, 30, [](TrainingLoop& loop) { loop.varying = true; });
+  EXPECT_EQ(varying.source, Source::sizes);
+  EXPECT_NEAR(static_cast<double>(varying.starts.size()), 30, 1);
+}
+
+// The same function for each of six layers, called in a row in the forward pass only.
+TEST(TrainingStepsTest, LayersAreNotSteps) {
+  testing::Scenario scenario;
+  std::vector<StackId> parts;
+  for (std::uint32_t line = 1; line <= 10; ++line)
+    parts.push_back(scenario.stack({scenario.python("f", "m.py", line)}));
+  std::uint64_t time = 0;
+  for (int step = 0; step < 20; ++step) {
+    const auto name = [&](int block) { return std::to_string(step) + "." + std::to_string(block); };
+    for (int layer = 0; layer < 6; ++layer) {
+      for (int part = 0; part < 8; ++part)
+        scenario.allocate(++time, name(layer * 8 + part), 4096, kGpu, parts[static_cast<std::size_t>(part)]);
+    }
+    scenario.allocate(++time, name(48), 4096, kGpu, parts[8]);
+    scenario.allocate(++time, name(49), 4096, kGpu, parts[9]);
+    for (int block = 0; block < 50; ++block) scenario.free(++time, name(block));
+  }
+  EXPECT_EQ(find_training_steps(scenario.store()).starts.size(), 20U);
+}
+
+TEST(TrainingStepsTest, NothingThatRepeatsHasNoSteps) {
+  testing::Scenario scenario;
+  for (int block = 0; block < 100; ++block) {
+    scenario.allocate(static_cast<std::uint64_t>(block), std::to_string(block), static_cast<std::uint64_t>(block),
+                      kGpu);
+  }
+  EXPECT_EQ(find_training_steps(scenario.store()).source, Source::none);
+  EXPECT_EQ(find_training_steps(testing::Scenario().store()).source, Source::none);
+}
+
+TEST(TrainingStepsTest, GivenTimesAreTaken) {
+  testing::Scenario scenario;
+  for (const std::uint64_t time : {10U, 20U, 30U}) scenario.allocate(time, std::to_string(time), 1, kGpu);
+  const std::vector<std::uint64_t> times = {5, 20, 99};
+  const TrainingSteps steps = given_training_steps(scenario.store(), times);
+  ASSERT_EQ(steps.starts.size(), 3U);
+  EXPECT_EQ(steps.starts[0].event_count, 0U);
+  EXPECT_EQ(steps.starts[1].event_count, 2U);  // the event at 20 has happened
+  EXPECT_EQ(steps.starts[2].event_count, 3U);
+}
+
+// Periods by hand. Boundaries at "a": a b c | a b c | a b c c | a. a and b occur once in all three periods, c once in
+// two of three, which is too irregular to count: keys 2/3; occurrences (3 + 3) / (4 + 3 + 4), as the last a is in no
+// period.
+TEST(TrainingStepsTest, TheScoreIsTheShareOfWhatRepeats) {
+  KeySequence sequence;
+  for (const std::uint64_t count : {4U, 3U, 4U}) {
+    StepKey key;
+    key.count = count;
+    sequence.keys.push_back(key);
+  }
+  std::uint32_t position = 0;
+  for (const std::uint32_t key : {0U, 1U, 2U, 0U, 1U, 2U, 0U, 1U, 2U, 2U, 0U})
+    sequence.occurrences.push_back({position++, key});
+  EXPECT_NEAR(step_score(sequence, {0, 3, 6, 10}), std::sqrt(2.0 / 3 * 6 / 11), 1e-12);
+}
+
+}  // namespace
+}  // namespace tidemark
