@@ -8,10 +8,10 @@ std::function<int()> setup_run(CLI::App& app);
 std::function<int()> setup_summary(CLI::App& app);
 std::function<int()> setup_table(CLI::App& app);
 std::function<int()> setup_tree(CLI::App& app);
+std::function<int()> setup_timeline(CLI::App& app);
 std::function<int()> setup_temporary(CLI::App& app);
 std::function<int()> setup_leaks(CLI::App& app);
 std::function<int()> setup_compare(CLI::App& app);
-std::function<int()> setup_timeline(CLI::App& app);
 std::function<int()> setup_export(CLI::App& app);
 std::function<int()> setup_dump(CLI::App& app);
 std::function<int()> setup_completion(CLI::App& app);
@@ -22,9 +22,9 @@ std::span<const Command> commands() {
       Command{"summary", "Read", "Where the memory went: peaks, and the places that held it", setup_summary},
       Command{"table", "Read", "What was alive at a moment, by stack, size, stream, ...", setup_table},
       Command{"tree", "Read", "What was alive at a moment, from callers down to allocations", setup_tree},
+      Command{"timeline", "Read", "Allocated and reserved memory over time; draws PNG and SVG", setup_timeline},
       Command{"temporary", "Read", "Short-lived allocations by stack, and the peak without them", setup_temporary},
       Command{"leaks", "Read", "Does memory grow from step to step? Which stacks, and how fast", setup_leaks},
-      Command{"timeline", "Read", "Allocated and reserved memory over time; draws PNG and SVG", setup_timeline},
       Command{"compare", "Read", "What changed between two runs; fails when the peak grew too much", setup_compare},
       Command{"export", "Read", "Files that other tools open: Perfetto, pprof, speedscope, CSV", setup_export},
       Command{"dump", "Debug", "Every record of a recording, one a line", setup_dump},
