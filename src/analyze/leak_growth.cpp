@@ -1,6 +1,7 @@
 #include "analyze/leak_growth.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tidemark {
 namespace {
@@ -11,7 +12,8 @@ constexpr double kUnusual = 0.05;
 // have outlived one of those frees: the next collection of garbage may yet take them all.
 constexpr double kOlder = 1.5;
 constexpr double kOlderWithoutProof = 3;
-constexpr std::size_t kProof = 3;  // blocks that outlived a free of others, to be proof
+constexpr std::size_t kProof = 3;        // blocks that outlived a free of others, to be proof
+constexpr std::size_t kPerLateFree = 4;  // blocks that must be left for each one that was freed when as old as they are
 constexpr std::uint32_t kPause = 2;
 constexpr std::uint32_t kSlower = 3;
 constexpr double kSteadyRise = 0.8;  // Kendall's tau of a replaced block's size
@@ -28,12 +30,17 @@ struct Releases {
   std::uint32_t last_step = 0;  // the step of the last one
   std::size_t outlived = 0;     // blocks born before that step and still there
   std::size_t survivors = 0;
+  std::vector<std::uint32_t> ages;  // of all that were freed, in no order
+
+  [[nodiscard]] std::size_t later_than(std::uint32_t age) const {
+    return static_cast<std::size_t>(std::count_if(ages.begin(), ages.end(), [&](auto other) { return other > age; }));
+  }
 };
 
 // Only blocks that lived through a whole step count: others are the work of a step.
 Releases releases_of(std::span<const Stay> stays, std::uint32_t boundaries, std::uint32_t warmup) {
   Releases releases;
-  std::vector<std::uint32_t> ages;
+  std::vector<std::uint32_t>& ages = releases.ages;
   for (const Stay& stay : stays) {
     if (stay.first == 0 || stay.boundaries() < 2 || stay.last + 1 == boundaries) continue;
     ages.push_back(stay.boundaries());
@@ -114,9 +121,9 @@ std::optional<Growth> judge_kept(std::span<const Stay> stays, std::uint32_t boun
   const Left left = left_by(stays, boundaries, begin, end);
   growth.bytes_per_step = mean_with_interval(left.bytes);
   growth.bytes_per_step.low = std::max(growth.bytes_per_step.low, 0.0);
-  for (const std::uint32_t blocks : left.blocks) growth.blocks_per_step += blocks;
+  const auto blocks = std::accumulate(left.blocks.begin(), left.blocks.end(), std::size_t{0});
   growth.judged_steps = end - begin;
-  growth.blocks_per_step /= growth.judged_steps;
+  growth.blocks_per_step = static_cast<double>(blocks) / growth.judged_steps;
   growth.grown_steps = static_cast<std::uint32_t>(grown.size());
 
   const auto middle = std::lower_bound(grown.begin(), grown.end(), warmup + (end - warmup) / 2);
@@ -127,6 +134,8 @@ std::optional<Growth> judge_kept(std::span<const Stay> stays, std::uint32_t boun
     growth.finding = GrowthFinding::too_few;
   } else if ((growth.grown_steps - early) * kSlower < early) {
     growth.finding = GrowthFinding::slowing;
+  } else if (releases.later_than(young) * kPerLateFree >= blocks) {
+    growth.finding = GrowthFinding::unclear;
   }
   return growth;
 }

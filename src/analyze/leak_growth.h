@@ -38,7 +38,7 @@ enum class GrowthFinding : std::uint8_t {
 struct Growth {
   GrowthKind kind = GrowthKind::kept;
   GrowthFinding finding = GrowthFinding::leak;
-  Slope bytes_per_step;              ///< zeros where `finding` is unclear
+  Slope bytes_per_step;              ///< means nothing where `finding` is unclear
   double blocks_per_step = 0;        ///< 0 for replaced blocks
   std::uint32_t grown_steps = 0;     ///< how many of the judged steps left something
   std::uint32_t judged_steps = 0;    ///< 0 where `finding` is unclear

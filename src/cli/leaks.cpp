@@ -8,7 +8,6 @@
 namespace tidemark::cli {
 namespace {
 
-constexpr int kLeakFound = 1;
 constexpr std::uint32_t kMostWarmup = 1'000'000'000;
 
 struct Options : ReadingOptions {
@@ -25,7 +24,7 @@ int run(const Options& options) {
   const int printed = print(options.format == "json" ? to_json(*results) : join_texts(*results, false));
   const bool leaks = std::any_of(results->begin(), results->end(),
                                  [](const Leaks& result) { return result.verdict == LeakVerdict::leak; });
-  return printed == kOk && leaks && options.fail_on_leak ? kLeakFound : printed;
+  return printed == kOk && leaks && options.fail_on_leak ? kCheckFailed : printed;
 }
 
 }  // namespace

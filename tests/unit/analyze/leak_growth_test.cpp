@@ -119,6 +119,20 @@ TEST(LeakGrowthTest, FreesThatComeLateLeaveItUnclear) {
   EXPECT_EQ(growth->released_after, 20U);
 }
 
+// Most are freed after 2 boundaries, and one of every fifth step is left: a leak, unless blocks as old are freed now
+// and then. Judged are blocks older than 3 boundaries: of steps 3 to 25; 5, 10, 15, 20 and 25 leave one.
+TEST(LeakGrowthTest, FreesOfBlocksAsOldAsThoseLeftMakeItUnclear) {
+  std::vector<Stay> stays;
+  for (std::uint32_t step = 0; step < 27; ++step) {
+    for (int block = 0; block < 3; ++block) stays.push_back(stay(step, 2));
+  }
+  for (std::uint32_t step = 5; step < kBoundaries - 1; step += 5) stays.push_back(stay(step));
+  stays.push_back(stay(4, 12));
+  EXPECT_EQ(judge(stays)->finding, GrowthFinding::leak);
+  stays.push_back(stay(8, 12));
+  EXPECT_EQ(judge(stays)->finding, GrowthFinding::unclear);
+}
+
 TEST(LeakGrowthTest, ABlockReplacedByALargerOneIsALeak) {
   std::vector<Stay> stays;
   for (std::uint32_t step = 0; step < kBoundaries - 1; ++step) stays.push_back(stay(step, 1, 1000 + step * 64));

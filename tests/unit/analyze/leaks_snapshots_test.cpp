@@ -1,11 +1,13 @@
 // Real training without a leak: 2-layer and 12-layer models, fixed and random shapes, with stacks and without.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <tuple>
+#include <map>
 
 #include "analyze/leaks.h"
 #include "import/open.h"
+#include "store/builder.h"
 
 namespace tidemark {
 namespace {
@@ -35,6 +37,63 @@ TEST_P(LeaksOfSnapshot, HasStepsAndNoLeak) {
   EXPECT_GE(leaks->steps.starts.size(), GetParam().steps);
   EXPECT_LE(leaks->steps.starts.size(), GetParam().steps + GetParam().more);
   EXPECT_TRUE(leaks->leaks.empty());
+}
+
+// The same run with one more block of `bytes` in each of `steps`, made by `stack` and never freed.
+Store with_leak(const Store& store, const TrainingSteps& steps, StackId stack, std::uint64_t bytes) {
+  constexpr std::uint64_t kIntoTheStep = 10;  // events
+  StoreBuilder builder;
+  auto next = steps.starts.begin();
+  for (std::uint32_t index = 0; index < store.steps.size(); ++index) {
+    const Step& step = store.steps[index];
+    const std::uint32_t block = step.block.value;
+    Event event;
+    event.kind = step.birth ? EventKind::allocate : EventKind::free;
+    event.time_ns = step.time_ns;
+    event.device = store.devices[store.blocks.device[block]].device;
+    event.slot = SlotId{block};
+    event.address = store.blocks.address[block];
+    event.size = store.blocks.size[block];
+    event.stack = store.blocks.stack[block];
+    builder.add(event);
+    if (next == steps.starts.end() || index != next->event_count + kIntoTheStep) continue;
+    event.kind = EventKind::allocate;
+    event.slot = SlotId{static_cast<std::uint32_t>(store.blocks.count()) +
+                        static_cast<std::uint32_t>(next - steps.starts.begin())};
+    event.address = 0x10000 + event.slot.value * bytes;
+    event.size = bytes;
+    event.stack = stack;
+    builder.add(event);
+    ++next;
+  }
+  return std::move(builder).finish(store.path, store.definitions);
+}
+
+StackId most_frequent_stack(const Store& store) {
+  std::map<StackId, std::size_t> counts;
+  for (const StackId stack : store.blocks.stack) ++counts[stack];
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& left, const auto& right) { return left.second < right.second; })
+      ->first;
+}
+
+// 512 bytes a step among gigabytes: without a stack, and by the stack that allocates most.
+TEST_P(LeaksOfSnapshot, ShowsALeakPutIntoIt) {
+  const std::string path = std::string(TIDEMARK_SHARED_SNAPSHOTS "/") + GetParam().name + ".pickle.xz";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
+  if (GetParam().verdict == LeakVerdict::insufficient_data) GTEST_SKIP() << "too few steps";
+  const auto store = open_store(path);
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  const TrainingSteps steps = find_training_steps(*store);
+  for (const StackId stack : {StackId{}, most_frequent_stack(*store)}) {
+    const Store leaking = with_leak(*store, steps, stack, 512);
+    Symbols symbols(leaking.definitions);
+    const auto leaks = analyze_leaks(leaking, symbols, {});
+    ASSERT_TRUE(leaks.ok());
+    ASSERT_EQ(leaks->leaks.size(), 1U);
+    EXPECT_EQ(leaks->leaks[0].stack.frames.size(), symbols.frames(stack).size());
+    EXPECT_NEAR(leaks->leaks[0].growth.bytes_per_step.value, 512, 512 * 0.05);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Shared, LeaksOfSnapshot,
