@@ -96,12 +96,15 @@ TEST(WalkMemo, AgreesOnThreadsWithStacksOfTheirOwn) {
   __asm__ volatile("");
 }
 [[gnu::noinline]] void either(CheckedMemo& memo, bool first) {
+  // Different code around them, so that compilers do not make one call of the two.
   if (first) {
+    __asm__ volatile("nop");
     through_one(memo);
-    __asm__ volatile("");
+    __asm__ volatile("nop");
   } else {
+    __asm__ volatile("nop; nop");
     through_one(memo);
-    __asm__ volatile("" ::"r"(&memo));
+    __asm__ volatile("nop; nop");
   }
 }
 
