@@ -15,6 +15,8 @@ constexpr std::size_t kFewestSteps = 4;
 // too.
 constexpr double kLowestScore = 0.35;
 constexpr double kAsEven = 0.98;  // evenness within 2% is the same
+constexpr double kNearlyAsEven = 0.8;
+constexpr std::size_t kMuchFaster = 3;
 // A shorter period is taken where its score is near the best one's (of a loop that evaluates every tenth step, the
 // period of ten steps is the most regular) and memory is back where it was at its end, which it is not between the
 // layers of a forward pass. Measured: between layers the score is at most 0.65 of the best one.
@@ -118,15 +120,28 @@ double usual_drift(const KeySequence& sequence, const Boundaries& boundaries) {
   return *middle;
 }
 
+// Of clocks by sizes, where those come first that most keys agree on: one as even as the best. What is much faster and
+// nearly as even is preferred where memory is back at its end, for the best may be an epoch; not what is twice as fast,
+// for a key may occur twice in a step.
+const Clock& most_even(const KeySequence& sequence, const std::vector<Clock>& clocks, const Clock& best) {
+  const Clock* fastest = &best;
+  for (const Clock& clock : clocks) {
+    const bool much_faster = clock.boundaries.size() >= kMuchFaster * best.boundaries.size();
+    if (!much_faster || clock.score < kNearlyAsEven * best.score) continue;
+    if (usual_drift(sequence, clock.boundaries) > kBack) continue;
+    if (fastest == &best || clock.score * kAsEven > fastest->score) fastest = &clock;
+  }
+  if (fastest != &best) return *fastest;
+  return *std::find_if(clocks.begin(), clocks.end(),
+                       [&](const Clock& clock) { return clock.score >= kAsEven * best.score; });
+}
+
 // The best of the clocks, or a faster one that is nearly as regular.
 std::optional<Clock> choose(const KeySequence& sequence, const std::vector<Clock>& clocks) {
   if (clocks.empty()) return std::nullopt;
   const auto better = [](const Clock& left, const Clock& right) { return left.score < right.score; };
   const Clock& best = *std::max_element(clocks.begin(), clocks.end(), better);
-  if (!sequence.by_stack) {  // the one of the most even ones that most keys agree on: those come first
-    return *std::find_if(clocks.begin(), clocks.end(),
-                         [&](const Clock& clock) { return clock.score >= kAsEven * best.score; });
-  }
+  if (!sequence.by_stack) return most_even(sequence, clocks, best);
   const double enough = best.score * kShorterScore;
   const Clock* fastest = &best;
   for (const Clock& clock : clocks) {

@@ -39,6 +39,22 @@ TEST_P(LeaksOfSnapshot, HasStepsAndNoLeak) {
   EXPECT_TRUE(leaks->leaks.empty());
 }
 
+TEST_P(LeaksOfSnapshot, WithoutStacksToo) {
+  const std::string path = std::string(TIDEMARK_SHARED_SNAPSHOTS "/") + GetParam().name + ".pickle.xz";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
+  if (GetParam().verdict == LeakVerdict::insufficient_data) GTEST_SKIP() << "too few steps";
+  auto store = open_store(path);
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  std::fill(store->blocks.stack.begin(), store->blocks.stack.end(), StackId{});
+  Symbols symbols(store->definitions);
+  const auto leaks = analyze_leaks(*store, symbols, {});
+  ASSERT_TRUE(leaks.ok());
+  EXPECT_EQ(leaks->steps.source, TrainingSteps::Source::sizes);
+  EXPECT_GE(leaks->steps.starts.size(), GetParam().steps);
+  EXPECT_LE(leaks->steps.starts.size(), GetParam().steps + 3);
+  EXPECT_EQ(leaks->verdict, LeakVerdict::no_leak);
+}
+
 // The same run with one more block of `bytes` in each of `steps`, made by `stack` and never freed.
 Store with_leak(const Store& store, const TrainingSteps& steps, StackId stack, std::uint64_t bytes) {
   constexpr std::uint64_t kIntoTheStep = 10;  // events

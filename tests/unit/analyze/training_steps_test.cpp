@@ -52,6 +52,17 @@ TEST(TrainingStepsTest, WithoutStacksSizesAre) {
   EXPECT_NEAR(static_cast<double>(varying.starts.size()), 30, 1);
 }
 
+// An evaluation every ten steps comes back more evenly than steps do.
+TEST(TrainingStepsTest, WithoutStacksAnEpochIsNotAStep) {
+  TrainingLoop loop(Stacks::none);
+  loop.run(200, [&](int step) {
+    if (step % 10 != 9) return;
+    for (std::uint64_t size = 1000; size < 1008; ++size) loop.touch(size, "evaluate");
+  });
+  const TrainingSteps steps = find_training_steps(loop.scenario.store());
+  EXPECT_NEAR(static_cast<double>(steps.starts.size()), 200, 1);
+}
+
 // The same function for each of six layers, called in a row in the forward pass only.
 TEST(TrainingStepsTest, LayersAreNotSteps) {
   testing::Scenario scenario;
