@@ -31,9 +31,9 @@ std::string signed_bytes(std::int64_t change) {
 
 std::string recording_line(const char* name, const RecordingInfo& recording) {
   const bool snapshot = recording.source == SourceKind::pytorch_snapshot;
-  return fmt::format("{}  {}: {}, {}, {} events\n", name, printable(recording.path),
+  return fmt::format("{}  {}: {}, {}, {} {}\n", name, printable(recording.path),
                      snapshot ? "PyTorch memory snapshot" : "recording", format_duration_ns(recording.duration_ns),
-                     format_count(recording.event_count));
+                     format_count(recording.event_count), recording.event_count == 1 ? "event" : "events");
 }
 
 std::string settings_line(const RecordingInfo& a, const RecordingInfo& b) {

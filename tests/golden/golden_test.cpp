@@ -67,6 +67,7 @@ constexpr Case kCases[] = {
     {"compare.txt", "compare rank0.tide rank1.tide"},
     {"compare.json", "compare rank0.tide rank1.tide --format json --top 1 --device cuda:0"},
     {"compare_traffic.txt", "compare rank0.tide rank1.tide --by traffic"},
+    {"compare_hostile.txt", "compare rank0.tide hostile.tide --device cpu"},
     {"compare_same.txt", "compare training.tide training.tide --fail-over 0%"},
     {"compare_over.txt", "compare rank0.tide rank1.tide --device cuda:0 --top 1 --fail-over 5%", 1},
     {"compare_over.json", "compare rank0.tide training.tide --top 1 --fail-over 2.5MiB --format json", 1},
