@@ -10,6 +10,7 @@ std::function<int()> setup_table(CLI::App& app);
 std::function<int()> setup_tree(CLI::App& app);
 std::function<int()> setup_timeline(CLI::App& app);
 std::function<int()> setup_temporary(CLI::App& app);
+std::function<int()> setup_fragmentation(CLI::App& app);
 std::function<int()> setup_leaks(CLI::App& app);
 std::function<int()> setup_compare(CLI::App& app);
 std::function<int()> setup_export(CLI::App& app);
@@ -24,6 +25,8 @@ std::span<const Command> commands() {
       Command{"tree", "Read", "What was alive at a moment, from callers down to allocations", setup_tree},
       Command{"timeline", "Read", "Allocated and reserved memory over time; draws PNG and SVG", setup_timeline},
       Command{"temporary", "Read", "Short-lived allocations by stack, and the peak without them", setup_temporary},
+      Command{"fragmentation", "Read", "Memory held and not used: in what pieces, and who pins it",
+              setup_fragmentation},
       Command{"leaks", "Read", "Does memory grow from step to step? Which stacks, and how fast", setup_leaks},
       Command{"compare", "Read", "What changed between two runs; fails when the peak grew too much", setup_compare},
       Command{"export", "Read", "Files that other tools open: Perfetto, pprof, speedscope, CSV", setup_export},

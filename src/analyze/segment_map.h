@@ -1,0 +1,54 @@
+// What lies where in the memory that the allocator took from the driver, at one moment.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analyze/moment.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+/// How much of the recording has happened.
+struct Cut {
+  std::uint64_t time_ns = 0;
+  std::uint64_t step_count = 0;     ///< of Store::steps
+  std::size_t segment_changes = 0;  ///< of Store::segment_changes
+};
+
+/// None where nothing was allocated on the device.
+[[nodiscard]] std::optional<Cut> cut_at(const Store& store, std::size_t device, const Moment& moment);
+/// Right after the segment was reserved that made most reserved bytes. None for sources that do not know segments.
+[[nodiscard]] std::optional<Cut> cut_at_peak_reserved(const Store& store, std::size_t device);
+
+struct MapPiece {
+  enum class Use : std::uint8_t {
+    free,
+    used,
+    pending,  ///< given back, still in use by another stream
+  };
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  Use use = Use::free;
+  BlockId block;  ///< invalid for free ones
+};
+
+/// A segment; of expandable ones, a stretch without a gap.
+struct MapSegment {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint16_t stream = 0;  ///< index into Store::streams
+  std::uint16_t pool = 0;    ///< index into Store::pools
+  bool expandable = false;
+  std::vector<MapPiece> pieces;  ///< in order of address, without gaps; free neighbours are one piece
+
+  /// Bytes of the pieces in this use.
+  [[nodiscard]] std::uint64_t bytes(MapPiece::Use use) const;
+};
+
+/// In order of address. Empty for sources that do not know segments. Blocks that were pending before the trace began
+/// show as free.
+[[nodiscard]] std::vector<MapSegment> segment_map(const Store& store, std::size_t device, const Cut& cut);
+
+}  // namespace tidemark

@@ -1,0 +1,232 @@
+// Fragmentation of a device whose memory is laid out by hand.
+#include "analyze/fragmentation.h"
+
+#include <gtest/gtest.h>
+
+#include "store/builder.h"
+#include "unit/store/store_scenario.h"
+
+namespace tidemark::testing {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+/// One GPU; times count up by themselves, in ms.
+class Layout {
+ public:
+  void reserve(std::uint64_t address, std::uint64_t size, bool expandable = false) {
+    segment(address, size, expandable, true);
+  }
+  void release(std::uint64_t address, std::uint64_t size, bool expandable = false) {
+    segment(address, size, expandable, false);
+  }
+  SlotId allocate(std::uint64_t address, std::uint64_t size, std::uint64_t requested, StackId stack = {}) {
+    Event event = next(EventKind::allocate);
+    event.slot = SlotId{slots_++};
+    event.address = address;
+    event.size = size;
+    event.stack = stack;
+    allocated_ += size;
+    builder_.add(with_totals(event), {requested, 0, 0});
+    totals();
+    return event.slot;
+  }
+  void free(SlotId slot, std::uint64_t size, bool held_back = false) {
+    Event event = next(EventKind::free);
+    event.slot = slot;
+    event.size = size;
+    allocated_ -= size;
+    builder_.add(with_totals(event), {});
+    if (held_back) {
+      pending_ += size;
+      builder_.hold_back(slot);
+    }
+    totals();
+  }
+  void complete(SlotId slot, std::uint64_t size) {
+    next(EventKind::free);
+    pending_ -= size;
+    builder_.complete(now_, slot);
+    totals();
+  }
+  Store finish() { return std::move(builder_).finish("layout", {}); }
+
+ private:
+  Event next(EventKind kind) {
+    Event event;
+    event.kind = kind;
+    event.device = kGpu;
+    event.time_ns = now_ += 1'000'000;
+    return event;
+  }
+  Event with_totals(Event event) const {
+    event.has_totals = true;
+    event.total_allocated = allocated_;
+    event.total_reserved = reserved_;
+    return event;
+  }
+  void totals() { builder_.add_totals(kGpu, now_, {allocated_ + pending_, reserved_}); }
+  void segment(std::uint64_t address, std::uint64_t size, bool expandable, bool reserved) {
+    next(EventKind::allocate);
+    reserved_ = reserved ? reserved_ + size : reserved_ - size;
+    SegmentChange change;
+    change.address = address;
+    change.size = size;
+    change.expandable = expandable;
+    change.reserved = reserved;
+    builder_.add_segment_change(kGpu, now_, change);
+    totals();
+  }
+
+  StoreBuilder builder_;
+  std::uint64_t now_ = 0;
+  std::uint32_t slots_ = 0;
+  std::uint64_t allocated_ = 0, reserved_ = 0, pending_ = 0;
+};
+
+FragmentationDevice analyze(const Store& store, const FragmentationOptions& options = {}) {
+  Symbols symbols(store.definitions);
+  auto result = analyze_fragmentation(store, symbols, options);
+  EXPECT_TRUE(result.ok());
+  return result->devices.at(0);
+}
+
+TEST(Fragmentation, MeasuresAtThePeaksAndAtTheEnd) {
+  Layout gpu;
+  gpu.reserve(0, 20 * kMiB);
+  const SlotId first = gpu.allocate(0, 4 * kMiB, 4 * kMiB - 100);
+  const SlotId middle = gpu.allocate(4 * kMiB, 6 * kMiB, 6 * kMiB);
+  gpu.allocate(10 * kMiB, 2 * kMiB, 2 * kMiB - 1);  // peak: 12 MiB
+  gpu.free(first, 4 * kMiB);
+  gpu.free(middle, 6 * kMiB, true);
+  gpu.reserve(100 * kMiB, 30 * kMiB);
+  gpu.complete(middle, 6 * kMiB);
+  const Store store = gpu.finish();
+  const FragmentationDevice device = analyze(store);
+
+  const FragmentationMeasures& peak = device.at_peak_allocated.value();
+  EXPECT_EQ(peak.time_ns, 4'000'000U);
+  EXPECT_EQ(peak.allocated, 12 * kMiB);
+  EXPECT_EQ(peak.reserved, 20 * kMiB);
+  EXPECT_EQ(peak.free, 8 * kMiB);
+  EXPECT_EQ(peak.free_pieces, 1U);
+  EXPECT_EQ(peak.rounding, 101U);
+  EXPECT_EQ(peak.inactive_split, 8 * kMiB);
+  EXPECT_EQ(peak.releasable, 0U);
+  EXPECT_DOUBLE_EQ(peak.unused_share().value(), 0.4);
+  EXPECT_DOUBLE_EQ(peak.external_share().value(), 0);
+
+  const FragmentationMeasures& reserved = device.at_peak_reserved.value();
+  EXPECT_EQ(reserved.time_ns, 7'000'000U);
+  EXPECT_EQ(reserved.allocated, 2 * kMiB);
+  EXPECT_EQ(reserved.active, 8 * kMiB) << "6 MiB are still in use by another stream";
+  EXPECT_EQ(reserved.reserved, 50 * kMiB);
+  EXPECT_EQ(reserved.free, 42 * kMiB);
+  EXPECT_EQ(reserved.free_pieces, 3U);
+  EXPECT_EQ(reserved.largest_free, 30 * kMiB);
+  EXPECT_EQ(reserved.releasable, 30 * kMiB);
+  EXPECT_EQ(reserved.inactive_split, 12 * kMiB);
+  EXPECT_DOUBLE_EQ(reserved.external_share().value(), 1 - 30.0 / 42);
+
+  EXPECT_EQ(device.at_end.active, 2 * kMiB);
+  EXPECT_EQ(device.at_end.free_pieces, 3U) << "what was pending joined the free piece before it";
+  EXPECT_DOUBLE_EQ(device.peak_share().value(), 1 - 12.0 / 50);
+  EXPECT_EQ(device.over_time.size(), 12U);
+  EXPECT_EQ(device.over_time.back().reserved, 50 * kMiB);
+}
+
+TEST(Fragmentation, NeighboursOfAnExpandableSegmentAreOne) {
+  Layout gpu;
+  gpu.reserve(0, 2 * kMiB, true);
+  gpu.reserve(4 * kMiB, 2 * kMiB, true);
+  gpu.allocate(0, kMiB, kMiB);
+  gpu.reserve(2 * kMiB, 2 * kMiB, true);
+  const Store store = gpu.finish();
+  const auto map = segment_map(store, 0, cut_at(store, 0, Moment{Moment::Kind::end, 0, 0}).value());
+  ASSERT_EQ(map.size(), 1U);
+  EXPECT_EQ(map[0].size, 6 * kMiB);
+  EXPECT_EQ(map[0].bytes(MapPiece::Use::free), 5 * kMiB);
+  const FragmentationDevice device = analyze(store);
+  EXPECT_EQ(device.at_end.inactive_split, 0U) << "pages of expandable segments can be given back one by one";
+}
+
+TEST(Fragmentation, PartsOfAnExpandableSegmentGoAway) {
+  Layout gpu;
+  gpu.reserve(0, 10 * kMiB, true);
+  gpu.allocate(0, kMiB, kMiB);
+  gpu.release(4 * kMiB, 2 * kMiB, true);
+  const Store store = gpu.finish();
+  const auto map = segment_map(store, 0, cut_at(store, 0, Moment{Moment::Kind::end, 0, 0}).value());
+  ASSERT_EQ(map.size(), 2U);
+  EXPECT_EQ(map[0].size, 4 * kMiB);
+  EXPECT_EQ(map[1].address, 6 * kMiB);
+  EXPECT_EQ(map[1].size, 4 * kMiB);
+}
+
+TEST(Fragmentation, NamesTheStacksThatPinSegments) {
+  constexpr StackId kLeft{1};
+  constexpr StackId kRight{2};
+  Layout gpu;
+  gpu.reserve(0, 20 * kMiB);  // both hold it: nobody pins it alone
+  gpu.allocate(0, 2 * kMiB, 2 * kMiB, kLeft);
+  gpu.allocate(10 * kMiB, 2 * kMiB, 2 * kMiB, kRight);
+  gpu.reserve(100 * kMiB, 20 * kMiB);
+  gpu.allocate(100 * kMiB, 4 * kMiB, 4 * kMiB, kRight);
+  gpu.reserve(200 * kMiB, 2 * kMiB);  // full
+  gpu.allocate(200 * kMiB, 2 * kMiB, 2 * kMiB, kLeft);
+  gpu.reserve(300 * kMiB, 8 * kMiB);  // empty
+  FragmentationOptions options;
+  options.at.kind = Moment::Kind::end;
+  const FragmentationDevice device = analyze(gpu.finish(), options);
+  ASSERT_EQ(device.pinning.size(), 2U);
+  EXPECT_EQ(device.pinning[0].pinned_free_bytes, 16 * kMiB);
+  EXPECT_EQ(device.pinning[0].segments, 2U);
+  EXPECT_EQ(device.pinning[0].blocks, 2U);
+  EXPECT_EQ(device.pinning[0].bytes, 6 * kMiB);
+  EXPECT_EQ(device.pinning[1].pinned_free_bytes, 0U);
+  EXPECT_EQ(device.empty_segments, 1U);
+  ASSERT_EQ(device.segments.size(), 2U) << "the full one is not listed";
+  EXPECT_EQ(device.segments[0].address, 0U) << "two are alike: the first";
+}
+
+TEST(Fragmentation, CountsSizesByPowersOfTwo) {
+  Layout gpu;
+  gpu.reserve(0, 2 * kMiB);
+  gpu.free(gpu.allocate(0, 1024, 1024), 1024);
+  gpu.allocate(0, 512, 1);
+  gpu.allocate(512, 2047, 2047);
+  const FragmentationDevice device = analyze(gpu.finish());
+  ASSERT_EQ(device.sizes.size(), 3U);
+  EXPECT_EQ(device.sizes[0].from, 0U);
+  EXPECT_EQ(device.sizes[0].live_blocks, 1U);
+  EXPECT_EQ(device.sizes[1].from, 1024U);
+  EXPECT_EQ(device.sizes[1].allocations, 2U);
+  EXPECT_EQ(device.sizes[1].live_blocks, 1U);
+  EXPECT_EQ(device.sizes[1].live_bytes, 2047U);
+  EXPECT_EQ(device.sizes[2].from, kMiB);
+  EXPECT_EQ(device.sizes[2].free_pieces, 1U);
+  EXPECT_EQ(device.sizes[2].free_bytes, 2 * kMiB - 2559);
+}
+
+TEST(Fragmentation, ARecordingWithoutSegmentsSaysWhatItKnows) {
+  StoreBuilder builder;
+  Event event;
+  event.device = kGpu;
+  event.slot = SlotId{0};
+  event.size = 3 * kMiB;
+  event.has_totals = true;
+  event.total_allocated = 4 * kMiB;  // one of them was there before
+  event.total_reserved = 10 * kMiB;
+  builder.add(event);
+  const FragmentationDevice device = analyze(std::move(builder).finish("recording", {}));
+  EXPECT_FALSE(device.knows_segments);
+  EXPECT_EQ(device.at_end.allocated, 4 * kMiB);
+  EXPECT_EQ(device.at_end.reserved, 10 * kMiB);
+  EXPECT_DOUBLE_EQ(device.at_end.unused_share().value(), 0.6);
+  EXPECT_FALSE(device.at_end.free.has_value());
+  EXPECT_FALSE(device.at_peak_reserved.has_value());
+  EXPECT_FALSE(device.peak_share().has_value());
+}
+
+}  // namespace
+}  // namespace tidemark::testing
