@@ -80,8 +80,10 @@ std::string stack_text_with_callers(const NamedStack& stack) {
   std::string text = stack_text(stack);
   if (stack.frames.empty()) return text;
   for (std::size_t index = stack.place; index-- > 0;) {
+    const FrameName& caller = stack.frames[index];
+    if (is_framework_file(caller.file)) continue;
     text += kArrow;
-    text += frame_text(stack.frames[index]);
+    text += frame_text(caller);
   }
   return text;
 }

@@ -23,7 +23,7 @@ namespace tidemark {
 /// "forward (llama/model.py:31) via linear", or "(no stack)".
 [[nodiscard]] std::string stack_text(const NamedStack& stack);
 
-/// stack_text, then the callers of that place: "… ← main (train.py:80) ← <module> (train.py:90)".
+/// stack_text, then the callers of that place, without those in PyTorch's own files: "… ← main (train.py:80)".
 [[nodiscard]] std::string stack_text_with_callers(const NamedStack& stack);
 
 }  // namespace tidemark

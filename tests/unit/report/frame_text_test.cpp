@@ -53,5 +53,14 @@ TEST(StackText, AddsTheLeaf) {
   EXPECT_EQ(stack_text(NamedStack{}), "(no stack)");
 }
 
+TEST(StackText, LeavesOutCallersInPyTorchItself) {
+  NamedStack stack;
+  stack.frames = {python("main", "t.py", 9),
+                  python("Module._call_impl", "/venv/site-packages/torch/nn/modules/module.py", 1790),
+                  python("forward", "model.py", 3)};
+  stack.place = 2;
+  EXPECT_EQ(stack_text_with_callers(stack), "forward (model.py:3) \xE2\x86\x90 main (t.py:9)");
+}
+
 }  // namespace
 }  // namespace tidemark
