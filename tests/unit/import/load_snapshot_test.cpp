@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <string>
@@ -229,16 +232,13 @@ TEST(LoadSnapshot, BlocksFromBeforeTheTraceAreNoAllocations) {
 }
 
 TEST(LoadSnapshot, AnErrorNamesTheFile) {
-  const std::string path = ::testing::TempDir() + "/tidemark_not_a_snapshot.pickle";
-  {
-    std::FILE* file = std::fopen(path.c_str(), "wb");
-    std::fputs("\x80\x04\x8c\x02os\x8c\x06system\x93.", file);
-    std::fclose(file);
-  }
+  const std::string path = ::testing::TempDir() + "tidemark_not_a_snapshot." + std::to_string(::getpid());
+  std::ofstream(path, std::ios::binary) << "\x80\x04\x8c\x02os\x8c\x06system\x93.";
   for (const std::string& message : {open_overview(path).error().message, open_store(path).error().message}) {
     EXPECT_EQ(message.rfind(path, 0), 0U) << message;
     EXPECT_NE(message.find("refused"), std::string::npos) << message;
   }
+  std::filesystem::remove(path);
 }
 
 }  // namespace

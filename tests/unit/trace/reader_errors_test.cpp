@@ -186,7 +186,7 @@ TEST(ReaderErrors, FilesReadLikeMemory) {
   const auto writer = write_to(&bytes);
   for (std::uint64_t n = 0; n < 50'000; ++n) ASSERT_TRUE(writer->event(allocate(n * n, n * 64, n)).ok());
   ASSERT_TRUE(writer->finish({}).ok());
-  const std::string path = ::testing::TempDir() + "tidemark_reader_test.tide";
+  const std::string path = ::testing::TempDir() + "tidemark_reader_test." + std::to_string(::getpid());
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   const auto reader = TraceReader::open(path);
