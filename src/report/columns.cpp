@@ -42,6 +42,7 @@ std::string Columns::text(const Terminal& terminal, std::size_t indent) const {
       line.append(kGap, ' ');
     }
     line += fit(rows_[index][last], room);
+    line.erase(line.find_last_not_of(' ') + 1);
     text += index == 0 ? paint(terminal, Tone::quiet, line) : line;
     text += '\n';
   }
