@@ -29,11 +29,13 @@ std::string measures_text(const FragmentationDevice& device, const Terminal& ter
   if (device.at_peak_reserved) moments.emplace_back("peak reserved", &*device.at_peak_reserved);
   moments.emplace_back("end", &device.at_end);
   std::vector<std::string> headings;
+  headings.reserve(moments.size() + 1);
   for (const auto& [name, measures] : moments) headings.push_back(name);
   headings.emplace_back("");
   Columns columns(headings);
   const auto row = [&](const char* label, const std::function<std::string(const FragmentationMeasures&)>& cell) {
     std::vector<std::string> cells;
+    cells.reserve(moments.size() + 1);
     for (const auto& [name, measures] : moments) cells.push_back(cell(*measures));
     cells.emplace_back(label);
     columns.add(std::move(cells));
