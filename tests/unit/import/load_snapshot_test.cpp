@@ -29,7 +29,7 @@ void expect_counter(const nlohmann::json& truth, const char* name, std::uint64_t
   }
 }
 
-class LoadedSnapshot : public ::testing::TestWithParam<std::string> {};
+class LoadedSnapshot : public RecordedSnapshot {};
 
 TEST_P(LoadedSnapshot, PeaksAreThoseOfPyTorch) {
   const auto overview = open_overview(GetParam() + ".pickle.xz");

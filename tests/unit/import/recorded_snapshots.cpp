@@ -37,6 +37,11 @@ std::vector<std::string> more_snapshots() {
   return in_folder(std::getenv("TIDEMARK_MORE_SNAPSHOTS"));
 }
 
+void RecordedSnapshot::SetUp() {
+  const std::string path = GetParam() + ".pickle.xz";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";
+}
+
 std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
   return std::filesystem::path(info.param).filename().string();
 }

@@ -21,6 +21,12 @@ std::vector<std::string> snapshots_of_settings();
 std::vector<std::string> shared_snapshots(std::initializer_list<const char*> names);
 std::vector<std::string> more_snapshots();
 
+/// A test of one of them, which is skipped where the file is absent.
+class RecordedSnapshot : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override;
+};
+
 /// For INSTANTIATE_TEST_SUITE_P.
 std::string test_name(const ::testing::TestParamInfo<std::string>& info);
 

@@ -22,7 +22,7 @@ MapPiece::Use use_of(BlockState state) {
   return state == BlockState::active_pending_free ? MapPiece::Use::pending : MapPiece::Use::free;
 }
 
-class SegmentMapTruth : public ::testing::TestWithParam<std::string> {};
+class SegmentMapTruth : public RecordedSnapshot {};
 
 TEST_P(SegmentMapTruth, EqualsTheFinalSegments) {
   const std::string path = GetParam() + ".pickle.xz";
