@@ -185,6 +185,22 @@ void judge(const Overview& a, const Budget& budget, Comparison& result) {
 
 }  // namespace
 
+const char* name(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::appeared:
+      return "appeared";
+    case ChangeKind::vanished:
+      return "vanished";
+    case ChangeKind::grew:
+      return "grew";
+    case ChangeKind::shrank:
+      return "shrank";
+    case ChangeKind::unchanged:
+      break;
+  }
+  return "unchanged";
+}
+
 ComparedRecording reduce_for_compare(Store&& store) {
   const Blocks& blocks = store.blocks;
   std::vector<std::uint64_t> unseen = blocks_at_start(store);

@@ -74,6 +74,8 @@ enum class ChangeKind : std::uint8_t {
   shrank,     ///< less
   unchanged,  ///< as many bytes in as many blocks
 };
+/// "appeared", ...: for people and for machines.
+[[nodiscard]] const char* name(ChangeKind kind);
 
 /// Stacks of one kind, by what the comparison is about.
 struct ChangeGroup {

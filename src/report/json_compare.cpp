@@ -18,24 +18,8 @@ Json group_json(const ChangeGroup& group) {
   return {{"stacks", group.stacks}, {"change_bytes", group.bytes}};
 }
 
-const char* name_of(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::appeared:
-      return "appeared";
-    case ChangeKind::vanished:
-      return "vanished";
-    case ChangeKind::grew:
-      return "grew";
-    case ChangeKind::shrank:
-      return "shrank";
-    case ChangeKind::unchanged:
-      break;
-  }
-  return "unchanged";
-}
-
 Json row_json(const ComparedStack& row) {
-  return {{"kind", name_of(row.kind)},
+  return {{"kind", name(row.kind)},
           {"peak_bytes", both(row.peak_bytes)},
           {"peak_blocks", both(row.peak_blocks)},
           {"traffic_bytes", both(row.traffic_bytes)},

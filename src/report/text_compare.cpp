@@ -93,22 +93,6 @@ std::string groups_line(const ComparedDevice& device, CompareBy by) {
                      format_count(device.unchanged.stacks));
 }
 
-const char* word_of(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::appeared:
-      return "appeared";
-    case ChangeKind::vanished:
-      return "vanished";
-    case ChangeKind::grew:
-      return "grew";
-    case ChangeKind::shrank:
-      return "shrank";
-    case ChangeKind::unchanged:
-      break;
-  }
-  return "unchanged";
-}
-
 /// "1 → 3", or the one number.
 std::string count_text(const Compared& count) {
   if (count.a == count.b) return format_count(count.a);
@@ -121,7 +105,7 @@ std::string rows_text(const ComparedDevice& device, CompareBy by, const Terminal
   for (const ComparedStack& row : device.rows) {
     const Compared& bytes = peak ? row.peak_bytes : row.traffic_bytes;
     columns.add({signed_bytes(bytes.change()), format_bytes(bytes.a), format_bytes(bytes.b),
-                 count_text(peak ? row.peak_blocks : row.allocations), word_of(row.kind),
+                 count_text(peak ? row.peak_blocks : row.allocations), name(row.kind),
                  stack_text_with_callers(row.stack)});
   }
   if (device.other_rows != 0) {

@@ -15,9 +15,6 @@ namespace {
 
 using Use = MapPiece::Use;
 
-std::string known_share(const std::optional<double>& share) {
-  return share ? share_text(*share) : "n/a";
-}
 std::string known_count(const std::optional<std::uint64_t>& count) {
   return count ? format_count(*count) : "n/a";
 }
@@ -44,12 +41,12 @@ std::string measures_text(const FragmentationDevice& device, const Terminal& ter
   row("from the start", [](const M& m) { return format_duration_ns(m.time_ns); });
   row("allocated", [](const M& m) { return format_bytes(m.allocated); });
   row("reserved", [](const M& m) { return bytes_text(m.reserved); });
-  row("not allocated, of reserved", [](const M& m) { return known_share(m.unused_share()); });
+  row("not allocated, of reserved", [](const M& m) { return share_text(m.unused_share()); });
   if (!device.knows_segments) return columns.text(terminal, 2);
   row("free: cached by the allocator", [](const M& m) { return bytes_text(m.free); });
   row("  in so many pieces", [](const M& m) { return known_count(m.free_pieces); });
   row("  the largest of them", [](const M& m) { return bytes_text(m.largest_free); });
-  row("  outside the largest", [](const M& m) { return known_share(m.external_share()); });
+  row("  outside the largest", [](const M& m) { return share_text(m.external_share()); });
   row("  releasable: whole segments", [](const M& m) { return bytes_text(m.releasable); });
   row("  inactive split: beside blocks in use", [](const M& m) { return bytes_text(m.inactive_split); });
   row("pending free", [](const M& m) { return m.active ? format_bytes(*m.active - m.allocated) : "n/a"; });
@@ -127,7 +124,7 @@ std::string over_time_text(const FragmentationDevice& device, const Terminal& te
   Columns columns({"time", "allocated", "reserved", "not allocated", "free pieces", "largest"});
   for (const FragmentationMeasures& measures : device.over_time) {
     columns.add({format_duration_ns(measures.time_ns), format_bytes(measures.allocated), bytes_text(measures.reserved),
-                 known_share(measures.unused_share()), known_count(measures.free_pieces),
+                 share_text(measures.unused_share()), known_count(measures.free_pieces),
                  bytes_text(measures.largest_free)});
   }
   return "\n" + columns.text(terminal, 2);

@@ -32,6 +32,14 @@ std::string share_text(double share) {
   return fmt::format("{:.1f}%", share * 100);
 }
 
+std::string share_text(const std::optional<double>& share) {
+  return share ? share_text(*share) : "n/a";
+}
+
+std::string fact(const char* label, const std::string& value) {
+  return fmt::format("  {:<15} {}\n", label, value);
+}
+
 std::string at_text(const std::optional<std::uint64_t>& time_ns) {
   return time_ns ? "at " + format_duration_ns(*time_ns) : "n/a";
 }

@@ -13,6 +13,11 @@ namespace tidemark {
 
 /// "45.1%".
 [[nodiscard]] std::string share_text(double share);
+/// The same, or "n/a".
+[[nodiscard]] std::string share_text(const std::optional<double>& share);
+
+/// "  label           value\n": the labels of a list of facts are as wide as one another.
+[[nodiscard]] std::string fact(const char* label, const std::string& value);
 
 /// "at 3.210 s", or "n/a".
 [[nodiscard]] std::string at_text(const std::optional<std::uint64_t>& time_ns);

@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::size_t kCommandWidth = 160;
 
-std::string fact(const char* label, const std::string& value) {
-  return fmt::format("  {:<15} {}\n", label, value);
-}
-
 std::string known(const std::string& value) {
   return value.empty() ? "n/a" : printable(value);
 }

@@ -9,14 +9,6 @@
 namespace tidemark {
 namespace {
 
-std::string fact(const char* label, const std::string& value) {
-  return fmt::format("  {:<15} {}\n", label, value);
-}
-
-std::string known_share(const std::optional<double>& share) {
-  return share ? share_text(*share) : "n/a";
-}
-
 std::string exact(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns) {
   if (!at_ns) return format_bytes(bytes);
   return fmt::format("{} ({} bytes) {}", format_bytes(bytes), format_count(bytes), at_text(at_ns));
@@ -37,7 +29,7 @@ std::string saving(const TemporaryDevice& device) {
 std::string rows_text(const TemporaryDevice& device, const Terminal& terminal) {
   Columns columns({"over time", "share", "count", "largest", "stack"});
   for (const TemporaryRow& row : device.rows) {
-    columns.add({format_bytes(row.bytes), known_share(row.share), format_count(row.count),
+    columns.add({format_bytes(row.bytes), share_text(row.share), format_count(row.count),
                  format_bytes(row.largest_bytes), stack_text_with_callers(row.stack)});
   }
   if (device.other_rows != 0) {
@@ -53,7 +45,7 @@ std::string device_text(const TemporaryDevice& device, std::uint64_t within, con
   text += fact("temporary", fmt::format("{} of {} allocations: {}", format_count(device.count),
                                         format_count(totals.allocation_count), definition(within)));
   text += fact("over time", fmt::format("{} of {} allocated ({})", format_bytes(device.bytes),
-                                        format_bytes(totals.total_bytes_allocated), known_share(device.share)));
+                                        format_bytes(totals.total_bytes_allocated), share_text(device.share)));
   text += fact("peak allocated", exact(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
   text += fact("without them", exact(device.peak_without_bytes, device.peak_without_at_ns));
   text += fact("saving", saving(device));

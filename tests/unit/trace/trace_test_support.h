@@ -37,9 +37,8 @@ struct Recording {
   }
 };
 
-inline Recording read_all(const Bytes& bytes) {
+inline Recording read_all(Result<std::unique_ptr<TraceReader>> reader) {
   Recording recording;
-  auto reader = TraceReader::from_memory(bytes, "memory");
   if (!reader.ok()) {
     recording.error = reader.error().message;
     return recording;
@@ -54,6 +53,10 @@ inline Recording read_all(const Bytes& bytes) {
   }
   recording.definitions = (*reader)->definitions();
   return recording;
+}
+
+inline Recording read_all(const Bytes& bytes) {
+  return read_all(TraceReader::from_memory(bytes, "memory"));
 }
 
 inline Event allocate(std::uint64_t time, std::uint64_t address, std::uint64_t size, Device device = {}) {

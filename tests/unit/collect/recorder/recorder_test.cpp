@@ -156,23 +156,7 @@ class RecorderTest : public ::testing::Test {
     }
   }
 
-  static Recording read(const std::string& path) {
-    Recording recording;
-    auto reader = TraceReader::open(path);
-    if (!reader.ok()) {
-      recording.error = reader.error().message;
-      return recording;
-    }
-    std::vector<Event> batch;
-    while (true) {
-      const Result<bool> more = (*reader)->next(batch);
-      if (!more.ok()) recording.error = more.error().message;
-      if (!more.ok() || !*more) break;
-      recording.events.insert(recording.events.end(), batch.begin(), batch.end());
-    }
-    recording.definitions = (*reader)->definitions();
-    return recording;
-  }
+  static Recording read(const std::string& path) { return read_all(TraceReader::open(path)); }
 
   TemporaryFolder sockets;
   TemporaryFolder folder;
