@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <optional>
+#include <vector>
 
 #include "analyze/moment.h"
+#include "analyze/totals.h"
 
 namespace tidemark {
 namespace {
@@ -58,74 +62,36 @@ class Thinner {
   std::uint64_t count_ = 0;
 };
 
-// Replays one device: steps, and changes of its totals, in the order in which they happened.
-class Replay {
- public:
-  Replay(const Store& store, std::size_t device, Thinner& thinner)
-      : store_(store), device_(device), thinner_(thinner), change_(store.changes.begin()) {}
-
-  void run() {
-    for (std::size_t index = 0; index < store_.steps.size(); ++index) {
-      take_changes_before(index);
-      const Step& step = store_.steps[index];
-      const std::size_t block = step.block.value;
-      const bool ours = store_.blocks.device[block] == device_;
-      const std::uint64_t size = store_.blocks.size[block];
-      if (ours) recorded_ = step.birth ? recorded_ + size : recorded_ - size;
-      // A change that came with this step is part of the same point: between the two nothing was ever true.
-      if (change_ != store_.changes.end() && change_->with_step && change_->step_count == index + 1) take_change();
-      if (ours) add_point(step.time_ns);
-    }
-    take_changes_before(store_.steps.size());
-    thinner_.finish(point_at(store_.end_ns));
-  }
-
- private:
-  void take_changes_before(std::size_t step) {
-    while (change_ != store_.changes.end() && change_->step_count <= step) {
-      const std::uint64_t time_ns = change_->time_ns;
-      if (take_change()) add_point(time_ns);
-    }
-  }
-
-  // Moves past one change; whether it was of this device.
-  bool take_change() {
-    const TotalsChange& change = *change_++;
-    if (change.device != device_) return false;
-    unrecorded_ = change.unrecorded;
-    reserved_ = change.reserved;
-    return true;
-  }
-
-  [[nodiscard]] TimelinePoint point_at(std::uint64_t time_ns) const {
-    return {time_ns, recorded_ + static_cast<std::uint64_t>(unrecorded_), reserved_};
-  }
-  void add_point(std::uint64_t time_ns) { thinner_.add(point_at(time_ns)); }
-
-  const Store& store_;
-  const std::size_t device_;
-  Thinner& thinner_;
-  std::vector<TotalsChange>::const_iterator change_;
-  std::uint64_t recorded_ = 0;
-  std::int64_t unrecorded_ = 0;
-  std::optional<std::uint64_t> reserved_;
-};
-
 }  // namespace
 
 Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, const TimelineOptions& options) {
   const auto selected = select_devices(store, options.device);
   if (!selected) return selected.error();
   Timeline timeline;
+  timeline.series.reserve(selected->size());  // the thinners write into them
+  std::vector<Thinner> thinners;
+  thinners.reserve(selected->size());
+  std::vector<std::optional<std::size_t>> series_of(store.devices.size());
   for (const std::size_t device : *selected) {
     const DeviceSummary& summary = store.devices[device];
+    series_of[device] = timeline.series.size();
     TimelineSeries& series = timeline.series.emplace_back();
     series.device = summary.device;
     series.peak_allocated_bytes = summary.peak_allocated_bytes;
     series.peak_allocated_at_ns = summary.peak_allocated_at_ns;
     series.peak_reserved_bytes = summary.peak_reserved_bytes;
-    Thinner thinner(store.end_ns, std::max<std::size_t>(options.points, 8), series.points);
-    Replay(store, device, thinner).run();
+    thinners.emplace_back(store.end_ns, std::max<std::size_t>(options.points, 8), series.points);
+  }
+  std::vector<TimelinePoint> last(selected->size());
+  walk_totals(store, [&](const DeviceTotals& totals) {
+    if (const auto series = series_of[totals.device]) {
+      last[*series] = {totals.time_ns, totals.allocated_bytes, totals.reserved_bytes};
+      thinners[*series].add(last[*series]);
+    }
+  });
+  for (std::size_t series = 0; series < thinners.size(); ++series) {
+    last[series].time_ns = store.end_ns;
+    thinners[series].finish(last[series]);
   }
   for (const OutOfMemory& event : store.out_of_memory) {
     if (std::find(selected->begin(), selected->end(), event.device) == selected->end()) continue;

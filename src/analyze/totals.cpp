@@ -1,5 +1,6 @@
 #include "analyze/totals.h"
 
+#include <optional>
 #include <vector>
 
 namespace tidemark {
@@ -29,7 +30,7 @@ class Walk {
   struct Running {
     std::uint64_t recorded = 0;
     std::int64_t unrecorded = 0;
-    std::uint64_t reserved = 0;
+    std::optional<std::uint64_t> reserved;
     std::uint64_t pending = 0;
   };
 
@@ -52,11 +53,10 @@ class Walk {
   void report(std::size_t device, std::uint64_t time_ns, std::uint64_t step_count) const {
     const Running& running = running_[device];
     const DeviceSummary& summary = store_.devices[device];
-    DeviceTotals totals = {device, time_ns, step_count, 0, std::nullopt, std::nullopt};
+    DeviceTotals totals = {device, time_ns, step_count, 0, std::nullopt, running.reserved};
     const auto allocated = static_cast<std::int64_t>(running.recorded) + running.unrecorded;
     if (allocated > 0) totals.allocated_bytes = static_cast<std::uint64_t>(allocated);
     if (summary.peak_active_bytes) totals.active_bytes = totals.allocated_bytes + running.pending;
-    if (summary.peak_reserved_bytes) totals.reserved_bytes = running.reserved;
     visit_(totals);
   }
 

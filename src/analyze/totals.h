@@ -16,8 +16,9 @@ struct DeviceTotals {
   std::uint64_t time_ns = 0;
   std::uint64_t step_count = 0;  ///< how many of Store::steps had happened by then
   std::uint64_t allocated_bytes = 0;
-  std::optional<std::uint64_t> active_bytes;    ///< none where it is not known (recordings)
-  std::optional<std::uint64_t> reserved_bytes;  ///< none where the allocator reports none (CPU)
+  std::optional<std::uint64_t> active_bytes;  ///< none where it is not known (recordings)
+  std::optional<std::uint64_t>
+      reserved_bytes;  ///< none where the allocator reports none (CPU), and before it first does
 };
 
 /// Calls `visit` after every event that changed something, in order of time: of several events at one time, after each.
