@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "analyze/totals.h"
+
 namespace tidemark {
 namespace {
 
@@ -16,25 +18,14 @@ std::optional<double> one_minus(std::optional<std::uint64_t> part, std::optional
   return 1 - static_cast<double>(*part) / static_cast<double>(*whole);
 }
 
-// Allocated, and from the allocator's own totals what they have: no map needed.
+// What the allocator's own totals say: no map needed.
 void take_totals(const Store& store, std::size_t device, const Cut& cut, FragmentationMeasures& measures) {
-  const DeviceSummary& summary = store.devices[device];
-  std::int64_t unrecorded = 0;
-  std::optional<std::uint64_t> reserved;
-  std::uint64_t pending = 0;
-  for (const TotalsChange& change : store.changes) {
-    if (change.step_count > cut.step_count || change.time_ns > cut.time_ns) break;
-    if (change.device != device) continue;
-    unrecorded = change.unrecorded;
-    reserved = change.reserved;
-    pending = change.pending;
-  }
-  for (const BlockId block : live_blocks(store, device, cut.step_count)) {
-    measures.allocated += store.blocks.size[block.value];
-  }
-  measures.allocated += unrecorded > 0 ? static_cast<std::uint64_t>(unrecorded) : 0;
-  measures.reserved = reserved;
-  if (summary.peak_active_bytes) measures.active = measures.allocated + pending;
+  walk_totals(store, [&](const DeviceTotals& totals) {
+    if (totals.device != device || totals.step_count > cut.step_count || totals.time_ns > cut.time_ns) return;
+    measures.allocated = totals.allocated_bytes;
+    measures.reserved = totals.reserved_bytes;
+    measures.active = totals.active_bytes;
+  });
 }
 
 void take_map(const Store& store, const std::vector<MapSegment>& map, FragmentationMeasures& measures) {
