@@ -22,9 +22,14 @@ struct RecordingInfo {
 
 /// Call after `symbols` named what will be shown (see analyze_data_quality).
 [[nodiscard]] inline RecordingInfo describe_recording(const Overview& overview, const Symbols& symbols) {
-  return {
-      overview.path,        overview.source.kind, overview.source.allocator_settings,     overview.definitions.process,
-      overview.event_count, overview.end_ns,      analyze_data_quality(overview, symbols)};
+  const auto& settings = overview.source.allocator_settings;
+  return {overview.path,
+          overview.source.kind,
+          settings ? std::optional(settings->text) : std::nullopt,
+          overview.definitions.process,
+          overview.event_count,
+          overview.end_ns,
+          analyze_data_quality(overview, symbols)};
 }
 
 }  // namespace tidemark

@@ -40,6 +40,11 @@ void StoreBuilder::add(const Event& event, const BlockDetails& details) {
   blocks.pool.push_back(details.pool);
 }
 
+void StoreBuilder::begin() {
+  tally_.begin();
+  store_.segment_changes_before = store_.segment_changes.size();
+}
+
 void StoreBuilder::add_totals(Device device, std::uint64_t time_ns, const AllocatorTotals& totals) {
   if (full_) return;
   const Tally::Effect effect = tally_.add_totals(device, time_ns, totals);

@@ -18,7 +18,10 @@ class StoreBuilder {
   void add(const Event& event);
   /// `details` count for allocations; either all of them have some or none.
   void add(const Event& event, const BlockDetails& details);
-  void begin() { tally_.begin(); }
+  /// As Tally::set_device_free.
+  void set_device_free(std::uint64_t bytes) { tally_.set_device_free(bytes); }
+  /// As Tally::begin, and for segments likewise.
+  void begin();
   /// Time, device, and how many steps there were, are set here.
   void add_segment_change(Device device, std::uint64_t time_ns, SegmentChange change);
   /// The block that had this slot was given back, and is in use by another stream until complete() or the end. Call

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -63,9 +64,11 @@ struct StackUsage {
 
 struct OutOfMemory {
   std::uint64_t time_ns = 0;
+  std::uint64_t step_count = 0;  ///< how many of Store::steps had happened by then
   std::uint64_t requested = 0;
   std::optional<std::uint64_t> allocated;
   std::optional<std::uint64_t> reserved;
+  std::optional<std::uint64_t> device_free;  ///< by the driver's word; none where it is not known (recordings)
   StackId stack;
   ThreadId thread;
   std::uint8_t device = 0;
@@ -89,9 +92,18 @@ struct SourceNote {
   bool incomplete = false;             ///< whether events are missing or wrong
 };
 
+/// Of PyTorch's caching allocator, as far as they change what it does.
+struct AllocatorSettings {
+  std::optional<std::int64_t> max_split_size;  ///< bytes; -1 = no limit
+  std::optional<double> garbage_collection_threshold;
+  std::optional<bool> expandable_segments;
+  std::map<std::uint64_t, std::uint64_t> roundup_power2_divisions;  ///< MiB → divisions; 0 = none
+  std::string text;                                                 ///< PYTORCH_CUDA_ALLOC_CONF
+};
+
 struct Source {
   SourceKind kind = SourceKind::recording;
-  std::optional<std::string> allocator_settings;  ///< PYTORCH_CUDA_ALLOC_CONF; none where the file does not say
+  std::optional<AllocatorSettings> allocator_settings;  ///< none where the file does not say
   std::vector<SourceNote> notes;
 };
 
@@ -189,6 +201,7 @@ struct Store : Overview {
   std::vector<Step> steps;                     ///< every allocate and (matched) free, in order
   std::vector<TotalsChange> changes;           ///< of devices with totals, in order; empty otherwise
   std::vector<SegmentChange> segment_changes;  ///< in order; empty where the source does not know segments
+  std::size_t segment_changes_before = 0;      ///< so many of them: what was reserved before the first event
   std::vector<PendingFree> pending_frees;      ///< in order of their deaths
   std::vector<std::uint64_t> streams;          ///< handles; 0 = the default stream
   std::vector<PoolId> pools;

@@ -182,6 +182,7 @@ Tally::Effect Tally::add(const Event& event) {
       ++summary.out_of_memory_count;
       OutOfMemory& oom = overview_.out_of_memory.emplace_back();
       oom.time_ns = now_ns_;
+      oom.step_count = steps_;
       oom.requested = event.size;
       if (event.has_totals) {
         oom.allocated = event.total_allocated;

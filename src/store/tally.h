@@ -29,6 +29,10 @@ class Tally {
   };
 
   Effect add(const Event& event);
+  /// What the driver had free when the request failed that was added last.
+  void set_device_free(std::uint64_t bytes) {
+    if (!overview_.out_of_memory.empty()) overview_.out_of_memory.back().device_free = bytes;
+  }
 
   /// Blocks added so far were there before the first event: they are no allocations of this recording.
   void begin();

@@ -31,8 +31,13 @@ Definitions definitions_of(Snapshot& snapshot, const SnapshotFacts& facts) {
 void add_source(const Snapshot& snapshot, SnapshotFacts facts, Overview& overview) {
   overview.event_count = facts.entry_count;
   overview.source.kind = SourceKind::pytorch_snapshot;
-  if (snapshot.has_settings) overview.source.allocator_settings = snapshot.settings.text;
+  if (snapshot.has_settings) overview.source.allocator_settings = snapshot.settings;
   overview.source.notes = std::move(facts.notes);
+}
+
+void add(const ReplayedEvent& replayed, Tally& tally) {
+  tally.add(replayed.event);
+  if (replayed.event.kind == EventKind::out_of_memory) tally.set_device_free(replayed.device_free);
 }
 
 void give(const ReplayedEvent& replayed, StoreBuilder& builder) {
@@ -40,6 +45,7 @@ void give(const ReplayedEvent& replayed, StoreBuilder& builder) {
   switch (replayed.kind) {
     case ReplayedEvent::Kind::event:
       builder.add(event, replayed.details);
+      if (event.kind == EventKind::out_of_memory) builder.set_device_free(replayed.device_free);
       if (replayed.held_back) builder.hold_back(event.slot);
       break;
     case ReplayedEvent::Kind::segment_change:
@@ -63,7 +69,7 @@ Result<Overview> load_overview(const std::string& path, const Progress& progress
   SnapshotFacts facts = replay_events(
       *snapshot,
       [&](const ReplayedEvent& replayed) {
-        if (replayed.kind == ReplayedEvent::Kind::event) tally.add(replayed.event);
+        if (replayed.kind == ReplayedEvent::Kind::event) add(replayed, tally);
         tally.add_totals(replayed.event.device, replayed.event.time_ns, replayed.totals);
       },
       [&] { tally.begin(); });

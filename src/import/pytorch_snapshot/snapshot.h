@@ -6,11 +6,11 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/ids.h"
+#include "store/store.h"
 #include "trace/definitions.h"
 #include "trace/event.h"
 
@@ -85,15 +85,6 @@ struct DeviceTrace {
   std::vector<TraceEntry> entries;         ///< in the file's order
   std::vector<EntryText> user_metadata;    ///< of entries where it is not empty; in order
   std::vector<EntryText> compile_context;  ///< of entries where it is neither empty nor "N/A"; in order
-};
-
-/// `allocator_settings`, as far as they change what the allocator does.
-struct AllocatorSettings {
-  std::optional<std::int64_t> max_split_size;  ///< bytes; -1 = no limit
-  std::optional<double> garbage_collection_threshold;
-  std::optional<bool> expandable_segments;
-  std::map<std::uint64_t, std::uint64_t> roundup_power2_divisions;  ///< MiB → divisions; 0 = none
-  std::string text;                                                 ///< PYTORCH_CUDA_ALLOC_CONF
 };
 
 struct Snapshot {

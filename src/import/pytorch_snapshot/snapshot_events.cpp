@@ -70,6 +70,7 @@ class Events : public ReplaySink {
     ReplayedEvent& next = hold(when, totals);
     next.event.kind = EventKind::out_of_memory;
     next.event.size = event.requested;
+    next.device_free = event.device_free;
     next.event.stack = when.stack;
   }
   void marked(Action, const ReplayMoment&, const MemoryTotals&) override {}

@@ -26,7 +26,8 @@ struct ReplayedEvent {
   BlockDetails details;
   SegmentChange segment;
   AllocatorTotals totals;
-  bool held_back = false;  ///< a free that is not completed at once
+  std::uint64_t device_free = 0;  ///< of a failed request: what the driver had
+  bool held_back = false;         ///< a free that is not completed at once
 };
 
 /// What a snapshot comes to, apart from its events.

@@ -165,7 +165,8 @@ TEST(LoadSnapshot, GivesTheSmallSnapshotAsWorkedOutByHand) {
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   const Store& store = *loaded;
   EXPECT_EQ(store.source.kind, SourceKind::pytorch_snapshot);
-  EXPECT_EQ(store.source.allocator_settings, "max_split_size_mb:64");
+  ASSERT_TRUE(store.source.allocator_settings);
+  EXPECT_EQ(store.source.allocator_settings->text, "max_split_size_mb:64");
   EXPECT_THAT(store.source.notes, IsEmpty());
   EXPECT_EQ(store.event_count, 15U);
   EXPECT_EQ(store.definitions.process.stack_mode, "both");
@@ -194,6 +195,9 @@ TEST(LoadSnapshot, GivesTheSmallSnapshotAsWorkedOutByHand) {
   EXPECT_EQ(store.out_of_memory[0].time_ns, 600'000U);
   EXPECT_EQ(store.out_of_memory[0].allocated, 18 * kMiB + 1024);
   EXPECT_EQ(store.out_of_memory[0].reserved, 22 * kMiB);
+  EXPECT_EQ(store.out_of_memory[0].device_free, 3 * kMiB);
+  EXPECT_EQ(store.out_of_memory[0].step_count, 5U) << "four blocks of device 0, one of device 1";
+  EXPECT_EQ(store.segment_changes_before, 0U);
 
   std::map<std::uint64_t, std::uint64_t> requested;
   for (std::size_t block = 0; block < store.blocks.count(); ++block) {
@@ -226,6 +230,9 @@ TEST(LoadSnapshot, BlocksFromBeforeTheTraceAreNoAllocations) {
   std::uint64_t bytes = 0;
   for (std::size_t block = 0; block < before; ++block) bytes += store->blocks.size[block];
   EXPECT_EQ(device.baseline_bytes, bytes);
+  ASSERT_GT(store->segment_changes_before, 0U);
+  EXPECT_LT(store->segment_changes_before, store->segment_changes.size());
+  EXPECT_EQ(store->segment_changes[store->segment_changes_before - 1].step_count, 0U) << "blocks lie in segments";
   EXPECT_EQ(device.allocation_count + before, store->blocks.count());
   EXPECT_FALSE(store->source.notes.empty());
   EXPECT_TRUE(store->source.notes.front().incomplete);
