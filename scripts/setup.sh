@@ -4,9 +4,9 @@
 #   scripts/setup.sh                   to build it and its tests
 #   scripts/setup.sh --dev             also clang, for sanitizers, fuzzing and linters
 #   scripts/setup.sh --torch           also Debian's PyTorch 1.13, with an optimized BLAS
-#   scripts/setup.sh --torch-newest    also PyPI's newest PyTorch (5 GB) in a virtual environment
+#   scripts/setup.sh --torch-newest    also PyPI's newest PyTorch (5 GB) in a virtual environment, and NVIDIA's nvml.h
 #
-# TIDEMARK_CACHE                where that environment goes (default: ~/.cache/tidemark)
+# TIDEMARK_CACHE                where these go (default: ~/.cache/tidemark)
 # TIDEMARK_TORCH_NEWEST_PYTHON  an interpreter that has a new torch already: nothing is installed then
 cd "$(dirname "$0")/.."
 . scripts/common.sh
@@ -58,7 +58,16 @@ install_newest_torch() {
   touch "$torch_newest_folder/complete"
 }
 
+# What needs it is left out where it cannot be had.
+fetch_nvml_header() {
+  [[ ! -e $nvml_include/nvml.h ]] || return 0
+  "$(torch_newest_python)" -m pip install -q --no-cache-dir --no-deps --target "$nvml_folder" \
+    "nvidia-nvml-dev-cu12==$nvml_version" ||
+    say "nvml.h could not be fetched: our declarations of NVML are not compared with it"
+}
+
 install_packages
 if $newest; then
   install_newest_torch
+  fetch_nvml_header
 fi

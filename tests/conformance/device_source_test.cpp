@@ -1,0 +1,130 @@
+// What every DeviceSource must do, whatever it reads.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "device_machines.h"
+
+namespace tidemark::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class DeviceSourceTest : public ::testing::TestWithParam<MachineKind> {
+ protected:
+  DeviceSourceTest() : machine_(GetParam().make()) {}
+
+  std::unique_ptr<DeviceMachine> machine_;
+};
+
+#define OPEN_OR_SKIP(source)                                     \
+  const std::unique_ptr<DeviceSource> source = machine_->open(); \
+  if (source == nullptr) GTEST_SKIP() << "no such GPU here"
+
+TEST_P(DeviceSourceTest, NamesEachDeviceOnce) {
+  OPEN_OR_SKIP(source);
+  std::set<std::string> ids;
+  for (const DeviceInfo& device : source->devices()) {
+    EXPECT_EQ(device.vendor, source->devices().front().vendor);
+    EXPECT_FALSE(device.name.empty());
+    EXPECT_FALSE(device.bus_id.empty());
+    EXPECT_TRUE(ids.insert(device.bus_id + device.uuid).second) << device.bus_id << device.uuid;
+  }
+  EXPECT_FALSE(ids.empty());
+}
+
+TEST_P(DeviceSourceTest, SaysWhatIsThere) {
+  OPEN_OR_SKIP(source);
+  const std::vector<ExpectedDevice> expected = machine_->expected();
+  if (expected.empty()) GTEST_SKIP() << "nobody knows what a real machine should say";
+  ASSERT_EQ(source->devices().size(), expected.size());
+  for (std::size_t n = 0; n < expected.size(); ++n) {
+    SCOPED_TRACE(expected[n].info.name);
+    const DeviceInfo& info = source->devices()[n];
+    EXPECT_EQ(info.vendor, expected[n].info.vendor);
+    EXPECT_EQ(info.index, expected[n].info.index);
+    EXPECT_EQ(info.name, expected[n].info.name);
+    EXPECT_EQ(info.uuid, expected[n].info.uuid);
+    EXPECT_EQ(info.bus_id, expected[n].info.bus_id);
+    EXPECT_EQ(info.mig_enabled, expected[n].info.mig_enabled);
+    EXPECT_EQ(info.instance_of, expected[n].info.instance_of);
+    const auto reading = source->read(n);
+    ASSERT_TRUE(reading.ok()) << reading.error().message;
+    EXPECT_EQ(reading->total_bytes, expected[n].reading.total_bytes);
+    EXPECT_EQ(reading->used_bytes, expected[n].reading.used_bytes);
+    EXPECT_EQ(reading->driver_reserved_bytes, expected[n].reading.driver_reserved_bytes);
+    EXPECT_EQ(reading->utilization_percent, expected[n].reading.utilization_percent);
+    EXPECT_EQ(reading->temperature_celsius, expected[n].reading.temperature_celsius);
+    EXPECT_EQ(reading->power_milliwatts, expected[n].reading.power_milliwatts);
+    const auto users = source->users(n);
+    ASSERT_TRUE(users.ok()) << users.error().message;
+    EXPECT_EQ(*users, expected[n].users);
+  }
+}
+
+TEST_P(DeviceSourceTest, ReadingsMakeSense) {
+  OPEN_OR_SKIP(source);
+  for (std::size_t n = 0; n < source->devices().size(); ++n) {
+    const auto reading = source->read(n);
+    ASSERT_TRUE(reading.ok()) << reading.error().message;
+    if (reading->total_bytes && reading->used_bytes) {
+      EXPECT_LE(*reading->used_bytes + reading->driver_reserved_bytes.value_or(0), *reading->total_bytes);
+    }
+    EXPECT_LE(reading->utilization_percent.value_or(0), 100U);
+    EXPECT_LT(reading->temperature_celsius.value_or(20), 150);
+    EXPECT_LT(reading->power_milliwatts.value_or(0), 5'000'000U);
+    const auto users = source->users(n);
+    ASSERT_TRUE(users.ok()) << users.error().message;
+    std::set<std::int64_t> pids;
+    for (const DeviceUser& user : users->value_or(std::vector<DeviceUser>())) {
+      EXPECT_GT(user.pid, 0);
+      EXPECT_TRUE(pids.insert(user.pid).second) << user.pid << " twice";
+      EXPECT_LE(user.bytes.value_or(0), reading->total_bytes.value_or(~std::uint64_t{0}));
+    }
+  }
+}
+
+TEST_P(DeviceSourceTest, DeviceThatWasNeverThere) {
+  OPEN_OR_SKIP(source);
+  EXPECT_FALSE(source->read(source->devices().size()).ok());
+  EXPECT_FALSE(source->users(1000).ok());
+}
+
+TEST_P(DeviceSourceTest, LostDeviceIsAnErrorAndTheOthersGoOn) {
+  OPEN_OR_SKIP(source);
+  ASSERT_TRUE(source->read(0).ok());
+  if (!machine_->lose_first()) GTEST_SKIP() << "a real GPU is not taken away";
+  const auto lost = source->read(0);
+  ASSERT_FALSE(lost.ok());
+  EXPECT_THAT(lost.error().message, HasSubstr("GPU " + std::to_string(source->devices()[0].index)));
+  EXPECT_FALSE(source->users(0).ok());
+  EXPECT_TRUE(source->read(1).ok());
+  EXPECT_TRUE(source->users(1).ok());
+}
+
+TEST_P(DeviceSourceTest, WhatADeviceDoesNotSayIsUnknown) {
+  if (!machine_->silence_first()) GTEST_SKIP() << "a real GPU answers what it wants";
+  const auto source = machine_->open();
+  ASSERT_NE(source, nullptr);
+  const std::vector<ExpectedDevice> expected = machine_->expected();
+  ASSERT_EQ(source->devices().size(), expected.size());
+  const auto reading = source->read(0);
+  ASSERT_TRUE(reading.ok()) << reading.error().message;
+  EXPECT_EQ(reading->total_bytes, std::nullopt);
+  EXPECT_EQ(reading->used_bytes, std::nullopt);
+  EXPECT_EQ(reading->driver_reserved_bytes, std::nullopt);
+  EXPECT_EQ(reading->utilization_percent, std::nullopt);
+  EXPECT_EQ(reading->temperature_celsius, std::nullopt);
+  EXPECT_EQ(reading->power_milliwatts, std::nullopt);
+  const auto users = source->users(0);
+  ASSERT_TRUE(users.ok());
+  EXPECT_TRUE(users->value_or(std::vector<DeviceUser>()).empty());
+  EXPECT_EQ(source->read(1)->total_bytes, expected[1].reading.total_bytes) << "the others are as before";
+}
+
+INSTANTIATE_TEST_SUITE_P(Machines, DeviceSourceTest, ::testing::ValuesIn(device_machines()),
+                         [](const auto& param) { return std::string(param.param.name); });
+
+}  // namespace
+}  // namespace tidemark::testing
