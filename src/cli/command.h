@@ -15,7 +15,7 @@ inline constexpr int kError = 2;
 
 struct Command {
   const char* name;
-  const char* group;        ///< heading in `tidemark --help`: "Record", "Read", "Debug"
+  const char* group;        ///< heading in `tidemark --help`: "Record", "Read", "Machine", "Debug"
   const char* description;  ///< one line
   /// Adds options, positionals and a footer with examples to `app`; returns what runs after parsing and gives the exit
   /// code. The closure owns its options. Where an option takes one of a few words, its type_name lists them as

@@ -14,6 +14,7 @@ std::function<int()> setup_fragmentation(CLI::App& app);
 std::function<int()> setup_leaks(CLI::App& app);
 std::function<int()> setup_compare(CLI::App& app);
 std::function<int()> setup_export(CLI::App& app);
+std::function<int()> setup_devices(CLI::App& app);
 std::function<int()> setup_dump(CLI::App& app);
 std::function<int()> setup_completion(CLI::App& app);
 
@@ -30,6 +31,7 @@ std::span<const Command> commands() {
       Command{"leaks", "Read", "Does memory grow from step to step? Which stacks, and how fast", setup_leaks},
       Command{"compare", "Read", "What changed between two runs; fails when the peak grew too much", setup_compare},
       Command{"export", "Read", "Files that other tools open: Perfetto, pprof, speedscope, CSV", setup_export},
+      Command{"devices", "Machine", "The GPUs here, their memory now, and who uses it", setup_devices},
       Command{"dump", "Debug", "Every record of a recording, one a line", setup_dump},
       Command{"completion", "Debug", "Print the completion script for a shell", setup_completion},
   };

@@ -1,0 +1,118 @@
+#include "collect/machine/host_memory.h"
+
+#include <filesystem>
+#include <sstream>
+#include <vector>
+
+#include "collect/machine/files.h"
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Version 1 has no word for "no limit", but a number that no machine has.
+constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;
+
+std::optional<std::uint64_t> limit_of(int version, const std::string& folder) {
+  const auto bytes = read_number(folder + (version == 2 ? "/memory.max" : "/memory.limit_in_bytes"));
+  return bytes && *bytes < kNoLimit ? bytes : std::nullopt;
+}
+
+struct Group {
+  int version = 0;
+  std::string path;  ///< as /proc/self/cgroup has it
+};
+
+/// "4:memory:/path" is version 1, "0::/path" is version 2, which has no memory where version 1 has it.
+std::optional<Group> own_group(const std::string& root) {
+  std::istringstream lines(read_file(root + "/proc/self/cgroup").value_or(""));
+  std::optional<Group> group;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    if (controllers.find(",memory,") != std::string::npos) return Group{1, line.substr(second + 1)};
+    if (controllers == ",,") group = Group{2, line.substr(second + 1)};
+  }
+  return group;
+}
+
+struct Mount {
+  std::string root;   ///< which group is seen at `point`
+  std::string point;  ///< a folder
+};
+
+/// Lines of mountinfo: id parent device root point options [tags] - type source options.
+std::optional<Mount> mount_of(int version, const std::string& root) {
+  std::istringstream lines(read_file(root + "/proc/self/mountinfo").value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t dash = line.find(" - ");
+    if (dash == std::string::npos) continue;
+    std::istringstream before(line.substr(0, dash));
+    std::istringstream after(line.substr(dash + 3));
+    std::string skipped;
+    std::string type;
+    std::string options;
+    Mount mount;
+    before >> skipped >> skipped >> skipped >> mount.root >> mount.point;
+    after >> type >> skipped >> options;
+    const bool has_memory = ("," + options + ",").find(",memory,") != std::string::npos;
+    if (version == 2 ? type == "cgroup2" : type == "cgroup" && has_memory) return mount;
+  }
+  return std::nullopt;
+}
+
+/// `path` as seen below a mount that shows only what is under `mount_root`: in a container that may be just "".
+std::string below(const std::string& path, const std::string& mount_root) {
+  if (mount_root == "/") return path == "/" ? "" : path;
+  const bool inside =
+      path.rfind(mount_root, 0) == 0 && (path.size() == mount_root.size() || path[mount_root.size()] == '/');
+  return inside ? path.substr(mount_root.size()) : "";
+}
+
+}  // namespace
+
+HostMemory read_host_memory(const std::string& root) {
+  const std::string text = read_file(root + "/proc/meminfo").value_or("");
+  const auto bytes = [&](const char* key) {
+    const auto kib = number_after(text, key);
+    return kib ? std::optional(*kib << 10) : std::nullopt;
+  };
+  return {bytes("MemTotal:"), bytes("MemAvailable:")};
+}
+
+std::optional<Cgroup> Cgroup::of_this_process(const std::string& root) {
+  const auto group = own_group(root);
+  const auto mount = group ? mount_of(group->version, root) : std::nullopt;
+  if (!mount) return std::nullopt;
+  const std::string top = root + mount->point;
+  std::string own = top + below(group->path, mount->root);
+  std::error_code error;
+  if (!fs::exists(own, error)) own = top;
+  std::string best = own;
+  std::optional<std::uint64_t> lowest;
+  for (std::string folder = own; folder.size() >= top.size(); folder = folder.substr(0, folder.rfind('/'))) {
+    const auto limit = limit_of(group->version, folder);
+    if (!limit || (lowest && *lowest <= *limit)) continue;
+    lowest = limit;
+    best = folder;
+  }
+  return Cgroup(group->version, best);
+}
+
+std::optional<std::uint64_t> Cgroup::limit_bytes() const {
+  return limit_of(version_, folder_);
+}
+
+CgroupReading Cgroup::read() const {
+  const bool unified = version_ == 2;
+  CgroupReading reading;
+  reading.usage_bytes = read_number(folder_ + (unified ? "/memory.current" : "/memory.usage_in_bytes"));
+  const std::string events = read_file(folder_ + (unified ? "/memory.events" : "/memory.oom_control")).value_or("");
+  reading.oom_kills = number_after(events, "oom_kill ");
+  return reading;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,42 @@
+// The host's memory, and the limit that a control group (a container, a Slurm job, a systemd unit) sets on it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tidemark {
+
+struct HostMemory {
+  std::optional<std::uint64_t> total_bytes;
+  std::optional<std::uint64_t> available_bytes;  ///< what programs can still get without swapping (MemAvailable)
+};
+
+[[nodiscard]] HostMemory read_host_memory(const std::string& root = "");
+
+/// What a control group says at one time. None where it does not say.
+struct CgroupReading {
+  std::optional<std::uint64_t> usage_bytes;  ///< of all its processes, with the files that the kernel caches for them
+  std::optional<std::uint64_t> oom_kills;    ///< processes the kernel has killed for lack of memory since it exists
+};
+
+/// The memory control group of this process that matters: of its own and those around it the one with the lowest limit,
+/// because that is reached first; its own where none has a limit. Finds it once; safe to read from any thread.
+class Cgroup {
+ public:
+  /// None where there are no memory control groups. `root` comes before "/proc" and before the mount points in it.
+  static std::optional<Cgroup> of_this_process(const std::string& root = "");
+
+  [[nodiscard]] int version() const { return version_; }  ///< 1 or 2
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+  [[nodiscard]] std::optional<std::uint64_t> limit_bytes() const;  ///< now; none where there is no limit
+  [[nodiscard]] CgroupReading read() const;
+
+ private:
+  Cgroup(int version, std::string folder) : version_(version), folder_(std::move(folder)) {}
+
+  int version_;
+  std::string folder_;
+};
+
+}  // namespace tidemark
