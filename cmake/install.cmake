@@ -11,7 +11,8 @@ foreach(stage base trace store analyze report)
   install(TARGETS tidemark_${stage} EXPORT tidemark ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   # Without the headers that need cairo or nlohmann-json: they are the reports' own.
   install(DIRECTORY src/${stage} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tidemark
-          FILES_MATCHING PATTERN "*.h" PATTERN "chart_*.h" EXCLUDE PATTERN "json_parts.h" EXCLUDE)
+          FILES_MATCHING PATTERN "*.h" PATTERN "chart_*.h" EXCLUDE PATTERN "json_parts.h" EXCLUDE
+                          PATTERN "json_objects.h" EXCLUDE PATTERN "html" EXCLUDE)
 endforeach()
 install(TARGETS tidemark_options EXPORT tidemark)  # empty for users: warnings do not travel
 

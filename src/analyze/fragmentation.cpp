@@ -102,8 +102,7 @@ std::vector<SizeClass> size_classes(const Store& store, std::size_t device, cons
   return classes;
 }
 
-void find_pinning(const Store& store, Symbols& symbols, const std::vector<MapSegment>& map, std::size_t top,
-                  FragmentationDevice& result) {
+void find_pinning(Symbols& symbols, const std::vector<MapSegment>& map, std::size_t top, FragmentationDevice& result) {
   struct Pinning {
     std::uint64_t segments = 0, blocks = 0, bytes = 0, pinned = 0;
   };
@@ -114,11 +113,10 @@ void find_pinning(const Store& store, Symbols& symbols, const std::vector<MapSeg
     std::set<StackId> holders;
     for (const MapPiece& piece : segment.pieces) {
       if (piece.use == Use::free) continue;
-      const StackId stack = store.blocks.stack[piece.block.value];
-      Pinning& pinning = stacks[stack];
+      Pinning& pinning = stacks[piece.stack];
       ++pinning.blocks;
       pinning.bytes += piece.size;
-      if (holders.insert(stack).second) ++pinning.segments;
+      if (holders.insert(piece.stack).second) ++pinning.segments;
     }
     if (holders.size() == 1) stacks[*holders.begin()].pinned += free;
   }
@@ -174,8 +172,9 @@ FragmentationDevice analyze_device(const Store& store, Symbols& symbols, std::si
   if (!moment) return result;
   std::vector<MapSegment> map = segment_map(store, device, *moment);
   result.sizes = size_classes(store, device, *moment, map);
-  find_pinning(store, symbols, map, options.top, result);
-  list_segments(std::move(map), options.top, result);
+  find_pinning(symbols, map, options.top, result);
+  list_segments(map, options.top, result);
+  result.map = std::move(map);
   return result;
 }
 

@@ -69,8 +69,9 @@ struct FragmentationDevice {
   std::optional<FragmentationMeasures> at_moment;  ///< FragmentationOptions::at
   FragmentationMeasures at_end;
   std::vector<FragmentationMeasures> over_time;  ///< equally far apart, the last one at the end
-  std::vector<MapSegment> segments;  ///< at the moment; those with both blocks and free memory, most of it first
-  std::uint64_t other_segments = 0;  ///< beyond the listed ones
+  std::vector<MapSegment> map;                   ///< at the moment; all segments, in order of address
+  std::vector<MapSegment> segments;              ///< of these, those with both blocks and free memory, most of it first
+  std::uint64_t other_segments = 0;              ///< beyond the listed ones
   std::uint64_t other_free_bytes = 0;
   std::uint64_t empty_segments = 0;   ///< at the moment; without blocks, FragmentationMeasures::releasable bytes
   std::vector<SizeClass> sizes;       ///< at the moment; those with anything in them

@@ -65,7 +65,7 @@ std::vector<MapPiece> blocks_at(const Store& store, std::size_t device, const Cu
   std::vector<MapPiece> pieces;
   const Blocks& blocks = store.blocks;
   const auto add = [&](BlockId block, MapPiece::Use use) {
-    pieces.push_back({blocks.address[block.value], blocks.size[block.value], use, block});
+    pieces.push_back({blocks.address[block.value], blocks.size[block.value], use, block, blocks.stack[block.value]});
   };
   for (const BlockId block : live_blocks(store, device, cut.step_count)) add(block, MapPiece::Use::used);
   for (const PendingFree& pending : store.pending_frees) {
@@ -82,7 +82,7 @@ std::vector<MapPiece> blocks_at(const Store& store, std::size_t device, const Cu
 }
 
 void add_free(MapSegment& segment, std::uint64_t from, std::uint64_t to) {
-  if (from < to) segment.pieces.push_back({from, to - from, MapPiece::Use::free, {}});
+  if (from < to) segment.pieces.push_back({from, to - from, MapPiece::Use::free, {}, {}});
 }
 
 }  // namespace

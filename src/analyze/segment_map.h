@@ -32,6 +32,7 @@ struct MapPiece {
   std::uint64_t size = 0;
   Use use = Use::free;
   BlockId block;  ///< invalid for free ones
+  StackId stack;  ///< of the block
 };
 
 /// A segment; of expandable ones, a stretch without a gap.

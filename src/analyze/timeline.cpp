@@ -20,8 +20,10 @@ class Thinner {
   };
 
  public:
-  Thinner(std::uint64_t end_ns, std::size_t points, std::vector<TimelinePoint>& out)
-      : stretch_ns_(end_ns / std::max<std::size_t>(1, points / 4 - 1) + 1), out_(out) {}
+  Thinner(std::uint64_t end_ns, std::size_t points, bool knows_active, std::vector<TimelinePoint>& out)
+      : extremes_(knows_active ? 6 : 4),
+        stretch_ns_(end_ns / (std::max<std::size_t>(2, points / extremes_) - 1) + 1),
+        out_(out) {}
 
   void add(const TimelinePoint& point) {
     const std::uint64_t stretch = point.time_ns / stretch_ns_;
@@ -37,6 +39,8 @@ class Thinner {
     if (point.allocated_bytes > kept_[1].point.allocated_bytes) kept_[1] = kept;
     if (point.reserved_bytes < kept_[2].point.reserved_bytes) kept_[2] = kept;
     if (point.reserved_bytes > kept_[3].point.reserved_bytes) kept_[3] = kept;
+    if (point.active_bytes < kept_[4].point.active_bytes) kept_[4] = kept;
+    if (point.active_bytes > kept_[5].point.active_bytes) kept_[5] = kept;
   }
 
   /// `last` is kept whatever its value.
@@ -48,16 +52,18 @@ class Thinner {
  private:
   void flush() {
     if (count_ == 0) return;
-    std::sort(kept_.begin(), kept_.end(), [](const Kept& left, const Kept& right) { return left.order < right.order; });
-    for (std::size_t index = 0; index < kept_.size(); ++index) {
+    const auto end = kept_.begin() + static_cast<std::ptrdiff_t>(extremes_);
+    std::sort(kept_.begin(), end, [](const Kept& left, const Kept& right) { return left.order < right.order; });
+    for (std::size_t index = 0; index < extremes_; ++index) {
       if (index == 0 || kept_[index].order != kept_[index - 1].order) out_.push_back(kept_[index].point);
     }
     count_ = 0;
   }
 
+  std::size_t extremes_;  // that are kept: without the last two where active is not known
   std::uint64_t stretch_ns_;
   std::vector<TimelinePoint>& out_;
-  std::array<Kept, 4> kept_;  // lowest and highest allocated, lowest and highest reserved
+  std::array<Kept, 6> kept_;  // lowest and highest allocated, reserved, active
   std::uint64_t stretch_ = 0;
   std::uint64_t count_ = 0;
 };
@@ -80,12 +86,14 @@ Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, co
     series.peak_allocated_bytes = summary.peak_allocated_bytes;
     series.peak_allocated_at_ns = summary.peak_allocated_at_ns;
     series.peak_reserved_bytes = summary.peak_reserved_bytes;
-    thinners.emplace_back(store.end_ns, std::max<std::size_t>(options.points, 8), series.points);
+    series.peak_active_bytes = summary.peak_active_bytes;
+    thinners.emplace_back(store.end_ns, std::max<std::size_t>(options.points, 8), summary.peak_active_bytes.has_value(),
+                          series.points);
   }
   std::vector<TimelinePoint> last(selected->size());
   walk_totals(store, [&](const DeviceTotals& totals) {
     if (const auto series = series_of[totals.device]) {
-      last[*series] = {totals.time_ns, totals.allocated_bytes, totals.reserved_bytes};
+      last[*series] = {totals.time_ns, totals.allocated_bytes, totals.reserved_bytes, totals.active_bytes};
       thinners[*series].add(last[*series]);
     }
   });

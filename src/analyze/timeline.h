@@ -1,6 +1,7 @@
-// Allocated and reserved bytes over time, thinned out to what can be drawn without losing an extreme.
+// Allocated, active and reserved bytes over time, thinned out to what can be drawn without losing an extreme.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,16 +24,26 @@ struct TimelinePoint {
   std::uint64_t time_ns = 0;
   std::uint64_t allocated_bytes = 0;
   std::optional<std::uint64_t> reserved_bytes;
+  std::optional<std::uint64_t> active_bytes;  ///< none where it is not known (recordings)
 };
 
 struct TimelineSeries {
   Device device;
-  /// In order of time. Each of (points / 4) equal stretches of the run keeps its lowest and highest allocated and
-  /// reserved values at their exact times, so the highest point is the exact peak. The last one is at the end.
+  /// In order of time. Each of (points / 4) equal stretches of the run (points / 6 where active bytes are known) keeps
+  /// its lowest and highest allocated, reserved and active values at their exact times, so the highest point is the
+  /// exact peak. The last one is at the end.
   std::vector<TimelinePoint> points;
   std::uint64_t peak_allocated_bytes = 0;
   std::optional<std::uint64_t> peak_allocated_at_ns;
   std::optional<std::uint64_t> peak_reserved_bytes;
+  std::optional<std::uint64_t> peak_active_bytes;
+
+  /// Whether memory was ever pending: given back, and not free because another stream still used it.
+  [[nodiscard]] bool active_differs() const {
+    return std::any_of(points.begin(), points.end(), [](const TimelinePoint& point) {
+      return point.active_bytes && *point.active_bytes != point.allocated_bytes;
+    });
+  }
 };
 
 struct TimelineOutOfMemory {

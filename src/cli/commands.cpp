@@ -13,6 +13,7 @@ std::function<int()> setup_temporary(CLI::App& app);
 std::function<int()> setup_fragmentation(CLI::App& app);
 std::function<int()> setup_leaks(CLI::App& app);
 std::function<int()> setup_compare(CLI::App& app);
+std::function<int()> setup_report(CLI::App& app);
 std::function<int()> setup_export(CLI::App& app);
 std::function<int()> setup_devices(CLI::App& app);
 std::function<int()> setup_dump(CLI::App& app);
@@ -30,6 +31,7 @@ std::span<const Command> commands() {
               setup_fragmentation},
       Command{"leaks", "Read", "Does memory grow from step to step? Which stacks, and how fast", setup_leaks},
       Command{"compare", "Read", "What changed between two runs; fails when the peak grew too much", setup_compare},
+      Command{"report", "Read", "One HTML page with all of it, to look at and to pass on", setup_report},
       Command{"export", "Read", "Files that other tools open: Perfetto, pprof, speedscope, CSV", setup_export},
       Command{"devices", "Machine", "The GPUs here, their memory now, and who uses it", setup_devices},
       Command{"dump", "Debug", "Every record of a recording, one a line", setup_dump},

@@ -2,16 +2,28 @@
 
 #include <memory>
 
-#include "cli/reading.h"
+#include "cli/picture.h"
+#include "report/chart.h"
 
 namespace tidemark::cli {
 namespace {
 
-struct Options : ReadingOptions {
+constexpr const char* kFormats = "text|json|png|svg";
+
+struct Options : PictureOptions {
   std::size_t top = FragmentationOptions().top;
 };
 
+Result<std::string> render(const std::vector<Fragmentation>& results, const std::string& format) {
+  if (format == "png") return draw_segment_map(results, ChartFormat::png);
+  if (format == "svg") return draw_segment_map(results, ChartFormat::svg);
+  if (format == "json") return to_json(results);
+  return join_texts(results, false);
+}
+
 int run(const Options& options) {
+  const auto format = output_format(options, kFormats);
+  if (!format) return fail(format.error().message);
   FragmentationOptions what;
   what.at = options.moment();
   what.device = options.only_device();
@@ -20,7 +32,9 @@ int run(const Options& options) {
       options.files, open_store,
       [&](const Store& store, Symbols& symbols) { return analyze_fragmentation(store, symbols, what); });
   if (!results) return fail(results.error().message);
-  return print(options.format == "json" ? to_json(*results) : join_texts(*results, false));
+  const auto bytes = render(*results, *format);
+  if (!bytes) return fail(bytes.error().message);
+  return write_output(options.output, *bytes);
 }
 
 }  // namespace
@@ -28,7 +42,7 @@ int run(const Options& options) {
 std::function<int()> setup_fragmentation(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_files(app, *options);
-  add_format(app, *options, "text|json");
+  add_picture_format(app, *options, kFormats);
   add_moment(app, *options);
   app.add_option("--top", options->top, "How many segments and stacks to list for each device; 0 = all")
       ->type_name("N");
@@ -36,6 +50,7 @@ std::function<int()> setup_fragmentation(CLI::App& app) {
       "Examples:\n"
       "  tidemark fragmentation snapshot.pickle\n"
       "  tidemark fragmentation snapshot.pickle --at end --top 0\n"
+      "  tidemark fragmentation snapshot.pickle -o segments.png\n"
       "  tidemark fragmentation snapshot.pickle --format json | jq '.devices[0].at_peak_reserved'");
   return [options] { return run(*options); };
 }

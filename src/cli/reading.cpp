@@ -12,17 +12,6 @@
 namespace tidemark::cli {
 namespace {
 
-std::vector<std::string> split(const std::string& choices) {
-  std::vector<std::string> words;
-  std::size_t start = 0;
-  for (;;) {
-    const std::size_t bar = choices.find('|', start);
-    words.push_back(choices.substr(start, bar - start));
-    if (bar == std::string::npos) return words;
-    start = bar + 1;
-  }
-}
-
 // What to type instead of a directory: the recordings in it.
 std::string recordings_in(const std::string& directory) {
   constexpr std::size_t kMost = 3;
@@ -42,10 +31,21 @@ std::string recordings_in(const std::string& directory) {
 
 }  // namespace
 
+std::vector<std::string> split_choices(const std::string& choices) {
+  std::vector<std::string> words;
+  std::size_t start = 0;
+  for (;;) {
+    const std::size_t bar = choices.find('|', start);
+    words.push_back(choices.substr(start, bar - start));
+    if (bar == std::string::npos) return words;
+    start = bar + 1;
+  }
+}
+
 void limit_to(CLI::Option& option, const std::string& choices) {
   option.type_name(choices);
   option.check(CLI::Validator(
-      [words = split(choices), choices](const std::string& value) {
+      [words = split_choices(choices), choices](const std::string& value) {
         const bool known = std::find(words.begin(), words.end(), value) != words.end();
         return known ? std::string() : fmt::format("'{}' is none of {}", value, choices);
       },

@@ -39,6 +39,8 @@ void add_files(CLI::App& app, ReadingOptions& options);
 void add_format(CLI::App& app, ReadingOptions& options, const std::string& formats);
 /// --at.
 void add_moment(CLI::App& app, ReadingOptions& options);
+/// "text|json" as its words.
+std::vector<std::string> split_choices(const std::string& choices);
 /// Makes an option take one of the words of `choices`, given as "text|json".
 void limit_to(CLI::Option& option, const std::string& choices);
 

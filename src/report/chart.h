@@ -1,10 +1,11 @@
-// The timeline as a picture: one panel for each device of each recording, on one time axis.
+// Results as pictures, drawn with cairo: the same drawing for every format.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
 
+#include "analyze/fragmentation.h"
 #include "analyze/timeline.h"
 #include "base/result.h"
 
@@ -12,9 +13,13 @@ namespace tidemark {
 
 enum class ChartFormat : std::uint8_t { png, svg };
 
-/// Draws with cairo; the same drawing for every format. Returns the file's bytes, or an error when cairo fails or there
-/// are more than kMaxPanels panels.
+/// Pictures have one panel for each device of each recording. Fails when cairo does, or for more panels than these.
 inline constexpr std::size_t kMaxPanels = 64;
+
+/// Memory over time, on one time axis. Returns the file's bytes.
 Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat format);
+
+/// The segments at FragmentationOptions::at: what is used, pending and free, to scale within each device.
+Result<std::string> draw_segment_map(std::span<const Fragmentation> results, ChartFormat format);
 
 }  // namespace tidemark

@@ -20,10 +20,14 @@ inline constexpr Colour kInk = {0.10, 0.12, 0.16};
 inline constexpr Colour kQuiet = {0.40, 0.44, 0.50};
 inline constexpr Colour kGrid = {0.90, 0.91, 0.93};
 inline constexpr Colour kAxis = {0.62, 0.65, 0.70};
-// Two hues that colour-blind people tell apart (after Okabe and Ito), and a third for what went wrong.
+// Three hues that colour-blind people tell apart (after Okabe and Ito), and a fourth for what went wrong.
 inline constexpr Colour kAllocated = {0.00, 0.45, 0.70};
 inline constexpr Colour kReserved = {0.84, 0.37, 0.00};
+inline constexpr Colour kActive = {0.00, 0.62, 0.45};
 inline constexpr Colour kAlarm = {0.75, 0.10, 0.15};
+// Of the segment map, beside kAllocated and kActive.
+inline constexpr Colour kFree = {0.87, 0.89, 0.91};
+inline constexpr Colour kMixed = {0.60, 0.77, 0.88};
 }  // namespace colours
 
 struct Font {

@@ -22,7 +22,8 @@ class PanelDrawing {
         panel_(panel),
         plot_{box.left, box.top + kTitle, box.width, box.height - kTitle - kBottom},
         axis_ns_(static_cast<double>(std::max<std::uint64_t>(axis_ns, 1))),
-        y_ticks_(byte_ticks(highest(*panel.series) / 10 * 11)) {}
+        y_ticks_(byte_ticks(highest(*panel.series) / 10 * 11)),
+        draws_active_(panel.series->active_differs()) {}
 
   void axes(bool names_times) {
     for (const Tick& tick : y_ticks_) {
@@ -52,6 +53,11 @@ class PanelDrawing {
     canvas_.move_to(start, y(0));
     steps([](const TimelinePoint& point) { return std::optional(point.allocated_bytes); });
     canvas_.stroke(0.9, colours::kAllocated);
+    if (draws_active_) {
+      canvas_.move_to(start, y(0));
+      steps([](const TimelinePoint& point) { return point.active_bytes; });
+      canvas_.stroke(1.4, colours::kActive);
+    }
     if (!panel_.series->peak_reserved_bytes) return;
     canvas_.move_to(start, y(0));
     steps([](const TimelinePoint& point) { return point.reserved_bytes; });
@@ -63,6 +69,7 @@ class PanelDrawing {
     const Font font = {15, true, colours::kInk};
     double at = right();
     if (panel_.series->peak_reserved_bytes) at = legend("reserved", colours::kReserved, at, baseline, 3);
+    if (draws_active_) at = legend("active", colours::kActive, at, baseline, 3);
     at = legend("allocated", colours::kAllocated, at, baseline, 10);
     canvas_.text(canvas_.fit(panel_.title, at - plot_.left - 20, font), plot_.left, baseline, font);
   }
@@ -101,7 +108,8 @@ class PanelDrawing {
 
  private:
   static std::uint64_t highest(const TimelineSeries& series) {
-    return std::max(series.peak_allocated_bytes, series.peak_reserved_bytes.value_or(0));
+    return std::max(series.peak_allocated_bytes,
+                    series.peak_reserved_bytes.value_or(series.peak_active_bytes.value_or(0)));
   }
   [[nodiscard]] double x(double time_ns) const { return plot_.left + plot_.width * time_ns / axis_ns_; }
   [[nodiscard]] double y(double bytes) const {
@@ -136,6 +144,7 @@ class PanelDrawing {
   const Box plot_;
   const double axis_ns_;
   const std::vector<Tick> y_ticks_;
+  const bool draws_active_;  // otherwise it would hide allocated
 };
 
 }  // namespace

@@ -24,8 +24,9 @@ struct Box {
   double height;
 };
 
-/// Draws title, axes, the allocated bytes as an area of steps, the reserved bytes as a line of steps, the peak, and
-/// failed requests. The time axis spans `axis_ns`; only the last panel names its times.
+/// Draws title, axes, the allocated bytes as an area of steps, the reserved bytes as a line of steps (the active bytes
+/// likewise, where they differ), the peak, and failed requests. The time axis spans `axis_ns`; only the last panel
+/// names its times.
 void draw_panel(Canvas& canvas, const ChartPanel& panel, const Box& box, std::uint64_t axis_ns, bool names_times);
 
 }  // namespace tidemark

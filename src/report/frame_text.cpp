@@ -76,16 +76,22 @@ std::string stack_text(const NamedStack& stack) {
   return text;
 }
 
-std::string stack_text_with_callers(const NamedStack& stack) {
-  std::string text = stack_text(stack);
+std::string callers_text(const NamedStack& stack) {
+  std::string text;
   if (stack.frames.empty()) return text;
+  const bool python = stack.frames[stack.place].kind == Location::Kind::python;
   for (std::size_t index = stack.place; index-- > 0;) {
     const FrameName& caller = stack.frames[index];
     if (is_framework_file(caller.file)) continue;
+    if (python && caller.kind != Location::Kind::python) continue;  // the interpreter between two functions
     text += kArrow;
     text += frame_text(caller);
   }
   return text;
+}
+
+std::string stack_text_with_callers(const NamedStack& stack) {
+  return stack_text(stack) + callers_text(stack);
 }
 
 }  // namespace tidemark

@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "report/json.h"
-#include "report/json_parts.h"
+#include "report/json_objects.h"
 
 namespace tidemark {
 namespace {
@@ -35,18 +35,6 @@ const char* name_of(MapPiece::Use use) {
       return "pending";
   }
   return "";
-}
-
-Json segment_json(const MapSegment& segment) {
-  Json pieces = Json::array();
-  for (const MapPiece& piece : segment.pieces) {
-    pieces.push_back({{"address", piece.address}, {"bytes", piece.size}, {"use", name_of(piece.use)}});
-  }
-  return {{"address", segment.address},
-          {"bytes", segment.size},
-          {"free_bytes", segment.bytes(MapPiece::Use::free)},
-          {"expandable", segment.expandable},
-          {"pieces", std::move(pieces)}};
 }
 
 Json device_json(const FragmentationDevice& device) {
@@ -87,17 +75,29 @@ Json device_json(const FragmentationDevice& device) {
           {"sizes", std::move(sizes)}};
 }
 
-Json fragmentation_json(const Fragmentation& fragmentation) {
+}  // namespace
+
+Json segment_json(const MapSegment& segment) {
+  Json pieces = Json::array();
+  for (const MapPiece& piece : segment.pieces) {
+    pieces.push_back({{"address", piece.address}, {"bytes", piece.size}, {"use", name_of(piece.use)}});
+  }
+  return {{"address", segment.address},
+          {"bytes", segment.size},
+          {"free_bytes", segment.bytes(MapPiece::Use::free)},
+          {"expandable", segment.expandable},
+          {"pieces", std::move(pieces)}};
+}
+
+Json to_object(const Fragmentation& fragmentation) {
   Json object = recording_json(fragmentation.recording);
   object["devices"] = Json::array();
   for (const FragmentationDevice& device : fragmentation.devices) object["devices"].push_back(device_json(device));
   return object;
 }
 
-}  // namespace
-
 std::string to_json(std::span<const Fragmentation> results) {
-  return print_all(results, fragmentation_json);
+  return print_all(results);
 }
 
 }  // namespace tidemark

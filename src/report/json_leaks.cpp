@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "report/json.h"
-#include "report/json_parts.h"
+#include "report/json_objects.h"
 
 namespace tidemark {
 namespace {
@@ -61,7 +61,9 @@ Json steps_json(const Leaks& leaks) {
           {"starts_ns", std::move(starts)}};
 }
 
-Json leaks_json(const Leaks& leaks) {
+}  // namespace
+
+Json to_object(const Leaks& leaks) {
   Json object = recording_json(leaks.recording);
   const bool judged = leaks.verdict != LeakVerdict::insufficient_data;
   object["verdict"] = name(kVerdicts, leaks.verdict);
@@ -75,10 +77,8 @@ Json leaks_json(const Leaks& leaks) {
   return object;
 }
 
-}  // namespace
-
 std::string to_json(std::span<const Leaks> leaks) {
-  return print_all(leaks, leaks_json);
+  return print_all(leaks);
 }
 
 }  // namespace tidemark

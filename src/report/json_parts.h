@@ -3,7 +3,6 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "analyze/recording.h"
@@ -31,13 +30,5 @@ Json stack_json(const NamedStack& stack);
 Json recording_json(const RecordingInfo& recording);
 /// One object for one result, {"recordings": [...]} for several.
 std::string print_json(std::vector<Json> objects);
-
-template <typename Result, typename ToObject>
-std::string print_all(std::span<const Result> results, const ToObject& to_object) {
-  std::vector<Json> objects;
-  objects.reserve(results.size());
-  for (const Result& result : results) objects.push_back(to_object(result));
-  return print_json(std::move(objects));
-}
 
 }  // namespace tidemark

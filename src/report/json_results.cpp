@@ -2,7 +2,7 @@
 #include <variant>
 
 #include "report/json.h"
-#include "report/json_parts.h"
+#include "report/json_objects.h"
 
 namespace tidemark {
 namespace {
@@ -41,22 +41,6 @@ Json device_json(const SummaryDevice& device) {
           {"other_places", device.other_places},
           {"other_bytes", device.other_bytes},
           {"unrecorded_at_peak_bytes", device.unrecorded_at_peak_bytes}};
-}
-
-Json summary_json(const Summary& summary) {
-  Json object = recording_json(summary.recording);
-  object["devices"] = Json::array();
-  for (const SummaryDevice& device : summary.devices) object["devices"].push_back(device_json(device));
-  object["out_of_memory"] = Json::array();
-  for (const SummaryOutOfMemory& failure : summary.out_of_memory) {
-    object["out_of_memory"].push_back({{"device", to_string(failure.device)},
-                                       {"time_ns", failure.event.time_ns},
-                                       {"requested_bytes", failure.event.requested},
-                                       {"allocated_bytes", nullable(failure.event.allocated)},
-                                       {"reserved_bytes", nullable(failure.event.reserved)},
-                                       {"stack", stack_json(failure.stack)}});
-  }
-  return object;
 }
 
 const char* name_of(GroupBy by) {
@@ -99,7 +83,25 @@ void add_key(Json& row, const PoolId& pool) {
   row["pool"] = {pool.first, pool.second};
 }
 
-Json table_json(const Table& table) {
+}  // namespace
+
+Json to_object(const Summary& summary) {
+  Json object = recording_json(summary.recording);
+  object["devices"] = Json::array();
+  for (const SummaryDevice& device : summary.devices) object["devices"].push_back(device_json(device));
+  object["out_of_memory"] = Json::array();
+  for (const SummaryOutOfMemory& failure : summary.out_of_memory) {
+    object["out_of_memory"].push_back({{"device", to_string(failure.device)},
+                                       {"time_ns", failure.event.time_ns},
+                                       {"requested_bytes", failure.event.requested},
+                                       {"allocated_bytes", nullable(failure.event.allocated)},
+                                       {"reserved_bytes", nullable(failure.event.reserved)},
+                                       {"stack", stack_json(failure.stack)}});
+  }
+  return object;
+}
+
+Json to_object(const Table& table) {
   Json object = recording_json(table.recording);
   object["by"] = name_of(table.by);
   object["sections"] = Json::array();
@@ -122,7 +124,7 @@ Json table_json(const Table& table) {
   return object;
 }
 
-Json timeline_json(const Timeline& timeline) {
+Json to_object(const Timeline& timeline) {
   Json object = recording_json(timeline.recording);
   object["devices"] = Json::array();
   for (const TimelineSeries& series : timeline.series) {
@@ -130,12 +132,14 @@ Json timeline_json(const Timeline& timeline) {
     for (const TimelinePoint& point : series.points) {
       points.push_back({{"time_ns", point.time_ns},
                         {"allocated_bytes", point.allocated_bytes},
-                        {"reserved_bytes", nullable(point.reserved_bytes)}});
+                        {"reserved_bytes", nullable(point.reserved_bytes)},
+                        {"active_bytes", nullable(point.active_bytes)}});
     }
     object["devices"].push_back({{"device", to_string(series.device)},
                                  {"peak_allocated_bytes", series.peak_allocated_bytes},
                                  {"peak_allocated_at_ns", nullable(series.peak_allocated_at_ns)},
                                  {"peak_reserved_bytes", nullable(series.peak_reserved_bytes)},
+                                 {"peak_active_bytes", nullable(series.peak_active_bytes)},
                                  {"points", std::move(points)}});
   }
   object["out_of_memory"] = Json::array();
@@ -147,16 +151,14 @@ Json timeline_json(const Timeline& timeline) {
   return object;
 }
 
-}  // namespace
-
 std::string to_json(std::span<const Summary> summaries) {
-  return print_all(summaries, summary_json);
+  return print_all(summaries);
 }
 std::string to_json(std::span<const Table> tables) {
-  return print_all(tables, table_json);
+  return print_all(tables);
 }
 std::string to_json(std::span<const Timeline> timelines) {
-  return print_all(timelines, timeline_json);
+  return print_all(timelines);
 }
 
 }  // namespace tidemark

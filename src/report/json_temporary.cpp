@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "report/json.h"
-#include "report/json_parts.h"
+#include "report/json_objects.h"
 
 namespace tidemark {
 namespace {
@@ -32,7 +32,9 @@ Json device_json(const TemporaryDevice& device) {
           {"other_bytes", device.other_bytes}};
 }
 
-Json temporary_json(const Temporary& temporary) {
+}  // namespace
+
+Json to_object(const Temporary& temporary) {
   Json object = recording_json(temporary.recording);
   object["within"] = temporary.within;
   object["devices"] = Json::array();
@@ -40,10 +42,8 @@ Json temporary_json(const Temporary& temporary) {
   return object;
 }
 
-}  // namespace
-
 std::string to_json(std::span<const Temporary> results) {
-  return print_all(results, temporary_json);
+  return print_all(results);
 }
 
 }  // namespace tidemark

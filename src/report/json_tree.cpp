@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "report/json.h"
-#include "report/json_parts.h"
+#include "report/json_objects.h"
 
 namespace tidemark {
 namespace {
@@ -28,7 +28,9 @@ Json nodes_json(const std::vector<TreeNode>& nodes, std::size_t* next, std::uint
   return list;
 }
 
-Json tree_json(const Tree& tree) {
+}  // namespace
+
+Json to_object(const Tree& tree) {
   Json object = recording_json(tree.recording);
   object["by"] = tree.by_count ? "count" : "bytes";
   object["sections"] = Json::array();
@@ -47,10 +49,8 @@ Json tree_json(const Tree& tree) {
   return object;
 }
 
-}  // namespace
-
 std::string to_json(std::span<const Tree> trees) {
-  return print_all(trees, tree_json);
+  return print_all(trees);
 }
 
 }  // namespace tidemark

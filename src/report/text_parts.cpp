@@ -12,9 +12,37 @@
 namespace tidemark {
 namespace {
 
+constexpr std::size_t kCommandWidth = 160;
+
 Tone tone_of(const std::string& severity) {
   if (severity == "error") return Tone::error;
   return severity == "warning" ? Tone::warning : Tone::quiet;
+}
+
+std::string known(const std::string& value) {
+  return value.empty() ? "n/a" : printable(value);
+}
+
+std::string process_text(const ProcessInfo& process) {
+  std::string text = process.pid < 0 ? "n/a" : fmt::format("pid {}", process.pid);
+  if (!process.hostname.empty()) text += " on " + printable(process.hostname);
+  if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
+  if (process.rank >= 0 && process.world_size >= 0) text += fmt::format(" of {}", process.world_size);
+  if (process.local_rank >= 0) text += fmt::format(", local rank {}", process.local_rank);
+  return text;
+}
+
+std::vector<Fact> snapshot_facts(const RecordingInfo& recording) {
+  std::string settings = "n/a";
+  if (recording.allocator_settings) {
+    settings = recording.allocator_settings->empty() ? "default" : printable(*recording.allocator_settings);
+  }
+  return {{"source", "PyTorch memory snapshot"},
+          {"first entry", fmt::format("{}, {} up to the last", wall_clock_text(recording.process.start_wall_ns),
+                                      format_duration_ns(recording.duration_ns))},
+          {"allocator", settings},
+          {"trace entries",
+           fmt::format("{}, stacks: {}", format_count(recording.event_count), known(recording.process.stack_mode))}};
 }
 
 }  // namespace
@@ -52,6 +80,18 @@ std::string wall_clock_text(std::uint64_t wall_ns) {
   if (wall_ns == 0) return "n/a";
   const auto seconds = static_cast<std::time_t>(wall_ns / 1'000'000'000);
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(seconds));
+}
+
+std::vector<Fact> recording_facts(const RecordingInfo& recording) {
+  if (recording.source == SourceKind::pytorch_snapshot) return snapshot_facts(recording);
+  const ProcessInfo& process = recording.process;
+  return {{"command", fit(known(process.command_line), kCommandWidth)},
+          {"started", fmt::format("{}, recorded for {}", wall_clock_text(process.start_wall_ns),
+                                  format_duration_ns(recording.duration_ns))},
+          {"process", process_text(process)},
+          {"software", fmt::format("Python {}, PyTorch {}, tidemark {}", known(process.python_version),
+                                   known(process.torch_version), known(process.recorder_version))},
+          {"events", fmt::format("{}, stacks: {}", format_count(recording.event_count), known(process.stack_mode))}};
 }
 
 std::string quality_text(const DataQuality& quality, const Terminal& terminal) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analyze/data_quality.h"
 #include "analyze/recording.h"
@@ -24,6 +25,14 @@ namespace tidemark {
 
 /// "12.3 MiB", or "n/a".
 [[nodiscard]] std::string bytes_text(const std::optional<std::uint64_t>& bytes);
+
+/// Something to know about a recording: printable text.
+struct Fact {
+  const char* label;
+  std::string value;
+};
+/// What ran, when, and with what software; for a snapshot, what it is.
+[[nodiscard]] std::vector<Fact> recording_facts(const RecordingInfo& recording);
 
 /// "2026-11-20 22:14:03 UTC", or "n/a" for 0.
 [[nodiscard]] std::string wall_clock_text(std::uint64_t wall_ns);

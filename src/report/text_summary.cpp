@@ -3,53 +3,15 @@
 #include "base/units.h"
 #include "report/columns.h"
 #include "report/frame_text.h"
-#include "report/printable.h"
 #include "report/text.h"
 #include "report/text_parts.h"
 
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kCommandWidth = 160;
-
-std::string known(const std::string& value) {
-  return value.empty() ? "n/a" : printable(value);
-}
-
-std::string process_line(const ProcessInfo& process) {
-  std::string line = process.pid < 0 ? "n/a" : fmt::format("pid {}", process.pid);
-  if (!process.hostname.empty()) line += " on " + printable(process.hostname);
-  if (process.rank >= 0) line += fmt::format(", rank {}", process.rank);
-  if (process.rank >= 0 && process.world_size >= 0) line += fmt::format(" of {}", process.world_size);
-  if (process.local_rank >= 0) line += fmt::format(", local rank {}", process.local_rank);
-  return line;
-}
-
-std::string snapshot_head(const RecordingInfo& recording) {
-  std::string text = fact("source", "PyTorch memory snapshot");
-  text += fact("first entry", fmt::format("{}, {} up to the last", wall_clock_text(recording.process.start_wall_ns),
-                                          format_duration_ns(recording.duration_ns)));
-  std::string settings = "n/a";
-  if (recording.allocator_settings) {
-    settings = recording.allocator_settings->empty() ? "default" : printable(*recording.allocator_settings);
-  }
-  text += fact("allocator", settings);
-  text += fact("trace entries",
-               fmt::format("{}, stacks: {}", format_count(recording.event_count), known(recording.process.stack_mode)));
-  return text;
-}
-
 std::string head(const RecordingInfo& recording, const Terminal& terminal) {
-  const ProcessInfo& process = recording.process;
   std::string text = paint(terminal, Tone::heading, recording_title(recording)) + "\n";
-  if (recording.source == SourceKind::pytorch_snapshot) return text + snapshot_head(recording);
-  text += fact("command", fit(known(process.command_line), kCommandWidth));
-  text += fact("started", fmt::format("{}, recorded for {}", wall_clock_text(process.start_wall_ns),
-                                      format_duration_ns(recording.duration_ns)));
-  text += fact("process", process_line(process));
-  text += fact("software", fmt::format("Python {}, PyTorch {}, tidemark {}", known(process.python_version),
-                                       known(process.torch_version), known(process.recorder_version)));
-  text += fact("events", fmt::format("{}, stacks: {}", format_count(recording.event_count), known(process.stack_mode)));
+  for (const Fact& part : recording_facts(recording)) text += fact(part.label, part.value);
   return text;
 }
 

@@ -78,9 +78,10 @@ std::string to_text(const Timeline& timeline, const Terminal& terminal) {
   std::string text;
   for (const TimelineSeries& series : timeline.series) {
     if (!text.empty()) text += "\n";
-    const std::string title = fmt::format("{} allocated: peak {} {}, peak reserved {}", to_string(series.device),
-                                          format_bytes(series.peak_allocated_bytes),
-                                          at_text(series.peak_allocated_at_ns), bytes_text(series.peak_reserved_bytes));
+    std::string title = fmt::format("{} allocated: peak {} {}, peak reserved {}", to_string(series.device),
+                                    format_bytes(series.peak_allocated_bytes), at_text(series.peak_allocated_at_ns),
+                                    bytes_text(series.peak_reserved_bytes));
+    if (series.peak_active_bytes) title += ", peak active " + format_bytes(*series.peak_active_bytes);
     text += paint(terminal, Tone::heading, title) + "\n";
     text += drawing(series, timeline.recording.duration_ns, terminal);
   }

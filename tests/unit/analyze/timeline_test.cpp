@@ -30,7 +30,7 @@ Timeline timeline_of(const Scenario& scenario, std::size_t points = 2000) {
 }
 
 TimelinePoint at(std::uint64_t time_ns, std::uint64_t allocated, std::optional<std::uint64_t> reserved = std::nullopt) {
-  return {time_ns, allocated, reserved};
+  return {time_ns, allocated, reserved, std::nullopt};
 }
 
 TEST(Timeline, FollowsEachEventWhenThereAreFew) {

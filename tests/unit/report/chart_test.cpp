@@ -20,7 +20,8 @@ Timeline sample() {
   timeline.recording.duration_ns = 10'000'000'000;
   TimelineSeries series;
   series.device = {DeviceType::cuda, 0};
-  series.points = {{0, 8 * kMiB, 9 * kMiB}, {5'000'000'000, kMiB, 9 * kMiB}, {10'000'000'000, kMiB, 9 * kMiB}};
+  series.points = {
+      {0, 8 * kMiB, 9 * kMiB, {}}, {5'000'000'000, kMiB, 9 * kMiB, {}}, {10'000'000'000, kMiB, 9 * kMiB, {}}};
   series.peak_allocated_bytes = 8 * kMiB;
   series.peak_allocated_at_ns = 0;
   series.peak_reserved_bytes = 9 * kMiB;
@@ -100,6 +101,45 @@ TEST(Chart, RefusesMorePanelsThanCanBeRead) {
   const auto chart = draw_chart(timelines, ChartFormat::svg);
   ASSERT_FALSE(chart.ok());
   EXPECT_THAT(chart.error().message, HasSubstr("65 devices"));
+}
+
+// One segment of 8 MiB: used, pending, and from the middle on free.
+Fragmentation half_free() {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  MapSegment segment;
+  segment.size = 8 * kMiB;
+  segment.pieces = {{0, 2 * kMiB, MapPiece::Use::used, {}, {}},
+                    {2 * kMiB, 2 * kMiB, MapPiece::Use::pending, {}, {}},
+                    {4 * kMiB, 4 * kMiB, MapPiece::Use::free, {}, {}}};
+  FragmentationDevice device;
+  device.totals.device = {DeviceType::cuda, 0};
+  device.knows_segments = true;
+  device.map = {segment};
+  Fragmentation fragmentation;
+  fragmentation.devices.push_back(device);
+  return fragmentation;
+}
+
+TEST(SegmentMapPicture, ColoursEachPieceByItsUse) {
+  const std::vector<Fragmentation> results = {half_free()};
+  const auto png = draw_segment_map(results, ChartFormat::png);
+  ASSERT_TRUE(png.ok());
+  const Picture picture(*png);
+  // The row: from 84 + 34 units below the top, 13 high; 110 to 1164 units from the left of 1200.
+  const double y = (84 + 34 + 6) * 2.0 / picture.height();
+  EXPECT_EQ(picture.colour((110 + 1054 * 0.12) / 1200, y), 0x0073B3U);  // colours::kAllocated
+  EXPECT_EQ(picture.colour((110 + 1054 * 0.37) / 1200, y), 0x009E73U);  // kActive
+  EXPECT_EQ(picture.colour((110 + 1054 * 0.75) / 1200, y), 0xDEE3E8U);  // kFree
+}
+
+TEST(SegmentMapPicture, SaysWhereThereIsNoMap) {
+  std::vector<Fragmentation> results = {half_free()};
+  results[0].devices[0].map.clear();
+  results[0].devices[0].knows_segments = false;
+  EXPECT_TRUE(draw_segment_map(results, ChartFormat::svg).ok());
+  EXPECT_TRUE(draw_segment_map(std::vector<Fragmentation>(1), ChartFormat::svg).ok());
+  results[0].devices.resize(kMaxPanels + 1);
+  EXPECT_FALSE(draw_segment_map(results, ChartFormat::svg).ok());
 }
 
 }  // namespace

@@ -1,0 +1,174 @@
+#include "analyze/report.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kListed = 10;         // of places, leaks, segments, ...
+constexpr std::size_t kMapStacks = 200;     // that the maps of segments have names for
+constexpr std::size_t kMapPieces = 20'000;  // of the map of a device
+
+void leave_out(ReportMap& map, std::size_t kept) {
+  for (std::size_t index = kept; index < map.segments.size(); ++index) {
+    ++map.other_segments;
+    map.other_bytes += map.segments[index].size;
+  }
+  map.segments.erase(map.segments.begin() + static_cast<std::ptrdiff_t>(kept), map.segments.end());
+}
+
+ReportMap take_map(FragmentationDevice& device) {
+  ReportMap map;
+  map.segments = std::move(device.map);
+  std::stable_sort(map.segments.begin(), map.segments.end(),
+                   [](const MapSegment& left, const MapSegment& right) { return left.size > right.size; });
+  std::size_t pieces = 0;
+  std::size_t kept = 0;
+  for (; kept < map.segments.size(); ++kept) {
+    pieces += map.segments[kept].pieces.size();
+    if (pieces > kMapPieces) break;
+  }
+  leave_out(map, kept);
+  return map;
+}
+
+std::map<StackId, NamedStack> name_map_stacks(const std::vector<ReportMap>& maps, Symbols& symbols) {
+  std::map<StackId, std::uint64_t> bytes;
+  for (const ReportMap& map : maps) {
+    for (const MapSegment& segment : map.segments) {
+      for (const MapPiece& piece : segment.pieces) {
+        if (piece.use != MapPiece::Use::free) bytes[piece.stack] += piece.size;
+      }
+    }
+  }
+  std::vector<std::pair<std::uint64_t, StackId>> largest;
+  largest.reserve(bytes.size());
+  for (const auto& [stack, size] : bytes) largest.emplace_back(size, stack);
+  const std::size_t named = std::min(largest.size(), kMapStacks);
+  std::partial_sort(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(named), largest.end(),
+                    [](const auto& left, const auto& right) {
+                      return left.first != right.first ? left.first > right.first : left.second < right.second;
+                    });
+  std::map<StackId, NamedStack> names;
+  for (std::size_t index = 0; index < named; ++index) {
+    names.emplace(largest[index].second, name_stack(symbols, largest[index].second));
+  }
+  return names;
+}
+
+// Shortens `list` to half and calls `left_out` for what goes.
+template <typename T, typename LeftOut>
+bool halve_list(std::vector<T>& list, const LeftOut& left_out) {
+  const std::size_t kept = list.size() / 2;
+  for (std::size_t index = kept; index < list.size(); ++index) left_out(list[index]);
+  const bool shortened = kept < list.size();
+  list.erase(list.begin() + static_cast<std::ptrdiff_t>(kept), list.end());
+  return shortened;
+}
+
+bool halve_tree(TreeSection& section) {
+  if (section.nodes.empty()) return false;
+  std::vector<std::uint64_t> bytes;
+  bytes.reserve(section.nodes.size());
+  for (const TreeNode& node : section.nodes) bytes.push_back(node.bytes);
+  const auto middle = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2);
+  std::nth_element(bytes.begin(), middle, bytes.end());
+  // Callees hold no more than their callers: below a node that goes, all go. Equals stay or go together.
+  std::uint64_t least = *middle;
+  if (*std::min_element(bytes.begin(), bytes.end()) == least) ++least;
+  std::vector<TreeNode> kept;
+  kept.reserve(section.nodes.size());
+  std::vector<std::size_t> path;  // the callers of the node at hand, in `kept`
+  std::uint32_t gone_depth = TreeOptions::kMaxDepth + 1;
+  for (TreeNode& node : section.nodes) {
+    if (node.depth > gone_depth) continue;  // below one that went
+    path.resize(std::min<std::size_t>(path.size(), node.depth));
+    if (node.bytes >= least) {
+      gone_depth = TreeOptions::kMaxDepth + 1;
+      path.push_back(kept.size());
+      kept.push_back(std::move(node));
+      continue;
+    }
+    gone_depth = node.depth;
+    HiddenNodes& hidden = path.empty() ? section.hidden : kept[path.back()].hidden;
+    ++hidden.count;
+    hidden.bytes += node.bytes;
+    hidden.blocks += node.blocks;
+  }
+  section.nodes = std::move(kept);
+  return true;
+}
+
+}  // namespace
+
+Result<Report> analyze_report(const Store& store, Symbols& symbols, const ReportOptions& options) {
+  auto summary = analyze_summary(store, symbols, {options.device, std::min(kListed, options.rows)});
+  if (!summary) return summary.error();
+  const std::size_t listed = std::min(kListed, options.rows);
+  Report report;
+  report.summary = std::move(*summary);
+  // The device is there, as the summary found: nothing below can fail.
+  report.timeline = *analyze_timeline(store, symbols, {options.device, options.points});
+  report.table = *analyze_table(store, symbols, {GroupBy::stack, Moment{}, options.device, options.rows});
+  TreeOptions tree;
+  tree.device = options.device;
+  tree.min_share = options.min_share;
+  report.tree = *analyze_tree(store, symbols, tree);
+  FragmentationOptions fragmentation;
+  fragmentation.device = options.device;
+  fragmentation.top = listed;
+  report.fragmentation = *analyze_fragmentation(store, symbols, fragmentation);
+  for (FragmentationDevice& device : report.fragmentation.devices) report.maps.push_back(take_map(device));
+  report.map_stacks = name_map_stacks(report.maps, symbols);
+  report.temporary = *analyze_temporary(store, symbols, {TemporaryOptions().within, options.device, listed});
+  LeakOptions leaks;
+  leaks.device = options.device;
+  leaks.top = listed;
+  report.leaks = *analyze_leaks(store, symbols, leaks);
+  report.recording = describe_recording(store, symbols);
+  return report;
+}
+
+bool halve(Report& report) {
+  bool shortened = false;
+  const auto nothing = [](const auto&) {};
+  for (SummaryDevice& device : report.summary.devices) {
+    shortened |= halve_list(device.places, [&](const SummaryPlace& place) {
+      ++device.other_places;
+      device.other_bytes += place.bytes;
+    });
+  }
+  for (TableSection& section : report.table.sections) {
+    shortened |= halve_list(section.rows, [&](const TableRow& row) {
+      ++section.other_rows;
+      section.other_bytes += row.bytes;
+      section.other_blocks += row.blocks;
+    });
+  }
+  for (TreeSection& section : report.tree.sections) shortened |= halve_tree(section);
+  for (FragmentationDevice& device : report.fragmentation.devices) {
+    shortened |= halve_list(device.segments, [&](const MapSegment& segment) {
+      ++device.other_segments;
+      device.other_free_bytes += segment.bytes(MapPiece::Use::free);
+    });
+    shortened |= halve_list(device.pinning, [&](const PinningStack&) { ++device.other_pinning; });
+  }
+  for (ReportMap& map : report.maps) {
+    shortened |= !map.segments.empty();
+    leave_out(map, map.segments.size() / 2);
+  }
+  for (TemporaryDevice& device : report.temporary.devices) {
+    shortened |= halve_list(device.rows, [&](const TemporaryRow& row) {
+      ++device.other_rows;
+      device.other_count += row.count;
+      device.other_bytes += row.bytes;
+    });
+  }
+  shortened |= halve_list(report.leaks.leaks, nothing);  // counted in leak_count and growth_count
+  shortened |= halve_list(report.leaks.growths, nothing);
+  return shortened;
+}
+
+}  // namespace tidemark

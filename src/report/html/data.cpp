@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <utility>
+
+#include "report/html/sections.h"
+#include "report/json_objects.h"
+#include "report/printable.h"
+
+namespace tidemark::html {
+namespace {
+
+constexpr std::size_t kMostColumns = 2000;  // of one text: what is longer is no name
+
+void shorten_texts(Json& value) {
+  if (value.is_string()) {
+    auto& text = value.get_ref<std::string&>();
+    if (text.size() > kMostColumns) text = fit(printable(text), kMostColumns);
+  } else if (value.is_structured()) {
+    for (Json& part : value) shorten_texts(part);
+  }
+}
+
+// What the command prints, without what all of them say about the recording.
+template <typename Result>
+Json part(const Result& result, const Json& recording) {
+  Json object = to_object(result);
+  for (const auto& [key, value] : recording.items()) object.erase(key);
+  return object;
+}
+
+Json map_json(const ReportMap& map, const Device& device) {
+  Json segments = Json::array();
+  for (const MapSegment& segment : map.segments) segments.push_back(segment_json(segment));
+  return {{"device", to_string(device)},
+          {"segments", std::move(segments)},
+          {"other_segments", map.other_segments},
+          {"other_bytes", map.other_bytes}};
+}
+
+Json report_json(const Report& report) {
+  Json object = recording_json(report.recording);
+  const Json recording = object;
+  object["summary"] = part(report.summary, recording);
+  object["timeline"] = part(report.timeline, recording);
+  object["table"] = part(report.table, recording);
+  object["tree"] = part(report.tree, recording);
+  object["fragmentation"] = part(report.fragmentation, recording);
+  object["temporary"] = part(report.temporary, recording);
+  object["leaks"] = part(report.leaks, recording);
+  object["segment_maps"] = Json::array();
+  for (std::size_t index = 0; index < report.maps.size(); ++index) {
+    if (report.maps[index].segments.empty()) continue;
+    object["segment_maps"].push_back(map_json(report.maps[index], report.fragmentation.devices[index].totals.device));
+  }
+  shorten_texts(object);
+  return object;
+}
+
+}  // namespace
+
+std::string data_block(const std::vector<Report>& reports) {
+  Json document = {{"schema", "tidemark-report"}, {"version", 1}, {"recordings", Json::array()}};
+  for (const Report& report : reports) document["recordings"].push_back(report_json(report));
+  const std::string json = document.dump(-1, ' ', true, Json::error_handler_t::replace);
+  // Angle brackets stand in strings only; without them nothing in a script element ends it or opens a comment.
+  std::string safe;
+  safe.reserve(json.size() + json.size() / 64);
+  for (const char letter : json) {
+    if (letter == '<') {
+      safe += "\\u003c";
+    } else if (letter == '>') {
+      safe += "\\u003e";
+    } else if (letter == '&') {
+      safe += "\\u0026";
+    } else {
+      safe += letter;
+    }
+  }
+  return safe;
+}
+
+}  // namespace tidemark::html

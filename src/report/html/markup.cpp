@@ -1,0 +1,95 @@
+#include "report/html/markup.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "report/frame_text.h"
+#include "report/printable.h"
+
+namespace tidemark::html {
+namespace {
+
+constexpr std::size_t kMostColumns = 400;
+
+std::string place_of(const FrameName& frame) {
+  if (frame.file.empty()) return {};
+  return frame.line == 0 ? escaped(frame.file) : fmt::format("{}:{}", escaped(frame.file), frame.line);
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (const char letter : fit(printable(text), kMostColumns)) {
+    switch (letter) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      case '\'':
+        safe += "&#39;";
+        break;
+      default:
+        safe += letter;
+    }
+  }
+  return safe;
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.5g}%", share * 100);
+}
+
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void open_section(std::string& out, const std::string& id, std::string_view title, std::string_view lead) {
+  fmt::format_to(std::back_inserter(out), "<section id=\"{}\">\n<h3>{}</h3>\n<p class=\"lead\">{}</p>\n", id, title,
+                 lead);
+}
+
+void add_device_heading(std::string& out, const Device& device, std::string_view detail) {
+  fmt::format_to(std::back_inserter(out), "<h4>{}", escaped(to_string(device)));
+  if (!detail.empty()) fmt::format_to(std::back_inserter(out), " <small>{}</small>", detail);
+  out += "</h4>\n";
+}
+
+void add_legend(std::string& out, const std::vector<Key>& keys) {
+  out += "<p class=\"legend\">";
+  for (const Key& key : keys) {
+    fmt::format_to(std::back_inserter(out), "<span><i class=\"{}\"></i>{}</span>", key.colour, key.words);
+  }
+  out += "</p>\n";
+}
+
+void add_stack(std::string& out, const NamedStack& stack) {
+  const std::string label = escaped(stack_text(stack));
+  if (stack.frames.empty()) {
+    out += label;
+    return;
+  }
+  fmt::format_to(std::back_inserter(out), "<details><summary>{}<small>{}</small></summary><ol class=\"frames\">", label,
+                 escaped(callers_text(stack)));
+  for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
+    const bool own = frame->kind == Location::Kind::python && !is_framework_file(frame->file);
+    fmt::format_to(std::back_inserter(out), "<li{}><code>{}</code> <small>{}</small></li>", own ? " class=\"own\"" : "",
+                   escaped(frame->function), place_of(*frame));
+  }
+  out += "</ol></details>";
+}
+
+void add_remark(std::string& out, std::string_view words) {
+  fmt::format_to(std::back_inserter(out), "<p class=\"remark\">{}</p>\n", words);
+}
+
+}  // namespace tidemark::html

@@ -1,0 +1,44 @@
+// The few pieces of HTML that the sections of a page are made of. Everything appends bytes; names from a recording pass
+// through escaped() and nowhere else.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/stack_names.h"
+#include "trace/event.h"
+
+namespace tidemark::html {
+
+/// `text` for an element or an attribute: printable (see there), at most 400 columns, with & < > " ' as entities.
+[[nodiscard]] std::string escaped(std::string_view text);
+
+/// "12.345%" of a length, for SVG.
+[[nodiscard]] std::string percent(double share);
+
+/// part / whole, 0 when there is no whole.
+[[nodiscard]] double ratio(std::uint64_t part, std::uint64_t whole);
+
+/// <section id> with its heading and one sentence of what it shows; `lead` is HTML. Close with kSectionEnd.
+void open_section(std::string& out, const std::string& id, std::string_view title, std::string_view lead);
+inline constexpr std::string_view kSectionEnd = "</section>\n";
+
+/// The heading of a device within a section.
+void add_device_heading(std::string& out, const Device& device, std::string_view detail = {});
+
+/// A line of keys: a swatch of the colour class and what it stands for.
+struct Key {
+  const char* colour;  ///< class in the style sheet
+  const char* words;
+};
+void add_legend(std::string& out, const std::vector<Key>& keys);
+
+/// One line for the stack; it opens to all frames, innermost first, as a traceback reads backwards.
+void add_stack(std::string& out, const NamedStack& stack);
+
+/// A quiet remark below a table or picture: what was left out, and how to see it. `words` is HTML.
+void add_remark(std::string& out, std::string_view words);
+
+}  // namespace tidemark::html

@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "base/units.h"
+#include "report/html.h"
+#include "report/html/markup.h"
+#include "report/html/sections.h"
+#include "report/text.h"
+#include "report/text_parts.h"
+
+namespace tidemark {
+namespace {
+
+using html::escaped;
+
+void add_head(std::string& out, const std::vector<Report>& reports) {
+  std::string title = "Memory report";
+  if (!reports.empty()) title += ": " + escaped(recording_title(reports.front().recording));
+  if (reports.size() > 1) title += fmt::format(" and {} more", reports.size() - 1);
+  fmt::format_to(
+      std::back_inserter(out),
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "script-src '{}'; base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n",
+      html::kScriptHash, title, html::kStyle);
+}
+
+void add_facts(std::string& out, const RecordingInfo& recording) {
+  out += "<dl class=\"facts\">\n";
+  for (const Fact& fact : recording_facts(recording)) {
+    fmt::format_to(std::back_inserter(out), "<div><dt>{}</dt><dd>{}</dd></div>\n", fact.label, escaped(fact.value));
+  }
+  out += "</dl>\n";
+}
+
+// Of several recordings, what tells them apart.
+void add_overview(std::string& out, const std::vector<Report>& reports) {
+  out +=
+      "<table class=\"overview\"><thead><tr><th>recording</th><th>device</th><th class=\"number\">peak allocated</th>"
+      "<th class=\"number\">peak reserved</th><th class=\"number\">out of memory</th></tr></thead><tbody>\n";
+  for (std::size_t index = 0; index < reports.size(); ++index) {
+    for (const SummaryDevice& device : reports[index].summary.devices) {
+      fmt::format_to(std::back_inserter(out),
+                     "<tr><td><a href=\"#r{}\">{}</a></td><td>{}</td><td class=\"number\">{}</td>"
+                     "<td class=\"number\">{}</td><td class=\"number\">{}</td></tr>\n",
+                     index, escaped(recording_title(reports[index].recording)), to_string(device.totals.device),
+                     format_bytes(device.totals.peak_allocated_bytes), bytes_text(device.totals.peak_reserved_bytes),
+                     format_count(device.totals.out_of_memory_count));
+    }
+  }
+  out += "</tbody></table>\n";
+}
+
+void add_recording(std::string& out, const Report& report, std::size_t index) {
+  const std::string id = fmt::format("r{}-", index);
+  fmt::format_to(std::back_inserter(out), "<article id=\"r{}\">\n<h2>{}</h2>\n", index,
+                 escaped(recording_title(report.recording)));
+  add_facts(out, report.recording);
+  html::add_summary(out, report, id);
+  html::add_timeline(out, report, id);
+  html::add_peak(out, report, id);
+  html::add_flame_graph(out, report, id);
+  html::add_segment_map(out, report, id);
+  out += "</article>\n";
+}
+
+std::string page_of(const std::vector<Report>& reports) {
+  std::string out;
+  add_head(out, reports);
+  out += "<body>\n<header><h1>Memory report</h1></header>\n<main>\n";
+  if (reports.size() > 1) add_overview(out, reports);
+  for (std::size_t index = 0; index < reports.size(); ++index) add_recording(out, reports[index], index);
+  out += "</main>\n<footer>Made by Tidemark. This page is complete in itself and loads nothing.</footer>\n";
+  fmt::format_to(std::back_inserter(out), "<script type=\"application/json\" id=\"tidemark-data\">{}</script>\n",
+                 html::data_block(reports));
+  fmt::format_to(std::back_inserter(out), "<script>{}</script>\n</body>\n</html>\n", html::kScript);
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> to_html(std::vector<Report> reports) {
+  for (;;) {
+    std::string page = page_of(reports);
+    if (page.size() <= kMaxHtmlBytes) return page;
+    bool shortened = false;
+    for (Report& report : reports) shortened |= halve(report);
+    if (shortened) continue;
+    return Error{
+        fmt::format("the page would have {}, more than the {} that a report may have; name fewer files, or one "
+                    "device with --device",
+                    format_bytes(page.size()), format_bytes(kMaxHtmlBytes))};
+  }
+}
+
+}  // namespace tidemark

@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include <iterator>
+#include <variant>
+
+#include "base/units.h"
+#include "report/html/markup.h"
+#include "report/html/sections.h"
+#include "report/text_parts.h"
+
+namespace tidemark::html {
+namespace {
+
+void add_row(std::string& out, std::uint64_t bytes, double share, std::string_view blocks, const NamedStack* stack,
+             std::string_view words) {
+  fmt::format_to(std::back_inserter(out),
+                 "<tr><td class=\"number\">{}</td><td class=\"bar\"><svg width=\"100%\" height=\"10\" "
+                 "aria-hidden=\"true\"><rect width=\"{}\" height=\"10\"/></svg></td><td class=\"number\">{}</td>"
+                 "<td class=\"number blocks\">{}</td><td class=\"stack\">",
+                 format_bytes(bytes), percent(share), share_text(share), blocks);
+  if (stack != nullptr) {
+    add_stack(out, *stack);
+  } else {
+    out += words;
+  }
+  out += "</td></tr>\n";
+}
+
+void add_section(std::string& out, const TableSection& section) {
+  add_device_heading(
+      out, section.device->device,
+      fmt::format("{} allocated {}", format_bytes(section.allocated_bytes), at_text(section.device->at_ns)));
+  if (section.allocated_bytes == 0) {
+    out += "<p>Nothing was allocated.</p>\n";
+    return;
+  }
+  out +=
+      "<table class=\"peak\"><thead><tr><th class=\"number\">held</th><th class=\"bar\"></th>"
+      "<th class=\"number\">share</th><th class=\"number blocks\">blocks</th><th>allocated "
+      "by</th></tr></thead><tbody>\n";
+  for (const TableRow& row : section.rows) {
+    add_row(out, row.bytes, row.share, format_count(row.blocks), std::get_if<NamedStack>(&row.key), {});
+  }
+  if (section.other_rows != 0) {
+    add_row(out, section.other_bytes, ratio(section.other_bytes, section.allocated_bytes),
+            format_count(section.other_blocks), nullptr,
+            fmt::format("<i>{} other stacks</i>", format_count(section.other_rows)));
+  }
+  if (section.unrecorded_bytes != 0) {
+    add_row(out, section.unrecorded_bytes, ratio(section.unrecorded_bytes, section.allocated_bytes), "", nullptr,
+            "<i>not recorded</i>: allocated before the recording began, while it was paused, or lost");
+  }
+  out += "</tbody></table>\n";
+}
+
+}  // namespace
+
+void add_peak(std::string& out, const Report& report, const std::string& id) {
+  if (report.table.sections.empty()) return;
+  open_section(out, id + "peak", "What held the memory at the peak",
+               "The stacks whose blocks were alive when most was allocated. A line opens to all its frames.");
+  for (const TableSection& section : report.table.sections) add_section(out, section);
+  out += kSectionEnd;
+}
+
+}  // namespace tidemark::html

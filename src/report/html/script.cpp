@@ -1,0 +1,54 @@
+#include "report/html/sections.h"
+
+namespace tidemark::html {
+
+// Comfort only: a click into a flame graph enlarges a box, a search marks boxes. Whoever changes a letter here puts the
+// new hash below; tests/unit/report/html_page_test.py says which.
+const char* const kScript = R"js(
+(() => {
+  'use strict';
+  for (const chart of document.querySelectorAll('.flame')) {
+    const boxes = [...chart.firstElementChild.children].map((box) => ({
+      box, x: parseFloat(box.getAttribute('x')), width: parseFloat(box.getAttribute('width')),
+      name: box.querySelector('title').textContent.toLowerCase(),
+    }));
+    const zoom = (to) => {
+      for (const it of boxes) {
+        const left = Math.max(it.x, to.x), right = Math.min(it.x + it.width, to.x + to.width);
+        const width = (right - left) / to.width;
+        it.box.classList.toggle('gone', width < 1e-6);
+        if (width < 1e-6) continue;
+        it.box.setAttribute('x', (left - to.x) / to.width * 100 + '%');
+        it.box.setAttribute('width', width * 100 + '%');
+        it.box.classList.toggle('s', width < 0.02);
+        it.box.classList.toggle('m', width >= 0.02 && width < 0.09);
+      }
+    };
+    for (const it of boxes) it.box.addEventListener('click', () => zoom(it));
+    const search = document.createElement('input');
+    search.type = 'search';
+    search.placeholder = 'Search frames';
+    search.setAttribute('aria-label', 'Search frames');
+    const found = document.createElement('span');
+    search.addEventListener('input', () => {
+      const words = search.value.trim().toLowerCase();
+      let count = 0;
+      for (const it of boxes) {
+        const hit = words !== '' && it.name.includes(words);
+        it.box.classList.toggle('hit', hit);
+        count += hit ? 1 : 0;
+      }
+      found.textContent = words === '' ? 'Click a box to enlarge it, the top one to go back.' : count + ' found';
+    });
+    const tools = document.createElement('p');
+    tools.className = 'tools';
+    tools.append(search, found);
+    chart.before(tools);
+    search.dispatchEvent(new Event('input'));
+  }
+})();
+)js";
+
+const char* const kScriptHash = "sha256-WeCIFvTZbwa4I/xX+z51UMB8mYT0v6S0WJbnpWoUxII=";
+
+}  // namespace tidemark::html

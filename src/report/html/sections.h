@@ -1,0 +1,25 @@
+// The sections of a page about one recording, in their order. `id` begins the ids of the elements in it.
+#pragma once
+
+#include <string>
+
+#include "analyze/report.h"
+
+namespace tidemark::html {
+
+void add_summary(std::string& out, const Report& report, const std::string& id);
+void add_timeline(std::string& out, const Report& report, const std::string& id);
+void add_peak(std::string& out, const Report& report, const std::string& id);
+void add_flame_graph(std::string& out, const Report& report, const std::string& id);
+void add_segment_map(std::string& out, const Report& report, const std::string& id);
+void add_findings(std::string& out, const Report& report, const std::string& id);
+
+/// What programs read: all the results as one JSON document. docs/commands.md describes it.
+std::string data_block(const std::vector<Report>& reports);
+
+/// The page's style sheet, its script, and the script's hash as a Content-Security-Policy names it.
+extern const char* const kStyle;
+extern const char* const kScript;
+extern const char* const kScriptHash;
+
+}  // namespace tidemark::html

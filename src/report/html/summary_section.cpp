@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "base/units.h"
+#include "report/frame_text.h"
+#include "report/html/markup.h"
+#include "report/html/sections.h"
+#include "report/text_parts.h"
+
+namespace tidemark::html {
+namespace {
+
+void add_figure(std::string& out, std::string_view label, std::string_view value, std::string_view detail,
+                std::string_view colour = {}) {
+  fmt::format_to(std::back_inserter(out), "<div{}><dt>{}</dt><dd>{}</dd><dd class=\"detail\">{}</dd></div>\n",
+                 colour.empty() ? std::string() : fmt::format(" class=\"{}\"", colour), label, value, detail);
+}
+
+std::string exactly(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns) {
+  return fmt::format("{} bytes<br>{}", format_count(bytes), at_text(at_ns));
+}
+
+void add_device(std::string& out, const SummaryDevice& device) {
+  const DeviceSummary& totals = device.totals;
+  add_device_heading(out, totals.device);
+  out += "<dl class=\"figures\">\n";
+  add_figure(out, "Peak allocated", format_bytes(totals.peak_allocated_bytes),
+             exactly(totals.peak_allocated_bytes, totals.peak_allocated_at_ns), "allocated");
+  if (totals.peak_reserved_bytes) {
+    add_figure(out, "Peak reserved", format_bytes(*totals.peak_reserved_bytes),
+               exactly(*totals.peak_reserved_bytes, totals.peak_reserved_at_ns), "reserved");
+  } else {
+    add_figure(out, "Peak reserved", "n/a", "this device reports none");
+  }
+  if (totals.peak_active_bytes) {
+    add_figure(out, "Peak active", format_bytes(*totals.peak_active_bytes),
+               exactly(*totals.peak_active_bytes, totals.peak_active_at_ns), "active");
+  }
+  add_figure(out, "Allocated at the end", format_bytes(totals.live_allocated_bytes),
+             fmt::format("in {} recorded blocks<br>{} reserved", format_count(totals.live_count),
+                         bytes_text(totals.end_reserved_bytes)));
+  add_figure(out, "Allocations", format_count(totals.allocation_count),
+             fmt::format("{} over time<br>{} frees", format_bytes(totals.total_bytes_allocated),
+                         format_count(totals.free_count)));
+  if (totals.out_of_memory_count != 0) {
+    add_figure(out, "Out of memory", format_count(totals.out_of_memory_count),
+               totals.out_of_memory_count == 1 ? "failed request" : "failed requests", "alarm");
+  }
+  out += "</dl>\n";
+}
+
+void add_quality(std::string& out, const DataQuality& quality) {
+  fmt::format_to(std::back_inserter(out), "<p class=\"quality\"><b>Data quality:</b> {}</p>\n",
+                 quality.complete ? "complete, no event is missing" : "<strong>events are missing</strong>");
+  if (quality.notes.empty()) return;
+  out += "<ul class=\"notes\">\n";
+  for (const QualityNote& note : quality.notes) {
+    const bool info = note.severity != "error" && note.severity != "warning";
+    fmt::format_to(std::back_inserter(out), "<li><b class=\"{}\">{}</b> {}</li>\n", info ? "info" : "alarm",
+                   escaped(note.severity), escaped(note.text));
+  }
+  out += "</ul>\n";
+}
+
+}  // namespace
+
+void add_summary(std::string& out, const Report& report, const std::string& id) {
+  open_section(out, id + "summary", "Summary",
+               "<b>Allocated</b> is what tensors hold, <b>reserved</b> what the framework took from the driver.");
+  for (const SummaryDevice& device : report.summary.devices) add_device(out, device);
+  if (report.summary.devices.empty()) {
+    fmt::format_to(std::back_inserter(out), "<p>{}</p>\n", escaped(no_events_text(report.recording)));
+  }
+  add_quality(out, report.recording.quality);
+  out += kSectionEnd;
+}
+
+}  // namespace tidemark::html

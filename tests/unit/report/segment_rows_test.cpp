@@ -1,0 +1,70 @@
+#include "report/segment_rows.h"
+
+#include <gtest/gtest.h>
+
+namespace tidemark {
+namespace {
+
+using Use = MapPiece::Use;
+
+MapSegment segment(std::uint64_t address, std::vector<std::pair<std::uint64_t, Use>> pieces) {
+  MapSegment result;
+  result.address = address;
+  for (const auto& [size, use] : pieces) {
+    result.pieces.push_back({address + result.size, size, use, {}, {}});
+    result.size += size;
+  }
+  return result;
+}
+
+TEST(SegmentRows, LargestFirstAndSmallOnesTogether) {
+  const std::vector<MapSegment> map = {segment(0, {{200, Use::used}}),
+                                       segment(5000, {{600, Use::used}, {400, Use::free}}),
+                                       segment(9000, {{200, Use::pending}})};
+  const SegmentRows rows = lay_out_segments(map, 10);
+  ASSERT_EQ(rows.segments.size(), 3U);
+  EXPECT_EQ(rows.rows, 2U);
+  EXPECT_EQ(rows.segments[0].segment, &map[1]);
+  ASSERT_EQ(rows.segments[0].pieces.size(), 2U);
+  EXPECT_DOUBLE_EQ(rows.segments[0].pieces[1].begin, 0.6);
+  EXPECT_DOUBLE_EQ(rows.segments[0].pieces[1].width, 0.4);
+  EXPECT_EQ(rows.segments[1].row, 1U);
+  EXPECT_EQ(rows.segments[2].row, 1U);
+  EXPECT_GT(rows.segments[2].begin, 0.2);
+  EXPECT_EQ(rows.labels(), (std::vector<std::string>{"1000 B", "\xE2\x89\xA4 200 B"}));
+}
+
+TEST(SegmentRows, CountsWhatHasNoRow) {
+  const std::vector<MapSegment> map = {segment(0, {{1000, Use::used}}), segment(5000, {{900, Use::used}}),
+                                       segment(9000, {{10, Use::free}})};
+  const SegmentRows rows = lay_out_segments(map, 1);
+  EXPECT_EQ(rows.segments.size(), 1U);
+  EXPECT_EQ(rows.other_segments, 2U);  // none comes after one that was left out
+  EXPECT_EQ(rows.other_bytes, 910U);
+}
+
+TEST(SegmentRows, NarrowPiecesAreDrawnTogether) {
+  // 1 of 10,000 is less than 1/800, 8 pieces are too, 13 are not: two runs, then a piece of its own.
+  MapSegment map = segment(0, {});
+  for (int piece = 0; piece < 20; ++piece) {
+    map.pieces.push_back({map.size, 1, piece % 2 == 0 ? Use::used : Use::free, {}, {}});
+    ++map.size;
+  }
+  map.pieces.push_back({map.size, 9980, Use::free, {}, {}});
+  map.size = 10'000;
+  const SegmentRows rows = lay_out_segments(std::span(&map, 1), 1);
+  const std::vector<DrawnPiece>& pieces = rows.segments.at(0).pieces;
+  ASSERT_EQ(pieces.size(), 3U);
+  EXPECT_EQ(pieces[0].pieces, 13U);
+  EXPECT_EQ(pieces[0].bytes, (std::array<std::uint64_t, 3>{6, 7, 0}));
+  EXPECT_EQ(pieces[1].pieces, 7U);
+  EXPECT_TRUE(pieces[2].alone());
+  EXPECT_NEAR(pieces[2].begin, 0.002, 1e-9);
+}
+
+TEST(SegmentRows, NothingToDraw) {
+  EXPECT_EQ(lay_out_segments({}, 5).rows, 0U);
+}
+
+}  // namespace
+}  // namespace tidemark
