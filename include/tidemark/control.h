@@ -4,7 +4,7 @@
  * null and the inline wrappers do nothing, so it needs neither the library nor an #ifdef. From Python:
  *
  *     tidemark = ctypes.CDLL(None)
- *     if hasattr(tidemark, "tidemark_pause"): tidemark.tidemark_pause()
+ *     if hasattr(tidemark, "tidemark_mark"): tidemark.tidemark_mark(b"epoch 1")
  *
  * All functions may be called from any thread, at any time, and never fail visibly.
  */
@@ -24,6 +24,14 @@ extern "C" {
 TIDEMARK_WEAK void tidemark_pause(void);
 TIDEMARK_WEAK void tidemark_resume(void);
 
+/* Names this moment, or the beginning and the end of a range of time: an epoch, the evaluation, a step. Reports look at
+ * memory at the moment (--at NAME), group it by range (table --by annotation) and take steps from them (leaks). Ranges
+ * nest; an end belongs to the latest range of that name. `name` is a string of at most 256 bytes (longer ones are cut),
+ * best UTF-8, and copied; null does nothing. Costs about as much as a recorded allocation whose stack is new. */
+TIDEMARK_WEAK void tidemark_mark(const char* name);
+TIDEMARK_WEAK void tidemark_range_begin(const char* name);
+TIDEMARK_WEAK void tidemark_range_end(const char* name);
+
 /* For a library that was not preloaded but loaded later (dlopen, ctypes): connects to the recorder that the environment
  * names and redirects the import slots of PyTorch's libraries to it. Memory allocated earlier is not seen. Returns how
  * many import slots lead to the recorder now, 0 when PyTorch is not loaded. May be called again after more libraries
@@ -35,6 +43,16 @@ static inline void tidemark_pause_if_recording(void) {
 }
 static inline void tidemark_resume_if_recording(void) {
   if (tidemark_resume) tidemark_resume();
+}
+
+static inline void tidemark_mark_if_recording(const char* name) {
+  if (tidemark_mark) tidemark_mark(name);
+}
+static inline void tidemark_range_begin_if_recording(const char* name) {
+  if (tidemark_range_begin) tidemark_range_begin(name);
+}
+static inline void tidemark_range_end_if_recording(const char* name) {
+  if (tidemark_range_end) tidemark_range_end(name);
 }
 
 #ifdef __cplusplus

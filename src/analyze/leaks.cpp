@@ -184,6 +184,7 @@ Result<Leaks> analyze_leaks(const Store& store, Symbols& symbols, const LeakOpti
     leaks.verdict = leaks.leak_count != 0 ? LeakVerdict::leak : LeakVerdict::no_leak;
   }
   leaks.anchor = name_stack(symbols, leaks.steps.anchor);
+  if (leaks.steps.mark.valid()) leaks.mark = store.definitions.strings[leaks.steps.mark.value];
   leaks.recording = describe_recording(store, symbols);
   return leaks;
 }

@@ -49,7 +49,8 @@ struct Leaks {
   LeakVerdict verdict = LeakVerdict::insufficient_data;
   LeakDoubt doubt = LeakDoubt::none;  ///< none unless the verdict is insufficient_data
   TrainingSteps steps;
-  NamedStack anchor;  ///< of steps.anchor
+  NamedStack anchor;                ///< of steps.anchor
+  std::optional<std::string> mark;  ///< text of steps.mark
   std::uint32_t warmup_steps = 0;
   std::uint32_t judged_steps = 0;  ///< steps after warm-up that could leave something, at most
   std::uint64_t leak_count = 0;    ///< all, also those not listed

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <utility>
 
+#include "analyze/annotations.h"
+
 namespace tidemark {
 namespace {
 
@@ -16,8 +18,9 @@ constexpr std::array<std::pair<std::string_view, double>, 6> kUnits = {
     {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"m", 60e9}, {"s", 1e9}, {"%", 0}}};
 
 Error not_a_moment(std::string_view text) {
-  return Error{
-      fmt::format("'{}' is not a moment: use peak, end, a time such as 12.5s or 300ms, or a share such as 40%", text)};
+  return Error{fmt::format(
+      "'{}' is not a moment: use peak, end, a time such as 12.5s or 300ms, a share such as 40%, or the name of a mark",
+      text)};
 }
 
 std::uint64_t from_signed(std::int64_t value) {
@@ -52,6 +55,14 @@ Result<Moment> parse_moment(std::string_view text) {
     return Moment{Moment::Kind::time, static_cast<std::uint64_t>(std::llround(std::min(number * factor, 9.2e18))), 0};
   }
   return not_a_moment(text);
+}
+
+Result<Moment> find_moment(const Overview& overview, std::string_view text) {
+  if (auto moment = parse_moment(text)) return moment;
+  constexpr std::string_view kMark = "mark:";
+  const auto time_ns = find_mark(overview, text.starts_with(kMark) ? text.substr(kMark.size()) : text);
+  if (!time_ns) return time_ns.error();
+  return Moment{Moment::Kind::time, *time_ns, 0};
 }
 
 Instant find_instant(const Store& store, const Moment& moment, std::size_t device) {

@@ -26,6 +26,10 @@ struct Moment {
 /// Reads "peak", "end", a time from the start ("12.5s", "300ms", "40us", "7ns", "2m") or a share of the run ("40%").
 Result<Moment> parse_moment(std::string_view text);
 
+/// What parse_moment() reads, or when a mark begins: its name, "mark:NAME" where that looks like something else, and
+/// "NAME@3" for its third time. Fails, naming the marks there are, when there is no such mark.
+Result<Moment> find_moment(const Overview& overview, std::string_view text);
+
 /// A moment on one device.
 struct Instant {
   std::optional<std::uint64_t> time_ns;  ///< none: the peak of a device on which nothing was allocated

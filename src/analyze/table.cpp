@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/annotations.h"
+
 namespace tidemark {
 namespace {
 
@@ -16,28 +18,43 @@ struct Sum {
 };
 
 // What blocks are grouped by, as a number; key_of() below turns it back into what it stands for.
-std::uint64_t group_of(const Blocks& blocks, std::size_t block, GroupBy by) {
-  switch (by) {
+class Groups {
+ public:
+  Groups(const Store& store, GroupBy by) : blocks_(store.blocks), by_(by) {
+    if (by == GroupBy::annotation) annotations_ = annotations_of_blocks(store);
+  }
+  [[nodiscard]] std::uint64_t of(std::size_t block) const;
+
+ private:
+  const Blocks& blocks_;
+  const GroupBy by_;
+  std::vector<StringId> annotations_;  // by block
+};
+
+std::uint64_t Groups::of(std::size_t block) const {
+  switch (by_) {
     case GroupBy::stack:
-      return blocks.stack[block].value;
+      return blocks_.stack[block].value;
     case GroupBy::size:
-      return blocks.size[block];
+      return blocks_.size[block];
     case GroupBy::thread:
-      return blocks.thread[block].value;
+      return blocks_.thread[block].value;
     case GroupBy::stream:
-      return blocks.stream[block];
+      return blocks_.stream[block];
     case GroupBy::pool:
-      return blocks.pool[block];
+      return blocks_.pool[block];
+    case GroupBy::annotation:
+      return annotations_[block].value;
     case GroupBy::device:
       break;
   }
   return 0;  // blocks of one device at a time: one group
 }
 
-std::vector<Sum> largest_first(const Store& store, const std::vector<BlockId>& live, GroupBy by) {
+std::vector<Sum> largest_first(const Store& store, const std::vector<BlockId>& live, const Groups& groups) {
   std::unordered_map<std::uint64_t, Sum> sums;
   for (const BlockId block : live) {
-    Sum& sum = sums[group_of(store.blocks, block.value, by)];
+    Sum& sum = sums[groups.of(block.value)];
     sum.bytes += store.blocks.size[block.value];
     ++sum.blocks;
   }
@@ -63,6 +80,9 @@ decltype(TableRow::key) key_of(const Store& store, Symbols& symbols, GroupBy by,
       return StreamHandle{store.streams[group]};
     case GroupBy::pool:
       return store.pools[group];
+    case GroupBy::annotation:
+      if (group >= store.definitions.strings.size()) return BlockAnnotation{};
+      return BlockAnnotation{store.definitions.strings[group]};
     case GroupBy::size:
     case GroupBy::device:
       break;
@@ -80,9 +100,10 @@ std::uint64_t total_bytes(const std::vector<Sum>& sums) {
   return bytes;
 }
 
-TableSection section_of_device(const Store& store, Symbols& symbols, const TableOptions& options, std::size_t device) {
+TableSection section_of_device(const Store& store, Symbols& symbols, const TableOptions& options, const Groups& groups,
+                               std::size_t device) {
   const Instant instant = find_instant(store, options.at, device);
-  const std::vector<Sum> sums = largest_first(store, live_blocks(store, device, instant.step_count), options.by);
+  const std::vector<Sum> sums = largest_first(store, live_blocks(store, device, instant.step_count), groups);
   TableSection section;
   section.device = DeviceAt{store.devices[device].device, instant.time_ns};
   section.unrecorded_bytes = instant.unrecorded_bytes;
@@ -100,14 +121,15 @@ TableSection section_of_device(const Store& store, Symbols& symbols, const Table
   return section;
 }
 
-TableSection section_of_all(const Store& store, const TableOptions& options, const std::vector<std::size_t>& devices) {
+TableSection section_of_all(const Store& store, const TableOptions& options, const Groups& groups,
+                            const std::vector<std::size_t>& devices) {
   TableSection section;
   for (const std::size_t device : devices) {
     const Instant instant = find_instant(store, options.at, device);
     TableRow row;
     row.key = DeviceAt{store.devices[device].device, instant.time_ns};
     row.bytes = instant.unrecorded_bytes;
-    for (const Sum& sum : largest_first(store, live_blocks(store, device, instant.step_count), GroupBy::device)) {
+    for (const Sum& sum : largest_first(store, live_blocks(store, device, instant.step_count), groups)) {
       row.bytes += sum.bytes;
       row.blocks += sum.blocks;
     }
@@ -130,13 +152,21 @@ Result<Table> analyze_table(const Store& store, Symbols& symbols, const TableOpt
     return Error{fmt::format("{}: does not say which {} a block belongs to; PyTorch snapshots do", store.path,
                              options.by == GroupBy::stream ? "stream" : "pool")};
   }
+  if (options.by == GroupBy::annotation && store.definitions.marks.empty() && store.blocks.notes.empty()) {
+    return Error{
+        fmt::format("{}: names no ranges. In a PyTorch snapshot they come from torch.profiler.record_function with "
+                    "_record_memory_history(global_record_annotations=True), in a recording from "
+                    "tidemark_range_begin",
+                    store.path)};
+  }
+  const Groups groups(store, options.by);
   Table table;
   table.by = options.by;
   if (options.by == GroupBy::device) {
-    if (!selected->empty()) table.sections.push_back(section_of_all(store, options, *selected));
+    if (!selected->empty()) table.sections.push_back(section_of_all(store, options, groups, *selected));
   } else {
     for (const std::size_t device : *selected) {
-      table.sections.push_back(section_of_device(store, symbols, options, device));
+      table.sections.push_back(section_of_device(store, symbols, options, groups, device));
     }
   }
   table.recording = describe_recording(store, symbols);

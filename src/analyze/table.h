@@ -1,4 +1,5 @@
-// The live set at a moment, grouped: which stacks, sizes, devices, threads, streams or pools hold how much.
+// The live set at a moment, grouped: which stacks, sizes, devices, threads, streams, pools or annotations hold how
+// much.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace tidemark {
 
-enum class GroupBy : std::uint8_t { stack, size, device, thread, stream, pool };
+enum class GroupBy : std::uint8_t { stack, size, device, thread, stream, pool, annotation };
 
 struct TableOptions {
   GroupBy by = GroupBy::stack;
@@ -40,8 +41,13 @@ struct StreamHandle {
   std::uint64_t handle = 0;
 };
 
+/// What the program said of blocks when they were allocated, see annotations_of_blocks().
+struct BlockAnnotation {
+  std::optional<std::string> name;  ///< none: nothing
+};
+
 struct TableRow {
-  std::variant<NamedStack, BlockSize, DeviceAt, ThreadInfo, StreamHandle, PoolId> key;
+  std::variant<NamedStack, BlockSize, DeviceAt, ThreadInfo, StreamHandle, PoolId, BlockAnnotation> key;
   std::uint64_t bytes = 0;  ///< by device: allocated in all; otherwise in recorded blocks
   std::uint64_t blocks = 0;
   double share = 0;  ///< of the section's allocated_bytes

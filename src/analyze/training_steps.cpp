@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "analyze/annotated_steps.h"
 #include "analyze/step_keys.h"
 
 namespace tidemark {
@@ -64,6 +65,21 @@ Boundaries optimizer_runs(const Store& store, const KeySequence& sequence) {
     inside = optimizer;
   }
   return runs;
+}
+
+// The first position after each of these times.
+Boundaries positions_of(const Store& store, const KeySequence& sequence, std::span<const std::uint64_t> times_ns) {
+  Boundaries positions;
+  std::uint32_t position = 0;
+  for (const std::uint64_t time_ns : times_ns) {
+    const auto born_by_then = [&](BlockId block) {
+      return store.steps[store.blocks.birth_step[block.value]].time_ns <= time_ns;
+    };
+    while (position < sequence.blocks.size() && born_by_then(sequence.blocks[position])) ++position;
+    if (position == sequence.blocks.size()) break;
+    if (positions.empty() || positions.back() != position) positions.push_back(position);
+  }
+  return positions;
 }
 
 // One clock for each number of occurrences that keys have: the key with least memory alive, as steps begin at low
@@ -173,12 +189,20 @@ TrainingSteps steps_at(const Store& store, const KeySequence& sequence, Training
 }  // namespace
 
 TrainingSteps find_training_steps(const Store& store) {
+  const AnnotatedSteps annotated = annotated_steps(store.definitions);
+  const auto steps_as_annotated = [&] {
+    TrainingSteps steps = given_training_steps(store, annotated.starts_ns);
+    steps.source = TrainingSteps::Source::annotation;
+    steps.mark = annotated.name;
+    return steps;
+  };
+  if (!annotated.starts_ns.empty() && !annotated.of_optimizer) return steps_as_annotated();
   const auto busiest = std::max_element(
       store.devices.begin(), store.devices.end(),
       [](const auto& left, const auto& right) { return left.allocation_count < right.allocation_count; });
   if (busiest == store.devices.end()) return {};
   const KeySequence sequence = make_key_sequence(store, static_cast<std::size_t>(busiest - store.devices.begin()));
-  if (sequence.keys.empty()) return {};
+  if (sequence.keys.empty()) return annotated.starts_ns.empty() ? TrainingSteps{} : steps_as_annotated();
 
   std::vector<Clock> clocks = candidate_clocks(sequence);
   std::vector<std::size_t> clock_of(sequence.keys.size(), clocks.size());
@@ -192,14 +216,20 @@ TrainingSteps find_training_steps(const Store& store) {
   }
   const std::optional<Clock> repeating = choose(sequence, clocks);
 
+  const auto tells_steps = [&](Clock& clock) {
+    if (clock.boundaries.size() < kFewestSteps) return false;
+    clock.score = step_score(sequence, clock.boundaries);
+    return clock.score >= std::max(kLowestScore, repeating ? kOptimizerScore * repeating->score : 0);
+  };
   Clock optimizer;
-  optimizer.boundaries = optimizer_runs(store, sequence);
-  if (optimizer.boundaries.size() >= kFewestSteps) {
-    optimizer.score = step_score(sequence, optimizer.boundaries);
-    if (optimizer.score >= std::max(kLowestScore, repeating ? kOptimizerScore * repeating->score : 0)) {
-      return steps_at(store, sequence, TrainingSteps::Source::optimizer, optimizer);
-    }
+  optimizer.boundaries = positions_of(store, sequence, annotated.starts_ns);
+  if (tells_steps(optimizer)) {
+    TrainingSteps steps = steps_as_annotated();
+    steps.regularity = optimizer.score;
+    return steps;
   }
+  optimizer.boundaries = optimizer_runs(store, sequence);
+  if (tells_steps(optimizer)) return steps_at(store, sequence, TrainingSteps::Source::optimizer, optimizer);
   if (!repeating || repeating->score < kLowestScore) return {};
   const auto source = sequence.by_stack ? TrainingSteps::Source::stack : TrainingSteps::Source::sizes;
   return steps_at(store, sequence, source, *repeating);

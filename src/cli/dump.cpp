@@ -84,6 +84,14 @@ Json loss_fields(const Loss& loss) {
   return {{"kind", name(loss.kind)}, {"severity", severity(loss.kind)}, {"count", loss.count}, {"text", loss.text}};
 }
 
+Json mark_fields(const Mark& mark) {
+  static constexpr const char* kKinds[] = {"point", "range_begin", "range_end"};
+  return {{"kind", kKinds[static_cast<std::size_t>(mark.kind)]},
+          {"time_ns", mark.time_ns},
+          {"name", id(mark.name)},
+          {"thread", id(mark.thread)}};
+}
+
 Json event_fields(const Event& event) {
   static constexpr const char* kKinds[] = {"allocate", "free", "out_of_memory", "pause", "resume"};
   Json fields = {
@@ -143,6 +151,8 @@ std::pair<const char*, Json> last_record(format::RecordKind kind, const Definiti
                {"load_address", hex(all.modules.back().load_address)}}};
     case RecordKind::loss:
       return {"loss", loss_fields(all.losses.back())};
+    case RecordKind::mark:
+      return {"mark", mark_fields(all.marks.back())};
     case RecordKind::end:
       return {"end", {{"time_ns", all.end->time_ns}, {"process_exited", all.end->process_exited}}};
   }

@@ -54,10 +54,12 @@ Result<void> write_to_stdout(std::string_view bytes) {
 }
 
 Result<void> export_store(const Store& store, const Options& options, const ExportFormat& format) {
+  const auto at = options.moment(store);
+  if (!at) return at.error();
   Symbols symbols(store.definitions);
   const auto write = [&](const ByteOutput& output) {
     const Progress progress = make_progress(options.file, "Exporting");
-    return format.write(store, symbols, {options.only_device(), options.moment()}, output, progress);
+    return format.write(store, symbols, {options.only_device(), *at}, output, progress);
   };
   if (options.output.empty() || options.output == "-") {
     if (auto written = write(write_to_stdout); !written) return written;

@@ -25,12 +25,15 @@ int run(const Options& options) {
   const auto format = output_format(options, kFormats);
   if (!format) return fail(format.error().message);
   FragmentationOptions what;
-  what.at = options.moment();
   what.device = options.only_device();
   what.top = options.top;
-  const auto results = analyze_files<Fragmentation>(
-      options.files, open_store,
-      [&](const Store& store, Symbols& symbols) { return analyze_fragmentation(store, symbols, what); });
+  const auto results =
+      analyze_files<Fragmentation>(options.files, open_store, [&](const Store& store, Symbols& symbols) {
+        const auto at = options.moment(store);
+        if (!at) return Result<Fragmentation>(at.error());
+        what.at = *at;
+        return analyze_fragmentation(store, symbols, what);
+      });
   if (!results) return fail(results.error().message);
   const auto bytes = render(*results, *format);
   if (!bytes) return fail(bytes.error().message);

@@ -5,11 +5,12 @@
 #include <cstring>
 
 #include "cli/command.h"
+#include "report/printable.h"
 
 namespace tidemark::cli {
 
 int fail(const std::string& message) {
-  fmt::print(stderr, "tidemark: {}\n", message);
+  fmt::print(stderr, "tidemark: {}\n", printable(message));  // names in it may come from a file
   return kError;
 }
 

@@ -64,12 +64,17 @@ void add_format(CLI::App& app, ReadingOptions& options, const std::string& forma
 }
 
 void add_moment(CLI::App& app, ReadingOptions& options) {
-  app.add_option("--at", options.at, "When to look: peak (of each device its own), end, a time (12.5s, 300ms) or 40%")
-      ->type_name("peak|end|TIME")
+  app.add_option(
+         "--at", options.at,
+         "When to look: peak (of each device its own), end, a time (12.5s, 300ms), 40%, or where a mark or annotation "
+         "begins (NAME, or NAME@3 for its third time)")
+      ->type_name("peak|end|TIME|MARK")
       ->check(CLI::Validator(
           [](const std::string& value) {
+            // What begins like a number is no name; whether there is a mark of another name, the file tells.
             const auto moment = parse_moment(value);
-            return moment ? std::string() : moment.error().message;
+            const bool name = !value.empty() && std::string_view("0123456789.+-").find(value[0]) == std::string::npos;
+            return moment || name ? std::string() : moment.error().message;
           },
           ""));
 }

@@ -30,7 +30,8 @@ struct ReadingOptions {
   [[nodiscard]] std::optional<std::string> only_device() const {
     return device.empty() ? std::nullopt : std::optional(device);
   }
-  [[nodiscard]] Moment moment() const { return *parse_moment(at); }  ///< --at was checked when parsing
+  /// --at. Fails where it names a mark that is not there.
+  [[nodiscard]] Result<Moment> moment(const Overview& overview) const { return find_moment(overview, at); }
 };
 
 /// FILE..., and --device.

@@ -15,15 +15,18 @@ struct Options : ReadingOptions {
 };
 
 GroupBy group_by(const std::string& word) {
-  static const std::map<std::string, GroupBy> kWords = {{"stack", GroupBy::stack},   {"size", GroupBy::size},
-                                                        {"device", GroupBy::device}, {"thread", GroupBy::thread},
-                                                        {"stream", GroupBy::stream}, {"pool", GroupBy::pool}};
+  static const std::map<std::string, GroupBy> kWords = {{"stack", GroupBy::stack},          {"size", GroupBy::size},
+                                                        {"device", GroupBy::device},        {"thread", GroupBy::thread},
+                                                        {"stream", GroupBy::stream},        {"pool", GroupBy::pool},
+                                                        {"annotation", GroupBy::annotation}};
   return kWords.at(word);
 }
 
 int run(const Options& options) {
   const auto tables = analyze_files<Table>(options.files, open_store, [&](const Store& store, Symbols& symbols) {
-    return analyze_table(store, symbols, {group_by(options.by), options.moment(), options.only_device(), options.top});
+    const auto at = options.moment(store);
+    if (!at) return Result<Table>(at.error());
+    return analyze_table(store, symbols, {group_by(options.by), *at, options.only_device(), options.top});
   });
   if (!tables) return fail(tables.error().message);
   if (options.format == "json") return print(to_json(*tables));
@@ -37,14 +40,15 @@ std::function<int()> setup_table(CLI::App& app) {
   add_files(app, *options);
   add_format(app, *options, "text|json|csv");
   add_moment(app, *options);
-  limit_to(*app.add_option("--by", options->by, "What makes a row"), "stack|size|device|thread|stream|pool");
+  limit_to(*app.add_option("--by", options->by, "What makes a row"), "stack|size|device|thread|stream|pool|annotation");
   app.add_option("--top", options->top, "How many rows to list for each device; 0 = all")->type_name("N");
   app.footer(
       "Examples:\n"
       "  tidemark table run.tide\n"
       "  tidemark table run.tide --by size --at end\n"
       "  tidemark table run.tide --by thread --at 12.5s --format csv\n"
-      "  tidemark table snapshot.pickle --by pool");
+      "  tidemark table snapshot.pickle --by pool\n"
+      "  tidemark table run.tide --by annotation --at backward@3");
   return [options] { return run(*options); };
 }
 

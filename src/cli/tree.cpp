@@ -26,10 +26,11 @@ double parse_share(const std::string& text) {
 }
 
 int run(const Options& options) {
-  const TreeOptions what = {options.moment(), options.only_device(), options.depth, parse_share(options.min_share),
-                            options.by_count};
   const auto trees = analyze_files<Tree>(options.files, open_store, [&](const Store& store, Symbols& symbols) {
-    return analyze_tree(store, symbols, what);
+    const auto at = options.moment(store);
+    if (!at) return Result<Tree>(at.error());
+    return analyze_tree(store, symbols,
+                        {*at, options.only_device(), options.depth, parse_share(options.min_share), options.by_count});
   });
   if (!trees) return fail(trees.error().message);
   return print(options.format == "json" ? to_json(*trees) : join_texts(*trees, false));

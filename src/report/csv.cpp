@@ -40,6 +40,9 @@ std::string key_fields(const StreamHandle& stream) {
 std::string key_fields(const PoolId& pool) {
   return fmt::format("{}:{}", pool.first, pool.second);
 }
+std::string key_fields(const BlockAnnotation& annotation) {
+  return csv_field(annotation.name.value_or(""));
+}
 std::string key_fields(const DeviceAt&) {
   return {};
 }  // has the device and at_ns columns
@@ -56,6 +59,8 @@ const char* key_columns(GroupBy by) {
       return "stream,";
     case GroupBy::pool:
       return "pool,";
+    case GroupBy::annotation:
+      return "annotation,";
     case GroupBy::device:
       break;
   }

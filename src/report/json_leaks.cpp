@@ -8,7 +8,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::array kVerdicts = {"leak", "no_leak", "insufficient_data"};
-constexpr std::array kSources = {"none", "given", "optimizer", "stack", "sizes"};
+constexpr std::array kSources = {"none", "given", "annotation", "optimizer", "stack", "sizes"};
 constexpr std::array kFindings = {"leak", "too_few", "stopped", "slowing", "unclear", "with_work"};
 constexpr std::array kDoubts = {"none", "no_events", "no_steps", "too_few_steps"};
 
@@ -50,14 +50,13 @@ Json places_json(const std::vector<LeakPlace>& places) {
 Json steps_json(const Leaks& leaks) {
   Json starts = Json::array();
   for (const TrainingSteps::Start& start : leaks.steps.starts) starts.push_back(start.time_ns);
-  const bool found =
-      leaks.steps.source != TrainingSteps::Source::none && leaks.steps.source != TrainingSteps::Source::given;
   return {{"source", name(kSources, leaks.steps.source)},
           {"count", leaks.steps.starts.size()},
           {"warmup", leaks.warmup_steps},
           {"judged", leaks.judged_steps},
-          {"regularity", found ? Json(leaks.steps.regularity) : Json(nullptr)},
+          {"regularity", leaks.steps.regularity > 0 ? Json(leaks.steps.regularity) : Json(nullptr)},
           {"anchor", stack_json(leaks.anchor)},
+          {"mark", nullable(leaks.mark)},
           {"starts_ns", std::move(starts)}};
 }
 

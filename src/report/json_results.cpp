@@ -57,6 +57,8 @@ const char* name_of(GroupBy by) {
       return "stream";
     case GroupBy::pool:
       return "pool";
+    case GroupBy::annotation:
+      return "annotation";
   }
   return "";
 }
@@ -81,6 +83,10 @@ void add_key(Json& row, const StreamHandle& stream) {
 }
 void add_key(Json& row, const PoolId& pool) {
   row["pool"] = {pool.first, pool.second};
+}
+
+void add_key(Json& row, const BlockAnnotation& annotation) {
+  row["annotation"] = nullable(annotation.name);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "report/columns.h"
 #include "report/frame_text.h"
+#include "report/printable.h"
 #include "report/text.h"
 #include "report/text_parts.h"
 
@@ -110,6 +111,8 @@ std::string beginning_text(const Leaks& leaks) {
   switch (leaks.steps.source) {
     case TrainingSteps::Source::given:
       return "as given";
+    case TrainingSteps::Source::annotation:
+      return fmt::format("each beginning with '{}'", printable(leaks.mark.value_or("")));
     case TrainingSteps::Source::optimizer:
       return "each beginning where the optimizer first allocates";
     case TrainingSteps::Source::stack:

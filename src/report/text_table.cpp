@@ -26,6 +26,8 @@ const char* heading_of(GroupBy by) {
       return "stream";
     case GroupBy::pool:
       return "pool";
+    case GroupBy::annotation:
+      return "annotation";
   }
   return "";
 }
@@ -49,6 +51,10 @@ std::string key_text(const StreamHandle& stream) {
 }
 std::string key_text(const PoolId& pool) {
   return pool == PoolId{} ? "default pool" : fmt::format("private pool ({}, {})", pool.first, pool.second);
+}
+
+std::string key_text(const BlockAnnotation& annotation) {
+  return annotation.name ? printable(*annotation.name) : "(none)";
 }
 
 std::string section_text(const TableSection& section, GroupBy by, const Terminal& terminal) {

@@ -20,7 +20,8 @@ void StoreBuilder::add(const Event& event) {
     blocks.stack.push_back(event.stack);
     blocks.thread.push_back(event.thread);
     blocks.device.push_back(effect.device);
-    if (event.slot.value >= block_of_slot_.size()) block_of_slot_.resize(std::size_t{event.slot.value} + 1);
+    if (event.slot.value >= block_of_slot_.size())
+      block_of_slot_.resize(std::size_t{event.slot.value} + 1, Blocks::kAlive);
     block_of_slot_[event.slot.value] = block;
     store_.steps.push_back({effect.time_ns, BlockId{block}, true});
   } else if (effect.kind == Tally::Effect::Kind::death) {
@@ -38,6 +39,7 @@ void StoreBuilder::add(const Event& event, const BlockDetails& details) {
   blocks.requested.push_back(details.requested);
   blocks.stream.push_back(details.stream);
   blocks.pool.push_back(details.pool);
+  add_note(event.slot, details.note);
 }
 
 void StoreBuilder::begin() {
@@ -66,6 +68,12 @@ void StoreBuilder::hold_back(SlotId slot) {
   store_.pending_frees.push_back({BlockId{block_of_slot_[slot.value]}});
 }
 
+void StoreBuilder::add_note(SlotId slot, StringId text) {
+  if (full_ || !text.valid() || slot.value >= block_of_slot_.size()) return;
+  const BlockId block{block_of_slot_[slot.value]};
+  if (block.valid()) store_.blocks.notes.push_back({block, text});
+}
+
 void StoreBuilder::complete(std::uint64_t time_ns, SlotId slot) {
   const auto found = pending_of_slot_.find(slot.value);
   if (full_ || found == pending_of_slot_.end()) return;
@@ -83,6 +91,9 @@ void StoreBuilder::note_change(const Tally::Effect& effect) {
 
 Store StoreBuilder::finish(std::string path, Definitions definitions) && {
   static_cast<Overview&>(store_) = std::move(tally_).finish(std::move(path), std::move(definitions));
+  std::vector<BlockNote>& notes = store_.blocks.notes;
+  std::stable_sort(notes.begin(), notes.end(),
+                   [](const BlockNote& left, const BlockNote& right) { return left.block.value < right.block.value; });
   return std::move(store_);
 }
 

@@ -27,6 +27,8 @@ class StoreBuilder {
   /// The block that had this slot was given back, and is in use by another stream until complete() or the end. Call
   /// after the free.
   void hold_back(SlotId slot);
+  /// Adds to Blocks::notes. Nothing for an invalid text, or where the slot never had a block.
+  void add_note(SlotId slot, StringId text);
   /// What was held back is free.
   void complete(std::uint64_t time_ns, SlotId slot);
   /// As Tally::add_totals.
@@ -41,7 +43,7 @@ class StoreBuilder {
 
   Tally tally_;
   Store store_;
-  std::vector<std::uint32_t> block_of_slot_;
+  std::vector<std::uint32_t> block_of_slot_;                        // Blocks::kAlive: none yet
   std::unordered_map<std::uint32_t, std::size_t> pending_of_slot_;  // index into Store::pending_frees
   bool full_ = false;
 };

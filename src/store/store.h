@@ -128,6 +128,13 @@ struct BlockDetails {
   std::uint64_t requested = 0;  ///< bytes asked for: at most the block's size
   std::uint16_t stream = 0;     ///< index into Store::streams
   std::uint16_t pool = 0;       ///< index into Store::pools
+  StringId note = {};           ///< as in Blocks::notes; invalid: none
+};
+
+/// Text that the program attached to a block.
+struct BlockNote {
+  BlockId block;
+  StringId text;
 };
 
 /// Blocks, in order of birth. One entry of every column per block.
@@ -146,6 +153,8 @@ struct Blocks {
   std::vector<std::uint64_t> requested;
   std::vector<std::uint16_t> stream;
   std::vector<std::uint16_t> pool;
+  std::vector<BlockNote>
+      notes;  ///< in order of blocks, then of time (torch.cuda.memory._set_memory_metadata, _annotate_tensor)
 
   [[nodiscard]] std::size_t count() const { return size.size(); }
   /// Whether the block is alive after the first `step_count` steps.

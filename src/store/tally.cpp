@@ -203,6 +203,10 @@ Overview Tally::finish(std::string path, Definitions definitions) && {
   overview_.path = std::move(path);
   overview_.definitions = std::move(definitions);
   if (overview_.definitions.end) now_ns_ = std::max(now_ns_, overview_.definitions.end->time_ns);
+  std::vector<Mark>& marks = overview_.definitions.marks;
+  std::stable_sort(marks.begin(), marks.end(),
+                   [](const Mark& left, const Mark& right) { return left.time_ns < right.time_ns; });
+  if (!marks.empty()) now_ns_ = std::max(now_ns_, marks.back().time_ns);
   overview_.end_ns = now_ns_;
   end_pause();
   for (std::size_t device = 0; device < running_.size(); ++device) {

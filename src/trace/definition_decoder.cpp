@@ -98,7 +98,7 @@ Location read_location(Fields& fields, const Definitions& definitions) {
 
 /// What a record of this kind adds to its table, besides its text.
 std::size_t entry_bytes(std::uint64_t kind) {
-  if (kind > static_cast<std::uint64_t>(RecordKind::end)) return 0;
+  if (kind > static_cast<std::uint64_t>(RecordKind::mark)) return 0;
   switch (static_cast<RecordKind>(kind)) {
     case RecordKind::string:
       return sizeof(std::string);
@@ -112,6 +112,8 @@ std::size_t entry_bytes(std::uint64_t kind) {
       return sizeof(ModuleInfo);
     case RecordKind::loss:
       return sizeof(Loss);
+    case RecordKind::mark:
+      return sizeof(Mark);
     case RecordKind::process:
     case RecordKind::end:
       break;
@@ -121,7 +123,7 @@ std::size_t entry_bytes(std::uint64_t kind) {
 
 /// False for a kind that this code does not know.
 bool read_record(std::uint64_t kind, Fields& fields, Definitions& definitions) {
-  if (kind > static_cast<std::uint64_t>(RecordKind::end)) return false;
+  if (kind > static_cast<std::uint64_t>(RecordKind::mark)) return false;
   switch (static_cast<RecordKind>(kind)) {
     case RecordKind::process:
       definitions.process = read_process(fields);
@@ -154,6 +156,17 @@ bool read_record(std::uint64_t kind, Fields& fields, Definitions& definitions) {
       const auto loss_kind = static_cast<Loss::Kind>(fields.number());
       const std::uint64_t count = fields.number();
       definitions.losses.push_back({loss_kind, count, fields.text()});
+      return true;
+    }
+    case RecordKind::mark: {
+      Mark mark;
+      const std::uint64_t kind_code = fields.number();
+      if (kind_code <= static_cast<std::uint64_t>(Mark::Kind::range_end))
+        mark.kind = Mark::Kind{static_cast<std::uint8_t>(kind_code)};
+      mark.time_ns = fields.number();
+      mark.name.value = fields.id(definitions.strings.size());
+      mark.thread.value = fields.id(definitions.threads.size());
+      definitions.marks.push_back(mark);
       return true;
     }
     case RecordKind::end: {

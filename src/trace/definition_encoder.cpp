@@ -140,6 +140,15 @@ void DefinitionEncoder::loss(const Loss& loss) {
   add_record(RecordKind::loss, scratch_);
 }
 
+void DefinitionEncoder::mark(const Mark& mark) {
+  Fields(scratch_)
+      .number(static_cast<std::uint8_t>(mark.kind))
+      .number(mark.time_ns)
+      .number(id_code(mark.name.value, strings_.size()))
+      .number(id_code(mark.thread.value, thread_count_));
+  add_record(RecordKind::mark, scratch_);
+}
+
 void DefinitionEncoder::end(const EndInfo& end) {
   Fields(scratch_).number(end.time_ns).number(end.process_exited ? 1 : 0);
   add_record(RecordKind::end, scratch_);

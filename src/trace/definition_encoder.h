@@ -27,6 +27,7 @@ class DefinitionEncoder {
   ThreadId thread(const ThreadInfo& thread);
   void process(const ProcessInfo& process);
   void loss(const Loss& loss);
+  void mark(const Mark& mark);
   void end(const EndInfo& end);
 
   [[nodiscard]] std::uint32_t stack_count() const { return stack_count_; }

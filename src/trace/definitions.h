@@ -71,6 +71,16 @@ struct Loss {
 /// Stable name for machines: "ring_full", ...
 [[nodiscard]] const char* name(Loss::Kind kind);
 
+/// A named moment, or an end of a named range of time. Ranges nest and may overlap; an end belongs to the latest open
+/// range of its name.
+struct Mark {
+  enum class Kind : std::uint8_t { point = 0, range_begin = 1, range_end = 2 };
+  Kind kind = Kind::point;
+  std::uint64_t time_ns = 0;
+  StringId name;
+  ThreadId thread;  ///< that made it; invalid where it is not known
+};
+
 /// How the recording ended. Absent when the recorder was killed.
 struct EndInfo {
   std::uint64_t time_ns = 0;
@@ -85,6 +95,7 @@ struct Definitions {
   std::vector<ThreadInfo> threads;
   std::vector<ModuleInfo> modules;
   std::vector<Loss> losses;
+  std::vector<Mark> marks;  ///< in a recording nearly in order of time, in a Store exactly
   std::optional<EndInfo> end;
 };
 

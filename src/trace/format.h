@@ -35,6 +35,7 @@ enum class RecordKind : std::uint8_t {
   module = 6,
   loss = 7,
   end = 8,
+  mark = 9,
 };
 
 // Event tag:  | 7 reserved | 6 allocated | 5 totals | 4 device | 3 thread | 2 1 0 kind |

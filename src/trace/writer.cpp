@@ -31,6 +31,9 @@ class FrameWriter final : public TraceWriter {
   void process(const ProcessInfo& process) override {
     if (!closed_) definitions_.process(process);
   }
+  void mark(const Mark& mark) override {
+    if (!closed_) definitions_.mark(mark);
+  }
   void loss(const Loss& loss) override {
     if (!closed_) definitions_.loss(loss);
   }

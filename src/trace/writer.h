@@ -39,6 +39,9 @@ class TraceWriter {
   /// a free event at the same time).
   virtual Result<void> event(const Event& event) = 0;
 
+  /// Name and thread must be this writer's own.
+  virtual void mark(const Mark& mark) = 0;
+
   /// Adds to what is missing.
   virtual void loss(const Loss& loss) = 0;
 

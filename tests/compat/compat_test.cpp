@@ -58,6 +58,11 @@ Json tables_json(const Definitions& all) {
   for (const ModuleInfo& module : all.modules) {
     json["modules"].push_back(Json::array({id(module.path), module.load_address, module.build_id}));
   }
+  json["marks"] = Json::array();
+  for (const Mark& mark : all.marks) {
+    json["marks"].push_back(
+        Json::array({static_cast<unsigned>(mark.kind), mark.time_ns, id(mark.name), id(mark.thread)}));
+  }
   json["end"] = all.end ? Json::array({all.end->time_ns, all.end->process_exited}) : Json(nullptr);
   return json;
 }

@@ -30,6 +30,7 @@ class Maker {
   void write() {
     define();
     early_events();
+    mark(Mark::Kind::range_begin, "epoch", trainer_);
     (void)writer_.flush();
     training_loop();
     closing_events();
@@ -97,6 +98,10 @@ class Maker {
     gpu(EventKind::allocate, 0, 0x7000'0010'0000, 512, forward_);
   }
 
+  void mark(Mark::Kind kind, const char* name, ThreadId thread) {
+    writer_.mark({kind, time_, writer_.string(name), thread});
+  }
+
   void training_loop() {
     for (int step = 0; step < 6; ++step) {
       for (std::uint64_t n = 0; n < 8; ++n) gpu(EventKind::allocate, 0, 0x7100'0000'0000 + n * 65536, 65536, native_);
@@ -107,6 +112,8 @@ class Maker {
   void closing_events() {
     (void)writer_.event(at(1, EventKind::pause, {}));
     (void)writer_.event(at(1'000'000'000, EventKind::resume, trainer_));
+    mark(Mark::Kind::range_end, "epoch", trainer_);
+    mark(Mark::Kind::point, "evaluation", {});
     gpu(EventKind::out_of_memory, 1, 0, std::uint64_t{80} << 30, main_);
     ProcessInfo process = process_info();
     process.torch_version = "2.11.0+cu130";

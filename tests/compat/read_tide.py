@@ -88,7 +88,7 @@ class Recording:
     def __init__(self):
         self.process, self.end, self.skipped, self.problem = None, None, 0, None
         self.strings, self.locations, self.stacks, self.threads, self.modules = [], [], [], [], []
-        self.losses, self.events = [], []
+        self.losses, self.marks, self.events = [], [], []
         # State of the events frames.
         self.time, self.thread, self.device, self.freed_slot, self.allocated_at = 0, None, (0, 0), 0, 0
         self.slots, self.freed_at, self.recent, self.totals = {}, [0] * 1024, [0] * 4096, {}
@@ -144,6 +144,8 @@ class Recording:
                 self.modules.append([body.id(), body.varint(), body.text()])
             elif kind == 7:
                 self.losses.append([body.varint(), body.varint(), body.text()])
+            elif kind == 9:
+                self.marks.append([body.varint(), body.varint(), body.id(), body.id()])
             elif kind == 8:
                 self.end = [body.varint(), bool(body.varint() & 1)]
             else:
@@ -210,7 +212,7 @@ def main():
     recording = Recording()
     with open(sys.argv[1], "rb") as file:
         recording.read(file.read())
-    tables = ("process", "strings", "locations", "stacks", "threads", "modules", "losses", "end", "skipped", "problem")
+    tables = ("process", "strings", "locations", "stacks", "threads", "modules", "losses", "marks", "end", "skipped", "problem")
     for name in tables:
         print(json.dumps({name: getattr(recording, name)}))
     for event in recording.events:

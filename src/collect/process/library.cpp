@@ -5,6 +5,7 @@
 #include "collect/process/connection.h"
 #include "collect/process/elf_dynamic.h"
 #include "collect/process/hooks_torch.h"
+#include "collect/process/mark.h"
 #include "collect/process/recording.h"
 #include "tidemark/control.h"
 
@@ -16,6 +17,9 @@ namespace {
 struct Copy {
   void (*pause)();
   void (*resume)();
+  void (*mark)(const char*);
+  void (*range_begin)(const char*);
+  void (*range_end)(const char*);
   std::size_t (*attach)();
 };
 Copy first = {};  // null functions: this copy is the first
@@ -26,8 +30,14 @@ int find_first_copy(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) no
   if (object.contains(&first)) return 1;
   const Copy found = {reinterpret_cast<void (*)()>(find_definition(object, "tidemark_pause")),
                       reinterpret_cast<void (*)()>(find_definition(object, "tidemark_resume")),
+                      reinterpret_cast<void (*)(const char*)>(find_definition(object, "tidemark_mark")),
+                      reinterpret_cast<void (*)(const char*)>(find_definition(object, "tidemark_range_begin")),
+                      reinterpret_cast<void (*)(const char*)>(find_definition(object, "tidemark_range_end")),
                       reinterpret_cast<std::size_t (*)()>(find_definition(object, "tidemark_attach"))};
-  if (found.pause == nullptr || found.resume == nullptr || found.attach == nullptr) return 0;
+  if (found.pause == nullptr || found.resume == nullptr || found.mark == nullptr || found.range_begin == nullptr ||
+      found.range_end == nullptr || found.attach == nullptr) {
+    return 0;
+  }
   first = found;
   return 1;
 }
@@ -62,6 +72,21 @@ TIDEMARK_API void tidemark_resume(void) {
   if (tidemark::process::first.resume != nullptr) return tidemark::process::first.resume();
   tidemark::process::resume_session();
   tidemark::process::record_moment(tidemark::ring::RecordKind::resume);
+}
+
+TIDEMARK_API void tidemark_mark(const char* name) {
+  if (tidemark::process::first.mark != nullptr) return tidemark::process::first.mark(name);
+  tidemark::process::record_mark(tidemark::ring::MarkKind::point, name);
+}
+
+TIDEMARK_API void tidemark_range_begin(const char* name) {
+  if (tidemark::process::first.range_begin != nullptr) return tidemark::process::first.range_begin(name);
+  tidemark::process::record_mark(tidemark::ring::MarkKind::range_begin, name);
+}
+
+TIDEMARK_API void tidemark_range_end(const char* name) {
+  if (tidemark::process::first.range_end != nullptr) return tidemark::process::first.range_end(name);
+  tidemark::process::record_mark(tidemark::ring::MarkKind::range_end, name);
 }
 
 TIDEMARK_API size_t tidemark_attach(void) {

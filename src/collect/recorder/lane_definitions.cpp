@@ -127,6 +127,8 @@ bool LaneDefinitions::define(TraceWriter& writer) {
       return define_module(fields, writer);
     case ring::DefinitionKind::stack:
       return define_stack(fields, writer);
+    case ring::DefinitionKind::mark:
+      return define_mark(fields, writer);
     case ring::DefinitionKind::note: {
       const auto kind = static_cast<LossKind>(fields.number<std::uint32_t>());
       const std::string text(fields.text());
@@ -188,6 +190,19 @@ bool LaneDefinitions::define_stack(Fields& fields, TraceWriter& writer) {
   }
   stacks_.push_back(fields.ok ? stack : StackId{});  // the numbers of later ones must stay right
   return fields.ok;
+}
+
+bool LaneDefinitions::define_mark(Fields& fields, TraceWriter& writer) {
+  const auto kind = fields.number<std::uint32_t>();
+  LaneMark found;
+  found.ticks = fields.number<std::uint64_t>();
+  const std::string_view name = fields.text();
+  if (!fields.ok || kind > static_cast<std::uint32_t>(ring::MarkKind::range_end)) return false;
+  if (name.size() > ring::kMarkNameBytes) return false;
+  found.kind = static_cast<Mark::Kind>(kind);  // the numbers are the same
+  found.name = writer.string(name);
+  mark = found;
+  return true;
 }
 
 LocationId LaneDefinitions::python_location(std::uint64_t address, std::uint32_t instruction, TraceWriter& writer) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -24,6 +25,13 @@ struct ProcessFacts {
   std::string reporting_library;
 };
 
+/// A `mark` definition: the program's own name for a moment.
+struct LaneMark {
+  Mark::Kind kind = Mark::Kind::point;
+  std::uint64_t ticks = 0;
+  StringId name;
+};
+
 /// One for each lane of a recorded process. Not thread-safe.
 class LaneDefinitions {
  public:
@@ -38,6 +46,8 @@ class LaneDefinitions {
   [[nodiscard]] ThreadId thread() const { return thread_; }
   /// Set by the latest `process` definition; taken away by the reader.
   std::unique_ptr<ProcessFacts> process_facts;
+  /// Set by the latest `mark` definition; taken away by the reader.
+  std::optional<LaneMark> mark;
 
  private:
   class Fields;
@@ -60,6 +70,7 @@ class LaneDefinitions {
   bool define_code(Fields& fields, TraceWriter& writer);
   bool define_module(Fields& fields, TraceWriter& writer);
   bool define_stack(Fields& fields, TraceWriter& writer);
+  bool define_mark(Fields& fields, TraceWriter& writer);
   LocationId python_location(std::uint64_t address, std::uint32_t instruction, TraceWriter& writer);
   LocationId native_location(std::uint64_t address, TraceWriter& writer);
 

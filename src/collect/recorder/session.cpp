@@ -114,6 +114,7 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
     case ring::RecordKind::blob:
       if (!lane.definitions.blob(header, fields, *writer_)) ++misunderstood_.definitions;
       if (lane.definitions.process_facts != nullptr) learn(*std::exchange(lane.definitions.process_facts, nullptr));
+      if (lane.definitions.mark) write_mark(*std::exchange(lane.definitions.mark, std::nullopt), lane);
       return;
     case ring::RecordKind::reset:
       lane.definitions.reset();
@@ -153,13 +154,24 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
     event.total_allocated = fields[fixed];
     event.total_reserved = fields[fixed + 1];
   }
-  if (fields[0] > latest_ticks_) latest_ticks_ = clock_.now() + clock_.ticks_in_ns(kFutureNs);
-  if (fields[0] > latest_ticks_) {
+  lane.pending.push_back({believable(fields[0], lane), event});
+}
+
+std::uint64_t Session::believable(std::uint64_t ticks, LaneState& lane) {
+  if (ticks > latest_ticks_) latest_ticks_ = clock_.now() + clock_.ticks_in_ns(kFutureNs);
+  if (ticks > latest_ticks_) {
     ++misunderstood_.times;
   } else {
-    lane.last_ticks = fields[0];
+    lane.last_ticks = ticks;
   }
-  lane.pending.push_back({lane.last_ticks, event});
+  return lane.last_ticks;
+}
+
+void Session::write_mark(const LaneMark& mark, LaneState& lane) {
+  const std::uint64_t time_ns = clock_.between_ns(memory_->get()->control.start_ticks, believable(mark.ticks, lane));
+  last_event_ns_ = std::max(last_event_ns_, time_ns);
+  unflushed_ = true;
+  writer_->mark({mark.kind, time_ns, mark.name, lane.definitions.thread()});
 }
 
 void Session::learn(const ProcessFacts& facts) {

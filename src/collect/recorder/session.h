@@ -74,7 +74,10 @@ class Session {
 
   std::uint64_t take(LaneState& lane);
   void take_record(LaneState& lane, const RingRecord& record);
+  /// The ticks themselves, or the lane's last ones when they lie in the future.
+  std::uint64_t believable(std::uint64_t ticks, LaneState& lane);
   void learn(const ProcessFacts& facts);
+  void write_mark(const LaneMark& mark, LaneState& lane);
   Result<void> write_until(std::uint64_t ticks);
   Result<void> write(const PendingEvent& pending);
   void add_losses();

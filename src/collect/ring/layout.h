@@ -137,7 +137,19 @@ inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
 //   each
 //            Python frame and u64 return address for each native one, innermost first
 //   note     u32 Loss::Kind, text
-enum class DefinitionKind : std::uint32_t { thread = 1, process = 2, code = 3, module = 4, stack = 5, note = 6 };
+//   mark     u32 MarkKind, u64 ticks, text name of at most kMarkNameBytes
+enum class DefinitionKind : std::uint32_t {
+  thread = 1,
+  process = 2,
+  code = 3,
+  module = 4,
+  stack = 5,
+  note = 6,
+  mark = 7
+};
+enum class MarkKind : std::uint32_t { point = 0, range_begin = 1, range_end = 2 };
+
+inline constexpr std::size_t kMarkNameBytes = 256;  ///< longer names are cut
 
 inline constexpr std::size_t kMaxFrames = 256;  ///< of each sort; deeper stacks are cut at the root end
 

@@ -23,6 +23,7 @@ enum class Known : std::uint32_t {
   time_us,
   compile_context,
   user_metadata,
+  internal_metadata,
   pool_id,
   frames,
   // frames
@@ -81,6 +82,7 @@ enum class Known : std::uint32_t {
   snapshot,
   oom,
   user_defined,
+  annotate,
   count,
 };
 
@@ -95,6 +97,7 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Known::co
     "time_us",
     "compile_context",
     "user_metadata",
+    "internal_metadata",
     "pool_id",
     "frames",
     "filename",
@@ -144,8 +147,9 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Known::co
     "snapshot",
     "oom",
     "user_defined",
+    "annotate",
 };
-static_assert(kKnownTexts.back() == "user_defined", "one text for each id");
+static_assert(kKnownTexts.back() == "annotate", "one text for each id");
 
 /// Known::count or more for what is not known, or no text.
 [[nodiscard]] constexpr Known known(Word word) {

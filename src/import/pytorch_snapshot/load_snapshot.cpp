@@ -13,7 +13,7 @@ namespace tidemark::pytorch {
 namespace {
 
 /// Frames of native code are named by PyTorch when it writes the file; they have no line, Python's always do.
-Definitions definitions_of(Snapshot& snapshot, const SnapshotFacts& facts) {
+Definitions definitions_of(Snapshot& snapshot, SnapshotFacts& facts) {
   Definitions definitions = std::move(snapshot.definitions);
   bool python = false;
   bool native = false;
@@ -25,6 +25,16 @@ Definitions definitions_of(Snapshot& snapshot, const SnapshotFacts& facts) {
   }
   definitions.process.stack_mode = python && native ? "both" : python ? "python" : native ? "native" : "none";
   definitions.process.start_wall_ns = facts.start_wall_ns;
+  definitions.marks = std::move(facts.marks);
+  StringId unnamed;
+  for (Mark& mark : definitions.marks) {
+    if (mark.name.valid()) continue;
+    if (!unnamed.valid()) {
+      unnamed.value = static_cast<std::uint32_t>(definitions.strings.size());
+      definitions.strings.emplace_back("(unnamed)");
+    }
+    mark.name = unnamed;
+  }
   return definitions;
 }
 
@@ -53,6 +63,9 @@ void give(const ReplayedEvent& replayed, StoreBuilder& builder) {
       break;
     case ReplayedEvent::Kind::completion:
       builder.complete(event.time_ns, event.slot);
+      break;
+    case ReplayedEvent::Kind::note:
+      builder.add_note(event.slot, replayed.details.note);
       break;
     case ReplayedEvent::Kind::totals:
       break;

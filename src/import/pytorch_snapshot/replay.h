@@ -74,6 +74,8 @@ class ReplaySink {
   virtual void free_requested(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) = 0;
   virtual void free_completed(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) = 0;
   virtual void out_of_memory(const ReplayOutOfMemory& event, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+  /// The program attached text to a block in use: the entry's user_metadata.
+  virtual void annotated(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) = 0;
   /// Action::user_defined or Action::snapshot.
   virtual void marked(Action action, const ReplayMoment& when, const MemoryTotals& totals) = 0;
 };

@@ -45,6 +45,9 @@ void ReplayPass::run() {
       case Action::user_defined:
         mark(entry);
         break;
+      case Action::annotate:
+        annotate(entry);
+        break;
       case Action::unknown:
         break;
     }
@@ -249,6 +252,12 @@ void ReplayPass::mark(const TraceEntry& entry) {
   const bool of_all = entry.action == Action::snapshot && !start_.has_private;
   summary_.quality.snapshot_mismatches += of_all && entry.size != totals_.active;
   if (sink_ != nullptr) sink_->marked(entry.action, moment(), totals_);
+}
+
+void ReplayPass::annotate(const TraceEntry& entry) {
+  const BlockIndex block = map_.at(entry.address);
+  if (sink_ == nullptr || block == SegmentMap::kNone || map_[block].use == BlockUse::free) return;
+  sink_->annotated(map_[block].id, moment(), totals_);
 }
 
 ReplayMoment ReplayPass::moment(bool implied) const {

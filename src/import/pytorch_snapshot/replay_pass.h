@@ -61,6 +61,7 @@ class ReplayPass {
   void release(const TraceEntry& entry);
   void out_of_memory(const TraceEntry& entry);
   void mark(const TraceEntry& entry);
+  void annotate(const TraceEntry& entry);
 
   [[nodiscard]] bool expandable_rules(const MapBlock& block) const;
   std::uint64_t block_size(const MapBlock& free_block, std::uint64_t rounded);

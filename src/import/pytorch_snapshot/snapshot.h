@@ -28,7 +28,8 @@ enum class Action : std::uint8_t {
   snapshot,
   out_of_memory,
   user_defined,
-  unknown,  ///< counted in Snapshot::unknown_actions
+  annotate,  ///< user_metadata says something about the block at this address
+  unknown,   ///< counted in Snapshot::unknown_actions
 };
 
 struct TraceEntry {

@@ -16,14 +16,38 @@ namespace {
 
 using Take = std::function<void(const ReplayedEvent&)>;
 
+/// Times of a snapshot as those of a recording.
+class SnapshotClock {
+ public:
+  explicit SnapshotClock(std::int64_t start_us) : start_us_(start_us) {}
+
+  /// 0 for times before the start.
+  [[nodiscard]] std::uint64_t since_start_ns(std::int64_t time_us) const {
+    // Wraps around for times that are none.
+    const std::uint64_t us = static_cast<std::uint64_t>(time_us) - static_cast<std::uint64_t>(start_us_);
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(0, static_cast<std::int64_t>(us * 1000)));
+  }
+
+ private:
+  std::int64_t start_us_;
+};
+
+const DeviceTrace* trace_of(const Snapshot& snapshot, std::int32_t device) {
+  const auto found = std::find_if(snapshot.traces.begin(), snapshot.traces.end(),
+                                  [&](const DeviceTrace& trace) { return trace.device == device; });
+  return found == snapshot.traces.end() ? nullptr : &*found;
+}
+
 /// The calls of one device's replay as events. Holds each event back until the next call: the completion of a free
 /// belongs to its request.
 class Events : public ReplaySink {
  public:
-  /// `slots`: numbers given to blocks of other devices already.
-  Events(std::int32_t device, std::int64_t start_us, std::uint32_t slots, Take before, Take after)
+  /// `slots`: numbers given to blocks of other devices already. `trace` may be null.
+  Events(std::int32_t device, const DeviceTrace* trace, SnapshotClock clock, std::uint32_t slots, Take before,
+         Take after)
       : device_{DeviceType::cuda, static_cast<std::int8_t>(device)},
-        start_us_(start_us),
+        trace_(trace),
+        clock_(clock),
         slots_(slots),
         before_(std::move(before)),
         after_(std::move(after)) {}
@@ -46,7 +70,7 @@ class Events : public ReplaySink {
     next.event.address = block.address;
     next.event.size = block.size;
     next.event.stack = when.stack;
-    next.details = {block.requested, block.stream, block.pool};
+    next.details = {block.requested, block.stream, block.pool, note_of(when)};
   }
   void free_requested(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override {
     ReplayedEvent& next = hold(when, totals);
@@ -73,13 +97,24 @@ class Events : public ReplaySink {
     next.device_free = event.device_free;
     next.event.stack = when.stack;
   }
-  void marked(Action, const ReplayMoment&, const MemoryTotals&) override {}
+  void annotated(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override {
+    ReplayedEvent& next = hold(when, totals);
+    next.kind = ReplayedEvent::Kind::note;
+    next.event.slot = SlotId{slots_ + block};
+    next.details.note = note_of(when);
+  }
+  void marked(Action action, const ReplayMoment& when, const MemoryTotals&) override {
+    if (action != Action::user_defined) return;
+    marks.push_back({Mark::Kind::point, clock_.since_start_ns(when.time_us), note_of(when), ThreadId{}});
+  }
 
   /// After the replay. The number of blocks there were.
   std::uint32_t finish() {
     flush();
     return static_cast<std::uint32_t>(sizes_.size());
   }
+
+  std::vector<Mark> marks;  ///< the entries `user_defined` so far
 
  private:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
@@ -106,7 +141,7 @@ class Events : public ReplaySink {
     ReplayedEvent& next = held_.emplace();
     held_before_ = when.entry == ReplayMoment::kBeforeTrace;
     requested_ = kNone;
-    if (!held_before_) next.event.time_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(0, since_start_ns(when)));
+    if (!held_before_) next.event.time_ns = clock_.since_start_ns(when.time_us);
     next.event.device = device_;
     next.event.has_totals = true;
     next.event.total_allocated = totals.allocated;
@@ -114,14 +149,17 @@ class Events : public ReplaySink {
     next.totals = {totals.active, totals.reserved};
     return next;
   }
-  /// Wraps around for times that are none.
-  [[nodiscard]] std::int64_t since_start_ns(const ReplayMoment& when) const {
-    const std::uint64_t us = static_cast<std::uint64_t>(when.time_us) - static_cast<std::uint64_t>(start_us_);
-    return static_cast<std::int64_t>(us * 1000);
+  [[nodiscard]] StringId note_of(const ReplayMoment& when) const {
+    if (trace_ == nullptr) return {};
+    const auto& notes = trace_->user_metadata;
+    const auto found = std::lower_bound(notes.begin(), notes.end(), when.entry,
+                                        [](const EntryText& note, std::uint32_t entry) { return note.entry < entry; });
+    return found != notes.end() && found->entry == when.entry ? found->text : StringId{};
   }
 
   const Device device_;
-  const std::int64_t start_us_;
+  const DeviceTrace* const trace_;
+  const SnapshotClock clock_;
   const std::uint32_t slots_;
   const Take before_;
   const Take after_;
@@ -180,6 +218,11 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
   if (start_us > 0) facts.start_wall_ns = static_cast<std::uint64_t>(start_us) * 1000;
   for (const DeviceTrace& trace : snapshot.traces) facts.entry_count += trace.entries.size();
 
+  const SnapshotClock clock(start_us);
+  for (const Annotation& annotation : snapshot.annotations) {
+    facts.marks.push_back({annotation.start ? Mark::Kind::range_begin : Mark::Kind::range_end,
+                           clock.since_start_ns(annotation.time_us), annotation.name, ThreadId{}});
+  }
   const std::set<std::int32_t> devices = devices_of(snapshot);
   std::vector<ReplayedEvent> later;  // of several devices: merged in the end
   bool begun = false;
@@ -195,9 +238,10 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
                              fmt::format("device {} was left out: there is no such number", device), true});
       continue;
     }
-    Events events(device, start_us, slots, take, devices.size() == 1 ? at_once : keep);
+    Events events(device, trace_of(snapshot, device), clock, slots, take, devices.size() == 1 ? at_once : keep);
     const ReplaySummary summary = replay(snapshot, device, events);
     slots += events.finish();
+    facts.marks.insert(facts.marks.end(), events.marks.begin(), events.marks.end());
     for (SourceNote& note : summary.quality.notes()) {
       if (devices.size() > 1) note.text = fmt::format("cuda:{}: {}", device, note.text);
       facts.notes.push_back(std::move(note));

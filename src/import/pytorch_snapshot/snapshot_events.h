@@ -19,6 +19,7 @@ struct ReplayedEvent {
     event,           ///< `event`, and for an allocation `details`
     segment_change,  ///< `segment`; of `event` only time and device mean something
     completion,      ///< of the free of the block with event.slot, which was held back
+    note,            ///< details.note is about the block with event.slot
     totals,          ///< only the totals changed; of `event` only time and device mean something
   };
   Kind kind = Kind::event;
@@ -34,6 +35,9 @@ struct ReplayedEvent {
 struct SnapshotFacts {
   std::uint64_t entry_count = 0;
   std::uint64_t start_wall_ns = 0;  ///< of the first entry; 0 without entries
+  /// `external_annotations`, and the entries `user_defined`: moments named by their user_metadata, or without a name.
+  /// In no particular order.
+  std::vector<Mark> marks;
   std::vector<SourceNote> notes;
 };
 

@@ -82,6 +82,8 @@ bool SnapshotBuilder::fill_entry(std::uint32_t id, std::span<const Word> items) 
         understood = is_text(value);
         if (understood) user_metadata_.push_back({id, StringId{value.id()}});
         break;
+      case Known::internal_metadata:  // why the allocator did it; changes nothing
+        break;
       default:
         understood = false;
     }
@@ -92,7 +94,7 @@ bool SnapshotBuilder::fill_entry(std::uint32_t id, std::span<const Word> items) 
 
 void SnapshotBuilder::use_action(TraceEntry& entry, Word value) {
   const auto first = static_cast<std::uint32_t>(Known::alloc);
-  const auto last = static_cast<std::uint32_t>(Known::user_defined);
+  const auto last = static_cast<std::uint32_t>(Known::annotate);
   if (is_text(value) && value.id() >= first && value.id() <= last) {
     entry.action = static_cast<Action>(value.id() - first);
   } else {

@@ -25,11 +25,26 @@ void PrintTo(const Run& run, std::ostream* out) {
 
 class LeaksOfSnapshot : public ::testing::TestWithParam<Run> {};
 
-TEST_P(LeaksOfSnapshot, HasStepsAndNoLeak) {
+TEST_P(LeaksOfSnapshot, TheOptimizersAnnotationsAreItsSteps) {
   const std::string path = std::string(TIDEMARK_SHARED_SNAPSHOTS "/") + GetParam().name + ".pickle.xz";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
   const auto store = open_store(path);
   ASSERT_TRUE(store.ok()) << store.error().message;
+  Symbols symbols(store->definitions);
+  const auto leaks = analyze_leaks(*store, symbols, {});
+  ASSERT_TRUE(leaks.ok());
+  EXPECT_EQ(leaks->steps.source, TrainingSteps::Source::annotation);
+  EXPECT_EQ(leaks->mark, "Optimizer.step#AdamW.step");
+  EXPECT_EQ(leaks->steps.starts.size(), GetParam().steps);
+  EXPECT_EQ(leaks->verdict, GetParam().verdict);
+}
+
+TEST_P(LeaksOfSnapshot, HasStepsAndNoLeakWithoutAnnotations) {
+  const std::string path = std::string(TIDEMARK_SHARED_SNAPSHOTS "/") + GetParam().name + ".pickle.xz";
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
+  auto store = open_store(path);
+  ASSERT_TRUE(store.ok()) << store.error().message;
+  store->definitions.marks.clear();
   Symbols symbols(store->definitions);
   const auto leaks = analyze_leaks(*store, symbols, {});
   ASSERT_TRUE(leaks.ok());
@@ -39,12 +54,13 @@ TEST_P(LeaksOfSnapshot, HasStepsAndNoLeak) {
   EXPECT_TRUE(leaks->leaks.empty());
 }
 
-TEST_P(LeaksOfSnapshot, WithoutStacksToo) {
+TEST_P(LeaksOfSnapshot, NorWithoutStacks) {
   const std::string path = std::string(TIDEMARK_SHARED_SNAPSHOTS "/") + GetParam().name + ".pickle.xz";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
   if (GetParam().verdict == LeakVerdict::insufficient_data) GTEST_SKIP() << "too few steps";
   auto store = open_store(path);
   ASSERT_TRUE(store.ok()) << store.error().message;
+  store->definitions.marks.clear();
   std::fill(store->blocks.stack.begin(), store->blocks.stack.end(), StackId{});
   Symbols symbols(store->definitions);
   const auto leaks = analyze_leaks(*store, symbols, {});

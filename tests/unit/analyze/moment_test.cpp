@@ -32,6 +32,32 @@ TEST(ParseMoment, RefusesWhatIsNoMoment) {
   EXPECT_THAT(parse_moment("soon").error().message, HasSubstr("'soon' is not a moment"));
 }
 
+TEST(FindMoment, FindsMarksByName) {
+  Scenario scenario;
+  const auto mark = [&](Mark::Kind kind, std::uint64_t time_ns, const std::string& name) {
+    scenario.definitions.strings.push_back(name);
+    const StringId id{static_cast<std::uint32_t>(scenario.definitions.strings.size() - 1)};
+    scenario.definitions.marks.push_back({kind, time_ns, id, {}});
+  };
+  mark(Mark::Kind::range_begin, 300, "step");  // strings of their own, though equal
+  mark(Mark::Kind::range_end, 400, "step");
+  mark(Mark::Kind::range_begin, 100, "step");
+  mark(Mark::Kind::point, 250, "peak");
+  mark(Mark::Kind::point, 260, "mail@2");
+  const Store store = scenario.store();
+  EXPECT_EQ(find_moment(store, "step")->time_ns, 100U);
+  EXPECT_EQ(find_moment(store, "step@2")->time_ns, 300U);
+  EXPECT_EQ(find_moment(store, "peak")->kind, Moment::Kind::peak);
+  EXPECT_EQ(find_moment(store, "mark:peak")->time_ns, 250U);
+  EXPECT_EQ(find_moment(store, "mail@2")->time_ns, 260U) << "the name itself";
+  EXPECT_EQ(find_moment(store, "40ns")->time_ns, 40U);
+  for (const char* text : {"step@3", "step@0", "step@", "stop", "mail"}) {
+    EXPECT_THAT(find_moment(store, text).error().message, HasSubstr("; it has 'step' (2 times), 'mail@2', 'peak'"))
+        << text;
+  }
+  EXPECT_THAT(find_moment(Scenario().store(), "step").error().message, HasSubstr("no marks at all"));
+}
+
 std::vector<std::uint32_t> blocks_at(const Store& store, const Moment& moment) {
   std::vector<std::uint32_t> blocks;
   for (const BlockId block : live_blocks(store, 0, find_instant(store, moment, 0).step_count)) {

@@ -27,6 +27,47 @@ TEST(TrainingStepsTest, TheOptimizerIsTheClock) {
   EXPECT_GT(steps.regularity, 0.95);  // the state of the first step is made nowhere else
 }
 
+// Marks of the optimizer at each of `times`, named so.
+void annotate(testing::Scenario& scenario, const std::vector<std::uint64_t>& times, const std::string& name) {
+  scenario.definitions.strings.push_back(name);
+  const StringId id{static_cast<std::uint32_t>(scenario.definitions.strings.size() - 1)};
+  for (const std::uint64_t time_ns : times) {
+    scenario.definitions.marks.push_back({Mark::Kind::range_begin, time_ns, id, {}});
+    scenario.definitions.marks.push_back({Mark::Kind::range_end, time_ns + 1, id, {}});
+  }
+}
+
+TEST(TrainingStepsTest, NamesThatSayStepComeBeforeAllElse) {
+  TrainingLoop loop(Stacks::named_optimizer);
+  loop.run(30, [](int) {});
+  annotate(loop.scenario, {10, 20, 30, 40, 50}, "Optimizer.step#SGD.step");
+  annotate(loop.scenario, {12, 22, 32, 42}, "Train_Step");
+  for (const std::uint64_t time_ns : {12, 22, 32}) annotate(loop.scenario, {time_ns}, "epoch");
+  const TrainingSteps named = find_training_steps(loop.scenario.store());
+  EXPECT_EQ(named.source, Source::annotation);
+  ASSERT_EQ(named.starts.size(), 4U);
+  EXPECT_EQ(named.starts[0].time_ns, 12U);
+  for (const std::uint64_t n : {1, 2, 3, 4}) annotate(loop.scenario, {n * 10 + 1}, "ProfilerStep#" + std::to_string(n));
+  EXPECT_EQ(find_training_steps(loop.scenario.store()).starts[0].time_ns, 11U);
+}
+
+TEST(TrainingStepsTest, TheOptimizersMarksMustFitWhatRepeats) {
+  TrainingLoop loop(Stacks::unnamed_optimizer);
+  loop.run(30, [](int) {});
+  const Store plain = loop.scenario.store();
+  std::vector<std::uint64_t> times;
+  for (const TrainingSteps::Start& start : find_training_steps(plain).starts) times.push_back(start.time_ns);
+  ASSERT_EQ(times.size(), 30U);
+  annotate(loop.scenario, times, "Optimizer.step#SGD.step");
+  EXPECT_EQ(find_training_steps(loop.scenario.store()).source, Source::annotation);
+  EXPECT_EQ(find_training_steps(loop.scenario.store()).starts.size(), 30U);
+
+  TrainingLoop other(Stacks::unnamed_optimizer);  // an optimizer that only runs in the first tenth of the training
+  other.run(30, [](int) {});
+  annotate(other.scenario, {times[0], times[0] + 1, times[1], times[1] + 1, times[2]}, "Optimizer.step#SGD.step");
+  EXPECT_EQ(find_training_steps(other.scenario.store()).source, Source::stack);
+}
+
 TEST(TrainingStepsTest, MicroStepsAreNotStepsOfTheOptimizer) {
   const TrainingSteps steps = find(Stacks::named_optimizer, 30, [](TrainingLoop& loop) { loop.micro_steps = 4; });
   EXPECT_EQ(steps.starts.size(), 30U);

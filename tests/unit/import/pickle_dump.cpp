@@ -15,7 +15,7 @@ using namespace tidemark::pytorch;
 
 constexpr const char* kActions[] = {"alloc",        "free_requested", "free_completed", "segment_alloc",
                                     "segment_free", "segment_map",    "segment_unmap",  "snapshot",
-                                    "oom",          "user_defined",   "unknown"};
+                                    "oom",          "user_defined",   "annotate",       "unknown"};
 constexpr const char* kStates[] = {"inactive", "active_allocated", "active_pending_free", "unknown"};
 
 class Dump {

@@ -90,6 +90,17 @@ TEST(ReplayScripts, TellsOfFailuresAndMarks) {
   EXPECT_THAT(sink.marks, ElementsAre(Action::user_defined, Action::snapshot));
 }
 
+TEST(ReplayScripts, TellsWhichBlockIsAnnotated) {
+  Script script;
+  script.add(Action::segment_alloc, 0, 2 * kMiB).add(Action::allocate, 0, 512).add(Action::allocate, 512, 512);
+  script.add(Action::annotate, 512, 512).add(Action::free_requested, 512, 512).add(Action::annotate, 512, 512);
+  script.add(Action::free_completed, 512, 512).add(Action::annotate, 512, 0).add(Action::annotate, kMiB, 0);
+  CheckingSink sink;
+  const ReplaySummary summary = replay_checked(script.snapshot, sink);
+  EXPECT_THAT(sink.annotated_blocks, ElementsAre(1, 1)) << "in use, then pending; free memory is nobody's";
+  EXPECT_EQ(summary.peak.allocated, 1024U) << "and nothing else changes";
+}
+
 // A block freed, and one never touched: both, and their segment, were there before.
 TEST(ReplayScripts, FindsWhatWasThereBefore) {
   Script script;

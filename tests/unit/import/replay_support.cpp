@@ -169,6 +169,12 @@ void CheckingSink::out_of_memory(const ReplayOutOfMemory& event, const ReplayMom
   check(when, totals);
 }
 
+void CheckingSink::annotated(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) {
+  EXPECT_LT(block, blocks.size());
+  annotated_blocks.push_back(block);
+  check(when, totals);
+}
+
 void CheckingSink::marked(Action action, const ReplayMoment& when, const MemoryTotals& totals) {
   marks.push_back(action);
   check(when, totals);

@@ -49,6 +49,7 @@ class CheckingSink : public ReplaySink {
   void free_requested(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override;
   void free_completed(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override;
   void out_of_memory(const ReplayOutOfMemory& event, const ReplayMoment& when, const MemoryTotals& totals) override;
+  void annotated(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override;
   void marked(Action action, const ReplayMoment& when, const MemoryTotals& totals) override;
 
   /// The totals after `entry` (or after the last before it that called); kBeforeTrace: before the first.
@@ -61,6 +62,7 @@ class CheckingSink : public ReplaySink {
   std::vector<ReplaySegment> released;
   std::vector<ReplayOutOfMemory> ooms;
   std::vector<Action> marks;
+  std::vector<std::uint32_t> annotated_blocks;
   std::size_t implied = 0;  ///< calls that the trace does not hold
 
  private:

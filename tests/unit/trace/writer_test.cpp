@@ -48,9 +48,24 @@ TEST(Writer, DefinitionsComeBackAsTheyWere) {
   writer->loss({Loss::Kind::disk, 1, "quota"});
   writer->loss({Loss::Kind::ring_full, 5, ""});
   writer->loss({Loss::Kind::disk, 2, "quota"});
+  const ThreadId thread = writer->thread({6, "b"});
+  const StringId epoch = writer->string("epoch");
+  writer->mark({Mark::Kind::range_begin, 40, epoch, thread});
+  writer->mark({Mark::Kind::range_end, 0xFFFF'FFFF'FFFF'FFFF, epoch, {}});
+  writer->mark({Mark::Kind::point, 0, {}, {}});
   ASSERT_TRUE(writer->finish({77, false}).ok());
 
   const Definitions read = read_all(bytes).definitions;
+  ASSERT_EQ(read.marks.size(), 3U);
+  EXPECT_EQ(read.marks[0].kind, Mark::Kind::range_begin);
+  EXPECT_EQ(read.marks[0].time_ns, 40U);
+  EXPECT_EQ(read.strings.at(read.marks[0].name.value), "epoch");
+  EXPECT_EQ(read.marks[0].thread, thread);
+  EXPECT_EQ(read.marks[1].kind, Mark::Kind::range_end);
+  EXPECT_EQ(read.marks[1].time_ns, 0xFFFF'FFFF'FFFF'FFFFU);
+  EXPECT_FALSE(read.marks[1].thread.valid());
+  EXPECT_EQ(read.marks[2].kind, Mark::Kind::point);
+  EXPECT_FALSE(read.marks[2].name.valid());
   EXPECT_EQ(read.process.pid, 1);
   EXPECT_EQ(read.process.parent_pid, 99);
   EXPECT_EQ(read.process.rank, 3);
@@ -60,7 +75,7 @@ TEST(Writer, DefinitionsComeBackAsTheyWere) {
   EXPECT_EQ(read.process.stack_mode, "both");
   EXPECT_EQ(read.process.torch_version, "2.15.0");
   EXPECT_EQ(read.process.start_wall_ns, 1'795'168'301'328'464'000U);
-  EXPECT_EQ(read.strings, (std::vector<std::string>{"/lib/x.so", "/lib/x.s", "f"}));
+  EXPECT_EQ(read.strings, (std::vector<std::string>{"/lib/x.so", "/lib/x.s", "f", "epoch"}));
   ASSERT_EQ(read.modules.size(), 2U);
   EXPECT_EQ(read.modules[0].path, path);
   EXPECT_EQ(read.modules[0].build_id, "00ff");
@@ -75,7 +90,7 @@ TEST(Writer, DefinitionsComeBackAsTheyWere) {
   EXPECT_FALSE(read.stacks[0].parent.valid());
   EXPECT_EQ(read.stacks[1].parent, root);
   EXPECT_EQ(read.stacks[1].location, address);
-  ASSERT_EQ(read.threads.size(), 2U);
+  ASSERT_EQ(read.threads.size(), 3U);
   EXPECT_EQ(read.threads[1].tid, 5);
   ASSERT_EQ(read.losses.size(), 2U);
   EXPECT_EQ(read.losses[0].kind, Loss::Kind::disk);

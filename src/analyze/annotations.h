@@ -1,0 +1,35 @@
+// What the program itself says about its memory: named moments and ranges of time, and text on single blocks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+/// A named stretch of time, or a moment (begin and end are the same).
+struct AnnotatedRange {
+  StringId name;
+  std::uint64_t begin_ns = 0;
+  std::optional<std::uint64_t> end_ns;  ///< none: never ended
+};
+
+/// Marks paired up, in the order in which they begin. An end without a beginning is left out.
+[[nodiscard]] std::vector<AnnotatedRange> annotated_ranges(const Definitions& definitions);
+
+/// For each block the text attached to it (the latest), else the name of the innermost range in which it was
+/// allocated: of those open then, the one begun last. Whatever thread or device began it: backward passes allocate on
+/// threads of their own. Invalid where there is none.
+[[nodiscard]] std::vector<StringId> annotations_of_blocks(const Store& store);
+
+/// When the mark or range `wanted` begins: "NAME" for its first time, "NAME@3" for its third. Fails, listing the names
+/// there are, when it is not there.
+[[nodiscard]] Result<std::uint64_t> find_mark(const Overview& overview, std::string_view wanted);
+
+}  // namespace tidemark
