@@ -64,10 +64,8 @@ void add_format(CLI::App& app, ReadingOptions& options, const std::string& forma
 }
 
 void add_moment(CLI::App& app, ReadingOptions& options) {
-  app.add_option(
-         "--at", options.at,
-         "When to look: peak (of each device its own), end, a time (12.5s, 300ms), 40%, or where a mark or annotation "
-         "begins (NAME, or NAME@3 for its third time)")
+  app.add_option("--at", options.at,
+                 "When to look: peak (of each device its own), end, a time (12.5s, 300ms), 40%, or the name of a mark")
       ->type_name("peak|end|TIME|MARK")
       ->check(CLI::Validator(
           [](const std::string& value) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyze/annotations.h"
 #include "analyze/stack_names.h"
 #include "export/writers.h"
 #include "report/csv_field.h"
@@ -23,6 +24,7 @@ class BlockRows {
   BlockRows(const Store& store, Symbols& symbols) : store_(store), symbols_(symbols) {
     for (const DeviceSummary& device : store.devices) devices_.push_back(to_string(device.device));
     for (const ThreadInfo& thread : store.definitions.threads) threads_.push_back(thread_fields(thread));
+    if (!store.definitions.marks.empty() || !store.blocks.notes.empty()) annotations_ = annotations_of_blocks(store);
     for (const PoolId& pool : store.pools) pools_.push_back(fmt::format("{}:{}", pool.first, pool.second));
   }
 
@@ -42,6 +44,10 @@ class BlockRows {
     text += ',';
     const ThreadId thread = blocks.thread[block];
     text += thread.valid() ? threads_[thread.value] : ",";
+    text += ',';
+    if (!annotations_.empty() && annotations_[block].valid()) {
+      text += csv_field(store_.definitions.strings[annotations_[block].value]);
+    }
     text += ',';
     text += stack_field(blocks.stack[block]);
     text += '\n';
@@ -63,6 +69,7 @@ class BlockRows {
   std::vector<std::string> devices_;
   std::vector<std::string> threads_;
   std::vector<std::string> pools_;
+  std::vector<StringId> annotations_;  // by block; empty where there are none
   std::unordered_map<StackId, std::string> stacks_;
 };
 
@@ -76,7 +83,8 @@ Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions
   for (const std::size_t device : *selected) wanted[device] = true;
 
   BlockRows rows(store, symbols);
-  std::string text = "birth_ns,death_ns,device,address,size_bytes,requested_bytes,stream,pool,tid,thread_name,stack\n";
+  std::string text =
+      "birth_ns,death_ns,device,address,size_bytes,requested_bytes,stream,pool,tid,thread_name,annotation,stack\n";
   for (std::size_t block = 0; block < store.blocks.count(); ++block) {
     if (wanted[store.blocks.device[block]]) rows.append(block, text);
     if (text.size() < kPiece) continue;

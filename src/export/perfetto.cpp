@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <protozero/pbf_builder.hpp>
 #include <span>
@@ -7,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analyze/annotations.h"
 #include "analyze/recording.h"
 #include "analyze/stack_names.h"
 #include "analyze/totals.h"
@@ -25,6 +27,7 @@ namespace message = perfetto;
 template <typename Message>
 using Builder = protozero::pbf_builder<Message>;
 
+constexpr std::size_t kMostLanes = 32;                // of annotations that overlap; more are left out
 constexpr std::size_t kPiece = std::size_t{1} << 18;  // bytes to gather before writing
 
 // A counter's track, and what it showed last.
@@ -64,6 +67,7 @@ class TraceWriter {
     for (std::size_t device = 0; device < counters_.size(); ++device) {
       if (counters_[device].wanted) add_counters(device);
     }
+    add_marks();
     walk_totals(store_, [&](const DeviceTotals& totals) { add_totals(totals); });
     for (const OutOfMemory& event : store_.out_of_memory) {
       if (counters_[event.device].wanted) add_out_of_memory(event);
@@ -157,6 +161,39 @@ class TraceWriter {
     counters.allocated.track = track("allocated");
     if (counters.has_pending) counters.active.track = track("active");
     if (summary.peak_reserved_bytes) counters.reserved.track = track("reserved");
+  }
+
+  // Ranges as slices. On one track slices nest, so ranges that overlap otherwise go to another.
+  void add_marks() {
+    struct Lane {
+      std::uint64_t track = 0;
+      std::vector<std::uint64_t> ends;  // of the open slices, the innermost last
+    };
+    std::vector<Lane> lanes;
+    const auto end_until = [&](Lane& lane, std::uint64_t time_ns) {
+      for (; !lane.ends.empty() && lane.ends.back() <= time_ns; lane.ends.pop_back()) {
+        add_event(lane.ends.back(), lane.track, message::EventType::slice_end, [](auto&) {});
+      }
+    };
+    for (const AnnotatedRange& range : annotated_ranges(store_.definitions)) {
+      const std::uint64_t end_ns = range.end_ns.value_or(store_.end_ns);
+      for (Lane& lane : lanes) end_until(lane, range.begin_ns);
+      auto lane = std::find_if(lanes.begin(), lanes.end(),
+                               [&](const Lane& each) { return each.ends.empty() || each.ends.back() >= end_ns; });
+      if (lane == lanes.end() && lanes.size() == kMostLanes) continue;
+      if (lane == lanes.end()) lane = lanes.insert(lane, {add_track(process_, "annotations", [](auto&) {}), {}});
+      const bool moment = range.begin_ns == range.end_ns;
+      const auto type = moment ? message::EventType::instant : message::EventType::slice_begin;
+      add_event(range.begin_ns, lane->track, type,
+                [&](auto& event) { event.add_string(message::TrackEvent::name, printable(text_of(range.name))); });
+      if (!moment) lane->ends.push_back(end_ns);
+    }
+    for (Lane& lane : lanes) end_until(lane, store_.end_ns);
+  }
+
+  [[nodiscard]] std::string text_of(StringId text) const {
+    const auto& strings = store_.definitions.strings;
+    return text.valid() && text.value < strings.size() ? strings[text.value] : "";
   }
 
   void add_totals(const DeviceTotals& totals) {

@@ -40,7 +40,7 @@ enum class TrackEvent : protozero::pbf_tag_type {
   name = 23,
   counter_value = 30,
 };
-enum class EventType : std::int32_t { instant = 3, counter = 4 };
+enum class EventType : std::int32_t { slice_begin = 1, slice_end = 2, instant = 3, counter = 4 };
 enum class Annotation : protozero::pbf_tag_type { uint_value = 3, string_value = 6, name = 10 };  // DebugAnnotation
 
 }  // namespace tidemark::perfetto

@@ -62,7 +62,7 @@ TEST_F(Annotations, RangesThatOverlapEndByName) {
 }
 
 TEST_F(Annotations, OneNameNestsInItself) {
-  for (const std::uint64_t time_ns : {10, 20}) mark(Kind::range_begin, time_ns, "module");
+  for (const std::uint64_t time_ns : {10U, 20U}) mark(Kind::range_begin, time_ns, "module");
   mark(Kind::range_end, 30, "module");
   blocks({25, 35});
   EXPECT_THAT(names(), ElementsAre("module", "module"));

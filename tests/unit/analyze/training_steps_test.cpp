@@ -42,12 +42,12 @@ TEST(TrainingStepsTest, NamesThatSayStepComeBeforeAllElse) {
   loop.run(30, [](int) {});
   annotate(loop.scenario, {10, 20, 30, 40, 50}, "Optimizer.step#SGD.step");
   annotate(loop.scenario, {12, 22, 32, 42}, "Train_Step");
-  for (const std::uint64_t time_ns : {12, 22, 32}) annotate(loop.scenario, {time_ns}, "epoch");
+  for (const std::uint64_t time_ns : {12U, 22U, 32U}) annotate(loop.scenario, {time_ns}, "epoch");
   const TrainingSteps named = find_training_steps(loop.scenario.store());
   EXPECT_EQ(named.source, Source::annotation);
   ASSERT_EQ(named.starts.size(), 4U);
   EXPECT_EQ(named.starts[0].time_ns, 12U);
-  for (const std::uint64_t n : {1, 2, 3, 4}) annotate(loop.scenario, {n * 10 + 1}, "ProfilerStep#" + std::to_string(n));
+  for (const std::uint64_t n : {1U, 2U, 3U, 4U}) annotate(loop.scenario, {n * 10 + 1}, "ProfilerStep#" + std::to_string(n));
   EXPECT_EQ(find_training_steps(loop.scenario.store()).starts[0].time_ns, 11U);
 }
 

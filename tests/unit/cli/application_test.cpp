@@ -97,7 +97,8 @@ TEST(Completion, KnowsChoicesFromTheOptions) {
     for (const CompletionOption& option : command.options) {
       if (option.names != std::vector<std::string>{"--by"}) continue;
       found = true;
-      EXPECT_EQ(option.choices, (std::vector<std::string>{"stack", "size", "device", "thread", "stream", "pool"}));
+      EXPECT_EQ(option.choices,
+                (std::vector<std::string>{"stack", "size", "device", "thread", "stream", "pool", "annotation"}));
       EXPECT_TRUE(option.takes_value);
     }
   }

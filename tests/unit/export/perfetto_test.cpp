@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <protozero/pbf_reader.hpp>
 #include <string>
@@ -32,7 +33,8 @@ class Trace {
   std::map<std::uint64_t, std::uint64_t> parents;            // likewise
   std::map<std::string, std::vector<std::string>> counters;  // "time=value" by track
   std::vector<std::string> instants;                         // "time track: name annotation=value ..."
-  std::vector<std::string> clocks;                           // "clock=time"
+  std::vector<std::string> slices;  // "time begin name" or "time end", after the track's number
+  std::vector<std::string> clocks;  // "clock=time"
 
  private:
   void read_packet(pbf_reader packet) {
@@ -96,13 +98,15 @@ class Trace {
   }
   void read_event(std::uint64_t time, pbf_reader event) {
     std::int32_t type = 0;
+    std::uint64_t number = 0;
     std::string track;
     std::string text;
     while (event.next()) {
       if (event.tag() == 9) {
         type = event.get_enum();
       } else if (event.tag() == 11) {
-        track = tracks.at(event.get_uint64());
+        number = event.get_uint64();
+        track = tracks.at(number);
       } else if (event.tag() == 23) {
         text = event.get_string();
       } else if (event.tag() == 30) {
@@ -110,6 +114,13 @@ class Trace {
       } else {
         text += fields(event.get_message());
       }
+    }
+    if (type == 1 || type == 2) {  // TYPE_SLICE_BEGIN, TYPE_SLICE_END
+      EXPECT_EQ(track, "annotations");
+      EXPECT_EQ(text.empty(), type == 2);
+      slices.push_back(std::to_string(number & 0xF) + ": " + std::to_string(time) + (type == 1 ? " begin " : " end") +
+                       text);
+      return;
     }
     EXPECT_EQ(type, text.empty() ? 4 : 3);  // TYPE_COUNTER, TYPE_INSTANT
     if (!text.empty()) instants.push_back(std::to_string(time) + " " + track + ": " + text);
@@ -186,6 +197,32 @@ TEST(PerfettoExport, ShowsWhatAwaitsItsStream) {
   const Trace trace(exported(store, "perfetto", {"cuda:0", {}}));
   EXPECT_EQ(trace.counters.at("cuda:0 active").back(), "45=824");
   EXPECT_EQ(trace.counters.at("cuda:0 allocated").back(), "40=524");
+}
+
+TEST(PerfettoExport, RangesAreSlicesThatNest) {
+  Scenario scenario = small_run();
+  const auto mark = [&](Mark::Kind kind, std::uint64_t time_ns, const std::string& name) {
+    auto& strings = scenario.definitions.strings;
+    const auto found = std::find(strings.begin(), strings.end(), name);
+    const StringId id{static_cast<std::uint32_t>(found - strings.begin())};
+    if (found == strings.end()) strings.push_back(name);
+    scenario.definitions.marks.push_back({kind, time_ns, id, {}});
+  };
+  using Kind = Mark::Kind;
+  mark(Kind::range_begin, 1, "step");
+  mark(Kind::range_begin, 2, "inner");
+  mark(Kind::point, 3, "now");
+  mark(Kind::range_begin, 4, "across");  // begins in inner, ends after it
+  mark(Kind::range_end, 5, "inner");
+  mark(Kind::range_end, 6, "across");
+  mark(Kind::range_end, 7, "step");
+  mark(Kind::range_begin, 8, "open\x1b");  // never ends: to the end of the run, 40
+  const Trace trace(exported(scenario.store(), "perfetto"));
+  // Tracks: 1 the process, 2 to 4 the counters, then these.
+  EXPECT_THAT(trace.slices,
+              ::testing::ElementsAre("5: 1 begin step", "5: 2 begin inner", "6: 4 begin across", "5: 5 end", "6: 6 end",
+                                     "5: 7 end", "5: 8 begin open\\x1b", "5: 40 end"));
+  EXPECT_THAT(trace.instants, ::testing::ElementsAre("3 annotations: now"));
 }
 
 TEST(PerfettoExport, TracesOfTwoRanksShareNoTrack) {
