@@ -151,6 +151,14 @@ void list_segments(std::vector<MapSegment> map, std::size_t top, FragmentationDe
   result.segments = std::move(map);
 }
 
+template <typename Share>
+std::optional<ShareTrend> trend_over(const std::vector<FragmentationMeasures>& over_time, const Share& share) {
+  std::vector<std::optional<double>> shares;
+  shares.reserve(over_time.size());
+  for (const FragmentationMeasures& measures : over_time) shares.push_back(share(measures));
+  return trend_of(shares);
+}
+
 FragmentationDevice analyze_device(const Store& store, Symbols& symbols, std::size_t device,
                                    const FragmentationOptions& options) {
   FragmentationDevice result;
@@ -167,6 +175,10 @@ FragmentationDevice analyze_device(const Store& store, Symbols& symbols, std::si
     const double share = static_cast<double>(sample) / static_cast<double>(options.samples);
     result.over_time.push_back(measure(store, device, *cut_at(store, device, Moment{Moment::Kind::share, 0, share})));
   }
+  result.unused_trend =
+      trend_over(result.over_time, [](const FragmentationMeasures& measures) { return measures.unused_share(); });
+  result.external_trend =
+      trend_over(result.over_time, [](const FragmentationMeasures& measures) { return measures.external_share(); });
   const std::optional<Cut> moment = cut_at(store, device, options.at);
   result.at_moment = measured(moment);
   if (!moment) return result;

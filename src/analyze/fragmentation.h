@@ -9,6 +9,7 @@
 #include "analyze/moment.h"
 #include "analyze/recording.h"
 #include "analyze/segment_map.h"
+#include "analyze/share_trend.h"
 #include "analyze/stack_names.h"
 #include "base/result.h"
 #include "store/store.h"
@@ -69,6 +70,8 @@ struct FragmentationDevice {
   std::optional<FragmentationMeasures> at_moment;  ///< FragmentationOptions::at
   FragmentationMeasures at_end;
   std::vector<FragmentationMeasures> over_time;  ///< equally far apart, the last one at the end
+  std::optional<ShareTrend> unused_trend;        ///< of FragmentationMeasures::unused_share over these moments
+  std::optional<ShareTrend> external_trend;      ///< likewise of external_share
   std::vector<MapSegment> map;                   ///< at the moment; all segments, in order of address
   std::vector<MapSegment> segments;              ///< of these, those with both blocks and free memory, most of it first
   std::uint64_t other_segments = 0;              ///< beyond the listed ones

@@ -115,6 +115,7 @@ Result<Report> analyze_report(const Store& store, Symbols& symbols, const Report
   TreeOptions tree;
   tree.device = options.device;
   tree.min_share = options.min_share;
+  tree.skip_interpreter = true;
   report.tree = *analyze_tree(store, symbols, tree);
   FragmentationOptions fragmentation;
   fragmentation.device = options.device;

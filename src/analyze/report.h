@@ -41,7 +41,7 @@ struct Report {
   Summary summary;
   Timeline timeline;
   Table table;  ///< by stack
-  Tree tree;
+  Tree tree;    ///< without frames of the interpreter
   Fragmentation fragmentation;
   std::vector<ReportMap> maps;               ///< one for each device
   std::map<StackId, NamedStack> map_stacks;  ///< those that hold most in them

@@ -24,7 +24,11 @@ struct Weight {
 class WeightedStacks {
  public:
   WeightedStacks(const Store& store, const std::vector<BlockId>& live)
-      : nodes_(store.definitions.stacks), own_(nodes_.size()), total_(nodes_.size()), children_(nodes_.size()) {
+      : nodes_(store.definitions.stacks),
+        own_(nodes_.size()),
+        total_(nodes_.size()),
+        children_(nodes_.size()),
+        runs_python_(nodes_.size()) {
     for (const BlockId block : live) {
       const Weight weight = {store.blocks.size[block.value], 1};
       const StackId stack = store.blocks.stack[block.value];
@@ -32,6 +36,12 @@ class WeightedStacks {
       all += weight;
     }
     for (std::size_t index = nodes_.size(); index-- > 0;) {
+      if (const StackId parent = nodes_[index].parent; parent.value < index) {
+        const LocationId location = nodes_[index].location;
+        const bool python = location.value < store.definitions.locations.size() &&
+                            store.definitions.locations[location.value].kind == Location::Kind::python;
+        if (python || runs_python_[index]) runs_python_[parent.value] = true;
+      }
       total_[index] += own_[index];
       if (total_[index].blocks == 0) continue;
       const StackId parent = nodes_[index].parent;
@@ -48,6 +58,8 @@ class WeightedStacks {
   [[nodiscard]] Weight own(std::uint32_t node) const { return own_[node]; }
   [[nodiscard]] Weight total(std::uint32_t node) const { return total_[node]; }
   [[nodiscard]] const std::vector<std::uint32_t>& children(std::uint32_t node) const { return children_[node]; }
+  /// Whether Python code is somewhere below the node.
+  [[nodiscard]] bool runs_python(std::uint32_t node) const { return runs_python_[node]; }
   [[nodiscard]] LocationId location(std::uint32_t node) const { return nodes_[node].location; }
 
   std::vector<std::uint32_t> roots;
@@ -59,6 +71,7 @@ class WeightedStacks {
   std::vector<Weight> own_;
   std::vector<Weight> total_;
   std::vector<std::vector<std::uint32_t>> children_;
+  std::vector<bool> runs_python_;
 };
 
 // Sibling nodes that people cannot tell apart: different addresses in one native function, for instance.
@@ -97,12 +110,30 @@ class TreeBuilder {
       const std::vector<std::uint32_t>& children = stacks_.children(member);
       below.insert(below.end(), children.begin(), children.end());
     }
-    push(below, group.depth + 1, node.hidden);
+    push(std::move(below), group.depth + 1, node.hidden);
     section_.nodes.push_back(std::move(node));
   }
 
+  // Puts what is below frames of the interpreter in their place. Those that allocate themselves stay.
+  [[nodiscard]] std::vector<std::uint32_t> without_interpreter(std::vector<std::uint32_t> nodes) {
+    std::vector<std::uint32_t> kept;
+    while (!nodes.empty()) {
+      const std::uint32_t node = nodes.back();
+      nodes.pop_back();
+      const bool native = symbols_.name(stacks_.location(node)).kind != Location::Kind::python;
+      if (!native || !stacks_.runs_python(node) || stacks_.own(node).blocks != 0) {
+        kept.push_back(node);
+        continue;
+      }
+      const std::vector<std::uint32_t>& below = stacks_.children(node);
+      nodes.insert(nodes.end(), below.begin(), below.end());
+    }
+    return kept;
+  }
+
   // Groups `nodes` and puts those worth listing on the stack of pending ones, largest on top.
-  void push(const std::vector<std::uint32_t>& nodes, std::uint32_t depth, HiddenNodes& hidden) {
+  void push(std::vector<std::uint32_t> nodes, std::uint32_t depth, HiddenNodes& hidden) {
+    if (options_.skip_interpreter) nodes = without_interpreter(std::move(nodes));
     std::map<std::tuple<Location::Kind, std::string, std::string, std::uint32_t>, Group> groups;
     for (const std::uint32_t node : nodes) {
       const FrameName& name = symbols_.name(stacks_.location(node));

@@ -23,6 +23,7 @@ struct TreeOptions {
   std::size_t depth = kMaxDepth;      ///< levels to list, at least 1
   double min_share = 0.01;            ///< leave out what holds less than this share of the section
   bool by_count = false;              ///< order and shares by number of blocks instead of bytes
+  bool skip_interpreter = false;      ///< leave out native frames above Python code, which only run it
 };
 
 /// What is below a node (or the root) but not listed, because it holds too little or is too deep.

@@ -23,7 +23,8 @@ namespace tidemark {
 /// "forward (llama/model.py:31) via linear", or "(no stack)".
 [[nodiscard]] std::string stack_text(const NamedStack& stack);
 
-/// The callers of that place, without those in PyTorch's own files and, of Python code, without native ones: " ← step (train.py:40) ← main (train.py:80)".
+/// The callers of that place, without those in PyTorch's own files and, of Python code, without native ones: " ← step
+/// (train.py:40) ← main (train.py:80)".
 [[nodiscard]] std::string callers_text(const NamedStack& stack);
 
 /// Both.

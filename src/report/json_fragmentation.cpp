@@ -37,6 +37,18 @@ const char* name_of(MapPiece::Use use) {
   return "";
 }
 
+// In shares, 0 to 1, as the measures themselves.
+Json trend_json(const std::optional<ShareTrend>& trend) {
+  if (!trend) return nullptr;
+  return {{"change", trend->over_recording.value},
+          {"low", trend->over_recording.low},
+          {"high", trend->over_recording.high},
+          {"moments", trend->moments},
+          {"verdict", trend->rises()   ? "rises"
+                      : trend->falls() ? "falls"
+                                       : "unclear"}};
+}
+
 Json device_json(const FragmentationDevice& device) {
   Json over_time = Json::array();
   for (const FragmentationMeasures& measures : device.over_time) over_time.push_back(measures_json(measures));
@@ -65,6 +77,8 @@ Json device_json(const FragmentationDevice& device) {
           {"at_peak_reserved", nullable_measures(device.at_peak_reserved)},
           {"at_end", measures_json(device.at_end)},
           {"over_time", std::move(over_time)},
+          {"unused_share_trend", trend_json(device.unused_trend)},
+          {"external_share_trend", trend_json(device.external_trend)},
           {"at_moment", nullable_measures(device.at_moment)},
           {"segments", std::move(segments)},
           {"other_segments", device.other_segments},

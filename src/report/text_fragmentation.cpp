@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
 #include "base/units.h"
 #include "report/columns.h"
+#include "report/fragmentation_words.h"
 #include "report/frame_text.h"
 #include "report/text.h"
 #include "report/text_parts.h"
@@ -19,38 +19,15 @@ std::string known_count(const std::optional<std::uint64_t>& count) {
   return count ? format_count(*count) : "n/a";
 }
 
-// One row for each measure, one column for each moment.
 std::string measures_text(const FragmentationDevice& device, const Terminal& terminal) {
-  std::vector<std::pair<std::string, const FragmentationMeasures*>> moments;
-  if (device.at_peak_allocated) moments.emplace_back("peak allocated", &*device.at_peak_allocated);
-  if (device.at_peak_reserved) moments.emplace_back("peak reserved", &*device.at_peak_reserved);
-  moments.emplace_back("end", &device.at_end);
   std::vector<std::string> headings;
-  headings.reserve(moments.size() + 1);
-  for (const auto& [name, measures] : moments) headings.push_back(name);
+  for (const MeasuredMoment& moment : measured_moments(device)) headings.emplace_back(moment.name);
   headings.emplace_back("");
   Columns columns(headings);
-  const auto row = [&](const char* label, const std::function<std::string(const FragmentationMeasures&)>& cell) {
-    std::vector<std::string> cells;
-    cells.reserve(moments.size() + 1);
-    for (const auto& [name, measures] : moments) cells.push_back(cell(*measures));
-    cells.emplace_back(label);
-    columns.add(std::move(cells));
-  };
-  using M = FragmentationMeasures;
-  row("from the start", [](const M& m) { return format_duration_ns(m.time_ns); });
-  row("allocated", [](const M& m) { return format_bytes(m.allocated); });
-  row("reserved", [](const M& m) { return bytes_text(m.reserved); });
-  row("not allocated, of reserved", [](const M& m) { return share_text(m.unused_share()); });
-  if (!device.knows_segments) return columns.text(terminal, 2);
-  row("free: cached by the allocator", [](const M& m) { return bytes_text(m.free); });
-  row("  in so many pieces", [](const M& m) { return known_count(m.free_pieces); });
-  row("  the largest of them", [](const M& m) { return bytes_text(m.largest_free); });
-  row("  outside the largest", [](const M& m) { return share_text(m.external_share()); });
-  row("  releasable: whole segments", [](const M& m) { return bytes_text(m.releasable); });
-  row("  inactive split: beside blocks in use", [](const M& m) { return bytes_text(m.inactive_split); });
-  row("pending free", [](const M& m) { return m.active ? format_bytes(*m.active - m.allocated) : "n/a"; });
-  row("rounding: allocated beyond requested", [](const M& m) { return bytes_text(m.rounding); });
+  for (MeasureRow& row : measure_rows(device)) {
+    row.cells.emplace_back(row.label);
+    columns.add(std::move(row.cells));
+  }
   return columns.text(terminal, 2);
 }
 
@@ -127,7 +104,12 @@ std::string over_time_text(const FragmentationDevice& device, const Terminal& te
                  share_text(measures.unused_share()), known_count(measures.free_pieces),
                  bytes_text(measures.largest_free)});
   }
-  return "\n" + columns.text(terminal, 2);
+  std::string text = "\n" + columns.text(terminal, 2);
+  text += fmt::format("  the share not allocated {}\n", trend_text(device.unused_trend));
+  if (device.knows_segments) {
+    text += fmt::format("  the share of free memory outside the largest piece {}\n", trend_text(device.external_trend));
+  }
+  return text;
 }
 
 std::string device_text(const FragmentationDevice& device, const Terminal& terminal) {

@@ -88,6 +88,31 @@ void add_stack(std::string& out, const NamedStack& stack) {
   out += "</ol></details>";
 }
 
+void open_table(std::string& out, const std::vector<std::string>& headings) {
+  out += "<div class=\"scroll\"><table><thead><tr>";
+  for (std::size_t index = 0; index < headings.size(); ++index) {
+    const bool text = index + 1 == headings.size();
+    fmt::format_to(std::back_inserter(out), "<th{}>{}</th>", text ? "" : " class=\"number\"", headings[index]);
+  }
+  out += "</tr></thead><tbody>\n";
+}
+
+void add_row(std::string& out, const std::vector<std::string>& cells) {
+  out += "<tr>";
+  for (std::size_t index = 0; index < cells.size(); ++index) {
+    const bool text = index + 1 == cells.size();
+    fmt::format_to(std::back_inserter(out), "<td{}>{}</td>", text ? " class=\"stack\"" : " class=\"number\"",
+                   cells[index]);
+  }
+  out += "</tr>\n";
+}
+
+std::string stack_cell(const NamedStack& stack) {
+  std::string cell;
+  add_stack(cell, stack);
+  return cell;
+}
+
 void add_remark(std::string& out, std::string_view words) {
   fmt::format_to(std::back_inserter(out), "<p class=\"remark\">{}</p>\n", words);
 }

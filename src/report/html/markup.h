@@ -38,6 +38,14 @@ void add_legend(std::string& out, const std::vector<Key>& keys);
 /// One line for the stack; it opens to all frames, innermost first, as a traceback reads backwards.
 void add_stack(std::string& out, const NamedStack& stack);
 
+/// Opens a table whose columns have these headings, as HTML; the last one is for text, the others for numbers.
+void open_table(std::string& out, const std::vector<std::string>& headings);
+/// A row of it; `cells` are HTML.
+void add_row(std::string& out, const std::vector<std::string>& cells);
+inline constexpr std::string_view kTableEnd = "</tbody></table></div>\n";
+/// add_stack() as a cell.
+[[nodiscard]] std::string stack_cell(const NamedStack& stack);
+
 /// A quiet remark below a table or picture: what was left out, and how to see it. `words` is HTML.
 void add_remark(std::string& out, std::string_view words);
 

@@ -67,6 +67,7 @@ void add_recording(std::string& out, const Report& report, std::size_t index) {
   html::add_peak(out, report, id);
   html::add_flame_graph(out, report, id);
   html::add_segment_map(out, report, id);
+  html::add_findings(out, report, id);
   out += "</article>\n";
 }
 

@@ -48,9 +48,10 @@ void add_picture(std::string& out, const Report& report, const SegmentRows& rows
   for (const DrawnSegment& segment : rows.segments) {
     for (const DrawnPiece& piece : segment.pieces) {
       fmt::format_to(std::back_inserter(out),
-                     "<rect class=\"{}\" x=\"{}\" y=\"{:g}\" width=\"{}\" height=\"{:g}\"><title>{}</title></rect>\n",
-                     colour_of(piece), percent(piece.begin), static_cast<double>(segment.row) * kRow,
-                     percent(piece.width), kRow - 4, escaped(title_of(report, piece, segment.segment->size)));
+                     "<rect class=\"{}{}\" x=\"{}\" y=\"{:g}\" width=\"{}\" height=\"{:g}\"><title>{}</title></rect>\n",
+                     piece.width > 0.004 ? "wide " : "", colour_of(piece), percent(piece.begin),
+                     static_cast<double>(segment.row) * kRow, percent(piece.width), kRow - 4,
+                     escaped(title_of(report, piece, segment.segment->size)));
     }
   }
   out += kPlotEnd;

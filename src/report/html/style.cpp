@@ -53,6 +53,8 @@ footer { margin-top: 56px; padding-top: 14px; border-top: 1px solid var(--rule);
 .figures dt { font-size: 13px; color: var(--quiet); }
 .figures dd { margin: 0; font-size: 22px; font-weight: 600; line-height: 1.35; letter-spacing: -.01em; }
 .figures dd.detail { font-size: 12.5px; font-weight: 400; line-height: 1.45; letter-spacing: 0; color: var(--quiet); }
+.glance { margin: 16px 0 4px; padding-left: 20px; }
+.glance li { margin: 3px 0; }
 .quality { margin: 14px 0 4px; }
 .notes { margin: 0; padding: 0; list-style: none; font-size: 13.5px; }
 .notes li { margin: 3px 0; }
@@ -105,6 +107,10 @@ th:first-child, td:first-child { padding-left: 0; }
 .bar rect { fill: var(--allocated); opacity: .75; }
 td i { font-style: normal; color: var(--quiet); }
 td.stack { width: 100%; max-width: 0; }
+.scroll { overflow-x: auto; margin-bottom: 12px; }
+.part { padding-left: 16px; color: var(--quiet); }
+td.stack > small { color: var(--quiet); }
+h4.alarm { color: var(--alarm); }
 summary { cursor: pointer; overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
 [open] > summary { white-space: normal; }
 summary small { color: var(--quiet); font-size: 12.5px; }
@@ -133,7 +139,7 @@ summary::marker { color: var(--quiet); }
   border: 1px solid var(--rule); border-radius: 4px;
 }
 
-.map rect { stroke: var(--paper); stroke-width: .6; }
+.map .wide { stroke: var(--paper); stroke-width: .6; }
 .used { fill: var(--used); }
 .pending { fill: var(--active); }
 .mixed { fill: var(--mixed); }
@@ -151,7 +157,7 @@ summary::marker { color: var(--quiet); }
   .odd, .bar, .blocks, .flame .m text { display: none; }
   td, th { padding: 4px 6px; }
   .tools span, summary small { display: none; }
-  td.stack { max-width: none; }
+  td.stack { min-width: 150px; max-width: none; }
   summary { white-space: normal; }
 }
 @media print {
@@ -162,6 +168,7 @@ summary::marker { color: var(--quiet); }
   h3, h4, .lead, .legend { break-after: avoid; }
   .figures, .plot.time, tr, .facts { break-inside: avoid; }
   .tools, .hint { display: none; }
+  .scroll { overflow: visible; }
   summary { list-style: none; }
 }
 )css";

@@ -6,6 +6,7 @@
 #include "report/frame_text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
+#include "report/leak_words.h"
 #include "report/text_parts.h"
 
 namespace tidemark::html {
@@ -63,6 +64,31 @@ void add_quality(std::string& out, const DataQuality& quality) {
   out += "</ul>\n";
 }
 
+// What the findings say, in a line each.
+void add_glance(std::string& out, const Report& report, const std::string& id) {
+  out += "<ul class=\"glance\">\n";
+  for (const SummaryDevice& device : report.summary.devices) {
+    const std::uint64_t failures = device.totals.out_of_memory_count;
+    if (failures == 0) continue;
+    fmt::format_to(std::back_inserter(out), "<li class=\"alarm\">{} ran out of memory: {} could not be met</li>\n",
+                   to_string(device.totals.device), failures == 1 ? "a request" : format_count(failures) + " requests");
+  }
+  fmt::format_to(std::back_inserter(out), "<li{}>{}</li>\n",
+                 report.leaks.verdict == LeakVerdict::leak ? " class=\"alarm\"" : "",
+                 escaped(leak_verdict(report.leaks)));
+  for (const FragmentationDevice& device : report.fragmentation.devices) {
+    if (!device.at_peak_allocated || !device.at_peak_allocated->unused_share()) continue;
+    fmt::format_to(std::back_inserter(out), "<li>{}: {} of the reserved memory was not allocated at the peak</li>\n",
+                   to_string(device.totals.device), share_text(device.at_peak_allocated->unused_share()));
+  }
+  for (const TemporaryDevice& device : report.temporary.devices) {
+    fmt::format_to(std::back_inserter(out),
+                   "<li>{}: avoiding temporary allocations can save at most {} of the peak</li>\n",
+                   to_string(device.totals.device), format_bytes(device.saving_bytes()));
+  }
+  fmt::format_to(std::back_inserter(out), "</ul>\n<p><a href=\"#{}findings\">The evidence</a> is below.</p>\n", id);
+}
+
 }  // namespace
 
 void add_summary(std::string& out, const Report& report, const std::string& id) {
@@ -72,6 +98,7 @@ void add_summary(std::string& out, const Report& report, const std::string& id) 
   if (report.summary.devices.empty()) {
     fmt::format_to(std::back_inserter(out), "<p>{}</p>\n", escaped(no_events_text(report.recording)));
   }
+  if (!report.summary.devices.empty()) add_glance(out, report, id);
   add_quality(out, report.recording.quality);
   out += kSectionEnd;
 }

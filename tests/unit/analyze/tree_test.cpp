@@ -101,5 +101,29 @@ TEST_F(TreeTest, SurvivesAStackOfAMillionFrames) {
   EXPECT_EQ(tree.nodes.back().hidden.bytes, 1'000'000U);
 }
 
+TEST(Tree, LeavesOutFramesThatOnlyRunPython) {
+  Scenario scenario;
+  const LocationId start = scenario.native("/no/python3", 0x10);
+  const LocationId evaluate = scenario.native("/no/libpython.so", 0x20);
+  const LocationId empty = scenario.native("/no/libtorch.so", 0x30);
+  const StackId main = scenario.stack({start, scenario.python("main", "t.py", 1)});
+  const StackId running = scenario.push(main, evaluate);
+  scenario.allocate(1, "a", 100, kCpu, scenario.push(scenario.push(running, scenario.python("f", "t.py", 2)), empty));
+  scenario.allocate(2, "b", 30, kCpu, scenario.push(main, empty));  // native code that main calls itself
+  const Store store = scenario.store();
+  Symbols symbols(store.definitions);
+  TreeOptions options;
+  options.skip_interpreter = true;
+  EXPECT_THAT(lines(analyze_tree(store, symbols, options)->sections.at(0)),
+              ElementsAre("0 main 130/2", "1 f 100/1", "2 libtorch.so+0x30 100/1", "1 libtorch.so+0x30 30/1"));
+  // A frame that allocates itself stays, whatever it runs.
+  scenario.allocate(3, "c", 7, kCpu, running);
+  const Store with_own = scenario.store();
+  Symbols names(with_own.definitions);
+  const TreeSection tree = analyze_tree(with_own, names, options)->sections.at(0);
+  EXPECT_THAT(lines(tree), ElementsAre("0 main 137/3", "1 libpython.so+0x20 107/2", "2 f 100/1",
+                                       "3 libtorch.so+0x30 100/1", "1 libtorch.so+0x30 30/1"));
+}
+
 }  // namespace
 }  // namespace tidemark

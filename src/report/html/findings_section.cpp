@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/units.h"
+#include "report/fragmentation_words.h"
+#include "report/frame_text.h"
+#include "report/html/markup.h"
+#include "report/html/sections.h"
+#include "report/leak_words.h"
+#include "report/text_parts.h"
+
+namespace tidemark::html {
+namespace {
+
+void add_paragraph(std::string& out, std::string_view words) {
+  fmt::format_to(std::back_inserter(out), "<p>{}</p>\n", words);
+}
+
+void add_failures(std::string& out, const Summary& summary) {
+  if (summary.out_of_memory.empty()) return;
+  out += "<h4 class=\"alarm\">Out of memory</h4>\n";
+  add_paragraph(out, "Requests that the allocator could not meet, and what it held then.");
+  open_table(out, {"device", "at", "requested", "allocated", "reserved", "asked for by"});
+  std::uint64_t failures = 0;
+  for (const SummaryDevice& device : summary.devices) failures += device.totals.out_of_memory_count;
+  for (const SummaryOutOfMemory& failure : summary.out_of_memory) {
+    add_row(out, {to_string(failure.device), format_duration_ns(failure.event.time_ns),
+                  format_bytes(failure.event.requested), bytes_text(failure.event.allocated),
+                  bytes_text(failure.event.reserved), stack_cell(failure.stack)});
+  }
+  out += kTableEnd;
+  if (failures > summary.out_of_memory.size()) {
+    add_remark(out, fmt::format("And {} more.", format_count(failures - summary.out_of_memory.size())));
+  }
+}
+
+void add_leaks(std::string& out, const Leaks& leaks) {
+  fmt::format_to(std::back_inserter(out), "<h4{}>Leaks</h4>\n",
+                 leaks.verdict == LeakVerdict::leak ? " class=\"alarm\"" : "");
+  add_paragraph(out, escaped(leak_verdict(leaks)) + (leaks.verdict == LeakVerdict::insufficient_data ? "" : "."));
+  if (!leaks.leaks.empty()) {
+    open_table(out, {"a step", "95% interval", "grew in steps", "held at the end", "device", "allocated by"});
+    for (const LeakPlace& place : leaks.leaks) {
+      const Growth& growth = place.growth;
+      add_row(out,
+              {rate_text(growth.bytes_per_step.value),
+               fmt::format("{} to {}", rate_text(growth.bytes_per_step.low), rate_text(growth.bytes_per_step.high)),
+               fmt::format("{} of {}", format_count(growth.grown_steps), format_count(growth.judged_steps)),
+               format_bytes(place.held_bytes), to_string(place.device), stack_cell(place.stack)});
+    }
+    out += kTableEnd;
+  }
+  if (!leaks.growths.empty()) {
+    add_paragraph(out, "Grew, but is no leak by the criterion:");
+    open_table(out, {"held at the end", "device", "allocated by, and why it is none"});
+    for (const LeakPlace& place : leaks.growths) {
+      add_row(out, {format_bytes(place.held_bytes), to_string(place.device),
+                    stack_cell(place.stack) + "<small>" + escaped(growth_finding(place.growth)) + "</small>"});
+    }
+    out += kTableEnd;
+  }
+  if (leaks.leak_count > leaks.leaks.size() || leaks.growth_count > leaks.growths.size()) {
+    add_remark(out, "Not all are listed: <code>tidemark leaks --top 0</code> has them.");
+  }
+  if (const std::string steps = leak_steps(leaks); !steps.empty())
+    add_remark(out, escaped(steps.substr(0, steps.size() - 1)));
+}
+
+void add_pinning(std::string& out, const FragmentationDevice& device) {
+  if (device.pinning.empty()) return;
+  add_paragraph(out, "Stacks whose blocks keep segments with free memory from being given back, at the peak:");
+  open_table(out, {"pins alone", "segments", "blocks", "bytes", "allocated by"});
+  for (const PinningStack& row : device.pinning) {
+    add_row(out, {format_bytes(row.pinned_free_bytes), format_count(row.segments), format_count(row.blocks),
+                  format_bytes(row.bytes), stack_cell(row.stack)});
+  }
+  out += kTableEnd;
+  if (device.other_pinning != 0) {
+    add_remark(out, fmt::format("And {} more: <code>tidemark fragmentation --top 0</code>.",
+                                format_count(device.other_pinning)));
+  }
+}
+
+void add_fragmentation(std::string& out, const FragmentationDevice& device) {
+  if (!device.totals.peak_reserved_bytes) return;
+  fmt::format_to(std::back_inserter(out), "<h4>Fragmentation <small>{}</small></h4>\n",
+                 to_string(device.totals.device));
+  add_paragraph(out, "How well the reserved memory is used, by measures that are kept apart.");
+  std::vector<std::string> headings;
+  for (const MeasuredMoment& moment : measured_moments(device)) headings.emplace_back(moment.name);
+  headings.emplace_back("");
+  open_table(out, headings);
+  for (MeasureRow& row : measure_rows(device)) {
+    const std::string_view label = row.label;
+    row.cells.push_back(label.starts_with(' ') ? "<span class=\"part\">" + escaped(label.substr(2)) + "</span>"
+                                               : escaped(label));
+    add_row(out, row.cells);
+  }
+  out += kTableEnd;
+  add_paragraph(out, fmt::format("The share not allocated {}.", trend_text(device.unused_trend)));
+  if (device.knows_segments) {
+    add_paragraph(
+        out, fmt::format("The share of free memory outside the largest piece {}.", trend_text(device.external_trend)));
+  }
+  add_pinning(out, device);
+}
+
+void add_temporary(std::string& out, const Temporary& temporary, const TemporaryDevice& device) {
+  fmt::format_to(std::back_inserter(out), "<h4>Temporary allocations <small>{}</small></h4>\n",
+                 to_string(device.totals.device));
+  const bool one = temporary.within == 1;
+  add_paragraph(out,
+                fmt::format("{} of {} allocations were freed after at most {} other allocation{}: {} of {} over time "
+                            "({}). Without them the peak would be {} instead of {}, if nothing else changes.",
+                            format_count(device.count), format_count(device.totals.allocation_count),
+                            format_count(temporary.within), one ? "" : "s", format_bytes(device.bytes),
+                            format_bytes(device.totals.total_bytes_allocated), share_text(device.share),
+                            format_bytes(device.peak_without_bytes), format_bytes(device.totals.peak_allocated_bytes)));
+  if (device.rows.empty()) return;
+  open_table(out, {"over time", "share", "count", "largest", "allocated by"});
+  for (const TemporaryRow& row : device.rows) {
+    add_row(out, {format_bytes(row.bytes), share_text(row.share), format_count(row.count),
+                  format_bytes(row.largest_bytes), stack_cell(row.stack)});
+  }
+  out += kTableEnd;
+  if (device.other_rows != 0) {
+    add_remark(out,
+               fmt::format("And {} more: <code>tidemark temporary --top 0</code>.", format_count(device.other_rows)));
+  }
+}
+
+}  // namespace
+
+void add_findings(std::string& out, const Report& report, const std::string& id) {
+  if (report.summary.devices.empty()) return;
+  open_section(out, id + "findings", "Findings", "What the analyses say about this run, each with its evidence.");
+  add_failures(out, report.summary);
+  add_leaks(out, report.leaks);
+  for (const FragmentationDevice& device : report.fragmentation.devices) add_fragmentation(out, device);
+  for (const TemporaryDevice& device : report.temporary.devices) add_temporary(out, report.temporary, device);
+  out += kSectionEnd;
+}
+
+}  // namespace tidemark::html

@@ -1,0 +1,53 @@
+#include "analyze/share_trend.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tidemark {
+namespace {
+
+using Shares = std::vector<std::optional<double>>;
+
+TEST(ShareTrend, RisesWithAStraightLine) {
+  // 0.10, 0.14, ... 0.54: 11 steps of 0.04.
+  Shares shares;
+  for (int index = 0; index < 12; ++index) shares.emplace_back(0.10 + 0.04 * index);
+  const auto trend = trend_of(shares);
+  ASSERT_TRUE(trend.has_value());
+  EXPECT_NEAR(trend->over_recording.value, 0.44, 1e-12);
+  EXPECT_NEAR(trend->over_recording.low, 0.44, 1e-12);  // all slopes are the same
+  EXPECT_EQ(trend->moments, 12U);
+  EXPECT_TRUE(trend->rises());
+  EXPECT_FALSE(trend->falls());
+}
+
+TEST(ShareTrend, SeesNoneInASawtooth) {
+  Shares shares;
+  for (int index = 0; index < 12; ++index) shares.emplace_back(index % 2 == 0 ? 0.2 : 0.6);
+  const auto trend = trend_of(shares);
+  ASSERT_TRUE(trend.has_value());
+  EXPECT_FALSE(trend->rises());
+  EXPECT_FALSE(trend->falls());
+}
+
+TEST(ShareTrend, LeavesOutWhatIsUnknownAtTheBeginning) {
+  Shares shares(3);
+  for (int index = 0; index < 9; ++index) shares.emplace_back(0.9 - 0.05 * index);
+  const auto trend = trend_of(shares);
+  ASSERT_TRUE(trend.has_value());
+  EXPECT_NEAR(trend->over_recording.value, -0.40, 1e-12);  // 8 steps of -0.05
+  EXPECT_EQ(trend->moments, 9U);
+  EXPECT_TRUE(trend->falls());
+}
+
+TEST(ShareTrend, NoneForTooLittle) {
+  EXPECT_FALSE(trend_of(Shares(12)).has_value());
+  EXPECT_FALSE(trend_of(Shares(7, 0.5)).has_value());
+  Shares gap(12, 0.5);
+  gap[6].reset();
+  EXPECT_FALSE(trend_of(gap).has_value());
+}
+
+}  // namespace
+}  // namespace tidemark
