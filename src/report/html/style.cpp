@@ -101,6 +101,7 @@ table { width: 100%; border-collapse: collapse; font-size: 13.5px; }
 th { padding: 4px 10px; text-align: left; font-weight: 400; color: var(--quiet); border-bottom: 1px solid var(--rule); }
 td { padding: 4px 10px; vertical-align: top; border-bottom: 1px solid var(--rule); overflow-wrap: anywhere; }
 th:first-child, td:first-child { padding-left: 0; }
+.overview { margin: 12px 0 44px; }
 .number { text-align: right; white-space: nowrap; overflow-wrap: normal; }
 .bar { padding: 9px 0 0; }
 .bar svg { width: 90px; }
@@ -166,7 +167,7 @@ summary::marker { color: var(--quiet); }
   section { margin-top: 22px; }
   article + article { break-before: page; }
   h3, h4, .lead, .legend { break-after: avoid; }
-  .figures, .plot.time, tr, .facts { break-inside: avoid; }
+  .figures, .plot, .flame, .lead, .glance, tr, .facts { break-inside: avoid; }
   .tools, .hint { display: none; }
   .scroll { overflow: visible; }
   summary { list-style: none; }

@@ -73,8 +73,9 @@ void add_glance(std::string& out, const Report& report, const std::string& id) {
     fmt::format_to(std::back_inserter(out), "<li class=\"alarm\">{} ran out of memory: {} could not be met</li>\n",
                    to_string(device.totals.device), failures == 1 ? "a request" : format_count(failures) + " requests");
   }
-  fmt::format_to(std::back_inserter(out), "<li{}>{}</li>\n",
-                 report.leaks.verdict == LeakVerdict::leak ? " class=\"alarm\"" : "",
+  const LeakVerdict verdict = report.leaks.verdict;
+  fmt::format_to(std::back_inserter(out), "<li{}>{}{}</li>\n", verdict == LeakVerdict::leak ? " class=\"alarm\"" : "",
+                 verdict == LeakVerdict::insufficient_data ? "Leaks cannot be told. " : "",
                  escaped(leak_verdict(report.leaks)));
   for (const FragmentationDevice& device : report.fragmentation.devices) {
     if (!device.at_peak_allocated || !device.at_peak_allocated->unused_share()) continue;
@@ -82,6 +83,7 @@ void add_glance(std::string& out, const Report& report, const std::string& id) {
                    to_string(device.totals.device), share_text(device.at_peak_allocated->unused_share()));
   }
   for (const TemporaryDevice& device : report.temporary.devices) {
+    if (device.saving_bytes() == 0) continue;
     fmt::format_to(std::back_inserter(out),
                    "<li>{}: avoiding temporary allocations can save at most {} of the peak</li>\n",
                    to_string(device.totals.device), format_bytes(device.saving_bytes()));
