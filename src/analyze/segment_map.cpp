@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
+#include <utility>
 
 namespace tidemark {
 namespace {
@@ -20,6 +22,7 @@ void reserve(Segments& segments, const SegmentChange& change) {
   segment.size = change.size;
   segment.stream = change.stream;
   segment.pool = change.pool;
+  segment.stack = change.stack;
   segment.expandable = change.expandable;
   auto at = segments.insert_or_assign(change.address, std::move(segment)).first;
   if (const auto next = std::next(at); next != segments.end() && continues(at->second, next->second)) {
@@ -85,6 +88,34 @@ void add_free(MapSegment& segment, std::uint64_t from, std::uint64_t to) {
   if (from < to) segment.pieces.push_back({from, to - from, MapPiece::Use::free, {}, {}});
 }
 
+// Puts blocks into the segments, both in order of address.
+void fill(std::vector<MapSegment>& segments, const std::vector<MapPiece>& blocks) {
+  auto block = blocks.begin();
+  for (MapSegment& segment : segments) {
+    const std::uint64_t end = segment.address + segment.size;
+    std::uint64_t done = segment.address;
+    while (block != blocks.end() && block->address < done) ++block;  // in no segment: a damaged file
+    for (; block != blocks.end() && block->address < end; ++block) {
+      if (block->address < done) continue;
+      add_free(segment, done, block->address);
+      segment.pieces.push_back(*block);
+      segment.pieces.back().size = std::min(block->size, end - block->address);
+      done = block->address + segment.pieces.back().size;
+    }
+    add_free(segment, done, end);
+  }
+}
+
+// Of the memory that a driver or kernel hands out at least: of a GPU's driver, and of Linux.
+std::uint64_t page_size(Device device) {
+  return std::uint64_t{1} << (device.type == DeviceType::cpu ? 12 : 21);
+}
+
+struct PageRun {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+
 }  // namespace
 
 std::uint64_t MapSegment::bytes(MapPiece::Use use) const {
@@ -126,23 +157,37 @@ std::vector<MapSegment> segment_map(const Store& store, std::size_t device, cons
     const SegmentChange& change = store.segment_changes[index];
     if (change.device == device) (change.reserved ? reserve : release)(segments, change);
   }
-  const std::vector<MapPiece> blocks = blocks_at(store, device, cut);
   std::vector<MapSegment> map;
-  auto block = blocks.begin();
-  for (auto& [address, segment] : segments) {
-    const std::uint64_t end = address + segment.size;
-    std::uint64_t done = address;
-    while (block != blocks.end() && block->address < address) ++block;  // in no segment: a damaged file
-    for (; block != blocks.end() && block->address < end; ++block) {
-      if (block->address < done) continue;
-      add_free(segment, done, block->address);
-      segment.pieces.push_back(*block);
-      segment.pieces.back().size = std::min(block->size, end - block->address);
-      done = block->address + segment.pieces.back().size;
-    }
-    add_free(segment, done, end);
-    map.push_back(std::move(segment));
+  map.reserve(segments.size());
+  for (auto& [address, segment] : segments) map.push_back(std::move(segment));
+  fill(map, blocks_at(store, device, cut));
+  return map;
+}
+
+std::vector<MapSegment> used_pages(const Store& store, std::size_t device, const Cut& cut) {
+  const std::uint64_t page = page_size(store.devices[device].device);
+  const Blocks& blocks = store.blocks;
+  std::vector<PageRun> runs;
+  for (std::size_t block = 0; block < blocks.count(); ++block) {
+    if (blocks.device[block] != device) continue;
+    const std::uint64_t address = blocks.address[block];
+    const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - address;
+    const std::uint64_t last = address + std::min(std::max<std::uint64_t>(blocks.size[block], 1) - 1, room);
+    runs.push_back({address / page, last / page});
   }
+  std::sort(runs.begin(), runs.end(),
+            [](const PageRun& left, const PageRun& right) { return left.first < right.first; });
+  std::vector<MapSegment> map;
+  for (const PageRun& run : runs) {
+    const std::uint64_t first = run.first * page;
+    if (map.empty() || map.back().address + map.back().size < first) {
+      MapSegment& segment = map.emplace_back();
+      segment.address = first;
+    }
+    MapSegment& segment = map.back();
+    segment.size = std::max(segment.size, (run.last + 1) * page - segment.address);
+  }
+  fill(map, blocks_at(store, device, cut));
   return map;
 }
 

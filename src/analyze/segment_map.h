@@ -41,6 +41,7 @@ struct MapSegment {
   std::uint64_t size = 0;
   std::uint16_t stream = 0;  ///< index into Store::streams
   std::uint16_t pool = 0;    ///< index into Store::pools
+  StackId stack;             ///< of whoever made the allocator take it; of several pieces, of the first
   bool expandable = false;
   std::vector<MapPiece> pieces;  ///< in order of address, without gaps; free neighbours are one piece
 
@@ -51,5 +52,9 @@ struct MapSegment {
 /// In order of address. Empty for sources that do not know segments. Blocks that were pending before the trace began
 /// show as free.
 [[nodiscard]] std::vector<MapSegment> segment_map(const Store& store, std::size_t device, const Cut& cut);
+
+/// What there is to know of sources that do not know segments: runs of pages that blocks of the device used, at any
+/// time, with the blocks in them at the cut. In order of address; without stream, pool and stack.
+[[nodiscard]] std::vector<MapSegment> used_pages(const Store& store, std::size_t device, const Cut& cut);
 
 }  // namespace tidemark

@@ -57,9 +57,10 @@ Result<void> export_store(const Store& store, const Options& options, const Expo
   const auto at = options.moment(store);
   if (!at) return at.error();
   Symbols symbols(store.definitions);
+  const auto tell = [](const std::string& remark) { fmt::print(stderr, "{}.\n", remark); };
   const auto write = [&](const ByteOutput& output) {
     const Progress progress = make_progress(options.file, "Exporting");
-    return format.write(store, symbols, {options.only_device(), *at}, output, progress);
+    return format.write(store, symbols, {options.only_device(), *at, tell}, output, progress);
   };
   if (options.output.empty() || options.output == "-") {
     if (auto written = write(write_to_stdout); !written) return written;

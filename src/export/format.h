@@ -21,6 +21,8 @@ using ByteOutput = std::function<Result<void>(std::string_view)>;
 struct ExportOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   Moment moment;                      ///< for the formats that show one moment
+  /// Takes what people have to know to find their way in the file: a sentence, without a dot.
+  std::function<void(const std::string&)> tell = [](const std::string&) {};
 };
 
 struct ExportFormat {

@@ -17,6 +17,10 @@ Result<void> write_pprof(const Store& store, Symbols& symbols, const ExportOptio
 Result<void> write_speedscope(const Store& store, Symbols& symbols, const ExportOptions& options,
                               const ByteOutput& output, const Progress& progress);
 
+/// Allocations, frees and segments with what is left at the end: a pickle as torch.cuda.memory._snapshot() gives it.
+Result<void> write_pytorch(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
+                           const Progress& progress);
+
 /// Every block, one a line (RFC 4180, with \n line ends). Unknown values are empty fields.
 Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
                        const Progress& progress);

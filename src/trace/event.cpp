@@ -2,20 +2,49 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cstddef>
+#include <limits>
+#include <system_error>
+
 namespace tidemark {
 
-std::string to_string(Device device) {
-  switch (device.type) {
+namespace {
+
+std::string type_name(DeviceType type) {
+  switch (type) {
     case DeviceType::cpu:
       return "cpu";
     case DeviceType::cuda:
-      return fmt::format("cuda:{}", device.index);
+      return "cuda";
     case DeviceType::hip:
-      return fmt::format("hip:{}", device.index);
+      return "hip";
     case DeviceType::xpu:
-      return fmt::format("xpu:{}", device.index);
+      return "xpu";
   }
-  return fmt::format("device-type-{}:{}", static_cast<int>(device.type), device.index);
+  return fmt::format("device-type-{}", static_cast<int>(type));
+}
+
+}  // namespace
+
+std::string to_string(Device device) {
+  const std::string name = type_name(device.type);
+  return device.type == DeviceType::cpu ? name : fmt::format("{}:{}", name, device.index);
+}
+
+std::optional<Device> parse_device(std::string_view text) {
+  if (text == type_name(DeviceType::cpu)) return Device{};
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  Device device;
+  const std::string_view index = text.substr(colon + 1);
+  const auto [end, error] = std::from_chars(index.data(), index.data() + index.size(), device.index);
+  if (error != std::errc() || end != index.data() + index.size()) return std::nullopt;
+  for (int type = 1; type <= std::numeric_limits<std::int8_t>::max(); ++type) {
+    device.type = static_cast<DeviceType>(type);
+    if (type_name(device.type) == text.substr(0, colon)) return device;
+  }
+  return std::nullopt;
 }
 
 }  // namespace tidemark

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/ids.h"
 
@@ -21,6 +23,8 @@ struct Device {
 
 /// "cpu", "cuda:0", "xpu:1"; "device-type-9:0" for a type without a name here.
 [[nodiscard]] std::string to_string(Device device);
+/// The device of which to_string() gives this.
+[[nodiscard]] std::optional<Device> parse_device(std::string_view text);
 
 /// A pool of PyTorch's caching allocator: (0, 0) is the default, others belong to CUDA graphs or torch.cuda.MemPool.
 struct PoolId {

@@ -35,7 +35,14 @@ AllocatorRules::AllocatorRules(const AllocatorSettings& settings)
   }
 }
 
+AllocatorRules AllocatorRules::exact_sizes() {
+  AllocatorRules rules{AllocatorSettings{}};
+  rules.exact_sizes_ = true;
+  return rules;
+}
+
 std::uint64_t AllocatorRules::round_size(std::uint64_t requested) const {
+  if (exact_sizes_) return std::max<std::uint64_t>(requested, 1);
   if (requested < kMinBlockSize) return kMinBlockSize;
   if (any_divisions_) {
     const int power = static_cast<int>(std::bit_width(requested)) - 1;
@@ -51,11 +58,13 @@ std::uint64_t AllocatorRules::round_size(std::uint64_t requested) const {
 
 bool AllocatorRules::should_split(std::uint64_t free_size, std::uint64_t rounded, bool expandable) const {
   const std::uint64_t rest = free_size - rounded;
+  if (exact_sizes_) return rest > 0;
   if (rounded <= kSmallSize || expandable) return rest >= kMinBlockSize;
   return rounded < max_split_size_ && rest > kSmallSize;
 }
 
 std::uint64_t AllocatorRules::largest_excess(std::uint64_t rounded, bool expandable) const {
+  if (exact_sizes_) return 0;
   if (rounded <= kSmallSize || expandable) return kMinBlockSize - 1;
   return rounded < max_split_size_ ? kSmallSize : kUnlimited;
 }

@@ -23,6 +23,8 @@ class AllocatorRules {
   static constexpr std::uint64_t kLastInterval = 32768;  ///< MiB; the last key of roundup_power2_divisions
 
   explicit AllocatorRules(const AllocatorSettings& settings);
+  /// Of another allocator: blocks are as large as the sizes that the file names.
+  static AllocatorRules exact_sizes();
 
   /// The size of the block that a request needs at least.
   [[nodiscard]] std::uint64_t round_size(std::uint64_t requested) const;
@@ -47,6 +49,7 @@ class AllocatorRules {
   std::array<std::uint64_t, kIntervals> divisions_{};
   std::uint64_t max_split_size_;
   bool expandable_segments_;
+  bool exact_sizes_ = false;
   bool any_divisions_ = false;
 };
 

@@ -56,6 +56,7 @@ enum class Known : std::uint32_t {
   allocator_settings,
   host_segments,
   host_traces,
+  tidemark_devices,
   // settings
   cuda_alloc_conf,
   alloc_conf,
@@ -125,6 +126,7 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Known::co
     "allocator_settings",
     "host_segments",
     "host_traces",
+    "tidemark_devices",
     "PYTORCH_CUDA_ALLOC_CONF",
     "PYTORCH_ALLOC_CONF",
     "max_split_size",

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "import/pytorch_snapshot/snapshot_events.h"
 #include "import/pytorch_snapshot/snapshot_reader.h"
@@ -75,13 +78,27 @@ void give(const ReplayedEvent& replayed, StoreBuilder& builder) {
 
 }  // namespace
 
+/// Of an exported recording only the blocks are known.
+void give_block(const ReplayedEvent& replayed, const std::vector<Device>& devices,
+                const std::function<void(const Event&)>& add) {
+  if (replayed.kind != ReplayedEvent::Kind::event) return;
+  Event event = replayed.event;
+  const std::size_t number = static_cast<std::uint8_t>(event.device.index);
+  if (number < devices.size()) event.device = devices[number];
+  event.has_totals = false;
+  add(event);
+}
+
 Result<Overview> load_overview(const std::string& path, const Progress& progress) {
   auto snapshot = read_snapshot(path, progress);
   if (!snapshot) return snapshot.error();
+  const bool recorded = !snapshot->recorded_devices.empty();
   Tally tally;
   SnapshotFacts facts = replay_events(
       *snapshot,
       [&](const ReplayedEvent& replayed) {
+        if (recorded)
+          return give_block(replayed, snapshot->recorded_devices, [&](const Event& event) { tally.add(event); });
         if (replayed.kind == ReplayedEvent::Kind::event) add(replayed, tally);
         tally.add_totals(replayed.event.device, replayed.event.time_ns, replayed.totals);
       },
@@ -94,12 +111,19 @@ Result<Overview> load_overview(const std::string& path, const Progress& progress
 Result<Store> load_store(const std::string& path, const Progress& progress) {
   auto snapshot = read_snapshot(path, progress);
   if (!snapshot) return snapshot.error();
+  const bool recorded = !snapshot->recorded_devices.empty();
   StoreBuilder builder;
   SnapshotFacts facts = replay_events(
-      *snapshot, [&](const ReplayedEvent& replayed) { give(replayed, builder); }, [&] { builder.begin(); });
+      *snapshot,
+      [&](const ReplayedEvent& replayed) {
+        if (!recorded) return give(replayed, builder);
+        give_block(replayed, snapshot->recorded_devices, [&](const Event& event) { builder.add(event); });
+      },
+      [&] { builder.begin(); });
   if (builder.full()) return Error{fmt::format("{}: more events than fit in memory indexes (4,294,967,294)", path)};
   Store store = std::move(builder).finish(path, definitions_of(*snapshot, facts));
   add_source(*snapshot, std::move(facts), store);
+  if (recorded) return store;
   store.streams = std::move(snapshot->streams);
   store.pools = std::move(snapshot->pools);
   return store;

@@ -36,7 +36,8 @@ struct Reading {
 };
 
 Reading read_with(const AllocatorSettings& settings, const Snapshot& snapshot, const DeviceTrace& trace) {
-  const AllocatorRules rules(settings);
+  const AllocatorRules rules =
+      snapshot.recorded_devices.empty() ? AllocatorRules(settings) : AllocatorRules::exact_sizes();
   ReplayStart start = find_start(snapshot, trace, rules);
   // Ordinary segments of private pools are those with an allocator of their own; others mean that the setting changed.
   using enum SplitGuess;
@@ -103,7 +104,7 @@ ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& 
   pass.run();
   pass.check_final(snapshot);
   ReplaySummary summary = pass.summary();
-  summary.quality.has_settings = snapshot.has_settings || trace.entries.empty();
+  summary.quality.has_settings = snapshot.has_settings || trace.entries.empty() || !snapshot.recorded_devices.empty();
   summary.quality.uncertain_blocks = uncertain.uncertain_blocks;
   summary.quality.uncertain_bytes = uncertain.uncertain_bytes;
   summary.quality.sizes_corrected = best.learned.size();

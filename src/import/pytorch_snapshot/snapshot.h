@@ -99,6 +99,9 @@ struct Snapshot {
   std::vector<Annotation> annotations;
   AllocatorSettings settings;
   bool has_settings = false;
+  /// Of a file that `tidemark export` made from a recording: what the devices are called there, by number. Then sizes
+  /// are those of the blocks, and segments were made up around these.
+  std::vector<Device> recorded_devices;
   std::map<std::string, std::uint64_t> unknown_keys;     ///< "trace.foo" → how many
   std::map<std::string, std::uint64_t> unknown_actions;  ///< as written → how many
 };

@@ -74,6 +74,7 @@ class SnapshotBuilder {
   // snapshot_finish.cpp: at the end. False: not what was expected, or (then failure() says why) not to be used at all.
   bool finish_snapshot(Word dict);
   bool finish_item(Word key, Word value);
+  bool finish_recorded_devices(Word names);
   bool finish_traces(Word list);
   bool finish_trace(DeviceTrace& trace, const Container& list, bool is_column);
   void finish_texts(const std::vector<EntryText>& of_all, const Container& list, std::vector<EntryText>& of_trace);

@@ -239,9 +239,14 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
       continue;
     }
     Events events(device, trace_of(snapshot, device), clock, slots, take, devices.size() == 1 ? at_once : keep);
-    const ReplaySummary summary = replay(snapshot, device, events);
+    ReplaySummary summary = replay(snapshot, device, events);
     slots += events.finish();
     facts.marks.insert(facts.marks.end(), events.marks.begin(), events.marks.end());
+    if (!snapshot.recorded_devices.empty()) {
+      // Pages that blocks used are there from the start, and blocks lie anywhere in them.
+      summary.quality.initial_segments = 0;
+      summary.quality.unexplained_gaps = 0;
+    }
     for (SourceNote& note : summary.quality.notes()) {
       if (devices.size() > 1) note.text = fmt::format("cuda:{}: {}", device, note.text);
       facts.notes.push_back(std::move(note));
@@ -252,6 +257,12 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
     return left.event.time_ns < right.event.time_ns;
   });
   for (const ReplayedEvent& event : later) take(event);
+  if (!snapshot.recorded_devices.empty()) {
+    facts.notes.push_back({"exported_recording", "info", std::nullopt,
+                           "made by `tidemark export` from a recording: blocks are as they were recorded; streams, "
+                           "requested sizes and, on GPUs, reserved bytes are only in the recording",
+                           false});
+  }
   note_unknown(snapshot.unknown_actions, "unknown_actions", "trace entries of kinds", true, facts.notes);
   note_unknown(snapshot.unknown_keys, "unknown_keys", "fields", false, facts.notes);
   return facts;

@@ -1,5 +1,7 @@
 // The end of the pickle: what its outermost dict holds together becomes the snapshot.
 #include <algorithm>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include "import/pytorch_snapshot/snapshot_builder.h"
@@ -68,12 +70,29 @@ bool SnapshotBuilder::finish_item(Word key, Word value) {
       return empty || finish_annotations(value);
     case Known::allocator_settings:
       return empty || finish_settings(value);
+    case Known::tidemark_devices:
+      return empty || finish_recorded_devices(value);
     case Known::host_segments:
     case Known::host_traces:
       return true;  // pinned memory of the host: not used
     default:
       return false;
   }
+}
+
+/// Names with spaces between them.
+bool SnapshotBuilder::finish_recorded_devices(Word names) {
+  if (names.tag() != Tag::text) return false;
+  std::vector<Device> devices;
+  for (std::string_view rest = texts[names.id()]; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    const auto device = parse_device(rest.substr(0, end));
+    if (!device) return false;
+    devices.push_back(*device);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  snapshot_.recorded_devices = std::move(devices);
+  return true;
 }
 
 /// One list for each device.

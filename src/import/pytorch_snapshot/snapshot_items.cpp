@@ -54,8 +54,10 @@ bool SnapshotBuilder::fill_entry(std::uint32_t id, std::span<const Word> items) 
         use_action(entry, value);
         break;
       case Known::addr:
-      case Known::device_free:
         understood = numbers.get_address(value, entry.address);
+        break;
+      case Known::device_free:  // no number where a recording was exported, which does not know
+        understood = value.tag() == Tag::real || numbers.get_address(value, entry.address);
         break;
       case Known::size:
         understood = numbers.get(value, entry.size);

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/moment.h"
+#include "export/pytorch_pickle.h"
+#include "export/writers.h"
+#include "report/printable.h"
+
+namespace tidemark {
+namespace {
+
+using pytorch::SnapshotPickle;
+using pytorch::Word;
+
+// By the number that a device has in the snapshot. PyTorch's viewer knows devices by number only: CUDA's keep theirs,
+// others come after the last of them.
+std::vector<std::optional<std::size_t>> number_devices(const Store& store) {
+  std::vector<std::optional<std::size_t>> devices;
+  for (std::size_t index = 0; index < store.devices.size(); ++index) {
+    const Device device = store.devices[index].device;
+    if (device.type != DeviceType::cuda || device.index < 0) continue;
+    const std::size_t number = static_cast<std::uint8_t>(device.index);
+    devices.resize(std::max(devices.size(), number + 1));
+    devices[number] = index;
+  }
+  for (std::size_t index = 0; index < store.devices.size(); ++index) {
+    if (std::find(devices.begin(), devices.end(), index) == devices.end()) devices.emplace_back(index);
+  }
+  return devices;
+}
+
+// Tells tidemark, when it reads the file, that the sizes are not to be rounded and the segments not to be believed.
+void write_device_names(const Store& store, const std::vector<std::optional<std::size_t>>& devices,
+                        SnapshotPickle& pickle) {
+  std::string names;
+  for (std::size_t number = 0; number < devices.size(); ++number) {
+    const Device none = {DeviceType::cuda, static_cast<std::int8_t>(number)};
+    names += number == 0 ? "" : " ";
+    names += to_string(devices[number] ? store.devices[*devices[number]].device : none);
+  }
+  pickle.word(Word::tidemark_devices);
+  pickle.text(names);
+}
+
+void write_settings(const AllocatorSettings& settings, SnapshotPickle& pickle) {
+  pickle.word(Word::allocator_settings);
+  pickle.begin_dict();
+  pickle.word(Word::cuda_alloc_conf);
+  pickle.text(printable(settings.text));
+  if (settings.max_split_size) {
+    pickle.word(Word::max_split_size);
+    pickle.signed_integer(*settings.max_split_size);
+  }
+  if (settings.garbage_collection_threshold) {
+    pickle.word(Word::garbage_collection_threshold);
+    pickle.real(*settings.garbage_collection_threshold);
+  }
+  if (settings.expandable_segments) {
+    pickle.word(Word::expandable_segments);
+    pickle.boolean(*settings.expandable_segments);
+  }
+  if (!settings.roundup_power2_divisions.empty()) {
+    pickle.word(Word::roundup_power2_divisions);
+    pickle.begin_dict();
+    for (const auto& [mebibytes, divisions] : settings.roundup_power2_divisions) {
+      pickle.text(std::to_string(mebibytes));
+      pickle.integer(divisions);
+    }
+    pickle.end_dict();
+  }
+  pickle.end_dict();
+}
+
+}  // namespace
+
+Result<void> write_pytorch(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
+                           const Progress& progress) {
+  const auto selected = select_devices(store, options.device);
+  if (!selected) return selected.error();
+  std::vector<std::optional<std::size_t>> devices = number_devices(store);
+  for (std::size_t number = 0; number < devices.size(); ++number) {
+    std::optional<std::size_t>& device = devices[number];
+    if (device && std::find(selected->begin(), selected->end(), *device) == selected->end()) device.reset();
+    if (!device || store.devices[*device].device.type == DeviceType::cuda) continue;
+    options.tell(fmt::format("{} is device {} in PyTorch's viewer, which knows GPUs only",
+                             to_string(store.devices[*device].device), number));
+  }
+
+  SnapshotPickle pickle(store, symbols, output);
+  pickle.begin_dict();
+  pickle.word(Word::device_traces);
+  pickle.begin_list();
+  for (const std::optional<std::size_t>& device : devices) {
+    pickle.next_item();
+    if (device) {
+      write_device_trace(store, *device, pickle, progress);
+    } else {
+      pickle.begin_list();
+      pickle.end_list();
+    }
+  }
+  pickle.end_list();
+  pickle.word(Word::segments);
+  pickle.begin_list();
+  for (std::size_t number = 0; number < devices.size(); ++number) {
+    if (devices[number]) write_device_segments(store, *devices[number], number, pickle);
+  }
+  pickle.end_list();
+  if (store.source.allocator_settings) write_settings(*store.source.allocator_settings, pickle);
+  pickle.word(Word::external_annotations);
+  pickle.begin_list();
+  pickle.end_list();
+  if (store.source.kind == SourceKind::recording) write_device_names(store, devices, pickle);
+  pickle.end_dict();
+  return pickle.finish();
+}
+
+}  // namespace tidemark

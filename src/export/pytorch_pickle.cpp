@@ -1,0 +1,124 @@
+#include "export/pytorch_pickle.h"
+
+#include <algorithm>
+#include <array>
+
+#include "report/printable.h"
+
+namespace tidemark::pytorch {
+namespace {
+
+constexpr std::array<std::string_view, static_cast<std::size_t>(Word::count)> kWords = {
+    "action",
+    "addr",
+    "size",
+    "stream",
+    "time_us",
+    "frames",
+    "device_free",
+    "pool_id",
+    "alloc",
+    "free_requested",
+    "free_completed",
+    "segment_alloc",
+    "segment_free",
+    "segment_map",
+    "segment_unmap",
+    "oom",
+    "filename",
+    "line",
+    "name",
+    "device",
+    "address",
+    "total_size",
+    "allocated_size",
+    "active_size",
+    "requested_size",
+    "segment_type",
+    "small",
+    "large",
+    "segment_pool_id",
+    "is_expandable",
+    "blocks",
+    "state",
+    "active_allocated",
+    "active_pending_free",
+    "inactive",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "max_split_size",
+    "garbage_collection_threshold",
+    "expandable_segments",
+    "roundup_power2_divisions",
+    "device_traces",
+    "segments",
+    "allocator_settings",
+    "external_annotations",
+    "tidemark_devices",
+};
+static_assert(kWords.back() == "tidemark_devices", "one text for each word");
+
+constexpr const char* kUnknownFile = "??";  // as PyTorch writes it
+
+}  // namespace
+
+SnapshotPickle::SnapshotPickle(const Store& store, Symbols& symbols, const ByteOutput& output)
+    : PickleWriter(kWords, output),
+      symbols_(symbols),
+      streams_(store.streams),
+      pools_(store.pools),
+      written_pools_(store.pools.size()) {}
+
+void SnapshotPickle::frames_item(StackId stack) {
+  if (!stack.valid()) return;
+  word(Word::frames);
+  if (const auto written = written_stacks_.find(stack); written != written_stacks_.end()) return again(written->second);
+  std::vector<LocationId> locations = symbols_.frames(stack);
+  std::reverse(locations.begin(), locations.end());
+  begin_list();
+  for (const LocationId location : locations) {
+    next_item();
+    const auto [entry, is_new] = written_frames_.try_emplace(location, 0);
+    if (!is_new) {
+      again(entry->second);
+      continue;
+    }
+    frame(symbols_.name(location));
+    entry->second = remember();
+  }
+  end_list();
+  written_stacks_.emplace(stack, remember());
+}
+
+void SnapshotPickle::remark_item(std::string_view text) {
+  FrameName remark;
+  remark.function = text;
+  remark.file = "tidemark";
+  word(Word::frames);
+  begin_list();
+  next_item();
+  frame(remark);
+  end_list();
+}
+
+void SnapshotPickle::frame(const FrameName& frame) {
+  begin_dict();
+  word(Word::filename);
+  text(frame.file.empty() ? kUnknownFile : printable(frame.file));
+  item(Word::line, frame.line);
+  word(Word::name);
+  text(printable(frame.function));
+  end_dict();
+}
+
+void SnapshotPickle::pool_item(Word key, std::size_t index) {
+  if (index >= pools_.size()) return;
+  word(key);
+  std::optional<PickleMemo>& written = written_pools_[index];
+  if (written) return again(*written);
+  integer(pools_[index].first);
+  integer(pools_[index].second);
+  make_pair();
+  written = remember();
+}
+
+}  // namespace tidemark::pytorch

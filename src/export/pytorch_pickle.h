@@ -1,0 +1,115 @@
+// What the parts of a PyTorch memory snapshot share while it is written: its words, and stacks that are written once.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/segment_map.h"
+#include "export/pickle_writer.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark::pytorch {
+
+/// Keys and values, as torch.cuda.memory._snapshot() has them; in the order of the texts in pytorch_pickle.cpp.
+enum class Word : std::uint8_t {
+  // trace entries
+  action,
+  addr,
+  size,
+  stream,
+  time_us,
+  frames,
+  device_free,
+  pool_id,
+  alloc,
+  free_requested,
+  free_completed,
+  segment_alloc,
+  segment_free,
+  segment_map,
+  segment_unmap,
+  oom,
+  // frames
+  filename,
+  line,
+  name,
+  // segments
+  device,
+  address,
+  total_size,
+  allocated_size,
+  active_size,
+  requested_size,
+  segment_type,
+  small,
+  large,
+  segment_pool_id,
+  is_expandable,
+  blocks,
+  // blocks
+  state,
+  active_allocated,
+  active_pending_free,
+  inactive,
+  // settings
+  cuda_alloc_conf,
+  max_split_size,
+  garbage_collection_threshold,
+  expandable_segments,
+  roundup_power2_divisions,
+  // the snapshot
+  device_traces,
+  segments,
+  allocator_settings,
+  external_annotations,
+  tidemark_devices,
+  count,
+};
+
+/// Not thread-safe.
+class SnapshotPickle : public PickleWriter {
+ public:
+  SnapshotPickle(const Store& store, Symbols& symbols, const ByteOutput& output);
+
+  using PickleWriter::word;
+  void word(Word word) { PickleWriter::word(static_cast<std::size_t>(word)); }
+  // A key and its value.
+  void item(Word key, Word value) {
+    word(key);
+    word(value);
+  }
+  void item(Word key, std::uint64_t value) {
+    word(key);
+    integer(value);
+  }
+
+  /// The stack, innermost frame first; nothing for an invalid one.
+  void frames_item(StackId stack);
+  /// One frame that is no place in a program but says `text`.
+  void remark_item(std::string_view text);
+  /// `index` into Store::streams; 0, the default stream, where the source does not know streams.
+  void stream_item(std::size_t index) { item(Word::stream, index < streams_.size() ? streams_[index] : 0); }
+  /// `index` into Store::pools; nothing where the source does not know pools.
+  void pool_item(Word key, std::size_t index);
+
+ private:
+  void frame(const FrameName& frame);
+
+  Symbols& symbols_;
+  const std::vector<std::uint64_t>& streams_;
+  const std::vector<PoolId>& pools_;
+  std::vector<std::optional<PickleMemo>> written_pools_;
+  std::unordered_map<StackId, PickleMemo> written_stacks_;
+  std::unordered_map<LocationId, PickleMemo> written_frames_;
+};
+
+/// The trace of a device: a list of what happened, in order.
+void write_device_trace(const Store& store, std::size_t device, SnapshotPickle& pickle, const Progress& progress);
+
+/// What a device has at the end, as items of the list of segments; `number` is the device's in the snapshot.
+void write_device_segments(const Store& store, std::size_t device, std::size_t number, SnapshotPickle& pickle);
+
+}  // namespace tidemark::pytorch

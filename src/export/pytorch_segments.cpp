@@ -1,0 +1,108 @@
+// The segments and blocks that a device has at the end.
+#include "export/pytorch_pickle.h"
+
+namespace tidemark::pytorch {
+namespace {
+
+// The allocator's own for small blocks (kSmallBuffer in c10/core/AllocatorConfig.h); large ones are larger.
+constexpr std::uint64_t kSmallSegment = std::uint64_t{2} << 20;
+
+class SegmentWriter {
+ public:
+  SegmentWriter(const Store& store, std::size_t device, std::size_t number, SnapshotPickle& pickle)
+      : store_(store), device_(device), number_(number), pickle_(pickle) {}
+
+  void write() {
+    Moment end;
+    end.kind = Moment::Kind::end;
+    const auto cut = cut_at(store_, device_, end);
+    if (!cut) return;
+    const bool known = store_.source.kind == SourceKind::pytorch_snapshot;
+    const auto segments = known ? segment_map(store_, device_, *cut) : used_pages(store_, device_, *cut);
+    for (const MapSegment& segment : segments) {
+      pickle_.next_item();
+      write_segment(segment, known);
+    }
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t requested(const MapPiece& piece) const {
+    if (piece.use == MapPiece::Use::free) return 0;
+    const Blocks& blocks = store_.blocks;
+    return blocks.requested.empty() ? piece.size : blocks.requested[piece.block.value];
+  }
+
+  void write_segment(const MapSegment& segment, bool known) {
+    const std::uint64_t allocated = segment.bytes(MapPiece::Use::used);
+    std::uint64_t asked = 0;
+    for (const MapPiece& piece : segment.pieces) asked += requested(piece);
+    pickle_.begin_dict();
+    pickle_.item(Word::device, number_);
+    pickle_.item(Word::address, segment.address);
+    pickle_.item(Word::total_size, segment.size);
+    pickle_.item(Word::allocated_size, allocated);
+    pickle_.item(Word::active_size, allocated + segment.bytes(MapPiece::Use::pending));
+    pickle_.item(Word::requested_size, asked);
+    pickle_.stream_item(segment.stream);
+    if (known) {
+      // Expandable segments of both kinds may have any size.
+      if (!segment.expandable) {
+        pickle_.item(Word::segment_type, segment.size == kSmallSegment ? Word::small : Word::large);
+      }
+      pickle_.pool_item(Word::segment_pool_id, segment.pool);
+      pickle_.word(Word::is_expandable);
+      pickle_.boolean(segment.expandable);
+      pickle_.frames_item(segment.stack);
+    } else {
+      pickle_.remark_item("a recording does not know segments: these are pages of " +
+                          to_string(store_.devices[device_].device) + " that blocks used");
+    }
+    pickle_.word(Word::blocks);
+    pickle_.begin_list();
+    for (const MapPiece& piece : segment.pieces) {
+      pickle_.next_item();
+      write_block(piece);
+    }
+    pickle_.end_list();
+    pickle_.end_dict();
+  }
+
+  void write_block(const MapPiece& piece) {
+    pickle_.begin_dict();
+    pickle_.item(Word::address, piece.address);
+    pickle_.item(Word::size, piece.size);
+    pickle_.item(Word::requested_size, requested(piece));
+    switch (piece.use) {
+      case MapPiece::Use::free:
+        pickle_.item(Word::state, Word::inactive);
+        break;
+      case MapPiece::Use::used:
+        pickle_.item(Word::state, Word::active_allocated);
+        break;
+      case MapPiece::Use::pending:
+        pickle_.item(Word::state, Word::active_pending_free);
+        break;
+    }
+    if (piece.use != MapPiece::Use::free && store_.blocks.stack[piece.block.value].valid()) {
+      pickle_.frames_item(store_.blocks.stack[piece.block.value]);
+    } else {
+      pickle_.word(Word::frames);  // without it PyTorch's viewer takes the block for one of torch 2.0
+      pickle_.begin_list();
+      pickle_.end_list();
+    }
+    pickle_.end_dict();
+  }
+
+  const Store& store_;
+  const std::size_t device_;
+  const std::size_t number_;
+  SnapshotPickle& pickle_;
+};
+
+}  // namespace
+
+void write_device_segments(const Store& store, std::size_t device, std::size_t number, SnapshotPickle& pickle) {
+  SegmentWriter(store, device, number, pickle).write();
+}
+
+}  // namespace tidemark::pytorch
