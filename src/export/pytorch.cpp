@@ -46,6 +46,24 @@ void write_device_names(const Store& store, const std::vector<std::optional<std:
   pickle.text(names);
 }
 
+// Ranges. PyTorch notes the device that was current; a recording's have none, and get the first.
+void write_annotations(const std::vector<Mark>& marks, std::size_t device, SnapshotPickle& pickle) {
+  pickle.word(Word::external_annotations);
+  pickle.begin_list();
+  for (const Mark& mark : marks) {
+    if (mark.kind == Mark::Kind::point) continue;
+    pickle.next_item();
+    pickle.begin_dict();
+    pickle.item(Word::stage, mark.kind == Mark::Kind::range_begin ? Word::start : Word::end);
+    pickle.word(Word::name);
+    pickle.string(mark.name);
+    pickle.item(Word::device, device);
+    pickle.time_item(mark.time_ns);
+    pickle.end_dict();
+  }
+  pickle.end_list();
+}
+
 void write_settings(const AllocatorSettings& settings, SnapshotPickle& pickle) {
   pickle.word(Word::allocator_settings);
   pickle.begin_dict();
@@ -90,14 +108,18 @@ Result<void> write_pytorch(const Store& store, Symbols& symbols, const ExportOpt
                              to_string(store.devices[*device].device), number));
   }
 
+  const auto found =
+      std::find_if(devices.begin(), devices.end(), [](const auto& device) { return device.has_value(); });
+  const auto first = static_cast<std::size_t>(found - devices.begin());
+
   SnapshotPickle pickle(store, symbols, output);
   pickle.begin_dict();
   pickle.word(Word::device_traces);
   pickle.begin_list();
-  for (const std::optional<std::size_t>& device : devices) {
+  for (std::size_t number = 0; number < devices.size(); ++number) {
     pickle.next_item();
-    if (device) {
-      write_device_trace(store, *device, pickle, progress);
+    if (devices[number]) {
+      write_device_trace(store, *devices[number], number == first, pickle, progress);
     } else {
       pickle.begin_list();
       pickle.end_list();
@@ -111,9 +133,7 @@ Result<void> write_pytorch(const Store& store, Symbols& symbols, const ExportOpt
   }
   pickle.end_list();
   if (store.source.allocator_settings) write_settings(*store.source.allocator_settings, pickle);
-  pickle.word(Word::external_annotations);
-  pickle.begin_list();
-  pickle.end_list();
+  write_annotations(store.definitions.marks, first, pickle);
   if (store.source.kind == SourceKind::recording) write_device_names(store, devices, pickle);
   pickle.end_dict();
   return pickle.finish();

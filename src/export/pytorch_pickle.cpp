@@ -25,6 +25,9 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Word::count)> kW
     "segment_map",
     "segment_unmap",
     "oom",
+    "user_defined",
+    "annotate",
+    "user_metadata",
     "filename",
     "line",
     "name",
@@ -49,6 +52,9 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Word::count)> kW
     "garbage_collection_threshold",
     "expandable_segments",
     "roundup_power2_divisions",
+    "stage",
+    "START",
+    "END",
     "device_traces",
     "segments",
     "allocator_settings",
@@ -64,9 +70,15 @@ constexpr const char* kUnknownFile = "??";  // as PyTorch writes it
 SnapshotPickle::SnapshotPickle(const Store& store, Symbols& symbols, const ByteOutput& output)
     : PickleWriter(kWords, output),
       symbols_(symbols),
+      strings_(store.definitions.strings),
+      start_wall_ns_(store.definitions.process.start_wall_ns),
       streams_(store.streams),
       pools_(store.pools),
       written_pools_(store.pools.size()) {}
+
+void SnapshotPickle::string(StringId id) {
+  text(id.valid() && id.value < strings_.size() ? printable(strings_[id.value]) : "");
+}
 
 void SnapshotPickle::frames_item(StackId stack) {
   if (!stack.valid()) return;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -32,6 +33,9 @@ enum class Word : std::uint8_t {
   segment_map,
   segment_unmap,
   oom,
+  user_defined,
+  annotate,
+  user_metadata,
   // frames
   filename,
   line,
@@ -60,6 +64,10 @@ enum class Word : std::uint8_t {
   garbage_collection_threshold,
   expandable_segments,
   roundup_power2_divisions,
+  // annotations
+  stage,
+  start,
+  end,
   // the snapshot
   device_traces,
   segments,
@@ -86,6 +94,10 @@ class SnapshotPickle : public PickleWriter {
     integer(value);
   }
 
+  /// A key and the moment as PyTorch has it: microseconds of the wall clock.
+  void time_item(std::uint64_t time_ns) { item(Word::time_us, (start_wall_ns_ + time_ns) / 1000); }
+  /// A string of the recording's.
+  void string(StringId id);
   /// The stack, innermost frame first; nothing for an invalid one.
   void frames_item(StackId stack);
   /// One frame that is no place in a program but says `text`.
@@ -99,6 +111,8 @@ class SnapshotPickle : public PickleWriter {
   void frame(const FrameName& frame);
 
   Symbols& symbols_;
+  const std::vector<std::string>& strings_;
+  const std::uint64_t start_wall_ns_;
   const std::vector<std::uint64_t>& streams_;
   const std::vector<PoolId>& pools_;
   std::vector<std::optional<PickleMemo>> written_pools_;
@@ -106,8 +120,9 @@ class SnapshotPickle : public PickleWriter {
   std::unordered_map<LocationId, PickleMemo> written_frames_;
 };
 
-/// The trace of a device: a list of what happened, in order.
-void write_device_trace(const Store& store, std::size_t device, SnapshotPickle& pickle, const Progress& progress);
+/// The trace of a device: a list of what happened, in order; marks are of no device, so one trace has them all.
+void write_device_trace(const Store& store, std::size_t device, bool with_marks, SnapshotPickle& pickle,
+                        const Progress& progress);
 
 /// What a device has at the end, as items of the list of segments; `number` is the device's in the snapshot.
 void write_device_segments(const Store& store, std::size_t device, std::size_t number, SnapshotPickle& pickle);

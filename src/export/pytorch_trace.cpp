@@ -11,21 +11,25 @@ namespace {
 
 // Something that is no step: at the same time in this order, since a segment is given back after its last block.
 struct Incident {
-  enum class Kind : std::uint8_t { completion, segment_change, out_of_memory };
+  enum class Kind : std::uint8_t { completion, segment_change, out_of_memory, mark };
 
   std::uint64_t step_count = 0;
   std::uint64_t time_ns = 0;
   Kind kind = Kind::completion;
-  std::size_t index = 0;  // into Store::pending_frees, segment_changes or out_of_memory
+  std::size_t index = 0;  // into Store::pending_frees, segment_changes, out_of_memory or marks
 };
 
 class TraceWriter {
  public:
   TraceWriter(const Store& store, std::size_t device, SnapshotPickle& pickle, const Progress& progress)
-      : store_(store), device_(device), pickle_(pickle), progress_(progress) {}
+      : store_(store), device_(device), pickle_(pickle), progress_(progress), note_(store.blocks.notes.begin()) {}
 
-  void write() {
+  void write(bool with_marks) {
     gather_incidents();
+    if (with_marks) gather_marks();
+    std::stable_sort(incidents_.begin(), incidents_.end(), [](const Incident& left, const Incident& right) {
+      return std::tie(left.step_count, left.time_ns, left.kind) < std::tie(right.step_count, right.time_ns, right.kind);
+    });
     pickle_.begin_list();
     std::uint64_t before = 0;  // blocks from before the first event: the file has them in its segments or frees only
     for (const std::uint64_t blocks : blocks_at_start(store_)) before += blocks;
@@ -61,15 +65,21 @@ class TraceWriter {
       if (failure.device != device_) continue;
       incidents_.push_back({failure.step_count, failure.time_ns, Incident::Kind::out_of_memory, index});
     }
-    std::stable_sort(incidents_.begin(), incidents_.end(), [](const Incident& left, const Incident& right) {
-      return std::tie(left.step_count, left.time_ns, left.kind) < std::tie(right.step_count, right.time_ns, right.kind);
-    });
+  }
+
+  void gather_marks() {
+    const auto& marks = store_.definitions.marks;
+    for (std::size_t index = 0; index < marks.size(); ++index) {
+      if (marks[index].kind != Mark::Kind::point) continue;
+      const std::uint64_t time_ns = marks[index].time_ns;
+      incidents_.push_back({store_.steps_until(time_ns), time_ns, Incident::Kind::mark, index});
+    }
   }
 
   void write_step(const Step& step) {
     const std::uint32_t block = step.block.value;
     if (step.birth) {
-      write_block(Word::alloc, step.time_ns, block);
+      write_birth(step.time_ns, block);
       return;
     }
     write_block(Word::free_requested, step.time_ns, block);
@@ -77,13 +87,29 @@ class TraceWriter {
     if (completed) write_block(Word::free_completed, step.time_ns, block);
   }
 
-  void write_block(Word action, std::uint64_t time_ns, std::uint32_t block) {
+  // With the texts attached to the block: when the later ones were is not known.
+  void write_birth(std::uint64_t time_ns, std::uint32_t block) {
+    const auto end = store_.blocks.notes.end();
+    while (note_ != end && note_->block.value < block) ++note_;
+    Word action = Word::alloc;
+    do {
+      const bool noted = note_ != end && note_->block.value == block;
+      write_block(action, time_ns, block, noted ? (note_++)->text : StringId{});
+      action = Word::annotate;
+    } while (note_ != end && note_->block.value == block);
+  }
+
+  void write_block(Word action, std::uint64_t time_ns, std::uint32_t block, StringId note = {}) {
     const Blocks& blocks = store_.blocks;
     begin_entry(action, Word::addr, time_ns);
     pickle_.integer(blocks.address[block]);
     pickle_.item(Word::size, blocks.requested.empty() ? blocks.size[block] : blocks.requested[block]);
     pickle_.stream_item(blocks.stream.empty() ? 0 : blocks.stream[block]);
     if (!blocks.pool.empty()) pickle_.pool_item(Word::pool_id, blocks.pool[block]);
+    if (note.valid()) {
+      pickle_.word(Word::user_metadata);
+      pickle_.string(note);
+    }
     end_entry(blocks.stack[block]);
   }
 
@@ -97,6 +123,9 @@ class TraceWriter {
         break;
       case Incident::Kind::out_of_memory:
         write_out_of_memory(store_.out_of_memory[incident.index]);
+        break;
+      case Incident::Kind::mark:
+        write_mark(store_.definitions.marks[incident.index]);
         break;
     }
   }
@@ -124,12 +153,22 @@ class TraceWriter {
     end_entry(failure.stack);
   }
 
+  void write_mark(const Mark& mark) {
+    begin_entry(Word::user_defined, Word::addr, mark.time_ns);
+    pickle_.integer(0);
+    pickle_.item(Word::size, 0);
+    pickle_.item(Word::stream, 0);
+    pickle_.word(Word::user_metadata);
+    pickle_.string(mark.name);
+    end_entry({});
+  }
+
   // The value of `key` comes next.
   void begin_entry(Word action, Word key, std::uint64_t time_ns) {
     pickle_.next_item();
     pickle_.begin_dict();
     pickle_.item(Word::action, action);
-    pickle_.item(Word::time_us, (store_.definitions.process.start_wall_ns + time_ns) / 1000);
+    pickle_.time_item(time_ns);
     pickle_.word(key);
   }
   void end_entry(StackId stack) {
@@ -142,13 +181,15 @@ class TraceWriter {
   SnapshotPickle& pickle_;
   const Progress& progress_;
   std::vector<Incident> incidents_;
+  std::vector<BlockNote>::const_iterator note_;
   std::vector<std::uint32_t> held_back_;  // blocks whose free is not completed at once; sorted
 };
 
 }  // namespace
 
-void write_device_trace(const Store& store, std::size_t device, SnapshotPickle& pickle, const Progress& progress) {
-  TraceWriter(store, device, pickle, progress).write();
+void write_device_trace(const Store& store, std::size_t device, bool with_marks, SnapshotPickle& pickle,
+                        const Progress& progress) {
+  TraceWriter(store, device, pickle, progress).write(with_marks);
 }
 
 }  // namespace tidemark::pytorch

@@ -192,6 +192,29 @@ TEST(PytorchExport, AFailedOutputIsReported) {
   }
 }
 
+TEST(PytorchExport, HasMarksAndRanges) {
+  Scenario scenario = small_run();
+  const StringId warmup{static_cast<std::uint32_t>(scenario.definitions.strings.size())};
+  scenario.definitions.strings.insert(scenario.definitions.strings.end(), {"warm up", "checkpoint"});
+  for (Event& event : scenario.events) event.time_ns *= 1000;
+  scenario.definitions.marks = {{Mark::Kind::range_begin, 6000, warmup, {}},
+                                {Mark::Kind::point, 15000, StringId{warmup.value + 1}, {}},
+                                {Mark::Kind::range_end, 35000, warmup, {}}};
+  const Snapshot snapshot = read_back(scenario.store());
+  ASSERT_EQ(snapshot.annotations.size(), 2U);
+  EXPECT_TRUE(snapshot.annotations[0].start);
+  EXPECT_EQ(snapshot.annotations[0].time_us, 6);
+  EXPECT_EQ(snapshot.definitions.strings[snapshot.annotations[0].name.value], "warm up");
+  EXPECT_FALSE(snapshot.annotations[1].start);
+  EXPECT_EQ(snapshot.annotations[1].time_us, 35);
+  const pytorch::DeviceTrace& trace = snapshot.traces[0];
+  ASSERT_EQ(trace.user_metadata.size(), 1U);
+  EXPECT_EQ(snapshot.definitions.strings[trace.user_metadata[0].text.value], "checkpoint");
+  const TraceEntry& mark = trace.entries[trace.user_metadata[0].entry];
+  EXPECT_EQ(mark.action, Action::user_defined);
+  EXPECT_EQ(mark.time_us, 15);
+}
+
 using Held = std::map<std::vector<std::string>, std::pair<std::uint64_t, std::uint64_t>>;
 
 Held held_at_peak(const Overview& overview, std::uint8_t device) {

@@ -69,19 +69,23 @@ def check_same(name, original, export):
     """The export has every entry, of a trace whose beginning is lost too, with the true address, size and time."""
     assert len(export["device_traces"]) == len(original["device_traces"])
     for old, new in zip(original["device_traces"], export["device_traces"]):
-        old = [item for item in old if item["action"] not in ("snapshot", "user_defined")]
+        old = [item for item in old if item["action"] != "snapshot"]
         difference = collections.Counter(map(entry, old))
         difference.subtract(collections.Counter(map(entry, new)))
         assert not any(difference.values()), (name, {key: count for key, count in difference.items() if count})
         streams = {(entry(item), item["stream"]) for item in old if item["action"] != "oom"}
         assert streams == {(entry(item), item["stream"]) for item in new if item["action"] != "oom"}, name
-        allocations = collections.Counter((entry(item), *frames(item)) for item in old if item["action"] == "alloc")
-        assert allocations == collections.Counter((entry(item), *frames(item)) for item in new if item["action"] == "alloc")
+        for action in ("alloc", "user_defined"):
+            told, again = (collections.Counter((entry(item), item.get("user_metadata", ""), *frames(item))
+                                               for item in trace if item["action"] == action) for trace in (old, new))
+            assert told == again, (name, told - again, again - told)
     old, new = (sorted(map(segment, snapshot["segments"])) for snapshot in (original, export))
     assert old == new, (name, [each for each in zip(old, new) if each[0] != each[1]][:1])
     kinds = {item["address"]: item["segment_type"] for item in original["segments"]}
     for item in export["segments"]:
         assert item["segment_type"] == kinds[item["address"]] if not item["is_expandable"] else "segment_type" not in item
+    noted = [{**item, "device": 0} for item in original["external_annotations"]]
+    assert export["external_annotations"] == noted, (name, noted)
     settings = export["allocator_settings"]
     assert settings == {key: original["allocator_settings"][key] for key in settings}
 
