@@ -47,6 +47,13 @@ void StoreBuilder::begin() {
   store_.segment_changes_before = store_.segment_changes.size();
 }
 
+void StoreBuilder::add_out_of_memory(const Event& event, OutOfMemoryDetails details) {
+  if (full_) return;
+  details.segment_changes = store_.segment_changes.size();
+  const Tally::Effect effect = tally_.add_out_of_memory(event, details);
+  if (effect.totals_changed) note_change(effect);
+}
+
 void StoreBuilder::add_totals(Device device, std::uint64_t time_ns, const AllocatorTotals& totals) {
   if (full_) return;
   const Tally::Effect effect = tally_.add_totals(device, time_ns, totals);

@@ -18,8 +18,8 @@ class StoreBuilder {
   void add(const Event& event);
   /// `details` count for allocations; either all of them have some or none.
   void add(const Event& event, const BlockDetails& details);
-  /// As Tally::set_device_free.
-  void set_device_free(std::uint64_t bytes) { tally_.set_device_free(bytes); }
+  /// A request that failed. How many segment changes there were is set here.
+  void add_out_of_memory(const Event& event, OutOfMemoryDetails details);
   /// As Tally::begin, and for segments likewise.
   void begin();
   /// Time, device, and how many steps there were, are set here.

@@ -6,6 +6,7 @@
 // decreasing: where the recorded clock stepped back, the time before the step is kept.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -62,13 +63,20 @@ struct StackUsage {
   std::uint64_t blocks = 0;
 };
 
-struct OutOfMemory {
+/// What only some sources know of a request that failed.
+struct OutOfMemoryDetails {
+  std::optional<std::uint64_t> device_free;  ///< by the driver's word
+  std::optional<std::uint16_t> stream;       ///< index into Store::streams
+  std::optional<std::uint16_t> pool;         ///< index into Store::pools
+  std::size_t segment_changes = 0;           ///< how many of Store::segment_changes had happened by then
+};
+
+struct OutOfMemory : OutOfMemoryDetails {
   std::uint64_t time_ns = 0;
   std::uint64_t step_count = 0;  ///< how many of Store::steps had happened by then
-  std::uint64_t requested = 0;
+  std::uint64_t requested = 0;   ///< as the allocator rounded it
   std::optional<std::uint64_t> allocated;
   std::optional<std::uint64_t> reserved;
-  std::optional<std::uint64_t> device_free;  ///< by the driver's word; none where it is not known (recordings)
   StackId stack;
   ThreadId thread;
   std::uint8_t device = 0;

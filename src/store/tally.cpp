@@ -199,6 +199,14 @@ Tally::Effect Tally::add(const Event& event) {
   return effect;
 }
 
+Tally::Effect Tally::add_out_of_memory(const Event& event, const OutOfMemoryDetails& details) {
+  const std::size_t before = overview_.out_of_memory.size();
+  const Effect effect = add(event);
+  if (overview_.out_of_memory.size() != before)
+    static_cast<OutOfMemoryDetails&>(overview_.out_of_memory.back()) = details;
+  return effect;
+}
+
 Overview Tally::finish(std::string path, Definitions definitions) && {
   overview_.path = std::move(path);
   overview_.definitions = std::move(definitions);

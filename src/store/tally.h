@@ -29,10 +29,8 @@ class Tally {
   };
 
   Effect add(const Event& event);
-  /// What the driver had free when the request failed that was added last.
-  void set_device_free(std::uint64_t bytes) {
-    if (!overview_.out_of_memory.empty()) overview_.out_of_memory.back().device_free = bytes;
-  }
+  /// The same for a request that failed.
+  Effect add_out_of_memory(const Event& event, const OutOfMemoryDetails& details);
 
   /// Blocks added so far were there before the first event: they are no allocations of this recording.
   void begin();

@@ -48,18 +48,15 @@ void add_source(const Snapshot& snapshot, SnapshotFacts facts, Overview& overvie
   overview.source.notes = std::move(facts.notes);
 }
 
-void add(const ReplayedEvent& replayed, Tally& tally) {
-  tally.add(replayed.event);
-  if (replayed.event.kind == EventKind::out_of_memory) tally.set_device_free(replayed.device_free);
-}
-
 void give(const ReplayedEvent& replayed, StoreBuilder& builder) {
   const Event& event = replayed.event;
   switch (replayed.kind) {
     case ReplayedEvent::Kind::event:
       builder.add(event, replayed.details);
-      if (event.kind == EventKind::out_of_memory) builder.set_device_free(replayed.device_free);
       if (replayed.held_back) builder.hold_back(event.slot);
+      break;
+    case ReplayedEvent::Kind::out_of_memory:
+      builder.add_out_of_memory(event, replayed.failed);
       break;
     case ReplayedEvent::Kind::segment_change:
       builder.add_segment_change(event.device, event.time_ns, replayed.segment);
@@ -76,18 +73,19 @@ void give(const ReplayedEvent& replayed, StoreBuilder& builder) {
   builder.add_totals(event.device, event.time_ns, replayed.totals);
 }
 
-}  // namespace
-
 /// Of an exported recording only the blocks are known.
 void give_block(const ReplayedEvent& replayed, const std::vector<Device>& devices,
                 const std::function<void(const Event&)>& add) {
-  if (replayed.kind != ReplayedEvent::Kind::event) return;
+  using Kind = ReplayedEvent::Kind;
+  if (replayed.kind != Kind::event && replayed.kind != Kind::out_of_memory) return;
   Event event = replayed.event;
   const std::size_t number = static_cast<std::uint8_t>(event.device.index);
   if (number < devices.size()) event.device = devices[number];
   event.has_totals = false;
   add(event);
 }
+
+}  // namespace
 
 Result<Overview> load_overview(const std::string& path, const Progress& progress) {
   auto snapshot = read_snapshot(path, progress);
@@ -97,9 +95,13 @@ Result<Overview> load_overview(const std::string& path, const Progress& progress
   SnapshotFacts facts = replay_events(
       *snapshot,
       [&](const ReplayedEvent& replayed) {
-        if (recorded)
+        if (recorded) {
           return give_block(replayed, snapshot->recorded_devices, [&](const Event& event) { tally.add(event); });
-        if (replayed.kind == ReplayedEvent::Kind::event) add(replayed, tally);
+        }
+        if (replayed.kind == ReplayedEvent::Kind::event) tally.add(replayed.event);
+        if (replayed.kind == ReplayedEvent::Kind::out_of_memory) {
+          tally.add_out_of_memory(replayed.event, replayed.failed);
+        }
         tally.add_totals(replayed.event.device, replayed.event.time_ns, replayed.totals);
       },
       [&] { tally.begin(); });

@@ -42,13 +42,15 @@ const DeviceTrace* trace_of(const Snapshot& snapshot, std::int32_t device) {
 /// belongs to its request.
 class Events : public ReplaySink {
  public:
-  /// `slots`: numbers given to blocks of other devices already. `trace` may be null.
-  Events(std::int32_t device, const DeviceTrace* trace, SnapshotClock clock, std::uint32_t slots, Take before,
-         Take after)
+  /// `slots`: numbers given to blocks of other devices already. `knows_pools`: entries name the pool, or there is one.
+  /// `trace` may be null.
+  Events(std::int32_t device, const DeviceTrace* trace, SnapshotClock clock, std::uint32_t slots, bool knows_pools,
+         Take before, Take after)
       : device_{DeviceType::cuda, static_cast<std::int8_t>(device)},
         trace_(trace),
         clock_(clock),
         slots_(slots),
+        knows_pools_(knows_pools),
         before_(std::move(before)),
         after_(std::move(after)) {}
 
@@ -92,10 +94,13 @@ class Events : public ReplaySink {
   }
   void out_of_memory(const ReplayOutOfMemory& event, const ReplayMoment& when, const MemoryTotals& totals) override {
     ReplayedEvent& next = hold(when, totals);
+    next.kind = ReplayedEvent::Kind::out_of_memory;
     next.event.kind = EventKind::out_of_memory;
     next.event.size = event.requested;
-    next.device_free = event.device_free;
     next.event.stack = when.stack;
+    next.failed.device_free = event.device_free;
+    next.failed.stream = event.stream;
+    if (knows_pools_) next.failed.pool = event.pool;
   }
   void annotated(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override {
     ReplayedEvent& next = hold(when, totals);
@@ -161,6 +166,7 @@ class Events : public ReplaySink {
   const DeviceTrace* const trace_;
   const SnapshotClock clock_;
   const std::uint32_t slots_;
+  const bool knows_pools_;
   const Take before_;
   const Take after_;
   std::vector<std::uint64_t> sizes_;  // by block
@@ -210,6 +216,15 @@ void note_unknown(const std::map<std::string, std::uint64_t>& counts, const char
                    incomplete});
 }
 
+/// Older files say of segments which pool they are of, but not of entries.
+bool knows_pools(const Snapshot& snapshot) {
+  return snapshot.pools.size() <= 1 ||
+         std::any_of(snapshot.traces.begin(), snapshot.traces.end(), [](const DeviceTrace& trace) {
+           return std::any_of(trace.entries.begin(), trace.entries.end(),
+                              [](const TraceEntry& entry) { return entry.pool != 0; });
+         });
+}
+
 }  // namespace
 
 SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const std::function<void()>& begin) {
@@ -232,13 +247,15 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
   };
   const Take keep = [&](const ReplayedEvent& event) { later.push_back(event); };
   std::uint32_t slots = 0;
+  const bool pools_are_known = knows_pools(snapshot);
   for (const std::int32_t device : devices) {
     if (device < 0 || device > kLastDevice) {
       facts.notes.push_back({"impossible_device", "warning", std::nullopt,
                              fmt::format("device {} was left out: there is no such number", device), true});
       continue;
     }
-    Events events(device, trace_of(snapshot, device), clock, slots, take, devices.size() == 1 ? at_once : keep);
+    Events events(device, trace_of(snapshot, device), clock, slots, pools_are_known, take,
+                  devices.size() == 1 ? at_once : keep);
     ReplaySummary summary = replay(snapshot, device, events);
     slots += events.finish();
     facts.marks.insert(facts.marks.end(), events.marks.begin(), events.marks.end());

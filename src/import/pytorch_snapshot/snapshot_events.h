@@ -17,6 +17,7 @@ namespace tidemark::pytorch {
 struct ReplayedEvent {
   enum class Kind : std::uint8_t {
     event,           ///< `event`, and for an allocation `details`
+    out_of_memory,   ///< `event` and `failed`
     segment_change,  ///< `segment`; of `event` only time and device mean something
     completion,      ///< of the free of the block with event.slot, which was held back
     note,            ///< details.note is about the block with event.slot
@@ -25,10 +26,10 @@ struct ReplayedEvent {
   Kind kind = Kind::event;
   Event event;
   BlockDetails details;
+  OutOfMemoryDetails failed;
   SegmentChange segment;
   AllocatorTotals totals;
-  std::uint64_t device_free = 0;  ///< of a failed request: what the driver had
-  bool held_back = false;         ///< a free that is not completed at once
+  bool held_back = false;  ///< a free that is not completed at once
 };
 
 /// What a snapshot comes to, apart from its events.

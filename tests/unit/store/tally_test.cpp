@@ -135,6 +135,7 @@ TEST(Tally, KeepsFailedRequests) {
   EXPECT_EQ(overview.out_of_memory[0].allocated, 700U);
   EXPECT_EQ(overview.out_of_memory[0].reserved, 800U);
   EXPECT_EQ(overview.out_of_memory[1].allocated, std::nullopt);
+  EXPECT_EQ(overview.out_of_memory[1].device_free, std::nullopt);
   EXPECT_EQ(overview.devices[0].out_of_memory_count, 1U);
 }
 
