@@ -94,6 +94,7 @@ struct Snapshot {
   Definitions definitions;
   std::vector<std::uint64_t> streams;  ///< handles; 0 = the default stream
   std::vector<PoolId> pools;           ///< [0] is the default
+  bool entries_name_pools = false;     ///< older files name the pools of segments only
   std::vector<DeviceTrace> traces;     ///< of devices that have entries
   std::vector<SnapshotSegment> segments;
   std::vector<Annotation> annotations;

@@ -42,8 +42,8 @@ const DeviceTrace* trace_of(const Snapshot& snapshot, std::int32_t device) {
 /// belongs to its request.
 class Events : public ReplaySink {
  public:
-  /// `slots`: numbers given to blocks of other devices already. `knows_pools`: entries name the pool, or there is one.
-  /// `trace` may be null.
+  /// `slots`: numbers given to blocks of other devices already. `knows_pools`: entries name the pool. `trace` may be
+  /// null.
   Events(std::int32_t device, const DeviceTrace* trace, SnapshotClock clock, std::uint32_t slots, bool knows_pools,
          Take before, Take after)
       : device_{DeviceType::cuda, static_cast<std::int8_t>(device)},
@@ -216,15 +216,6 @@ void note_unknown(const std::map<std::string, std::uint64_t>& counts, const char
                    incomplete});
 }
 
-/// Older files say of segments which pool they are of, but not of entries.
-bool knows_pools(const Snapshot& snapshot) {
-  return snapshot.pools.size() <= 1 ||
-         std::any_of(snapshot.traces.begin(), snapshot.traces.end(), [](const DeviceTrace& trace) {
-           return std::any_of(trace.entries.begin(), trace.entries.end(),
-                              [](const TraceEntry& entry) { return entry.pool != 0; });
-         });
-}
-
 }  // namespace
 
 SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const std::function<void()>& begin) {
@@ -247,14 +238,13 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
   };
   const Take keep = [&](const ReplayedEvent& event) { later.push_back(event); };
   std::uint32_t slots = 0;
-  const bool pools_are_known = knows_pools(snapshot);
   for (const std::int32_t device : devices) {
     if (device < 0 || device > kLastDevice) {
       facts.notes.push_back({"impossible_device", "warning", std::nullopt,
                              fmt::format("device {} was left out: there is no such number", device), true});
       continue;
     }
-    Events events(device, trace_of(snapshot, device), clock, slots, pools_are_known, take,
+    Events events(device, trace_of(snapshot, device), clock, slots, snapshot.entries_name_pools, take,
                   devices.size() == 1 ? at_once : keep);
     ReplaySummary summary = replay(snapshot, device, events);
     slots += events.finish();

@@ -70,6 +70,7 @@ bool SnapshotBuilder::fill_entry(std::uint32_t id, std::span<const Word> items) 
         break;
       case Known::pool_id:
         if (!use_pool(entry.pool, value, understood)) return false;
+        snapshot_.entries_name_pools = true;
         break;
       case Known::frames:
         understood = use_frames(entry.stack, value);

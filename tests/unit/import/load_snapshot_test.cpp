@@ -199,7 +199,7 @@ TEST(LoadSnapshot, GivesTheSmallSnapshotAsWorkedOutByHand) {
   EXPECT_EQ(store.out_of_memory[0].step_count, 5U) << "four blocks of device 0, one of device 1";
   EXPECT_EQ(store.out_of_memory[0].segment_changes, 3U) << "likewise";
   EXPECT_EQ(store.streams[store.out_of_memory[0].stream.value()], 0U);
-  EXPECT_EQ(store.out_of_memory[0].pool, std::nullopt) << "there are two, and the entry names none";
+  EXPECT_EQ(store.out_of_memory[0].pool, std::nullopt) << "the entry names none";
   EXPECT_EQ(store.segment_changes_before, 0U);
 
   std::map<std::uint64_t, std::uint64_t> requested;
