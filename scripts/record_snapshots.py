@@ -6,8 +6,9 @@
 Each case runs in a process of its own, with its allocator settings, and writes CASE.pickle.xz and CASE.truth.json: the
 allocator's own counters, at their peak and after each step of the run. Trace entries of a step carry its number as
 user_metadata, so the counters of a step hold just before the first entry of the next, or a few entries earlier where
-something is freed between steps. Needs torch 2.11 or newer with CUDA; no network. Takes about a minute and writes half
-a megabyte.
+something is freed between steps. Cases whose name begins with oom_ run out of memory for a known cause, with Python
+stacks; they fill the device, so each runs alone, and their truth holds PyTorch's message and what it told its observer.
+Needs torch 2.11 or newer with CUDA; no network. Takes about three minutes and writes half a megabyte.
 """
 
 import concurrent.futures
@@ -30,6 +31,28 @@ class Run:
     def __init__(self, torch, device=0):
         self.torch, self.device, self.steps, self.random = torch, device, [], random.Random(7)
         self.live = []
+
+    def observe_failures(self):
+        """What PyTorch tells its observers when it runs out of memory; allowed: the limit, or all the device has."""
+        self.failures = []
+
+        def observer(device, requested, allowed, free):
+            stats = self.torch.cuda.memory_stats(device)
+            self.failures.append({
+                "segment_bytes": requested, "allowed_bytes": allowed, "device_free_bytes": free,
+                "total_bytes": self.torch.cuda.mem_get_info(device)[1],
+                **{name: stats[f"{name}.all.current"] for name in COUNTERS}})
+
+        self.torch._C._cuda_attach_out_of_memory_observer(observer)
+
+    def fail(self, body, *args):
+        count = len(self.failures)
+        try:
+            body(*args)
+        except (self.torch.OutOfMemoryError, RuntimeError) as error:
+            for failure in self.failures[count:]:
+                failure["message"] = str(error)
+        assert len(self.failures) > count, "this was to run out of memory"
 
     def step(self, body, *args):
         number = str(len(self.steps))
@@ -234,6 +257,153 @@ def devices(run):
     run.kept = other
 
 
+# Runs out of memory, each for one cause.
+
+
+def load_weights(run, gib):
+    run.live.append(run.torch.empty(gib * GIB, dtype=run.torch.uint8, device="cuda"))
+
+
+def forward(run, size):
+    run.live.append(run.torch.empty(size, dtype=run.torch.uint8, device="cuda"))
+
+
+def fill(run):
+    size = run.torch.cuda.mem_get_info(run.device)[0] - (400 << 20)
+    run.live.append(run.torch.empty(size, dtype=run.torch.uint8, device="cuda"))
+
+
+def free_gib(run):
+    return run.torch.cuda.mem_get_info(run.device)[0] // GIB
+
+
+def oom_demand(run):
+    """Live blocks and the request need more than the device has."""
+    gib = free_gib(run)
+    load_weights(run, gib * 6 // 10)
+    while gib * 4 // 10 - len(run.live) > 2:
+        forward(run, GIB - (100 << 20))
+    run.fail(forward, run, 12 * GIB + 1)
+
+
+def oom_retried(run):
+    """As before, and the program tries smaller batches, the last one twice."""
+    load_weights(run, free_gib(run) * 9 // 10)
+    for gib in (32, 24, 16, 16):
+        run.fail(forward, run, gib * GIB)
+
+
+def oom_limit(run):
+    """A limit of 2 GiB; the device is nearly empty."""
+    limited(run, 2)
+    load_weights(run, 1)
+    for _ in range(3):
+        forward(run, 200 << 20)
+    run.fail(forward, run, 600 << 20)
+
+
+def leave_holes(run):
+    """Fills the device with segments of 2 GiB that are free but for 64 MiB at their beginning."""
+    fillers = []
+    while free_gib(run) >= 3:
+        whole = run.tensor(2 * GIB)
+        del whole
+        forward(run, 64 << 20)
+        fillers.append(run.tensor((2 << 30) - (64 << 20)))
+    fill(run)
+
+
+def oom_fragmentation(run):
+    leave_holes(run)
+    run.fail(forward, run, 4 * GIB)
+
+
+def oom_fragmentation_expandable(run):
+    """Expandable segments give back whole handles of 20 MiB only."""
+    leave_holes(run)
+    cached = run.torch.cuda.memory_reserved(run.device) - run.torch.cuda.memory_allocated(run.device)
+    run.fail(forward, run, run.torch.cuda.mem_get_info(run.device)[0] + cached - (100 << 20))
+
+
+def oom_other_stream(run):
+    with run.torch.cuda.stream(run.torch.cuda.Stream()):
+        leave_holes(run)
+    run.fail(forward, run, 1800 << 20)
+
+
+def oom_private_pool(run):
+    """Half of the device is cached by a memory pool of the program's own, which is not used now."""
+    gib = free_gib(run)
+    run.kept = run.torch.cuda.MemPool()
+    with run.torch.cuda.use_mem_pool(run.kept):
+        cached = [run.tensor(gib // 4 * GIB) for _ in range(2)]
+        del cached
+    load_weights(run, gib // 4)
+    run.fail(forward, run, gib // 2 * GIB)
+
+
+def oom_capture(run):
+    """While a graph is captured nothing cached is given back."""
+    torch = run.torch
+    gib = free_gib(run)
+    load_weights(run, gib // 2)
+
+    def capture():
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            run.live.clear()
+            forward(run, gib * 3 // 4 * GIB)
+
+    run.fail(capture)
+
+
+def oom_leak(run):
+    """Training steps that each keep a tensor which nobody needs."""
+    torch = run.torch
+    load_weights(run, free_gib(run) * 6 // 10)
+    model = torch.nn.Linear(1024, 1024).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    history = []
+
+    def remember_loss():
+        history.append(torch.empty(1200 << 20, dtype=torch.uint8, device="cuda"))
+
+    def train_step():
+        batch = torch.randn(256, 1024, device="cuda")
+        model(batch).square().mean().backward()
+        remember_loss()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    def train_steps():
+        while True:
+            train_step()
+
+    run.fail(train_steps)
+
+
+OTHER = """
+import sys, torch
+kept = torch.empty(int(sys.argv[1]), dtype=torch.uint8, device="cuda")
+torch.cuda.synchronize()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def oom_other_process(run):
+    """Another process takes what this one had before and gave back."""
+    half = free_gib(run) // 2 * GIB
+    load_weights(run, half // GIB)
+    run.live.clear()
+    run.torch.cuda.empty_cache()
+    load_weights(run, 4)
+    other = subprocess.Popen([sys.executable, "-c", OTHER, str(half + half // 2)], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+    other.stdout.readline()
+    run.fail(forward, run, half)
+    other.communicate()
+
+
 CASES = {
     "default": ("", mixed),
     "roundup_4": ("roundup_power2_divisions:4", mixed),
@@ -259,7 +429,27 @@ CASES = {
     "toggled": ("", toggled),
     "threads": ("", threads),
     "devices": ("", devices),
+    "oom_demand": ("", oom_demand),
+    "oom_retried": ("", oom_retried),
+    "oom_limit": ("", oom_limit),
+    "oom_fragmentation": ("", oom_fragmentation),
+    "oom_fragmentation_expandable": ("expandable_segments:True", oom_fragmentation_expandable),
+    "oom_other_stream": ("", oom_other_stream),
+    "oom_private_pool": ("", oom_private_pool),
+    "oom_capture": ("", oom_capture),
+    "oom_leak": ("", oom_leak),
+    "oom_other_process": ("", oom_other_process),
 }
+
+
+def shorten_paths(snapshot):
+    """Leaves the folders of this machine out of the frames, which are shared objects."""
+    lists = [entry.get("frames", ()) for trace in snapshot["device_traces"] for entry in trace]
+    for segment in snapshot["segments"]:
+        lists += [segment.get("frames", ())] + [block.get("frames", ()) for block in segment["blocks"]]
+    for frame in {id(frame): frame for frames in lists for frame in frames}.values():
+        before, package, rest = frame["filename"].rpartition("site-packages/")
+        frame["filename"] = package + rest if package else os.path.basename(frame["filename"])
 
 
 def record(case, out):
@@ -270,17 +460,22 @@ def record(case, out):
         print("needs two devices, left out")
         return
     torch.cuda.init()
+    with_stacks = case.startswith("oom_")
     if body is not late:
-        torch.cuda.memory._record_memory_history(context=None)
+        torch.cuda.memory._record_memory_history(context="all" if with_stacks else None, stacks="python")
     run = Run(torch)
+    run.observe_failures()
     body(run)
     snapshot = torch.cuda.memory._snapshot()
     stats = torch.cuda.memory_stats()
+    shorten_paths(snapshot)
     with lzma.open(os.path.join(out, f"{case}.pickle.xz"), "wb", preset=9 | lzma.PRESET_EXTREME) as file:
         pickle.dump(snapshot, file)
     truth = {"kind": case, "conf": conf, "torch": torch.__version__, "complete": body is not late,
              "peak": {name: stats[f"{name}.all.peak"] for name in COUNTERS},
              "retries": stats["num_alloc_retries"], "ooms": stats["num_ooms"], "steps": run.steps}
+    if with_stacks:
+        truth["failures"] = run.failures
     with open(os.path.join(out, f"{case}.truth.json"), "w") as file:
         json.dump(truth, file)
 
@@ -298,13 +493,16 @@ def main():
         record(sys.argv[2], out)
         return 0
     os.makedirs(out, exist_ok=True)
+    cases = sys.argv[1:] or list(CASES)
+    alone = [case for case in cases if case.startswith("oom_")]
     failed = 0
-    with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        for case, status, output in pool.map(lambda case: record_apart(case, out), sys.argv[1:] or CASES):
-            path = os.path.join(out, f"{case}.pickle.xz")
-            size = os.path.getsize(path) if os.path.exists(path) else 0
-            print(f"{case}: {'ok' if status == 0 else 'FAILED'}, {size} bytes {output}".rstrip(), flush=True)
-            failed += status != 0
+    for group, at_once in (([case for case in cases if case not in alone], 6), (alone, 1)):
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            for case, status, output in pool.map(lambda case: record_apart(case, out), group):
+                path = os.path.join(out, f"{case}.pickle.xz")
+                size = os.path.getsize(path) if os.path.exists(path) else 0
+                print(f"{case}: {'ok' if status == 0 else 'FAILED'}, {size} bytes {output}".rstrip(), flush=True)
+                failed += status != 0
     return 1 if failed else 0
 
 

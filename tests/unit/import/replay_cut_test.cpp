@@ -39,7 +39,7 @@ TEST_P(ReplayCut, AgreesWithTheWholeTrace) {
       ASSERT_TRUE(agree(rest.after(i - cut), whole.after(i), unknown)) << "entry " << i;
     }
     EXPECT_EQ(rest.after(last - cut), whole.after(last));
-    EXPECT_FALSE(quality.exact());
+    EXPECT_EQ(quality.exact(), cut == 0) << "of some ten entries 1% is none";
     EXPECT_EQ(quality.final_blocks_missing + quality.final_blocks_extra + quality.final_blocks_different, 0U);
     EXPECT_EQ(quality.final_segments_missing + quality.final_segments_extra, 0U);
   }

@@ -135,7 +135,7 @@ TEST_P(ReplayTruth, IsWhatTheAllocatorCounted) {
 }
 
 TEST(ReplayTruthFiles, AreThere) {
-  EXPECT_EQ(snapshots_of_settings().size(), 23U);
+  EXPECT_EQ(snapshots_of_settings().size(), 33U);
 }
 
 // What make_small.py says of it.
