@@ -118,6 +118,7 @@ LeakPlace place_of(const Judged& judged, const TrainingSteps& steps, std::uint32
                    Symbols& symbols) {
   LeakPlace place;
   place.device = device;
+  place.stack_id = judged.group->stack;
   place.stack = name_stack(symbols, judged.group->stack);
   place.requested_bytes = judged.group->requested_bytes;
   place.growth = judged.growth;

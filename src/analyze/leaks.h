@@ -35,6 +35,7 @@ enum class LeakDoubt : std::uint8_t { none, no_events, no_steps, too_few_steps }
 /// The blocks of a stack on one device; blocks without a stack go by the size asked for.
 struct LeakPlace {
   Device device;
+  StackId stack_id;
   NamedStack stack;
   std::optional<std::uint64_t> requested_bytes;  ///< only blocks asked for with this size; none: of all sizes
   Growth growth;

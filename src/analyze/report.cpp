@@ -136,7 +136,7 @@ bool halve(Report& report) {
   bool shortened = false;
   const auto nothing = [](const auto&) {};
   for (SummaryDevice& device : report.summary.devices) {
-    shortened |= halve_list(device.places, [&](const SummaryPlace& place) {
+    shortened |= halve_list(device.places, [&](const Place& place) {
       ++device.other_places;
       device.other_bytes += place.bytes;
     });

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/places.h"
 #include "analyze/recording.h"
 #include "analyze/stack_names.h"
 #include "base/result.h"
@@ -16,24 +17,13 @@ namespace tidemark {
 
 struct SummaryOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
-  std::size_t top = 10;               ///< places to list for each device
+  std::size_t top = 10;               ///< places to list for each device; 0 = all
 };
 
-/// All stacks at the peak that share a place (and a leaf, see NamedStack).
-struct SummaryPlace {
-  NamedStack stack;  ///< the one of them that held most
-  std::uint64_t bytes = 0;
-  std::uint64_t blocks = 0;
-  std::uint64_t stacks = 0;  ///< how many stacks were put together
-  double share = 0;          ///< of the device's peak
-};
-
-struct SummaryDevice {
+/// With what each place held at the peak; shares are of the peak.
+struct SummaryDevice : Places {
   DeviceSummary totals;
   std::uint64_t unrecorded_at_peak_bytes = 0;  ///< of the peak, what is in no recorded block
-  std::vector<SummaryPlace> places;            ///< most bytes first
-  std::uint64_t other_places = 0;              ///< beyond the listed ones
-  std::uint64_t other_bytes = 0;
 };
 
 struct SummaryOutOfMemory {

@@ -26,7 +26,7 @@ std::function<int()> setup_summary(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_files(app, *options);
   add_format(app, *options, "text|json");
-  app.add_option("--top", options->top, "How many places to list for each device")->type_name("N");
+  app.add_option("--top", options->top, "How many places to list for each device; 0 = all")->type_name("N");
   app.footer(
       "Examples:\n"
       "  tidemark summary run.tide\n"

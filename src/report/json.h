@@ -8,6 +8,7 @@
 #include <string>
 
 #include "analyze/compare.h"
+#include "analyze/explain.h"
 #include "analyze/fragmentation.h"
 #include "analyze/leaks.h"
 #include "analyze/summary.h"
@@ -24,6 +25,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(std::span<const Temporary> results);
 [[nodiscard]] std::string to_json(std::span<const Fragmentation> results);
 [[nodiscard]] std::string to_json(std::span<const Leaks> leaks);
+[[nodiscard]] std::string to_json(std::span<const Explanation> explanations);
 [[nodiscard]] std::string to_json(const Comparison& comparison);
 [[nodiscard]] std::string to_json(std::span<const Timeline> timelines);
 

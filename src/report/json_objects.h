@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/explain.h"
 #include "analyze/report.h"
 #include "report/json_parts.h"
 
@@ -18,6 +19,7 @@ Json to_object(const Timeline& timeline);
 Json to_object(const Fragmentation& fragmentation);
 Json to_object(const Temporary& temporary);
 Json to_object(const Leaks& leaks);
+Json to_object(const Explanation& explanation);
 
 /// {"address", "bytes", "free_bytes", "expandable", "pieces"}.
 Json segment_json(const MapSegment& segment);

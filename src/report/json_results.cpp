@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-Json place_json(const SummaryPlace& place) {
+Json place_json(const Place& place) {
   return {{"bytes", place.bytes},
           {"blocks", place.blocks},
           {"stacks", place.stacks},
@@ -18,7 +18,7 @@ Json place_json(const SummaryPlace& place) {
 Json device_json(const SummaryDevice& device) {
   const DeviceSummary& totals = device.totals;
   Json places = Json::array();
-  for (const SummaryPlace& place : device.places) places.push_back(place_json(place));
+  for (const Place& place : device.places) places.push_back(place_json(place));
   return {{"device", to_string(totals.device)},
           {"peak_allocated_bytes", totals.peak_allocated_bytes},
           {"peak_allocated_at_ns", nullable(totals.peak_allocated_at_ns)},

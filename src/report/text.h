@@ -4,6 +4,7 @@
 #include <string>
 
 #include "analyze/compare.h"
+#include "analyze/explain.h"
 #include "analyze/fragmentation.h"
 #include "analyze/leaks.h"
 #include "analyze/summary.h"
@@ -24,6 +25,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Temporary& temporary, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Fragmentation& fragmentation, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Leaks& leaks, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Explanation& explanation, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Comparison& comparison, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Timeline& timeline, const Terminal& terminal);
 

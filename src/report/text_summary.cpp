@@ -18,7 +18,7 @@ std::string head(const RecordingInfo& recording, const Terminal& terminal) {
 std::string places(const SummaryDevice& device, const Terminal& terminal) {
   if (device.totals.peak_allocated_bytes == 0) return {};
   Columns columns({"held at peak", "share", "blocks", "where"});
-  for (const SummaryPlace& place : device.places) {
+  for (const Place& place : device.places) {
     columns.add(
         {format_bytes(place.bytes), share_text(place.share), format_count(place.blocks), stack_text(place.stack)});
   }

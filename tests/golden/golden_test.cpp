@@ -100,6 +100,20 @@ constexpr Case kCases[] = {
     {"snapshot_export.csv", "export small.pickle --to csv -o blocks.csv && cat blocks.csv"},
     {"error_export_moment.txt", "export small.pickle --to csv --at end", 2},
     {"error_export_itself.txt", "export small.pickle --to csv -o ./small.pickle", 2},
+    {"explain.txt", "explain oom_fragmentation.pickle.xz"},
+    {"explain.json", "explain oom_other_process.pickle.xz --capacity 79.18GiB --format json"},
+    {"explain_pools.txt", "explain oom_private_pool.pickle.xz --capacity 79.18GiB"},
+    {"explain_capture.txt", "explain oom_capture.pickle.xz"},
+    {"explain_leak.txt", "explain oom_leak.pickle.xz --top 3"},
+    {"explain_limit.txt", "explain oom_limit.pickle.xz"},
+    {"explain_retried.txt", "explain oom_retried.pickle.xz --failures 1"},
+    {"explain_small.txt", "explain small.pickle"},
+    {"explain_recording.txt", "explain training.tide"},
+    {"explain_hostile.txt", "explain hostile.tide"},
+    {"explain_hostile.json", "explain hostile.tide --format json"},
+    {"explain_none.txt", "explain private_pools.pickle.xz --capacity 1GiB"},
+    {"explain_empty.txt", "explain empty.tide"},
+    {"error_explain_capacity.txt", "explain small.pickle --capacity 5%", 2},
     {"fragmentation.txt", "fragmentation small.pickle --top 2"},
     {"fragmentation_pools.txt", "fragmentation private_pools.pickle.xz --at 50% --top 4"},
     {"fragmentation.json", "fragmentation small.pickle --format json --device cuda:1"},
@@ -121,7 +135,9 @@ class Golden : public ::testing::TestWithParam<Case> {
     folder_ = ::testing::TempDir() + "tidemark_golden." + std::to_string(getpid());
     std::filesystem::create_directories(folder_);
     testing::write_golden_recordings(folder_);
-    for (const char* name : {"small.pickle", "late.pickle.xz", "private_pools.pickle.xz"}) {
+    for (const char* name : {"small.pickle", "late.pickle.xz", "private_pools.pickle.xz", "oom_fragmentation.pickle.xz",
+                             "oom_other_process.pickle.xz", "oom_private_pool.pickle.xz", "oom_capture.pickle.xz",
+                             "oom_leak.pickle.xz", "oom_limit.pickle.xz", "oom_retried.pickle.xz"}) {
       std::filesystem::copy_file(std::string(SNAPSHOT_FOLDER "/") + name, folder_ + "/" + name);
     }
   }

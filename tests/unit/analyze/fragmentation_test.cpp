@@ -3,86 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include "store/builder.h"
-#include "unit/store/store_scenario.h"
+#include "unit/analyze/memory_layout.h"
 
 namespace tidemark::testing {
 namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
-
-/// One GPU; times count up by themselves, in ms.
-class Layout {
- public:
-  void reserve(std::uint64_t address, std::uint64_t size, bool expandable = false) {
-    segment(address, size, expandable, true);
-  }
-  void release(std::uint64_t address, std::uint64_t size, bool expandable = false) {
-    segment(address, size, expandable, false);
-  }
-  SlotId allocate(std::uint64_t address, std::uint64_t size, std::uint64_t requested, StackId stack = {}) {
-    Event event = next(EventKind::allocate);
-    event.slot = SlotId{slots_++};
-    event.address = address;
-    event.size = size;
-    event.stack = stack;
-    allocated_ += size;
-    builder_.add(with_totals(event), {requested, 0, 0});
-    totals();
-    return event.slot;
-  }
-  void free(SlotId slot, std::uint64_t size, bool held_back = false) {
-    Event event = next(EventKind::free);
-    event.slot = slot;
-    event.size = size;
-    allocated_ -= size;
-    builder_.add(with_totals(event), {});
-    if (held_back) {
-      pending_ += size;
-      builder_.hold_back(slot);
-    }
-    totals();
-  }
-  void complete(SlotId slot, std::uint64_t size) {
-    next(EventKind::free);
-    pending_ -= size;
-    builder_.complete(now_, slot);
-    totals();
-  }
-  Store finish() { return std::move(builder_).finish("layout", {}); }
-
- private:
-  Event next(EventKind kind) {
-    Event event;
-    event.kind = kind;
-    event.device = kGpu;
-    event.time_ns = now_ += 1'000'000;
-    return event;
-  }
-  Event with_totals(Event event) const {
-    event.has_totals = true;
-    event.total_allocated = allocated_;
-    event.total_reserved = reserved_;
-    return event;
-  }
-  void totals() { builder_.add_totals(kGpu, now_, {allocated_ + pending_, reserved_}); }
-  void segment(std::uint64_t address, std::uint64_t size, bool expandable, bool reserved) {
-    next(EventKind::allocate);
-    reserved_ = reserved ? reserved_ + size : reserved_ - size;
-    SegmentChange change;
-    change.address = address;
-    change.size = size;
-    change.expandable = expandable;
-    change.reserved = reserved;
-    builder_.add_segment_change(kGpu, now_, change);
-    totals();
-  }
-
-  StoreBuilder builder_;
-  std::uint64_t now_ = 0;
-  std::uint32_t slots_ = 0;
-  std::uint64_t allocated_ = 0, reserved_ = 0, pending_ = 0;
-};
 
 FragmentationDevice analyze(const Store& store, const FragmentationOptions& options = {}) {
   Symbols symbols(store.definitions);
@@ -92,7 +18,7 @@ FragmentationDevice analyze(const Store& store, const FragmentationOptions& opti
 }
 
 TEST(Fragmentation, MeasuresAtThePeaksAndAtTheEnd) {
-  Layout gpu;
+  MemoryLayout gpu;
   gpu.reserve(0, 20 * kMiB);
   const SlotId first = gpu.allocate(0, 4 * kMiB, 4 * kMiB - 100);
   const SlotId middle = gpu.allocate(4 * kMiB, 6 * kMiB, 6 * kMiB);
@@ -136,7 +62,7 @@ TEST(Fragmentation, MeasuresAtThePeaksAndAtTheEnd) {
 }
 
 TEST(Fragmentation, NeighboursOfAnExpandableSegmentAreOne) {
-  Layout gpu;
+  MemoryLayout gpu;
   gpu.reserve(0, 2 * kMiB, true);
   gpu.reserve(4 * kMiB, 2 * kMiB, true);
   gpu.allocate(0, kMiB, kMiB);
@@ -151,7 +77,7 @@ TEST(Fragmentation, NeighboursOfAnExpandableSegmentAreOne) {
 }
 
 TEST(Fragmentation, PartsOfAnExpandableSegmentGoAway) {
-  Layout gpu;
+  MemoryLayout gpu;
   gpu.reserve(0, 10 * kMiB, true);
   gpu.allocate(0, kMiB, kMiB);
   gpu.release(4 * kMiB, 2 * kMiB, true);
@@ -166,7 +92,7 @@ TEST(Fragmentation, PartsOfAnExpandableSegmentGoAway) {
 TEST(Fragmentation, NamesTheStacksThatPinSegments) {
   constexpr StackId kLeft{1};
   constexpr StackId kRight{2};
-  Layout gpu;
+  MemoryLayout gpu;
   gpu.reserve(0, 20 * kMiB);  // both hold it: nobody pins it alone
   gpu.allocate(0, 2 * kMiB, 2 * kMiB, kLeft);
   gpu.allocate(10 * kMiB, 2 * kMiB, 2 * kMiB, kRight);
@@ -190,7 +116,7 @@ TEST(Fragmentation, NamesTheStacksThatPinSegments) {
 }
 
 TEST(Fragmentation, CountsSizesByPowersOfTwo) {
-  Layout gpu;
+  MemoryLayout gpu;
   gpu.reserve(0, 2 * kMiB);
   gpu.free(gpu.allocate(0, 1024, 1024), 1024);
   gpu.allocate(0, 512, 1);

@@ -29,7 +29,7 @@ TEST(Summary, PutsStacksOfOnePlaceTogether) {
   const auto summary = analyze_summary(overview, symbols, {});
   ASSERT_TRUE(summary.ok());
   ASSERT_EQ(summary->devices.size(), 1U);
-  const std::vector<SummaryPlace>& places = summary->devices[0].places;
+  const std::vector<Place>& places = summary->devices[0].places;
   ASSERT_EQ(places.size(), 3U);
   EXPECT_EQ(places[0].bytes, 500U);
   EXPECT_EQ(places[0].blocks, 2U);

@@ -1,0 +1,445 @@
+// Failures on a device laid out by hand, one for each cause; what is expected is worked out in the comments.
+#include "analyze/explain.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "unit/analyze/memory_layout.h"
+#include "unit/analyze/training_loop.h"
+
+namespace tidemark::testing {
+namespace {
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kGiB = 1 << 30;
+
+Explanation explain(const Store& store, const ExplainOptions& options = {}) {
+  Symbols symbols(store.definitions);
+  auto result = analyze_explain(store, symbols, options);
+  EXPECT_TRUE(result.ok());
+  return *result;
+}
+
+/// Of the latest failure, with a list of its findings and changes that tests compare.
+struct Explained : OomFailure {
+  explicit Explained(const Store& store, const ExplainOptions& options = {})
+      : OomFailure(explain(store, options).failures.at(0)) {}
+
+  [[nodiscard]] std::optional<std::uint64_t> found(OomCause wanted) const {
+    for (const OomFinding& finding : findings) {
+      if (finding.cause == wanted) return finding.bytes;
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] const OomChange* change(OomRemedy wanted) const {
+    for (const OomChange& change : changes) {
+      if (change.remedy == wanted) return &change;
+    }
+    return nullptr;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> bytes_of(OomRemedy wanted) const {
+    const OomChange* found = change(wanted);
+    return found == nullptr ? std::nullopt : std::optional(found->bytes);
+  }
+};
+
+std::string function_of(const NamedStack& stack) {
+  return stack.frames.empty() ? "" : stack.frames[stack.place].function;
+}
+
+class Explain : public ::testing::Test {
+ protected:
+  StackId stack(const char* function) { return names.stack({names.python(function, "train.py", 1)}); }
+  Explained explained(const ExplainOptions& options = {}) { return Explained(gpu.finish(names.definitions), options); }
+
+  Scenario names;
+  MemoryLayout gpu;
+};
+
+TEST_F(Explain, Demand) {
+  const StackId weights = stack("weights");
+  gpu.reserve(0, 60 * kMiB);
+  gpu.allocate(0, 60 * kMiB, 60 * kMiB, weights);
+  gpu.fail(40 * kMiB, 20 * kMiB, stack("forward"));
+  const Explained failure = explained();
+  EXPECT_EQ(failure.cause, OomCause::demand);
+  EXPECT_EQ(failure.findings.size(), 1U);
+  EXPECT_EQ(failure.found(OomCause::demand), 20 * kMiB) << "40 asked for, 20 free, nothing cached";
+  EXPECT_EQ(failure.stop, OomStop::device);
+  EXPECT_EQ(failure.missing, 20 * kMiB);
+  EXPECT_EQ(failure.allocated, 60 * kMiB);
+  EXPECT_EQ(failure.reserved, 60 * kMiB);
+  EXPECT_EQ(failure.cached, 0U);
+  EXPECT_EQ(failure.outside, std::nullopt) << "what the device has is not in the file";
+  EXPECT_EQ(failure.request.segment, 40 * kMiB);
+  EXPECT_EQ(function_of(failure.stack), "forward");
+  EXPECT_EQ(failure.stream, 0U);
+  EXPECT_EQ(failure.pool, PoolId{});
+  EXPECT_EQ(failure.last_ns, 3'000'000U);
+  EXPECT_EQ(failure.leak_verdict, LeakVerdict::insufficient_data);
+  ASSERT_EQ(failure.changes.size(), 2U);
+  EXPECT_EQ(failure.changes[0].remedy, OomRemedy::smaller_request);
+  EXPECT_EQ(failure.changes[0].bytes, 20 * kMiB) << "20 MiB would have been served";
+  EXPECT_EQ(failure.changes[1].remedy, OomRemedy::free_blocks);
+  EXPECT_EQ(failure.changes[1].bytes, 60 * kMiB) << "the only block";
+  EXPECT_EQ(function_of(failure.changes[1].stack), "weights");
+}
+
+// Two segments of 30 MiB, 20 of each free; 25 are asked for.
+TEST_F(Explain, Fragmentation) {
+  const StackId pins = stack("pin");
+  for (const std::uint64_t at : {0 * kMiB, 100 * kMiB}) {
+    gpu.reserve(at, 30 * kMiB);
+    gpu.allocate(at, 10 * kMiB, 10 * kMiB, pins);
+  }
+  gpu.fail(25 * kMiB, 4 * kMiB);
+  const Explained failure = explained();
+  EXPECT_EQ(failure.cause, OomCause::fragmentation);
+  EXPECT_EQ(failure.findings.size(), 1U);
+  EXPECT_EQ(failure.found(OomCause::fragmentation), 40 * kMiB);
+  EXPECT_EQ(failure.missing, 22 * kMiB) << "a segment of 26, of which 4 were there";
+  EXPECT_EQ(failure.cache->usable.bytes, 40 * kMiB);
+  EXPECT_EQ(failure.cache->usable.pieces, 2U);
+  EXPECT_EQ(failure.cache->usable.largest, 20 * kMiB);
+  ASSERT_EQ(failure.changes.size(), 2U);
+  EXPECT_EQ(failure.bytes_of(OomRemedy::smaller_request), 5 * kMiB) << "20 MiB would have been served";
+  EXPECT_EQ(failure.bytes_of(OomRemedy::free_blocks), 10 * kMiB) << "either block makes 30 MiB in one piece";
+  EXPECT_EQ(failure.changes[1].blocks, 1U);
+  EXPECT_EQ(failure.changes[1].of_blocks, 2U);
+}
+
+// A piece between two blocks of one stack: freeing the newer one joins it with what is free behind it.
+TEST_F(Explain, AsFewBlocksAsDo) {
+  const StackId pins = stack("pin");
+  gpu.reserve(0, 100 * kMiB);
+  gpu.allocate(0, 10 * kMiB, 10 * kMiB, pins);
+  gpu.allocate(40 * kMiB, 5 * kMiB, 5 * kMiB, pins);
+  gpu.allocate(80 * kMiB, 2 * kMiB, 2 * kMiB, pins);
+  gpu.allocate(90 * kMiB, 10 * kMiB, 10 * kMiB, stack("last"));
+  gpu.fail(60 * kMiB, 0);
+  const Explained failure = explained();
+  // Free: 10 to 40, 45 to 80, 82 to 90. Without the block at 80: 45 MiB in one piece. Without that at 40, too: 80.
+  const OomChange* change = failure.change(OomRemedy::free_blocks);
+  ASSERT_NE(change, nullptr);
+  EXPECT_EQ(change->bytes, 7 * kMiB);
+  EXPECT_EQ(change->blocks, 2U);
+  EXPECT_EQ(change->of_blocks, 3U);
+  EXPECT_EQ(function_of(change->stack), "pin");
+  EXPECT_TRUE(change->certain);
+}
+
+// 50 of 60 MiB free from 10 on: handles of 20 MiB begin at 20 and 40.
+TEST_F(Explain, ExpandableSegmentsWouldGiveBackWholeHandles) {
+  for (const std::uint64_t at : {0 * kMiB, 100 * kMiB}) {
+    gpu.reserve(at, 60 * kMiB);
+    gpu.allocate(at, 10 * kMiB, 10 * kMiB);
+  }
+  gpu.fail(75 * kMiB, 10 * kMiB);
+  const Explained failure = explained();
+  const OomChange* change = failure.change(OomRemedy::expandable);
+  ASSERT_NE(change, nullptr);
+  EXPECT_EQ(change->bytes, 80 * kMiB);
+  EXPECT_FALSE(change->certain);
+  EXPECT_EQ(failure.changes.back().remedy, OomRemedy::expandable) << "what is certain comes first";
+}
+
+TEST_F(Explain, ExpandableSegmentsAskForHandles) {
+  gpu.reserve(0, 40 * kMiB, true);
+  gpu.allocate(0, 21 * kMiB, 21 * kMiB, stack("first"));
+  gpu.fail(25 * kMiB, 30 * kMiB);
+  const Explained failure = explained();
+  EXPECT_TRUE(failure.request.expandable);
+  EXPECT_EQ(failure.request.segment, 26 * kMiB) << "what PyTorch's message says";
+  EXPECT_EQ(failure.request.driver, 40 * kMiB) << "two handles";
+  EXPECT_EQ(failure.missing, 10 * kMiB);
+  EXPECT_EQ(failure.found(OomCause::fragmentation), 19 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomRemedy::free_blocks), 21 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomRemedy::smaller_request), 5 * kMiB) << "one handle is there";
+}
+
+TEST_F(Explain, CachedForAnotherStream) {
+  gpu.reserve(0, 40 * kMiB, false, {1, 0});
+  gpu.allocate(0, 10 * kMiB, 10 * kMiB, stack("other"), {1, 0});
+  gpu.fail(30 * kMiB, 2 * kMiB);
+  const Explained failure = explained();
+  EXPECT_EQ(failure.cause, OomCause::fragmentation);
+  EXPECT_EQ(failure.cache->usable.pieces, 0U);
+  EXPECT_EQ(failure.cache->other_streams.bytes, 30 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomRemedy::same_stream), 30 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomRemedy::free_blocks), 10 * kMiB) << "then the whole segment goes back to the driver";
+}
+
+TEST_F(Explain, CachedByAPrivatePool) {
+  gpu.reserve(0, 40 * kMiB, false, {0, 1});
+  gpu.reserve(100 * kMiB, 2 * kMiB);
+  gpu.allocate(100 * kMiB, 512 * 1024, 512 * 1024);
+  gpu.fail(30 * kMiB, 2 * kMiB);
+  const Explained failure = explained();
+  EXPECT_EQ(failure.cause, OomCause::fragmentation);
+  EXPECT_EQ(failure.found(OomCause::fragmentation), 41 * kMiB + 512 * 1024);
+  EXPECT_EQ(failure.cache->other_pools.bytes, 40 * kMiB);
+  EXPECT_EQ(failure.cache->other_kinds.bytes, kMiB + 512 * 1024) << "of the small segment";
+  EXPECT_EQ(failure.cache->whole_in_private_pools, 40 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomRemedy::empty_private_pool), 40 * kMiB);
+}
+
+// Wholly free segments of the default pool are given back before the request fails, except during a capture.
+TEST_F(Explain, CachedDuringACapture) {
+  gpu.reserve(0, 40 * kMiB);
+  gpu.reserve(100 * kMiB, 20 * kMiB);
+  gpu.allocate(100 * kMiB, 20 * kMiB, 20 * kMiB, stack("kept"));
+  gpu.fail(30 * kMiB, 2 * kMiB, {}, {1, 1});
+  const Explained failure = explained();
+  EXPECT_EQ(failure.pool, (PoolId{0, 1}));
+  EXPECT_EQ(failure.stream, 7U);
+  EXPECT_EQ(failure.cause, OomCause::fragmentation);
+  EXPECT_EQ(failure.cache->other_pools.bytes, 40 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomRemedy::empty_cache_before), 40 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomRemedy::free_blocks), std::nullopt) << "the driver would not have got it back";
+}
+
+TEST_F(Explain, PendingMemoryIsNotCached) {
+  gpu.reserve(0, 40 * kMiB);
+  gpu.allocate(0, 10 * kMiB, 10 * kMiB);
+  const SlotId pending = gpu.allocate(10 * kMiB, 30 * kMiB, 30 * kMiB);
+  gpu.free(pending, 30 * kMiB, true);
+  gpu.fail(30 * kMiB, 2 * kMiB);
+  const Explained failure = explained();
+  EXPECT_EQ(failure.cache->pending, 30 * kMiB);
+  EXPECT_EQ(failure.cached, 0U);
+  EXPECT_EQ(failure.cause, OomCause::demand);
+  EXPECT_EQ(failure.found(OomCause::demand), 28 * kMiB);
+}
+
+TEST_F(Explain, Limit) {
+  gpu.reserve(0, 50 * kMiB);
+  gpu.allocate(0, 50 * kMiB, 50 * kMiB);
+  gpu.reserve(100 * kMiB, 10 * kMiB);
+  gpu.release(100 * kMiB, 10 * kMiB);
+  gpu.fail(20 * kMiB, kGiB);
+  const Explained failure = explained();
+  EXPECT_EQ(failure.cause, OomCause::limit);
+  EXPECT_EQ(failure.stop, OomStop::limit);
+  EXPECT_EQ(failure.limit->at_least, 60 * kMiB) << "so much was reserved before";
+  EXPECT_EQ(failure.limit->below, 70 * kMiB);
+  EXPECT_EQ(failure.missing, 10 * kMiB) << "at most";
+  EXPECT_EQ(failure.bytes_of(OomRemedy::raise_limit), 10 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomRemedy::smaller_request), 10 * kMiB) << "10 MiB more were reserved before";
+}
+
+TEST_F(Explain, LimitThatWasLoweredMeanwhile) {
+  gpu.reserve(0, 50 * kMiB);
+  gpu.allocate(0, 50 * kMiB, 50 * kMiB);
+  gpu.reserve(100 * kMiB, 80 * kMiB);
+  gpu.release(100 * kMiB, 80 * kMiB);
+  gpu.fail(20 * kMiB, kGiB);
+  const Explained failure = explained();
+  EXPECT_EQ(failure.limit->at_least, 50 * kMiB);
+  EXPECT_EQ(failure.limit->below, 70 * kMiB);
+}
+
+// 30 of 60 MiB are free under a limit of at least 60: packed, 20 more would have fitted.
+TEST_F(Explain, FragmentationUnderALimit) {
+  gpu.reserve(0, 60 * kMiB);
+  for (const std::uint64_t at : {0 * kMiB, 20 * kMiB, 40 * kMiB}) gpu.allocate(at, 10 * kMiB, 10 * kMiB);
+  gpu.fail(20 * kMiB, kGiB);
+  const Explained failure = explained();
+  EXPECT_EQ(failure.cause, OomCause::limit);
+  EXPECT_EQ(failure.found(OomCause::fragmentation), 30 * kMiB);
+  EXPECT_EQ(failure.findings.size(), 2U);
+}
+
+TEST_F(Explain, TheDriverNeedsALittleItself) {
+  gpu.reserve(0, 60 * kMiB);
+  gpu.allocate(0, 60 * kMiB, 60 * kMiB);
+  gpu.fail(20 * kMiB, 21 * kMiB);
+  const Explained failure = explained();
+  EXPECT_EQ(failure.stop, OomStop::unknown);
+  EXPECT_EQ(failure.cause, std::nullopt);
+  EXPECT_EQ(failure.limit.has_value(), false);
+}
+
+// 60 MiB were reserved once. Now 10 are, and 20 are free: somebody else took 30, all that is missing.
+TEST_F(Explain, OtherProcess) {
+  gpu.reserve(0, 10 * kMiB);
+  gpu.allocate(0, 10 * kMiB, 10 * kMiB);
+  gpu.reserve(100 * kMiB, 50 * kMiB);
+  gpu.release(100 * kMiB, 50 * kMiB);
+  gpu.fail(50 * kMiB, 20 * kMiB);
+  const Store store = gpu.finish();
+  const Explained failure(store);
+  EXPECT_EQ(failure.cause, OomCause::other_process);
+  EXPECT_EQ(failure.outside_grew, 30 * kMiB);
+  EXPECT_EQ(failure.found(OomCause::other_process), 30 * kMiB);
+  EXPECT_EQ(failure.found(OomCause::demand), 30 * kMiB);
+  EXPECT_EQ(failure.outside, std::nullopt);
+  EXPECT_EQ(failure.bytes_of(OomRemedy::free_device), 30 * kMiB);
+
+  ExplainOptions options;
+  options.capacity = 100 * kMiB;
+  const Explained known(store, options);
+  EXPECT_EQ(known.outside, 70 * kMiB);
+  EXPECT_EQ(known.found(OomCause::other_process), 70 * kMiB);
+}
+
+TEST_F(Explain, WhatAContextTakesIsNoOtherProcess) {
+  gpu.reserve(0, 900 * kMiB);
+  gpu.allocate(0, 900 * kMiB, 900 * kMiB);
+  gpu.fail(40 * kMiB, 20 * kMiB);
+  ExplainOptions options;
+  options.capacity = 1000 * kMiB;
+  const Explained failure = explained(options);
+  EXPECT_EQ(failure.outside, 80 * kMiB);
+  EXPECT_EQ(failure.cause, OomCause::demand);
+  EXPECT_EQ(failure.found(OomCause::other_process), std::nullopt);
+}
+
+// By the rules 20 MiB fit: the request was of a pool that older files do not name.
+TEST_F(Explain, APieceThatFitsIsAContradiction) {
+  gpu.reserve(0, 60 * kMiB);
+  gpu.allocate(0, 10 * kMiB, 10 * kMiB, stack("first"));
+  gpu.fail(20 * kMiB, 19 * kMiB);
+  const Explained failure = explained();
+  EXPECT_TRUE(failure.fitting_piece);
+  EXPECT_EQ(failure.bytes_of(OomRemedy::free_blocks), std::nullopt);
+}
+
+// With max_split_size a block of that size serves no smaller request.
+TEST_F(Explain, OversizeBlocksAreNotSplit) {
+  gpu.reserve(0, 60 * kMiB);
+  gpu.allocate(0, 10 * kMiB, 10 * kMiB);
+  gpu.fail(20 * kMiB, 0);
+  Store store = gpu.finish();
+  store.source.allocator_settings.emplace().max_split_size = 30 * kMiB;
+  const Explained failure(store);
+  EXPECT_FALSE(failure.fitting_piece);
+  EXPECT_EQ(failure.cause, OomCause::fragmentation);
+}
+
+TEST_F(Explain, HoldersAndEqualFailures) {
+  const StackId weights = stack("weights");
+  const StackId forward = stack("forward");
+  gpu.reserve(0, 100 * kMiB);
+  gpu.allocate(0, 20 * kMiB, 20 * kMiB, forward);              // 2 ms
+  gpu.allocate(20 * kMiB, 30 * kMiB, 30 * kMiB, weights);      // 3 ms
+  gpu.allocate(50 * kMiB, 40 * kMiB, 40 * kMiB - 1, forward);  // 4 ms
+  gpu.fail(80 * kMiB, 0, forward);
+  gpu.fail(40 * kMiB, 0, forward);
+  gpu.fail(40 * kMiB, 0, forward);
+  const Store store = gpu.finish(names.definitions);
+  ExplainOptions options;
+  options.top = 1;
+  options.failures = 1;
+  const Explanation explanation = explain(store, options);
+  EXPECT_EQ(explanation.failed_requests, 3U);
+  EXPECT_EQ(explanation.other_failures, 1U);
+  ASSERT_EQ(explanation.failures.size(), 1U);
+  const OomFailure& failure = explanation.failures[0];
+  EXPECT_EQ(failure.request.bytes, 40 * kMiB);
+  EXPECT_EQ(failure.count, 2U);
+  EXPECT_EQ(failure.first_ns, 6'000'000U);
+  EXPECT_EQ(failure.last_ns, 7'000'000U);
+  ASSERT_EQ(failure.holders.size(), 1U);
+  EXPECT_EQ(failure.other_holders, 1U);
+  EXPECT_EQ(failure.other_bytes, 30 * kMiB);
+  const OomHolder& holder = failure.holders[0];
+  EXPECT_EQ(holder.bytes, 60 * kMiB);
+  EXPECT_EQ(holder.blocks, 2U);
+  EXPECT_DOUBLE_EQ(holder.share, 60.0 / 90);
+  EXPECT_EQ(holder.oldest_ns, 2'000'000U);
+  EXPECT_EQ(holder.newest_ns, 4'000'000U);
+  options.failures = 0;
+  EXPECT_EQ(explain(store, options).failures.size(), 2U);
+}
+
+// Nothing in a damaged file makes sums wrap around.
+TEST_F(Explain, ImpossibleSizes) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  gpu.reserve(0, 60 * kMiB);
+  gpu.allocate(0, 10 * kMiB, 10 * kMiB, stack("first"));
+  gpu.fail(kMost, kMost);
+  gpu.fail(kMost - 1, 1);
+  gpu.fail(1, kMost);
+  ExplainOptions options;
+  options.failures = 0;
+  options.capacity = 1;
+  const Explanation explanation = explain(gpu.finish(names.definitions), options);
+  ASSERT_EQ(explanation.failures.size(), 3U);
+  EXPECT_EQ(explanation.failures[0].stop, OomStop::limit);
+  EXPECT_EQ(explanation.failures[1].missing, kMost - 1) << "the whole of it, but for one byte";
+  EXPECT_EQ(explanation.failures[2].cause, OomCause::demand);
+  EXPECT_EQ(explanation.failures[2].findings[0].bytes, kMost - 1) << "of a device of one byte";
+}
+
+TEST_F(Explain, NoFailure) {
+  gpu.reserve(0, 60 * kMiB);
+  const Explanation explanation = explain(gpu.finish());
+  EXPECT_TRUE(explanation.failures.empty());
+  ASSERT_EQ(explanation.devices.size(), 1U);
+  EXPECT_EQ(explanation.devices[0].peak_reserved_bytes, 60 * kMiB);
+}
+
+// Totals, and nothing of segments or the device.
+TEST(ExplainRecording, SaysWhatItKnows) {
+  Scenario scenario;
+  scenario.totals(kGpu, 0, 80 * kMiB);
+  scenario.allocate(10, "weights", 40 * kMiB, kGpu);
+  scenario.out_of_memory(20, 20 * kMiB, kGpu);
+  scenario.out_of_memory(30, 60 * kMiB, kGpu);
+  const Store store = scenario.store();
+  const Explanation explanation = explain(store);
+  ASSERT_EQ(explanation.failures.size(), 2U);
+  const OomFailure& larger = explanation.failures[0];
+  EXPECT_EQ(larger.cause, std::nullopt) << "the device may have been full, or a limit reached";
+  EXPECT_EQ(larger.cached, 40 * kMiB);
+  EXPECT_EQ(larger.cache.has_value(), false);
+  EXPECT_EQ(larger.device_free, std::nullopt);
+  EXPECT_EQ(larger.missing, std::nullopt);
+  EXPECT_TRUE(larger.changes.empty());
+  const OomFailure& smaller = explanation.failures[1];
+  EXPECT_EQ(smaller.cause, OomCause::fragmentation) << "40 MiB were reserved and in no block, whatever the device had";
+
+  ExplainOptions options;
+  options.capacity = 90 * kMiB;
+  const Explained known(store, options);
+  EXPECT_EQ(known.cause, OomCause::demand);
+  EXPECT_EQ(known.found(OomCause::demand), 10 * kMiB) << "40 in blocks and 60 asked for, of 90";
+}
+
+TEST(ExplainRecording, Cpu) {
+  Scenario scenario;
+  scenario.allocate(10, "batch", 40 * kMiB, kCpu);
+  scenario.out_of_memory(20, kGiB, kCpu);
+  const Explained failure(scenario.store());
+  EXPECT_FALSE(failure.caching);
+  EXPECT_EQ(failure.allocated, 40 * kMiB);
+  EXPECT_EQ(failure.cause, std::nullopt);
+  EXPECT_EQ(failure.holders.size(), 1U);
+}
+
+// A loop that keeps 4 KiB a step, then fails; what comes after the failure must not count.
+TEST(ExplainRecording, LeakUpToTheFailure) {
+  constexpr int kSteps = 160;
+  TrainingLoop loop(TrainingLoop::Stacks::named_optimizer);
+  loop.run(kSteps, [&](int step) { loop.allocate("kept" + std::to_string(step), 4096, "track"); });
+  const std::uint64_t end_ns = loop.scenario.events.back().time_ns;
+  loop.scenario.out_of_memory(end_ns + 1, 2 * kMiB, kGpu);
+  // 2 MiB asked for is more than 160 * 4 KiB: nothing shows that the leak is what made it fail.
+  const Explained large(loop.scenario.store());
+  EXPECT_EQ(large.leak_verdict, LeakVerdict::leak);
+  EXPECT_EQ(large.found(OomCause::leak), std::nullopt);
+  ASSERT_EQ(large.leaks.size(), 1U);
+  EXPECT_EQ(function_of(large.leaks[0].stack), "track");
+
+  TrainingLoop healthy(TrainingLoop::Stacks::named_optimizer);
+  healthy.run(kSteps, [&](int step) {
+    if (step == kSteps / 2) healthy.scenario.out_of_memory(healthy.scenario.events.back().time_ns, 1, kGpu);
+    if (step > kSteps / 2) healthy.allocate("kept" + std::to_string(step), 4096, "track");
+  });
+  const Explained before(healthy.scenario.store());
+  EXPECT_EQ(before.leak_verdict, LeakVerdict::no_leak) << "the leak began after the failure";
+}
+
+}  // namespace
+}  // namespace tidemark::testing
