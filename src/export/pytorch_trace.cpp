@@ -149,7 +149,12 @@ class TraceWriter {
       pickle_.real(std::numeric_limits<double>::quiet_NaN());  // not known, and PyTorch's viewer wants a number
     }
     pickle_.item(Word::size, failure.requested);
-    pickle_.item(Word::stream, 0);
+    if (failure.stream) {
+      pickle_.stream_item(*failure.stream);
+    } else {
+      pickle_.item(Word::stream, 0);
+    }
+    if (failure.pool) pickle_.pool_item(Word::pool_id, *failure.pool);
     end_entry(failure.stack);
   }
 
