@@ -13,7 +13,7 @@ namespace {
 // Whether a loss means that events are missing (and not only their stacks or names).
 bool loses_events(Loss::Kind kind) {
   return kind != Loss::Kind::python_unsupported && kind != Loss::Kind::native_unsupported &&
-         kind != Loss::Kind::stack_truncated;
+         kind != Loss::Kind::stack_truncated && kind != Loss::Kind::device_lost;
 }
 
 std::string describe(const Loss& loss) {
@@ -44,6 +44,8 @@ std::string describe(const Loss& loss) {
                          format_bytes(loss.count));
     case Loss::Kind::protocol:
       return fmt::format("{} records from the program could not be understood", count);
+    case Loss::Kind::device_lost:
+      return "a device stopped answering: what the driver said of it ends there";
   }
   return fmt::format("{} losses of an unknown kind", count);
 }

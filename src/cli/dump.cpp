@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,10 @@ std::string json_line(const char* what, const Json& fields) {
 template <typename Tag>
 Json id(Id<Tag> id) {
   return id.valid() ? Json(id.value) : Json(nullptr);
+}
+template <typename T>
+Json nullable(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
 }
 Json known(std::int64_t value) {
   return value < 0 ? Json(nullptr) : Json(value);
@@ -112,8 +117,57 @@ Json event_fields(const Event& event) {
   return fields;
 }
 
+std::pair<const char*, Json> sample_fields(const SampledDevice& device) {
+  return {"sampled_device",
+          {{"vendor", device.vendor},
+           {"index", device.index},
+           {"instance_of", nullable(device.instance_of)},
+           {"cuda_index", nullable(device.cuda_index)},
+           {"name", device.name},
+           {"uuid", device.uuid},
+           {"bus_id", device.bus_id},
+           {"total_bytes", nullable(device.total_bytes)}}};
+}
+
+std::pair<const char*, Json> sample_fields(const DeviceSample& sample) {
+  return {"device_sample",
+          {{"time_ns", sample.time_ns},
+           {"sampled_device", id(sample.device)},
+           {"used_bytes", nullable(sample.used_bytes)},
+           {"driver_reserved_bytes", nullable(sample.driver_reserved_bytes)},
+           {"utilization_percent", nullable(sample.utilization_percent)},
+           {"temperature_celsius", nullable(sample.temperature_celsius)},
+           {"power_milliwatts", nullable(sample.power_milliwatts)}}};
+}
+
+std::pair<const char*, Json> sample_fields(const DeviceUsersSample& sample) {
+  static constexpr const char* kKinds[] = {"recorded", "job", "other", "ended", "other_namespace"};
+  Json users = Json::array();
+  for (const SampledUser& user : sample.users) {
+    users.push_back({{"pid", user.pid},
+                     {"kind", kKinds[static_cast<std::size_t>(user.kind)]},
+                     {"bytes", nullable(user.bytes)},
+                     {"name", user.name}});
+  }
+  return {"device_users",
+          {{"time_ns", sample.time_ns}, {"sampled_device", id(sample.device)}, {"users", std::move(users)}}};
+}
+
+std::pair<const char*, Json> sample_fields(const HostSample& sample) {
+  return {"host_sample",
+          {{"time_ns", sample.time_ns},
+           {"rss_bytes", nullable(sample.rss_bytes)},
+           {"pss_bytes", nullable(sample.pss_bytes)},
+           {"job_processes", nullable(sample.job_processes)},
+           {"job_rss_bytes", nullable(sample.job_rss_bytes)},
+           {"job_pss_bytes", nullable(sample.job_pss_bytes)},
+           {"cgroup_usage_bytes", nullable(sample.cgroup_usage_bytes)},
+           {"cgroup_limit_bytes", nullable(sample.cgroup_limit_bytes)},
+           {"cgroup_oom_kills", nullable(sample.cgroup_oom_kills)}}};
+}
+
 Json frame_fields(const Frame& frame) {
-  static constexpr const char* kTypes[] = {"definitions", "events"};
+  static constexpr const char* kTypes[] = {"definitions", "events", "samples"};
   const std::size_t type = std::size_t{frame.type} - 1;
   return {{"offset", frame.offset},
           {"type", type < std::size(kTypes) ? Json(kTypes[type]) : Json(frame.type)},
@@ -177,6 +231,11 @@ int dump(const Options& options) {
     const auto [what, fields] = last_record(kind, reader.definitions());
     records += line(what, fields);
   };
+  reader.observe_samples([&](const SampleRecord& record) {
+    if (options.frames_only) return;
+    const auto [what, fields] = std::visit([](const auto& sample) { return sample_fields(sample); }, record);
+    records += line(what, fields);
+  });
   while (true) {
     records.clear();
     const Result<bool> more = reader.next_frame(frame, events, observe);

@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "base/units.h"
@@ -24,6 +26,8 @@ namespace {
 
 struct RunOptions {
   RecorderOptions recorder;
+  double sample_interval_ms = 100;
+  bool no_samples = false;
   bool manual = false;
   bool quiet = false;
   std::vector<std::string> command;
@@ -92,6 +96,8 @@ int run(const RunOptions& options) {
   if (!recorder_options.overwrite && std::filesystem::exists(recorder_options.output)) {
     return fail(fmt::format("{} exists; give another name with -o, or --force to replace it", recorder_options.output));
   }
+  recorder_options.samples.enabled = !options.no_samples;
+  recorder_options.samples.interval = std::chrono::nanoseconds(std::llround(options.sample_interval_ms * 1e6));
   std::vector<std::string> environment;
   std::unique_ptr<Recorder> recorder;
   auto library = preload_library();
@@ -145,6 +151,12 @@ std::function<int()> setup_run(CLI::App& app) {
   app.add_option("--max-size", recorder.max_file_bytes, "Stop recording when a file reaches this size, e.g. 500MB, 2GB")
       ->transform(CLI::AsSizeValue(false))
       ->type_name("SIZE");
+  app.add_option("--sample-interval", options->sample_interval_ms,
+                 "How often to read the devices' memory and the host's, e.g. 50ms, 2s")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"ms", 1}, {"s", 1000}}))
+      ->check(CLI::Range(1.0, 3600'000.0))
+      ->type_name("TIME");
+  app.add_flag("--no-samples", options->no_samples, "Do not read devices and the host");
   app.add_flag("-f,--force", recorder.overwrite, "Replace existing recordings");
   app.add_flag("--manual", options->manual,
                "Do not preload the collector: the program loads the library named in TIDEMARK_LIBRARY and calls "

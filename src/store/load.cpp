@@ -14,10 +14,12 @@ namespace {
 
 // Feeds every event of a recording to `consumer` (a Tally or a StoreBuilder); `check` is asked after each batch.
 template <typename Consumer, typename Check>
-Result<Definitions> feed(const std::string& path, const Progress& progress, Consumer& consumer, const Check& check) {
+Result<Definitions> feed(const std::string& path, const Progress& progress, Consumer& consumer, const Check& check,
+                         SampleObserver observe_sample = {}) {
   auto reader = TraceReader::open(path);
   if (!reader) return reader.error();
   TraceReader& trace = **reader;
+  trace.observe_samples(std::move(observe_sample));
   std::vector<Event> batch;
   for (;;) {
     const auto more = trace.next(batch);
@@ -47,12 +49,16 @@ Result<Overview> load_overview(const std::string& path, const Progress& progress
 
 Result<Store> load_store(const std::string& path, const Progress& progress) {
   StoreBuilder builder;
-  auto definitions = feed(path, progress, builder, [&]() -> Result<void> {
-    if (!builder.full()) return {};
-    return Error{fmt::format(
-        "{}: more events than fit in memory indexes (4,294,967,294); `tidemark summary` reads recordings of any length",
-        path)};
-  });
+  auto definitions = feed(
+      path, progress, builder,
+      [&]() -> Result<void> {
+        if (!builder.full()) return {};
+        return Error{
+            fmt::format("{}: more events than fit in memory indexes (4,294,967,294); `tidemark summary` reads "
+                        "recordings of any length",
+                        path)};
+      },
+      [&](const SampleRecord& record) { builder.add_sample(record); });
   if (!definitions) return definitions.error();
   return std::move(builder).finish(path, std::move(*definitions));
 }

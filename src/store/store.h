@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/samples.h"
 #include "trace/definitions.h"
 #include "trace/event.h"
 
@@ -222,6 +223,7 @@ struct Store : Overview {
   std::vector<PendingFree> pending_frees;      ///< in order of their deaths
   std::vector<std::uint64_t> streams;          ///< handles; 0 = the default stream
   std::vector<PoolId> pools;
+  Samples samples;  ///< empty where none were taken, and in imported files
 
   /// How many steps happened up to and including `time_ns`.
   [[nodiscard]] std::uint64_t steps_until(std::uint64_t time_ns) const;

@@ -2,69 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "trace/varint.h"
+#include "trace/record_fields.h"
 
 namespace tidemark {
 namespace {
 
 using format::RecordKind;
 
-/// Takes fields off a record's body. After a field that is not there, ok() is false and all fields are 0 or empty.
-class Fields {
- public:
-  explicit Fields(std::span<const std::uint8_t> body) : at_(body.data()), end_(body.data() + body.size()) {}
-
-  std::uint64_t number() {
-    if (at_ >= end_) return fail();
-    const std::uint64_t value = get_varint(at_);
-    return at_ <= end_ ? value : fail();
-  }
-  std::int64_t integer() { return unzigzag(number()); }
-  std::int32_t integer32() { return static_cast<std::int32_t>(integer()); }
-  std::uint32_t number32() { return static_cast<std::uint32_t>(number()); }
-  std::span<const std::uint8_t> bytes() {
-    const std::uint64_t size = number();
-    if (!ok_ || size > static_cast<std::uint64_t>(end_ - at_)) {
-      fail();
-      return {};
-    }
-    const std::span<const std::uint8_t> found(at_, static_cast<std::size_t>(size));
-    at_ += size;
-    return found;
-  }
-  std::string text() {
-    const auto found = bytes();
-    return {found.begin(), found.end()};
-  }
-  /// 0 for none, else id + 1, of a table that has `defined` entries.
-  std::uint32_t id(std::size_t defined) {
-    const std::uint64_t code = number();
-    if (code > defined) fail();
-    return code == 0 || !ok_ ? StringId::kNone : static_cast<std::uint32_t>(code - 1);
-  }
-  /// How far back from the entry `own`; 0 for none.
-  std::uint32_t id_before(std::size_t own) {
-    const std::uint64_t distance = number();
-    if (distance > own) fail();
-    return distance == 0 || !ok_ ? StringId::kNone : static_cast<std::uint32_t>(own - distance);
-  }
-
-  [[nodiscard]] bool ok() const { return ok_; }
-  [[nodiscard]] bool at_end() const { return at_ == end_; }
-
- private:
-  std::uint64_t fail() {
-    ok_ = false;
-    at_ = end_;
-    return 0;
-  }
-
-  const std::uint8_t* at_;
-  const std::uint8_t* end_;
-  bool ok_ = true;
-};
-
-ProcessInfo read_process(Fields& fields) {
+ProcessInfo read_process(FieldReader& fields) {
   ProcessInfo process;
   process.pid = fields.integer();
   process.parent_pid = fields.integer();
@@ -81,7 +26,7 @@ ProcessInfo read_process(Fields& fields) {
   return process;
 }
 
-Location read_location(Fields& fields, const Definitions& definitions) {
+Location read_location(FieldReader& fields, const Definitions& definitions) {
   Location location;
   const std::uint64_t kind = fields.number();
   if (kind == static_cast<std::uint64_t>(Location::Kind::python)) {
@@ -122,7 +67,7 @@ std::size_t entry_bytes(std::uint64_t kind) {
 }
 
 /// False for a kind that this code does not know.
-bool read_record(std::uint64_t kind, Fields& fields, Definitions& definitions) {
+bool read_record(std::uint64_t kind, FieldReader& fields, Definitions& definitions) {
   if (kind > static_cast<std::uint64_t>(RecordKind::mark)) return false;
   switch (static_cast<RecordKind>(kind)) {
     case RecordKind::process:
@@ -183,7 +128,7 @@ bool read_record(std::uint64_t kind, Fields& fields, Definitions& definitions) {
 Result<void> DefinitionDecoder::decode(std::span<const std::uint8_t> payload, std::uint64_t stored_bytes,
                                        Definitions& definitions, const RecordObserver& observe) {
   memory_allowed_ += kMemoryPerStoredByte * stored_bytes;
-  Fields records(payload);
+  FieldReader records(payload);
   while (!records.at_end()) {
     const std::uint64_t kind = records.number();
     const auto body = records.bytes();
@@ -193,7 +138,7 @@ Result<void> DefinitionDecoder::decode(std::span<const std::uint8_t> payload, st
       return Error{fmt::format("its definitions take more than {} times their bytes in the file, as no recording's do",
                                kMemoryPerStoredByte)};
     }
-    Fields fields(body);
+    FieldReader fields(body);
     if (!read_record(kind, fields, definitions)) ++unknown_records_;
     // Bytes left over are fields that later versions added.
     if (!fields.ok()) return Error{"a definition is cut short, or refers to what was never defined"};

@@ -1,42 +1,11 @@
 #include "trace/definition_encoder.h"
 
-#include "trace/varint.h"
+#include "trace/record_fields.h"
 
 namespace tidemark {
 namespace {
 
 using format::RecordKind;
-
-// A payload that has reached this is closed. One record adds at most some 6 MiB (process: six strings), so that none
-// comes near format::kMaxPayloadBytes.
-constexpr std::size_t kFullPayload = std::size_t{1} << 20;
-
-/// Appends fields to a record's body.
-class Fields {
- public:
-  explicit Fields(std::vector<std::uint8_t>& out) : out_(out) { out_.clear(); }
-
-  Fields& number(std::uint64_t value) {
-    std::uint8_t bytes[kMaxVarintBytes];
-    out_.insert(out_.end(), bytes, put_varint(bytes, value));
-    return *this;
-  }
-  Fields& integer(std::int64_t value) { return number(zigzag(value)); }
-  Fields& text(std::string_view text) {
-    text = text.substr(0, format::kMaxStringBytes);
-    number(text.size());
-    out_.insert(out_.end(), text.begin(), text.end());
-    return *this;
-  }
-
- private:
-  std::vector<std::uint8_t>& out_;
-};
-
-/// How an id is stored: 0 for none (or one that was never defined), else id + 1.
-std::uint32_t id_code(std::uint32_t id, std::size_t defined) {
-  return id < defined ? id + 1 : 0;
-}
 
 }  // namespace
 
@@ -46,14 +15,8 @@ std::size_t DefinitionEncoder::KeyHash::operator()(const Key& key) const {
   return static_cast<std::size_t>(hash ^ (hash >> 32));
 }
 
-// A definitions payload is a sequence of records:  varint kind | varint body length | body
 void DefinitionEncoder::add_record(RecordKind kind, const Body& body) {
-  if (pending_.empty() || pending_.back().size() >= kFullPayload) pending_.emplace_back();
-  Body& payload = pending_.back();
-  std::uint8_t head[2 * kMaxVarintBytes];
-  std::uint8_t* end = put_varint(put_varint(head, static_cast<std::uint8_t>(kind)), body.size());
-  payload.insert(payload.end(), head, end);
-  payload.insert(payload.end(), body.begin(), body.end());
+  append_record(static_cast<std::uint8_t>(kind), body, pending_);
 }
 
 StringId DefinitionEncoder::string(std::string_view text) {
@@ -61,7 +24,7 @@ StringId DefinitionEncoder::string(std::string_view text) {
   if (const auto found = strings_.find(text); found != strings_.end()) return {found->second};
   const auto id = static_cast<std::uint32_t>(strings_.size());
   strings_.emplace(text, id);
-  Fields(scratch_).text(text);
+  FieldWriter(scratch_).text(text);
   add_record(RecordKind::string, scratch_);
   return {id};
 }
@@ -76,7 +39,7 @@ LocationId DefinitionEncoder::location(const Location& location) {
   const auto [entry, is_new] = locations_.try_emplace({first, second, third}, location_count_);
   if (is_new) {
     ++location_count_;
-    Fields fields(scratch_);
+    FieldWriter fields(scratch_);
     fields.number(static_cast<std::uint8_t>(location.kind));
     if (python) {
       fields.number(first).number(second).number(location.line);
@@ -96,7 +59,7 @@ StackId DefinitionEncoder::stack(StackId parent, LocationId location) {
   if (is_new) {
     // The distance back to the parent: mostly 1, since a stack is defined from its root outwards.
     const std::uint32_t distance = parent_code == 0 ? 0 : stack_count_ - parent.value;
-    Fields(scratch_).number(distance).number(location_code);
+    FieldWriter(scratch_).number(distance).number(location_code);
     add_record(RecordKind::stack, scratch_);
     ++stack_count_;
   }
@@ -105,7 +68,7 @@ StackId DefinitionEncoder::stack(StackId parent, LocationId location) {
 
 ModuleId DefinitionEncoder::module(const ModuleInfo& module) {
   const std::uint32_t path = id_code(module.path.value, strings_.size());
-  Fields(scratch_).number(path).number(module.load_address).text(module.build_id);
+  FieldWriter(scratch_).number(path).number(module.load_address).text(module.build_id);
   const auto id = static_cast<std::uint32_t>(modules_.size());
   const auto [entry, is_new] = modules_.try_emplace(std::string(scratch_.begin(), scratch_.end()), id);
   if (is_new) add_record(RecordKind::module, scratch_);
@@ -113,13 +76,13 @@ ModuleId DefinitionEncoder::module(const ModuleInfo& module) {
 }
 
 ThreadId DefinitionEncoder::thread(const ThreadInfo& thread) {
-  Fields(scratch_).integer(thread.tid).text(thread.name);
+  FieldWriter(scratch_).integer(thread.tid).text(thread.name);
   add_record(RecordKind::thread, scratch_);
   return {thread_count_++};
 }
 
 void DefinitionEncoder::process(const ProcessInfo& process) {
-  Fields(scratch_)
+  FieldWriter(scratch_)
       .integer(process.pid)
       .integer(process.parent_pid)
       .integer(process.rank)
@@ -136,12 +99,12 @@ void DefinitionEncoder::process(const ProcessInfo& process) {
 }
 
 void DefinitionEncoder::loss(const Loss& loss) {
-  Fields(scratch_).number(static_cast<std::uint8_t>(loss.kind)).number(loss.count).text(loss.text);
+  FieldWriter(scratch_).number(static_cast<std::uint8_t>(loss.kind)).number(loss.count).text(loss.text);
   add_record(RecordKind::loss, scratch_);
 }
 
 void DefinitionEncoder::mark(const Mark& mark) {
-  Fields(scratch_)
+  FieldWriter(scratch_)
       .number(static_cast<std::uint8_t>(mark.kind))
       .number(mark.time_ns)
       .number(id_code(mark.name.value, strings_.size()))
@@ -150,7 +113,7 @@ void DefinitionEncoder::mark(const Mark& mark) {
 }
 
 void DefinitionEncoder::end(const EndInfo& end) {
-  Fields(scratch_).number(end.time_ns).number(end.process_exited ? 1 : 0);
+  FieldWriter(scratch_).number(end.time_ns).number(end.process_exited ? 1 : 0);
   add_record(RecordKind::end, scratch_);
 }
 

@@ -11,7 +11,7 @@ struct LossFacts {
 };
 
 // Indexed by Loss::Kind.
-constexpr std::array<LossFacts, 12> kLossFacts = {{{"ring_full", "error"},
+constexpr std::array<LossFacts, 13> kLossFacts = {{{"ring_full", "error"},
                                                    {"reentrant", "warning"},
                                                    {"thread_limit", "error"},
                                                    {"disk", "error"},
@@ -22,7 +22,8 @@ constexpr std::array<LossFacts, 12> kLossFacts = {{{"ring_full", "error"},
                                                    {"recorder_gone", "error"},
                                                    {"unknown_record", "warning"},
                                                    {"torn_tail", "warning"},
-                                                   {"protocol", "error"}}};
+                                                   {"protocol", "error"},
+                                                   {"device_lost", "warning"}}};
 
 constexpr LossFacts kUnknownLoss = {"unknown_loss", "warning"};
 

@@ -22,7 +22,7 @@ inline constexpr std::size_t kMaxFrameEvents = 16384;
 /// Longer strings are cut when writing.
 inline constexpr std::size_t kMaxStringBytes = std::size_t{1} << 20;
 
-enum class FrameType : std::uint8_t { definitions = 1, events = 2 };
+enum class FrameType : std::uint8_t { definitions = 1, events = 2, samples = 3 };
 inline constexpr std::uint8_t kFrameVersion = 1;
 inline constexpr std::uint16_t kFlagZstd = 1;
 
@@ -37,6 +37,9 @@ enum class RecordKind : std::uint8_t {
   end = 8,
   mark = 9,
 };
+
+/// Of the records in a samples frame.
+enum class SampleKind : std::uint8_t { device = 1, device_sample = 2, device_users = 3, host = 4 };
 
 // Event tag:  | 7 reserved | 6 allocated | 5 totals | 4 device | 3 thread | 2 1 0 kind |
 enum class TagKind : std::uint8_t {

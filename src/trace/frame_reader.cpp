@@ -101,8 +101,8 @@ Result<bool> FrameReader::next(Frame& frame) {
   const std::uint32_t checksum = crc32c(*stored, crc32c(std::span(header).first(12)));
   if (load_le<std::uint32_t>(header.data() + 12) != checksum) return refuse("a frame's checksum is wrong");
 
-  const bool known_type = frame.type == static_cast<std::uint8_t>(FrameType::definitions) ||
-                          frame.type == static_cast<std::uint8_t>(FrameType::events);
+  const bool known_type = frame.type >= static_cast<std::uint8_t>(FrameType::definitions) &&
+                          frame.type <= static_cast<std::uint8_t>(FrameType::samples);
   frame.known = known_type && frame.version == format::kFrameVersion && (frame.flags & ~format::kFlagZstd) == 0;
   if (frame.known && !unpack(frame, *stored)) return refuse("a frame does not decompress to the length it claims");
   return true;

@@ -18,6 +18,7 @@ enum class LossKind : std::uint8_t {
   unknown_record = 9,      ///< warning: records or frames of a kind this reader does not know (counted when reading)
   torn_tail = 10,          ///< warning: bytes at the end that are no whole frame (counted when reading)
   protocol = 11,           ///< error: the program's side wrote something the recorder could not understand
+  device_lost = 12,        ///< warning: a device stopped answering: no samples of it from then on; text names it
 };
 
 }  // namespace tidemark

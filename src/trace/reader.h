@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "trace/definitions.h"
 #include "trace/event.h"
+#include "trace/sample_codec.h"
 
 namespace tidemark {
 
@@ -27,6 +28,9 @@ class TraceReader {
   /// Replaces `batch` by the next events (a frame's worth; never empty when true is returned). False at the end. Damage
   /// in the middle ends the reading like a torn tail does: it is not an error, but a Loss in definitions().losses.
   virtual Result<bool> next(std::vector<Event>& batch) = 0;
+
+  /// Has next() give the samples that lie between the events to `observe`, in the order of the file.
+  virtual void observe_samples(SampleObserver observe) = 0;
 
   /// Everything defined so far; complete once next() has returned false. Ids in a batch are always defined.
   [[nodiscard]] virtual const Definitions& definitions() const = 0;

@@ -24,14 +24,23 @@ Result<bool> RecordingReader::next_frame(Frame& frame, std::vector<Event>& batch
     ++unknown_frames_;
     return true;
   }
-  const Result<void> decoded =
-      frame.type == static_cast<std::uint8_t>(format::FrameType::events)
-          ? event_decoder_.decode(frame.payload, definitions_, batch)
-          : definition_decoder_.decode(frame.payload, frame.stored_length, definitions_, observe);
+  const Result<void> decoded = decode(frame, batch, observe);
   if (decoded.ok()) return true;
   frames_->reject(frame, decoded.error().message);
   finish();
   return false;
+}
+
+Result<void> RecordingReader::decode(const Frame& frame, std::vector<Event>& batch, const RecordObserver& observe) {
+  switch (static_cast<format::FrameType>(frame.type)) {
+    case format::FrameType::definitions:
+      return definition_decoder_.decode(frame.payload, frame.stored_length, definitions_, observe);
+    case format::FrameType::events:
+      return event_decoder_.decode(frame.payload, definitions_, batch);
+    case format::FrameType::samples:
+      return sample_decoder_.decode(frame.payload, frame.stored_length, observe_sample_);
+  }
+  return {};
 }
 
 Result<bool> RecordingReader::next(std::vector<Event>& batch) {
@@ -52,6 +61,9 @@ void RecordingReader::finish() {
   if (definition_decoder_.unknown_records() != 0) {
     found.push_back(
         {Loss::Kind::unknown_record, definition_decoder_.unknown_records(), "definitions of an unknown kind"});
+  }
+  if (sample_decoder_.unknown_records() != 0) {
+    found.push_back({Loss::Kind::unknown_record, sample_decoder_.unknown_records(), "samples of an unknown kind"});
   }
   if (const auto& damage = frames_->damage()) found.push_back({Loss::Kind::torn_tail, damage->bytes, damage->text});
 

@@ -25,6 +25,7 @@ class RecordingReader final : public TraceReader {
   Result<bool> next_frame(Frame& frame, std::vector<Event>& batch, const RecordObserver& observe = {});
 
   Result<bool> next(std::vector<Event>& batch) override;
+  void observe_samples(SampleObserver observe) override { observe_sample_ = std::move(observe); }
   [[nodiscard]] const Definitions& definitions() const override { return definitions_; }
   [[nodiscard]] std::uint64_t offset() const override { return frames_->source().offset(); }
   [[nodiscard]] std::uint64_t size() const override { return frames_->source().size(); }
@@ -33,11 +34,14 @@ class RecordingReader final : public TraceReader {
 
  private:
   explicit RecordingReader(std::unique_ptr<FrameReader> frames) : frames_(std::move(frames)) {}
+  Result<void> decode(const Frame& frame, std::vector<Event>& batch, const RecordObserver& observe);
   void finish();
 
   std::unique_ptr<FrameReader> frames_;
   DefinitionDecoder definition_decoder_;
   EventDecoder event_decoder_;
+  SampleDecoder sample_decoder_;
+  SampleObserver observe_sample_;
   Definitions definitions_;
   std::uint64_t unknown_frames_ = 0;
   bool finished_ = false;

@@ -5,6 +5,7 @@
 #include "trace/definition_encoder.h"
 #include "trace/event_encoder.h"
 #include "trace/frame_encoder.h"
+#include "trace/sample_codec.h"
 
 namespace tidemark {
 namespace {
@@ -34,6 +35,9 @@ class FrameWriter final : public TraceWriter {
   void mark(const Mark& mark) override {
     if (!closed_) definitions_.mark(mark);
   }
+  void sample(const SampleRecord& record) override {
+    if (!closed_) samples_.add(record);
+  }
   void loss(const Loss& loss) override {
     if (!closed_) definitions_.loss(loss);
   }
@@ -57,6 +61,7 @@ class FrameWriter final : public TraceWriter {
     if (closed_) return {};
     definitions_.append_frames(frames_, out_);
     if (!events_.empty()) events_.append_frame(frames_, out_);
+    samples_.append_frames(frames_, out_);
     if (out_.empty()) return {};
     Result<void> appended = sink_->append(out_);
     if (appended.ok()) {
@@ -81,7 +86,8 @@ class FrameWriter final : public TraceWriter {
   [[nodiscard]] std::uint64_t bytes_written() const override { return bytes_written_; }
   [[nodiscard]] std::uint64_t bytes_pending() const override {
     if (closed_) return 0;
-    return definitions_.pending_bytes() + (events_.empty() ? 0 : format::kFrameHeaderBytes + events_.payload_bytes());
+    return definitions_.pending_bytes() + samples_.pending_bytes() +
+           (events_.empty() ? 0 : format::kFrameHeaderBytes + events_.payload_bytes());
   }
 
  private:
@@ -91,6 +97,7 @@ class FrameWriter final : public TraceWriter {
   FrameEncoder frames_;
   DefinitionEncoder definitions_;
   EventEncoder events_;
+  SampleEncoder samples_;
   std::vector<std::byte> out_;
   std::uint64_t bytes_written_ = 0;
   bool closed_ = false;  // finished, or a write failed

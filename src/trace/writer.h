@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "trace/definitions.h"
 #include "trace/event.h"
+#include "trace/sample.h"
 #include "trace/sink.h"
 
 namespace tidemark {
@@ -41,6 +42,9 @@ class TraceWriter {
 
   /// Name and thread must be this writer's own.
   virtual void mark(const Mark& mark) = 0;
+
+  /// Appends a sample. A SampledDevice gets the next id, from 0; it comes before the samples that refer to it.
+  virtual void sample(const SampleRecord& record) = 0;
 
   /// Adds to what is missing.
   virtual void loss(const Loss& loss) = 0;

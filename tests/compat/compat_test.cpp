@@ -42,6 +42,36 @@ Json location_json(const Location& location) {
   return {"python", id(location.file), id(location.function), location.line};
 }
 
+template <typename T>
+Json optional(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json fields_json(const SampledDevice& device) {
+  return {1,
+          {device.index, optional(device.instance_of), optional(device.cuda_index), optional(device.total_bytes),
+           device.vendor, device.name, device.uuid, device.bus_id}};
+}
+Json fields_json(const DeviceSample& sample) {
+  return {
+      2,
+      {sample.time_ns, id(sample.device), optional(sample.used_bytes), optional(sample.driver_reserved_bytes),
+       optional(sample.utilization_percent), optional(sample.temperature_celsius), optional(sample.power_milliwatts)}};
+}
+Json fields_json(const DeviceUsersSample& sample) {
+  Json users = Json::array();
+  for (const SampledUser& user : sample.users) {
+    users.push_back(Json::array({user.pid, static_cast<int>(user.kind), optional(user.bytes), user.name}));
+  }
+  return {3, {sample.time_ns, id(sample.device), users}};
+}
+Json fields_json(const HostSample& sample) {
+  return {4,
+          {sample.time_ns, optional(sample.rss_bytes), optional(sample.pss_bytes), optional(sample.job_processes),
+           optional(sample.job_rss_bytes), optional(sample.job_pss_bytes), optional(sample.cgroup_usage_bytes),
+           optional(sample.cgroup_limit_bytes), optional(sample.cgroup_oom_kills)}};
+}
+
 /// The tables as read_tide.py prints them; losses are compared apart, since the C++ reader adds equal ones up.
 Json tables_json(const Definitions& all) {
   const ProcessInfo& process = all.process;
@@ -74,6 +104,10 @@ TEST_P(Compat, ReadsAsOnTheDayOfItsRelease) {
   ASSERT_TRUE(opened.ok()) << opened.error().message;
   TraceReader& reader = **opened;
   std::vector<Json> events;
+  std::vector<Json> samples;
+  reader.observe_samples([&](const SampleRecord& record) {
+    samples.push_back(std::visit([](const auto& sample) { return fields_json(sample); }, record));
+  });
   std::vector<Event> batch;
   while (true) {
     const auto more = reader.next(batch);
@@ -89,12 +123,17 @@ TEST_P(Compat, ReadsAsOnTheDayOfItsRelease) {
   std::ifstream expected(std::filesystem::path(GetParam()).replace_extension(".expected.jsonl"));
   ASSERT_TRUE(expected.is_open());
   std::size_t compared = 0;
+  std::size_t compared_samples = 0;
   for (std::string line; std::getline(expected, line);) {
     const Json json = Json::parse(line);
     if (json.contains("time_ns")) {
       ASSERT_LT(compared, events.size());
       EXPECT_EQ(events[compared], json) << "event " << compared;
       ++compared;
+    } else if (json.contains("sample")) {
+      ASSERT_LT(compared_samples, samples.size());
+      EXPECT_EQ(samples[compared_samples], json["sample"]) << "sample " << compared_samples;
+      ++compared_samples;
     } else if (json.contains("losses")) {
       for (const Json& loss : json["losses"]) {
         losses[{loss[0].get<unsigned>(), loss[2].get<std::string>()}] -= loss[1].get<std::uint64_t>();
@@ -107,6 +146,7 @@ TEST_P(Compat, ReadsAsOnTheDayOfItsRelease) {
     }
   }
   EXPECT_EQ(compared, events.size());
+  EXPECT_EQ(compared_samples, samples.size());
   EXPECT_GT(compared, 0U);
 }
 

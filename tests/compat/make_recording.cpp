@@ -1,6 +1,7 @@
 // Writes the recording that tests/compat keeps for each release: every kind of definition and event, with the awkward
 // cases. Run once a release, by hand; the file is committed and never changes afterwards.
 #include <cstdio>
+#include <string_view>
 
 #include "trace/writer.h"
 
@@ -132,11 +133,38 @@ class Maker {
   std::uint64_t reserved_ = 0;
 };
 
+/// Samples of every kind, with what is known and what is not, in two frames around an event.
+void write_samples(TraceWriter& writer) {
+  writer.sample(SampledDevice{"nvidia", 3, {}, 0, "NVIDIA H100 80GB HBM3", "GPU-5f1d", "0000:65:00.0", 85'520'809'984});
+  writer.sample(SampledDevice{"nvidia", 1, 2, {}, "MIG 1g.10gb", "MIG-77", "", {}});
+  writer.sample(DeviceSample{1'000, {0}, 2'147'483'648, 577'765'376, 37, 41, 71'500});
+  writer.sample(DeviceSample{1'100, {1}, 0, {}, 0, -5, {}});
+  Event event;
+  event.time_ns = 2'000;
+  event.address = 0x1000;
+  event.size = 512;
+  (void)writer.event(event);
+  (void)writer.flush();
+  writer.sample(DeviceUsersSample{1'000'000,
+                                  {0},
+                                  {{4242, UserKind::recorded, 524'288'000, "python train.py"},
+                                   {4300, UserKind::job, {}, "python -m größer"},
+                                   {17, UserKind::other, 0, "Xorg"},
+                                   {18, UserKind::ended, 5, ""},
+                                   {-1, UserKind::other_namespace, 1'048'576, ""}}});
+  writer.sample(DeviceUsersSample{1'000'001, {1}, {}});
+  writer.sample(HostSample{1'000'002, 1, 2, 3, 4, 5, 6, 7, 8});
+  writer.sample(HostSample{999'999, {}, {}, {}, {}, {}, {}, {}, {}});
+  writer.loss({Loss::Kind::device_lost, 1, "GPU 3 (GPU-5f1d)"});
+  (void)writer.finish({2'000, true});
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 2) {
-    std::fprintf(stderr, "usage: make_recording NEW_FILE\n");
+  const bool samples = count == 3 && std::string_view(arguments[2]) == "samples";
+  if (count != 2 && !samples) {
+    std::fprintf(stderr, "usage: make_recording NEW_FILE [samples]\n");
     return 2;
   }
   auto sink = open_file_sink(arguments[1], false);
@@ -149,6 +177,10 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "%s\n", writer.error().message.c_str());
     return 2;
   }
-  Maker(**writer).write();
+  if (samples) {
+    write_samples(**writer);
+  } else {
+    Maker(**writer).write();
+  }
   return 0;
 }

@@ -88,7 +88,7 @@ class Recording:
     def __init__(self):
         self.process, self.end, self.skipped, self.problem = None, None, 0, None
         self.strings, self.locations, self.stacks, self.threads, self.modules = [], [], [], [], []
-        self.losses, self.marks, self.events = [], [], []
+        self.losses, self.marks, self.events, self.samples = [], [], [], []
         # State of the events frames.
         self.time, self.thread, self.device, self.freed_slot, self.allocated_at = 0, None, (0, 0), 0, 0
         self.slots, self.freed_at, self.recent, self.totals = {}, [0] * 1024, [0] * 4096, {}
@@ -110,12 +110,12 @@ class Recording:
                 self.problem = at
                 return
             at += 16 + stored
-            if kind not in (1, 2) or version != 1 or flags > 1:
+            if kind not in (1, 2, 3) or version != 1 or flags > 1:
                 self.skipped += 1
                 continue
             if flags & 1:
                 payload = decompress(payload, raw)
-            (self.read_definitions if kind == 1 else self.read_events)(payload)
+            {1: self.read_definitions, 2: self.read_events, 3: self.read_samples}[kind](payload)
 
     def read_definitions(self, payload):
         records = Bytes(payload)
@@ -150,6 +150,27 @@ class Recording:
                 self.end = [body.varint(), bool(body.varint() & 1)]
             else:
                 self.skipped += 1
+
+    def read_samples(self, payload):
+        records = Bytes(payload)
+        while not records.done():
+            kind = records.varint()
+            body = Bytes(records.take(records.varint()))
+            if kind == 1:
+                fields = [body.varint()] + [body.id() for _ in range(3)] + [body.text() for _ in range(4)]
+            elif kind == 2:
+                fields = [body.varint(), body.varint()] + [body.id() for _ in range(5)]
+                fields[5] = None if fields[5] is None else unzigzag(fields[5])
+            elif kind == 3:
+                fields = [body.varint(), body.varint()]
+                users = range(body.varint())
+                fields.append([[body.zigzag(), body.varint(), body.id(), body.text()] for _ in users])
+            elif kind == 4:
+                fields = [body.varint()] + [body.id() for _ in range(8)]
+            else:
+                self.skipped += 1
+                continue
+            self.samples.append([kind, fields])
 
     def read_events(self, payload):
         head = Bytes(payload)
@@ -217,6 +238,8 @@ def main():
         print(json.dumps({name: getattr(recording, name)}))
     for event in recording.events:
         print(json.dumps(event))
+    for sample in recording.samples:
+        print(json.dumps({"sample": sample}))
 
 
 if __name__ == "__main__":

@@ -99,6 +99,7 @@ Recorder::Recorder(RecorderOptions options, std::function<void(const std::string
       say_(std::move(say)),
       clock_(choose_clock()),
       outputs_(options_.output, options_.overwrite),
+      sampler_(options_.samples, ::getpid(), clock_),
       folder_(std::move(folder)),
       listener_(listener) {}
 
@@ -130,6 +131,7 @@ void Recorder::turn(std::span<pollfd> others) {
   for (const int connection : waiting) greet(connection);
   accept_all();
   ++idle_turns_;
+  take_samples();
   for (Client& client : clients_) drain(client);
   end_exited();
 }
@@ -204,7 +206,21 @@ void Recorder::admit(int memory, pid_t pid) {
   client.path = file->path;
   client.session = std::make_unique<Session>(std::move(*shared), clock_, std::move(*writer), std::move(process),
                                              Session::Limits{options_.max_file_bytes});
+  if (devices_) client.session->add(*devices_);
   clients_.push_back(std::move(client));
+  sampler_.start();
+}
+
+void Recorder::take_samples() {
+  for (const Reading& reading : sampler_.collect()) {
+    if (const auto* found = std::get_if<DevicesFound>(&reading)) {
+      devices_ = *found;
+      for (const std::string& problem : found->problems) say_(fmt::format("no samples of GPUs: {}", problem));
+    }
+    for (Client& client : clients_) {
+      if (client.session != nullptr) client.session->add(reading);
+    }
+  }
 }
 
 void Recorder::drain(Client& client) {

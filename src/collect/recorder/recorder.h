@@ -1,7 +1,7 @@
 // The recorder of a job: takes in the processes that connect, drains them, ends their recordings when they end.
 //
-// Runs in the process of `tidemark run`, one thread, and never blocks on a recorded process. It keeps at most one file
-// and some file descriptors for each process.
+// Runs in the process of `tidemark run`, one thread (samples are read on another, see sampler.h), and never blocks on a
+// recorded process. It keeps at most one file and some file descriptors for each process.
 #pragma once
 
 #include <poll.h>
@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "collect/recorder/output_files.h"
+#include "collect/recorder/sampler.h"
 #include "collect/recorder/session.h"
 
 namespace tidemark {
@@ -26,6 +28,7 @@ struct RecorderOptions {
   bool overwrite = false;             ///< replace existing files
   std::uint64_t max_file_bytes = 0;   ///< of each file; 0 = no limit
   std::string stack_mode = "python";  ///< none, python, native or both
+  SampleOptions samples = {};
 };
 
 /// A recording that was made.
@@ -74,6 +77,7 @@ class Recorder {
   void accept_all();
   void greet(int connection);
   void admit(int memory, pid_t pid);
+  void take_samples();
   void drain(Client& client);
   void say_size_limit(const Client& client) const;
   void end(Client& client, bool exited);
@@ -83,7 +87,9 @@ class Recorder {
   std::function<void(const std::string&)> say_;
   TickClock clock_;
   OutputFiles outputs_;
-  std::string folder_;  ///< private directory of the socket
+  Sampler sampler_;
+  std::optional<DevicesFound> devices_;  ///< once the sampler has found them
+  std::string folder_;                   ///< private directory of the socket
   int listener_;
   std::vector<int> greeting_;  ///< accepted, first message not read yet
   std::vector<Client> clients_;

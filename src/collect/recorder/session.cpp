@@ -58,6 +58,7 @@ Session::Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, s
       writer_(std::move(writer)),
       process_(std::move(process)),
       limits_(limits),
+      samples_(*writer_, clock_, process_.pid, memory_->get()->control.start_ticks),
       last_flush_ticks_(clock.now()) {}
 
 Result<std::uint64_t> Session::drain() {
@@ -78,6 +79,7 @@ Result<std::uint64_t> Session::drain() {
   }
   if (pending > kMostPending) horizon = now - clock_.ticks_in_ns(kHoldBackNs);
   if (auto written = write_until(horizon); !written) return written.error();
+  check_size();
   if (unflushed_ && clock_.between_ns(last_flush_ticks_, now) > kFlushNs) {
     if (auto flushed = writer_->flush(); !flushed) {
       stop();
@@ -207,6 +209,19 @@ Result<void> Session::write_until(std::uint64_t ticks) {
   }
 }
 
+void Session::add(const Reading& reading) {
+  if (stopped_) return;
+  samples_.add(reading);
+  unflushed_ = true;
+}
+
+void Session::check_size() {
+  if (limits_.max_file_bytes == 0 || writer_->bytes_written() + writer_->bytes_pending() < limits_.max_file_bytes)
+    return;
+  size_limit_reached_ = true;
+  stop();
+}
+
 Result<void> Session::write(const PendingEvent& pending) {
   Event event = pending.event;
   event.time_ns = clock_.between_ns(memory_->get()->control.start_ticks, pending.ticks);
@@ -217,11 +232,7 @@ Result<void> Session::write(const PendingEvent& pending) {
     stop();
     return written;
   }
-  if (limits_.max_file_bytes != 0 && event_count_ % 256 == 0 &&
-      writer_->bytes_written() + writer_->bytes_pending() >= limits_.max_file_bytes) {
-    size_limit_reached_ = true;
-    stop();
-  }
+  if (event_count_ % 256 == 0) check_size();
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include "collect/recorder/clock.h"
 #include "collect/recorder/lane_definitions.h"
 #include "collect/recorder/lane_reader.h"
+#include "collect/recorder/sample_writer.h"
 #include "trace/writer.h"
 
 namespace tidemark {
@@ -47,6 +48,9 @@ class Session {
   /// records were taken. An error is a write error: the session has then told the process to stop.
   Result<std::uint64_t> drain();
 
+  /// Takes in what was read of the machine, DevicesFound first; drain() writes it.
+  void add(const Reading& reading);
+
   /// Takes everything, ends the recording. `exited`: the process is gone (else it is told to stop).
   Result<void> finish(bool exited);
 
@@ -80,6 +84,7 @@ class Session {
   void write_mark(const LaneMark& mark, LaneState& lane);
   Result<void> write_until(std::uint64_t ticks);
   Result<void> write(const PendingEvent& pending);
+  void check_size();
   void add_losses();
   void stop();
 
@@ -88,6 +93,7 @@ class Session {
   std::unique_ptr<TraceWriter> writer_;
   ProcessInfo process_;
   Limits limits_;
+  SampleWriter samples_;
   std::vector<std::unique_ptr<LaneState>> lanes_;  ///< the first ones of the process; grows as lanes come into use
   struct {
     std::uint64_t definitions = 0;

@@ -68,6 +68,7 @@ class RecorderTest : public ::testing::Test {
     options.output = folder.at("run.tide");
     options.max_file_bytes = max_file_bytes;
     options.stack_mode = "none";
+    options.samples.enabled = samples;
     auto created = Recorder::create(options, [this](const std::string& line) { said.push_back(line); });
     ASSERT_TRUE(created.ok()) << created.error().message;
     recorder = std::move(*created);
@@ -161,6 +162,7 @@ class RecorderTest : public ::testing::Test {
   TemporaryFolder sockets;
   TemporaryFolder folder;
   SocketPlaces places{sockets.path()};
+  bool samples = false;
   std::vector<std::string> said;
   std::unique_ptr<Recorder> recorder;
   pid_t child = -1;
@@ -319,6 +321,25 @@ TEST_F(RecorderTest, TellsAProcessOfAnotherVersionApart) {
   hand_over(process);
   recorder->turn({});
   EXPECT_THAT(said, ElementsAre(HasSubstr("another version of tidemark")));
+}
+
+TEST_F(RecorderTest, SamplesOfTheMachineAreInTheRecording) {
+  samples = true;
+  create();
+  const RingProcess process(clock(), process::ticks(clock()));
+  hand_over(process);
+  std::size_t host_samples = 0;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  for (; host_samples < 2 && std::chrono::steady_clock::now() < deadline; recorder->turn({})) {
+    auto reader = TraceReader::open(folder.at("run.tide"));  // written once a second
+    if (!reader.ok()) continue;
+    host_samples = 0;
+    (*reader)->observe_samples(
+        [&](const SampleRecord& record) { host_samples += std::holds_alternative<HostSample>(record) ? 1U : 0U; });
+    (void)read_all(std::move(reader));
+  }
+  EXPECT_GE(host_samples, 2U);
+  recorder->finish(std::chrono::milliseconds(0));
 }
 
 TEST_F(RecorderTest, ItsSocketIsPrivateAndRemovedAtTheEnd) {

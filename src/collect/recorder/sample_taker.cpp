@@ -1,0 +1,153 @@
+#include "collect/recorder/sample_taker.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "collect/machine/process_tree.h"
+
+namespace tidemark {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+// Listing processes takes some drivers milliseconds under a lock that others wait for; so once a second at most.
+constexpr std::chrono::nanoseconds kUserInterval = 1s;
+constexpr std::chrono::nanoseconds kJobInterval = 1s;
+constexpr std::chrono::nanoseconds kPssInterval = 5s;
+constexpr int kShareOfCore = 1000;
+
+std::chrono::nanoseconds processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+bool says_anything(const DeviceReading& reading) {
+  return reading.used_bytes || reading.driver_reserved_bytes || reading.utilization_percent ||
+         reading.temperature_celsius || reading.power_milliwatts;
+}
+
+}  // namespace
+
+void Pace::done(Clock::time_point began, std::chrono::nanoseconds cost) {
+  // On the grid of intervals when on time; what was missed is not made up for.
+  const Clock::time_point regular = next_ + interval_;
+  next_ = std::max(regular > began ? regular : began + interval_, began + cost * kShareOfCore);
+}
+
+SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const TickClock& clock)
+    : root_(options.places.root),
+      job_pid_(job),
+      clock_(clock),
+      sources_(open_device_sources(options.places)),
+      cgroup_(Cgroup::of_this_process(options.places.root)),
+      device_pace_(options.interval),
+      user_pace_(std::max(options.interval, kUserInterval)),
+      job_pace_(std::max(options.interval, kJobInterval)),
+      host_pace_(options.interval),
+      pss_pace_(std::max(options.interval, kPssInterval)) {
+  for (const OpenedSource& opened : sources_) {
+    const std::size_t count = opened.source == nullptr ? 0 : opened.source->devices().size();
+    for (std::size_t n = 0; n < count; ++n) devices_.push_back({opened.source.get(), n, false});
+  }
+}
+
+DevicesFound SampleTaker::found() {
+  DevicesFound found;
+  for (const OpenedSource& opened : sources_) {
+    if (!opened.problem.empty()) found.problems.push_back(opened.problem);
+  }
+  for (const Device& device : devices_) {
+    const auto reading = device.source->read(device.position);
+    found.devices.push_back(device.source->devices()[device.position]);
+    found.total_bytes.push_back(reading ? reading->total_bytes : std::nullopt);
+  }
+  return found;
+}
+
+template <typename Work>
+void SampleTaker::run(Pace& pace, Clock::time_point now, const Work& work) {
+  if (!pace.due(now)) return;
+  const std::chrono::nanoseconds before = processor_time();
+  work();
+  pace.done(now, processor_time() - before);
+}
+
+void SampleTaker::take(std::vector<Reading>& readings) {
+  const Clock::time_point now = Clock::now();
+  run(job_pace_, now, [&] { job_ = descendants_of(job_pid_, root_); });
+  run(device_pace_, now, [&] { read_devices(readings); });
+  run(user_pace_, now, [&] { read_users(readings); });
+  if (pss_pace_.due(now) && host_pace_.due(now)) {
+    read_pss_ = true;
+    run(pss_pace_, now, [&] { read_host(readings); });
+    read_pss_ = false;
+    host_pace_.done(now, 0ns);
+  } else {
+    run(host_pace_, now, [&] { read_host(readings); });
+  }
+}
+
+Clock::time_point SampleTaker::next() const {
+  return std::min({device_pace_.next(), user_pace_.next(), job_pace_.next(), host_pace_.next()});
+}
+
+void SampleTaker::read_devices(std::vector<Reading>& readings) {
+  for (std::size_t n = 0; n < devices_.size(); ++n) {
+    if (devices_[n].lost) continue;
+    const std::uint64_t ticks = clock_.now();
+    auto reading = devices_[n].source->read(devices_[n].position);
+    if (!reading) {
+      lose(n, reading.error(), readings);
+    } else if (says_anything(*reading)) {
+      readings.push_back(DeviceReadingAt{ticks, n, *reading});
+    }
+  }
+}
+
+void SampleTaker::read_users(std::vector<Reading>& readings) {
+  for (std::size_t n = 0; n < devices_.size(); ++n) {
+    if (devices_[n].lost) continue;
+    DeviceUsersAt at{clock_.now(), n, {}};
+    auto users = devices_[n].source->users(devices_[n].position);
+    if (!users) {
+      lose(n, users.error(), readings);
+      continue;
+    }
+    if (!*users) continue;
+    at.users.reserve((*users)->size());
+    for (const DeviceUser& user : **users) {
+      ProcessName who = name_process(user.pid, root_);
+      const bool of_job =
+          who.kind == ProcessName::Kind::known && std::find(job_.begin(), job_.end(), user.pid) != job_.end();
+      at.users.push_back({user, std::move(who), of_job});
+    }
+    readings.emplace_back(std::move(at));
+  }
+}
+
+void SampleTaker::read_host(std::vector<Reading>& readings) {
+  HostReadingAt at;
+  at.ticks = clock_.now();
+  for (const std::int64_t pid : job_) {
+    ProcessMemory memory{pid, resident_bytes(pid, root_), std::nullopt};
+    if (!memory.rss_bytes) continue;  // it has ended
+    if (read_pss_) memory.pss_bytes = proportional_bytes(pid, root_);
+    at.processes.push_back(memory);
+  }
+  if (cgroup_) {
+    at.cgroup = cgroup_->read();
+    at.cgroup_limit_bytes = cgroup_->limit_bytes();
+  }
+  readings.emplace_back(std::move(at));
+}
+
+void SampleTaker::lose(std::size_t device, const Error& error, std::vector<Reading>& readings) {
+  devices_[device].lost = true;
+  readings.emplace_back(DeviceLost{device, error.message});
+}
+
+}  // namespace tidemark

@@ -1,0 +1,82 @@
+// Reads devices and the host, each as often as was asked for and as its cost allows.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/machine/device_source.h"
+#include "collect/machine/host_memory.h"
+#include "collect/recorder/clock.h"
+#include "collect/recorder/readings.h"
+
+namespace tidemark {
+
+struct SampleOptions {
+  bool enabled = true;
+  std::chrono::nanoseconds interval = std::chrono::milliseconds(100);
+  SourcePlaces places;
+};
+
+/// When to do something next. It takes at most a thousandth of one core: what costs 1 ms of processor time is not done
+/// again for 1 s, however short the interval.
+class Pace {
+ public:
+  explicit Pace(std::chrono::nanoseconds interval) : interval_(interval) {}
+
+  [[nodiscard]] bool due(std::chrono::steady_clock::time_point now) const { return now >= next_; }
+  [[nodiscard]] std::chrono::steady_clock::time_point next() const { return next_; }
+  /// It was begun at `began`, on time or late, and took `cost` of processor time.
+  void done(std::chrono::steady_clock::time_point began, std::chrono::nanoseconds cost);
+
+ private:
+  std::chrono::nanoseconds interval_;
+  std::chrono::steady_clock::time_point next_;
+};
+
+/// One thread. A call may block for as long as a driver does.
+class SampleTaker {
+ public:
+  /// Loads the drivers' libraries. `job` is the process above those of the job. `clock` must outlive this.
+  SampleTaker(const SampleOptions& options, std::int64_t job, const TickClock& clock);
+
+  /// What was found; before all readings.
+  [[nodiscard]] DevicesFound found();
+  /// Appends what is due now.
+  void take(std::vector<Reading>& readings);
+  /// When something is due next.
+  [[nodiscard]] std::chrono::steady_clock::time_point next() const;
+
+ private:
+  struct Device {
+    DeviceSource* source = nullptr;
+    std::size_t position = 0;  ///< within the source
+    bool lost = false;
+  };
+
+  void read_devices(std::vector<Reading>& readings);
+  void read_users(std::vector<Reading>& readings);
+  void read_host(std::vector<Reading>& readings);
+  void lose(std::size_t device, const Error& error, std::vector<Reading>& readings);
+  template <typename Work>
+  void run(Pace& pace, std::chrono::steady_clock::time_point now, const Work& work);
+
+  std::string root_;
+  std::int64_t job_pid_;
+  const TickClock& clock_;
+  std::vector<OpenedSource> sources_;
+  std::vector<Device> devices_;
+  std::optional<Cgroup> cgroup_;
+  std::vector<std::int64_t> job_;  ///< processes of the job, as of the last look
+  bool read_pss_ = false;          ///< with the next reading of the host
+  Pace device_pace_;
+  Pace user_pace_;
+  Pace job_pace_;
+  Pace host_pace_;
+  Pace pss_pace_;
+};
+
+}  // namespace tidemark

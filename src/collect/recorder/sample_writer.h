@@ -1,0 +1,43 @@
+// From readings of the machine to the samples of one process's recording.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "collect/recorder/clock.h"
+#include "collect/recorder/readings.h"
+#include "trace/writer.h"
+
+namespace tidemark {
+
+/// One thread. `writer` and `clock` must outlive it.
+class SampleWriter {
+ public:
+  /// Of the process `pid`, whose recording begins at `start_ticks`.
+  SampleWriter(TraceWriter& writer, const TickClock& clock, std::int64_t pid, std::uint64_t start_ticks)
+      : writer_(writer), clock_(clock), pid_(pid), start_ticks_(start_ticks) {}
+
+  /// DevicesFound comes first. What was read before the recording began, or of devices that the process does not see,
+  /// is left out.
+  void add(const Reading& reading);
+
+ private:
+  void write(const DevicesFound& found);
+  void write(const DeviceReadingAt& at);
+  void write(const DeviceUsersAt& at);
+  void write(const DeviceLost& lost);
+  void write(const HostReadingAt& at);
+
+  [[nodiscard]] std::optional<SampledDeviceId> id_of(std::size_t device) const;
+  [[nodiscard]] UserKind kind_of(const NamedUser& user) const;
+  [[nodiscard]] std::uint64_t time_ns(std::uint64_t ticks) const { return clock_.between_ns(start_ticks_, ticks); }
+
+  TraceWriter& writer_;
+  const TickClock& clock_;
+  std::int64_t pid_;
+  std::uint64_t start_ticks_;
+  std::vector<std::optional<SampledDeviceId>> ids_;  // by position; none: not seen by the process
+};
+
+}  // namespace tidemark

@@ -1,0 +1,86 @@
+#include "collect/recorder/sampler.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <condition_variable>
+#include <iterator>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+// Readings that nobody collects: the recorder is stopped, say by a debugger.
+constexpr std::size_t kMostReadings = 100'000;
+
+}  // namespace
+
+struct Sampler::Shared {
+  Shared(SampleOptions given, std::int64_t job_pid, const TickClock& given_clock)
+      : options(std::move(given)), job(job_pid), clock(given_clock) {}
+
+  const SampleOptions options;
+  const std::int64_t job;
+  const TickClock clock;  // a copy: the thread may outlive the recorder
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<Reading> readings;
+  bool stop = false;
+  bool ended = false;
+};
+
+Sampler::Sampler(SampleOptions options, std::int64_t job, const TickClock& clock)
+    : shared_(std::make_shared<Shared>(std::move(options), job, clock)) {}
+
+Sampler::~Sampler() {
+  std::unique_lock lock(shared_->mutex);
+  shared_->stop = true;
+  shared_->changed.notify_all();
+  if (started_) shared_->changed.wait_for(lock, std::chrono::seconds(1), [this] { return shared_->ended; });
+}
+
+void Sampler::start() {
+  if (started_ || !shared_->options.enabled) return;
+  started_ = true;
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread(run, shared_).detach();
+  } catch (const std::system_error&) {
+    shared_->ended = true;  // no thread to be had: no samples
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Sampler::run(const std::shared_ptr<Shared>& shared) {
+  {
+    SampleTaker taker(shared->options, shared->job, shared->clock);
+    std::vector<Reading> readings = {taker.found()};
+    std::unique_lock lock(shared->mutex);
+    while (!shared->stop) {
+      lock.unlock();
+      taker.take(readings);
+      lock.lock();
+      if (shared->readings.size() < kMostReadings)
+        std::move(readings.begin(), readings.end(), std::back_inserter(shared->readings));
+      readings.clear();
+      shared->changed.wait_until(lock, taker.next(), [&] { return shared->stop; });
+    }
+  }
+  const std::lock_guard lock(shared->mutex);
+  shared->ended = true;
+  shared->changed.notify_all();
+}
+
+std::vector<Reading> Sampler::collect() {
+  const std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->readings, {});
+}
+
+}  // namespace tidemark

@@ -1,0 +1,61 @@
+#include "store/samples.h"
+
+#include <algorithm>
+
+namespace tidemark {
+namespace {
+
+void add_time(std::vector<std::uint64_t>& times, std::uint64_t time_ns) {
+  times.push_back(times.empty() ? time_ns : std::max(times.back(), time_ns));
+}
+
+/// Where a record goes.
+struct Adder {
+  Samples& samples;
+
+  void operator()(const SampledDevice& device) const { samples.devices.emplace_back().device = device; }
+
+  void operator()(const DeviceSample& sample) const {
+    DeviceSeries& series = samples.devices[sample.device.value];
+    add_time(series.time_ns, sample.time_ns);
+    series.used_bytes.push_back(sample.used_bytes);
+    series.driver_reserved_bytes.push_back(sample.driver_reserved_bytes);
+    series.utilization_percent.push_back(sample.utilization_percent);
+    series.temperature_celsius.push_back(sample.temperature_celsius);
+    series.power_milliwatts.push_back(sample.power_milliwatts);
+  }
+
+  void operator()(const DeviceUsersSample& sample) const {
+    std::vector<DeviceUsersSample>& users = samples.devices[sample.device.value].users;
+    const std::uint64_t before = users.empty() ? 0 : users.back().time_ns;
+    users.push_back(sample);
+    users.back().time_ns = std::max(before, sample.time_ns);
+  }
+
+  void operator()(const HostSample& sample) const {
+    HostSeries& series = samples.host;
+    add_time(series.time_ns, sample.time_ns);
+    series.rss_bytes.push_back(sample.rss_bytes);
+    series.pss_bytes.push_back(sample.pss_bytes);
+    series.job_processes.push_back(sample.job_processes);
+    series.job_rss_bytes.push_back(sample.job_rss_bytes);
+    series.job_pss_bytes.push_back(sample.job_pss_bytes);
+    series.cgroup_usage_bytes.push_back(sample.cgroup_usage_bytes);
+    series.cgroup_limit_bytes.push_back(sample.cgroup_limit_bytes);
+    series.cgroup_oom_kills.push_back(sample.cgroup_oom_kills);
+  }
+};
+
+}  // namespace
+
+void Samples::add(const SampleRecord& record) {
+  std::visit(Adder{*this}, record);
+}
+
+std::optional<std::size_t> latest_until(const std::vector<std::uint64_t>& times, std::uint64_t time_ns) {
+  const auto after = std::upper_bound(times.begin(), times.end(), time_ns);
+  if (after == times.begin()) return std::nullopt;
+  return static_cast<std::size_t>(after - times.begin()) - 1;
+}
+
+}  // namespace tidemark

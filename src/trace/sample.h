@@ -1,0 +1,92 @@
+// What the recorder read of devices and of the host beside the events, on the events' clock.
+//
+// Text is empty and numbers are none where nobody said. Times as in Event. A recording has the devices that its process
+// could use; those of other vendors are there too.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace tidemark {
+
+using SampledDeviceId = Id<struct SampledDeviceTag>;  ///< position among the SampledDevice records
+
+/// A device that samples are about. Comes before them.
+struct SampledDevice {
+  std::string vendor;                        ///< "nvidia", "amd", "intel"
+  std::uint32_t index = 0;                   ///< as the vendor's tool numbers it, in MIG instances within their GPU
+  std::optional<std::uint32_t> instance_of;  ///< of a MIG instance: its GPU's index
+  /// N when the recorded process calls it cuda:N, by the environment that it was started with. A program that sets
+  /// CUDA_VISIBLE_DEVICES itself may number otherwise: then DeviceUsersSample shows the process on another device.
+  std::optional<std::uint32_t> cuda_index;
+  std::string name;
+  std::string uuid;
+  std::string bus_id;  ///< PCI address, "0000:65:00.0"
+  std::optional<std::uint64_t> total_bytes;
+
+  bool operator==(const SampledDevice&) const = default;
+};
+
+/// A device at one time.
+struct DeviceSample {
+  std::uint64_t time_ns = 0;
+  SampledDeviceId device;
+  std::optional<std::uint64_t> used_bytes;             ///< by all processes and contexts
+  std::optional<std::uint64_t> driver_reserved_bytes;  ///< kept by the driver; where none, `used_bytes` may have it
+  std::optional<std::uint32_t> utilization_percent;
+  std::optional<std::int32_t> temperature_celsius;
+  std::optional<std::uint32_t> power_milliwatts;
+
+  bool operator==(const DeviceSample&) const = default;
+};
+
+enum class UserKind : std::uint8_t {
+  recorded = 0,         ///< the process of this recording
+  job = 1,              ///< another process below the same `tidemark run`
+  other = 2,            ///< some other process of this machine
+  ended = 3,            ///< one that was gone before it could be named
+  other_namespace = 4,  ///< a PID that means nothing here: of another container, or of the job as the host numbers it
+};
+
+/// Who held memory of a device.
+struct SampledUser {
+  std::int64_t pid = -1;  ///< as the driver says
+  UserKind kind = UserKind::other;
+  std::optional<std::uint64_t> bytes;
+  std::string name;  ///< "python train.py"; empty for `ended` and `other_namespace`
+
+  bool operator==(const SampledUser&) const = default;
+};
+
+/// All users of a device at one time.
+struct DeviceUsersSample {
+  std::uint64_t time_ns = 0;
+  SampledDeviceId device;
+  std::vector<SampledUser> users;
+
+  bool operator==(const DeviceUsersSample&) const = default;
+};
+
+/// The host at one time. RSS counts pages that processes share in each of them, PSS once in all.
+struct HostSample {
+  std::uint64_t time_ns = 0;
+  std::optional<std::uint64_t> rss_bytes;      ///< of the recorded process
+  std::optional<std::uint64_t> pss_bytes;      ///< likewise; read more rarely
+  std::optional<std::uint32_t> job_processes;  ///< below `tidemark run`
+  std::optional<std::uint64_t> job_rss_bytes;
+  std::optional<std::uint64_t> job_pss_bytes;
+  std::optional<std::uint64_t> cgroup_usage_bytes;  ///< of the control group with the lowest limit around the recorder
+  std::optional<std::uint64_t> cgroup_limit_bytes;  ///< none also where there is no limit
+  std::optional<std::uint64_t> cgroup_oom_kills;    ///< since the group exists
+
+  bool operator==(const HostSample&) const = default;
+};
+
+using SampleRecord = std::variant<SampledDevice, DeviceSample, DeviceUsersSample, HostSample>;
+
+}  // namespace tidemark

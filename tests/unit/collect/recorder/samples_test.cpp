@@ -1,0 +1,221 @@
+// From a (fake) driver to the samples of a recording.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "collect/recorder/sample_taker.h"
+#include "collect/recorder/sample_writer.h"
+#include "collect/recorder/sampler.h"
+#include "temporary_folder.h"
+#include "trace_test_support.h"
+
+namespace tidemark::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+
+template <typename Kind, typename Record>
+std::vector<Kind> of_kind(const std::vector<Record>& records) {
+  std::vector<Kind> found;
+  for (const Record& record : records) {
+    if (const auto* kind = std::get_if<Kind>(&record)) found.push_back(*kind);
+  }
+  return found;
+}
+
+TEST(Pace, KeepsItsIntervalWhenThingsAreCheap) {
+  Pace pace(100ms);
+  const Clock::time_point start = Clock::time_point() + 1h;
+  EXPECT_TRUE(pace.due(start));
+  pace.done(start, 10us);
+  EXPECT_FALSE(pace.due(start + 99ms));
+  EXPECT_TRUE(pace.due(start + 100ms));
+  pace.done(start + 103ms, 10us);
+  EXPECT_EQ(pace.next(), start + 200ms) << "a little late does not shift the grid";
+  pace.done(start + 950ms, 10us);
+  EXPECT_EQ(pace.next(), start + 1050ms) << "what was missed is not made up for";
+}
+
+TEST(Pace, TakesAThousandthOfACore) {
+  Pace pace(100ms);
+  const Clock::time_point start = Clock::time_point() + 1h;
+  pace.done(start, 5ms);
+  EXPECT_EQ(pace.next(), start + 5s);
+}
+
+class SamplesTest : public ::testing::Test {
+ protected:
+  SamplesTest() {
+    script_["devices"] = {{{"name", "Fake H100"},
+                           {"uuid", "GPU-1"},
+                           {"bus", 0x65},
+                           {"memory", {{"total", 100 * kMiB}, {"reserved", kMiB}, {"used", 7 * kMiB}}},
+                           {"utilization", 5},
+                           {"lost_when", folder_.at("lost")},
+                           {"processes", {{{"pid", "caller"}, {"bytes", 2 * kMiB}}, {{"pid", "parent"}}}}},
+                          {{"name", "Fake H100"}, {"uuid", "GPU-2"}, {"bus", 0x66}}};
+  }
+  SampleOptions options(std::chrono::nanoseconds interval) {
+    ::setenv("FAKES_NVML", folder_.write("nvml.json", script_.dump()).c_str(), 1);
+    return {true, interval, {"", FAKES_NVML_NEW}};
+  }
+  /// The samples that readings become in the recording of this process.
+  std::vector<SampleRecord> written(const std::vector<Reading>& readings, std::uint64_t start_ticks = 0) {
+    Bytes bytes;
+    const auto writer = write_to(&bytes);
+    SampleWriter samples(*writer, clock_, ::getpid(), start_ticks);
+    for (const Reading& reading : readings) samples.add(reading);
+    EXPECT_TRUE(writer->finish({0, true}).ok());
+    auto reader = TraceReader::from_memory(bytes, "memory");
+    std::vector<SampleRecord> records;
+    (*reader)->observe_samples([&](const SampleRecord& record) { records.push_back(record); });
+    losses_ = read_all(std::move(reader)).definitions.losses;
+    return records;
+  }
+
+  TemporaryFolder folder_;
+  TickClock clock_{ring::Clock::monotonic};
+  json script_;
+  std::vector<Loss> losses_;
+};
+
+TEST_F(SamplesTest, EverythingTheDriverSays) {
+  SampleTaker taker(options(100ms), ::getppid(), clock_);
+  std::vector<Reading> readings = {taker.found()};
+  const std::uint64_t before = clock_.now();
+  taker.take(readings);
+  const auto records = written(readings, before);
+
+  const auto devices = of_kind<SampledDevice>(records);
+  ASSERT_EQ(devices.size(), 2U);
+  EXPECT_EQ(devices[0], (SampledDevice{"nvidia", 0, {}, 0, "Fake H100", "GPU-1", "0000:65:00.0", 100 * kMiB}));
+  EXPECT_EQ(devices[1].cuda_index, 1U);
+  const auto samples = of_kind<DeviceSample>(records);
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[0].used_bytes, 7 * kMiB);
+  EXPECT_EQ(samples[0].driver_reserved_bytes, kMiB);
+  EXPECT_EQ(samples[0].utilization_percent, 5U);
+  EXPECT_EQ(samples[0].temperature_celsius, std::nullopt);
+  EXPECT_EQ(samples[1].device.value, 1U);
+  EXPECT_LT(samples[1].time_ns, 60'000'000'000U);
+
+  const auto users = of_kind<DeviceUsersSample>(records);
+  ASSERT_EQ(users.size(), 2U);
+  ASSERT_EQ(users[0].users.size(), 2U);
+  EXPECT_EQ(users[0].users[0].pid, ::getpid());
+  EXPECT_EQ(users[0].users[0].bytes, 2 * kMiB);
+  EXPECT_EQ(users[0].users[1].bytes, std::nullopt);
+  EXPECT_TRUE(users[1].users.empty());
+
+  const auto hosts = of_kind<HostSample>(records);
+  ASSERT_EQ(hosts.size(), 1U);
+  EXPECT_GT(hosts[0].rss_bytes.value_or(0), kMiB);
+  EXPECT_GE(hosts[0].job_rss_bytes.value_or(0), hosts[0].rss_bytes.value_or(0));
+  EXPECT_LE(hosts[0].pss_bytes.value_or(0), hosts[0].rss_bytes.value_or(0));
+  EXPECT_GE(hosts[0].job_processes.value_or(0), 1U);
+}
+
+TEST_F(SamplesTest, WhatWasReadBeforeTheProcessBeganIsLeftOut) {
+  SampleTaker taker(options(100ms), ::getppid(), clock_);
+  std::vector<Reading> readings = {taker.found()};
+  taker.take(readings);
+  const auto records = written(readings, clock_.now());
+  EXPECT_EQ(records.size(), 2U) << "the devices alone";
+}
+
+TEST_F(SamplesTest, DevicesThatTheProcessDoesNotSeeAreLeftOut) {
+  DevicesFound found;
+  found.devices.resize(2);
+  found.total_bytes.resize(2);
+  found.devices[0] = {"amd", 0, "MI300X", "", "0000:01:00.0", {}, {}};
+  found.devices[1] = {"nvidia", 0, "A100", "GPU-1", "0000:02:00.0", true, {}};  // CUDA shows instances only
+  DeviceReading reading;
+  reading.used_bytes = 5;
+  const auto records =
+      written({found, DeviceReadingAt{1, 1, reading}, DeviceLost{1, "gone"}, DeviceReadingAt{1, 0, reading}});
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(std::get<SampledDevice>(records[0]).vendor, "amd");
+  EXPECT_EQ(std::get<DeviceSample>(records[1]).device.value, 0U);
+  EXPECT_TRUE(losses_.empty());
+}
+
+TEST_F(SamplesTest, WhoUsesADevice) {
+  DevicesFound found;
+  found.devices = {{"nvidia", 0, "H100", "GPU-1", "", {}, {}}};
+  found.total_bytes = {100};
+  const auto known = [](const char* name) { return ProcessName{ProcessName::Kind::known, name}; };
+  const auto records = written({found, DeviceUsersAt{1,
+                                                     0,
+                                                     {{{::getpid(), 1}, known("python a.py"), true},
+                                                      {{5, 2}, known("python b.py"), true},
+                                                      {{6, 3}, known("Xorg"), false},
+                                                      {{7, 4}, {ProcessName::Kind::ended, ""}, false},
+                                                      {{8, {}}, {ProcessName::Kind::elsewhere, ""}, false}}}});
+  const auto users = of_kind<DeviceUsersSample>(records).at(0).users;
+  EXPECT_EQ(users, (std::vector<SampledUser>{{::getpid(), UserKind::recorded, 1, "python a.py"},
+                                             {5, UserKind::job, 2, "python b.py"},
+                                             {6, UserKind::other, 3, "Xorg"},
+                                             {7, UserKind::ended, 4, ""},
+                                             {8, UserKind::other_namespace, {}, ""}}));
+}
+
+TEST_F(SamplesTest, LostDeviceIsNotedOnceAndTheOthersGoOn) {
+  SampleTaker taker(options(1ns), ::getpid(), clock_);
+  std::vector<Reading> readings = {taker.found()};
+  taker.take(readings);
+  folder_.write("lost", "");
+  const auto deadline = Clock::now() + 20s;
+  const auto lost_and_more = [&] {
+    const auto last = of_kind<DeviceReadingAt>(readings);
+    return !of_kind<DeviceLost>(readings).empty() &&
+           std::count_if(last.begin(), last.end(), [](const auto& at) { return at.device == 1; }) >= 4;
+  };
+  while (!lost_and_more() && Clock::now() < deadline) taker.take(readings);
+  EXPECT_TRUE(lost_and_more());
+  EXPECT_GT(of_kind<DeviceSample>(written(readings)).size(), 4U);
+  ASSERT_EQ(losses_.size(), 1U);
+  EXPECT_EQ(losses_[0].kind, LossKind::device_lost);
+  EXPECT_EQ(losses_[0].count, 1U);
+  EXPECT_THAT(losses_[0].text, HasSubstr("GPU 0 (GPU-1) does not answer any more"));
+}
+
+TEST_F(SamplesTest, OnAThreadOfItsOwn) {
+  std::vector<Reading> readings;
+  {
+    Sampler sampler(options(2ms), ::getpid(), clock_);
+    EXPECT_TRUE(sampler.collect().empty()) << "not started";
+    sampler.start();
+    sampler.start();
+    const auto deadline = Clock::now() + 20s;
+    while (of_kind<HostReadingAt>(readings).size() < 3 && Clock::now() < deadline) {
+      std::this_thread::sleep_for(1ms);
+      for (Reading& reading : sampler.collect()) readings.push_back(std::move(reading));
+    }
+  }
+  ASSERT_GE(of_kind<HostReadingAt>(readings).size(), 3U);
+  EXPECT_TRUE(std::holds_alternative<DevicesFound>(readings.front()));
+  EXPECT_EQ(of_kind<DevicesFound>(readings).size(), 1U);
+}
+
+TEST_F(SamplesTest, SwitchedOff) {
+  SampleOptions off = options(1ms);
+  off.enabled = false;
+  Sampler sampler(off, ::getpid(), clock_);
+  sampler.start();
+  std::this_thread::sleep_for(20ms);
+  EXPECT_TRUE(sampler.collect().empty());
+}
+
+}  // namespace
+}  // namespace tidemark::testing
