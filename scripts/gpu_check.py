@@ -84,6 +84,37 @@ class Check:
             "data_quality": summary["data_quality"],
         }
 
+    def devices(self):
+        """What `devices` and the samples say of the first GPU, next to nvidia-smi and torch.cuda.mem_get_info."""
+        fields = "memory.total,memory.used,memory.reserved"
+        query = ["nvidia-smi", "--id=0", f"--query-gpu={fields}", "--format=csv,noheader,nounits"]
+        before = [int(field) for field in self.output(*query).split(",")]
+        listed = json.loads(self.output(self.tidemark, "devices", "--format", "json"))["devices"][0]
+        ours = [listed[f"{name}_bytes"] >> 20 for name in ("total", "used", "driver_reserved")]
+        self.say(f"devices: total, used, kept by the driver in MiB: {ours}; nvidia-smi: {before}")
+        self.failures += ours[0] != before[0] or abs(ours[1] - before[1]) > 64 or abs(ours[2] - before[2]) > 1
+
+        file = self.results / "samples.tide"
+        printed = self.output(self.tidemark, "run", "-q", "-f", "-o", file, "--", PYTHON, "tests/programs/holds_gpu.py")
+        counted = json.loads(printed.splitlines()[-1])
+        records = [json.loads(line) for line in self.output(self.tidemark, "dump", "--format", "json", file).splitlines()]
+        file.unlink()
+        samples = [record["device_sample"] for record in records if "device_sample" in record]
+        gpu = next(record["sampled_device"] for record in records if "sampled_device" in record)
+        users = [user for record in records if "device_users" in record for user in record["device_users"]["users"]]
+        most = max(sample["used_bytes"] for sample in samples)
+        free = gpu["total_bytes"] - most - max(sample["driver_reserved_bytes"] for sample in samples)
+        own = max((user["bytes"] or 0 for user in users if user["kind"] == "recorded"), default=None)
+        span = (samples[-1]["time_ns"] - samples[0]["time_ns"]) / 1e9
+        self.say(f"samples: {len(samples)} in {span:.1f} s; most used {most:,}, free {free:,} by mem_get_info {counted['free']:,}")
+        self.say(f"samples: the process held {own if own is None else format(own, ',')}, of that {counted['reserved']:,} by PyTorch")
+        self.failures += abs(free - counted["free"]) > 64 << 20 or own is None or own < counted["reserved"]
+        doctor = json.loads(self.output(self.tidemark, "doctor", "--format", "json", "--", PYTHON))
+        for check in doctor["checks"]:
+            self.say(f"doctor: {check['status']}: {check['text']}")
+        return {"devices": ours, "nvidia_smi": before, "samples": len(samples), "free": free, "by_pytorch": counted, "own": own,
+                "doctor": doctor}
+
     def cost(self, name, stacks, options):
         figures, recording = self.results / "cost.json", self.results / "cost.tide"
         command = ["run", "-q", "-f", "-o", recording, "--stacks", stacks, "--", PYTHON, "bench/overhead.py"]
@@ -105,7 +136,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True, type=pathlib.Path)
     parser.add_argument("--results", required=True, type=pathlib.Path)
-    parser.add_argument("--only", choices=["peaks", "costs"], help="half of it, where a command may not run for long")
+    parser.add_argument("--only", choices=["devices", "peaks", "costs"], help="a part of it, where a command may not run for long")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     check = Check(args.tidemark.resolve(), args.results.resolve())
@@ -121,10 +152,11 @@ def main():
         "tidemark": check.output(check.tidemark, "--version").strip(),
     }
     check.say(", ".join(f"{key} {value}" for key, value in machine.items()))
-    peaks = {name: check.peaks(name, *how) for name, how in PEAKS.items()} if args.only != "costs" else {}
-    costs = {name: check.cost(name, *how) for name, how in COSTS.items()} if args.only != "peaks" else {}
+    devices = check.devices() if args.only in (None, "devices") else {}
+    peaks = {name: check.peaks(name, *how) for name, how in PEAKS.items()} if args.only in (None, "peaks") else {}
+    costs = {name: check.cost(name, *how) for name, how in COSTS.items()} if args.only in (None, "costs") else {}
     check.say("all checks passed" if not check.failures else f"{check.failures} checks failed")
-    report = {"machine": machine, "peaks": peaks, "costs": costs, "failures": check.failures}
+    report = {"machine": machine, "devices": devices, "peaks": peaks, "costs": costs, "failures": check.failures}
     (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
     return 1 if check.failures else 0
 

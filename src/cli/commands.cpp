@@ -17,6 +17,7 @@ std::function<int()> setup_compare(CLI::App& app);
 std::function<int()> setup_report(CLI::App& app);
 std::function<int()> setup_export(CLI::App& app);
 std::function<int()> setup_devices(CLI::App& app);
+std::function<int()> setup_doctor(CLI::App& app);
 std::function<int()> setup_dump(CLI::App& app);
 std::function<int()> setup_completion(CLI::App& app);
 
@@ -36,6 +37,7 @@ std::span<const Command> commands() {
       Command{"report", "Read", "One HTML page with all of it, to look at and to pass on", setup_report},
       Command{"export", "Read", "Files that other tools open: Perfetto, pprof, speedscope, CSV", setup_export},
       Command{"devices", "Machine", "The GPUs here, their memory now, and who uses it", setup_devices},
+      Command{"doctor", "Machine", "What can be recorded here, and what to do where something cannot", setup_doctor},
       Command{"dump", "Debug", "Every record of a recording, one a line", setup_dump},
       Command{"completion", "Debug", "Print the completion script for a shell", setup_completion},
   };

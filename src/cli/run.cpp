@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "cli/child_process.h"
 #include "cli/command.h"
+#include "cli/preload_library.h"
 #include "collect/recorder/recorder.h"
 
 namespace tidemark::cli {
@@ -52,18 +53,6 @@ std::string default_output(const std::vector<std::string>& command) {
   char when[32];
   std::strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &local);
   return fmt::format("{}-{}.tide", stem.empty() ? "run" : stem, when);
-}
-
-// Beside this program: ../lib as installed and in the build folder.
-Result<std::string> preload_library() {
-  std::error_code error;
-  const auto program = std::filesystem::canonical("/proc/self/exe", error);
-  for (const char* folder : {"../" TIDEMARK_LIBDIR, "../lib", "."}) {
-    const auto path = (program.parent_path() / folder / "libtidemark_preload.so").lexically_normal();
-    if (std::filesystem::exists(path, error)) return path.string();
-  }
-  return Error{
-      fmt::format("libtidemark_preload.so was not found beside {}: is the installation complete?", program.string())};
 }
 
 // Why a recording could not be written to `path`, or an empty string.

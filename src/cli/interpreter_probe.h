@@ -1,0 +1,31 @@
+// What a Python interpreter says of itself and of the PyTorch it has, without importing PyTorch.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace tidemark::cli {
+
+struct InterpreterFacts {
+  std::string executable;
+  std::string implementation;  ///< "cpython"
+  std::string version;         ///< "3.11.7"
+  std::uint16_t layout = 0;    ///< 0x030B for 3.11
+  bool free_threaded = false;
+  bool debug = false;
+  std::string torch_version;  ///< empty when it has none
+  std::string torch_folder;
+  std::string torch_cuda;  ///< version of CUDA, "13.0"; empty for builds without
+  std::string torch_hip;
+};
+
+/// The interpreter that a command starts: itself, or the one that its first line names. None when it is something else.
+[[nodiscard]] std::optional<std::string> interpreter_of(const std::string& program);
+
+/// Runs `interpreter`. An error when it does not start, does not end within 30 s, or says something else.
+[[nodiscard]] Result<InterpreterFacts> probe_interpreter(const std::string& interpreter);
+
+}  // namespace tidemark::cli
