@@ -14,27 +14,6 @@ std::optional<double> share_of(std::uint64_t part, std::uint64_t whole) {
   return static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// By block: whether it is freed after at most `within` other allocations on its device. A block from before the first
-/// event is not: when it was allocated is not known.
-std::vector<bool> find_temporary(const Store& store, std::uint64_t within) {
-  std::vector<std::uint64_t> unseen = blocks_at_start(store);
-  std::vector<std::uint64_t> allocations(store.devices.size(), 0);  // so far
-  std::vector<std::uint32_t> number(store.blocks.count(), 0);       // of the allocation, from 1; 0 = not seen
-  std::vector<bool> temporary(store.blocks.count(), false);
-  for (const Step& step : store.steps) {
-    const std::size_t block = step.block.value;
-    const std::size_t device = store.blocks.device[block];
-    if (!step.birth) {
-      temporary[block] = number[block] != 0 && allocations[device] - number[block] <= within;
-    } else if (unseen[device] != 0) {
-      --unseen[device];
-    } else {
-      number[block] = static_cast<std::uint32_t>(++allocations[device]);
-    }
-  }
-  return temporary;
-}
-
 struct Peak {
   std::uint64_t bytes = 0;
   std::optional<std::uint64_t> at_ns;
@@ -141,6 +120,25 @@ TemporaryDevice describe(const DeviceSummary& totals, const Peak& peak, const st
 }
 
 }  // namespace
+
+std::vector<bool> find_temporary(const Store& store, std::uint64_t within) {
+  std::vector<std::uint64_t> unseen = blocks_at_start(store);
+  std::vector<std::uint64_t> allocations(store.devices.size(), 0);  // so far
+  std::vector<std::uint32_t> number(store.blocks.count(), 0);       // of the allocation, from 1; 0 = not seen
+  std::vector<bool> temporary(store.blocks.count(), false);
+  for (const Step& step : store.steps) {
+    const std::size_t block = step.block.value;
+    const std::size_t device = store.blocks.device[block];
+    if (!step.birth) {
+      temporary[block] = number[block] != 0 && allocations[device] - number[block] <= within;
+    } else if (unseen[device] != 0) {
+      --unseen[device];
+    } else {
+      number[block] = static_cast<std::uint32_t>(++allocations[device]);
+    }
+  }
+  return temporary;
+}
 
 Result<Temporary> analyze_temporary(const Store& store, Symbols& symbols, const TemporaryOptions& options) {
   const auto selected = select_devices(store, options.device);

@@ -57,6 +57,10 @@ struct Temporary {
   std::vector<TemporaryDevice> devices;
 };
 
+/// By block: whether it is freed after at most `within` other allocations on its device. A block from before the first
+/// event is not: when it was allocated is not known.
+[[nodiscard]] std::vector<bool> find_temporary(const Store& store, std::uint64_t within);
+
 /// Fails only when the device asked for is not in the recording.
 Result<Temporary> analyze_temporary(const Store& store, Symbols& symbols, const TemporaryOptions& options);
 

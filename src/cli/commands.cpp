@@ -9,6 +9,7 @@ std::function<int()> setup_summary(CLI::App& app);
 std::function<int()> setup_table(CLI::App& app);
 std::function<int()> setup_tree(CLI::App& app);
 std::function<int()> setup_timeline(CLI::App& app);
+std::function<int()> setup_patterns(CLI::App& app);
 std::function<int()> setup_temporary(CLI::App& app);
 std::function<int()> setup_fragmentation(CLI::App& app);
 std::function<int()> setup_leaks(CLI::App& app);
@@ -29,13 +30,14 @@ std::span<const Command> commands() {
       Command{"tree", "Read", "What was alive at a moment, from callers down to allocations", setup_tree},
       Command{"timeline", "Read", "Allocated and reserved memory over time; draws PNG and SVG", setup_timeline},
       Command{"temporary", "Read", "Short-lived allocations by stack, and the peak without them", setup_temporary},
+      Command{"patterns", "Read", "What makes the peak larger than it had to be, by lifetimes", setup_patterns},
       Command{"fragmentation", "Read", "Memory held and not used: in what pieces, and who pins it",
               setup_fragmentation},
       Command{"leaks", "Read", "Does memory grow from step to step? Which stacks, and how fast", setup_leaks},
       Command{"explain", "Read", "Why memory ran out: who held it, and what would have let it pass", setup_explain},
       Command{"compare", "Read", "What changed between two runs; fails when the peak grew too much", setup_compare},
       Command{"report", "Read", "One HTML page with all of it, to look at and to pass on", setup_report},
-      Command{"export", "Read", "Files that other tools open: Perfetto, pprof, speedscope, CSV", setup_export},
+      Command{"export", "Read", "Files that other tools open: PyTorch, Perfetto, pprof, speedscope, CSV", setup_export},
       Command{"devices", "Machine", "The GPUs here, their memory now, and who uses it", setup_devices},
       Command{"doctor", "Machine", "What can be recorded here, and what to do where something cannot", setup_doctor},
       Command{"dump", "Debug", "Every record of a recording, one a line", setup_dump},

@@ -11,6 +11,7 @@
 #include "analyze/explain.h"
 #include "analyze/fragmentation.h"
 #include "analyze/leaks.h"
+#include "analyze/patterns.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
@@ -23,6 +24,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(std::span<const Table> tables);
 [[nodiscard]] std::string to_json(std::span<const Tree> trees);
 [[nodiscard]] std::string to_json(std::span<const Temporary> results);
+[[nodiscard]] std::string to_json(std::span<const Patterns> results);
 [[nodiscard]] std::string to_json(std::span<const Fragmentation> results);
 [[nodiscard]] std::string to_json(std::span<const Leaks> leaks);
 [[nodiscard]] std::string to_json(std::span<const Explanation> explanations);

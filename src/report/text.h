@@ -7,6 +7,7 @@
 #include "analyze/explain.h"
 #include "analyze/fragmentation.h"
 #include "analyze/leaks.h"
+#include "analyze/patterns.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
@@ -23,6 +24,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Table& table, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Tree& tree, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Temporary& temporary, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Patterns& patterns, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Fragmentation& fragmentation, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Leaks& leaks, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Explanation& explanation, const Terminal& terminal);

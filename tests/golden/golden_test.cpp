@@ -55,6 +55,8 @@ constexpr Case kCases[] = {
     {"temporary.json", "temporary training.tide --within 2 --format json --top 1"},
     {"temporary.csv", "temporary training.tide --within 2 --format csv"},
     {"temporary_none.txt", "temporary training.tide --within 0"},
+    {"patterns.txt", "patterns leaking.tide --top 3"},
+    {"patterns.json", "patterns training.tide --format json --top 1"},
     {"leaks.txt", "leaks leaking.tide"},
     {"leaks.json", "leaks leaking.tide --format json"},
     {"leaks_fail.txt", "leaks leaking.tide --fail-on-leak --top 1 --warmup 4", 1},

@@ -1,0 +1,158 @@
+#include "analyze/patterns.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include "analyze/held_blocks.h"
+#include "analyze/moment.h"
+#include "analyze/temporary.h"
+#include "analyze/totals.h"
+
+namespace tidemark {
+namespace {
+
+struct Change {
+  std::uint64_t step_count = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// How much is absent, going forward in time.
+class Absent {
+ public:
+  Absent(const Store& store, const std::vector<Absence>& absences) {
+    begins_.reserve(absences.size());
+    ends_.reserve(absences.size());
+    for (const Absence& absence : absences) {
+      const std::uint64_t size = store.blocks.size[absence.block.value];
+      begins_.push_back({absence.from, size});
+      ends_.push_back({absence.to, size});
+    }
+    const auto earlier = [](const Change& left, const Change& right) { return left.step_count < right.step_count; };
+    std::sort(begins_.begin(), begins_.end(), earlier);
+    std::sort(ends_.begin(), ends_.end(), earlier);
+  }
+
+  std::uint64_t at(std::uint64_t step_count) {
+    for (; begin_ < begins_.size() && begins_[begin_].step_count < step_count; ++begin_)
+      bytes_ += begins_[begin_].bytes;
+    for (; end_ < ends_.size() && ends_[end_].step_count < step_count; ++end_) bytes_ -= ends_[end_].bytes;
+    return bytes_;
+  }
+
+ private:
+  std::vector<Change> begins_;
+  std::vector<Change> ends_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+class DevicePatterns {
+ public:
+  DevicePatterns(const Store& store, Symbols& symbols, std::size_t device, std::size_t top)
+      : store_(store), symbols_(symbols), device_(device), top_(top) {}
+
+  Pattern describe(const std::vector<Absence>& absences) {
+    Pattern pattern;
+    pattern.count = absences.size();
+    replay(absences, pattern);
+    std::unordered_map<StackId, Sum> sums;
+    for (const Absence& absence : absences) {
+      Sum& sum = sums[store_.blocks.stack[absence.block.value]];
+      const std::uint64_t size = store_.blocks.size[absence.block.value];
+      ++sum.count;
+      sum.bytes += size;
+      if (!absence.covers(store_.devices[device_].peak_step_count)) continue;
+      ++sum.peak_blocks;
+      sum.peak_bytes += size;
+      pattern.peak_bytes += size;
+    }
+    list_rows({sums.begin(), sums.end()}, pattern);
+    return pattern;
+  }
+
+ private:
+  struct Sum {
+    std::uint64_t peak_bytes = 0;
+    std::uint64_t peak_blocks = 0;
+    std::uint64_t count = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  void replay(const std::vector<Absence>& absences, Pattern& pattern) const {
+    Absent absent(store_, absences);
+    walk_totals(store_, [&](const DeviceTotals& totals) {
+      if (totals.device != device_) return;
+      const std::uint64_t bytes =
+          totals.allocated_bytes - std::min(totals.allocated_bytes, absent.at(totals.step_count));
+      if (bytes <= pattern.peak_without_bytes) return;
+      pattern.peak_without_bytes = bytes;
+      pattern.peak_without_at_ns = totals.time_ns;
+    });
+  }
+
+  void list_rows(std::vector<std::pair<StackId, Sum>> sums, Pattern& pattern) {
+    std::sort(sums.begin(), sums.end(), [](const auto& left, const auto& right) {
+      const auto key = [](const Sum& sum) { return std::pair(sum.peak_bytes, sum.bytes); };
+      return key(left.second) != key(right.second) ? key(left.second) > key(right.second) : left.first < right.first;
+    });
+    for (const auto& [stack, sum] : sums) {
+      if (top_ == 0 || pattern.rows.size() < top_) {
+        pattern.rows.push_back({name_stack(symbols_, stack), sum.peak_bytes, sum.peak_blocks, sum.count, sum.bytes});
+      } else {
+        ++pattern.other_rows;
+        pattern.other_peak_bytes += sum.peak_bytes;
+      }
+    }
+  }
+
+  const Store& store_;
+  Symbols& symbols_;
+  const std::size_t device_;
+  const std::size_t top_;
+};
+
+Lifetime lifetime_of(const Store& store, const TrainingSteps& steps, const std::vector<bool>& temporary,
+                     std::uint32_t block) {
+  const Blocks& blocks = store.blocks;
+  const std::uint64_t birth = blocks.birth_step[block];
+  const std::uint64_t death = blocks.death_step[block];
+  if (death == Blocks::kAlive) return Lifetime::never_freed;
+  if (temporary[block]) return Lifetime::temporary;
+  if (steps.starts.empty()) return Lifetime::freed;
+  const auto first_after =
+      std::upper_bound(steps.starts.begin(), steps.starts.end(), birth,
+                       [](std::uint64_t event, const auto& start) { return event < start.event_count; });
+  const bool across = first_after != steps.starts.end() && first_after->event_count <= death;
+  return across ? Lifetime::across_steps : Lifetime::within_step;
+}
+
+}  // namespace
+
+Result<Patterns> analyze_patterns(const Store& store, Symbols& symbols, const PatternsOptions& options) {
+  const auto selected = select_devices(store, options.device);
+  if (!selected) return selected.error();
+  const TrainingSteps steps = find_training_steps(store);
+  const std::vector<bool> temporary = find_temporary(store, TemporaryOptions().within);
+  Patterns result;
+  result.steps_source = steps.source;
+  result.steps = steps.starts.size();
+  for (const std::size_t index : *selected) {
+    PatternsDevice& device = result.devices.emplace_back();
+    device.totals = store.devices[index];
+    for (const BlockId block : live_blocks(store, index, device.totals.peak_step_count)) {
+      LifetimeHeld& held = device.held[static_cast<std::size_t>(lifetime_of(store, steps, temporary, block.value))];
+      held.bytes += store.blocks.size[block.value];
+      ++held.blocks;
+    }
+    DevicePatterns patterns(store, symbols, index, options.top);
+    if (!steps.starts.empty()) {
+      device.held_until_replaced = patterns.describe(held_until_replaced(store, index, steps));
+    }
+    device.freed_after_allocation = patterns.describe(freed_after_allocation(store, index));
+  }
+  result.recording = describe_recording(store, symbols);
+  return result;
+}
+
+}  // namespace tidemark

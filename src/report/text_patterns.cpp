@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/units.h"
+#include "report/columns.h"
+#include "report/frame_text.h"
+#include "report/text.h"
+#include "report/text_parts.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::array<const char*, kLifetimes> kLifetimeTexts = {
+    "never freed", "freed after at most one other allocation", "allocated in one step, freed in a later one",
+    "allocated and freed in one step", "freed later"};
+
+std::string exact(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns) {
+  if (!at_ns) return format_bytes(bytes);
+  return fmt::format("{} ({} bytes) {}", format_bytes(bytes), format_count(bytes), at_text(at_ns));
+}
+
+std::string lifetimes_text(const PatternsDevice& device, const Terminal& terminal) {
+  const DeviceSummary& totals = device.totals;
+  Columns columns({"at the peak", "share", "blocks", "lifetime"});
+  const auto add = [&](std::uint64_t bytes, const std::string& blocks, const char* lifetime) {
+    if (bytes == 0) return;
+    columns.add({format_bytes(bytes),
+                 share_text(static_cast<double>(bytes) / static_cast<double>(totals.peak_allocated_bytes)), blocks,
+                 lifetime});
+  };
+  for (std::size_t index = 0; index < kLifetimes; ++index) {
+    add(device.held[index].bytes, format_count(device.held[index].blocks), kLifetimeTexts[index]);
+  }
+  add(device.unrecorded_at_peak_bytes(), "", "(not recorded)");
+  return "\n" + columns.text(terminal, 2);
+}
+
+std::string rows_text(const Pattern& pattern, const Terminal& terminal) {
+  Columns columns({"at the peak", "blocks", "in all", "stack"});
+  for (const PatternRow& row : pattern.rows) {
+    columns.add({format_bytes(row.peak_bytes), format_count(row.peak_blocks), format_count(row.count),
+                 stack_text_with_callers(row.stack)});
+  }
+  if (pattern.other_rows != 0) {
+    columns.add({format_bytes(pattern.other_peak_bytes), "", "",
+                 fmt::format("({} more; --top 0 lists all)", format_count(pattern.other_rows))});
+  }
+  return columns.text(terminal, 2);
+}
+
+std::string pattern_text(const PatternsDevice& device, const Pattern& pattern, const char* title, const char* advice,
+                         const Terminal& terminal) {
+  std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n";
+  if (pattern.count == 0) return text + "  none\n";
+  text += fact("blocks", fmt::format("{}, {} of them at the peak", format_count(pattern.count),
+                                     format_bytes(pattern.peak_bytes)));
+  text += fact("freed earlier", fmt::format("peak {}", exact(pattern.peak_without_bytes, pattern.peak_without_at_ns)));
+  const std::uint64_t saving = device.saving_bytes(pattern);
+  text += fact("saving", saving == 0 ? "none: they do not make the peak"
+                                     : fmt::format("at most {}: {}", format_bytes(saving), advice));
+  return text + rows_text(pattern, terminal);
+}
+
+std::string device_text(const PatternsDevice& device, const Patterns& patterns, const Terminal& terminal) {
+  const DeviceSummary& totals = device.totals;
+  std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
+  text += fact("peak allocated", exact(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
+  text += fact("training steps", patterns.steps == 0 ? "none found" : format_count(patterns.steps));
+  if (totals.peak_allocated_bytes == 0) return text;
+  text += lifetimes_text(device, terminal);
+  if (device.held_until_replaced) {
+    text += pattern_text(device, *device.held_until_replaced, "Held until the next step's are there",
+                         "`del` the variable at the end of a step, if the next step does not use it", terminal);
+  }
+  return text + pattern_text(device, device.freed_after_allocation, "Freed right after another allocation",
+                             "work in place, if the allocation is made from them", terminal);
+}
+
+}  // namespace
+
+std::string to_text(const Patterns& patterns, const Terminal& terminal) {
+  std::string text;
+  for (const PatternsDevice& device : patterns.devices) {
+    if (!text.empty()) text += "\n";
+    text += device_text(device, patterns, terminal);
+  }
+  if (patterns.devices.empty()) text += no_events_text(patterns.recording);
+  return text + quality_hint(patterns.recording, terminal);
+}
+
+}  // namespace tidemark
