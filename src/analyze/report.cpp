@@ -128,6 +128,10 @@ Result<Report> analyze_report(const Store& store, Symbols& symbols, const Report
   leaks.device = options.device;
   leaks.top = listed;
   report.leaks = *analyze_leaks(store, symbols, leaks);
+  ExplainOptions explain;
+  explain.device = options.device;
+  explain.top = listed;
+  report.explanation = *analyze_explain(store, symbols, explain);
   report.recording = describe_recording(store, symbols);
   return report;
 }
@@ -166,6 +170,13 @@ bool halve(Report& report) {
       device.other_count += row.count;
       device.other_bytes += row.bytes;
     });
+  }
+  for (OomFailure& failure : report.explanation.failures) {
+    shortened |= halve_list(failure.holders, [&](const OomHolder& holder) {
+      ++failure.other_holders;
+      failure.other_bytes += holder.bytes;
+    });
+    shortened |= halve_list(failure.leaks, nothing);
   }
   shortened |= halve_list(report.leaks.leaks, nothing);  // counted in leak_count and growth_count
   shortened |= halve_list(report.leaks.growths, nothing);

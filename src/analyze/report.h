@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/explain.h"
 #include "analyze/fragmentation.h"
 #include "analyze/leaks.h"
 #include "analyze/recording.h"
@@ -47,6 +48,7 @@ struct Report {
   std::map<StackId, NamedStack> map_stacks;  ///< those that hold most in them
   Temporary temporary;
   Leaks leaks;
+  Explanation explanation;  ///< of the latest failed requests
 };
 
 /// Fails only when the device asked for is not in the recording.

@@ -46,6 +46,7 @@ Json report_json(const Report& report) {
   object["fragmentation"] = part(report.fragmentation, recording);
   object["temporary"] = part(report.temporary, recording);
   object["leaks"] = part(report.leaks, recording);
+  object["explain"] = part(report.explanation, recording);
   object["segment_maps"] = Json::array();
   for (std::size_t index = 0; index < report.maps.size(); ++index) {
     if (report.maps[index].segments.empty()) continue;

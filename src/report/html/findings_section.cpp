@@ -18,24 +18,6 @@ void add_paragraph(std::string& out, std::string_view words) {
   fmt::format_to(std::back_inserter(out), "<p>{}</p>\n", words);
 }
 
-void add_failures(std::string& out, const Summary& summary) {
-  if (summary.out_of_memory.empty()) return;
-  out += "<h4 class=\"alarm\">Out of memory</h4>\n";
-  add_paragraph(out, "Requests that the allocator could not meet, and what it held then.");
-  open_table(out, {"device", "at", "requested", "allocated", "reserved", "asked for by"});
-  std::uint64_t failures = 0;
-  for (const SummaryDevice& device : summary.devices) failures += device.totals.out_of_memory_count;
-  for (const SummaryOutOfMemory& failure : summary.out_of_memory) {
-    add_row(out, {to_string(failure.device), format_duration_ns(failure.event.time_ns),
-                  format_bytes(failure.event.requested), bytes_text(failure.event.allocated),
-                  bytes_text(failure.event.reserved), stack_cell(failure.stack)});
-  }
-  out += kTableEnd;
-  if (failures > summary.out_of_memory.size()) {
-    add_remark(out, fmt::format("And {} more.", format_count(failures - summary.out_of_memory.size())));
-  }
-}
-
 void add_leaks(std::string& out, const Leaks& leaks) {
   fmt::format_to(std::back_inserter(out), "<h4{}>Leaks</h4>\n",
                  leaks.verdict == LeakVerdict::leak ? " class=\"alarm\"" : "");
@@ -136,7 +118,7 @@ void add_temporary(std::string& out, const Temporary& temporary, const Temporary
 void add_findings(std::string& out, const Report& report, const std::string& id) {
   if (report.summary.devices.empty()) return;
   open_section(out, id + "findings", "Findings", "What the analyses say about this run, each with its evidence.");
-  add_failures(out, report.summary);
+  add_failures(out, report.explanation);
   add_leaks(out, report.leaks);
   for (const FragmentationDevice& device : report.fragmentation.devices) add_fragmentation(out, device);
   for (const TemporaryDevice& device : report.temporary.devices) add_temporary(out, report.temporary, device);

@@ -88,6 +88,12 @@ void add_stack(std::string& out, const NamedStack& stack) {
   out += "</ol></details>";
 }
 
+void add_figure(std::string& out, std::string_view label, std::string_view value, std::string_view detail,
+                std::string_view colour) {
+  fmt::format_to(std::back_inserter(out), "<div{}><dt>{}</dt><dd>{}</dd><dd class=\"detail\">{}</dd></div>\n",
+                 colour.empty() ? std::string() : fmt::format(" class=\"{}\"", colour), label, value, detail);
+}
+
 void open_table(std::string& out, const std::vector<std::string>& headings) {
   out += "<div class=\"scroll\"><table><thead><tr>";
   for (std::size_t index = 0; index < headings.size(); ++index) {

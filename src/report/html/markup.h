@@ -38,6 +38,10 @@ void add_legend(std::string& out, const std::vector<Key>& keys);
 /// One line for the stack; it opens to all frames, innermost first, as a traceback reads backwards.
 void add_stack(std::string& out, const NamedStack& stack);
 
+/// A headline number within <dl class="figures">; all are HTML. `colour` is a class, such as "allocated".
+void add_figure(std::string& out, std::string_view label, std::string_view value, std::string_view detail,
+                std::string_view colour = {});
+
 /// Opens a table whose columns have these headings, as HTML; the last one is for text, the others for numbers.
 void open_table(std::string& out, const std::vector<std::string>& headings);
 /// A row of it; `cells` are HTML.

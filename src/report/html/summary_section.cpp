@@ -12,12 +12,6 @@
 namespace tidemark::html {
 namespace {
 
-void add_figure(std::string& out, std::string_view label, std::string_view value, std::string_view detail,
-                std::string_view colour = {}) {
-  fmt::format_to(std::back_inserter(out), "<div{}><dt>{}</dt><dd>{}</dd><dd class=\"detail\">{}</dd></div>\n",
-                 colour.empty() ? std::string() : fmt::format(" class=\"{}\"", colour), label, value, detail);
-}
-
 std::string exactly(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns) {
   return fmt::format("{} bytes<br>{}", format_count(bytes), at_text(at_ns));
 }
