@@ -220,8 +220,8 @@ TEST(PerfettoExport, RangesAreSlicesThatNest) {
   const Trace trace(exported(scenario.store(), "perfetto"));
   // Tracks: 1 the process, 2 to 4 the counters, then these.
   EXPECT_THAT(trace.slices,
-              ::testing::ElementsAre("5: 1 begin step", "5: 2 begin inner", "6: 4 begin across", "5: 5 end",
-                                                   "5: 7 end", "6: 6 end", "5: 8 begin open\\x1b", "5: 40 end");
+              ::testing::ElementsAre("5: 1 begin step", "5: 2 begin inner", "6: 4 begin across", "5: 5 end", "5: 7 end",
+                                     "6: 6 end", "5: 8 begin open\\x1b", "5: 40 end"));
   EXPECT_THAT(trace.instants, ::testing::ElementsAre("3 annotations: now"));
 }
 
