@@ -144,7 +144,8 @@ BENCHMARK(paused)->UseManualTime()->Iterations(200);
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  auto recorder = tidemark::Recorder::create({"/dev/null", true, 0, "python", {false, {}, {}}}, [](const std::string&) {});
+  auto recorder =
+      tidemark::Recorder::create({"/dev/null", true, 0, "python", {false, {}, {}}}, [](const std::string&) {});
   if (!recorder) return 2;
   for (const std::string& variable : (*recorder)->environment()) {
     const auto equals = variable.find('=');

@@ -8,6 +8,7 @@ torch_newest_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/torch-$tor
 # NVIDIA's header of NVML, from a wheel of 120 KB that `setup.sh --torch-newest` unpacks: our declarations are compared with it.
 nvml_version=12.9.79
 nvml_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/nvml-$nvml_version
+# shellcheck disable=SC2034  # used by test.sh
 nvml_include=$nvml_folder/nvidia/nvml_dev/include
 
 say() { printf '== %s\n' "$*" >&2; }

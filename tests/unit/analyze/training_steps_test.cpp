@@ -47,7 +47,8 @@ TEST(TrainingStepsTest, NamesThatSayStepComeBeforeAllElse) {
   EXPECT_EQ(named.source, Source::annotation);
   ASSERT_EQ(named.starts.size(), 4U);
   EXPECT_EQ(named.starts[0].time_ns, 12U);
-  for (const std::uint64_t n : {1U, 2U, 3U, 4U}) annotate(loop.scenario, {n * 10 + 1}, "ProfilerStep#" + std::to_string(n));
+  for (const std::uint64_t n : {1U, 2U, 3U, 4U})
+    annotate(loop.scenario, {n * 10 + 1}, "ProfilerStep#" + std::to_string(n));
   EXPECT_EQ(find_training_steps(loop.scenario.store()).starts[0].time_ns, 11U);
 }
 
