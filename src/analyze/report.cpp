@@ -124,6 +124,7 @@ Result<Report> analyze_report(const Store& store, Symbols& symbols, const Report
   for (FragmentationDevice& device : report.fragmentation.devices) report.maps.push_back(take_map(device));
   report.map_stacks = name_map_stacks(report.maps, symbols);
   report.temporary = *analyze_temporary(store, symbols, {TemporaryOptions().within, options.device, listed});
+  report.patterns = *analyze_patterns(store, symbols, {options.device, listed});
   LeakOptions leaks;
   leaks.device = options.device;
   leaks.top = listed;
@@ -170,6 +171,16 @@ bool halve(Report& report) {
       device.other_count += row.count;
       device.other_bytes += row.bytes;
     });
+  }
+  const auto halve_pattern = [&](Pattern& pattern) {
+    shortened |= halve_list(pattern.rows, [&](const PatternRow& row) {
+      ++pattern.other_rows;
+      pattern.other_peak_bytes += row.peak_bytes;
+    });
+  };
+  for (PatternsDevice& device : report.patterns.devices) {
+    if (device.held_until_replaced) halve_pattern(*device.held_until_replaced);
+    halve_pattern(device.freed_after_allocation);
   }
   for (OomFailure& failure : report.explanation.failures) {
     shortened |= halve_list(failure.holders, [&](const OomHolder& holder) {

@@ -10,6 +10,7 @@
 #include "analyze/explain.h"
 #include "analyze/fragmentation.h"
 #include "analyze/leaks.h"
+#include "analyze/patterns.h"
 #include "analyze/recording.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
@@ -47,6 +48,7 @@ struct Report {
   std::vector<ReportMap> maps;               ///< one for each device
   std::map<StackId, NamedStack> map_stacks;  ///< those that hold most in them
   Temporary temporary;
+  Patterns patterns;
   Leaks leaks;
   Explanation explanation;  ///< of the latest failed requests
 };

@@ -1,19 +1,14 @@
 #include <fmt/format.h>
 
-#include <array>
-
 #include "base/units.h"
 #include "report/columns.h"
 #include "report/frame_text.h"
+#include "report/pattern_words.h"
 #include "report/text.h"
 #include "report/text_parts.h"
 
 namespace tidemark {
 namespace {
-
-constexpr std::array<const char*, kLifetimes> kLifetimeTexts = {
-    "never freed", "freed after at most one other allocation", "allocated in one step, freed in a later one",
-    "allocated and freed in one step", "freed later"};
 
 std::string exact(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns) {
   if (!at_ns) return format_bytes(bytes);
@@ -30,35 +25,43 @@ std::string lifetimes_text(const PatternsDevice& device, const Terminal& termina
                  lifetime});
   };
   for (std::size_t index = 0; index < kLifetimes; ++index) {
-    add(device.held[index].bytes, format_count(device.held[index].blocks), kLifetimeTexts[index]);
+    add(device.held[index].bytes, format_count(device.held[index].blocks), kLifetimeWords[index]);
   }
   add(device.unrecorded_at_peak_bytes(), "", "(not recorded)");
   return "\n" + columns.text(terminal, 2);
 }
 
+// Only what is alive at the peak: the rest costs traffic, not memory.
 std::string rows_text(const Pattern& pattern, const Terminal& terminal) {
   Columns columns({"at the peak", "blocks", "in all", "stack"});
+  std::uint64_t others = pattern.other_rows;
   for (const PatternRow& row : pattern.rows) {
+    if (row.peak_bytes == 0) {
+      ++others;
+      continue;
+    }
     columns.add({format_bytes(row.peak_bytes), format_count(row.peak_blocks), format_count(row.count),
                  stack_text_with_callers(row.stack)});
   }
-  if (pattern.other_rows != 0) {
-    columns.add({format_bytes(pattern.other_peak_bytes), "", "",
-                 fmt::format("({} more; --top 0 lists all)", format_count(pattern.other_rows))});
+  if (pattern.peak_bytes == 0) return {};
+  if (others != 0) {
+    columns.add(
+        {format_bytes(pattern.other_peak_bytes), "", "",
+         fmt::format("({} more{})", format_count(others), pattern.other_peak_bytes == 0 ? "" : "; --top 0 lists all")});
   }
   return columns.text(terminal, 2);
 }
 
-std::string pattern_text(const PatternsDevice& device, const Pattern& pattern, const char* title, const char* advice,
-                         const Terminal& terminal) {
-  std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n";
+std::string pattern_text(const PatternsDevice& device, const NamedPattern& named, const Terminal& terminal) {
+  const Pattern& pattern = *named.pattern;
+  std::string text = "\n" + paint(terminal, Tone::heading, named.title) + "\n";
   if (pattern.count == 0) return text + "  none\n";
   text += fact("blocks", fmt::format("{}, {} of them at the peak", format_count(pattern.count),
                                      format_bytes(pattern.peak_bytes)));
   text += fact("freed earlier", fmt::format("peak {}", exact(pattern.peak_without_bytes, pattern.peak_without_at_ns)));
   const std::uint64_t saving = device.saving_bytes(pattern);
   text += fact("saving", saving == 0 ? "none: they do not make the peak"
-                                     : fmt::format("at most {}: {}", format_bytes(saving), advice));
+                                     : fmt::format("at most {}: {}", format_bytes(saving), named.advice));
   return text + rows_text(pattern, terminal);
 }
 
@@ -69,12 +72,8 @@ std::string device_text(const PatternsDevice& device, const Patterns& patterns, 
   text += fact("training steps", patterns.steps == 0 ? "none found" : format_count(patterns.steps));
   if (totals.peak_allocated_bytes == 0) return text;
   text += lifetimes_text(device, terminal);
-  if (device.held_until_replaced) {
-    text += pattern_text(device, *device.held_until_replaced, "Held until the next step's are there",
-                         "`del` the variable at the end of a step, if the next step does not use it", terminal);
-  }
-  return text + pattern_text(device, device.freed_after_allocation, "Freed right after another allocation",
-                             "work in place, if the allocation is made from them", terminal);
+  for (const NamedPattern& named : named_patterns(device)) text += pattern_text(device, named, terminal);
+  return text;
 }
 
 }  // namespace

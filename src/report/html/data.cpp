@@ -45,6 +45,7 @@ Json report_json(const Report& report) {
   object["tree"] = part(report.tree, recording);
   object["fragmentation"] = part(report.fragmentation, recording);
   object["temporary"] = part(report.temporary, recording);
+  object["patterns"] = part(report.patterns, recording);
   object["leaks"] = part(report.leaks, recording);
   object["explain"] = part(report.explanation, recording);
   object["segment_maps"] = Json::array();

@@ -9,6 +9,7 @@
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/leak_words.h"
+#include "report/pattern_words.h"
 #include "report/text_parts.h"
 
 namespace tidemark::html {
@@ -113,6 +114,42 @@ void add_temporary(std::string& out, const Temporary& temporary, const Temporary
   }
 }
 
+void add_pattern(std::string& out, const PatternsDevice& device, const NamedPattern& named) {
+  const std::uint64_t saving = device.saving_bytes(*named.pattern);
+  if (saving == 0) return;
+  add_paragraph(
+      out, fmt::format("<b>{}</b>: {} of the peak. Freed earlier, the peak would be {} instead of {}, if nothing "
+                       "else changes: at most {} saved. To try: {}.",
+                       escaped(named.title), format_bytes(named.pattern->peak_bytes),
+                       format_bytes(named.pattern->peak_without_bytes),
+                       format_bytes(device.totals.peak_allocated_bytes), format_bytes(saving), escaped(named.advice)));
+  open_table(out, {"at the peak", "blocks", "in all", "allocated by"});
+  for (const PatternRow& row : named.pattern->rows) {
+    if (row.peak_bytes == 0) continue;
+    add_row(out, {format_bytes(row.peak_bytes), format_count(row.peak_blocks), format_count(row.count),
+                  stack_cell(row.stack)});
+  }
+  out += kTableEnd;
+  if (named.pattern->other_peak_bytes != 0)
+    add_remark(out, "Not all are listed: <code>tidemark patterns --top 0</code>.");
+}
+
+void add_lifetimes(std::string& out, const PatternsDevice& device) {
+  const std::uint64_t peak = device.totals.peak_allocated_bytes;
+  if (peak == 0) return;
+  fmt::format_to(std::back_inserter(out), "<h4>Lifetimes <small>{}</small></h4>\n", to_string(device.totals.device));
+  add_paragraph(out, "How long the blocks live that are there at the peak, and which of them need not be.");
+  open_table(out, {"at the peak", "share", "blocks", ""});
+  for (std::size_t index = 0; index < kLifetimes; ++index) {
+    const LifetimeHeld& held = device.held[index];
+    if (held.bytes == 0) continue;
+    add_row(out, {format_bytes(held.bytes), share_text(ratio(held.bytes, peak)), format_count(held.blocks),
+                  escaped(kLifetimeWords[index])});
+  }
+  out += kTableEnd;
+  for (const NamedPattern& named : named_patterns(device)) add_pattern(out, device, named);
+}
+
 }  // namespace
 
 void add_findings(std::string& out, const Report& report, const std::string& id) {
@@ -122,6 +159,7 @@ void add_findings(std::string& out, const Report& report, const std::string& id)
   add_leaks(out, report.leaks);
   for (const FragmentationDevice& device : report.fragmentation.devices) add_fragmentation(out, device);
   for (const TemporaryDevice& device : report.temporary.devices) add_temporary(out, report.temporary, device);
+  for (const PatternsDevice& device : report.patterns.devices) add_lifetimes(out, device);
   out += kSectionEnd;
 }
 
