@@ -34,7 +34,6 @@ json script;              // NOLINT: the library's state, as in the real one
 std::vector<Fake> fakes;  // NOLINT
 
 constexpr Return kInvalidArgument = static_cast<Return>(2);
-constexpr Return kNotFound = static_cast<Return>(6);
 
 Fake* fake(Device device) {
   return reinterpret_cast<Fake*>(device);
@@ -173,6 +172,8 @@ FAKE Return nvmlDeviceGetGraphicsRunningProcesses(Device device, unsigned* count
 }
 
 #ifndef FAKES_NVML_OLD
+constexpr Return kNotFound = static_cast<Return>(6);
+
 FAKE Return nvmlSystemGetCudaDriverVersion_v2(int* version) {
   *version = script.value("cuda", 13000);
   return kSuccess;
