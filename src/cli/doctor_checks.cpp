@@ -144,7 +144,7 @@ std::string first_match(const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns) {
     glob_t found{};
     const int failed = ::glob(pattern.c_str(), 0, nullptr, &found);
-    const std::string path = failed == 0 && found.gl_pathc > 0 ? found.gl_pathv[0] : "";
+    std::string path = failed == 0 && found.gl_pathc > 0 ? found.gl_pathv[0] : "";
     ::globfree(&found);
     if (!path.empty()) return path;
   }

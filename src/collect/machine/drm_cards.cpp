@@ -59,7 +59,7 @@ std::vector<DrmCard> find_cards(const std::string& root, std::uint64_t vendor) {
   for (const std::string& name : names_in(folder)) {
     if (name.rfind("card", 0) != 0 || !all_digits(name.substr(4))) continue;  // card0-HDMI-A-1 is a connector
     DrmCard card;
-    card.folder = folder + "/" + name + "/device";
+    card.folder = fmt::format("{}/{}/device", folder, name);
     const std::string said = trimmed(read_file(card.folder + "/vendor").value_or(""));
     if (said != fmt::format("0x{:04x}", vendor)) continue;
     card.number = static_cast<std::uint32_t>(leading_number(name.substr(4)).value_or(0));
@@ -76,15 +76,15 @@ std::vector<DeviceUser> card_users(const std::string& root, const std::string& b
   std::vector<DeviceUser> users;
   for (const std::string& process : names_in(root + "/proc")) {
     if (!all_digits(process)) continue;
-    const std::string folder = root + "/proc/" + process;
+    const std::string folder = fmt::format("{}/proc/{}", root, process);
     std::set<std::string> clients;
     DeviceUser user;
     for (const std::string& descriptor : names_in(folder + "/fd")) {
       // Reading fdinfo of every file would cost; those of a GPU are character devices below /dev/dri.
       std::error_code error;
-      const std::string target = fs::read_symlink(folder + "/fd/" + descriptor, error).string();
+      const std::string target = fs::read_symlink(fmt::format("{}/fd/{}", folder, descriptor), error).string();
       if (error || target.rfind("/dev/dri/", 0) != 0) continue;
-      const std::string text = read_file(folder + "/fdinfo/" + descriptor).value_or("");
+      const std::string text = read_file(fmt::format("{}/fdinfo/{}", folder, descriptor)).value_or("");
       if (!has_line(text, "drm-pdev:", bus_id)) continue;
       user.pid = static_cast<std::int64_t>(leading_number(process).value_or(0));
       const auto client = number_after(text, "drm-client-id:");

@@ -103,7 +103,7 @@ void SampleTaker::read_devices(std::vector<Reading>& readings) {
     if (!reading) {
       lose(n, reading.error(), readings);
     } else if (says_anything(*reading)) {
-      readings.push_back(DeviceReadingAt{ticks, n, *reading});
+      readings.emplace_back(DeviceReadingAt{ticks, n, *reading});
     }
   }
 }
