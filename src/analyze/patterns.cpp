@@ -132,7 +132,7 @@ Lifetime lifetime_of(const Store& store, const TrainingSteps& steps, const std::
 Result<Patterns> analyze_patterns(const Store& store, Symbols& symbols, const PatternsOptions& options) {
   const auto selected = select_devices(store, options.device);
   if (!selected) return selected.error();
-  const TrainingSteps steps = find_training_steps(store);
+  const TrainingSteps steps = options.steps != nullptr ? *options.steps : find_training_steps(store);
   const std::vector<bool> temporary = find_temporary(store, TemporaryOptions().within);
   Patterns result;
   result.steps_source = steps.source;

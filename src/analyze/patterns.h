@@ -23,8 +23,9 @@
 namespace tidemark {
 
 struct PatternsOptions {
-  std::optional<std::string> device;  ///< only this one: "cuda:0"
-  std::size_t top = 10;               ///< stacks to list for each pattern of a device; 0 = all
+  std::optional<std::string> device;     ///< only this one: "cuda:0"
+  std::size_t top = 10;                  ///< stacks to list for each pattern of a device; 0 = all
+  const TrainingSteps* steps = nullptr;  ///< what another analysis found in this store; null: looked for
 };
 
 /// How long a block lives. The first that applies.

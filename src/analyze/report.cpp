@@ -124,11 +124,11 @@ Result<Report> analyze_report(const Store& store, Symbols& symbols, const Report
   for (FragmentationDevice& device : report.fragmentation.devices) report.maps.push_back(take_map(device));
   report.map_stacks = name_map_stacks(report.maps, symbols);
   report.temporary = *analyze_temporary(store, symbols, {TemporaryOptions().within, options.device, listed});
-  report.patterns = *analyze_patterns(store, symbols, {options.device, listed});
   LeakOptions leaks;
   leaks.device = options.device;
   leaks.top = listed;
   report.leaks = *analyze_leaks(store, symbols, leaks);
+  report.patterns = *analyze_patterns(store, symbols, {options.device, listed, &report.leaks.steps});
   ExplainOptions explain;
   explain.device = options.device;
   explain.top = listed;

@@ -13,17 +13,8 @@ using Kind = Mark::Kind;
 
 class Annotations : public ::testing::Test {
  protected:
-  StringId name(const std::string& text) {
-    auto& strings = scenario_.definitions.strings;
-    for (std::uint32_t index = 0; index < strings.size(); ++index) {
-      if (strings[index] == text) return StringId{index};
-    }
-    strings.push_back(text);
-    return StringId{static_cast<std::uint32_t>(strings.size() - 1)};
-  }
-  void mark(Kind kind, std::uint64_t time_ns, const std::string& text) {
-    scenario_.definitions.marks.push_back({kind, time_ns, name(text), {}});
-  }
+  StringId name(const std::string& text) { return scenario_.name_id(text); }
+  void mark(Kind kind, std::uint64_t time_ns, const std::string& text) { scenario_.mark(kind, time_ns, text); }
   /// Blocks b0, b1, ... born at these times.
   void blocks(const std::vector<std::uint64_t>& births) {
     for (const std::uint64_t time_ns : births) scenario_.allocate(time_ns, "b" + std::to_string(count_++), 512);

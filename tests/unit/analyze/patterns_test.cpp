@@ -40,9 +40,7 @@ Scenario double_buffer(std::uint64_t steps = 4) {
   scenario.allocate(1, "weights", 50, kGpu, init);
   for (std::uint64_t step = 1; step <= steps; ++step) {
     const std::string number = std::to_string(step);
-    scenario.definitions.strings.push_back("step " + number);
-    const StringId name{static_cast<std::uint32_t>(scenario.definitions.strings.size() - 1)};
-    scenario.definitions.marks.push_back({Mark::Kind::point, 100 * step, name, {}});
+    scenario.mark(Mark::Kind::point, 100 * step, "step " + number);
     scenario.allocate(100 * step + 10, "activations" + number, 1000, kGpu, forward);
     scenario.allocate(100 * step + 20, "outputs" + number, 400, kGpu, head);
     if (step > 1) scenario.free(100 * step + 25, "outputs" + std::to_string(step - 1));

@@ -29,11 +29,9 @@ TEST(TrainingStepsTest, TheOptimizerIsTheClock) {
 
 // Marks of the optimizer at each of `times`, named so.
 void annotate(testing::Scenario& scenario, const std::vector<std::uint64_t>& times, const std::string& name) {
-  scenario.definitions.strings.push_back(name);
-  const StringId id{static_cast<std::uint32_t>(scenario.definitions.strings.size() - 1)};
   for (const std::uint64_t time_ns : times) {
-    scenario.definitions.marks.push_back({Mark::Kind::range_begin, time_ns, id, {}});
-    scenario.definitions.marks.push_back({Mark::Kind::range_end, time_ns + 1, id, {}});
+    scenario.mark(Mark::Kind::range_begin, time_ns, name);
+    scenario.mark(Mark::Kind::range_end, time_ns + 1, name);
   }
 }
 

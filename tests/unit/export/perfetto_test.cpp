@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <protozero/pbf_reader.hpp>
 #include <string>
@@ -201,22 +200,15 @@ TEST(PerfettoExport, ShowsWhatAwaitsItsStream) {
 
 TEST(PerfettoExport, RangesAreSlicesThatNest) {
   Scenario scenario = small_run();
-  const auto mark = [&](Mark::Kind kind, std::uint64_t time_ns, const std::string& name) {
-    auto& strings = scenario.definitions.strings;
-    const auto found = std::find(strings.begin(), strings.end(), name);
-    const StringId id{static_cast<std::uint32_t>(found - strings.begin())};
-    if (found == strings.end()) strings.push_back(name);
-    scenario.definitions.marks.push_back({kind, time_ns, id, {}});
-  };
   using Kind = Mark::Kind;
-  mark(Kind::range_begin, 1, "step");
-  mark(Kind::range_begin, 2, "inner");
-  mark(Kind::point, 3, "now");
-  mark(Kind::range_begin, 4, "across");  // begins in inner, ends after it
-  mark(Kind::range_end, 5, "inner");
-  mark(Kind::range_end, 6, "across");
-  mark(Kind::range_end, 7, "step");
-  mark(Kind::range_begin, 8, "open\x1b");  // never ends: to the end of the run, 40
+  scenario.mark(Kind::range_begin, 1, "step");
+  scenario.mark(Kind::range_begin, 2, "inner");
+  scenario.mark(Kind::point, 3, "now");
+  scenario.mark(Kind::range_begin, 4, "across");  // begins in inner, ends after it
+  scenario.mark(Kind::range_end, 5, "inner");
+  scenario.mark(Kind::range_end, 6, "across");
+  scenario.mark(Kind::range_end, 7, "step");
+  scenario.mark(Kind::range_begin, 8, "open\x1b");  // never ends: to the end of the run, 40
   const Trace trace(exported(scenario.store(), "perfetto"));
   // Tracks: 1 the process, 2 to 4 the counters, then these.
   EXPECT_THAT(trace.slices,

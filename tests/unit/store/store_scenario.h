@@ -87,6 +87,17 @@ class Scenario {
     finish(event, 0);
   }
   void mark(EventKind kind, std::uint64_t time_ns) { events.push_back(start(kind, time_ns, kCpu)); }
+  /// What the program names itself. Equal names are one string.
+  void mark(Mark::Kind kind, std::uint64_t time_ns, const std::string& name) {
+    definitions.marks.push_back({kind, time_ns, name_id(name), {}});
+  }
+  /// The string, which is added where it is not there yet.
+  StringId name_id(const std::string& name) {
+    for (std::uint32_t index = 0; index < definitions.strings.size(); ++index) {
+      if (definitions.strings[index] == name) return StringId{index};
+    }
+    return text(name);
+  }
   /// From now on the device's events carry totals: so much more than the live blocks is allocated, so much reserved.
   void totals(Device device, std::uint64_t allocated, std::uint64_t reserved) {
     totals_[key(device)] = {allocated, reserved};
