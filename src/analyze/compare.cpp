@@ -160,8 +160,8 @@ Result<std::vector<Device>> select_both(const Overview& a, const Overview& b, co
       known += (known.empty() ? "" : ", ") + to_string(summary.device);
     }
   }
+  std::erase_if(devices, [&](Device device) { return only ? to_string(device) != *only : is_driver_memory(device); });
   if (!only) return devices;
-  std::erase_if(devices, [&](Device device) { return to_string(device) != *only; });
   if (!devices.empty()) return devices;
   return Error{fmt::format("neither {} nor {} has a device '{}' (they have: {})", a.path, b.path, *only,
                            known.empty() ? "none, for they hold no events" : known)};

@@ -110,8 +110,9 @@ Result<std::vector<std::size_t>> select_devices(const Overview& overview, const 
   std::vector<std::size_t> selected;
   std::string known;
   for (std::size_t index = 0; index < overview.devices.size(); ++index) {
-    const std::string name = to_string(overview.devices[index].device);
-    if (!device || *device == name) selected.push_back(index);
+    const Device found = overview.devices[index].device;
+    const std::string name = to_string(found);
+    if (device ? *device == name : !is_driver_memory(found)) selected.push_back(index);
     known += (known.empty() ? "" : ", ") + name;
   }
   if (device && selected.empty()) {

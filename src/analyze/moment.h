@@ -46,7 +46,8 @@ struct Instant {
 /// first, and they are not among the device's allocations.
 [[nodiscard]] std::vector<std::uint64_t> blocks_at_start(const Store& store);
 
-/// Indexes into Overview::devices: all, or the one asked for. An error that lists the devices when it is not there.
+/// Indexes into Overview::devices: all of the framework's, or the one asked for, which may be one of the driver's. An
+/// error that lists the devices when it is not there.
 Result<std::vector<std::size_t>> select_devices(const Overview& overview, const std::optional<std::string>& device);
 
 }  // namespace tidemark

@@ -197,9 +197,12 @@ TrainingSteps find_training_steps(const Store& store) {
     return steps;
   };
   if (!annotated.starts_ns.empty() && !annotated.of_optimizer) return steps_as_annotated();
-  const auto busiest = std::max_element(
-      store.devices.begin(), store.devices.end(),
-      [](const auto& left, const auto& right) { return left.allocation_count < right.allocation_count; });
+  const auto blocks = [](const DeviceSummary& summary) {
+    return is_driver_memory(summary.device) ? 0 : summary.allocation_count;
+  };
+  const auto busiest =
+      std::max_element(store.devices.begin(), store.devices.end(),
+                       [&](const auto& left, const auto& right) { return blocks(left) < blocks(right); });
   if (busiest == store.devices.end()) return {};
   const KeySequence sequence = make_key_sequence(store, static_cast<std::size_t>(busiest - store.devices.begin()));
   if (sequence.keys.empty()) return annotated.starts_ns.empty() ? TrainingSteps{} : steps_as_annotated();

@@ -21,19 +21,31 @@ std::string type_name(DeviceType type) {
       return "hip";
     case DeviceType::xpu:
       return "xpu";
+    case DeviceType::cuda_driver:
+      return "cuda-driver";
+    case DeviceType::cuda_managed:
+      return "cuda-managed";
+    case DeviceType::cuda_host:
+      return "cuda-host";
   }
   return fmt::format("device-type-{}", static_cast<int>(type));
+}
+
+bool has_index(DeviceType type) {
+  return type != DeviceType::cpu && type != DeviceType::cuda_host;
 }
 
 }  // namespace
 
 std::string to_string(Device device) {
   const std::string name = type_name(device.type);
-  return device.type == DeviceType::cpu ? name : fmt::format("{}:{}", name, device.index);
+  return has_index(device.type) ? fmt::format("{}:{}", name, device.index) : name;
 }
 
 std::optional<Device> parse_device(std::string_view text) {
-  if (text == type_name(DeviceType::cpu)) return Device{};
+  for (const DeviceType type : {DeviceType::cpu, DeviceType::cuda_host}) {
+    if (text == type_name(type)) return Device{type, 0};
+  }
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) return std::nullopt;
   Device device;
@@ -42,7 +54,7 @@ std::optional<Device> parse_device(std::string_view text) {
   if (error != std::errc() || end != index.data() + index.size()) return std::nullopt;
   for (int type = 1; type <= std::numeric_limits<std::int8_t>::max(); ++type) {
     device.type = static_cast<DeviceType>(type);
-    if (type_name(device.type) == text.substr(0, colon)) return device;
+    if (has_index(device.type) && type_name(device.type) == text.substr(0, colon)) return device;
   }
   return std::nullopt;
 }

@@ -10,10 +10,20 @@
 
 namespace tidemark {
 
-/// Where memory lives. The numbers are c10::DeviceType's (c10/core/DeviceType.h).
-enum class DeviceType : std::int8_t { cpu = 0, cuda = 1, hip = 6, xpu = 12 };
+/// Where memory lives, and who handed it out. Up to 99 the numbers are c10::DeviceType's (c10/core/DeviceType.h) and
+/// the blocks those of the framework's allocator. From 100 on they are ours, for what the CUDA driver handed out to any
+/// library of the process, the framework's segments among it.
+enum class DeviceType : std::int8_t {
+  cpu = 0,
+  cuda = 1,
+  hip = 6,
+  xpu = 12,
+  cuda_driver = 100,   ///< on the device with that index
+  cuda_managed = 101,  ///< managed memory, of the device that was current: the driver moves it between GPU and host
+  cuda_host = 102,     ///< page-locked ("pinned") memory of the host
+};
 
-/// A memory device: its type (any c10::DeviceType value, also ones not named above) and index (0 for the CPU).
+/// A memory device: its type (any value, also ones not named above) and index (0 for the CPU and for cuda_host).
 struct Device {
   DeviceType type = DeviceType::cpu;
   std::int8_t index = 0;
@@ -21,7 +31,12 @@ struct Device {
   constexpr bool operator==(const Device&) const = default;
 };
 
-/// "cpu", "cuda:0", "xpu:1"; "device-type-9:0" for a type without a name here.
+/// Whether the driver's calls are the blocks of this device, not the framework's.
+[[nodiscard]] constexpr bool is_driver_memory(Device device) {
+  return static_cast<std::int8_t>(device.type) >= static_cast<std::int8_t>(DeviceType::cuda_driver);
+}
+
+/// "cpu", "cuda:0", "cuda-driver:0", "cuda-host"; "device-type-9:0" for a type without a name here.
 [[nodiscard]] std::string to_string(Device device);
 /// The device of which to_string() gives this.
 [[nodiscard]] std::optional<Device> parse_device(std::string_view text);

@@ -96,6 +96,17 @@ TEST(FindInstant, KnowsWhatIsInNoBlock) {
   EXPECT_EQ(find_instant(store, *parse_moment("end"), 0).unrecorded_bytes, 700U);
 }
 
+TEST(SelectDevices, ShowsWhatTheDriverHandedOutOnlyWhenAsked) {
+  Scenario scenario;
+  scenario.allocate(1, "a", 1, {DeviceType::cuda_driver, 0});
+  scenario.allocate(2, "b", 1, kGpu);
+  scenario.allocate(3, "c", 1, {DeviceType::cuda_host, 0});
+  const Overview overview = scenario.overview();
+  EXPECT_THAT(*select_devices(overview, std::nullopt), ElementsAre(1));
+  EXPECT_THAT(*select_devices(overview, "cuda-driver:0"), ElementsAre(0));
+  EXPECT_THAT(*select_devices(overview, "cuda-host"), ElementsAre(2));
+}
+
 TEST(SelectDevices, ListsTheDevicesWhenOneIsNotThere) {
   Scenario scenario;
   scenario.allocate(1, "a", 1);
