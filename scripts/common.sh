@@ -21,6 +21,15 @@ fail() {
 # The interpreter of the newest torch: TIDEMARK_TORCH_NEWEST_PYTHON, or the one that setup.sh installed.
 torch_newest_python() { printf '%s\n' "${TIDEMARK_TORCH_NEWEST_PYTHON:-$torch_newest_folder/bin/python}"; }
 
+# The folder of NVIDIA's headers of CUDA and CUPTI that the newest torch brings (with Triton, which compiles with them);
+# nothing where it has none.
+cupti_include() {
+  "$(torch_newest_python)" -c '
+import importlib.util
+triton = importlib.util.find_spec("triton")
+if triton: print(triton.submodule_search_locations[0] + "/backends/nvidia/include")'
+}
+
 # Prints the version of PyTorch that interpreter $1 has; fails where it has none.
 torch_version() { "$1" -c 'import torch; print(torch.__version__)' 2>/dev/null; }
 

@@ -1,69 +1,40 @@
-// Our declarations of NVML against NVIDIA's nvml.h: what can be compared when compiling is.
+// Our declarations of NVML against NVIDIA's nvml.h.
 #define NVML_NO_UNVERSIONED_FUNC_DEFS  // the functions of each version by their own names
 #include <gtest/gtest.h>
 #include <nvml.h>
 
-#include <cstddef>
-#include <tuple>
-#include <type_traits>
-
 #include "collect/machine/nvml_api.h"
+#include "unit/collect/vendor_header.h"
 
 namespace tidemark::nvml {
 namespace {
 
-// Types that may stand for one another in a call: numbers of one kind and size, and pointers.
-template <typename Ours, typename Theirs>
-constexpr bool kSameArgument = (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>) ||
-                               ((std::is_integral_v<Ours> ||
-                                 std::is_enum_v<Ours>)&&(std::is_integral_v<Theirs> ||
-                                                         std::is_enum_v<Theirs>)&&sizeof(Ours) == sizeof(Theirs));
+#define SAME_FUNCTION(member, function) SAME_CALL(decltype(Functions::member), decltype(&function))
 
-template <typename Ours, typename Theirs>
-struct SameCall : std::false_type {};
-template <typename OurReturn, typename... Ours, typename TheirReturn, typename... Theirs>
-struct SameCall<OurReturn (*)(Ours...), TheirReturn (*)(Theirs...)> {
-  static constexpr bool all() {
-    if constexpr (sizeof...(Ours) == sizeof...(Theirs)) {
-      return kSameArgument<OurReturn, TheirReturn> && (kSameArgument<Ours, Theirs> && ...);
-    }
-    return false;
-  }
-  static constexpr bool value = all();
-};
-
-#define SAME_CALL(member, function) \
-  static_assert(SameCall<decltype(Functions::member), decltype(&function)>::value, #function)
-
-SAME_CALL(init, nvmlInit_v2);
-SAME_CALL(shutdown, nvmlShutdown);
-SAME_CALL(error_string, nvmlErrorString);
-SAME_CALL(driver_version, nvmlSystemGetDriverVersion);
-SAME_CALL(cuda_version, nvmlSystemGetCudaDriverVersion);
-SAME_CALL(cuda_version, nvmlSystemGetCudaDriverVersion_v2);
-SAME_CALL(device_count, nvmlDeviceGetCount_v2);
-SAME_CALL(device_by_index, nvmlDeviceGetHandleByIndex_v2);
-SAME_CALL(name, nvmlDeviceGetName);
-SAME_CALL(uuid, nvmlDeviceGetUUID);
-SAME_CALL(pci_info, nvmlDeviceGetPciInfo_v3);
-SAME_CALL(memory, nvmlDeviceGetMemoryInfo);
-SAME_CALL(memory_v2, nvmlDeviceGetMemoryInfo_v2);
-SAME_CALL(utilization, nvmlDeviceGetUtilizationRates);
+SAME_FUNCTION(init, nvmlInit_v2);
+SAME_FUNCTION(shutdown, nvmlShutdown);
+SAME_FUNCTION(error_string, nvmlErrorString);
+SAME_FUNCTION(driver_version, nvmlSystemGetDriverVersion);
+SAME_FUNCTION(cuda_version, nvmlSystemGetCudaDriverVersion);
+SAME_FUNCTION(cuda_version, nvmlSystemGetCudaDriverVersion_v2);
+SAME_FUNCTION(device_count, nvmlDeviceGetCount_v2);
+SAME_FUNCTION(device_by_index, nvmlDeviceGetHandleByIndex_v2);
+SAME_FUNCTION(name, nvmlDeviceGetName);
+SAME_FUNCTION(uuid, nvmlDeviceGetUUID);
+SAME_FUNCTION(pci_info, nvmlDeviceGetPciInfo_v3);
+SAME_FUNCTION(memory, nvmlDeviceGetMemoryInfo);
+SAME_FUNCTION(memory_v2, nvmlDeviceGetMemoryInfo_v2);
+SAME_FUNCTION(utilization, nvmlDeviceGetUtilizationRates);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // since NVML 13; what replaces it is not in older drivers
-SAME_CALL(temperature, nvmlDeviceGetTemperature);
+SAME_FUNCTION(temperature, nvmlDeviceGetTemperature);
 #pragma GCC diagnostic pop
-SAME_CALL(power, nvmlDeviceGetPowerUsage);
-SAME_CALL(compute_processes, nvmlDeviceGetComputeRunningProcesses_v3);
-SAME_CALL(graphics_processes, nvmlDeviceGetGraphicsRunningProcesses_v3);
-SAME_CALL(mig_mode, nvmlDeviceGetMigMode);
-SAME_CALL(mig_count, nvmlDeviceGetMaxMigDeviceCount);
-SAME_CALL(mig_by_index, nvmlDeviceGetMigDeviceHandleByIndex);
-
-#define SAME_FIELD(ours, our_field, theirs, their_field)                      \
-  static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field) && \
-                    sizeof(ours::our_field) == sizeof(theirs::their_field),   \
-                #theirs "::" #their_field)
+SAME_FUNCTION(power, nvmlDeviceGetPowerUsage);
+SAME_FUNCTION(compute_processes, nvmlDeviceGetComputeRunningProcesses_v3);
+SAME_FUNCTION(graphics_processes, nvmlDeviceGetGraphicsRunningProcesses_v3);
+SAME_FUNCTION(mig_mode, nvmlDeviceGetMigMode);
+SAME_FUNCTION(mig_count, nvmlDeviceGetMaxMigDeviceCount);
+SAME_FUNCTION(mig_by_index, nvmlDeviceGetMigDeviceHandleByIndex);
 
 static_assert(sizeof(Memory) == sizeof(nvmlMemory_t));
 SAME_FIELD(Memory, total, nvmlMemory_t, total);
