@@ -12,8 +12,17 @@ namespace {
 
 // Whether a loss means that events are missing (and not only their stacks or names).
 bool loses_events(Loss::Kind kind) {
-  return kind != Loss::Kind::python_unsupported && kind != Loss::Kind::native_unsupported &&
-         kind != Loss::Kind::stack_truncated && kind != Loss::Kind::device_lost;
+  switch (kind) {
+    case Loss::Kind::python_unsupported:
+    case Loss::Kind::native_unsupported:
+    case Loss::Kind::stack_truncated:
+    case Loss::Kind::device_lost:
+    case Loss::Kind::driver_off:
+    case Loss::Kind::driver_frees:
+      return false;
+    default:
+      return true;
+  }
 }
 
 std::string describe(const Loss& loss) {
@@ -46,6 +55,10 @@ std::string describe(const Loss& loss) {
       return fmt::format("{} records from the program could not be understood", count);
     case Loss::Kind::device_lost:
       return "a device stopped answering: what the driver said of it ends there";
+    case Loss::Kind::driver_off:
+      return "what libraries take from the CUDA driver is missing, in part or whole";
+    case Loss::Kind::driver_frees:
+      return fmt::format("{} calls gave back memory of the CUDA driver that was not seen being taken", count);
   }
   return fmt::format("{} losses of an unknown kind", count);
 }

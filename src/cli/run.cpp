@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -21,6 +22,7 @@
 #include "cli/command.h"
 #include "cli/preload_library.h"
 #include "collect/recorder/recorder.h"
+#include "collect/ring/layout.h"
 
 namespace tidemark::cli {
 namespace {
@@ -29,6 +31,7 @@ struct RunOptions {
   RecorderOptions recorder;
   double sample_interval_ms = 100;
   bool no_samples = false;
+  std::string driver = "off";
   bool manual = false;
   bool quiet = false;
   std::vector<std::string> command;
@@ -61,6 +64,19 @@ std::string why_unwritable(const std::string& path) {
   const std::string folder = parent.empty() ? "." : parent.string();
   if (::access(folder.c_str(), W_OK | X_OK) == 0) return "";
   return fmt::format("cannot write to {}: {}", folder, std::strerror(errno));
+}
+
+// What makes the CUDA driver load `library`. Another tool's library that is to be loaded there stays.
+void add_driver_variable(const std::string& library, std::vector<std::string>& environment) {
+  const char* other = std::getenv(ring::kInjectionVariable);
+  if (other == nullptr || *other == '\0') {
+    environment.push_back(fmt::format("{}={}", ring::kInjectionVariable, library));
+    return;
+  }
+  say(
+      fmt::format("{} names the library of another tool ({}): the memory of the CUDA driver is not recorded; unset it "
+                  "for --driver on",
+                  ring::kInjectionVariable, other));
 }
 
 void summarize(const Recorder& recorder) {
@@ -99,6 +115,7 @@ int run(const RunOptions& options) {
     environment = recorder->environment();
     environment.push_back("TIDEMARK_LIBRARY=" + *library);
     if (!options.manual) environment.push_back(preload_variable(*library));
+    if (options.driver == "on") add_driver_variable(*library, environment);
   } else {
     say(fmt::format("{}; the program runs without being recorded", created.error().message));
   }
@@ -146,6 +163,12 @@ std::function<int()> setup_run(CLI::App& app) {
       ->check(CLI::Range(1.0, 3600'000.0))
       ->type_name("TIME");
   app.add_flag("--no-samples", options->no_samples, "Do not read devices and the host");
+  app.add_option(
+         "--driver", options->driver,
+         "Whether to record what every library takes from the CUDA driver too (NCCL, cuBLAS, ...); takes CUPTI's "
+         "one subscription, so that other profilers cannot")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
   app.add_flag("-f,--force", recorder.overwrite, "Replace existing recordings");
   app.add_flag("--manual", options->manual,
                "Do not preload the collector: the program loads the library named in TIDEMARK_LIBRARY and calls "
@@ -159,6 +182,7 @@ std::function<int()> setup_run(CLI::App& app) {
       "Examples:\n"
       "  tidemark run -- python train.py --epochs 3\n"
       "  tidemark run -o run.tide --stacks both -- python train.py\n"
+      "  tidemark run -o run.tide --driver on -- python train.py    # then: tidemark ledger run.tide\n"
       "  tidemark run -o job.tide -- torchrun --nproc-per-node 8 train.py");
   return [options] { return run(*options); };
 }

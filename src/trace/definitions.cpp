@@ -11,7 +11,7 @@ struct LossFacts {
 };
 
 // Indexed by Loss::Kind.
-constexpr std::array<LossFacts, 13> kLossFacts = {{{"ring_full", "error"},
+constexpr std::array<LossFacts, 15> kLossFacts = {{{"ring_full", "error"},
                                                    {"reentrant", "warning"},
                                                    {"thread_limit", "error"},
                                                    {"disk", "error"},
@@ -23,7 +23,9 @@ constexpr std::array<LossFacts, 13> kLossFacts = {{{"ring_full", "error"},
                                                    {"unknown_record", "warning"},
                                                    {"torn_tail", "warning"},
                                                    {"protocol", "error"},
-                                                   {"device_lost", "warning"}}};
+                                                   {"device_lost", "warning"},
+                                                   {"driver_off", "warning"},
+                                                   {"driver_frees", "info"}}};
 
 constexpr LossFacts kUnknownLoss = {"unknown_loss", "warning"};
 

@@ -19,6 +19,8 @@ enum class LossKind : std::uint8_t {
   torn_tail = 10,          ///< warning: bytes at the end that are no whole frame (counted when reading)
   protocol = 11,           ///< error: the program's side wrote something the recorder could not understand
   device_lost = 12,        ///< warning: a device stopped answering: no samples of it from then on; text names it
+  driver_off = 13,         ///< warning: the CUDA driver's memory is not recorded, or no more; text says why
+  driver_frees = 14,       ///< info: memory given back to the CUDA driver that was not seen being taken
 };
 
 }  // namespace tidemark

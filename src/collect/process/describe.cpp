@@ -1,5 +1,8 @@
 #include "collect/process/describe.h"
 
+#include <dlfcn.h>
+#include <errno.h>
+
 #include "collect/process/definition_writer.h"
 #include "collect/process/ranks.h"
 
@@ -16,8 +19,11 @@ void put_text(DefinitionWriter* definition, const PythonText& text) noexcept {
 
 }  // namespace
 
-void set_reporting_library(const char* path) noexcept {
-  reporting_library = path;
+void set_reporting_library(const void* definition) noexcept {
+  const int saved = errno;
+  Dl_info info = {};
+  if (::dladdr(definition, &info) != 0 && info.dli_fname != nullptr) reporting_library = info.dli_fname;
+  errno = saved;
 }
 
 void describe_process(ThreadState* thread) noexcept {

@@ -16,8 +16,9 @@ void describe_process(ThreadState* thread) noexcept;
 /// the process).
 void describe_late_rank(ThreadState* thread) noexcept;
 
-/// Names the library whose call made the first event; its path tells the version of PyTorch. `path` stays valid.
-void set_reporting_library(const char* path) noexcept;
+/// Names the library that has `definition`, which stays loaded, as the one that reports allocations; its path tells the
+/// version of PyTorch. Keeps errno.
+void set_reporting_library(const void* definition) noexcept;
 
 /// Defines a code object in this lane unless it has been. False when the pool or the table has no room.
 bool describe_code(ThreadState* thread, std::uintptr_t code) noexcept;

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 
-#include "collect/process/describe.h"
 #include "collect/process/elf_dynamic.h"
 
 namespace tidemark::process {
@@ -54,7 +53,6 @@ void* find_next_definition(const char* symbol, const void* caller, const void* s
     // The handle is kept: the definition must stay loaded as long as we call it.
     void* const kept = ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     (void)kept;
-    set_reporting_library(info.dli_fname);
   }
   errno = saved;
   return found;

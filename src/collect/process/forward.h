@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "collect/process/describe.h"
+
 namespace tidemark::process {
 
 /// Address of the next definition of `symbol` for the library that contains `caller`; `self` is our own definition.
@@ -14,7 +16,8 @@ namespace tidemark::process {
 /// symbol. Keeps errno.
 void* find_next_definition(const char* symbol, const void* caller, const void* self) noexcept;
 
-/// Forwards calls of one symbol. Constant-initialised, safe from any thread.
+/// Forwards calls of one symbol of the framework, whose library the recording names. Constant-initialised, safe from
+/// any thread.
 template <typename Function>
 class Forward {
  public:
@@ -25,6 +28,7 @@ class Forward {
     void* found = next_.load(std::memory_order_acquire);
     if (found == nullptr) [[unlikely]] {
       found = find_next_definition(symbol_, caller, self);
+      if (found != nullptr) set_reporting_library(found);
       next_.store(found != nullptr ? found : this, std::memory_order_release);
     }
     return found != this ? reinterpret_cast<Function*>(found) : nullptr;

@@ -71,7 +71,7 @@ inline void record_allocation(ring::RecordKind kind, DeviceArgument device, std:
   if (!busy.entered()) return;
   const std::uint64_t time = ticks(session.clock);
   const std::uint32_t stack =
-      session.stacks.python || session.stacks.native ? capture_stack(thread, caller) : ring::kNoStack;
+      session.stacks.python || session.stacks.native ? capture_stack(thread, caller, session.stacks) : ring::kNoStack;
   const std::size_t words = totals != nullptr ? 6 : 4;
   std::uint64_t* record = thread->writer.reserve(words);
   if (record == nullptr) return event_dropped(thread);

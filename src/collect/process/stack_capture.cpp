@@ -25,8 +25,7 @@ bool detect_python(ThreadState* thread) noexcept {
   if (python_support.load(std::memory_order_relaxed) == PythonSupport::unsupported) return false;
   const PythonSupport support = python_detect();
   if (support == PythonSupport::absent) return false;
-  if (support == PythonSupport::supported && session.stacks.native)
-    python_eval_range(&eval_range.low, &eval_range.high);
+  if (support == PythonSupport::supported) python_eval_range(&eval_range.low, &eval_range.high);
   if (python_support.exchange(support, std::memory_order_release) != PythonSupport::absent) {
     return support == PythonSupport::supported;  // another thread was first and has told the recorder
   }
@@ -147,11 +146,11 @@ __attribute__((noinline)) std::uint32_t define_captured_stack(ThreadState* threa
 
 }  // namespace
 
-std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller) noexcept {
+std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller, StackMode mode) noexcept {
   Frames count;
   std::uint64_t hash = 0;
   bool truncated = false;
-  if (session.stacks.python) {
+  if (mode.python) {
     const bool supported =
         python_support.load(std::memory_order_acquire) == PythonSupport::supported || detect_python(thread);
     if (supported) [[likely]] {
@@ -166,7 +165,7 @@ std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller) no
       truncated = key.truncated;
     }
   }
-  if (session.stacks.native) {
+  if (mode.native) {
     const NativeStack native = native_stack(thread, caller, count.python > 0);
     count.native = native.count;
     hash = mix(hash, native.hash);

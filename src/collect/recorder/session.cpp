@@ -121,6 +121,8 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
     case ring::RecordKind::reset:
       lane.definitions.reset();
       return;
+    case ring::RecordKind::driver:
+      return take_driver_call(lane, record);
     case ring::RecordKind::allocate:
       event.kind = EventKind::allocate;
       fixed = 3;
@@ -157,6 +159,24 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
     event.total_reserved = fields[fixed + 1];
   }
   lane.pending.push_back({believable(fields[0], lane), event});
+}
+
+void Session::take_driver_call(LaneState& lane, const RingRecord& record) {
+  const auto fields = record.fields();
+  const auto call = static_cast<std::uint8_t>(record.header.device_type);
+  DriverCallRecord told;
+  if (fields.empty() || fields.size() > 1 + std::size(told.numbers) || call == 0 ||
+      call > static_cast<std::uint8_t>(ring::DriverCall::reset_device)) {
+    ++misunderstood_.records;
+    return;
+  }
+  told.call = static_cast<ring::DriverCall>(call);
+  told.device = record.header.device_index;
+  std::copy(fields.begin() + 1, fields.end(), told.numbers);
+  Event event;
+  event.thread = lane.definitions.thread();
+  event.stack = lane.definitions.stack(record.header.stack);
+  lane.pending.push_back({believable(fields[0], lane), event, told});
 }
 
 std::uint64_t Session::believable(std::uint64_t ticks, LaneState& lane) {
@@ -225,6 +245,16 @@ void Session::check_size() {
 Result<void> Session::write(const PendingEvent& pending) {
   Event event = pending.event;
   event.time_ns = clock_.between_ns(memory_->get()->control.start_ticks, pending.ticks);
+  if (!pending.driver_call) return write(event);
+  driver_events_.clear();
+  driver_memory_.take(*pending.driver_call, event, driver_events_);
+  for (const Event& driver_event : driver_events_) {
+    if (auto written = write(driver_event); !written || stopped_) return written;
+  }
+  return {};
+}
+
+Result<void> Session::write(const Event& event) {
   last_event_ns_ = std::max(last_event_ns_, event.time_ns);
   ++event_count_;
   unflushed_ = true;
@@ -267,6 +297,9 @@ void Session::add_losses() {
   if (reentrant > 0) writer_->loss({LossKind::reentrant, reentrant, "events of signal handlers"});
   if (threads > 0) {
     writer_->loss({LossKind::thread_limit, threads, fmt::format("more than {} threads at once", ring::kLaneCount)});
+  }
+  if (driver_memory_.unmatched() > 0) {
+    writer_->loss({LossKind::driver_frees, driver_memory_.unmatched(), ""});
   }
   if (truncated > 0) {
     writer_->loss(

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "collect/recorder/clock.h"
+#include "collect/recorder/driver_memory.h"
 #include "collect/recorder/lane_definitions.h"
 #include "collect/recorder/lane_reader.h"
 #include "collect/recorder/sample_writer.h"
@@ -66,6 +68,7 @@ class Session {
   struct PendingEvent {
     std::uint64_t ticks;
     Event event;
+    std::optional<DriverCallRecord> driver_call = {};  ///< what it did follows from the calls before it
   };
   struct LaneState {
     LaneState(ring::Shared* shared, std::uint32_t lane) : reader(shared, lane) {}
@@ -78,12 +81,14 @@ class Session {
 
   std::uint64_t take(LaneState& lane);
   void take_record(LaneState& lane, const RingRecord& record);
+  void take_driver_call(LaneState& lane, const RingRecord& record);
   /// The ticks themselves, or the lane's last ones when they lie in the future.
   std::uint64_t believable(std::uint64_t ticks, LaneState& lane);
   void learn(const ProcessFacts& facts);
   void write_mark(const LaneMark& mark, LaneState& lane);
   Result<void> write_until(std::uint64_t ticks);
   Result<void> write(const PendingEvent& pending);
+  Result<void> write(const Event& event);
   void check_size();
   void add_losses();
   void stop();
@@ -94,6 +99,8 @@ class Session {
   ProcessInfo process_;
   Limits limits_;
   SampleWriter samples_;
+  DriverMemory driver_memory_;
+  std::vector<Event> driver_events_;               ///< of one call
   std::vector<std::unique_ptr<LaneState>> lanes_;  ///< the first ones of the process; grows as lanes come into use
   struct {
     std::uint64_t definitions = 0;

@@ -99,6 +99,7 @@ struct Shared {
 //   pause, resume            ticks
 //   blob                     up to kBlobBytes of a definition; `device type` holds BlobFlags, `stack` its length here
 //   reset                    forget the definitions of this lane (stacks, code objects, modules)
+//   driver                   ticks, numbers of the DriverCall, which stands in `device type`
 
 enum class RecordKind : std::uint8_t {
   allocate = 1,
@@ -107,7 +108,25 @@ enum class RecordKind : std::uint8_t {
   pause = 4,
   resume = 5,
   blob = 6,
-  reset = 7
+  reset = 7,
+  driver = 8
+};
+
+// A call of the CUDA driver that took memory or gave some back. The process tells what was called; what that means for
+// the memory (a handle is free once it is released and unmapped, a pool shrinks by itself) is worked out by the
+// recorder, which has the calls of all threads in order. `device index` is the device's, -1 where there is none.
+enum class DriverCall : std::uint8_t {
+  allocate = 1,          ///< address, bytes: on the device
+  allocate_managed = 2,  ///< address, bytes
+  allocate_host = 3,     ///< address, bytes: page-locked
+  free = 4,              ///< address of one of these
+  create = 5,            ///< handle, bytes: physical memory, on the host where the device is -1
+  adopt = 6,             ///< handle: one more reference, or memory of another process
+  release = 7,           ///< handle: one reference less
+  map = 8,               ///< address, bytes, handle
+  unmap = 9,             ///< address, bytes
+  pool = 10,             ///< pool, bytes that it has taken from the device by now
+  reset_device = 11,     ///< all memory of the process on the device is given back
 };
 
 struct RecordHeader {
@@ -154,9 +173,10 @@ inline constexpr std::size_t kMarkNameBytes = 256;  ///< longer names are cut
 inline constexpr std::size_t kMaxFrames = 256;  ///< of each sort; deeper stacks are cut at the root end
 
 // ---- environment ----
-inline constexpr char kSocketVariable[] = "TIDEMARK_SOCKET";  ///< path of the recorder's socket
-inline constexpr char kStacksVariable[] = "TIDEMARK_STACKS";  ///< none, python, native or both
-inline constexpr char kClockVariable[] = "TIDEMARK_CLOCK";    ///< "tsc" where the recorder found it trustworthy
+inline constexpr char kSocketVariable[] = "TIDEMARK_SOCKET";           ///< path of the recorder's socket
+inline constexpr char kStacksVariable[] = "TIDEMARK_STACKS";           ///< none, python, native or both
+inline constexpr char kInjectionVariable[] = "CUDA_INJECTION64_PATH";  ///< a library that the CUDA driver loads
+inline constexpr char kClockVariable[] = "TIDEMARK_CLOCK";  ///< "tsc" where the recorder found it trustworthy
 
 /// First message on the socket (SOCK_SEQPACKET); the memfd comes with it as SCM_RIGHTS.
 struct Hello {

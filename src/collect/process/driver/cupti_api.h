@@ -69,6 +69,7 @@ inline constexpr std::uint32_t MemHostRegister_v2 = 379;
 inline constexpr std::uint32_t StreamSynchronize_ptsz = 440;
 inline constexpr std::uint32_t GraphLaunch = 514;
 inline constexpr std::uint32_t GraphLaunch_ptsz = 515;
+inline constexpr std::uint32_t DevicePrimaryCtxReset_v2 = 545;
 inline constexpr std::uint32_t MemCreate = 549;
 inline constexpr std::uint32_t MemRelease = 550;
 inline constexpr std::uint32_t MemMap = 551;
@@ -77,6 +78,8 @@ inline constexpr std::uint32_t MemImportFromShareableHandle = 555;
 inline constexpr std::uint32_t MemRetainAllocationHandle = 565;
 inline constexpr std::uint32_t MemAllocAsync = 598;
 inline constexpr std::uint32_t MemAllocAsync_ptsz = 599;
+inline constexpr std::uint32_t MemFreeAsync = 600;
+inline constexpr std::uint32_t MemFreeAsync_ptsz = 601;
 inline constexpr std::uint32_t MemPoolTrimTo = 602;
 inline constexpr std::uint32_t MemPoolDestroy = 608;
 inline constexpr std::uint32_t MemAllocFromPoolAsync = 611;
@@ -162,6 +165,10 @@ struct AllocateFromPoolParameters {
   std::size_t bytes;
   MemoryPool pool;
   Stream stream;
+};
+/// cuDevicePrimaryCtxReset_v2, cuDeviceGraphMemTrim
+struct DeviceParameters {
+  Device device;
 };
 /// cuMemPoolTrimTo, cuMemPoolDestroy: what they have in common
 struct PoolParameters {

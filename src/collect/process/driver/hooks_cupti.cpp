@@ -1,0 +1,37 @@
+// InitializeInjection, and CUPTI's own functions of tools that come later: they get the subscription.
+#include "collect/process/driver/subscription.h"
+#include "collect/process/forward.h"
+
+#define TIDEMARK_HOOK extern "C" __attribute__((visibility("default"), used))
+
+namespace tidemark::process::cuda {
+namespace {
+
+constexpr int kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED: there is no CUPTI in the process
+
+/// What all of them have in common, as registers hold it: at most four arguments, and a CUptiResult.
+using CuptiFunction = int(void*, void*, void*, void*);
+
+int pass_on(const char* symbol, const void* caller, const void* self, void* a, void* b, void* c, void* d) noexcept {
+  give_way();
+  auto* next = reinterpret_cast<CuptiFunction*>(find_next_definition(symbol, caller, self));
+  return next != nullptr ? next(a, b, c, d) : kNotInitialized;
+}
+
+}  // namespace
+}  // namespace tidemark::process::cuda
+
+TIDEMARK_HOOK int InitializeInjection() {
+  tidemark::process::cuda::subscribe();
+  return 1;
+}
+
+#define TIDEMARK_CUPTI_HOOK(name)                                                                                     \
+  TIDEMARK_HOOK int name(void* a, void* b, void* c, void* d) {                                                        \
+    return tidemark::process::cuda::pass_on(#name, __builtin_return_address(0), reinterpret_cast<const void*>(&name), \
+                                            a, b, c, d);                                                              \
+  }
+
+TIDEMARK_CUPTI_HOOK(cuptiSubscribe)
+TIDEMARK_CUPTI_HOOK(cuptiSubscribe_v2)
+TIDEMARK_CUPTI_HOOK(cuptiActivityRegisterCallbacks)

@@ -1,0 +1,108 @@
+#include "collect/process/driver/pools.h"
+
+#include <atomic>
+
+#include "collect/process/driver/driver_record.h"
+
+namespace tidemark::process::cuda {
+namespace {
+
+/// A pool, or the memory of a device's graphs. Its slot is taken once and kept.
+struct Known {
+  std::atomic<std::uint64_t> key;    ///< 0 = free slot
+  std::atomic<std::uint64_t> taken;  ///< bytes, as last recorded
+  std::atomic<Device> device;
+};
+
+constexpr std::size_t kMostPools = 128;
+Known known[kMostPools];
+std::atomic<bool> any_used;  ///< since all were looked at
+std::atomic<bool> graphs_allocate;
+
+constexpr std::uint64_t kGraphKey = std::uint64_t{0xFFFFFFFF} << 32;  // no address of a pool
+
+std::uint64_t key_of(MemoryPool pool) noexcept {
+  return reinterpret_cast<std::uintptr_t>(pool);
+}
+std::uint64_t graph_key(Device device) noexcept {
+  return kGraphKey + static_cast<std::uint64_t>(device);
+}
+
+/// Null when all slots are taken.
+Known* find(std::uint64_t key, Device device) noexcept {
+  for (Known& entry : known) {
+    std::uint64_t found = entry.key.load(std::memory_order_acquire);
+    if (found == 0 && entry.key.compare_exchange_strong(found, key, std::memory_order_acq_rel)) found = key;
+    if (found != key) continue;
+    entry.device.store(device, std::memory_order_relaxed);
+    return &entry;
+  }
+  return nullptr;
+}
+
+bool size_now(std::uint64_t key, Device device, std::uint64_t* bytes) noexcept {
+  if (key >= kGraphKey) return driver.graph_attribute(device, kGraphReservedNow, bytes) == kSuccess;
+  return driver.pool_attribute(reinterpret_cast<MemoryPool>(key), kPoolReservedNow, bytes) == kSuccess;
+}
+
+// Another thread may change the pool meanwhile: whoever wrote last looks again.
+void look(Known& entry, const NativeContext& caller) noexcept {
+  const std::uint64_t key = entry.key.load(std::memory_order_relaxed);
+  const Device device = entry.device.load(std::memory_order_relaxed);
+  for (int tries = 0; tries < 4; ++tries) {
+    std::uint64_t bytes = 0;
+    if (!size_now(key, device, &bytes)) return;
+    if (entry.taken.exchange(bytes, std::memory_order_acq_rel) == bytes) return;
+    record_driver_allocation(ring::DriverCall::pool, device, {key, bytes}, caller);
+  }
+}
+
+void use(std::uint64_t key, Device device, const NativeContext& caller) noexcept {
+  Known* entry = find(key, device);
+  if (entry == nullptr) return;
+  look(*entry, caller);
+  pool_memory_freed();
+}
+
+}  // namespace
+
+DriverFunctions driver = {};
+
+void pool_used(MemoryPool pool, Device device, const NativeContext& caller) noexcept {
+  if (pool == nullptr && driver.device_pool(&pool, device) != kSuccess) return;
+  graph_memory_expected();  // captured, this becomes a node of a graph
+  use(key_of(pool), device, caller);
+}
+
+void graph_memory_expected() noexcept {
+  graphs_allocate.store(true, std::memory_order_relaxed);
+}
+
+void graph_memory_used(Device device, const NativeContext& caller) noexcept {
+  if (graphs_allocate.load(std::memory_order_relaxed)) use(graph_key(device), device, caller);
+}
+
+void pool_memory_freed() noexcept {
+  any_used.store(true, std::memory_order_release);
+}
+
+void pools_may_have_shrunk(const NativeContext& caller) noexcept {
+  if (!any_used.load(std::memory_order_relaxed) || !any_used.exchange(false, std::memory_order_acq_rel)) return;
+  for (Known& entry : known) {
+    if (entry.key.load(std::memory_order_acquire) == 0) break;
+    if (entry.taken.load(std::memory_order_relaxed) != 0) look(entry, caller);
+  }
+}
+
+// Its slot stays: another pool may get the same address.
+void pool_destroyed(MemoryPool pool) noexcept {
+  for (Known& entry : known) {
+    const std::uint64_t key = entry.key.load(std::memory_order_acquire);
+    if (key == 0) return;
+    if (key != key_of(pool)) continue;
+    if (entry.taken.exchange(0, std::memory_order_acq_rel) == 0) return;
+    return record_driver_call(ring::DriverCall::pool, entry.device.load(std::memory_order_relaxed), {key, 0});
+  }
+}
+
+}  // namespace tidemark::process::cuda

@@ -1,0 +1,17 @@
+// The one CUPTI subscription of this process: taken when the CUDA driver starts, left to whoever wants it later.
+//
+// `tidemark run --driver on` names this library in CUDA_INJECTION64_PATH; the driver loads what is named there when it
+// is initialised, and calls InitializeInjection().
+#pragma once
+
+namespace tidemark::process::cuda {
+
+/// Subscribes to the driver's memory calls. Where that is not possible, says why in one line and in the recording.
+/// Called by the driver, once.
+void subscribe() noexcept;
+
+/// Ends the subscription for the benefit of another tool, says so in one line and in the recording. Thread-safe;
+/// nothing where there is none.
+void give_way() noexcept;
+
+}  // namespace tidemark::process::cuda

@@ -1,0 +1,75 @@
+// Which memory the calls of the CUDA driver took and gave back, as events on the devices cuda-driver:N, cuda-managed:N
+// and cuda-host.
+//
+// A free carries no size and no device, so what is taken is kept by address. Physical memory (cuMemCreate) is free once
+// all references to its handle are released and nothing is mapped from it; its handle stands for its address. A pool
+// is one block for each time that it grew, at its handle + 0, 1, ...; what it gives back is taken off the latest.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "collect/ring/layout.h"
+#include "trace/event.h"
+
+namespace tidemark {
+
+/// A call as the process told it: the numbers of ring::DriverCall in their order, 0 where it has fewer.
+struct DriverCallRecord {
+  ring::DriverCall call = ring::DriverCall::free;
+  std::int8_t device = -1;
+  std::uint64_t numbers[3] = {};
+};
+
+/// Takes the calls of all threads in the order of time. Memory grows with what the program holds. Not thread-safe.
+class DriverMemory {
+ public:
+  /// Appends what the call did. `base` has the events' time, thread and stack.
+  void take(const DriverCallRecord& call, const Event& base, std::vector<Event>& out);
+
+  /// Calls that gave back what was not seen being taken.
+  [[nodiscard]] std::uint64_t unmatched() const { return unmatched_; }
+
+ private:
+  struct Handle {
+    Device device;
+    std::uint64_t references = 0;
+    std::uint64_t mappings = 0;
+    bool counted = false;  ///< its memory is this process's own
+  };
+  struct Mapping {
+    std::uint64_t size = 0;
+    std::uint64_t handle = 0;
+  };
+  struct Piece {
+    std::uint64_t size = 0;
+    StackId stack;
+    ThreadId thread;
+  };
+  struct Pool {
+    Device device;
+    std::vector<Piece> pieces;
+    std::uint64_t bytes = 0;
+  };
+
+  void allocate(Device device, std::uint64_t address, std::uint64_t size, const Event& base, std::vector<Event>& out);
+  void free(std::uint64_t address, const Event& base, std::vector<Event>& out);
+  void create(Device device, std::uint64_t handle, std::uint64_t size, const Event& base, std::vector<Event>& out);
+  void adopt(std::uint64_t handle);
+  void release(std::uint64_t handle, const Event& base, std::vector<Event>& out);
+  void map(std::uint64_t address, std::uint64_t size, std::uint64_t handle);
+  void unmap(std::uint64_t address, std::uint64_t size, const Event& base, std::vector<Event>& out);
+  void let_go_if_unused(std::uint64_t handle, const Event& base, std::vector<Event>& out);
+  void resize_pool(Device device, std::uint64_t key, std::uint64_t bytes, const Event& base, std::vector<Event>& out);
+  void reset(Device device, const Event& base, std::vector<Event>& out);
+
+  std::unordered_map<std::uint64_t, Device> blocks_;   // by address
+  std::unordered_map<std::uint64_t, Handle> handles_;  // by handle
+  std::map<std::uint64_t, Mapping> mappings_;          // by address
+  std::unordered_map<std::uint64_t, Pool> pools_;      // by handle
+  std::uint64_t unmatched_ = 0;
+};
+
+}  // namespace tidemark
