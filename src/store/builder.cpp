@@ -69,6 +69,11 @@ void StoreBuilder::add_segment_change(Device device, std::uint64_t time_ns, Segm
   store_.segment_changes.push_back(change);
 }
 
+void StoreBuilder::add_sample(const SampleRecord& record) {
+  store_.samples.add(record);
+  tally_.add_sample(record);
+}
+
 void StoreBuilder::hold_back(SlotId slot) {
   if (full_) return;
   pending_of_slot_[slot.value] = store_.pending_frees.size();

@@ -33,7 +33,8 @@ class StoreBuilder {
   void complete(std::uint64_t time_ns, SlotId slot);
   /// As Tally::add_totals.
   void add_totals(Device device, std::uint64_t time_ns, const AllocatorTotals& totals);
-  void add_sample(const SampleRecord& record) { store_.samples.add(record); }
+  /// As Tally::add_sample.
+  void add_sample(const SampleRecord& record);
   /// Steps no longer fit their 32-bit indexes: what was added since is missing, and finish() must not be called.
   [[nodiscard]] bool full() const { return full_; }
   /// Ends the building. `definitions` are the complete ones of the recording.

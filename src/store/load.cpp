@@ -1,34 +1,98 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "store/builder.h"
 #include "store/store.h"
 #include "store/tally.h"
 #include "trace/reader.h"
+#include "trace/sample_reader.h"
 
 namespace tidemark {
 namespace {
 
-// Feeds every event of a recording to `consumer` (a Tally or a StoreBuilder); `check` is asked after each batch.
+// The samples of a recording, read beside its events: in the file they stand near the events of their time, before
+// them or after.
+class SampleFeed {
+ public:
+  explicit SampleFeed(SampleReader reader) : reader_(std::move(reader)) { read(); }
+
+  /// Hands over what was taken before `time_ns`.
+  template <typename Consumer>
+  void before(std::uint64_t time_ns, Consumer& consumer) {
+    while (next_ns_ < time_ns) take(consumer);
+  }
+  /// The rest, as far as the file was read.
+  template <typename Consumer>
+  void finish(std::uint64_t offset, Consumer& consumer) {
+    end_ = offset;
+    while (at_ < batch_.size()) take(consumer);
+  }
+
+ private:
+  template <typename Consumer>
+  void take(Consumer& consumer) {
+    consumer.add_sample(batch_[at_++]);
+    if (at_ == batch_.size()) read();
+    find_time();
+  }
+  void read() {
+    at_ = 0;
+    const auto more = reader_.offset() < end_ ? reader_.next(batch_) : false;
+    if (!more || !*more) batch_.clear();  // an error stops the reading of the events too, which says so
+    find_time();
+  }
+  void find_time() {
+    next_ns_ = at_ < batch_.size() ? time_of(batch_[at_]) : std::numeric_limits<std::uint64_t>::max();
+  }
+  // Devices come first: they are defined at any time.
+  static std::uint64_t time_of(const SampleRecord& record) {
+    return std::visit(
+        [](const auto& fields) {
+          if constexpr (requires { fields.time_ns; }) {
+            return fields.time_ns;
+          } else {
+            return std::uint64_t{0};
+          }
+        },
+        record);
+  }
+
+  SampleReader reader_;
+  std::vector<SampleRecord> batch_;
+  std::size_t at_ = 0;
+  std::uint64_t next_ns_ = 0;
+  std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();
+};
+
+// Feeds every event of a recording, and every sample between those of its time, to `consumer` (a Tally or a
+// StoreBuilder); `check` is asked after each batch.
 template <typename Consumer, typename Check>
-Result<Definitions> feed(const std::string& path, const Progress& progress, Consumer& consumer, const Check& check,
-                         SampleObserver observe_sample = {}) {
+Result<Definitions> feed(const std::string& path, const Progress& progress, Consumer& consumer, const Check& check) {
   auto reader = TraceReader::open(path);
   if (!reader) return reader.error();
+  auto sample_reader = SampleReader::open(path);
+  if (!sample_reader) return sample_reader.error();
+  SampleFeed samples(std::move(*sample_reader));
   TraceReader& trace = **reader;
-  trace.observe_samples(std::move(observe_sample));
   std::vector<Event> batch;
   for (;;) {
     const auto more = trace.next(batch);
     if (!more) return more.error();
     if (!*more) break;
-    for (const Event& event : batch) consumer.add(event);
+    for (const Event& event : batch) {
+      samples.before(event.time_ns, consumer);
+      consumer.add(event);
+    }
     if (Result<void> fine = check(); !fine) return fine.error();
     if (progress) progress(trace.offset(), trace.size());
   }
+  samples.finish(trace.offset(), consumer);
   return trace.definitions();
 }
 
@@ -49,16 +113,12 @@ Result<Overview> load_overview(const std::string& path, const Progress& progress
 
 Result<Store> load_store(const std::string& path, const Progress& progress) {
   StoreBuilder builder;
-  auto definitions = feed(
-      path, progress, builder,
-      [&]() -> Result<void> {
-        if (!builder.full()) return {};
-        return Error{
-            fmt::format("{}: more events than fit in memory indexes (4,294,967,294); `tidemark summary` reads "
-                        "recordings of any length",
-                        path)};
-      },
-      [&](const SampleRecord& record) { builder.add_sample(record); });
+  auto definitions = feed(path, progress, builder, [&]() -> Result<void> {
+    if (!builder.full()) return {};
+    return Error{fmt::format(
+        "{}: more events than fit in memory indexes (4,294,967,294); `tidemark summary` reads recordings of any length",
+        path)};
+  });
   if (!definitions) return definitions.error();
   return std::move(builder).finish(path, std::move(*definitions));
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/held_memory.h"
 #include "store/samples.h"
 #include "trace/definitions.h"
 #include "trace/event.h"
@@ -54,14 +55,6 @@ struct DeviceSummary {
   std::optional<std::uint64_t> peak_active_at_ns;
   std::optional<std::uint64_t> end_active_bytes;
   std::optional<std::uint64_t> baseline_bytes;  ///< allocated before the first event; none without totals
-};
-
-/// What one stack held on one device.
-struct StackUsage {
-  std::uint8_t device = 0;  ///< index into Overview::devices
-  StackId stack;            ///< invalid: blocks recorded without a stack
-  std::uint64_t bytes = 0;
-  std::uint64_t blocks = 0;
 };
 
 /// What only some sources know of a request that failed.
@@ -124,6 +117,7 @@ struct Overview {
   std::vector<DeviceSummary> devices;      ///< in order of their first event; at most kMaxDevices
   std::vector<StackUsage> stacks_at_peak;  ///< of each device at its own peak; in no particular order, never 0 blocks
   std::vector<OutOfMemory> out_of_memory;
+  std::vector<DeviceMoments> device_moments;  ///< by SampledDeviceId; empty where no samples were taken
   std::uint64_t event_count = 0;
   std::uint64_t end_ns = 0;     ///< time of the last event or of the end record
   std::uint64_t paused_ns = 0;  ///< sum of the paused stretches, the last one up to end_ns

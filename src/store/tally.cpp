@@ -40,6 +40,7 @@ std::uint32_t Tally::usage_index(StackId stack, std::uint8_t device) {
   usage.stack = stack;
   usage.device = device;
   usage.peak = running_[device].peaks;
+  if (is_driver_memory(overview_.devices[device].device)) driver_usages_.push_back(index);
   return index;
 }
 
@@ -122,7 +123,28 @@ void Tally::end_pause() {
   paused_ = false;
 }
 
+void Tally::add_sample(const SampleRecord& record) {
+  const auto last_event = overview_.event_count == 0 ? std::nullopt : std::optional(now_ns_);
+  moments_.add(record, last_event, [this] { return held(); });
+}
+
+HeldMemory Tally::held() const {
+  HeldMemory held;
+  held.devices.reserve(running_.size());
+  for (const Running& now : running_) {
+    const auto allocated = static_cast<std::int64_t>(now.recorded + now.unrecorded);
+    held.devices.push_back({allocated > 0 ? static_cast<std::uint64_t>(allocated) : 0,
+                            now.seen_totals || now.knows_active ? std::optional(now.reserved) : std::nullopt});
+  }
+  for (const std::uint32_t index : driver_usages_) {
+    const Usage& usage = usages_[index];
+    if (usage.blocks != 0) held.driver_stacks.push_back({usage.device, usage.stack, usage.bytes, usage.blocks});
+  }
+  return held;
+}
+
 Tally::Effect Tally::add(const Event& event) {
+  moments_.before_event();
   ++overview_.event_count;
   now_ns_ = std::max(now_ns_, event.time_ns);
   Effect effect;
@@ -210,6 +232,7 @@ Tally::Effect Tally::add_out_of_memory(const Event& event, const OutOfMemoryDeta
 Overview Tally::finish(std::string path, Definitions definitions) && {
   overview_.path = std::move(path);
   overview_.definitions = std::move(definitions);
+  overview_.device_moments = std::move(moments_).finish();
   if (overview_.definitions.end) now_ns_ = std::max(now_ns_, overview_.definitions.end->time_ns);
   std::vector<Mark>& marks = overview_.definitions.marks;
   std::stable_sort(marks.begin(), marks.end(),

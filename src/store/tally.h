@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "store/moment_keeper.h"
 #include "store/store.h"
 #include "trace/event.h"
 
@@ -31,6 +32,11 @@ class Tally {
   Effect add(const Event& event);
   /// The same for a request that failed.
   Effect add_out_of_memory(const Event& event, const OutOfMemoryDetails& details);
+
+  /// After the events up to the sample's time, before later ones.
+  void add_sample(const SampleRecord& record);
+  /// By the events so far.
+  [[nodiscard]] HeldMemory held() const;
 
   /// Blocks added so far were there before the first event: they are no allocations of this recording.
   void begin();
@@ -96,6 +102,8 @@ class Tally {
   std::vector<std::uint32_t> usage_of_stack_;  // by stack id + 1: first entry of usages_
   std::vector<Usage> usages_;
   std::vector<std::uint32_t> usage_of_slot_;
+  std::vector<std::uint32_t> driver_usages_;  // those on devices of the driver
+  MomentKeeper moments_;
   std::uint64_t now_ns_ = 0;
   std::uint64_t steps_ = 0;
   std::uint64_t paused_since_ns_ = 0;

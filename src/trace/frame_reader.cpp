@@ -72,7 +72,7 @@ void FrameReader::reject(const Frame& frame, const std::string& why) {
                    fmt::format("from offset {} on: {}", frame.offset, why)};
 }
 
-Result<bool> FrameReader::next(Frame& frame) {
+Result<bool> FrameReader::next(Frame& frame, std::optional<format::FrameType> only) {
   if (damage_) return false;
   frame = Frame{};
   frame.offset = source_->offset();
@@ -98,6 +98,7 @@ Result<bool> FrameReader::next(Frame& frame) {
   const auto stored = source_->take(frame.stored_length);
   if (!stored.ok()) return stored.error();
   if (stored->size() < frame.stored_length) return refuse("the file ends inside a frame");
+  if (only && frame.type != static_cast<std::uint8_t>(*only)) return true;
   const std::uint32_t checksum = crc32c(*stored, crc32c(std::span(header).first(12)));
   if (load_le<std::uint32_t>(header.data() + 12) != checksum) return refuse("a frame's checksum is wrong");
 

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "store/builder.h"
@@ -16,6 +18,7 @@ namespace tidemark::testing {
 inline constexpr Device kCpu = {DeviceType::cpu, 0};
 inline constexpr Device kGpu = {DeviceType::cuda, 0};
 inline constexpr Device kGpu1 = {DeviceType::cuda, 1};
+inline constexpr Device kDriver = {DeviceType::cuda_driver, 0};
 
 /// Takes blocks by a name of the test's choice; knows slots and totals as the trace reader would.
 class Scenario {
@@ -103,25 +106,58 @@ class Scenario {
     totals_[key(device)] = {allocated, reserved};
   }
 
+  /// An NVIDIA GPU that the program calls cuda:`index`, and that samples can be of.
+  SampledDeviceId sampled_gpu(std::uint32_t index, std::uint64_t total_bytes) {
+    return sampled({"nvidia", index, {}, index, "NVIDIA H100", "", "", total_bytes});
+  }
+  SampledDeviceId sampled(const SampledDevice& device) {
+    samples.emplace_back(device);
+    return SampledDeviceId{sampled_devices_++};
+  }
+  /// Samples must be added in order of time.
+  void used(std::uint64_t time_ns, SampledDeviceId device, std::optional<std::uint64_t> bytes) {
+    samples.emplace_back(DeviceSample{time_ns, device, bytes, {}, {}, {}, {}});
+  }
+  void users(std::uint64_t time_ns, SampledDeviceId device, const std::vector<SampledUser>& users) {
+    samples.emplace_back(DeviceUsersSample{time_ns, device, users});
+  }
+
   [[nodiscard]] Store store(const std::string& path = "run.tide") const {
     StoreBuilder builder;
-    for (const Event& event : events) builder.add(event);
+    feed(builder);
     return std::move(builder).finish(path, definitions);
   }
   [[nodiscard]] Overview overview(const std::string& path = "run.tide") const {
     Tally tally;
-    for (const Event& event : events) tally.add(event);
+    feed(tally);
     return std::move(tally).finish(path, definitions);
   }
 
   Definitions definitions;
   std::vector<Event> events;
+  std::vector<SampleRecord> samples;
 
  private:
   struct Totals {
     std::uint64_t allocated = 0;
     std::uint64_t reserved = 0;
   };
+
+  // As a recording is read: a sample after the events up to its time.
+  template <typename Consumer>
+  void feed(Consumer& consumer) const {
+    auto sample = samples.begin();
+    for (const Event& event : events) {
+      for (; sample != samples.end() && time_of(*sample) < event.time_ns; ++sample) consumer.add_sample(*sample);
+      consumer.add(event);
+    }
+    for (; sample != samples.end(); ++sample) consumer.add_sample(*sample);
+  }
+  static std::uint64_t time_of(const SampleRecord& record) {
+    if (const auto* sample = std::get_if<DeviceSample>(&record)) return sample->time_ns;
+    const auto* users = std::get_if<DeviceUsersSample>(&record);
+    return users == nullptr ? 0 : users->time_ns;
+  }
 
   static std::pair<int, int> key(Device device) { return {static_cast<int>(device.type), device.index}; }
   static Event start(EventKind kind, std::uint64_t time_ns, Device device) {
@@ -152,6 +188,7 @@ class Scenario {
   std::map<std::string, Event> blocks_;
   std::map<std::pair<int, int>, Totals> totals_;
   std::uint32_t next_slot_ = 0;
+  std::uint32_t sampled_devices_ = 0;
 };
 
 }  // namespace tidemark::testing

@@ -1,0 +1,61 @@
+#include "store/moment_keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tidemark {
+
+void MomentKeeper::add(const SampleRecord& record, std::optional<std::uint64_t> last_event_ns, const Held& held) {
+  if (const auto* device = std::get_if<SampledDevice>(&record)) {
+    devices_.emplace_back().moments.device = *device;
+  } else if (const auto* sample = std::get_if<DeviceSample>(&record)) {
+    add_sample(*sample, last_event_ns, held);
+  } else if (const auto* users = std::get_if<DeviceUsersSample>(&record)) {
+    add_users(*users, held);
+  }
+}
+
+void MomentKeeper::add_sample(const DeviceSample& sample, std::optional<std::uint64_t> last_event_ns,
+                              const Held& held) {
+  Running& device = devices_[sample.device.value];
+  device.sample_ns = std::max(device.sample_ns, sample.time_ns);
+  if (!sample.used_bytes) return;
+  DeviceMoment moment{device.sample_ns, *sample.used_bytes, held(), device.users};
+  std::optional<DeviceMoment>& peak = device.moments.peak;
+  if (!peak || moment.used_bytes > peak->used_bytes) peak = moment;
+  if (last_event_ns && moment.time_ns <= *last_event_ns) {
+    device.moments.end = std::move(moment);
+    device.pending.reset();
+  } else {
+    device.pending = std::move(moment);
+    has_pending_ = true;
+  }
+}
+
+void MomentKeeper::add_users(const DeviceUsersSample& sample, const Held& held) {
+  Running& device = devices_[sample.device.value];
+  device.users_ns = std::max(device.users_ns, sample.time_ns);
+  device.users = UsersMoment{sample, held()};
+  device.users->sample.time_ns = device.users_ns;
+  device.moments.seen_in_use |= std::any_of(sample.users.begin(), sample.users.end(),
+                                            [](const SampledUser& user) { return user.kind == UserKind::recorded; });
+  for (std::optional<DeviceMoment>* moment : {&device.moments.peak, &device.moments.end, &device.pending}) {
+    if (*moment && !(*moment)->users) (*moment)->users = device.users;
+  }
+}
+
+void MomentKeeper::take_pending() {
+  for (Running& device : devices_) {
+    if (device.pending) device.moments.end = std::exchange(device.pending, std::nullopt);
+  }
+  has_pending_ = false;
+}
+
+std::vector<DeviceMoments> MomentKeeper::finish() && {
+  std::vector<DeviceMoments> moments;
+  moments.reserve(devices_.size());
+  for (Running& device : devices_) moments.push_back(std::move(device.moments));
+  return moments;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,130 @@
+// What a ledger is made of, kept while reading: by hand, and equal when the same comes from a file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/store.h"
+#include "store_scenario.h"
+#include "temporary_folder.h"
+#include "trace/writer.h"
+
+namespace tidemark::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using OnDevice = HeldMemory::OnDevice;
+
+SampledUser recorded(std::uint64_t bytes) {
+  return {123, UserKind::recorded, bytes, "python train.py"};
+}
+
+TEST(DeviceMoments, PeakAndEndWithWhatWasHeldThen) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+  const StackId nccl = scenario.stack({scenario.native("/lib/libnccl.so.2", 1)});
+  const StackId cublas = scenario.stack({scenario.native("/lib/libcublas.so.12", 2)});
+  scenario.totals(kGpu, 0, 100);
+  scenario.used(5, gpu, 50);  // before any event
+  scenario.allocate(10, "a", 60, kGpu);
+  scenario.allocate(10, "n", 40, kDriver, nccl);
+  scenario.used(10, gpu, 300);  // events at that time have happened
+  scenario.users(11, gpu, {recorded(250)});
+  scenario.allocate(20, "b", 20, kDriver, cublas);
+  scenario.free(21, "n");
+  scenario.used(25, gpu, 300);  // not the first of these
+  scenario.used(26, gpu, std::nullopt);
+  scenario.free(30, "a");
+  scenario.used(35, gpu, 120);
+  const Overview overview = scenario.overview();
+  ASSERT_EQ(overview.device_moments.size(), 1U);
+  const DeviceMoments& moments = overview.device_moments[0];
+  EXPECT_TRUE(moments.seen_in_use);
+  EXPECT_EQ(moments.device.cuda_index, 0U);
+
+  ASSERT_TRUE(moments.peak);
+  EXPECT_EQ(moments.peak->time_ns, 10U);
+  EXPECT_EQ(moments.peak->used_bytes, 300U);
+  EXPECT_THAT(moments.peak->held.devices, ElementsAre(OnDevice{60, 100}, OnDevice{40, std::nullopt}));
+  EXPECT_THAT(moments.peak->held.driver_stacks, ElementsAre(StackUsage{1, nccl, 40, 1}));
+  ASSERT_TRUE(moments.peak->users) << "the first after it";
+  EXPECT_EQ(moments.peak->users->sample.time_ns, 11U);
+
+  // The sample at 35 is after the last event, and the one at 26 says nothing.
+  ASSERT_TRUE(moments.end);
+  EXPECT_EQ(moments.end->time_ns, 25U);
+  EXPECT_EQ(moments.end->used_bytes, 300U);
+  EXPECT_THAT(moments.end->held.devices, ElementsAre(OnDevice{60, 100}, OnDevice{20, std::nullopt}));
+  EXPECT_THAT(moments.end->held.driver_stacks, ElementsAre(StackUsage{1, cublas, 20, 1}));
+  ASSERT_TRUE(moments.end->users);
+  EXPECT_EQ(moments.end->users->sample.time_ns, 11U);
+  EXPECT_THAT(moments.end->users->held.driver_stacks, ElementsAre(StackUsage{1, nccl, 40, 1})) << "as it was at 11";
+}
+
+TEST(DeviceMoments, ASampleAtTheTimeOfTheLastEventIsTheEnd) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+  scenario.allocate(10, "a", 60);
+  scenario.used(10, gpu, 7);
+  scenario.used(11, gpu, 8);
+  const Overview overview = scenario.overview();
+  const DeviceMoments& moments = overview.device_moments[0];
+  EXPECT_FALSE(moments.seen_in_use);
+  ASSERT_TRUE(moments.end);
+  EXPECT_EQ(moments.end->used_bytes, 7U);
+  EXPECT_EQ(moments.peak->used_bytes, 8U);
+  EXPECT_FALSE(moments.peak->users);
+}
+
+TEST(DeviceMoments, WithoutEventsThereIsNoEnd) {
+  Scenario scenario;
+  scenario.used(10, scenario.sampled_gpu(0, 1000), 7);
+  const Overview overview = scenario.overview();
+  EXPECT_TRUE(overview.device_moments[0].peak);
+  EXPECT_FALSE(overview.device_moments[0].end);
+}
+
+// In a file samples stand in frames of their own, before or after the events of their time.
+TEST(DeviceMoments, ReadFromAFileInOrderOfTime) {
+  const TemporaryFolder folder;
+  auto sink = open_file_sink(folder.at("run.tide"), false);
+  ASSERT_TRUE(sink.ok());
+  auto writer = TraceWriter::create(std::move(*sink), {});
+  ASSERT_TRUE(writer.ok());
+  const auto allocate = [&](std::uint64_t time_ns) {
+    Event event;
+    event.time_ns = time_ns;
+    event.address = 4096 * time_ns;
+    event.size = time_ns;
+    event.device = kGpu;
+    EXPECT_TRUE((*writer)->event(event).ok());
+  };
+  (*writer)->sample(SampledDevice{"nvidia", 0, {}, 0, "H100", "", "", 80});
+  (*writer)->sample(DeviceSample{150, {0}, 7, {}, {}, {}, {}});
+  EXPECT_TRUE((*writer)->flush().ok());
+  allocate(100);
+  allocate(200);
+  EXPECT_TRUE((*writer)->flush().ok());
+  (*writer)->sample(DeviceSample{199, {0}, 9, {}, {}, {}, {}});
+  (*writer)->sample(DeviceSample{201, {0}, 8, {}, {}, {}, {}});
+  (*writer)->sample(DeviceUsersSample{202, {0}, {recorded(9)}});
+  EXPECT_TRUE((*writer)->flush().ok());
+  allocate(300);
+  (*writer)->sample(DeviceSample{301, {0}, 1, {}, {}, {}, {}});
+  ASSERT_TRUE((*writer)->finish({400, true}).ok());
+
+  const auto overview = load_overview(folder.at("run.tide"));
+  const auto store = load_store(folder.at("run.tide"));
+  ASSERT_TRUE(overview.ok() && store.ok());
+  EXPECT_THAT(store->samples.devices[0].time_ns, ElementsAre(150, 199, 201, 301));
+  for (const Overview* read : {&*overview, static_cast<const Overview*>(&*store)}) {
+    const DeviceMoments& moments = read->device_moments.at(0);
+    EXPECT_EQ(moments.peak->time_ns, 199U);
+    EXPECT_THAT(moments.peak->held.devices, ElementsAre(OnDevice{100, std::nullopt}));
+    EXPECT_EQ(moments.end->time_ns, 201U);
+    EXPECT_THAT(moments.end->held.devices, ElementsAre(OnDevice{300, std::nullopt}));
+    EXPECT_EQ(moments.end->users->sample.time_ns, 202U);
+    EXPECT_TRUE(moments.seen_in_use);
+  }
+}
+
+}  // namespace
+}  // namespace tidemark::testing
