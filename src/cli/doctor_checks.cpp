@@ -151,17 +151,23 @@ std::string first_match(const std::vector<std::string>& patterns) {
   return "";
 }
 
-void add_cupti(const std::optional<InterpreterFacts>& python, Checks& checks) {
+// `tidemark run --driver on` needs it.
+void add_cupti(const std::optional<InterpreterFacts>& python, bool has_nvidia, Checks& checks) {
   const std::string torch = python ? python->torch_folder : "";
   std::vector<std::string> patterns;
   if (!torch.empty()) patterns = {torch + "/lib/libcupti*.so*", torch + "/../nvidia/*/lib/libcupti.so*"};
   patterns.insert(patterns.end(), {"/usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*",
                                    "/usr/local/cuda*/targets/*/lib/libcupti.so*", "/usr/lib/*-linux-gnu/libcupti.so*"});
   const std::string path = first_match(patterns);
-  checks.push_back({"cupti", Status::ok,
-                    path.empty() ? "CUPTI was not found; this version of tidemark does not need it"
-                                 : fmt::format("CUPTI is at {}; this version of tidemark does not use it", path),
-                    ""});
+  if (!path.empty()) {
+    checks.push_back({"cupti", Status::ok, fmt::format("CUPTI is at {}, for `run --driver on`", path), ""});
+  } else if (has_nvidia) {
+    checks.push_back({"cupti", Status::warning,
+                      "CUPTI was not found: `run --driver on` cannot record what libraries take from the CUDA driver",
+                      "install PyPI's nvidia-cuda-cupti, which CUDA builds of PyTorch bring, or the CUDA toolkit"});
+  } else {
+    checks.push_back({"cupti", Status::ok, "CUPTI was not found; without an NVIDIA GPU it is not needed", ""});
+  }
 }
 
 void add_injections(Checks& checks) {
@@ -180,7 +186,7 @@ void add_injections(Checks& checks) {
   checks.push_back(
       {"injection", Status::warning,
        fmt::format("{}: a profiler that may hold CUPTI, which serves one at a time", fmt::join(found, " ")),
-       "start tidemark outside that profiler, or unset the variable"});
+       "for `run --driver on`, start tidemark outside that profiler, or unset the variable"});
 }
 
 void add_preload(Checks& checks) {
@@ -284,7 +290,7 @@ std::vector<Check> examine_machine(const std::string& program) {
   Checks checks;
   add_drivers(inventory, checks);
   const auto python = add_python(program, has_nvidia, checks);
-  add_cupti(python, checks);
+  add_cupti(python, has_nvidia, checks);
   add_injections(checks);
   add_preload(checks);
   add_memory(inventory, checks);

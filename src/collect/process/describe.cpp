@@ -5,6 +5,7 @@
 
 #include "collect/process/definition_writer.h"
 #include "collect/process/ranks.h"
+#include "collect/process/recording.h"
 
 namespace tidemark::process {
 namespace {
@@ -22,7 +23,14 @@ void put_text(DefinitionWriter* definition, const PythonText& text) noexcept {
 void set_reporting_library(const void* definition) noexcept {
   const int saved = errno;
   Dl_info info = {};
-  if (::dladdr(definition, &info) != 0 && info.dli_fname != nullptr) reporting_library = info.dli_fname;
+  if (::dladdr(definition, &info) != 0 && info.dli_fname != nullptr && reporting_library != info.dli_fname) {
+    reporting_library = info.dli_fname;
+    // Where other events came before, the recording goes on already.
+    if (ThreadState* thread = current_thread(Start::no); thread != nullptr) {
+      const detail::BusyLane busy(thread->writer.lane());
+      if (busy.entered()) describe_process(thread);
+    }
+  }
   errno = saved;
 }
 

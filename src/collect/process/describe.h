@@ -17,7 +17,7 @@ void describe_process(ThreadState* thread) noexcept;
 void describe_late_rank(ThreadState* thread) noexcept;
 
 /// Names the library that has `definition`, which stays loaded, as the one that reports allocations; its path tells the
-/// version of PyTorch. Keeps errno.
+/// version of PyTorch. Not while an event is being recorded. Keeps errno.
 void set_reporting_library(const void* definition) noexcept;
 
 /// Defines a code object in this lane unless it has been. False when the pool or the table has no room.

@@ -157,6 +157,11 @@ void DriverMemory::reset(Device device, const Event& base, std::vector<Event>& o
     out.push_back(given_back(base, block.second, block.first));
     return true;
   });
+  std::erase_if(handles_, [&](const auto& handle) {
+    if (!is_there(handle.second.device) || !handle.second.counted) return false;
+    out.push_back(given_back(base, handle.second.device, handle.first));
+    return true;
+  });
   std::vector<std::uint64_t> pools;
   for (const auto& [key, pool] : pools_) {
     if (is_there(pool.device)) pools.push_back(key);

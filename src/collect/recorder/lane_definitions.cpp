@@ -164,6 +164,7 @@ bool LaneDefinitions::define_module(Fields& fields, TraceWriter& writer) {
   info.build_id = hex(fields.text());
   if (!fields.ok) return false;
   info.path = writer.string(path);
+  module.cupti = path.substr(path.rfind('/') + 1).starts_with("libcupti.so");
   info.load_address = module.load_address;
   module.id = writer.module(info);
   modules_[start] = module;
@@ -181,9 +182,14 @@ bool LaneDefinitions::define_stack(Fields& fields, TraceWriter& writer) {
     const auto instruction = fields.number<std::uint32_t>();
     innermost_first[native_count + index] = python_location(code, instruction, writer);
   }
+  std::uint32_t cupti_count = 0;  // innermost: how CUPTI came to call us says nothing about the program
   for (std::uint32_t index = 0; index < native_count; ++index) {
-    innermost_first[index] = native_location(fields.number<std::uint64_t>(), writer);
+    const auto address = fields.number<std::uint64_t>();
+    const Module* module = module_of(address);
+    if (index == cupti_count && module != nullptr && module->cupti) ++cupti_count;
+    innermost_first[index] = native_location(address, writer);
   }
+  innermost_first.erase(innermost_first.begin(), innermost_first.begin() + cupti_count);
   StackId stack;
   for (auto location = innermost_first.rbegin(); location != innermost_first.rend(); ++location) {
     stack = writer.stack(stack, *location);
@@ -223,12 +229,17 @@ LocationId LaneDefinitions::native_location(std::uint64_t address, TraceWriter& 
   Location location;
   location.kind = Location::Kind::native;
   location.offset = address - 1;  // inside the call, not after it
-  auto module = modules_.upper_bound(location.offset);
-  if (module != modules_.begin() && location.offset < (--module)->second.end) {
-    location.module = module->second.id;
-    location.offset -= module->second.load_address;
+  if (const Module* module = module_of(address)) {
+    location.module = module->id;
+    location.offset -= module->load_address;
   }
   return writer.location(location);
+}
+
+const LaneDefinitions::Module* LaneDefinitions::module_of(std::uint64_t address) const {
+  const std::uint64_t call = address - 1;
+  auto module = modules_.upper_bound(call);
+  return module != modules_.begin() && call < (--module)->second.end ? &module->second : nullptr;
 }
 
 StackId LaneDefinitions::stack(std::uint32_t number) const {

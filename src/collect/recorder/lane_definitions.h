@@ -64,6 +64,7 @@ class LaneDefinitions {
     std::uint64_t end = 0;
     std::uint64_t load_address = 0;
     ModuleId id;
+    bool cupti = false;
   };
 
   bool define(TraceWriter& writer);
@@ -73,6 +74,8 @@ class LaneDefinitions {
   bool define_mark(Fields& fields, TraceWriter& writer);
   LocationId python_location(std::uint64_t address, std::uint32_t instruction, TraceWriter& writer);
   LocationId native_location(std::uint64_t address, TraceWriter& writer);
+  /// The module of the call that returns to `address`, or null.
+  [[nodiscard]] const Module* module_of(std::uint64_t address) const;
 
   std::vector<std::byte> pending_;  ///< pieces of the definition that is being received
   bool receiving_ = false;

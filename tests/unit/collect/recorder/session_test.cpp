@@ -124,6 +124,32 @@ TEST_F(SessionTest, MergesLanesInTheOrderOfTime) {
   }
 }
 
+// The size and the device of a free are those of an allocation of another thread, which came before it.
+TEST_F(SessionTest, WritesWhatTheCallsOfTheDriverDid) {
+  start();
+  RingThread first(process, 0, 1);
+  RingThread second(process, 1, 2);
+  const auto call = [&](RingThread& thread, ring::DriverCall what, std::int8_t device,
+                        std::initializer_list<std::uint64_t> fields) {
+    thread.put(ring::RecordKind::driver, {static_cast<DeviceType>(what), device}, ring::kNoStack, fields);
+  };
+  const std::uint64_t now = process.start_ticks();
+  call(second, ring::DriverCall::free, -1, {now + 300, 0x1000});
+  call(second, ring::DriverCall::free, -1, {now + 400, 0x7777});
+  call(first, ring::DriverCall::allocate, 1, {now + 200, 0x1000, 4096});
+  call(first, static_cast<ring::DriverCall>(99), 1, {now + 500, 1, 2});
+  ASSERT_TRUE(session->finish(true).ok());
+  const Recording recording = read_all(bytes);
+  std::vector<std::string> lines;
+  for (const Event& event : recording.events) lines.push_back(describe(event));
+  EXPECT_THAT(lines, ElementsAre("kind 0 t 200 thread 0 cuda-driver:1 address 1000 size 4096 slot 0 stack -",
+                                 "kind 1 t 300 thread 1 cuda-driver:1 address 1000 size 4096 slot 0 stack -"));
+  ASSERT_EQ(recording.definitions.losses.size(), 2U);
+  EXPECT_EQ(recording.definitions.losses[0].text, "records of an unknown kind");
+  EXPECT_EQ(recording.definitions.losses[1].kind, LossKind::driver_frees);
+  EXPECT_EQ(recording.definitions.losses[1].count, 1U);
+}
+
 // A thread in the middle of an event has taken a time that nobody can see yet.
 TEST_F(SessionTest, ABusyLaneHoldsLaterEventsBack) {
   start();

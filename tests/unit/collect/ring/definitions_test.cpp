@@ -58,6 +58,15 @@ class DefinitionsTest : public ::testing::Test {
     out.text(table, sizeof(table));
     ASSERT_TRUE(out.finish());
   }
+  void define_module(std::uint64_t start, std::uint64_t end, const char* path) {
+    DefinitionWriter out(&lane, DefinitionKind::module);
+    out.u64(start);
+    out.u64(end);
+    out.u64(start - 0x1000);
+    out.text(path);
+    out.text("\x01\xAB\xFF", 3);
+    ASSERT_TRUE(out.finish());
+  }
   struct Frame {
     std::uint64_t code;
     std::uint32_t instruction;
@@ -168,13 +177,7 @@ TEST_F(DefinitionsTest, PythonTextOfEveryKindBecomesUtf8) {
 }
 
 TEST_F(DefinitionsTest, NativeFramesAreFoundInTheirModules) {
-  DefinitionWriter out(&lane, DefinitionKind::module);
-  out.u64(0x7000'1000);
-  out.u64(0x7000'2000);
-  out.u64(0x7000'0000);
-  out.text("/lib/libx.so");
-  out.text("\x01\xAB\xFF", 3);
-  ASSERT_TRUE(out.finish());
+  define_module(0x7000'1000, 0x7000'2000, "/lib/libx.so");
   define_code(0x10, {'f'});
   // Return addresses: the call lies one byte before. The first belongs to the call that is the module's last
   // instruction, the second to one that would begin before its first byte, the third to none at all.
@@ -185,6 +188,19 @@ TEST_F(DefinitionsTest, NativeFramesAreFoundInTheirModules) {
               ElementsAre("/lib/libx.so+" + std::to_string(0x1FFF), "?+" + std::to_string(0x7000'0FFF), "?+65", "f:7"));
   EXPECT_EQ(recording.definitions.modules.at(0).build_id, "01abff");
   EXPECT_EQ(recording.definitions.modules.at(0).load_address, 0x7000'0000U);
+}
+
+TEST_F(DefinitionsTest, HowCuptiCameToCallIsNotPartOfAStack) {
+  define_module(0x7000'1000, 0x7000'2000, "/cuda/libcupti.so.13");
+  define_module(0x7100'1000, 0x7100'2000, "/lib/libcuda.so.1");
+  define_stack(0, {}, {0x7000'1010, 0x7000'1020, 0x7100'1030, 0x7000'1040});
+  define_stack(1, {}, {0x7100'1030});
+  EXPECT_EQ(deliver(), 0U);
+  const Recording recording = finish();
+  // Load addresses are 0x1000 below the starts, and the call is a byte before its return address.
+  EXPECT_THAT(frames(recording, definitions.stack(0)), ElementsAre("/lib/libcuda.so.1+" + std::to_string(0x102F),
+                                                                   "/cuda/libcupti.so.13+" + std::to_string(0x103F)));
+  EXPECT_THAT(frames(recording, definitions.stack(1)), ElementsAre("/lib/libcuda.so.1+" + std::to_string(0x102F)));
 }
 
 TEST_F(DefinitionsTest, LongDefinitionsComeInPieces) {
