@@ -13,6 +13,7 @@ std::function<int()> setup_patterns(CLI::App& app);
 std::function<int()> setup_temporary(CLI::App& app);
 std::function<int()> setup_fragmentation(CLI::App& app);
 std::function<int()> setup_leaks(CLI::App& app);
+std::function<int()> setup_ledger(CLI::App& app);
 std::function<int()> setup_explain(CLI::App& app);
 std::function<int()> setup_compare(CLI::App& app);
 std::function<int()> setup_report(CLI::App& app);
@@ -34,6 +35,7 @@ std::span<const Command> commands() {
       Command{"fragmentation", "Read", "Memory held and not used: in what pieces, and who pins it",
               setup_fragmentation},
       Command{"leaks", "Read", "Does memory grow from step to step? Which stacks, and how fast", setup_leaks},
+      Command{"ledger", "Read", "All memory of a GPU: PyTorch, libraries, context, other processes", setup_ledger},
       Command{"explain", "Read", "Why memory ran out: who held it, and what would have let it pass", setup_explain},
       Command{"compare", "Read", "What changed between two runs; fails when the peak grew too much", setup_compare},
       Command{"report", "Read", "One HTML page with all of it, to look at and to pass on", setup_report},

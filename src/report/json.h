@@ -11,6 +11,7 @@
 #include "analyze/explain.h"
 #include "analyze/fragmentation.h"
 #include "analyze/leaks.h"
+#include "analyze/ledger.h"
 #include "analyze/patterns.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
@@ -27,6 +28,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(std::span<const Patterns> results);
 [[nodiscard]] std::string to_json(std::span<const Fragmentation> results);
 [[nodiscard]] std::string to_json(std::span<const Leaks> leaks);
+[[nodiscard]] std::string to_json(std::span<const Ledger> ledgers);
 [[nodiscard]] std::string to_json(std::span<const Explanation> explanations);
 [[nodiscard]] std::string to_json(const Comparison& comparison);
 [[nodiscard]] std::string to_json(std::span<const Timeline> timelines);

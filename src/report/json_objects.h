@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analyze/explain.h"
+#include "analyze/ledger.h"
 #include "analyze/patterns.h"
 #include "analyze/report.h"
 #include "report/json_parts.h"
@@ -20,11 +21,15 @@ Json to_object(const Timeline& timeline);
 Json to_object(const Fragmentation& fragmentation);
 Json to_object(const Temporary& temporary);
 Json to_object(const Leaks& leaks);
+Json to_object(const Ledger& ledger);
 Json to_object(const Explanation& explanation);
 Json to_object(const Patterns& patterns);
 
 /// {"address", "bytes", "free_bytes", "expandable", "pieces"}.
 Json segment_json(const MapSegment& segment);
+
+/// {"time_ns", "used_bytes", "lines", "unexplained_bytes", ...}.
+Json ledger_json(const LedgerMoment& ledger);
 
 template <typename Result>
 std::string print_all(std::span<const Result> results) {

@@ -7,6 +7,7 @@
 #include "analyze/explain.h"
 #include "analyze/fragmentation.h"
 #include "analyze/leaks.h"
+#include "analyze/ledger.h"
 #include "analyze/patterns.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
@@ -27,6 +28,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Patterns& patterns, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Fragmentation& fragmentation, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Leaks& leaks, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Ledger& ledger, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Explanation& explanation, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Comparison& comparison, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Timeline& timeline, const Terminal& terminal);

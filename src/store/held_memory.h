@@ -45,7 +45,8 @@ struct DeviceMoment {
   std::uint64_t time_ns = 0;
   std::uint64_t used_bytes = 0;
   HeldMemory held;
-  std::optional<UsersMoment> users;  ///< the latest that are not after it, else the first after it
+  std::optional<UsersMoment> users;       ///< the latest that are not after it
+  std::optional<UsersMoment> next_users;  ///< the first after it
 };
 
 /// A sampled device when most of it was used, and at the end. Samples without used bytes do not count.

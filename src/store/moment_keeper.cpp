@@ -20,7 +20,7 @@ void MomentKeeper::add_sample(const DeviceSample& sample, std::optional<std::uin
   Running& device = devices_[sample.device.value];
   device.sample_ns = std::max(device.sample_ns, sample.time_ns);
   if (!sample.used_bytes) return;
-  DeviceMoment moment{device.sample_ns, *sample.used_bytes, held(), device.users};
+  DeviceMoment moment{device.sample_ns, *sample.used_bytes, held(), device.users, std::nullopt};
   std::optional<DeviceMoment>& peak = device.moments.peak;
   if (!peak || moment.used_bytes > peak->used_bytes) peak = moment;
   if (last_event_ns && moment.time_ns <= *last_event_ns) {
@@ -40,7 +40,7 @@ void MomentKeeper::add_users(const DeviceUsersSample& sample, const Held& held) 
   device.moments.seen_in_use |= std::any_of(sample.users.begin(), sample.users.end(),
                                             [](const SampledUser& user) { return user.kind == UserKind::recorded; });
   for (std::optional<DeviceMoment>* moment : {&device.moments.peak, &device.moments.end, &device.pending}) {
-    if (*moment && !(*moment)->users) (*moment)->users = device.users;
+    if (*moment && !(*moment)->next_users) (*moment)->next_users = device.users;
   }
 }
 

@@ -56,9 +56,9 @@ class Recording {
     location.line = line;
     return writer_->stack(parent, writer_->location(location));
   }
-  StackId native(StackId parent, std::uint64_t offset) {
+  StackId native(StackId parent, std::uint64_t offset, const char* path = "/nonexistent/libtorch_cpu.so") {
     ModuleInfo module;
-    module.path = writer_->string("/nonexistent/libtorch_cpu.so");
+    module.path = writer_->string(path);
     module.build_id = "0011";
     Location location;
     location.kind = Location::Kind::native;
@@ -90,6 +90,7 @@ class Recording {
     write(event);
   }
   void mark(std::uint64_t time_ns, EventKind kind) { write(start(kind, time_ns, kCpu)); }
+  void sample(const SampleRecord& record) { writer_->sample(record); }
   void reserve(std::uint64_t bytes) { reserved_ = bytes; }
   void already_allocated(std::uint64_t bytes) { allocated_ += bytes; }
   void loss(const Loss& loss) { writer_->loss(loss); }
@@ -178,6 +179,46 @@ void train_and_leak(Recording& recording) {
   }
 }
 
+// One GPU that another process uses too. PyTorch's allocator and NCCL took memory from the driver.
+void train_beside_others(Recording& recording) {
+  constexpr Device kDriver = {DeviceType::cuda_driver, 0};
+  constexpr Device kPinned = {DeviceType::cuda_host, 0};
+  const SampledDeviceId gpu{0};
+  const StackId step = recording.python({}, "train.<locals>.step", "/home/me/project/train.py", 40);
+  const auto driver_stack = [&](const char* library) {
+    return recording.native(recording.native(step, 0x10, library), 0x20, "/nonexistent/libcuda.so.1");
+  };
+  const StackId allocator = driver_stack("/nonexistent/libc10_cuda.so");
+  const StackId nccl = driver_stack("/nonexistent/libnccl.so.2");
+  const auto sample = [&](std::uint64_t time_ns, std::uint64_t used_mib) {
+    recording.sample(DeviceSample{time_ns, gpu, used_mib * kMiB, 600 * kMiB, 80, 50, 300'000});
+  };
+  const auto users = [&](std::uint64_t time_ns, std::uint64_t own_mib) {
+    recording.sample(DeviceUsersSample{time_ns,
+                                       gpu,
+                                       {{77, UserKind::recorded, own_mib * kMiB, "python train.py"},
+                                        {78, UserKind::other, 900 * kMiB, "python serve.py --name \x1b[31mred"},
+                                        {79, UserKind::other_namespace, 120 * kMiB, ""}}});
+  };
+  recording.sample(
+      SampledDevice{"nvidia", 0, {}, 0, "NVIDIA H200", "GPU-1", "0000:65:00.0", std::uint64_t{8192} * kMiB});
+  sample(0, 1030);
+  recording.allocate(10 * kMs, 0x70000, 64 * kMiB, kPinned, driver_stack("/nonexistent/libc10_cuda.so"));
+  recording.allocate(20 * kMs, 0x10000, 2048 * kMiB, kDriver, allocator);
+  recording.reserve(2048 * kMiB);
+  recording.allocate(20 * kMs, 0x1000, 1800 * kMiB, kGpu, step);
+  recording.allocate(30 * kMs, 0x20000, 256 * kMiB, kDriver, nccl);
+  users(50 * kMs, 2804);
+  sample(100 * kMs, 3830);
+  recording.allocate(120 * kMs, 0x30000, 1024 * kMiB, kDriver, allocator);
+  recording.reserve(3072 * kMiB);
+  recording.allocate(120 * kMs, 0x2000, 900 * kMiB, kGpu, step);
+  sample(200 * kMs, 4860);
+  recording.free(220 * kMs, 0x2000, kGpu);
+  sample(300 * kMs, 4858);
+  recording.free(320 * kMs, 0x1000, kGpu);
+}
+
 void write_hostile(const std::string& path) {
   ProcessInfo info = process(666, -1);
   info.command_line = "python \x1b]0;owned\x07\nsecond line \xFF\xFE";
@@ -210,6 +251,9 @@ void write_golden_recordings(const std::string& folder) {
   Recording leaking(folder + "/leaking.tide", process(12, -1));
   train_and_leak(leaking);
   leaking.finish(260 * kMs);
+  Recording shared(folder + "/shared_gpu.tide", process(77, -1));
+  train_beside_others(shared);
+  shared.finish(400 * kMs);
   write_hostile(folder + "/hostile.tide");
   Recording(folder + "/empty.tide", process(8, -1)).finish(5 * kMs);
   Recording killed(folder + "/killed.tide", process(9, -1));

@@ -45,8 +45,9 @@ TEST(DeviceMoments, PeakAndEndWithWhatWasHeldThen) {
   EXPECT_EQ(moments.peak->used_bytes, 300U);
   EXPECT_THAT(moments.peak->held.devices, ElementsAre(OnDevice{60, 100}, OnDevice{40, std::nullopt}));
   EXPECT_THAT(moments.peak->held.driver_stacks, ElementsAre(StackUsage{1, nccl, 40, 1}));
-  ASSERT_TRUE(moments.peak->users) << "the first after it";
-  EXPECT_EQ(moments.peak->users->sample.time_ns, 11U);
+  EXPECT_FALSE(moments.peak->users);
+  ASSERT_TRUE(moments.peak->next_users);
+  EXPECT_EQ(moments.peak->next_users->sample.time_ns, 11U);
 
   // The sample at 35 is after the last event, and the one at 26 says nothing.
   ASSERT_TRUE(moments.end);
@@ -57,6 +58,7 @@ TEST(DeviceMoments, PeakAndEndWithWhatWasHeldThen) {
   ASSERT_TRUE(moments.end->users);
   EXPECT_EQ(moments.end->users->sample.time_ns, 11U);
   EXPECT_THAT(moments.end->users->held.driver_stacks, ElementsAre(StackUsage{1, nccl, 40, 1})) << "as it was at 11";
+  EXPECT_FALSE(moments.end->next_users);
 }
 
 TEST(DeviceMoments, ASampleAtTheTimeOfTheLastEventIsTheEnd) {
@@ -71,7 +73,7 @@ TEST(DeviceMoments, ASampleAtTheTimeOfTheLastEventIsTheEnd) {
   ASSERT_TRUE(moments.end);
   EXPECT_EQ(moments.end->used_bytes, 7U);
   EXPECT_EQ(moments.peak->used_bytes, 8U);
-  EXPECT_FALSE(moments.peak->users);
+  EXPECT_FALSE(moments.peak->next_users);
 }
 
 TEST(DeviceMoments, WithoutEventsThereIsNoEnd) {
@@ -121,7 +123,7 @@ TEST(DeviceMoments, ReadFromAFileInOrderOfTime) {
     EXPECT_THAT(moments.peak->held.devices, ElementsAre(OnDevice{100, std::nullopt}));
     EXPECT_EQ(moments.end->time_ns, 201U);
     EXPECT_THAT(moments.end->held.devices, ElementsAre(OnDevice{300, std::nullopt}));
-    EXPECT_EQ(moments.end->users->sample.time_ns, 202U);
+    EXPECT_EQ(moments.end->next_users->sample.time_ns, 202U);
     EXPECT_TRUE(moments.seen_in_use);
   }
 }
