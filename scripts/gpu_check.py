@@ -20,14 +20,25 @@ PEAKS = {
     "LoRA fine-tuning": ("python", ["examples/lora_finetune.py"]),
     "LoRA fine-tuning, medium, native stacks": ("native", ["examples/lora_finetune.py", "--size", "medium", "--steps", "20"]),
 }
+# name: (scene of tests/programs/ledger_gpu.py, environment, whether another process holds 4 GiB meanwhile)
+LEDGERS = {
+    "LoRA": ("lora", {}, False),
+    "LoRA, expandable segments": ("lora", {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, False),
+    "LoRA, stream-ordered pool": ("lora", {"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}, False),
+    "cuBLAS, cuDNN, cuFFT, cuSOLVER": ("libraries", {}, False),
+    "CUDA graph": ("graph", {}, False),
+    "another process with 4 GiB": ("lora", {}, True),
+}
+NEIGHBOUR = "import time, torch; held = torch.ones(4 << 30, dtype=torch.uint8, device='cuda'); print(flush=True); time.sleep(600)"
 # Effects of a percent on machines that vary by ten.
 MANY_SHORT_TURNS = ["--rounds", "200", "--steps", "4"]
-# name: (stacks, options of bench/overhead.py)
+# name: (stacks, options of bench/overhead.py, more options of `run`)
 COSTS = {
     "example": ("python", ["--workload", "example", "--device", "cuda"]),
     "dense": ("python", ["--workload", "dense", "--device", "cuda"]),
     "hf-lora, beside PyTorch's history": ("python", ["--workload", "hf-lora", "--device", "cuda", "--rounds", "20", "--peers"]),
     "hf-lora": ("python", ["--workload", "hf-lora", "--device", "cuda", *MANY_SHORT_TURNS]),
+    "hf-lora, driver memory": ("none", ["--workload", "hf-lora", "--device", "cuda", *MANY_SHORT_TURNS], "--driver", "on"),
     "hf-lora, both stacks": ("both", ["--workload", "hf-lora", "--device", "cuda", *MANY_SHORT_TURNS]),
 }
 
@@ -115,9 +126,75 @@ class Check:
         return {"devices": ours, "nvidia_smi": before, "samples": len(samples), "free": free, "by_pytorch": counted, "own": own,
                 "doctor": doctor}
 
-    def cost(self, name, stacks, options):
+    def ledger_of(self, name, file, counted, expected_libraries=()):
+        """The ledger at the peak adds up, and agrees with what the program was told by CUDA and by PyTorch."""
+        command = [self.tidemark, "ledger", "--device", counted["device"], file]
+        self.say(self.output(*command).rstrip())
+        device = json.loads(self.output(*command[:2], "--format", "json", *command[2:]))["devices"][0]
+        ledger = device["ledger"]
+        used, unexplained = ledger["used_bytes"], ledger["unexplained_bytes"]
+        libraries = {line["name"]: line["bytes"] for line in ledger["lines"] if line["part"] == "library"}
+        by_cuda = counted["total"] - counted["free"]
+        problems = []
+        if unexplained is None or abs(unexplained) >= 0.01 * used:
+            problems.append("1% or more is not explained")
+        if abs(ledger["allocated_bytes"] + ledger["cached_bytes"] - counted["reserved"]) > 0:
+            problems.append("reserved is not what PyTorch says")
+        # mem_get_info counts what the driver keeps for itself as used, NVML does not.
+        kept = by_cuda - used
+        if not 0 <= kept < 1 << 30:
+            problems.append("used is not what mem_get_info says")
+        problems += [f"no memory of {library}" for library in expected_libraries if not libraries.get(library)]
+        self.failures += len(problems)
+        share = "n/a" if unexplained is None else f"{unexplained / used:+.3%}"
+        self.say(f"ledger, {name}: used {used:,}, unexplained {share}; by mem_get_info {by_cuda:,}, {kept:,} more: "
+                 f"{', '.join(problems) or 'as it should be'}")
+        return {"ledger": ledger, "by_pytorch": counted, "problems": problems}
+
+    def ledger(self, name, scene, environment, neighbour):
+        file = self.results / "ledger.tide"
+        run = [self.tidemark, "run", "-q", "-f", "-o", file, "--driver", "on", "--", PYTHON, "tests/programs/ledger_gpu.py", scene]
+        other = subprocess.Popen([PYTHON, "-c", NEIGHBOUR], stdout=subprocess.PIPE) if neighbour else None
+        try:
+            if other is not None:
+                other.stdout.readline()  # it holds them now
+            os.environ.update(environment)
+            return self.ledger_of(name, file, json.loads(self.output(*run).splitlines()[-1]))
+        finally:
+            for variable in environment:
+                del os.environ[variable]
+            if other is not None:
+                other.kill()
+                other.wait()
+
+    def ledger_of_ranks(self):
+        """Two GPUs with NCCL: a recording of each rank."""
+        file = self.results / "ranks.tide"
+        for old in self.results.glob("ranks*.tide"):
+            old.unlink()
+        program = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "tests/programs/ledger_gpu.py", "nccl"]
+        printed = self.output(self.tidemark, "run", "-q", "-f", "-o", file, "--driver", "on", "--", PYTHON, *program)
+        counted = {line["device"]: line for line in map(json.loads, printed.splitlines())}
+        found = {}
+        for recording in sorted(self.results.glob("ranks*.tide")):
+            rank = json.loads(self.output(self.tidemark, "summary", "--format", "json", recording))["process"]["local_rank"]
+            if rank is not None and f"cuda:{rank}" in counted:
+                found[rank] = self.ledger_of(f"rank {rank} of 2, NCCL", recording, counted[f"cuda:{rank}"], ["NCCL"])
+        self.failures += len(found) != 2
+        return found
+
+    def call_costs(self):
+        figures, recording = self.results / "calls.json", self.results / "calls.tide"
+        run = [self.tidemark, "run", "-q", "-f", "-o", recording, "--driver", "on", "--", PYTHON, "bench/driver_calls.py"]
+        self.say(self.output(*run, "--json", figures).rstrip())
+        result = json.loads(figures.read_text())
+        for file in (figures, recording):
+            file.unlink()
+        return result
+
+    def cost(self, name, stacks, options, *run_options):
         figures, recording = self.results / "cost.json", self.results / "cost.tide"
-        command = ["run", "-q", "-f", "-o", recording, "--stacks", stacks, "--", PYTHON, "bench/overhead.py"]
+        command = ["run", "-q", "-f", "-o", recording, "--stacks", stacks, *run_options, "--", PYTHON, "bench/overhead.py"]
         try:
             self.say(self.output(self.tidemark, *command, *options, "--json", figures).rstrip())
             result = json.loads(figures.read_text())
@@ -136,7 +213,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True, type=pathlib.Path)
     parser.add_argument("--results", required=True, type=pathlib.Path)
-    parser.add_argument("--only", choices=["devices", "peaks", "costs"], help="a part of it, where a command may not run for long")
+    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "costs"], help="a part of it, where a command may not run for long")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     check = Check(args.tidemark.resolve(), args.results.resolve())
@@ -154,9 +231,16 @@ def main():
     check.say(", ".join(f"{key} {value}" for key, value in machine.items()))
     devices = check.devices() if args.only in (None, "devices") else {}
     peaks = {name: check.peaks(name, *how) for name, how in PEAKS.items()} if args.only in (None, "peaks") else {}
-    costs = {name: check.cost(name, *how) for name, how in COSTS.items()} if args.only in (None, "costs") else {}
+    ledgers, costs = {}, {}
+    if args.only in (None, "ledgers"):
+        ledgers = {name: check.ledger(name, *how) for name, how in LEDGERS.items()}
+        if int(check.output(PYTHON, "-c", "import torch; print(torch.cuda.device_count())")) > 1:
+            ledgers["NCCL"] = check.ledger_of_ranks()
+    if args.only in (None, "costs"):
+        costs = {name: check.cost(name, *how) for name, how in COSTS.items()}
+        costs["calls of the driver"] = check.call_costs()
     check.say("all checks passed" if not check.failures else f"{check.failures} checks failed")
-    report = {"machine": machine, "devices": devices, "peaks": peaks, "costs": costs, "failures": check.failures}
+    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "costs": costs, "failures": check.failures}
     (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
     return 1 if check.failures else 0
 

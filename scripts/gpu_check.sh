@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # On a machine with an NVIDIA GPU and a python3 with PyTorch: compares recorded peaks with what PyTorch counts, to the byte,
-# and measures what recording costs.
+# checks that the ledger adds up, and measures what recording costs.
 #
-#   scripts/gpu_check.sh RESULTS [--only devices|peaks|costs]      writes RESULTS/gpu_check.json and RESULTS/gpu_check.txt
+#   scripts/gpu_check.sh RESULTS [--only devices|peaks|ledgers|costs]      writes RESULTS/gpu_check.json and RESULTS/gpu_check.txt
 #
 # TIDEMARK_PREBUILT  a folder made by scripts/package.sh, for machines without the libraries to build with or a network;
 #                    otherwise the release is built here

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collect/process/connection.h"
+#include "collect/process/driver/subscription.h"
 #include "collect/process/elf_dynamic.h"
 #include "collect/process/hooks_torch.h"
 #include "collect/process/mark.h"
@@ -66,11 +67,13 @@ TIDEMARK_API void tidemark_pause(void) {
   if (tidemark::process::first.pause != nullptr) return tidemark::process::first.pause();
   tidemark::process::record_moment(tidemark::ring::RecordKind::pause);
   tidemark::process::pause_session();
+  tidemark::process::cuda::enable_calls(false);
 }
 
 TIDEMARK_API void tidemark_resume(void) {
   if (tidemark::process::first.resume != nullptr) return tidemark::process::first.resume();
   tidemark::process::resume_session();
+  tidemark::process::cuda::enable_calls(true);
   tidemark::process::record_moment(tidemark::ring::RecordKind::resume);
 }
 

@@ -95,9 +95,16 @@ void subscribe() noexcept {
     tell_refused(result);
   } else {
     subscribed.store(true, std::memory_order_release);
-    // An id that an older CUPTI does not know is refused alone: its driver has no such call either.
-    for (const std::uint32_t id : watched_calls()) cupti.enable(1, subscriber, kDriverApiDomain, id);
+    if (!session.paused.load(std::memory_order_relaxed)) enable_calls(true);
   }
+  errno = saved;
+}
+
+// An id that an older CUPTI does not know is refused alone: its driver has no such call either.
+void enable_calls(bool on) noexcept {
+  if (!subscribed.load(std::memory_order_acquire)) return;
+  const int saved = errno;
+  for (const std::uint32_t id : watched_calls()) cupti.enable(on ? 1 : 0, subscriber, kDriverApiDomain, id);
   errno = saved;
 }
 

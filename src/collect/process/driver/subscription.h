@@ -10,6 +10,10 @@ namespace tidemark::process::cuda {
 /// Called by the driver, once.
 void subscribe() noexcept;
 
+/// Switches the calls off while recording is paused, and on again; nothing without a subscription. Some microseconds.
+/// Thread-safe.
+void enable_calls(bool on) noexcept;
+
 /// Ends the subscription for the benefit of another tool, says so in one line and in the recording. Thread-safe;
 /// nothing where there is none.
 void give_way() noexcept;
