@@ -26,12 +26,21 @@ TIDEMARK_HOOK int InitializeInjection() {
   return 1;
 }
 
-#define TIDEMARK_CUPTI_HOOK(name)                                                                                     \
-  TIDEMARK_HOOK int name(void* a, void* b, void* c, void* d) {                                                        \
-    return tidemark::process::cuda::pass_on(#name, __builtin_return_address(0), reinterpret_cast<const void*>(&name), \
-                                            a, b, c, d);                                                              \
-  }
+TIDEMARK_HOOK int cuptiSubscribe(void* subscriber, void* callback, void* user_data) {
+  return tidemark::process::cuda::pass_on("cuptiSubscribe", __builtin_return_address(0),
+                                          reinterpret_cast<const void*>(&cuptiSubscribe), subscriber, callback,
+                                          user_data, nullptr);
+}
 
-TIDEMARK_CUPTI_HOOK(cuptiSubscribe)
-TIDEMARK_CUPTI_HOOK(cuptiSubscribe_v2)
-TIDEMARK_CUPTI_HOOK(cuptiActivityRegisterCallbacks)
+// Of CUPTI 13.2 on, which lets several tools subscribe where the driver does too.
+TIDEMARK_HOOK int cuptiSubscribe_v2(void* subscriber, void* callback, void* user_data, void* parameters) {
+  return tidemark::process::cuda::pass_on("cuptiSubscribe_v2", __builtin_return_address(0),
+                                          reinterpret_cast<const void*>(&cuptiSubscribe_v2), subscriber, callback,
+                                          user_data, parameters);
+}
+
+TIDEMARK_HOOK int cuptiActivityRegisterCallbacks(void* requested, void* completed) {
+  return tidemark::process::cuda::pass_on("cuptiActivityRegisterCallbacks", __builtin_return_address(0),
+                                          reinterpret_cast<const void*>(&cuptiActivityRegisterCallbacks), requested,
+                                          completed, nullptr, nullptr);
+}

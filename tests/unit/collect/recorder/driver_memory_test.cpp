@@ -78,13 +78,14 @@ TEST_F(DriverMemoryTest, AnUnmappedHandleIsGivenBackWhenItsLastReferenceIsReleas
 }
 
 TEST_F(DriverMemoryTest, OneCallMayUnmapSeveralHandles) {
+  constexpr std::uint64_t kPage = 4096;
   for (const std::uint64_t handle : {7U, 8U, 9U}) {
-    take(DriverCall::create, 0, handle, 4096);
-    take(DriverCall::map, -1, 4096 * handle, 4096, handle);
+    take(DriverCall::create, 0, handle, kPage);
+    take(DriverCall::map, -1, kPage * handle, kPage, handle);
     take(DriverCall::release, -1, handle);
   }
-  EXPECT_THAT(take(DriverCall::unmap, -1, 7 * 4096, 2 * 4096), ElementsAre("- cuda-driver:0 7", "- cuda-driver:0 8"));
-  EXPECT_THAT(take(DriverCall::unmap, -1, 9 * 4096, 4096), ElementsAre("- cuda-driver:0 9"));
+  EXPECT_THAT(take(DriverCall::unmap, -1, 7 * kPage, 2 * kPage), ElementsAre("- cuda-driver:0 7", "- cuda-driver:0 8"));
+  EXPECT_THAT(take(DriverCall::unmap, -1, 9 * kPage, kPage), ElementsAre("- cuda-driver:0 9"));
 }
 
 TEST_F(DriverMemoryTest, MemoryOfAnotherProcessIsNotCounted) {
