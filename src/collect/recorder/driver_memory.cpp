@@ -39,7 +39,7 @@ void DriverMemory::take(const DriverCallRecord& call, const Event& base, std::ve
     case DriverCall::allocate_host:
       return allocate(kHost, numbers[0], numbers[1], base, out);
     case DriverCall::free:
-      return free(numbers[0], base, out);
+      return free(numbers[0], numbers[1] != 0, base, out);
     case DriverCall::create:
       return create(call.device < 0 ? kHost : device, numbers[0], numbers[1], base, out);
     case DriverCall::adopt:
@@ -63,10 +63,10 @@ void DriverMemory::allocate(Device device, std::uint64_t address, std::uint64_t 
   out.push_back(taken(base, device, address, size));
 }
 
-void DriverMemory::free(std::uint64_t address, const Event& base, std::vector<Event>& out) {
+void DriverMemory::free(std::uint64_t address, bool may_be_of_a_pool, const Event& base, std::vector<Event>& out) {
   const auto block = blocks_.find(address);
   if (block == blocks_.end()) {
-    ++unmatched_;
+    if (!may_be_of_a_pool) ++unmatched_;
     return;
   }
   out.push_back(given_back(base, block->second, address));

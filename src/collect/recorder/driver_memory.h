@@ -55,7 +55,7 @@ class DriverMemory {
   };
 
   void allocate(Device device, std::uint64_t address, std::uint64_t size, const Event& base, std::vector<Event>& out);
-  void free(std::uint64_t address, const Event& base, std::vector<Event>& out);
+  void free(std::uint64_t address, bool may_be_of_a_pool, const Event& base, std::vector<Event>& out);
   void create(Device device, std::uint64_t handle, std::uint64_t size, const Event& base, std::vector<Event>& out);
   void adopt(std::uint64_t handle);
   void release(std::uint64_t handle, const Event& base, std::vector<Event>& out);

@@ -119,7 +119,7 @@ enum class DriverCall : std::uint8_t {
   allocate = 1,          ///< address, bytes: on the device
   allocate_managed = 2,  ///< address, bytes
   allocate_host = 3,     ///< address, bytes: page-locked
-  free = 4,              ///< address of one of these
+  free = 4,              ///< address of one of these, 1 where it may be of a pool (0: it is not)
   create = 5,            ///< handle, bytes: physical memory, on the host where the device is -1
   adopt = 6,             ///< handle: one more reference, or memory of another process
   release = 7,           ///< handle: one reference less

@@ -83,11 +83,14 @@ void on_enter(std::uint32_t id, const CallbackData& data) noexcept {
   switch (id) {
     case id::MemFree_v2:
       if (const DevicePointer address = parameters<FreeParameters>(data).address; address != 0)
-        record_driver_call(DriverCall::free, -1, {address});
+        record_driver_call(DriverCall::free, -1, {address, pools_are_used() ? 1U : 0U});
       return;
+    case id::MemFreeAsync:
+    case id::MemFreeAsync_ptsz:  // takes what cuMemAlloc gave too
+      return record_driver_call(DriverCall::free, -1, {parameters<FreeParameters>(data).address, 1});
     case id::MemFreeHost:
     case id::MemHostUnregister:
-      return record_driver_call(DriverCall::free, -1, {number(parameters<FreeHostParameters>(data).address)});
+      return record_driver_call(DriverCall::free, -1, {number(parameters<FreeHostParameters>(data).address), 0});
     case id::MemRelease:
       return record_driver_call(DriverCall::release, -1, {parameters<ReleaseParameters>(data).handle});
     case id::MemUnmap: {
@@ -169,6 +172,7 @@ void on_exit(std::uint32_t id, const CallbackData& data, const NativeContext& ca
     case id::MemFreeAsync_ptsz:
       return pool_memory_freed();
     case id::MemPoolTrimTo:
+    case id::MemFree_v2:  // of what a pool gave: the pool shrinks at once
       pool_memory_freed();
       return pools_may_have_shrunk(caller);
     case id::CtxSynchronize:

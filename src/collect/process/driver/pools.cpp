@@ -94,6 +94,10 @@ void pools_may_have_shrunk(const NativeContext& caller) noexcept {
   }
 }
 
+bool pools_are_used() noexcept {
+  return known[0].key.load(std::memory_order_relaxed) != 0;
+}
+
 // Its slot stays: another pool may get the same address.
 void pool_destroyed(MemoryPool pool) noexcept {
   for (Known& entry : known) {

@@ -30,5 +30,7 @@ void pool_memory_freed() noexcept;
 /// Something was synchronized or trimmed.
 void pools_may_have_shrunk(const NativeContext& caller) noexcept;
 void pool_destroyed(MemoryPool pool) noexcept;
+/// Whether any pool was used so far.
+[[nodiscard]] bool pools_are_used() noexcept;
 
 }  // namespace tidemark::process::cuda

@@ -82,6 +82,8 @@ REGISTERS_HOST(cuMemHostRegister_v2_params);
 SAME_SIZE(FreeParameters, cuMemFree_v2_params);
 SAME_FIELD(FreeParameters, address, cuMemFree_v2_params, dptr);
 SAME_SIZE(FreeHostParameters, cuMemFreeHost_params);
+SAME_FIELD(FreeParameters, address, cuMemFreeAsync_params, dptr);
+SAME_FIELD(FreeParameters, address, cuMemFreeAsync_ptsz_params, dptr);
 SAME_FIELD(FreeHostParameters, address, cuMemFreeHost_params, p);
 SAME_SIZE(FreeHostParameters, cuMemHostUnregister_params);
 SAME_FIELD(FreeHostParameters, address, cuMemHostUnregister_params, p);
@@ -124,6 +126,10 @@ SAME_FIELD(AdoptParameters, handle, cuMulticastCreate_params, mcHandle);
   SAME_FIELD(AllocateFromPoolParameters, stream, theirs, hStream)
 ALLOCATES_FROM_POOL(cuMemAllocFromPoolAsync_params);
 ALLOCATES_FROM_POOL(cuMemAllocFromPoolAsync_ptsz_params);
+SAME_SIZE(DeviceParameters, cuDevicePrimaryCtxReset_v2_params);
+SAME_FIELD(DeviceParameters, device, cuDevicePrimaryCtxReset_v2_params, dev);
+SAME_SIZE(DeviceParameters, cuDeviceGraphMemTrim_params);
+SAME_FIELD(DeviceParameters, device, cuDeviceGraphMemTrim_params, device);
 SAME_FIELD(PoolParameters, pool, cuMemPoolTrimTo_params, pool);
 SAME_SIZE(PoolParameters, cuMemPoolDestroy_params);
 SAME_FIELD(PoolParameters, pool, cuMemPoolDestroy_params, pool);
@@ -161,6 +167,7 @@ TEST(CuptiHeader, Ids) {
   SAME_ID(StreamSynchronize_ptsz);
   SAME_ID(GraphLaunch);
   SAME_ID(GraphLaunch_ptsz);
+  SAME_ID(DevicePrimaryCtxReset_v2);
   SAME_ID(MemCreate);
   SAME_ID(MemRelease);
   SAME_ID(MemMap);
@@ -169,6 +176,8 @@ TEST(CuptiHeader, Ids) {
   SAME_ID(MemRetainAllocationHandle);
   SAME_ID(MemAllocAsync);
   SAME_ID(MemAllocAsync_ptsz);
+  SAME_ID(MemFreeAsync);
+  SAME_ID(MemFreeAsync_ptsz);
   SAME_ID(MemPoolTrimTo);
   SAME_ID(MemPoolDestroy);
   SAME_ID(MemAllocFromPoolAsync);

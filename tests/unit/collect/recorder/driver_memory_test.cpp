@@ -14,6 +14,7 @@ namespace {
 using ring::DriverCall;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class DriverMemoryTest : public ::testing::Test {
  protected:
@@ -57,6 +58,14 @@ TEST_F(DriverMemoryTest, CountsWhatWasNotSeenBeingTaken) {
   EXPECT_THAT(take(DriverCall::release, -1, 2), IsEmpty());
   EXPECT_THAT(take(DriverCall::unmap, -1, 3, 4096), IsEmpty());
   EXPECT_EQ(memory.unmatched(), 3U);
+}
+
+// Memory of pools is not told block by block, and cuMemFreeAsync takes that of cuMemAlloc as well.
+TEST_F(DriverMemoryTest, AFreeMayBeOfAPool) {
+  EXPECT_THAT(take(DriverCall::free, -1, 1, 1), IsEmpty());
+  EXPECT_THAT(take(DriverCall::allocate, 0, 1, 4096), SizeIs(1));
+  EXPECT_THAT(take(DriverCall::free, -1, 1, 1), ElementsAre("- cuda-driver:0 1"));
+  EXPECT_EQ(memory.unmatched(), 0U);
 }
 
 // As PyTorch's expandable segments do it: mapped, released at once, given back when unmapped.
