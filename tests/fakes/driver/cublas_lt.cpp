@@ -1,0 +1,11 @@
+// A library that has a workspace, as libcublasLt.so.13 has one.
+#include "libraries.h"
+
+void* fakes_cublas_open() {
+  void* workspace = nullptr;
+  return cudaMalloc(&workspace, 32 << 20) == 0 ? workspace : nullptr;
+}
+
+void fakes_cublas_close(void* workspace) {
+  cudaFree(workspace);
+}

@@ -1,0 +1,24 @@
+// What the stand-ins for NVIDIA's libraries have, for the test program. They use the device of the current context.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+
+/// libnccl.so.2: communicators have 4 MiB of physical memory, mapped, and 1 MiB from cuMemAlloc.
+void* fakes_nccl_open();
+void fakes_nccl_close(void* communicator);
+
+/// libcublasLt.so.13: a workspace of 32 MiB, taken through the runtime.
+void* fakes_cublas_open();
+void fakes_cublas_close(void* workspace);
+
+/// libcudart.so.13. 0 is success, as with the real ones.
+int cudaMalloc(void** address, std::size_t bytes);
+int cudaFree(void* address);
+
+/// libtool.so, another profiler: subscribes to cuMemAlloc_v2 and counts its calls. Gives a CUptiResult.
+int fakes_tool_subscribe();
+int fakes_tool_unsubscribe();
+int fakes_tool_calls();
+}
