@@ -39,7 +39,9 @@ std::uint64_t OwnMemory::known_bytes() const {
   return sum;
 }
 
-LedgerIndexes::LedgerIndexes(const Overview& overview, Device device) {
+LedgerIndexes::LedgerIndexes(const Overview& overview, Device device)
+    : driver_missing_(std::any_of(overview.definitions.losses.begin(), overview.definitions.losses.end(),
+                                  [](const Loss& loss) { return loss.kind == Loss::Kind::driver_off; })) {
   for (std::size_t index = 0; index < overview.devices.size(); ++index) {
     const DeviceSummary& summary = overview.devices[index];
     const Device& here = summary.device;
@@ -63,6 +65,7 @@ OwnMemory LedgerIndexes::own(const HeldMemory& held, MemoryOwners& owners) const
   if (!own.reserved_bytes && empty_before_) own.reserved_bytes = 0;  // before its first event, or without any
   if (own.reserved_bytes) own.allocated_bytes = framework.allocated_bytes;
   own.driver_known = driver_known_;
+  own.driver_missing = driver_missing_;
   own.managed_bytes = on_device(held, managed_).allocated_bytes;
   own.pinned_host_bytes = on_device(held, host_).allocated_bytes;
   std::map<std::size_t, std::uint64_t> bytes_of;  // by owner
@@ -126,7 +129,9 @@ LedgerMoment make_ledger(std::optional<std::uint64_t> time_ns, std::optional<std
     }
     ledger.lines.push_back({LedgerPart::pytorch, own->reserved_bytes, {}});
     for (const OwnMemory::Library& library : own->libraries) {
-      ledger.lines.push_back({LedgerPart::library, library.bytes, owners.name(library.owner)});
+      std::string name = owners.name(library.owner);
+      if (library.owner == MemoryOwners::kTorchAllocator) name += " beyond reserved";
+      ledger.lines.push_back({LedgerPart::library, library.bytes, std::move(name)});
     }
     ledger.lines.push_back({LedgerPart::context, users == nullptr ? std::nullopt : users->context_bytes, {}});
     if (own->driver_known) {
@@ -135,6 +140,7 @@ LedgerMoment make_ledger(std::optional<std::uint64_t> time_ns, std::optional<std
     } else {
       ledger.notes.push_back(LedgerNote::libraries_in_context);
     }
+    if (own->driver_missing) ledger.notes.push_back(LedgerNote::driver_calls_missing);
   }
   if (users != nullptr) {
     ledger.users_at_ns = users->time_ns;

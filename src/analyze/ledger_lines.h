@@ -38,6 +38,7 @@ enum class LedgerNote : std::uint8_t {
   reserved_unknown,       ///< what PyTorch had reserved was not known yet
   allocator_unknown,      ///< which of the program's devices this is is not known: only the driver's word
   libraries_in_context,   ///< no calls to the driver were recorded: `tidemark run --driver on` would split the context
+  driver_calls_missing,   ///< some or all calls to the driver could not be recorded: libraries may be wrong
   no_users,               ///< the driver did not say who used the device
   process_not_listed,     ///< the recorded process was not among the users
   process_bytes_unknown,  ///< it was, but the driver did not say how much it held
@@ -55,6 +56,7 @@ struct OwnMemory {
   std::optional<std::uint64_t> allocated_bytes;
   std::optional<std::uint64_t> reserved_bytes;
   bool driver_known = false;       ///< whether calls to the driver were recorded
+  bool driver_missing = false;     ///< whether some could not be
   std::vector<Library> libraries;  ///< most bytes first; of PyTorch's allocator what it has beyond the reserved bytes
   std::uint64_t managed_bytes = 0;
   std::uint64_t pinned_host_bytes = 0;
@@ -78,6 +80,7 @@ class LedgerIndexes {
   std::optional<std::size_t> managed_;
   std::optional<std::size_t> host_;
   bool driver_known_ = false;
+  bool driver_missing_ = false;
   bool empty_before_ = true;  // nothing was allocated before the first event
 };
 

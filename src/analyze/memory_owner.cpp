@@ -53,7 +53,9 @@ std::string_view file_stem(std::string_view path) {
   const std::string_view file = base_name(path);
   for (std::size_t at = file.find(".so"); at != std::string_view::npos; at = file.find(".so", at + 1)) {
     const std::string_view rest = file.substr(at + 3);
-    if (at != 0 && (rest.empty() || rest.front() == '.')) return without_hash(file.substr(0, at));
+    if (at == 0 || !(rest.empty() || rest.front() == '.')) continue;
+    const std::string_view stem = file.substr(0, at);
+    return without_hash(stem.substr(0, stem.find(".cpython-")));  // of Python's extension modules
   }
   return file;
 }

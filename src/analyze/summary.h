@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/ledger.h"
 #include "analyze/places.h"
 #include "analyze/recording.h"
 #include "analyze/stack_names.h"
@@ -36,6 +37,7 @@ struct Summary {
   RecordingInfo recording;
   std::vector<SummaryDevice> devices;
   std::vector<SummaryOutOfMemory> out_of_memory;  ///< the first ten
+  std::vector<LedgerExtremes> ledgers;            ///< of devices with samples
 };
 
 /// Fails only when the device asked for is not in the recording.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analyze/fragmentation.h"
+#include "analyze/ledger.h"
 #include "analyze/timeline.h"
 #include "base/result.h"
 
@@ -18,6 +19,9 @@ inline constexpr std::size_t kMaxPanels = 64;
 
 /// Memory over time, on one time axis. Returns the file's bytes.
 Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat format);
+
+/// Whose memory it was, in layers, with what the driver reports as used. Devices without samples have no panel.
+Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat format);
 
 /// The segments at FragmentationOptions::at: what is used, pending and free, to scale within each device.
 Result<std::string> draw_segment_map(std::span<const Fragmentation> results, ChartFormat format);

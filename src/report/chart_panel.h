@@ -7,6 +7,7 @@
 
 #include "analyze/timeline.h"
 #include "report/chart_canvas.h"
+#include "report/chart_plot.h"
 
 namespace tidemark {
 
@@ -15,13 +16,6 @@ struct ChartPanel {
   std::string title;
   std::uint64_t duration_ns = 0;
   std::vector<std::uint64_t> out_of_memory_ns;
-};
-
-struct Box {
-  double left;
-  double top;
-  double width;
-  double height;
 };
 
 /// Draws title, axes, the allocated bytes as an area of steps, the reserved bytes as a line of steps (the active bytes

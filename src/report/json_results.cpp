@@ -104,6 +104,14 @@ Json to_object(const Summary& summary) {
                                        {"reserved_bytes", nullable(failure.event.reserved)},
                                        {"stack", stack_json(failure.stack)}});
   }
+  object["ledgers"] = Json::array();
+  for (const LedgerExtremes& ledger : summary.ledgers) {
+    object["ledgers"].push_back({{"device", ledger.device},
+                                 {"model", nullable_text(ledger.model)},
+                                 {"total_bytes", nullable(ledger.total_bytes)},
+                                 {"peak", ledger_json(ledger.peak)},
+                                 {"end", ledger.end ? ledger_json(*ledger.end) : Json(nullptr)}});
+  }
   return object;
 }
 

@@ -102,6 +102,8 @@ const char* name_of(LedgerNote note) {
       return "allocator_unknown";
     case LedgerNote::libraries_in_context:
       return "libraries_in_context";
+    case LedgerNote::driver_calls_missing:
+      return "driver_calls_missing";
     case LedgerNote::no_users:
       return "no_users";
     case LedgerNote::process_not_listed:
@@ -138,6 +140,9 @@ const char* note_words(LedgerNote note) {
       return "which of the program's devices this is is not known: only what the driver says of it is shown";
     case LedgerNote::libraries_in_context:
       return "no calls to the driver were recorded: `tidemark run --driver on` tells libraries from the context";
+    case LedgerNote::driver_calls_missing:
+      return "calls to the driver are missing, in part or whole, so libraries may hold more or less: see the data "
+             "quality in `tidemark summary`";
     case LedgerNote::no_users:
       return "the driver did not say who used the device: context and other processes are part of unexplained";
     case LedgerNote::process_not_listed:

@@ -1,8 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "report/columns.h"
 #include "report/frame_text.h"
+#include "report/ledger_rows.h"
+#include "report/ledger_words.h"
+#include "report/printable.h"
 #include "report/text.h"
 #include "report/text_parts.h"
 
@@ -72,12 +77,40 @@ std::string out_of_memory_text(const Summary& summary, const Terminal& terminal)
   return text;
 }
 
+// The peak's lines, then those that only the end has.
+std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) {
+  std::vector<LedgerRow> rows = ledger_rows(ledger.peak);
+  std::vector<LedgerRow> at_end = ledger.end ? ledger_rows(*ledger.end) : std::vector<LedgerRow>();
+  const auto find = [](const std::vector<LedgerRow>& in, const std::string& words) {
+    return std::find_if(in.begin(), in.end(), [&](const LedgerRow& row) { return row.words == words; });
+  };
+  for (LedgerRow& row : at_end) {
+    if (find(rows, row.words) == rows.end()) rows.insert(rows.end() - 1, {"", "", row.words});
+  }
+  Columns columns({"at peak", "at the end", "whose"});
+  columns.add({bytes_text(ledger.peak.used_bytes), ledger.end ? bytes_text(ledger.end->used_bytes) : "n/a",
+               fmt::format("used: peak {}, end {}", at_text(ledger.peak.time_ns),
+                           ledger.end ? at_text(ledger.end->time_ns) : "n/a")});
+  for (const LedgerRow& row : rows) {
+    if (row.part) continue;
+    const auto end = find(at_end, row.words);
+    columns.add({row.bytes, end == at_end.end() ? "" : end->bytes, row.words});
+  }
+  std::string title = "All memory of " + printable(ledger.device);
+  if (!ledger.model.empty()) title += ", " + printable(ledger.model);
+  if (ledger.total_bytes) title += fmt::format(" ({})", format_bytes(*ledger.total_bytes));
+  std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
+  if (!ledger.peak.notes.empty()) text += "  `tidemark ledger` says what would tell more.\n";
+  return text;
+}
+
 }  // namespace
 
 std::string to_text(const Summary& summary, const Terminal& terminal) {
   std::string text = head(summary.recording, terminal);
   for (const SummaryDevice& device : summary.devices) text += device_text(device, terminal);
   if (summary.devices.empty()) text += "\n" + no_events_text(summary.recording);
+  for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_text(ledger, terminal);
   text += out_of_memory_text(summary, terminal);
   return text + "\n" + quality_text(summary.recording.quality, terminal);
 }

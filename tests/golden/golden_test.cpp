@@ -37,6 +37,8 @@ constexpr Case kCases[] = {
     {"summary_hostile.json", "summary hostile.tide --format json"},
     {"summary_empty.txt", "summary empty.tide"},
     {"summary_killed.txt", "summary killed.tide"},
+    {"summary_ledger.txt", "summary shared_gpu.tide --top 1"},
+    {"summary_ledger.json", "summary shared_gpu.tide --top 1 --device cuda:0 --format json"},
     {"table_stack.txt", "table training.tide"},
     {"table_stack.json", "table training.tide --format json --top 2"},
     {"table_stack.csv", "table training.tide --format csv"},

@@ -105,9 +105,9 @@ TEST(Ledger, AddsUpToWhatIsUsedAtThePeak) {
   EXPECT_EQ(ledger.users_at_ns, 22U);
   EXPECT_EQ(ledger.used_bytes, 960U);
   // The allocator's 620 are the 600 reserved and 20 more. Context: 750 - 600 - 40 - 20 - 5 = 85.
-  EXPECT_THAT(lines_of(ledger), ElementsAre("pytorch 600", "library NCCL 40", "library PyTorch's allocator 20",
-                                            "library kernels.cpython-312-x86_64-linux-gnu 5", "context 85",
-                                            "process python other.py 200"));
+  EXPECT_THAT(lines_of(ledger),
+              ElementsAre("pytorch 600", "library NCCL 40", "library PyTorch's allocator beyond reserved 20",
+                          "library kernels 5", "context 85", "process python other.py 200"));
   EXPECT_EQ(ledger.allocated_bytes, 560U);
   EXPECT_EQ(ledger.cached_bytes, 40U);
   // 960 - 600 - 40 - 20 - 5 - 85 - 200
@@ -123,9 +123,9 @@ TEST(Ledger, AtTheEndWithTheContextOfTheNearestList) {
   const LedgerMoment ledger = analyze_one(everything(), options).moment;
   EXPECT_EQ(ledger.time_ns, 35U);
   EXPECT_EQ(ledger.used_bytes, 940U);
-  EXPECT_THAT(lines_of(ledger), ElementsAre("pytorch 600", "library PyTorch's allocator 20", "library NCCL 15",
-                                            "library kernels.cpython-312-x86_64-linux-gnu 5", "context 85",
-                                            "process python other.py 200"));
+  EXPECT_THAT(lines_of(ledger),
+              ElementsAre("pytorch 600", "library PyTorch's allocator beyond reserved 20", "library NCCL 15",
+                          "library kernels 5", "context 85", "process python other.py 200"));
   EXPECT_EQ(ledger.allocated_bytes, 0U);
   EXPECT_EQ(ledger.cached_bytes, 600U);
   EXPECT_EQ(ledger.unexplained_bytes, 15);  // 940 - 600 - 20 - 15 - 5 - 85 - 200
@@ -158,7 +158,7 @@ TEST(Ledger, BeforeTheFirstSample) {
 
 TEST(Ledger, OverTime) {
   const LedgerDevice device = analyze_one(everything());
-  EXPECT_THAT(device.libraries, ElementsAre("NCCL", "PyTorch's allocator", "kernels.cpython-312-x86_64-linux-gnu"));
+  EXPECT_THAT(device.libraries, ElementsAre("NCCL", "PyTorch's allocator beyond reserved", "kernels"));
   ASSERT_EQ(device.points.size(), 3U);
   const LedgerPoint& peak = device.points[1];
   EXPECT_EQ(peak.time_ns, 24U);
@@ -220,6 +220,12 @@ TEST(Ledger, WithoutDriverEventsLibrariesAreInTheContext) {
   EXPECT_EQ(ledger.managed_bytes, std::nullopt);
   EXPECT_EQ(ledger.pinned_host_bytes, std::nullopt);
   EXPECT_THAT(ledger.notes, ElementsAre(LedgerNote::libraries_in_context));
+}
+
+TEST(Ledger, SaysWhereCallsToTheDriverAreMissing) {
+  Scenario scenario = everything();
+  scenario.definitions.losses.push_back({Loss::Kind::driver_off, 1, "torch.profiler took CUPTI"});
+  EXPECT_THAT(analyze_one(scenario).moment.notes, ElementsAre(LedgerNote::driver_calls_missing));
 }
 
 // On a shared GPU the sample of 'used' may be older than what the process took since.
@@ -455,6 +461,7 @@ TEST(MemoryOwner, NamesLibrariesByTheirFiles) {
   EXPECT_EQ(library_name("/x/libcublas-f6acd947.so.11"), "cuBLAS") << "as repaired wheels call it";
   EXPECT_EQ(library_name("/x/libtorchvision.so"), "libtorchvision") << "not PyTorch's own";
   EXPECT_EQ(library_name("/x/libmine.so.3"), "libmine");
+  EXPECT_EQ(library_name("/x/flash_attn_2_cuda.cpython-312-x86_64-linux-gnu.so"), "flash_attn_2_cuda");
   EXPECT_EQ(library_name("/x/program"), "program");
   EXPECT_EQ(library_name("/x/.so"), ".so");
   EXPECT_TRUE(passes_calls_on("/usr/lib/x86_64-linux-gnu/libcuda.so.580.65"));

@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <vector>
+
+#include "report/ledger_layers.h"
 
 namespace tidemark {
 namespace {
@@ -74,6 +78,73 @@ TEST(Chart, FillsTheAreaBelowTheCurve) {
   EXPECT_NE(filled, empty);
   EXPECT_EQ(empty, 0xFFFFFFU);
   EXPECT_GT(filled & 0xFFU, filled >> 16);  // blue
+}
+
+// 4 GiB allocated, 2 cached, 1 of NCCL and 3 of others for 10 s; 12 used, so 2 are not explained.
+Ledger layered() {
+  constexpr std::uint64_t kGiB = 1 << 30;
+  LedgerDevice device;
+  device.device = "cuda:0";
+  device.libraries = {"NCCL"};
+  for (const std::uint64_t seconds : {0U, 10U}) {
+    LedgerPoint point;
+    point.time_ns = seconds * 1'000'000'000;
+    point.used_bytes = 12 * kGiB;
+    point.allocated_bytes = 4 * kGiB;
+    point.cached_bytes = 2 * kGiB;
+    point.library_bytes = {kGiB};
+    point.process_bytes = 3 * kGiB;
+    device.points.push_back(point);
+  }
+  Ledger ledger;
+  ledger.recording.duration_ns = 10'000'000'000;
+  ledger.devices.push_back(device);
+  return ledger;
+}
+
+TEST(LedgerChart, StacksTheLayersThatAreNotEmpty) {
+  const Ledger ledger = layered();
+  const std::vector<LedgerLayer> layers = ledger_layers(ledger.devices[0]);
+  constexpr std::uint64_t kGiB = 1 << 30;
+  ASSERT_EQ(layers.size(), 4U);
+  EXPECT_THAT(layers[0].top, ::testing::Each(4 * kGiB));
+  EXPECT_THAT(layers[1].top, ::testing::Each(6 * kGiB));
+  EXPECT_EQ(layers[2].words, "NCCL");
+  EXPECT_EQ(layers[2].colour, LayerColour::library1);
+  EXPECT_THAT(layers[2].top, ::testing::Each(7 * kGiB));
+  EXPECT_EQ(layers[3].words, "other processes");
+  EXPECT_THAT(layers[3].top, ::testing::Each(10 * kGiB));
+  EXPECT_EQ(highest_bytes(ledger.devices[0], layers), 12 * kGiB);
+}
+
+TEST(LedgerChart, DrawsThemFromTheBottomUp) {
+  const std::vector<Ledger> ledgers = {layered()};
+  const auto png = draw_ledger(ledgers, ChartFormat::png);
+  ASSERT_TRUE(png.ok());
+  const Picture picture(*png);
+  // In the middle of the picture, from the time axis upwards: each colour once, then paper, where nothing explains it.
+  std::vector<std::uint32_t> colours;
+  for (double y = 0.90; y > 0.40; y -= 0.001) {
+    const std::uint32_t colour = picture.colour(0.52, y);
+    const bool steady = colour == picture.colour(0.52, y - 0.004);
+    if (steady && (colours.empty() || colours.back() != colour)) colours.push_back(colour);
+  }
+  ASSERT_GE(colours.size(), 5U);
+  const auto first = std::find(colours.begin(), colours.end(), 0x0073B3U);
+  ASSERT_LE(first, colours.end() - 5) << "allocated, in its blue";
+  EXPECT_EQ(first[1], 0x99C5E1U) << "cached";
+  EXPECT_EQ(first[2], 0x009E73U) << "NCCL";
+  EXPECT_EQ(first[3], 0xCCD1D9U) << "other processes";
+  EXPECT_EQ(first[4], 0xFFFFFFU) << "unexplained";
+}
+
+TEST(LedgerChart, SaysWhereNothingWasSampled) {
+  const std::vector<Ledger> ledgers = {Ledger{}};
+  const auto svg = draw_ledger(ledgers, ChartFormat::svg);
+  ASSERT_TRUE(svg.ok());
+  EXPECT_THAT(*svg, HasSubstr("<svg"));
+  const std::vector<Ledger> many(65, layered());
+  EXPECT_THAT(draw_ledger(many, ChartFormat::svg).error().message, HasSubstr("at most 64"));
 }
 
 TEST(Chart, GrowsWithItsPanels) {
