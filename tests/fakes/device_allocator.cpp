@@ -9,6 +9,7 @@
 
 #include "c10.h"
 #include "event_log.h"
+#include "segments.h"
 
 namespace {
 
@@ -62,7 +63,9 @@ void* fakes_allocate(int type, int index, std::uint64_t wanted) {
     // Devices share one range of addresses: a block is known by its device and its address.
     address = 0x7F00'0000'0000 + device.used;
     device.used += size;
-    device.reserved = std::max(device.reserved, round_up(device.used, kSegment));
+    const std::uint64_t needed = std::max(device.reserved, round_up(device.used, kSegment));
+    if (needed > device.reserved) take_segments(type, index, needed - device.reserved);
+    device.reserved = needed;
   }
   device.live[address] = size;
   device.counters.allocated += size;
@@ -102,6 +105,7 @@ void fakes_empty_cache(int type, int index) {
   DeviceState& device = devices[{type, index}];
   if (!device.live.empty()) return;
   device.free.clear();
+  give_back_segments(type, index);
   device.used = device.reserved = 0;
 }
 

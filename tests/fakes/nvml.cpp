@@ -6,10 +6,15 @@
 //      "power": 71500, "processes": [{"pid": 12 | "caller" | "parent", "bytes": 5, "graphics": false}],
 //      "returns": {"nvmlDeviceGetPowerUsage": 3},      what a function answers instead
 //      "lost_when": "/path",                            GPU_IS_LOST while there is a file of that name
+//      "driver_log": "/path", "context": 500,           see below
 //      "mig": [{…a device…}]}]}                        instances; null where none is set up
+//
+// "driver_log" is what the stand-in for libcuda writes (driver/books.h): its living processes are among the device's
+// with what they have taken of it and "context" bytes each, and all of that is used.
 //
 // "caller" is the process that loaded the library, "parent" its parent. With FAKES_NVML_OLD it has only what drivers
 // before 2020 had.
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -63,6 +68,27 @@ unsigned long long memory(Device device, const char* part) {
   return fake(device)->device.value("memory", json::object()).value(part, 0ULL);
 }
 
+/// Bytes of the device by process, as the stand-in for libcuda says.
+std::map<unsigned, unsigned long long> driver_processes(Device device) {
+  std::map<unsigned, unsigned long long> bytes;
+  const json& facts = fake(device)->device;
+  const std::string account = "cuda-driver:" + std::to_string(fake(device)->index);
+  std::ifstream log(facts.value("driver_log", ""));
+  for (std::string text; std::getline(log, text) && !log.eof();) {  // the last line may be half written
+    const json line = json::parse(text);
+    if (line.value("account", "") != account || ::kill(line["pid"], 0) != 0) continue;
+    const auto process = bytes.try_emplace(line["pid"], facts.value("context", 0ULL)).first;
+    process->second += static_cast<unsigned long long>(line["change"].get<long long>());
+  }
+  return bytes;
+}
+
+unsigned long long used_memory(Device device) {
+  unsigned long long used = memory(device, "used");
+  for (const auto& [pid, bytes] : driver_processes(device)) used += bytes;
+  return used;
+}
+
 unsigned number(Device device, const char* field) {
   return fake(device)->device.value(field, 0U);
 }
@@ -83,7 +109,9 @@ template <typename Process>
 Return processes(Device device, const char* function, bool graphics, unsigned* count, Process* out) {
   if (const Return code = answer(device, function); code != kSuccess) return code;
   unsigned found = 0;
-  for (const json& process : fake(device)->device.value("processes", json::array())) {
+  json all = fake(device)->device.value("processes", json::array());
+  for (const auto& [pid, bytes] : driver_processes(device)) all.push_back({{"pid", pid}, {"bytes", bytes}});
+  for (const json& process : all) {
     if (process.value("graphics", false) != graphics) continue;
     if (found < *count) {
       out[found] = {};
@@ -151,7 +179,7 @@ FAKE Return nvmlDeviceGetPciInfo_v3(Device device, PciInfo* out) {
 FAKE Return nvmlDeviceGetMemoryInfo(Device device, Memory* out) {
   if (const Return code = answer(device, "nvmlDeviceGetMemoryInfo"); code != kSuccess) return code;
   out->total = memory(device, "total");
-  out->used = memory(device, "used") + memory(device, "reserved");
+  out->used = used_memory(device) + memory(device, "reserved");
   out->free = out->total - out->used;
   return kSuccess;
 }
@@ -183,7 +211,7 @@ FAKE Return nvmlDeviceGetMemoryInfo_v2(Device device, MemoryV2* out) {
   if (const Return code = answer(device, "nvmlDeviceGetMemoryInfo_v2"); code != kSuccess) return code;
   out->total = memory(device, "total");
   out->reserved = memory(device, "reserved");
-  out->used = memory(device, "used");
+  out->used = used_memory(device);
   out->free = out->total - out->used - out->reserved;
   return kSuccess;
 }

@@ -16,18 +16,20 @@ namespace tidemark::testing {
 namespace {
 
 using nlohmann::json;
-using ::testing::AnyOf;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
+using ::testing::StartsWith;
 
 constexpr std::int64_t kMiB = 1 << 20;
 
 struct Options {
   json script = json::object();
-  std::string run = "--driver on --stacks native";
+  std::string run = "--no-samples --driver on --stacks native";
   std::string environment = {};
   bool has_cupti = true;
 };
@@ -52,11 +54,11 @@ class DriverTest : public ::testing::Test {
     const std::string folder = folder_.path();
     const std::string script = folder_.write("script.json", options.script.dump());
     const std::string libraries = options.has_cupti ? FAKES_DRIVER ":" FAKES_CUPTI : FAKES_DRIVER;
-    const std::string command = options.environment + " LD_LIBRARY_PATH=" + libraries + " FAKES_CUDA=" + script +
-                                " FAKES_CUDA_LOG=" + folder +
-                                "/log timeout -k 5 60 " TIDEMARK_PROGRAM " run --no-samples " + options.run + " -o " +
-                                folder + "/run.tide -- " FAKES_DRIVER_PROGRAM " " + scene + " " FAKES_LIBRARIES " >" +
-                                folder + "/out 2>" + folder + "/err";
+    const std::string command = options.environment + " LD_LIBRARY_PATH=" FAKES_NVML_FOLDER ":" + libraries +
+                                " FAKES_CUDA=" + script + " FAKES_CUDA_LOG=" + folder +
+                                "/log timeout -k 5 60 " TIDEMARK_PROGRAM " run " + options.run + " -o " + folder +
+                                "/run.tide -- " FAKES_DRIVER_PROGRAM " " + scene + " " FAKES_LIBRARIES " >" + folder +
+                                "/out 2>" + folder + "/err";
     Result result;
     result.code = WEXITSTATUS(std::system(command.c_str()));
     result.output = text_of(folder + "/out");
@@ -258,7 +260,7 @@ TEST_F(DriverTest, CuptiThatRefuses) {
   const Result held = run("plain", {.script = {{"subscribe", 39}}});
   EXPECT_EQ(held.code, 0);
   EXPECT_THAT(held.messages, HasSubstr("another tool has CUPTI"));
-  const Result refused = run("plain", {.script = {{"subscribe", 35}}, .run = "--driver on -f"});
+  const Result refused = run("plain", {.script = {{"subscribe", 35}}, .run = "--no-samples --driver on -f"});
   EXPECT_EQ(refused.code, 0);
   EXPECT_THAT(refused.messages, HasSubstr("CUptiResult 35"));
   EXPECT_EQ(delivered(held) + delivered(refused), 0U);
@@ -276,12 +278,54 @@ TEST_F(DriverTest, CuptiThatDoesNotKnowNewFunctions) {
 }
 
 TEST_F(DriverTest, OffUnlessAskedFor) {
-  const Result result = run("plain", {.run = "--stacks native"});
+  const Result result = run("plain", {.run = "--no-samples --stacks native"});
   EXPECT_EQ(result.code, 0);
   EXPECT_GT(result.said.size(), 250U);
   EXPECT_THAT(result.recordings, IsEmpty());
   EXPECT_EQ(delivered(result), 0U);
 }
+
+/// At a time when nothing changes: processes are listed once a second, while others allocate.
+json ledger(const std::string& path) {
+  const std::string command = TIDEMARK_PROGRAM " ledger --at 1.7s --format json " + path + " >" + path + ".ledger";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  return json::parse(text_of(path + ".ledger"))["devices"][0]["ledger"];
+}
+
+/// The whole path without a GPU: what NVML reports is what the driver gave out, a context, and another process.
+class DriverLedgerTest : public DriverTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(DriverLedgerTest, ExplainsAllOfADevice) {
+  constexpr std::int64_t kContext = 500 * kMiB;
+  constexpr std::int64_t kOther = 2048 * kMiB;
+  const json device = {{"uuid", "GPU-1111"},
+                       {"memory", {{"total", (80 << 10) * kMiB}, {"reserved", 500 * kMiB}, {"used", kOther}}},
+                       {"processes", {{{"pid", 1}, {"bytes", kOther}}}},
+                       {"driver_log", folder_.at("log")},
+                       {"context", kContext}};
+  const std::string nvml = folder_.write("nvml.json", json{{"devices", json::array({device})}}.dump());
+  const Result result =
+      run("training", {.run = "--driver on --stacks none --sample-interval 10ms",
+                       .environment = std::string("FAKES_SEGMENTS=") + GetParam() + " FAKES_NVML=" + nvml +
+                                      " FAKES_SAID=" + folder_.at("said") + " FAKES_HEARD=" + folder_.at("heard")});
+  expect_recorded(result);
+  EXPECT_EQ(result.output, std::to_string(28 * kMiB) + "\n") << "27 MiB of blocks, in segments of 2";
+  const json found = ledger(folder_.at("run.tide"));
+  std::map<std::string, std::int64_t> bytes;
+  for (const json& line : found["lines"]) {
+    bytes[line["part"].get<std::string>() + " " + line.value("name", "")] +=
+        line["bytes"].is_null() ? -1 : line["bytes"].get<std::int64_t>();
+  }
+  EXPECT_THAT(bytes,
+              ElementsAre(Pair("context ", kContext), Pair("library NCCL", 5 * kMiB), Pair("library cuBLAS", 32 * kMiB),
+                          Pair("library fakes_driver_program", 3 * kMiB),
+                          Pair(AllOf(StartsWith("process "), Not("process ")), kOther), Pair("pytorch ", 28 * kMiB)));
+  EXPECT_EQ(found["used_bytes"], kContext + kOther + 68 * kMiB);
+  EXPECT_EQ(found["unexplained_bytes"], 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Segments, DriverLedgerTest, ::testing::Values("blocks", "expandable"),
+                         [](const auto& segments) { return std::string(segments.param); });
 
 TEST_F(DriverTest, AnotherToolsLibraryStays) {
   const Result result = run("plain", {.environment = "CUDA_INJECTION64_PATH=/opt/other.so"});

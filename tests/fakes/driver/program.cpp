@@ -1,7 +1,7 @@
 // A program that uses the memory of the stand-in driver.   program SCENE FOLDER-OF-LIBRARIES
 #include <sys/wait.h>
 
-#include <atomic>
+#include <chrono>
 #include <mutex>
 #include <random>
 #include <string>
@@ -333,6 +333,23 @@ int reset() {
   return 0;
 }
 
+/// PyTorch, its libraries and an own block, all there until the processes of the GPU were listed twice.
+int training() {
+  start();
+  const Torch torch{Library((libraries + "/libc10_cuda.so").c_str())};
+  void* tensor = torch.allocate(1, 0, 20 * kMiB);
+  void* workspace = FUNCTION_OF("libcublasLt.so.13", fakes_cublas_open)();
+  void* communicator = FUNCTION_OF("libnccl.so.2", fakes_nccl_open)();
+  allocate(3 * kMiB);
+  torch.free(1, 0, torch.allocate(1, 0, 7 * kMiB));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2000));
+  torch.free(1, 0, tensor);
+  torch.empty_cache(1, 0);
+  FUNCTION_OF("libnccl.so.2", fakes_nccl_close)(communicator);
+  std::printf("%lu\n", torch.counters(1, 0).peak_reserved);
+  return workspace == nullptr ? 1 : 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -353,5 +370,6 @@ int main(int count, char** arguments) {
   if (scene == "tool_later") return tool_later();
   if (scene == "failing") return failing();
   if (scene == "reset") return reset();
+  if (scene == "training") return training();
   return 2;
 }
