@@ -13,13 +13,6 @@
 namespace tidemark::cli {
 namespace {
 
-std::string title(const ListedDevice& device) {
-  const DeviceInfo& info = device.info;
-  const std::string number = info.instance_of ? fmt::format("GPU {} instance {}", *info.instance_of, info.index)
-                                              : fmt::format("GPU {}", info.index);
-  return fmt::format("{}: {}", number, printable(info.name));
-}
-
 std::string memory_text(const DeviceReading& reading) {
   std::string text = fmt::format("{} used of {}", bytes_text(reading.used_bytes), bytes_text(reading.total_bytes));
   if (reading.driver_reserved_bytes) {
@@ -66,7 +59,7 @@ std::string users_text(const ListedDevice& device, const Terminal& terminal) {
 }
 
 std::string device_text(const ListedDevice& device, const Inventory& inventory, const Terminal& terminal) {
-  std::string text = "\n" + paint(terminal, Tone::heading, title(device)) + "\n";
+  std::string text = "\n" + paint(terminal, Tone::heading, printable(device_title(device.info))) + "\n";
   const DeviceInfo& info = device.info;
   if (info.vendor == "nvidia") text += fact("CUDA", cuda_text(device, inventory));
   if (!info.uuid.empty()) text += fact("UUID", printable(info.uuid));
@@ -138,6 +131,12 @@ Json cgroup_json(const std::optional<Cgroup>& cgroup) {
 }
 
 }  // namespace
+
+std::string device_title(const DeviceInfo& info) {
+  const std::string number = info.instance_of ? fmt::format("GPU {} instance {}", *info.instance_of, info.index)
+                                              : fmt::format("GPU {}", info.index);
+  return fmt::format("{}: {}", number, info.name);
+}
 
 std::string host_memory_text(const HostMemory& host, const std::optional<Cgroup>& cgroup) {
   std::string text = fmt::format("{} available of {}", bytes_text(host.available_bytes), bytes_text(host.total_bytes));

@@ -34,6 +34,7 @@ using Status = Check::Status;
 using Checks = std::vector<Check>;
 
 constexpr std::uint64_t kLittleSpace = std::uint64_t{1} << 30;
+constexpr char kGpusForContainer[] = "in a container, give it the GPUs (docker run --gpus all)";
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -42,28 +43,44 @@ std::string variable(const char* name) {
 
 // ---- GPUs
 
-void add_drivers(const Inventory& inventory, Checks& checks) {
-  for (const ListedDriver& driver : inventory.drivers) {
-    if (!driver.problem.empty()) {
-      checks.push_back({"driver", Status::problem, driver.problem, ""});
-    } else {
-      checks.push_back({"driver", Status::ok, driver.version + (driver.vendor == "nvidia" ? "; NVML works" : ""), ""});
-    }
+// What drivers say is wrong comes as "what is wrong; what to do about it".
+Check split_check(const char* name, Status status, const std::string& problem) {
+  const std::size_t end = std::min(problem.find("; "), problem.size());
+  return {name, status, problem.substr(0, end), end == problem.size() ? "" : problem.substr(end + 2)};
+}
+
+void add_driver(const ListedDriver& driver, const Inventory& inventory, Checks& checks) {
+  if (!driver.problem.empty()) return checks.push_back(split_check("driver", Status::problem, driver.problem));
+  checks.push_back({"driver", Status::ok, driver.version + (driver.vendor == "nvidia" ? "; NVML works" : ""), ""});
+  const bool has_devices = std::any_of(inventory.devices.begin(), inventory.devices.end(),
+                                       [&](const ListedDevice& device) { return device.info.vendor == driver.vendor; });
+  if (!has_devices) {
+    checks.push_back({"gpu", Status::warning, "the driver has no GPU for this process: only CPU memory can be recorded",
+                      kGpusForContainer});
   }
-  for (const ListedDevice& device : inventory.devices) {
-    const std::string name = fmt::format("GPU {}: {}", device.info.index, device.info.name);
-    if (device.error.empty()) {
-      checks.push_back({"gpu", Status::ok, name, ""});
-    } else {
-      checks.push_back({"gpu", Status::problem, name + ": " + device.error, ""});
-    }
+}
+
+void add_gpu(const ListedDevice& device, Checks& checks) {
+  if (!device.error.empty()) return checks.push_back(split_check("gpu", Status::problem, device.error));
+  Check check{"gpu", Status::ok, device_title(device.info), ""};
+  const bool divided = device.info.mig_enabled.value_or(false);
+  if (!device.reading.used_bytes && !divided) {
+    check.status = Status::warning;
+    check.text += "; the driver does not say how much of its memory is used";
+    check.advice = "what PyTorch allocates can be recorded; `tidemark ledger` cannot tell what else there is";
   }
+  checks.push_back(std::move(check));
+}
+
+void add_gpus(const Inventory& inventory, Checks& checks) {
+  for (const ListedDriver& driver : inventory.drivers) add_driver(driver, inventory, checks);
+  for (const ListedDevice& device : inventory.devices) add_gpu(device, checks);
   if (inventory.drivers.empty()) {
     checks.push_back({"driver", Status::warning, "no GPU and no driver of one here: only CPU memory can be recorded",
-                      "in a container, give it the GPUs (docker run --gpus all)"});
+                      kGpusForContainer});
   }
   if (!inventory.visibility_problem.empty()) {
-    checks.push_back({"visible_devices", Status::warning, inventory.visibility_problem, ""});
+    checks.push_back(split_check("visible_devices", Status::warning, inventory.visibility_problem));
   }
 }
 
@@ -288,7 +305,7 @@ std::vector<Check> examine_machine(const std::string& program) {
   const bool has_nvidia = std::any_of(inventory.devices.begin(), inventory.devices.end(),
                                       [](const ListedDevice& device) { return device.info.vendor == "nvidia"; });
   Checks checks;
-  add_drivers(inventory, checks);
+  add_gpus(inventory, checks);
   const auto python = add_python(program, has_nvidia, checks);
   add_cupti(python, has_nvidia, checks);
   add_injections(checks);

@@ -142,10 +142,21 @@ class NvmlSource final : public DeviceSource {
 
   [[nodiscard]] Result<void> check(std::size_t device) const {
     if (device >= devices_.size()) return Error{fmt::format("there is no NVIDIA device {}", device)};
-    if (opened_[device] != nvml::kSuccess) return gone(device, opened_[device]);
+    if (opened_[device] != nvml::kSuccess) return never_there(device, opened_[device]);
     return {};
   }
 
+  [[nodiscard]] Error never_there(std::size_t device, Return code) const {
+    const std::uint32_t index = devices_[device].index;
+    if (code == nvml::kNoPermission) {
+      return Error{
+          fmt::format("no permission to use GPU {}; check who may open /dev/nvidia{}, in a container give it "
+                      "this GPU too",
+                      index, index)};
+    }
+    return Error{fmt::format("GPU {} does not answer ({}); `nvidia-smi -q` and `dmesg | grep NVRM` say more", index,
+                             library_->describe(code))};
+  }
   [[nodiscard]] Error gone(std::size_t device, Return code) const {
     const DeviceInfo& info = devices_[device];
     return Error{fmt::format("GPU {}{} does not answer any more ({}); `nvidia-smi -q` and `dmesg | grep NVRM` say more",

@@ -60,7 +60,8 @@ VisibleDevices apply_cuda_visibility(const std::vector<DeviceInfo>& devices, con
   const bool numbered = alike || order == "PCI_BUS_ID";
   const auto cannot_number = [&] {
     result.problem =
-        "GPUs of several kinds: set CUDA_DEVICE_ORDER=PCI_BUS_ID so that CUDA numbers them as nvidia-smi does";
+        "there are GPUs of several kinds; set CUDA_DEVICE_ORDER=PCI_BUS_ID so that CUDA numbers them as nvidia-smi "
+        "does";
   };
 
   if (!visible) {
@@ -100,7 +101,9 @@ VisibleDevices apply_cuda_visibility(const std::vector<DeviceInfo>& devices, con
     result.visible[chosen[ordinal]] = true;
   }
   if (chosen.empty())
-    result.problem = fmt::format("CUDA_VISIBLE_DEVICES={} hides every GPU from CUDA programs", *visible);
+    result.problem = fmt::format(
+        "CUDA_VISIBLE_DEVICES={} hides every GPU from CUDA programs; unset it, or name GPUs as `nvidia-smi -L` does",
+        *visible);
   return result;
 }
 
