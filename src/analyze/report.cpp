@@ -111,6 +111,10 @@ Result<Report> analyze_report(const Store& store, Symbols& symbols, const Report
   report.summary = std::move(*summary);
   // The device is there, as the summary found: nothing below can fail.
   report.timeline = *analyze_timeline(store, symbols, {options.device, options.points});
+  // One point a stretch; the timeline has up to four.
+  if (auto ledger = analyze_ledger(store, symbols, {options.device, Moment{}, options.points / 2})) {
+    report.ledger = std::move(*ledger);
+  }
   report.table = *analyze_table(store, symbols, {GroupBy::stack, Moment{}, options.device, options.rows});
   TreeOptions tree;
   tree.device = options.device;

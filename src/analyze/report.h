@@ -10,6 +10,7 @@
 #include "analyze/explain.h"
 #include "analyze/fragmentation.h"
 #include "analyze/leaks.h"
+#include "analyze/ledger.h"
 #include "analyze/patterns.h"
 #include "analyze/recording.h"
 #include "analyze/summary.h"
@@ -42,8 +43,9 @@ struct Report {
   RecordingInfo recording;
   Summary summary;
   Timeline timeline;
-  Table table;  ///< by stack
-  Tree tree;    ///< without frames of the interpreter
+  Ledger ledger;  ///< at the devices' own peaks; empty where `device` is none that a ledger can be of
+  Table table;    ///< by stack
+  Tree tree;      ///< without frames of the interpreter
   Fragmentation fragmentation;
   std::vector<ReportMap> maps;               ///< one for each device
   std::map<StackId, NamedStack> map_stacks;  ///< those that hold most in them

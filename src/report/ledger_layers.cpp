@@ -10,7 +10,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kNameWidth = 30;
+constexpr std::size_t kNameWidth = 40;
 
 class Stack {
  public:
@@ -36,13 +36,20 @@ class Stack {
 
 }  // namespace
 
+LayerColour library_colour(const LedgerDevice& device, const std::string& library) {
+  constexpr std::size_t kColours = 5;
+  const auto found = std::find(device.libraries.begin(), device.libraries.end(), library);
+  const auto index = static_cast<std::size_t>(found - device.libraries.begin());
+  if (found == device.libraries.end() || index >= kColours) return LayerColour::other_libraries;
+  return static_cast<LayerColour>(static_cast<std::size_t>(LayerColour::library1) + index);
+}
+
 std::vector<LedgerLayer> ledger_layers(const LedgerDevice& device) {
   Stack stack(device.points);
   stack.add(LayerColour::allocated, "allocated", [](const LedgerPoint& point) { return point.allocated_bytes; });
   stack.add(LayerColour::cached, "cached", [](const LedgerPoint& point) { return point.cached_bytes; });
   for (std::size_t library = 0; library < device.libraries.size(); ++library) {
-    const auto colour = static_cast<std::size_t>(LayerColour::library1) + std::min<std::size_t>(library, 4);
-    stack.add(static_cast<LayerColour>(colour), fit(printable(device.libraries[library]), kNameWidth),
+    stack.add(library_colour(device, device.libraries[library]), fit(printable(device.libraries[library]), kNameWidth),
               [&](const LedgerPoint& point) { return point.library_bytes[library]; });
   }
   stack.add(LayerColour::other_libraries, "other libraries",

@@ -29,6 +29,9 @@ struct LedgerLayer {
   std::vector<std::uint64_t> top;  ///< of each point: the sum of this layer and those below it
 };
 
+/// Of a library of LedgerDevice::libraries, else other_libraries.
+[[nodiscard]] LayerColour library_colour(const LedgerDevice& device, const std::string& library);
+
 /// From the lowest to the highest; without those that are empty all the time. What is not known is empty.
 [[nodiscard]] std::vector<LedgerLayer> ledger_layers(const LedgerDevice& device);
 

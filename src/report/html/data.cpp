@@ -41,6 +41,7 @@ Json report_json(const Report& report) {
   const Json recording = object;
   object["summary"] = part(report.summary, recording);
   object["timeline"] = part(report.timeline, recording);
+  object["ledger"] = part(report.ledger, recording);
   object["table"] = part(report.table, recording);
   object["tree"] = part(report.tree, recording);
   object["fragmentation"] = part(report.fragmentation, recording);

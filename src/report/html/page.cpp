@@ -64,6 +64,7 @@ void add_recording(std::string& out, const Report& report, std::size_t index) {
   add_facts(out, report.recording);
   html::add_summary(out, report, id);
   html::add_timeline(out, report, id);
+  html::add_ledger(out, report, id);
   html::add_peak(out, report, id);
   html::add_flame_graph(out, report, id);
   html::add_segment_map(out, report, id);

@@ -9,6 +9,7 @@ namespace tidemark::html {
 
 void add_summary(std::string& out, const Report& report, const std::string& id);
 void add_timeline(std::string& out, const Report& report, const std::string& id);
+void add_ledger(std::string& out, const Report& report, const std::string& id);
 void add_peak(std::string& out, const Report& report, const std::string& id);
 void add_flame_graph(std::string& out, const Report& report, const std::string& id);
 void add_segment_map(std::string& out, const Report& report, const std::string& id);

@@ -68,6 +68,8 @@ footer { margin-top: 56px; padding-top: 14px; border-top: 1px solid var(--rule);
 .legend .active, .legend .pending { background: var(--active); }
 .legend .reserved { background: var(--reserved); }
 .legend .alarm { background: var(--alarm); }
+.legend .layer { background: var(--layer); }
+.legend .total { background: var(--ink); }
 .legend .own { background: var(--own); }
 .legend .torch { background: var(--torch); }
 .legend .native { background: var(--native); }
@@ -90,6 +92,20 @@ path.allocated { stroke: var(--allocated); stroke-width: 1; }
 path.area.allocated { stroke: none; }
 path.active { stroke: var(--active); stroke-width: 1.4; }
 path.reserved { stroke: var(--reserved); stroke-width: 1.8; }
+path.total { stroke: var(--ink); stroke-width: 1.6; }
+path.layer, rect.layer { fill: var(--layer); stroke: none; }
+rect.rest { fill: var(--paper); stroke: var(--quiet); stroke-dasharray: 3 2; }
+.layer0 { --layer: #0072b2; }
+.layer1 { --layer: #99c4e0; }
+.layer2 { --layer: #009e73; }
+.layer3 { --layer: #e69f00; }
+.layer4 { --layer: #cc79a7; }
+.layer5 { --layer: #d55e00; }
+.layer6 { --layer: #f0e442; }
+.layer7 { --layer: #8ca873; }
+.layer8 { --layer: #808a99; }
+.layer9 { --layer: #ccd1d9; }
+.sum { margin: 0 0 8px; }
 .hint { fill: transparent; }
 .hint:hover { fill: var(--ink); fill-opacity: .06; }
 g.alarm line { stroke: var(--alarm); stroke-width: 1.6; }

@@ -1,0 +1,82 @@
+// The ledger's section of the page; html_page_test.py reads whole pages.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/html.h"
+#include "unit/store/store_scenario.h"
+
+namespace tidemark {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::kDriver;
+using testing::kGpu;
+using ::testing::Not;
+using testing::Scenario;
+
+// 200 of 400 bytes are reserved, 150 of them allocated; a library with an evil name has 40, another process 100; the
+// context is 290 - 200 - 40 = 50, and 400 - 200 - 40 - 50 - 100 = 10 are not explained.
+Scenario shared_gpu() {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+  const StackId evil = scenario.stack({scenario.native("/x/</title><script>.so", 1)});
+  scenario.totals(kGpu, 0, 200);
+  scenario.allocate(10, "a", 150, kGpu);
+  scenario.allocate(11, "b", 40, kDriver, evil);
+  scenario.users(20, gpu, {{123, UserKind::recorded, 290, "python"}, {9, UserKind::other, 100, "<img src=x>"}});
+  scenario.used(20, gpu, 400);
+  scenario.allocate(30, "c", 1);
+  return scenario;
+}
+
+std::string page_of(const Scenario& scenario) {
+  const Store store = scenario.store();
+  Symbols symbols(store.definitions);
+  auto report = analyze_report(store, symbols, {});
+  EXPECT_TRUE(report.ok());
+  std::vector<Report> reports;
+  reports.push_back(std::move(*report));
+  auto page = to_html(std::move(reports));
+  EXPECT_TRUE(page.ok());
+  return page.ok() ? *page : std::string();
+}
+
+TEST(HtmlLedger, DrawsTheSumToScale) {
+  const std::string page = page_of(shared_gpu());
+  EXPECT_THAT(page, HasSubstr("<section id=\"r0-ledger\">"));
+  EXPECT_THAT(page, HasSubstr("cuda:0  NVIDIA H100  400 B used of 1000 B at 20 ns"));
+  for (const char* piece :
+       {"<rect class=\"layer layer0\" x=\"0%\" width=\"37.5%\"",
+        "<rect class=\"layer layer1\" x=\"37.5%\" width=\"12.5%\"",
+        "<rect class=\"layer layer2\" x=\"50%\" width=\"10%\"",
+        "<rect class=\"layer layer8\" x=\"60%\" width=\"12.5%\"",
+        "<rect class=\"layer layer9\" x=\"72.5%\" width=\"25%\"", "<rect class=\"rest\" x=\"97.5%\" width=\"2.5%\""}) {
+    EXPECT_THAT(page, HasSubstr(piece));
+  }
+  EXPECT_THAT(page,
+              HasSubstr("<td class=\"number\">10 B</td><td class=\"number\">2.5%</td><td class=\"stack\">unexplained"));
+}
+
+TEST(HtmlLedger, NamesCannotLeaveTheirPlace) {
+  const std::string page = page_of(shared_gpu());
+  EXPECT_THAT(page, HasSubstr("&lt;img src=x&gt; (pid 9)"));
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;"));
+  EXPECT_THAT(page, Not(HasSubstr("<img src=x>")));
+  EXPECT_THAT(page, Not(HasSubstr("</title><script>.so")));
+}
+
+TEST(HtmlLedger, IsLeftOutWithoutSamples) {
+  Scenario scenario;
+  scenario.totals(kGpu, 0, 200);
+  scenario.allocate(10, "a", 150, kGpu);
+  const std::string page = page_of(scenario);
+  EXPECT_THAT(page, Not(HasSubstr("r0-ledger")));
+  EXPECT_THAT(page, HasSubstr("\"no_samples\"")) << "the data say why";
+}
+
+}  // namespace
+}  // namespace tidemark
