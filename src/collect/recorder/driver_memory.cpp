@@ -51,7 +51,7 @@ void DriverMemory::take(const DriverCallRecord& call, const Event& base, std::ve
     case DriverCall::unmap:
       return unmap(numbers[0], numbers[1], base, out);
     case DriverCall::pool:
-      return resize_pool(device, numbers[0], numbers[1], base, out);
+      return resize_pool(call.device < 0 ? kHost : device, numbers[0], numbers[1], base, out);
     case DriverCall::reset_device:
       return reset(device, base, out);
   }

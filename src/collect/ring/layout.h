@@ -125,7 +125,7 @@ enum class DriverCall : std::uint8_t {
   release = 7,           ///< handle: one reference less
   map = 8,               ///< address, bytes, handle
   unmap = 9,             ///< address, bytes
-  pool = 10,             ///< pool, bytes that it has taken from the device by now
+  pool = 10,             ///< pool, bytes that it has taken from the device (-1: the host) by now
   reset_device = 11,     ///< all memory of the process on the device is given back
 };
 

@@ -29,6 +29,7 @@ struct HostAllocParameters {
   AllocateHostParameters common;
   unsigned flags;
 };
+struct None {};
 struct StreamParameters {
   Stream stream;
 };
@@ -62,7 +63,6 @@ FAKE Result cuCtxGetDevice(Device* device) {
   return kSuccess;
 }
 FAKE Result cuCtxSynchronize() {
-  struct None {};
   return call(id::CtxSynchronize, HERE, None{}, [](None) { return synchronize(); });
 }
 FAKE Result cuStreamSynchronize(Stream stream) {

@@ -105,11 +105,12 @@ FAKE Result cuDeviceGetMemPool(MemoryPool* pool, Device device) {
   *pool = state->memory.default_pool(device);
   return kSuccess;
 }
-FAKE Result cuMemPoolCreate(MemoryPool* pool, const PoolProperties* properties) {
-  if (!usable()) return kNotInitialized;
-  if (!known(properties->location.id)) return kInvalidDevice;
-  *pool = state->memory.create_pool(properties->location.id);
-  return kSuccess;
+FAKE Result cuMemPoolCreate(MemoryPool* pool, const PoolDescription* description) {
+  return call(id::MemPoolCreate, HERE, CreatePoolParameters{pool, &description->beginning},
+              [](const CreatePoolParameters& call) {
+                *call.pool = state->memory.create_pool(account_of(call.properties->location));
+                return kSuccess;
+              });
 }
 FAKE Result cuMemPoolDestroy(MemoryPool pool) {
   return call(id::MemPoolDestroy, HERE, PoolParameters{pool},
@@ -179,7 +180,7 @@ FAKE Result cuGraphAddMemAllocNode(GraphNode* node, Graph to, const GraphNode* b
   return call(id::GraphAddMemAllocNode, HERE, AddNodeParameters{node, to, before, before_count, allocation},
               [](const AddNodeParameters& call) {
                 auto* const graph = static_cast<FakeGraph*>(call.graph);
-                graph->device = call.allocation->pool.location.id;
+                graph->device = call.allocation->pool.beginning.location.id;
                 graph->bytes += call.allocation->bytes;
                 return state->memory.reserve_addresses(call.allocation->bytes, &call.allocation->address);
               });

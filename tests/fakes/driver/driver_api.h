@@ -32,10 +32,8 @@ using GraphNode = void*;
 using GraphExec = void*;
 
 /// CUmemPoolProps
-struct PoolProperties {
-  std::int32_t type;
-  std::int32_t handle_types;
-  Location location;
+struct PoolDescription {
+  tidemark::process::cuda::PoolProperties beginning;
   void* win32;
   std::size_t max_bytes;
   unsigned short usage;
@@ -43,7 +41,7 @@ struct PoolProperties {
 };
 /// CUDA_MEM_ALLOC_NODE_PARAMS
 struct GraphAllocation {
-  PoolProperties pool;
+  PoolDescription pool;
   const void* access;
   std::size_t access_count;
   std::size_t bytes;
@@ -103,7 +101,7 @@ fakes::Result cuMemImportFromShareableHandle(fakes::AllocationHandle* handle, vo
 fakes::Result cuMulticastCreate(fakes::AllocationHandle* handle, const fakes::MulticastProperties* properties);
 
 fakes::Result cuDeviceGetMemPool(fakes::MemoryPool* pool, fakes::Device device);
-fakes::Result cuMemPoolCreate(fakes::MemoryPool* pool, const fakes::PoolProperties* properties);
+fakes::Result cuMemPoolCreate(fakes::MemoryPool* pool, const fakes::PoolDescription* description);
 fakes::Result cuMemPoolDestroy(fakes::MemoryPool pool);
 fakes::Result cuMemPoolSetAttribute(fakes::MemoryPool pool, std::int32_t attribute, void* value);
 fakes::Result cuMemPoolGetAttribute(fakes::MemoryPool pool, std::int32_t attribute, void* value);

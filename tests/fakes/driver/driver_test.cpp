@@ -145,6 +145,14 @@ TEST_F(DriverTest, PoolsAreWhatTheyReserve) {
   EXPECT_THAT(steps, ElementsAre(32, 32, 32, -32, -32, 64, 64, -28, -90, -10, 96, 1, -1));
 }
 
+TEST_F(DriverTest, PoolsOfAnotherDeviceAndOfTheHost) {
+  const Result result = run("pools_elsewhere", {.script = {{"devices", 2}}});
+  expect_recorded(result);
+  EXPECT_THAT(levels(result.said),
+              ElementsAre(Pair("cuda-driver:0", Level{96 * kMiB, 96 * kMiB}),
+                          Pair("cuda-driver:1", Level{32 * kMiB, 32 * kMiB}), Pair("cuda-host", Level{0, 64 * kMiB})));
+}
+
 TEST_F(DriverTest, PhysicalMemoryIsUsedUntilItIsReleasedAndUnmapped) {
   const Result result = run("vmm");
   expect_recorded(result);
@@ -188,6 +196,27 @@ TEST_F(DriverTest, ThreadsFreeEachOthersBlocks) {
   EXPECT_THAT(recording.missing, IsEmpty());
   EXPECT_EQ(recording.unsized_frees, 0U);
   EXPECT_TRUE(recording.in_time_order);
+}
+
+TEST_F(DriverTest, ThreadsShareAPool) {
+  const Result result = run("pool_threads");
+  EXPECT_EQ(result.code, 0) << result.messages;
+  ASSERT_EQ(result.recordings.size(), 1U);
+  const DriverRecording& recording = result.recordings[0];
+  // Which thread sees a pool grow is a matter of chance; what there is in the end is not: four pages and 64 MiB.
+  EXPECT_EQ(levels(result.said)["cuda-driver:0"].now, 72 * kMiB);
+  EXPECT_EQ(levels(recording.changes)["cuda-driver:0"].now, 72 * kMiB);
+  EXPECT_THAT(recording.missing, IsEmpty());
+  EXPECT_EQ(recording.unsized_frees, 0U);
+  EXPECT_TRUE(recording.in_time_order);
+}
+
+TEST_F(DriverTest, AKilledProgramLosesNothing) {
+  const Result result = run("killed");
+  ASSERT_EQ(result.recordings.size(), 1U);
+  EXPECT_GT(result.said.size(), 250U);
+  expect_changes(result.recordings[0].changes, result.said);
+  EXPECT_THAT(result.recordings[0].missing, IsEmpty());
 }
 
 TEST_F(DriverTest, AForkBeforeTheDriverStartsMakesTwoRecordings) {

@@ -37,7 +37,7 @@ std::uint64_t Numbers::take(std::uint64_t count) {
 
 Memory::Memory(int devices, std::uint64_t device_bytes)
     : device_bytes_(device_bytes), graphs_(static_cast<std::size_t>(devices)) {
-  for (Device device = 0; device < devices; ++device) default_pools_.push_back(create_pool(device));
+  for (Device device = 0; device < devices; ++device) default_pools_.push_back(create_pool(device_account(device)));
 }
 
 bool Memory::fits(const std::string& account, std::uint64_t bytes) const {
@@ -181,10 +181,10 @@ MemoryPool Memory::default_pool(Device device) {
   return default_pools_.at(static_cast<std::size_t>(device));
 }
 
-MemoryPool Memory::create_pool(Device device) {
+MemoryPool Memory::create_pool(const std::string& account) {
   const std::lock_guard guard(lock_);
   auto* const pool = reinterpret_cast<MemoryPool>(next_pool_ += 0x1000);
-  pools_[pool].device = device;
+  pools_[pool].account = account;
   return pool;
 }
 
@@ -212,9 +212,8 @@ std::uint64_t Memory::reserved(MemoryPool pool) {
 }
 
 Result Memory::resize(Pool& pool, std::uint64_t reserved) {
-  const std::string account = device_account(pool.device);
-  if (reserved > pool.reserved && !fits(account, reserved - pool.reserved)) return kOutOfMemory;
-  if (reserved != pool.reserved) books_.change(account, static_cast<std::int64_t>(reserved - pool.reserved));
+  if (reserved > pool.reserved && !fits(pool.account, reserved - pool.reserved)) return kOutOfMemory;
+  if (reserved != pool.reserved) books_.change(pool.account, static_cast<std::int64_t>(reserved - pool.reserved));
   pool.reserved = reserved;
   return kSuccess;
 }
@@ -229,7 +228,7 @@ Result Memory::allocate_from(MemoryPool handle, std::uint64_t wanted, DevicePoin
   if (const Result result = resize(pool, needed); result != kSuccess) return result;
   pool.used += bytes;
   *address = addresses_.take(bytes);
-  blocks_[*address] = {device_account(pool.device), bytes, &pool, true};
+  blocks_[*address] = {pool.account, bytes, &pool, true};
   return kSuccess;
 }
 
@@ -249,7 +248,7 @@ Result Memory::trim(MemoryPool handle, std::uint64_t least_bytes) {
 void Memory::synchronized(Device device) {
   const std::lock_guard guard(lock_);
   for (auto& [handle, pool] : pools_) {
-    if (pool.device == device) shrink(pool, pool.threshold);
+    if (pool.account == device_account(device) || pool.account == kHostAccount) shrink(pool, pool.threshold);
   }
   std::erase_if(freed_later_, [&](const auto& freed) {
     if (freed.second == device) forget(blocks_.find(freed.first));
@@ -290,7 +289,7 @@ void Memory::reset(Device device) {
     block = next;
   }
   for (auto& [handle, pool] : pools_) {
-    if (pool.device == device) resize(pool, 0);
+    if (pool.account == device_account(device)) resize(pool, 0);
   }
 }
 

@@ -50,14 +50,15 @@ class Memory {
   Result unmap(DevicePointer address, std::uint64_t bytes);
 
   MemoryPool default_pool(Device device);
-  MemoryPool create_pool(Device device);
+  MemoryPool create_pool(const std::string& account);
   Result destroy_pool(MemoryPool pool);
   Result set_threshold(MemoryPool pool, std::uint64_t bytes);
   std::uint64_t reserved(MemoryPool pool);
   Result allocate_from(MemoryPool pool, std::uint64_t bytes, DevicePointer* address);
   /// Pools keep at least `least_bytes` of what is not in use.
   Result trim(MemoryPool pool, std::uint64_t least_bytes);
-  /// Pools of the device give back what is above their threshold, blocks freed in a stream are free.
+  /// Pools of the device, and those of the host, give back what is above their threshold, blocks freed in a stream are
+  /// free.
   void synchronized(Device device);
 
   /// A graph whose allocations come to `bytes` is launched. Graphs share what is reserved for them.
@@ -70,7 +71,7 @@ class Memory {
 
  private:
   struct Pool {
-    Device device = 0;
+    std::string account;
     std::uint64_t reserved = 0;
     std::uint64_t used = 0;
     std::uint64_t threshold = 0;

@@ -1,4 +1,5 @@
 // A program that uses the memory of the stand-in driver.   program SCENE FOLDER-OF-LIBRARIES
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <chrono>
@@ -18,6 +19,7 @@ using namespace fakes;
 
 constexpr std::size_t kKiB = 1 << 10;
 constexpr std::size_t kMiB = 1 << 20;
+constexpr std::int32_t kLocationHost = 2;  // CU_MEM_LOCATION_TYPE_HOST
 
 std::string libraries;  // NOLINT: the folder
 
@@ -100,6 +102,28 @@ int host() {
   return 0;
 }
 
+MemoryPool create_pool(const Location& location) {
+  PoolDescription description{};
+  description.beginning = {1, 0, location};
+  MemoryPool pool = nullptr;
+  DRIVER(cuMemPoolCreate)(&pool, &description);
+  return pool;
+}
+
+/// Pools of a device that is not the current one, and of the host.
+int pools_elsewhere() {
+  start(0);
+  MemoryPool other = create_pool({tidemark::process::cuda::kLocationDevice, 1});
+  MemoryPool host_pool = create_pool({kLocationHost, 0});
+  DevicePointer block = 0;
+  DRIVER(cuMemAllocFromPoolAsync)(&block, 10 * kMiB, other, nullptr);
+  DRIVER(cuMemAllocFromPoolAsync)(&block, 40 * kMiB, host_pool, nullptr);
+  DRIVER(cuMemFreeAsync)(block, nullptr);
+  DRIVER(cuMemPoolDestroy)(host_pool);
+  DRIVER(cuMemAllocAsync)(&block, 70 * kMiB, nullptr);
+  return 0;
+}
+
 int pools() {
   start();
   std::vector<DevicePointer> blocks(6);
@@ -109,10 +133,7 @@ int pools() {
   free_block(blocks[4]);  // allowed for memory of pools too; and what they need no more goes at once
   DRIVER(cuCtxSynchronize)();
 
-  PoolProperties properties{};
-  properties.location = {tidemark::process::cuda::kLocationDevice, 0};
-  MemoryPool pool = nullptr;
-  DRIVER(cuMemPoolCreate)(&pool, &properties);
+  MemoryPool pool = create_pool({tidemark::process::cuda::kLocationDevice, 0});
   std::uint64_t threshold = ~std::uint64_t{0};
   DRIVER(cuMemPoolSetAttribute)(pool, kPoolReleaseThreshold, &threshold);
   DevicePointer kept[2] = {};
@@ -178,7 +199,7 @@ int vmm() {
   DRIVER(cuMemRelease)(team);
 
   AllocationProperties on_host = on_device(0);
-  on_host.location.type = 2;  // CU_MEM_LOCATION_TYPE_HOST
+  on_host.location.type = kLocationHost;
   AllocationHandle host_memory = 0;
   DRIVER(cuMemCreate)(&host_memory, 3 * kPage, &on_host, 0);
   DRIVER(cuMemCreate)(&handles[0], kPage, &properties, 0);
@@ -193,7 +214,7 @@ int graph() {
     Graph graph = nullptr;
     DRIVER(cuGraphCreate)(&graph, 0);
     GraphAllocation allocation{};
-    allocation.pool.location = {tidemark::process::cuda::kLocationDevice, 0};
+    allocation.pool.beginning.location = {tidemark::process::cuda::kLocationDevice, 0};
     allocation.bytes = (at + 1) * 40 * kMiB;
     GraphNode node = nullptr;
     DRIVER(cuGraphAddMemAllocNode)(&node, graph, nullptr, 0, &allocation);
@@ -258,6 +279,44 @@ int threads() {
   }
   for (std::thread& worker : workers) worker.join();
   return 0;
+}
+
+/// The same pool and mapped memory, used by all at once.
+int pool_threads() {
+  start();
+  std::vector<std::thread> workers;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    workers.emplace_back([seed] {
+      use_device(0);
+      std::mt19937 random(seed);
+      const AllocationProperties properties = on_device(0);
+      for (int step = 0; step < 300; ++step) {
+        DevicePointer blocks[4] = {};
+        for (DevicePointer& block : blocks) DRIVER(cuMemAllocAsync)(&block, random() % (20 * kMiB) + 1, nullptr);
+        AllocationHandle handle = 0;
+        DevicePointer mapped = 0;
+        DRIVER(cuMemAddressReserve)(&mapped, 2 * kMiB, 0, 0, 0);
+        DRIVER(cuMemCreate)(&handle, 2 * kMiB, &properties, 0);
+        DRIVER(cuMemMap)(mapped, 2 * kMiB, 0, handle, 0);
+        DRIVER(cuMemRelease)(handle);
+        for (const DevicePointer block : blocks) DRIVER(cuMemFreeAsync)(block, nullptr);
+        DRIVER(cuStreamSynchronize)(nullptr);
+        if (step == 0) continue;  // the first page of each thread stays
+        DRIVER(cuMemUnmap)(mapped, 2 * kMiB);
+        DRIVER(cuMemAddressFree)(mapped, 2 * kMiB);
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  DevicePointer last = 0;
+  DRIVER(cuMemAllocAsync)(&last, 40 * kMiB, nullptr);
+  return 0;
+}
+
+int killed() {
+  start();
+  plain_work(1, 300);
+  return ::raise(SIGKILL);
 }
 
 int forks() {
@@ -360,6 +419,9 @@ int main(int count, char** arguments) {
   if (scene == "libraries") return through_libraries();
   if (scene == "host") return host();
   if (scene == "pools") return pools();
+  if (scene == "pools_elsewhere") return pools_elsewhere();
+  if (scene == "pool_threads") return pool_threads();
+  if (scene == "killed") return killed();
   if (scene == "vmm") return vmm();
   if (scene == "graph") return graph();
   if (scene == "devices") return devices();

@@ -81,6 +81,7 @@ inline constexpr std::uint32_t MemAllocAsync_ptsz = 599;
 inline constexpr std::uint32_t MemFreeAsync = 600;
 inline constexpr std::uint32_t MemFreeAsync_ptsz = 601;
 inline constexpr std::uint32_t MemPoolTrimTo = 602;
+inline constexpr std::uint32_t MemPoolCreate = 607;
 inline constexpr std::uint32_t MemPoolDestroy = 608;
 inline constexpr std::uint32_t MemAllocFromPoolAsync = 611;
 inline constexpr std::uint32_t MemAllocFromPoolAsync_ptsz = 612;
@@ -159,6 +160,16 @@ struct UnmapParameters {
 /// cuMemImportFromShareableHandle, cuMemRetainAllocationHandle, cuMulticastCreate: what they have in common
 struct AdoptParameters {
   AllocationHandle* handle;
+};
+/// The beginning of CUmemPoolProps.
+struct PoolProperties {
+  std::int32_t type;
+  std::int32_t handle_types;
+  Location location;
+};
+struct CreatePoolParameters {
+  MemoryPool* pool;
+  const PoolProperties* properties;
 };
 struct AllocateFromPoolParameters {
   DevicePointer* address;

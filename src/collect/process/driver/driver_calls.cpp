@@ -43,6 +43,7 @@ constexpr std::array kWatched = {
     id::MemFreeAsync,
     id::MemFreeAsync_ptsz,
     id::MemPoolTrimTo,
+    id::MemPoolCreate,
     id::MemPoolDestroy,
     id::MemAllocFromPoolAsync,
     id::MemAllocFromPoolAsync_ptsz,
@@ -127,16 +128,25 @@ void on_host_registration(const CallbackData& data, const NativeContext& caller)
   record_driver_allocation(DriverCall::allocate_host, -1, {number(call.address), call.bytes}, caller);
 }
 
+/// The device of a place, -1 where it is the host.
+Device device_at(const Location& location) noexcept {
+  return location.type == kLocationDevice ? location.id : -1;
+}
+
 void on_create(const CallbackData& data, const NativeContext& caller) noexcept {
   const auto& call = parameters<CreateParameters>(data);
-  const Location location = call.properties->location;
-  const Device device = location.type == kLocationDevice ? location.id : -1;
-  record_driver_allocation(DriverCall::create, device, {*call.handle, call.bytes}, caller);
+  record_driver_allocation(DriverCall::create, device_at(call.properties->location), {*call.handle, call.bytes},
+                           caller);
 }
 
 void on_map(const CallbackData& data) noexcept {
   const auto& call = parameters<MapParameters>(data);
   record_driver_call(DriverCall::map, -1, {call.address, call.bytes, call.handle});
+}
+
+void on_pool_creation(const CallbackData& data) noexcept {
+  const auto& call = parameters<CreatePoolParameters>(data);
+  pool_created(*call.pool, device_at(call.properties->location));
 }
 
 // After calls that succeeded.
@@ -162,6 +172,8 @@ void on_exit(std::uint32_t id, const CallbackData& data, const NativeContext& ca
     case id::MemRetainAllocationHandle:
     case id::MulticastCreate:
       return record_driver_call(DriverCall::adopt, -1, {*parameters<AdoptParameters>(data).handle});
+    case id::MemPoolCreate:
+      return on_pool_creation(data);
     case id::MemAllocAsync:
     case id::MemAllocAsync_ptsz:
       return pool_used(nullptr, device_of(data), caller);

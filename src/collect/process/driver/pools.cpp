@@ -11,7 +11,7 @@ namespace {
 struct Known {
   std::atomic<std::uint64_t> key;    ///< 0 = free slot
   std::atomic<std::uint64_t> taken;  ///< bytes, as last recorded
-  std::atomic<Device> device;
+  std::atomic<Device> device;        ///< + 2; 0 = not known yet
 };
 
 constexpr std::size_t kMostPools = 128;
@@ -29,15 +29,20 @@ std::uint64_t graph_key(Device device) noexcept {
 }
 
 /// Null when all slots are taken.
-Known* find(std::uint64_t key, Device device) noexcept {
+Known* find(std::uint64_t key) noexcept {
   for (Known& entry : known) {
     std::uint64_t found = entry.key.load(std::memory_order_acquire);
-    if (found == 0 && entry.key.compare_exchange_strong(found, key, std::memory_order_acq_rel)) found = key;
-    if (found != key) continue;
-    entry.device.store(device, std::memory_order_relaxed);
-    return &entry;
+    if (found == 0 && entry.key.compare_exchange_strong(found, key, std::memory_order_acq_rel)) return &entry;
+    if (found == key) return &entry;
   }
   return nullptr;
+}
+
+Device device_of(const Known& entry) noexcept {
+  return entry.device.load(std::memory_order_relaxed) - 2;
+}
+void set_device(Known& entry, Device device) noexcept {
+  entry.device.store(device + 2, std::memory_order_relaxed);
 }
 
 bool size_now(std::uint64_t key, Device device, std::uint64_t* bytes) noexcept {
@@ -48,7 +53,7 @@ bool size_now(std::uint64_t key, Device device, std::uint64_t* bytes) noexcept {
 // Another thread may change the pool meanwhile: whoever wrote last looks again.
 void look(Known& entry, const NativeContext& caller) noexcept {
   const std::uint64_t key = entry.key.load(std::memory_order_relaxed);
-  const Device device = entry.device.load(std::memory_order_relaxed);
+  const Device device = device_of(entry);
   for (int tries = 0; tries < 4; ++tries) {
     std::uint64_t bytes = 0;
     if (!size_now(key, device, &bytes)) return;
@@ -58,8 +63,9 @@ void look(Known& entry, const NativeContext& caller) noexcept {
 }
 
 void use(std::uint64_t key, Device device, const NativeContext& caller) noexcept {
-  Known* entry = find(key, device);
+  Known* entry = find(key);
   if (entry == nullptr) return;
+  if (entry->device.load(std::memory_order_relaxed) == 0) set_device(*entry, device);
   look(*entry, caller);
   pool_memory_freed();
 }
@@ -67,6 +73,10 @@ void use(std::uint64_t key, Device device, const NativeContext& caller) noexcept
 }  // namespace
 
 DriverFunctions driver = {};
+
+void pool_created(MemoryPool pool, Device device) noexcept {
+  if (Known* entry = find(key_of(pool)); entry != nullptr) set_device(*entry, device);
+}
 
 void pool_used(MemoryPool pool, Device device, const NativeContext& caller) noexcept {
   if (pool == nullptr && driver.device_pool(&pool, device) != kSuccess) return;
@@ -104,8 +114,10 @@ void pool_destroyed(MemoryPool pool) noexcept {
     const std::uint64_t key = entry.key.load(std::memory_order_acquire);
     if (key == 0) return;
     if (key != key_of(pool)) continue;
+    const Device device = device_of(entry);
+    entry.device.store(0, std::memory_order_relaxed);
     if (entry.taken.exchange(0, std::memory_order_acq_rel) == 0) return;
-    return record_driver_call(ring::DriverCall::pool, entry.device.load(std::memory_order_relaxed), {key, 0});
+    return record_driver_call(ring::DriverCall::pool, device, {key, 0});
   }
 }
 

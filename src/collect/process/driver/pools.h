@@ -19,7 +19,10 @@ struct DriverFunctions {
 };
 extern DriverFunctions driver;
 
-/// Memory was taken from the pool, or (null) from the device's current one.
+/// `device` is -1 for a pool of host memory.
+void pool_created(MemoryPool pool, Device device) noexcept;
+/// Memory was taken from the pool, or (null) from the device's current one. A pool that was not seen being created is
+/// taken for the device's.
 void pool_used(MemoryPool pool, Device device, const NativeContext& caller) noexcept;
 /// A graph with allocations was made: its memory is looked at after launches from now on.
 void graph_memory_expected() noexcept;

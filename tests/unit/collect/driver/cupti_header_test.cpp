@@ -126,6 +126,12 @@ SAME_FIELD(AdoptParameters, handle, cuMulticastCreate_params, mcHandle);
   SAME_FIELD(AllocateFromPoolParameters, stream, theirs, hStream)
 ALLOCATES_FROM_POOL(cuMemAllocFromPoolAsync_params);
 ALLOCATES_FROM_POOL(cuMemAllocFromPoolAsync_ptsz_params);
+SAME_FIELD(PoolProperties, type, CUmemPoolProps, allocType);
+SAME_FIELD(PoolProperties, handle_types, CUmemPoolProps, handleTypes);
+SAME_FIELD(PoolProperties, location, CUmemPoolProps, location);
+SAME_SIZE(CreatePoolParameters, cuMemPoolCreate_params);
+SAME_FIELD(CreatePoolParameters, pool, cuMemPoolCreate_params, pool);
+SAME_FIELD(CreatePoolParameters, properties, cuMemPoolCreate_params, poolProps);
 SAME_SIZE(DeviceParameters, cuDevicePrimaryCtxReset_v2_params);
 SAME_FIELD(DeviceParameters, device, cuDevicePrimaryCtxReset_v2_params, dev);
 SAME_SIZE(DeviceParameters, cuDeviceGraphMemTrim_params);
@@ -179,6 +185,7 @@ TEST(CuptiHeader, Ids) {
   SAME_ID(MemFreeAsync);
   SAME_ID(MemFreeAsync_ptsz);
   SAME_ID(MemPoolTrimTo);
+  SAME_ID(MemPoolCreate);
   SAME_ID(MemPoolDestroy);
   SAME_ID(MemAllocFromPoolAsync);
   SAME_ID(MemAllocFromPoolAsync_ptsz);
