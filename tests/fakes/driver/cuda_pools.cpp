@@ -210,6 +210,7 @@ FAKE Result cuDeviceGraphMemTrim(Device device) {
   return call(id::DeviceGraphMemTrim, HERE, DeviceParameters{device},
               [](const DeviceParameters& call) { return state->memory.trim_graphs(call.device); });
 }
+#ifndef FAKES_CUDA_OLD  // before CUDA 11.4
 FAKE Result cuDeviceGetGraphMemAttribute(Device device, std::int32_t attribute, void* value) {
   if (!usable()) return kNotInitialized;
   if (!known(device)) return kInvalidDevice;
@@ -217,3 +218,4 @@ FAKE Result cuDeviceGetGraphMemAttribute(Device device, std::int32_t attribute, 
   *static_cast<std::uint64_t*>(value) = state->memory.graph_reserved(device);
   return kSuccess;
 }
+#endif

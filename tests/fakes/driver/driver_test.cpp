@@ -31,6 +31,7 @@ struct Options {
   json script = json::object();
   std::string run = "--no-samples --driver on --stacks native";
   std::string environment = {};
+  std::string driver = FAKES_DRIVER;
   bool has_cupti = true;
 };
 
@@ -53,7 +54,7 @@ class DriverTest : public ::testing::Test {
   Result run(const std::string& scene, const Options& options = {}) {
     const std::string folder = folder_.path();
     const std::string script = folder_.write("script.json", options.script.dump());
-    const std::string libraries = options.has_cupti ? FAKES_DRIVER ":" FAKES_CUPTI : FAKES_DRIVER;
+    const std::string libraries = options.driver + (options.has_cupti ? ":" FAKES_CUPTI : "");
     const std::string command = options.environment + " LD_LIBRARY_PATH=" FAKES_NVML_FOLDER ":" + libraries +
                                 " FAKES_CUDA=" + script + " FAKES_CUDA_LOG=" + folder +
                                 "/log timeout -k 5 60 " TIDEMARK_PROGRAM " run " + options.run + " -o " + folder +
@@ -240,6 +241,16 @@ TEST_F(DriverTest, FreesOfWhatWasNotSeenAreCounted) {
   EXPECT_THAT(result.recordings[0].missing, ElementsAre(Pair("driver_frees", 2)));
 }
 
+TEST_F(DriverTest, WhatHappensInAPauseIsNotSeen) {
+  const Result result = run("paused");
+  EXPECT_EQ(result.code, 0) << result.messages;
+  ASSERT_EQ(result.recordings.size(), 1U);
+  const DriverRecording& recording = result.recordings[0];
+  // Those whose addresses are handed out again are gone by then. The pool is found empty when it is looked at next.
+  EXPECT_EQ(levels(recording.changes), levels(result.said));
+  EXPECT_THAT(recording.missing, IsEmpty());
+}
+
 TEST_F(DriverTest, CallsThatFailTakeNothing) {
   const json returns = {{"cuMemAlloc_v2", {0, 2}},
                         {"cuMemCreate", {2}},
@@ -300,6 +311,14 @@ TEST_F(DriverTest, NoCupti) {
   EXPECT_EQ(result.code, 0);
   EXPECT_GT(result.said.size(), 250U) << "the program runs as without Tidemark";
   EXPECT_THAT(result.messages, HasSubstr("libcupti.so was not found"));
+}
+
+TEST_F(DriverTest, DriverThatIsTooOld) {
+  const Result result = run("plain", {.driver = FAKES_DRIVER_OLD});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_GT(result.said.size(), 250U);
+  EXPECT_THAT(result.messages, HasSubstr("too old"));
+  EXPECT_EQ(delivered(result), 0U);
 }
 
 TEST_F(DriverTest, CuptiThatDoesNotKnowNewFunctions) {

@@ -345,6 +345,34 @@ int never_seen() {
   return 0;
 }
 
+void tell_tidemark(const char* function) {
+  if (void* found = ::dlsym(RTLD_DEFAULT, function); found != nullptr) reinterpret_cast<void (*)()>(found)();
+}
+
+/// While nothing is recorded, what was there is given back, and other memory gets its addresses.
+int paused() {
+  start();
+  const AllocationProperties properties = on_device(0);
+  const DevicePointer before = allocate(kMiB);
+  AllocationHandle handle = 0;
+  DRIVER(cuMemCreate)(&handle, 2 * kMiB, &properties, 0);
+  DevicePointer pooled = 0;
+  DRIVER(cuMemAllocAsync)(&pooled, 5 * kMiB, nullptr);
+  tell_tidemark("tidemark_pause");
+  free_block(before);
+  DRIVER(cuMemRelease)(handle);
+  DRIVER(cuMemFreeAsync)(pooled, nullptr);
+  DRIVER(cuStreamSynchronize)(nullptr);
+  const DevicePointer meanwhile = allocate(3 * kMiB);
+  tell_tidemark("tidemark_resume");
+  free_block(meanwhile);
+  const bool same = allocate(kMiB) == before;
+  const AllocationHandle first = handle;
+  DRIVER(cuMemCreate)(&handle, 2 * kMiB, &properties, 0);
+  DRIVER(cuStreamSynchronize)(nullptr);
+  return same && handle == first ? 0 : 1;
+}
+
 int tool_before() {
   const int subscribed = FUNCTION_OF("libtool.so", fakes_tool_subscribe)();
   start();
@@ -428,6 +456,7 @@ int main(int count, char** arguments) {
   if (scene == "threads") return threads();
   if (scene == "forks") return forks();
   if (scene == "never_seen") return never_seen();
+  if (scene == "paused") return paused();
   if (scene == "tool_before") return tool_before();
   if (scene == "tool_later") return tool_later();
   if (scene == "failing") return failing();
