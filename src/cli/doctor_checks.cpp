@@ -36,6 +36,11 @@ using Checks = std::vector<Check>;
 constexpr std::uint64_t kLittleSpace = std::uint64_t{1} << 30;
 constexpr char kGpusForContainer[] = "in a container, give it the GPUs (docker run --gpus all)";
 
+bool has_nvidia_gpu(const Inventory& inventory) {
+  return std::any_of(inventory.devices.begin(), inventory.devices.end(),
+                     [](const ListedDevice& device) { return device.info.vendor == "nvidia"; });
+}
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -128,7 +133,31 @@ Check torch_check(const InterpreterFacts& python, Status without_torch) {
   return {"torch", Status::ok, text, ""};
 }
 
-std::optional<InterpreterFacts> add_python(const std::string& program, bool has_nvidia, Checks& checks) {
+/// Of CUDA's version in `text`, such as "NVIDIA driver 580.1, CUDA 13.0"; 0 when it has none.
+int cuda_major(const std::string& text) {
+  const std::size_t start = text.find("CUDA ");
+  return start == std::string::npos ? 0 : std::atoi(text.c_str() + start + 5);  // NOLINT(cert-err34-c): 0 will do
+}
+
+// A driver runs what was built for its CUDA's major version and for older ones (NVIDIA, "CUDA Compatibility").
+void add_torch_cuda(const InterpreterFacts& python, const Inventory& inventory, Checks& checks) {
+  const auto nvidia = std::find_if(inventory.drivers.begin(), inventory.drivers.end(),
+                                   [](const ListedDriver& driver) { return driver.vendor == "nvidia"; });
+  if (nvidia == inventory.drivers.end() || !has_nvidia_gpu(inventory) || python.torch_version.empty()) return;
+  if (python.torch_cuda.empty()) {
+    checks.push_back({"torch_cuda", Status::warning, "there is an NVIDIA GPU, but this PyTorch is built without CUDA",
+                      "install a CUDA build of PyTorch to use the GPU"});
+    return;
+  }
+  const int supported = cuda_major(nvidia->version);
+  if (supported == 0 || supported >= cuda_major("CUDA " + python.torch_cuda)) return;
+  checks.push_back(
+      {"torch_cuda", Status::warning,
+       fmt::format("this PyTorch is built for CUDA {}, newer than the driver ({})", python.torch_cuda, nvidia->version),
+       fmt::format("update the driver, or install a build of PyTorch for CUDA {}", supported)});
+}
+
+std::optional<InterpreterFacts> add_python(const std::string& program, const Inventory& inventory, Checks& checks) {
   const bool asked = !program.empty();
   const Status missing = asked ? Status::problem : Status::warning;
   const std::string name = asked ? program : "python3";
@@ -148,10 +177,7 @@ std::optional<InterpreterFacts> add_python(const std::string& program, bool has_
   checks.push_back({"python", Status::ok, fmt::format("Python {} at {}", python->version, *interpreter), ""});
   checks.push_back(stacks_check(*python));
   checks.push_back(torch_check(*python, missing));
-  if (has_nvidia && !python->torch_version.empty() && python->torch_cuda.empty()) {
-    checks.push_back({"torch_cuda", Status::warning, "there is an NVIDIA GPU, but this PyTorch is built without CUDA",
-                      "install a CUDA build of PyTorch to use the GPU"});
-  }
+  add_torch_cuda(*python, inventory, checks);
   return *python;
 }
 
@@ -302,12 +328,10 @@ void add_space(Checks& checks) {
 
 std::vector<Check> examine_machine(const std::string& program) {
   const Inventory inventory = take_inventory();
-  const bool has_nvidia = std::any_of(inventory.devices.begin(), inventory.devices.end(),
-                                      [](const ListedDevice& device) { return device.info.vendor == "nvidia"; });
   Checks checks;
   add_gpus(inventory, checks);
-  const auto python = add_python(program, has_nvidia, checks);
-  add_cupti(python, has_nvidia, checks);
+  const auto python = add_python(program, inventory, checks);
+  add_cupti(python, has_nvidia_gpu(inventory), checks);
   add_injections(checks);
   add_preload(checks);
   add_memory(inventory, checks);

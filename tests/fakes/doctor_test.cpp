@@ -30,8 +30,8 @@ class DoctorTest : public ::testing::Test {
   std::vector<Line> lines(const std::string& check, const json& script, const std::string& environment = "",
                           const std::string& nvml = FAKES_NVML_NEW) {
     const std::string command = "FAKES_NVML=" + folder_.write("nvml.json", script.dump()) + " LD_LIBRARY_PATH=" + nvml +
-                                " " + environment +
-                                " " TIDEMARK_PROGRAM " doctor --format json -- /nowhere/python 2>/dev/null";
+                                " " + environment + " " TIDEMARK_PROGRAM " doctor --format json -- " + interpreter_ +
+                                " 2>/dev/null";
     const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
     std::string output;
     char part[4096];
@@ -66,6 +66,7 @@ class DoctorTest : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
+  std::string interpreter_ = "/nowhere/python";
 };
 
 void expect_line(const Line& line, const char* status, const char* text, const char* advice) {
@@ -147,6 +148,27 @@ TEST_F(DoctorTest, MigInstances) {
   ASSERT_THAT(gpus, SizeIs(3));
   expect_line(gpus[0], "ok", "GPU 0: Fake H100", "");
   expect_line(gpus[1], "ok", "GPU 0 instance 0: Fake H100", "");
+}
+
+TEST_F(DoctorTest, PyTorchAndTheDriversCuda) {
+  interpreter_ = FAKES_PYTHON;
+  folder_.write("torch/__init__.py", "");
+  const auto line_for = [this](const char* torch_cuda, int driver_cuda) {
+    folder_.write("torch/version.py", std::string("__version__ = '2.15.0'\ncuda = ") + torch_cuda + "\n");
+    json script = two_gpus();
+    script["cuda"] = driver_cuda;
+    return lines("torch_cuda", script, "PYTHONPATH=" + folder_.path());
+  };
+  EXPECT_THAT(line_for("'13.0'", 13000), IsEmpty());
+  EXPECT_THAT(line_for("'12.8'", 13000), IsEmpty());
+  EXPECT_THAT(line_for("'12.8'", 12020), IsEmpty()) << "an older minor version will do";
+  const std::vector<Line> newer = line_for("'13.0'", 12080);
+  ASSERT_THAT(newer, SizeIs(1));
+  expect_line(newer[0], "warning", "built for CUDA 13.0, newer than the driver (NVIDIA driver 580.1, CUDA 12.8)",
+              "PyTorch for CUDA 12");
+  const std::vector<Line> without = line_for("None", 13000);
+  ASSERT_THAT(without, SizeIs(1));
+  expect_line(without[0], "warning", "built without CUDA", "install a CUDA build");
 }
 
 TEST_F(DoctorTest, HiddenGpus) {
