@@ -90,13 +90,22 @@ class Maker {
   [[nodiscard]] UsersPart read(const DeviceUsersSample& sample, const OwnMemory& own) const {
     return read_users(sample, target_.indexes ? &own : nullptr);
   }
-  // The latest list counts. A process that holds memory and is not in it has begun since then: the next list has it.
+  // The list that counts. The recorded process is in it where it is in one of them, unless it held nothing yet: then it
+  // began later.
+  [[nodiscard]] static const UsersPart* choose(std::uint64_t time_ns, const OwnMemory& own,
+                                               const std::optional<UsersPart>& latest,
+                                               const std::optional<UsersPart>& next) {
+    if (!latest || !next) return latest ? &*latest : next ? &*next : nullptr;
+    if (latest->has_process != next->has_process) {
+      return next->has_process && own.known_bytes() != 0 ? &*next : &*latest;
+    }
+    return next->time_ns - time_ns < time_ns - latest->time_ns ? &*next : &*latest;
+  }
   [[nodiscard]] LedgerMoment make(std::optional<std::uint64_t> time_ns, std::optional<std::uint64_t> used_bytes,
                                   const OwnMemory& own, const std::optional<UsersPart>& latest,
                                   const std::optional<UsersPart>& next) const {
-    const bool begun_since = latest && next && !latest->has_process && next->has_process && own.known_bytes() != 0;
-    const std::optional<UsersPart>& users = latest && !begun_since ? latest : next;
-    return make_ledger(time_ns, used_bytes, target_.indexes ? &own : nullptr, users ? &*users : nullptr, owners_);
+    const UsersPart* users = choose(time_ns.value_or(0), own, latest, next);
+    return make_ledger(time_ns, used_bytes, target_.indexes ? &own : nullptr, users, owners_);
   }
 
   const LedgerTarget& target_;

@@ -376,6 +376,39 @@ TEST(Ledger, WhereTheDriverNeverSaysWhatIsUsed) {
   EXPECT_THAT(ledger.notes, Contains(LedgerNote::used_unknown));
 }
 
+// Kernels were loaded between two lists: 60 of context, then 90. The nearer list counts, the earlier one of two as
+// near.
+TEST(Ledger, TheNearestListOfUsersCounts) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+  scenario.totals(kGpu, 0, 600);
+  scenario.allocate(10, "a", 500, kGpu);
+  scenario.users(20, gpu, {user(UserKind::recorded, 660)});
+  scenario.used(30, gpu, 700);
+  scenario.used(31, gpu, 701);
+  scenario.users(40, gpu, {user(UserKind::recorded, 690)});
+  const LedgerMoment peak = analyze_one(scenario).moment;
+  EXPECT_EQ(peak.time_ns, 31U);
+  EXPECT_EQ(peak.users_at_ns, 40U);
+  EXPECT_THAT(lines_of(peak), ElementsAre("pytorch 600", "context 90"));
+  EXPECT_EQ(lines_of(ledger_extremes(scenario.overview(), std::nullopt).at(0).peak), lines_of(peak));
+  const LedgerMoment before = analyze_one(scenario, at(30)).moment;
+  EXPECT_EQ(before.users_at_ns, 20U);
+  EXPECT_THAT(lines_of(before), ElementsAre("pytorch 600", "context 60"));
+}
+
+// A process that ended is not in the next list, however near that is.
+TEST(Ledger, AListWithTheProcessCountsMore) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+  scenario.totals(kGpu, 0, 600);
+  scenario.allocate(10, "a", 500, kGpu);
+  scenario.users(20, gpu, {user(UserKind::recorded, 660)});
+  scenario.used(39, gpu, 700);
+  scenario.users(40, gpu, {});
+  EXPECT_EQ(analyze_one(scenario).moment.users_at_ns, 20U);
+}
+
 // Lists come once a second: the process began after the one before the sample.
 TEST(Ledger, AProcessThatBeganSinceTheLatestListIsInTheNext) {
   Scenario scenario;
