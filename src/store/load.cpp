@@ -27,10 +27,11 @@ class SampleFeed {
   void before(std::uint64_t time_ns, Consumer& consumer) {
     while (next_ns_ < time_ns) take(consumer);
   }
-  /// The rest, as far as the file was read.
+  /// The rest, as far as the events were read: where a damaged file ends for them, it ends for samples.
   template <typename Consumer>
   void finish(std::uint64_t offset, Consumer& consumer) {
     end_ = offset;
+    if (reader_.offset() > end_) batch_.clear();
     while (at_ < batch_.size()) take(consumer);
   }
 
@@ -44,7 +45,8 @@ class SampleFeed {
   void read() {
     at_ = 0;
     const auto more = reader_.offset() < end_ ? reader_.next(batch_) : false;
-    if (!more || !*more) batch_.clear();  // an error stops the reading of the events too, which says so
+    // An error stops the reading of the events too, which says so.
+    if (!more || !*more || reader_.offset() > end_) batch_.clear();
     find_time();
   }
   void find_time() {

@@ -2,6 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "store/store.h"
 #include "store_scenario.h"
 #include "temporary_folder.h"
@@ -126,6 +132,43 @@ TEST(DeviceMoments, ReadFromAFileInOrderOfTime) {
     EXPECT_EQ(moments.end->next_users->sample.time_ns, 202U);
     EXPECT_TRUE(moments.seen_in_use);
   }
+}
+
+// What was held then is not known behind damage, so samples there explain nothing.
+TEST(DeviceMoments, EndWhereADamagedFileEnds) {
+  const TemporaryFolder folder;
+  const std::string path = folder.at("run.tide");
+  std::vector<std::uint64_t> flushed;  // size of the file after each
+  {
+    auto sink = open_file_sink(path, false);
+    ASSERT_TRUE(sink.ok());
+    auto writer = TraceWriter::create(std::move(*sink), {});
+    ASSERT_TRUE(writer.ok());
+    (*writer)->sample(SampledDevice{"nvidia", 0, {}, 0, "H100", "", "", 80});
+    for (std::uint64_t time_ns = 100; time_ns <= 300; time_ns += 100) {
+      Event event;
+      event.time_ns = time_ns;
+      event.address = 4096 * time_ns;
+      event.size = time_ns;
+      event.device = kGpu;
+      EXPECT_TRUE((*writer)->event(event).ok());
+      (*writer)->sample(DeviceSample{time_ns + 1, {0}, time_ns, {}, {}, {}, {}});
+      EXPECT_TRUE((*writer)->flush().ok());
+      flushed.push_back(std::filesystem::file_size(path));
+    }
+    ASSERT_TRUE((*writer)->finish({400, true}).ok());
+  }
+  EXPECT_EQ(load_overview(path)->device_moments.at(0).peak->time_ns, 301U);
+  // The frame of the second event begins where the first flush ended: 16 bytes of header, then its payload.
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(static_cast<std::streamoff>(flushed[0]) + 17);
+  file.put('\x7F');
+  file.close();
+  const auto store = load_store(path);
+  ASSERT_TRUE(store.ok());
+  EXPECT_EQ(store->event_count, 1U);
+  EXPECT_THAT(store->samples.devices.at(0).time_ns, ElementsAre(101));
+  EXPECT_EQ(store->device_moments.at(0).peak->time_ns, 101U);
 }
 
 }  // namespace
