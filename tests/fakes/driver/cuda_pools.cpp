@@ -124,7 +124,9 @@ FAKE Result cuMemPoolSetAttribute(MemoryPool pool, std::int32_t attribute, void*
 FAKE Result cuMemPoolGetAttribute(MemoryPool pool, std::int32_t attribute, void* value) {
   if (!usable()) return kNotInitialized;
   if (attribute != kPoolReservedNow) return kInvalidValue;
-  *static_cast<std::uint64_t*>(value) = state->memory.reserved(pool);
+  const auto reserved = state->memory.reserved(pool);
+  if (!reserved) std::abort();  // the real one trusts its callers, too
+  *static_cast<std::uint64_t*>(value) = *reserved;
   return kSuccess;
 }
 FAKE Result cuMemPoolTrimTo(MemoryPool pool, std::size_t least_bytes) {

@@ -154,6 +154,12 @@ TEST_F(DriverTest, PoolsOfAnotherDeviceAndOfTheHost) {
                           Pair("cuda-driver:1", Level{32 * kMiB, 32 * kMiB}), Pair("cuda-host", Level{0, 64 * kMiB})));
 }
 
+TEST_F(DriverTest, PoolsThatAreDestroyedMakeRoomForOthers) {
+  const Result result = run("many_pools");
+  EXPECT_EQ(result.said.size(), 600U);
+  expect_recorded(result);
+}
+
 TEST_F(DriverTest, PhysicalMemoryIsUsedUntilItIsReleasedAndUnmapped) {
   const Result result = run("vmm");
   expect_recorded(result);
@@ -210,6 +216,14 @@ TEST_F(DriverTest, ThreadsShareAPool) {
   EXPECT_THAT(recording.missing, IsEmpty());
   EXPECT_EQ(recording.unsized_frees, 0U);
   EXPECT_TRUE(recording.in_time_order);
+}
+
+TEST_F(DriverTest, PoolsAreNotAskedForOnceTheyAreDestroyed) {
+  const Result result = run("pools_come_and_go");
+  EXPECT_EQ(result.code, 0) << result.messages;
+  ASSERT_EQ(result.recordings.size(), 1U);
+  EXPECT_EQ(levels(result.recordings[0].changes)["cuda-driver:0"].now, 3 * kMiB);
+  EXPECT_THAT(result.recordings[0].missing, IsEmpty());
 }
 
 TEST_F(DriverTest, AKilledProgramLosesNothing) {

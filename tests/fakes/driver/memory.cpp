@@ -205,10 +205,10 @@ Result Memory::set_threshold(MemoryPool pool, std::uint64_t bytes) {
   return kSuccess;
 }
 
-std::uint64_t Memory::reserved(MemoryPool pool) {
+std::optional<std::uint64_t> Memory::reserved(MemoryPool pool) {
   const std::lock_guard guard(lock_);
   const auto found = pools_.find(pool);
-  return found == pools_.end() ? 0 : found->second.reserved;
+  return found == pools_.end() ? std::nullopt : std::optional(found->second.reserved);
 }
 
 Result Memory::resize(Pool& pool, std::uint64_t reserved) {

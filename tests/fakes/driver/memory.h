@@ -3,6 +3,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -53,7 +54,8 @@ class Memory {
   MemoryPool create_pool(const std::string& account);
   Result destroy_pool(MemoryPool pool);
   Result set_threshold(MemoryPool pool, std::uint64_t bytes);
-  std::uint64_t reserved(MemoryPool pool);
+  /// None when there is no such pool.
+  std::optional<std::uint64_t> reserved(MemoryPool pool);
   Result allocate_from(MemoryPool pool, std::uint64_t bytes, DevicePointer* address);
   /// Pools keep at least `least_bytes` of what is not in use.
   Result trim(MemoryPool pool, std::uint64_t least_bytes);

@@ -124,6 +124,22 @@ int pools_elsewhere() {
   return 0;
 }
 
+/// One pool after the other; of each the memory is given back only with the pool.
+int many_pools() {
+  start();
+  for (int count = 0; count < 300; ++count) {
+    MemoryPool pool = create_pool({tidemark::process::cuda::kLocationDevice, 0});
+    std::uint64_t threshold = ~std::uint64_t{0};
+    DRIVER(cuMemPoolSetAttribute)(pool, kPoolReleaseThreshold, &threshold);
+    DevicePointer block = 0;
+    DRIVER(cuMemAllocFromPoolAsync)(&block, kMiB, pool, nullptr);
+    DRIVER(cuMemFreeAsync)(block, nullptr);
+    if (count % 2 == 0) DRIVER(cuStreamSynchronize)(nullptr);
+    DRIVER(cuMemPoolDestroy)(pool);
+  }
+  return 0;
+}
+
 int pools() {
   start();
   std::vector<DevicePointer> blocks(6);
@@ -313,6 +329,28 @@ int pool_threads() {
   return 0;
 }
 
+/// Each thread makes pools and destroys them, while the others' synchronizations ask how large all pools are.
+int pools_come_and_go() {
+  start();
+  std::vector<std::thread> workers;
+  for (int number = 0; number < 4; ++number) {
+    workers.emplace_back([] {
+      use_device(0);
+      for (int count = 0; count < 500; ++count) {
+        MemoryPool pool = create_pool({tidemark::process::cuda::kLocationDevice, 0});
+        DevicePointer block = 0;
+        DRIVER(cuMemAllocFromPoolAsync)(&block, kMiB, pool, nullptr);
+        DRIVER(cuMemFreeAsync)(block, nullptr);
+        if (count % 4 != 0) DRIVER(cuStreamSynchronize)(nullptr);
+        DRIVER(cuMemPoolDestroy)(pool);
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  allocate(3 * kMiB);
+  return 0;
+}
+
 int killed() {
   start();
   plain_work(1, 300);
@@ -448,7 +486,9 @@ int main(int count, char** arguments) {
   if (scene == "host") return host();
   if (scene == "pools") return pools();
   if (scene == "pools_elsewhere") return pools_elsewhere();
+  if (scene == "many_pools") return many_pools();
   if (scene == "pool_threads") return pool_threads();
+  if (scene == "pools_come_and_go") return pools_come_and_go();
   if (scene == "killed") return killed();
   if (scene == "vmm") return vmm();
   if (scene == "graph") return graph();

@@ -1,5 +1,7 @@
 #include "collect/process/driver/pools.h"
 
+#include <time.h>
+
 #include <atomic>
 
 #include "collect/process/driver/driver_record.h"
@@ -7,13 +9,17 @@
 namespace tidemark::process::cuda {
 namespace {
 
-/// A pool, or the memory of a device's graphs. Its slot is taken once and kept.
+/// A pool, or the memory of a device's graphs.
 struct Known {
-  std::atomic<std::uint64_t> key;    ///< 0 = free slot
+  std::atomic<std::uint64_t> key;    ///< 0 = never used, and no slot after it either; or one of those below
   std::atomic<std::uint64_t> taken;  ///< bytes, as last recorded
   std::atomic<Device> device;        ///< + 2; 0 = not known yet
+  std::atomic<int> lookers;          ///< threads that ask the driver about it
 };
 
+// No addresses of pools.
+constexpr std::uint64_t kGone = 1;   // free again
+constexpr std::uint64_t kGoing = 2;  // its pool is about to be destroyed
 constexpr std::size_t kMostPools = 128;
 Known known[kMostPools];
 std::atomic<bool> any_used;  ///< since all were looked at
@@ -28,12 +34,23 @@ std::uint64_t graph_key(Device device) noexcept {
   return kGraphKey + static_cast<std::uint64_t>(device);
 }
 
-/// Null when all slots are taken.
 Known* find(std::uint64_t key) noexcept {
   for (Known& entry : known) {
-    std::uint64_t found = entry.key.load(std::memory_order_acquire);
-    if (found == 0 && entry.key.compare_exchange_strong(found, key, std::memory_order_acq_rel)) return &entry;
+    const std::uint64_t found = entry.key.load(std::memory_order_acquire);
     if (found == key) return &entry;
+    if (found == 0) return nullptr;
+  }
+  return nullptr;
+}
+
+/// Null when all slots are taken. Threads that meet a pool at the same time may take two slots for it: what is recorded
+/// is the same from both.
+Known* find_or_add(std::uint64_t key) noexcept {
+  if (Known* there = find(key); there != nullptr) return there;
+  for (Known& entry : known) {
+    std::uint64_t found = entry.key.load(std::memory_order_acquire);
+    if (found > kGone) continue;
+    if (entry.key.compare_exchange_strong(found, key, std::memory_order_acq_rel) || found == key) return &entry;
   }
   return nullptr;
 }
@@ -51,8 +68,7 @@ bool size_now(std::uint64_t key, Device device, std::uint64_t* bytes) noexcept {
 }
 
 // Another thread may change the pool meanwhile: whoever wrote last looks again.
-void look(Known& entry, const NativeContext& caller) noexcept {
-  const std::uint64_t key = entry.key.load(std::memory_order_relaxed);
+void look_at(Known& entry, std::uint64_t key, const NativeContext& caller) noexcept {
   const Device device = device_of(entry);
   for (int tries = 0; tries < 4; ++tries) {
     std::uint64_t bytes = 0;
@@ -62,8 +78,21 @@ void look(Known& entry, const NativeContext& caller) noexcept {
   }
 }
 
+void look(Known& entry, const NativeContext& caller) noexcept {
+  entry.lookers.fetch_add(1);
+  if (const std::uint64_t key = entry.key.load(); key > kGoing) look_at(entry, key, caller);
+  entry.lookers.fetch_sub(1);
+}
+
+/// The driver must not be asked about a pool that is no more. A forked child may wait for a thread that it has not:
+/// half a second, not for ever.
+void wait_for_lookers(const Known& entry) noexcept {
+  constexpr timespec kShort = {0, 50'000};
+  for (int tries = 0; tries < 10'000 && entry.lookers.load() != 0; ++tries) ::nanosleep(&kShort, nullptr);
+}
+
 void use(std::uint64_t key, Device device, const NativeContext& caller) noexcept {
-  Known* entry = find(key);
+  Known* entry = find_or_add(key);
   if (entry == nullptr) return;
   if (entry->device.load(std::memory_order_relaxed) == 0) set_device(*entry, device);
   look(*entry, caller);
@@ -75,7 +104,7 @@ void use(std::uint64_t key, Device device, const NativeContext& caller) noexcept
 DriverFunctions driver = {};
 
 void pool_created(MemoryPool pool, Device device) noexcept {
-  if (Known* entry = find(key_of(pool)); entry != nullptr) set_device(*entry, device);
+  if (Known* entry = find_or_add(key_of(pool)); entry != nullptr) set_device(*entry, device);
 }
 
 void pool_used(MemoryPool pool, Device device, const NativeContext& caller) noexcept {
@@ -108,16 +137,16 @@ bool pools_are_used() noexcept {
   return known[0].key.load(std::memory_order_relaxed) != 0;
 }
 
-// Its slot stays: another pool may get the same address.
 void pool_destroyed(MemoryPool pool) noexcept {
-  for (Known& entry : known) {
-    const std::uint64_t key = entry.key.load(std::memory_order_acquire);
-    if (key == 0) return;
-    if (key != key_of(pool)) continue;
-    const Device device = device_of(entry);
-    entry.device.store(0, std::memory_order_relaxed);
-    if (entry.taken.exchange(0, std::memory_order_acq_rel) == 0) return;
-    return record_driver_call(ring::DriverCall::pool, device, {key, 0});
+  const std::uint64_t key = key_of(pool);
+  while (Known* entry = find(key)) {
+    entry->key.store(kGoing);
+    wait_for_lookers(*entry);
+    const Device device = device_of(*entry);
+    const std::uint64_t taken = entry->taken.exchange(0, std::memory_order_acq_rel);
+    entry->device.store(0, std::memory_order_relaxed);
+    if (taken != 0) record_driver_call(ring::DriverCall::pool, device, {key, 0});
+    entry->key.store(kGone, std::memory_order_release);
   }
 }
 
