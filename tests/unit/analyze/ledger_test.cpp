@@ -445,6 +445,28 @@ TEST(Ledger, OfADeviceWithoutTheProgramsNumber) {
   EXPECT_THAT(device.moment.notes, ElementsAre(LedgerNote::allocator_unknown));
 }
 
+TEST(Ledger, MigInstancesAreCalledWithinTheirGpu) {
+  Scenario scenario;
+  const SampledDeviceId mig = scenario.sampled({"nvidia", 1, 2, {}, "MIG 1g.10gb", "", "", 1000});
+  scenario.allocate(10, "a", 500);
+  scenario.users(20, mig, {user(UserKind::recorded, std::nullopt)});
+  scenario.used(21, mig, 330);
+  const LedgerDevice device = analyze_one(scenario);
+  EXPECT_EQ(device.device, "nvidia:2.1");
+  EXPECT_EQ(device.moment.unexplained_bytes, 330);
+  EXPECT_THAT(device.moment.notes, ElementsAre(LedgerNote::allocator_unknown, LedgerNote::other_bytes_unknown));
+}
+
+// A number that no program has.
+TEST(Ledger, OfADeviceWithAStrangeNumber) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled({"nvidia", 0, {}, 4'000'000'000U, "H100", "", "", {}});
+  scenario.allocate(10, "a", 500);
+  scenario.users(20, gpu, {user(UserKind::recorded, 5)});
+  scenario.used(21, gpu, 330);
+  EXPECT_EQ(analyze_one(scenario).device, "nvidia:0");
+}
+
 // Recording began late: until PyTorch's first event what it has reserved is not known.
 TEST(Ledger, ReservedIsUnknownBeforeTheFirstEventOfALateRecording) {
   Scenario scenario;
