@@ -16,7 +16,7 @@ Result<bool> SampleReader::next(std::vector<SampleRecord>& batch) {
   batch.clear();
   Frame frame;
   while (batch.empty()) {
-    const auto found = frames_->next(frame, format::FrameType::samples);
+    auto found = frames_->next(frame, format::FrameType::samples);
     if (!found || !*found) return found;
     if (frame.payload.empty()) continue;
     const auto decoded = decoder_.decode(frame.payload, frame.stored_length,
