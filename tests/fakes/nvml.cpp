@@ -6,11 +6,11 @@
 //      "power": 71500, "processes": [{"pid": 12 | "caller" | "parent", "bytes": 5, "graphics": false}],
 //      "returns": {"nvmlDeviceGetPowerUsage": 3},      what a function answers instead
 //      "lost_when": "/path",                            GPU_IS_LOST while there is a file of that name
-//      "driver_log": "/path", "context": 500,           see below
+//      "driver_log": "/path", "driver_index": 0, "context": 500,    see below
 //      "mig": [{…a device…}]}]}                        instances; null where none is set up
 //
 // "driver_log" is what the stand-in for libcuda writes (driver/books.h): its living processes are among the device's
-// with what they have taken of it and "context" bytes each, and all of that is used.
+// with what they have taken of its device "driver_index" and "context" bytes each, and all of that is used.
 //
 // "caller" is the process that loaded the library, "parent" its parent. With FAKES_NVML_OLD it has only what drivers
 // before 2020 had.
@@ -72,7 +72,7 @@ unsigned long long memory(Device device, const char* part) {
 std::map<unsigned, unsigned long long> driver_processes(Device device) {
   std::map<unsigned, unsigned long long> bytes;
   const json& facts = fake(device)->device;
-  const std::string account = "cuda-driver:" + std::to_string(fake(device)->index);
+  const std::string account = "cuda-driver:" + std::to_string(facts.value("driver_index", fake(device)->index));
   std::ifstream log(facts.value("driver_log", ""));
   for (std::string text; std::getline(log, text) && !log.eof();) {  // the last line may be half written
     const json line = json::parse(text);
