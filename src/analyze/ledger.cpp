@@ -36,14 +36,37 @@ Wanted at_sample(const DeviceSeries& series, std::size_t index) {
   return wanted;
 }
 
-// The first sample with the most used bytes of each of at most `points` equal stretches of time.
-std::vector<Wanted> thinned(const DeviceSeries& series, std::size_t points) {
+// When slow calls of the driver were under way.
+class SlowTimes {
+ public:
+  explicit SlowTimes(const std::vector<SlowDriverCall>& calls) {
+    spans_.reserve(calls.size());
+    for (const SlowDriverCall& call : calls) {
+      spans_.emplace_back(call.time_ns - std::min(call.time_ns, call.duration_ns), call.time_ns);
+    }
+    std::sort(spans_.begin(), spans_.end());
+    // The end of each becomes the latest of all that begin up to then.
+    for (std::size_t n = 1; n < spans_.size(); ++n) spans_[n].second = std::max(spans_[n].second, spans_[n - 1].second);
+  }
+  [[nodiscard]] bool cover(std::uint64_t time_ns) const {
+    const auto after = std::upper_bound(spans_.begin(), spans_.end(), time_ns,
+                                        [](std::uint64_t time, const auto& span) { return time < span.first; });
+    return after != spans_.begin() && time_ns <= (after - 1)->second;
+  }
+
+ private:
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> spans_;
+};
+
+// Without samples that a slow call covers: the first sample with the most used bytes of each of at most `points` equal
+// stretches of time.
+std::vector<Wanted> thinned(const DeviceSeries& series, const SlowTimes& slow, std::size_t points) {
   std::vector<Wanted> kept;
   if (points == 0 || series.time_ns.empty()) return kept;
   const std::uint64_t stretch_ns = series.time_ns.back() / points + 1;
   std::uint64_t stretch = 0;
   for (std::size_t index = 0; index < series.time_ns.size(); ++index) {
-    if (!series.used_bytes[index]) continue;
+    if (!series.used_bytes[index] || slow.cover(series.time_ns[index])) continue;
     const std::uint64_t here = series.time_ns[index] / stretch_ns;
     if (kept.empty() || here != stretch) {
       kept.push_back(at_sample(series, index));
@@ -67,6 +90,12 @@ class Maker {
  public:
   Maker(const LedgerTarget& target, MemoryOwners& owners) : target_(target), owners_(owners) {}
 
+  /// Of a device that has a peak.
+  [[nodiscard]] LedgerMoment make_peak(const DeviceMoments& moments) const {
+    LedgerMoment ledger = make(*moments.peak);
+    if (moments.covered_peak_bytes) ledger.notes.push_back(LedgerNote::covered_peak);
+    return ledger;
+  }
   [[nodiscard]] LedgerMoment make(const DeviceMoment& moment) const {
     const auto listed = [this](const std::optional<UsersMoment>& users) {
       return users ? std::optional(read(users->sample, own(users->held))) : std::nullopt;
@@ -132,7 +161,8 @@ std::optional<std::uint64_t> time_without_sample(const Store& store, const Ledge
 struct Work {
   const LedgerTarget* target = nullptr;
   const DeviceSeries* series = nullptr;       // null: not sampled
-  const DeviceMoment* kept_moment = nullptr;  // for the moment asked for, where reading kept it
+  const DeviceMoments* peak = nullptr;        // where the peak is asked for, and reading kept it
+  const DeviceMoment* kept_moment = nullptr;  // where the end is, likewise
   Wanted moment;                              // otherwise
   std::vector<Wanted> over_time;
   std::map<std::uint64_t, OwnMemory> held;  // by time, for all that is wanted
@@ -144,12 +174,11 @@ Work plan(const Store& store, const LedgerTarget& target, const LedgerOptions& o
   if (target.sampled) {
     work.series = &store.samples.devices[*target.sampled];
     const DeviceMoments& moments = store.device_moments[*target.sampled];
-    const auto keep = [](const std::optional<DeviceMoment>& moment) { return moment ? &*moment : nullptr; };
-    if (options.at.kind == Moment::Kind::peak) work.kept_moment = keep(moments.peak);
-    if (options.at.kind == Moment::Kind::end) work.kept_moment = keep(moments.end);
-    work.over_time = thinned(*work.series, options.points);
+    if (options.at.kind == Moment::Kind::peak && moments.peak) work.peak = &moments;
+    if (options.at.kind == Moment::Kind::end && moments.end) work.kept_moment = &*moments.end;
+    work.over_time = thinned(*work.series, SlowTimes(store.samples.slow_calls), options.points);
   }
-  if (work.kept_moment == nullptr) {
+  if (work.peak == nullptr && work.kept_moment == nullptr) {
     work.moment.time_ns = time_without_sample(store, target, options.at);
     const bool any_time = options.at.kind == Moment::Kind::time || options.at.kind == Moment::Kind::share;
     if (work.series != nullptr && work.moment.time_ns) {
@@ -185,7 +214,10 @@ void fill_held(const Store& store, std::vector<Work>& works, MemoryOwners& owner
 
 void add_sample_notes(const Store& store, const Work& work, LedgerMoment& moment) {
   if (!moment.time_ns) moment.notes.insert(moment.notes.begin(), LedgerNote::no_events);
-  if (moment.used_bytes) return;
+  if (moment.used_bytes) {
+    if (SlowTimes(store.samples.slow_calls).cover(*moment.time_ns)) moment.notes.push_back(LedgerNote::slow_call);
+    return;
+  }
   const auto sampled = work.target->sampled;
   const LedgerNote why = store.device_moments.empty()           ? LedgerNote::no_samples
                          : !sampled                             ? LedgerNote::device_not_sampled
@@ -202,7 +234,9 @@ LedgerDevice finish(const Store& store, const Work& work, MemoryOwners& owners) 
     device.model = work.series->device.name;
     device.total_bytes = work.series->device.total_bytes;
   }
-  device.moment = work.kept_moment != nullptr ? maker.make(*work.kept_moment) : maker.make(work.moment, work.held);
+  device.moment = work.peak != nullptr          ? maker.make_peak(*work.peak)
+                  : work.kept_moment != nullptr ? maker.make(*work.kept_moment)
+                                                : maker.make(work.moment, work.held);
   add_sample_notes(store, work, device.moment);
   std::vector<LedgerMoment> ledgers;
   ledgers.reserve(work.over_time.size());
@@ -241,7 +275,7 @@ std::vector<LedgerExtremes> ledger_extremes(const Overview& overview, const std:
     here.device = target.name;
     here.model = moments.device.name;
     here.total_bytes = moments.device.total_bytes;
-    here.peak = maker.make(*moments.peak);
+    here.peak = maker.make_peak(moments);
     if (moments.end) here.end = maker.make(*moments.end);
   }
   return extremes;

@@ -74,9 +74,17 @@ OwnMemory LedgerIndexes::own(const HeldMemory& held, MemoryOwners& owners) const
     std::uint64_t& bytes = bytes_of[owners.of(usage.stack)];
     bytes = saturating_add(bytes, usage.bytes);
   }
-  // The segments of PyTorch's allocator are what it has reserved.
+  // The segments of PyTorch's allocator are what it has reserved. It says what it has only when it hands out blocks, so
+  // after empty_cache() the driver knows better; and not at all as a stream-ordered pool (cudaMallocAsync).
   if (const auto torch = bytes_of.find(MemoryOwners::kTorchAllocator); torch != bytes_of.end()) {
-    torch->second = saturating_subtract(torch->second, own.reserved_bytes.value_or(0));
+    const std::uint64_t taken = torch->second;
+    if (!framework_) {
+      own.reserved_bytes = taken;
+      own.allocated_bytes.reset();
+    } else if (!driver_missing_ && own.reserved_bytes && taken >= own.allocated_bytes.value_or(0)) {
+      own.reserved_bytes = std::min(*own.reserved_bytes, taken);
+    }
+    torch->second = saturating_subtract(taken, own.reserved_bytes.value_or(0));
   }
   own.libraries.reserve(bytes_of.size());
   for (const auto& [owner, bytes] : bytes_of) {
@@ -122,9 +130,9 @@ LedgerMoment make_ledger(std::optional<std::uint64_t> time_ns, std::optional<std
     ledger.notes.push_back(LedgerNote::allocator_unknown);
   } else {
     ledger.allocated_bytes = own->allocated_bytes;
-    if (own->reserved_bytes) {
-      ledger.cached_bytes = saturating_subtract(*own->reserved_bytes, own->allocated_bytes.value_or(0));
-    } else {
+    if (own->reserved_bytes && own->allocated_bytes) {
+      ledger.cached_bytes = saturating_subtract(*own->reserved_bytes, *own->allocated_bytes);
+    } else if (!own->reserved_bytes) {
       ledger.notes.push_back(LedgerNote::reserved_unknown);
     }
     ledger.lines.push_back({LedgerPart::pytorch, own->reserved_bytes, {}});

@@ -45,6 +45,8 @@ enum class LedgerNote : std::uint8_t {
   process_taken,          ///< a process of another PID namespace was taken for the recorded one
   process_below_held,     ///< the driver says that it held less than what is known of it
   other_bytes_unknown,    ///< the driver did not say how much some other process held
+  slow_call,              ///< a call of the driver was under way: events do not have what is used yet, or no more
+  covered_peak,           ///< more was used at another time, during such a call
 };
 
 /// What the recorded process is known to have held on one device at one time.

@@ -166,6 +166,10 @@ std::pair<const char*, Json> sample_fields(const HostSample& sample) {
            {"cgroup_oom_kills", nullable(sample.cgroup_oom_kills)}}};
 }
 
+std::pair<const char*, Json> sample_fields(const SlowDriverCall& call) {
+  return {"slow_driver_call", {{"time_ns", call.time_ns}, {"duration_ns", call.duration_ns}}};
+}
+
 Json frame_fields(const Frame& frame) {
   static constexpr const char* kTypes[] = {"definitions", "events", "samples"};
   const std::size_t type = std::size_t{frame.type} - 1;

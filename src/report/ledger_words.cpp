@@ -116,6 +116,10 @@ const char* name_of(LedgerNote note) {
       return "process_below_held";
     case LedgerNote::other_bytes_unknown:
       return "other_bytes_unknown";
+    case LedgerNote::slow_call:
+      return "slow_call";
+    case LedgerNote::covered_peak:
+      return "covered_peak";
   }
   return "";
 }
@@ -156,6 +160,12 @@ const char* note_words(LedgerNote note) {
       return "the driver says that this process held less than is known of it: the context was taken as 0";
     case LedgerNote::other_bytes_unknown:
       return "the driver does not say how much some other processes hold: that is part of unexplained";
+    case LedgerNote::slow_call:
+      return "a long call to the driver was taking memory or giving it back at this time: the lines may not have it "
+             "yet, or "
+             "no more";
+    case LedgerNote::covered_peak:
+      return "more was used for a moment, while a long call to the driver was taking memory or giving it back";
   }
   return "";
 }

@@ -52,9 +52,12 @@ struct DeviceMoment {
 /// A sampled device when most of it was used, and at the end. Samples without used bytes do not count.
 struct DeviceMoments {
   SampledDevice device;
-  bool seen_in_use = false;          ///< by the recorded process, as the driver said at some time
-  std::optional<DeviceMoment> peak;  ///< the first sample with the most used bytes
-  std::optional<DeviceMoment> end;   ///< the last sample that is not after the last event
+  bool seen_in_use = false;  ///< by the recorded process, as the driver said at some time
+  /// The first sample with the most used bytes of those that no slow call of the driver covers: what is used then
+  /// belongs to the events of the same time.
+  std::optional<DeviceMoment> peak;
+  std::optional<std::uint64_t> covered_peak_bytes;  ///< used at a covered sample, where that is more than at the peak
+  std::optional<DeviceMoment> end;                  ///< the last sample that is not after the last event
 };
 
 }  // namespace tidemark

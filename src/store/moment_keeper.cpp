@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace tidemark {
+namespace {
+
+// A slow call is known only after the samples that it covers, at 10 a second: those of 6 seconds.
+constexpr std::size_t kMostHighs = 64;
+
+}  // namespace
 
 void MomentKeeper::add(const SampleRecord& record, std::optional<std::uint64_t> last_event_ns, const Held& held) {
   if (const auto* device = std::get_if<SampledDevice>(&record)) {
@@ -12,6 +18,8 @@ void MomentKeeper::add(const SampleRecord& record, std::optional<std::uint64_t> 
     add_sample(*sample, last_event_ns, held);
   } else if (const auto* users = std::get_if<DeviceUsersSample>(&record)) {
     add_users(*users, held);
+  } else if (const auto* call = std::get_if<SlowDriverCall>(&record)) {
+    add_slow_call(*call);
   }
 }
 
@@ -21,8 +29,10 @@ void MomentKeeper::add_sample(const DeviceSample& sample, std::optional<std::uin
   device.sample_ns = std::max(device.sample_ns, sample.time_ns);
   if (!sample.used_bytes) return;
   DeviceMoment moment{device.sample_ns, *sample.used_bytes, held(), device.users, std::nullopt};
-  std::optional<DeviceMoment>& peak = device.moments.peak;
-  if (!peak || moment.used_bytes > peak->used_bytes) peak = moment;
+  if (device.highs.empty() || moment.used_bytes > device.highs.back().used_bytes) {
+    if (device.highs.size() == kMostHighs) device.highs.erase(device.highs.begin());
+    device.highs.push_back(moment);
+  }
   if (last_event_ns && moment.time_ns <= *last_event_ns) {
     device.moments.end = std::move(moment);
     device.pending.reset();
@@ -39,8 +49,21 @@ void MomentKeeper::add_users(const DeviceUsersSample& sample, const Held& held) 
   device.users->sample.time_ns = device.users_ns;
   device.moments.seen_in_use |= std::any_of(sample.users.begin(), sample.users.end(),
                                             [](const SampledUser& user) { return user.kind == UserKind::recorded; });
-  for (std::optional<DeviceMoment>* moment : {&device.moments.peak, &device.moments.end, &device.pending}) {
+  for (std::optional<DeviceMoment>* moment : {&device.moments.end, &device.pending}) {
     if (*moment && !(*moment)->next_users) (*moment)->next_users = device.users;
+  }
+  for (DeviceMoment& high : device.highs) {
+    if (!high.next_users) high.next_users = device.users;
+  }
+}
+
+void MomentKeeper::add_slow_call(const SlowDriverCall& call) {
+  for (Running& device : devices_) {
+    std::erase_if(device.highs, [&](const DeviceMoment& high) {
+      if (!call.covers(high.time_ns)) return false;
+      device.covered_bytes = std::max(device.covered_bytes, high.used_bytes);
+      return true;
+    });
   }
 }
 
@@ -54,7 +77,12 @@ void MomentKeeper::take_pending() {
 std::vector<DeviceMoments> MomentKeeper::finish() && {
   std::vector<DeviceMoments> moments;
   moments.reserve(devices_.size());
-  for (Running& device : devices_) moments.push_back(std::move(device.moments));
+  for (Running& device : devices_) {
+    if (!device.highs.empty()) device.moments.peak = std::move(device.highs.back());
+    const std::uint64_t peak = device.moments.peak ? device.moments.peak->used_bytes : 0;
+    if (device.covered_bytes > peak) device.moments.covered_peak_bytes = device.covered_bytes;
+    moments.push_back(std::move(device.moments));
+  }
   return moments;
 }
 

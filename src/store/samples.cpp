@@ -44,6 +44,8 @@ struct Adder {
     series.cgroup_limit_bytes.push_back(sample.cgroup_limit_bytes);
     series.cgroup_oom_kills.push_back(sample.cgroup_oom_kills);
   }
+
+  void operator()(const SlowDriverCall& call) const { samples.slow_calls.push_back(call); }
 };
 
 }  // namespace

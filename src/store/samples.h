@@ -37,6 +37,7 @@ struct HostSeries {
 struct Samples {
   std::vector<DeviceSeries> devices;  ///< by SampledDeviceId
   HostSeries host;
+  std::vector<SlowDriverCall> slow_calls;  ///< in the order in which they returned, or nearly so
 
   /// Appends a record, as TraceReader gives them. A time before the one before it counts as that one.
   void add(const SampleRecord& record);

@@ -87,6 +87,18 @@ struct HostSample {
   bool operator==(const HostSample&) const = default;
 };
 
-using SampleRecord = std::variant<SampledDevice, DeviceSample, DeviceUsersSample, HostSample>;
+/// A call of the recorded process that took memory from the CUDA driver or gave it back, and was long in doing so: what
+/// a device's samples say in between, events do not know yet, or no more.
+struct SlowDriverCall {
+  std::uint64_t time_ns = 0;  ///< when it returned
+  std::uint64_t duration_ns = 0;
+
+  /// Whether the call was under way at a time.
+  [[nodiscard]] bool covers(std::uint64_t at_ns) const { return at_ns <= time_ns && time_ns - at_ns <= duration_ns; }
+
+  bool operator==(const SlowDriverCall&) const = default;
+};
+
+using SampleRecord = std::variant<SampledDevice, DeviceSample, DeviceUsersSample, HostSample, SlowDriverCall>;
 
 }  // namespace tidemark

@@ -59,6 +59,11 @@ SampleKind put(FieldWriter fields, const HostSample& sample) {
   return SampleKind::host;
 }
 
+SampleKind put(FieldWriter fields, const SlowDriverCall& call) {
+  fields.number(call.time_ns).number(call.duration_ns);
+  return SampleKind::slow_driver_call;
+}
+
 SampledDevice read_device(FieldReader& fields) {
   SampledDevice device;
   device.index = fields.number32();
@@ -119,9 +124,16 @@ HostSample read_host(FieldReader& fields) {
   return sample;
 }
 
+SlowDriverCall read_slow_call(FieldReader& fields) {
+  SlowDriverCall call;
+  call.time_ns = fields.number();
+  call.duration_ns = fields.number();
+  return call;
+}
+
 /// None for a kind that this code does not know.
 std::optional<SampleRecord> read_record(std::uint64_t kind, FieldReader& fields) {
-  if (kind > static_cast<std::uint64_t>(SampleKind::host)) return std::nullopt;
+  if (kind > static_cast<std::uint64_t>(SampleKind::slow_driver_call)) return std::nullopt;
   switch (static_cast<SampleKind>(kind)) {
     case SampleKind::device:
       return read_device(fields);
@@ -131,6 +143,8 @@ std::optional<SampleRecord> read_record(std::uint64_t kind, FieldReader& fields)
       return read_users(fields);
     case SampleKind::host:
       return read_host(fields);
+    case SampleKind::slow_driver_call:
+      return read_slow_call(fields);
   }
   return std::nullopt;
 }

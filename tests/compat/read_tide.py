@@ -167,6 +167,8 @@ class Recording:
                 fields.append([[body.zigzag(), body.varint(), body.id(), body.text()] for _ in users])
             elif kind == 4:
                 fields = [body.varint()] + [body.id() for _ in range(8)]
+            elif kind == 5:
+                fields = [body.varint(), body.varint()]
             else:
                 self.skipped += 1
                 continue

@@ -13,8 +13,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// Listing processes takes some drivers milliseconds under a lock that others wait for; so once a second at most.
+// Listing processes takes some drivers milliseconds under a lock that others wait for; so once a second. Where it is
+// quick, also when what is used has changed by more than a hundredth: who uses it then belongs to that.
 constexpr std::chrono::nanoseconds kUserInterval = 1s;
+constexpr std::chrono::nanoseconds kQuickListing = 300us;
+constexpr std::uint64_t kChangedUse = 100;
 constexpr std::chrono::nanoseconds kJobInterval = 1s;
 constexpr std::chrono::nanoseconds kPssInterval = 5s;
 constexpr int kShareOfCore = 1000;
@@ -35,7 +38,8 @@ bool says_anything(const DeviceReading& reading) {
 void Pace::done(Clock::time_point began, std::chrono::nanoseconds cost) {
   // On the grid of intervals when on time; what was missed is not made up for.
   const Clock::time_point regular = next_ + interval_;
-  next_ = std::max(regular > began ? regular : began + interval_, began + cost * kShareOfCore);
+  earliest_ = began + cost * kShareOfCore;
+  next_ = std::max(regular > began ? regular : began + interval_, earliest_);
 }
 
 SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const TickClock& clock)
@@ -80,6 +84,7 @@ void SampleTaker::take(std::vector<Reading>& readings) {
   const Clock::time_point now = Clock::now();
   run(job_pace_, now, [&] { job_ = descendants_of(job_pid_, root_); });
   run(device_pace_, now, [&] { read_devices(readings); });
+  if (listing_took_ <= kQuickListing && use_has_changed()) user_pace_.hurry();
   run(user_pace_, now, [&] { read_users(readings); });
   if (pss_pace_.due(now) && host_pace_.due(now)) {
     read_pss_ = true;
@@ -95,6 +100,13 @@ Clock::time_point SampleTaker::next() const {
   return std::min({device_pace_.next(), user_pace_.next(), job_pace_.next(), host_pace_.next()});
 }
 
+bool SampleTaker::use_has_changed() const {
+  return std::any_of(devices_.begin(), devices_.end(), [](const Device& device) {
+    const auto [less, more] = std::minmax(device.used_bytes, device.used_at_listing_bytes);
+    return more - less > more / kChangedUse;
+  });
+}
+
 void SampleTaker::read_devices(std::vector<Reading>& readings) {
   for (std::size_t n = 0; n < devices_.size(); ++n) {
     if (devices_[n].lost) continue;
@@ -103,14 +115,17 @@ void SampleTaker::read_devices(std::vector<Reading>& readings) {
     if (!reading) {
       lose(n, reading.error(), readings);
     } else if (says_anything(*reading)) {
+      devices_[n].used_bytes = reading->used_bytes.value_or(devices_[n].used_bytes);
       readings.emplace_back(DeviceReadingAt{ticks, n, *reading});
     }
   }
 }
 
 void SampleTaker::read_users(std::vector<Reading>& readings) {
+  const Clock::time_point began = Clock::now();
   for (std::size_t n = 0; n < devices_.size(); ++n) {
     if (devices_[n].lost) continue;
+    devices_[n].used_at_listing_bytes = devices_[n].used_bytes;
     DeviceUsersAt at{clock_.now(), n, {}};
     auto users = devices_[n].source->users(devices_[n].position);
     if (!users) {
@@ -127,6 +142,7 @@ void SampleTaker::read_users(std::vector<Reading>& readings) {
     }
     readings.emplace_back(std::move(at));
   }
+  listing_took_ = Clock::now() - began;
 }
 
 void SampleTaker::read_host(std::vector<Reading>& readings) {

@@ -1,6 +1,7 @@
 // Reads devices and the host, each as often as was asked for and as its cost allows.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -31,10 +32,13 @@ class Pace {
   [[nodiscard]] std::chrono::steady_clock::time_point next() const { return next_; }
   /// It was begun at `began`, on time or late, and took `cost` of processor time.
   void done(std::chrono::steady_clock::time_point began, std::chrono::nanoseconds cost);
+  /// Do it as soon as its cost allows.
+  void hurry() { next_ = std::min(next_, earliest_); }
 
  private:
   std::chrono::nanoseconds interval_;
   std::chrono::steady_clock::time_point next_;
+  std::chrono::steady_clock::time_point earliest_;
 };
 
 /// One thread. A call may block for as long as a driver does.
@@ -55,7 +59,11 @@ class SampleTaker {
     DeviceSource* source = nullptr;
     std::size_t position = 0;  ///< within the source
     bool lost = false;
+    std::uint64_t used_bytes = 0;             ///< by the latest reading that said so
+    std::uint64_t used_at_listing_bytes = 0;  ///< when its users were listed last
   };
+
+  [[nodiscard]] bool use_has_changed() const;
 
   void read_devices(std::vector<Reading>& readings);
   void read_users(std::vector<Reading>& readings);
@@ -70,8 +78,9 @@ class SampleTaker {
   std::vector<OpenedSource> sources_;
   std::vector<Device> devices_;
   std::optional<Cgroup> cgroup_;
-  std::vector<std::int64_t> job_;  ///< processes of the job, as of the last look
-  bool read_pss_ = false;          ///< with the next reading of the host
+  std::vector<std::int64_t> job_;            ///< processes of the job, as of the last look
+  bool read_pss_ = false;                    ///< with the next reading of the host
+  std::chrono::nanoseconds listing_took_{};  ///< all devices' users, by the wall clock
   Pace device_pace_;
   Pace user_pace_;
   Pace job_pace_;

@@ -166,7 +166,7 @@ void Session::take_driver_call(LaneState& lane, const RingRecord& record) {
   const auto call = static_cast<std::uint8_t>(record.header.device_type);
   DriverCallRecord told;
   if (fields.empty() || fields.size() > 1 + std::size(told.numbers) || call == 0 ||
-      call > static_cast<std::uint8_t>(ring::DriverCall::reset_device)) {
+      call > static_cast<std::uint8_t>(ring::DriverCall::slow)) {
     ++misunderstood_.records;
     return;
   }
@@ -246,6 +246,11 @@ Result<void> Session::write(const PendingEvent& pending) {
   Event event = pending.event;
   event.time_ns = clock_.between_ns(memory_->get()->control.start_ticks, pending.ticks);
   if (!pending.driver_call) return write(event);
+  if (pending.driver_call->call == ring::DriverCall::slow) {
+    const std::uint64_t began = std::min(pending.driver_call->numbers[0], pending.ticks);
+    writer_->sample(SlowDriverCall{event.time_ns, clock_.between_ns(began, pending.ticks)});
+    return {};
+  }
   driver_events_.clear();
   driver_memory_.take(*pending.driver_call, event, driver_events_);
   for (const Event& driver_event : driver_events_) {

@@ -127,6 +127,7 @@ enum class DriverCall : std::uint8_t {
   unmap = 9,             ///< address, bytes
   pool = 10,             ///< pool, bytes that it has taken from the device (-1: the host) by now
   reset_device = 11,     ///< all memory of the process on the device is given back
+  slow = 12,             ///< ticks at which a call that took long was made; it has returned now
 };
 
 struct RecordHeader {

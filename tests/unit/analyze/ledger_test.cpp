@@ -429,6 +429,105 @@ TEST(Ledger, AProcessThatBeganSinceTheLatestListIsInTheNext) {
   EXPECT_EQ(before.unexplained_bytes, 20);
 }
 
+// The context grows while kernels are loaded: the list 1 ns later says more of the sample than that 15 ns before.
+TEST(Ledger, TheListNearestInTimeCounts) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+  scenario.totals(kGpu, 0, 600);
+  scenario.allocate(1, "a", 500, kGpu);
+  scenario.users(5, gpu, {user(UserKind::recorded, 640)});
+  scenario.used(20, gpu, 760);
+  scenario.users(21, gpu, {user(UserKind::recorded, 750)});
+  scenario.free(30, "a");
+  const LedgerMoment peak = analyze_one(scenario).moment;
+  EXPECT_EQ(peak.users_at_ns, 21U);
+  EXPECT_THAT(lines_of(peak), ElementsAre("pytorch 600", "context 150"));
+  EXPECT_EQ(peak.unexplained_bytes, 10);
+}
+
+// 900 are used while cuMemAlloc takes 400 for a block that is freed again before the next sample: no event has them.
+TEST(Ledger, SamplesDuringALongCallOfTheDriverAreNoPeak) {
+  Scenario scenario;
+  const StackId torch = scenario.stack({scenario.native("/opt/torch/lib/libc10_cuda.so", 1)});
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+  scenario.allocate(1, "segment", 500, kDriver, torch);
+  scenario.totals(kGpu, 0, 500);
+  scenario.allocate(1, "a", 500, kGpu);
+  scenario.used(20, gpu, 520);
+  scenario.used(40, gpu, 900);
+  scenario.slow_call(45, 10);
+  scenario.allocate(45, "large", 400, kDriver, torch);
+  scenario.free(46, "large");
+  scenario.used(60, gpu, 530);
+  scenario.free(70, "a");
+  const LedgerDevice device = analyze_one(scenario);
+  EXPECT_EQ(device.moment.time_ns, 60U);
+  EXPECT_EQ(device.moment.used_bytes, 530U);
+  EXPECT_THAT(device.moment.notes, Contains(LedgerNote::covered_peak));
+  std::vector<std::uint64_t> times;
+  for (const LedgerPoint& point : device.points) times.push_back(point.time_ns);
+  EXPECT_THAT(times, ElementsAre(20, 60));
+  EXPECT_THAT(analyze_one(scenario, at(41)).moment.notes, Contains(LedgerNote::slow_call)) << "asked for, it is shown";
+  EXPECT_THAT(analyze_one(scenario, at(61)).moment.notes, Not(Contains(LedgerNote::slow_call)));
+}
+
+// What 3 ns of the call before it returned do not cover stays the peak.
+TEST(Ledger, ALongCallCoversNothingBeforeIt) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+  scenario.totals(kGpu, 0, 500);
+  scenario.allocate(1, "a", 500, kGpu);
+  scenario.used(40, gpu, 900);
+  scenario.slow_call(45, 3);
+  scenario.used(60, gpu, 530);
+  scenario.free(70, "a");
+  const LedgerMoment peak = analyze_one(scenario).moment;
+  EXPECT_EQ(peak.time_ns, 40U);
+  EXPECT_THAT(peak.notes, Not(Contains(LedgerNote::covered_peak)));
+}
+
+// torch.cuda.empty_cache() gave 400 of 500 back; the allocator says so only with its next event.
+TEST(Ledger, WhatPyTorchGaveBackIsTheDriversWord) {
+  const auto scenario_with = [](std::uint64_t allocated) {
+    Scenario scenario;
+    const StackId torch = scenario.stack({scenario.native("/opt/torch/lib/libc10_cuda.so", 1)});
+    const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+    scenario.allocate(1, "cache", 400, kDriver, torch);
+    scenario.allocate(2, "segment", 100, kDriver, torch);
+    scenario.totals(kGpu, 0, 500);
+    scenario.allocate(3, "a", allocated, kGpu);
+    scenario.free(10, "cache");
+    scenario.used(20, gpu, 130);
+    scenario.free(30, "a");
+    return scenario;
+  };
+  const LedgerMoment ledger = analyze_one(scenario_with(60)).moment;
+  EXPECT_THAT(lines_of(ledger), ElementsAre("pytorch 100", "context n/a"));
+  EXPECT_EQ(ledger.cached_bytes, 40U);
+  EXPECT_EQ(ledger.unexplained_bytes, 30);
+  // 150 allocated cannot be in 100: some segment was taken on behalf of PyTorch by somebody else, and its word counts.
+  EXPECT_THAT(lines_of(analyze_one(scenario_with(150)).moment), ElementsAre("pytorch 500", "context n/a"));
+  Scenario cut_off = scenario_with(60);
+  cut_off.definitions.losses.push_back({Loss::Kind::driver_off, 1, ""});
+  EXPECT_THAT(lines_of(analyze_one(cut_off).moment), ElementsAre("pytorch 500", "context n/a"));
+}
+
+// With cudaMallocAsync as its backend PyTorch reports nothing.
+TEST(Ledger, WherePyTorchReportsNothingItsMemoryIsTheDriversWord) {
+  Scenario scenario;
+  const StackId torch = scenario.stack({scenario.native("/opt/torch/lib/libc10_cuda.so", 1)});
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+  scenario.allocate(1, "pool", 400, kDriver, torch);
+  scenario.used(20, gpu, 520);
+  scenario.users(21, gpu, {user(UserKind::recorded, 510)});
+  scenario.free(30, "pool");
+  const LedgerMoment ledger = analyze_one(scenario).moment;
+  EXPECT_THAT(lines_of(ledger), ElementsAre("pytorch 400", "context 110"));
+  EXPECT_EQ(ledger.allocated_bytes, std::nullopt);
+  EXPECT_EQ(ledger.cached_bytes, std::nullopt);
+  EXPECT_EQ(ledger.unexplained_bytes, 10);
+}
+
 // AMD and Intel devices: which of the program's devices they are is not known.
 TEST(Ledger, OfADeviceWithoutTheProgramsNumber) {
   Scenario scenario;

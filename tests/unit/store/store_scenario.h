@@ -121,6 +121,10 @@ class Scenario {
   void users(std::uint64_t time_ns, SampledDeviceId device, const std::vector<SampledUser>& users) {
     samples.emplace_back(DeviceUsersSample{time_ns, device, users});
   }
+  /// A slow call of the driver, when it returned.
+  void slow_call(std::uint64_t time_ns, std::uint64_t duration_ns) {
+    samples.emplace_back(SlowDriverCall{time_ns, duration_ns});
+  }
 
   [[nodiscard]] Store store(const std::string& path = "run.tide") const {
     StoreBuilder builder;

@@ -29,7 +29,9 @@ std::vector<SampleRecord> every_kind() {
           DeviceUsersSample{8, {1}, {}},
           HostSample{9, 1, 2, 3, 4, 5, 6, 7, 8},
           HostSample{9, kMost, 0, 0, 0, 0, 0, kMost, 0},
-          HostSample{10, {}, {}, {}, {}, {}, {}, {}, {}}};
+          HostSample{10, {}, {}, {}, {}, {}, {}, {}, {}},
+          SlowDriverCall{11, 3},
+          SlowDriverCall{0, kMost}};
 }
 
 TEST(Samples, ComeBackAsTheyWere) {
@@ -41,6 +43,15 @@ TEST(Samples, ComeBackAsTheyWere) {
   EXPECT_EQ(read_samples(bytes, &recording), every_kind());
   EXPECT_EQ(recording.error, "");
   EXPECT_TRUE(recording.definitions.losses.empty());
+}
+
+TEST(Samples, ASlowCallCoversTheTimeUntilItReturned) {
+  constexpr SlowDriverCall kCall{100, 30};
+  EXPECT_FALSE(kCall.covers(69));
+  EXPECT_TRUE(kCall.covers(70));
+  EXPECT_TRUE(kCall.covers(100));
+  EXPECT_FALSE(kCall.covers(101));
+  EXPECT_TRUE((SlowDriverCall{100, 500}.covers(0)));
 }
 
 TEST(Samples, InEveryFrameBetweenTheEvents) {
