@@ -127,29 +127,31 @@ class Check:
                 "doctor": doctor}
 
     def ledger_of(self, name, file, counted, expected_libraries=()):
-        """The ledger at the peak adds up, and agrees with what the program was told by CUDA and by PyTorch."""
-        command = [self.tidemark, "ledger", "--device", counted["device"], file]
-        self.say(self.output(*command).rstrip())
-        device = json.loads(self.output(*command[:2], "--format", "json", *command[2:]))["devices"][0]
-        ledger = device["ledger"]
-        used, unexplained = ledger["used_bytes"], ledger["unexplained_bytes"]
-        libraries = {line["name"]: line["bytes"] for line in ledger["lines"] if line["part"] == "library"}
-        by_cuda = counted["total"] - counted["free"]
-        problems = []
-        if unexplained is None or abs(unexplained) >= 0.01 * used:
-            problems.append("1% or more is not explained")
-        if abs(ledger["allocated_bytes"] + ledger["cached_bytes"] - counted["reserved"]) > 0:
+        """The ledger adds up at the peak and at the end, where it agrees with what CUDA and PyTorch told the program."""
+        found, problems = {}, []
+        for at in ("peak", "end"):
+            command = [self.tidemark, "ledger", "--device", counted["device"], "--at", at, file]
+            self.say(self.output(*command).rstrip())
+            ledger = json.loads(self.output(*command[:2], "--format", "json", *command[2:]))["devices"][0]["ledger"]
+            found[at] = ledger
+            unexplained, used = ledger["unexplained_bytes"], ledger["used_bytes"]
+            if unexplained is None or abs(unexplained) >= 0.01 * used:
+                problems.append(f"1% or more is not explained at the {at}")
+        lines = found["end"]["lines"]
+        libraries = {line["name"]: line["bytes"] for line in lines if line["part"] == "library"}
+        reserved = sum(line["bytes"] for line in lines if line["part"] == "pytorch")
+        if reserved != counted["reserved"]:
             problems.append("reserved is not what PyTorch says")
-        # mem_get_info counts what the driver keeps for itself as used, NVML does not.
-        kept = by_cuda - used
-        if not 0 <= kept < 1 << 30:
+        # mem_get_info may count what the driver keeps for itself as used; NVML does not.
+        kept = counted["total"] - counted["free"] - found["end"]["used_bytes"]
+        if not -(1 << 20) <= kept < 1 << 30:
             problems.append("used is not what mem_get_info says")
         problems += [f"no memory of {library}" for library in expected_libraries if not libraries.get(library)]
         self.failures += len(problems)
-        share = "n/a" if unexplained is None else f"{unexplained / used:+.3%}"
-        self.say(f"ledger, {name}: used {used:,}, unexplained {share}; by mem_get_info {by_cuda:,}, {kept:,} more: "
-                 f"{', '.join(problems) or 'as it should be'}")
-        return {"ledger": ledger, "by_pytorch": counted, "problems": problems}
+        shares = ", ".join(f"{ledger['unexplained_bytes'] or 0:,} of {ledger['used_bytes']:,} ({at})" for at, ledger in found.items())
+        self.say(f"ledger, {name}: unexplained {shares}; used by mem_get_info {kept:+,}, reserved by PyTorch "
+                 f"{counted['reserved'] - reserved:+,}: {', '.join(problems) or 'as it should be'}")
+        return {"ledgers": found, "by_pytorch": counted, "problems": problems}
 
     def ledger(self, name, scene, environment, neighbour):
         file = self.results / "ledger.tide"
