@@ -18,7 +18,7 @@ std::vector<ChartPanel> panels_of(std::span<const Timeline> timelines) {
       panel.series = &series;
       panel.duration_ns = timeline.recording.duration_ns;
       panel.title = to_string(series.device);
-      if (timelines.size() > 1) panel.title += "  \xC2\xB7  " + recording_title(timeline.recording);
+      if (timelines.size() > 1) panel.title += ", " + recording_title(timeline.recording);
       for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {
         if (failure.device == series.device) panel.out_of_memory_ns.push_back(failure.time_ns);
       }

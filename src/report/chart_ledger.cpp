@@ -65,7 +65,7 @@ class Drawing {
       at += width;
     };
     for (const LedgerLayer& layer : panel_.layers) key(layer.words, colour_of(layer), 11);
-    key("used, by the driver\xE2\x80\x99s word", colours::kInk, 3);
+    key("used, as the driver says", colours::kInk, 3);
   }
 
   void layers(bool names_times) {
@@ -122,8 +122,8 @@ Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat for
       LedgerPanel& panel = panels.emplace_back();
       panel.device = &device;
       panel.title = printable(device.device);
-      if (!device.model.empty()) panel.title += "  \xC2\xB7  " + printable(device.model);
-      if (ledgers.size() > 1) panel.title += "  \xC2\xB7  " + recording_title(ledger.recording);
+      if (!device.model.empty()) panel.title += ", " + printable(device.model);
+      if (ledgers.size() > 1) panel.title += ", " + recording_title(ledger.recording);
       panel.layers = ledger_layers(device);
       duration_ns = std::max(duration_ns, device.points.back().time_ns);
     }

@@ -40,9 +40,9 @@ struct Panel {
 Panel panel_of(const FragmentationDevice& device, const std::string& recording) {
   Panel panel;
   panel.title = to_string(device.totals.device);
-  if (!recording.empty()) panel.title += "  \xC2\xB7  " + recording;
+  if (!recording.empty()) panel.title += ", " + recording;
   if (device.at_moment) {
-    panel.title += fmt::format("  \xC2\xB7  at {}: {} reserved, {} allocated, {} free",
+    panel.title += fmt::format(", at {}: {} reserved, {} allocated, {} free",
                                format_duration_ns(device.at_moment->time_ns), bytes_text(device.at_moment->reserved),
                                format_bytes(device.at_moment->allocated), bytes_text(device.at_moment->free));
   }

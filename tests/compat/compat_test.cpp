@@ -72,6 +72,10 @@ Json fields_json(const HostSample& sample) {
            optional(sample.cgroup_limit_bytes), optional(sample.cgroup_oom_kills)}};
 }
 
+Json fields_json(const SlowDriverCall& call) {
+  return {5, {call.time_ns, call.duration_ns}};
+}
+
 /// The tables as read_tide.py prints them; losses are compared apart, since the C++ reader adds equal ones up.
 Json tables_json(const Definitions& all) {
   const ProcessInfo& process = all.process;

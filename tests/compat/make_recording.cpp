@@ -155,8 +155,14 @@ void write_samples(TraceWriter& writer) {
   writer.sample(DeviceUsersSample{1'000'001, {1}, {}});
   writer.sample(HostSample{1'000'002, 1, 2, 3, 4, 5, 6, 7, 8});
   writer.sample(HostSample{999'999, {}, {}, {}, {}, {}, {}, {}, {}});
+  event.device = {DeviceType::cuda_driver, 0};
+  event.time_ns = 3'000;
+  event.size = std::uint64_t{64} << 20;
+  (void)writer.event(event);
+  writer.sample(SlowDriverCall{3'000, 900});
+  writer.sample(SlowDriverCall{0, 0});
   writer.loss({Loss::Kind::device_lost, 1, "GPU 3 (GPU-5f1d)"});
-  (void)writer.finish({2'000, true});
+  (void)writer.finish({3'000, true});
 }
 
 }  // namespace
