@@ -3,7 +3,7 @@
     tidemark run -q -o /tmp/calls.tide --driver on -- python bench/driver_calls.py
 
 Recording is switched on and off every few calls inside one process, and each turn compared with the one before it; while
-it is off, CUPTI does not call us. Prints the median difference for each pair of an allocation and its free.
+it is off, CUPTI does not call us. Prints the median difference for an allocation and for a free.
 """
 
 import argparse
@@ -29,37 +29,31 @@ def check(result):
         sys.exit(f"the driver refuses: CUresult {result}")
 
 
-def allocate(size, calls):
-    for _ in range(calls):
-        check(cuda.cuMemAlloc_v2(out, size))
-        check(cuda.cuMemFree_v2(address))
-
-
-def pool(size, calls):
-    for _ in range(calls):
-        check(cuda.cuMemAllocAsync(out, size, None))
-        check(cuda.cuMemFreeAsync(address, None))
-
-
-def host(size, calls):
-    for _ in range(calls):
-        check(cuda.cuMemAllocHost_v2(out, size))
-        check(cuda.cuMemFreeHost(address))
-
-
-# name: (function, bytes, calls in a turn)
+# name: (allocate, its free, bytes, blocks held at one time)
 CALLS = {
-    "cuMemAlloc of 512 bytes": (allocate, 512, 200),
-    "cuMemAlloc of 64 MiB": (allocate, 64 << 20, 20),
-    "cuMemAllocAsync of 1 MiB, in a pool that holds it": (pool, 1 << 20, 500),
-    "cuMemAllocHost of 64 KiB": (host, 64 << 10, 50),
+    "cuMemAlloc of 512 bytes": (cuda.cuMemAlloc_v2, cuda.cuMemFree_v2, 512, 200),
+    "cuMemAlloc of 64 MiB": (cuda.cuMemAlloc_v2, cuda.cuMemFree_v2, 64 << 20, 20),
+    "cuMemAllocAsync of 1 MiB, in a pool that holds it": (
+        lambda out, size: cuda.cuMemAllocAsync(out, size, None),
+        lambda address: cuda.cuMemFreeAsync(address, None),
+        1 << 20,
+        500,
+    ),
+    "cuMemAllocHost of 64 KiB": (cuda.cuMemAllocHost_v2, cuda.cuMemFreeHost, 64 << 10, 50),
 }
 
 
-def turn(function, size, calls):
+def turn(allocate, free, size, blocks):
+    """Nanoseconds of an allocation and of a free."""
+    addresses = []
     began = time.perf_counter_ns()
-    function(size, calls)
-    return (time.perf_counter_ns() - began) / calls
+    for _ in range(blocks):
+        check(allocate(out, size))
+        addresses.append(ctypes.c_uint64(address.value))
+    between = time.perf_counter_ns()
+    for block in addresses:
+        check(free(block))
+    return (between - began) / blocks, (time.perf_counter_ns() - between) / blocks
 
 
 def keep_pool():
@@ -77,20 +71,23 @@ def main():
     args = parser.parse_args()
     keep_pool()
     figures = {}
-    for name, (function, size, calls) in CALLS.items():
-        plain, added = [], []
+    for name, (allocate, free, size, blocks) in CALLS.items():
+        plain, added = ([], []), ([], [])  # allocations, frees
         for index in range(args.rounds + 3):
             times = {}
             for on in (index % 2 == 0, index % 2 != 0):
                 (library.tidemark_resume if on else library.tidemark_pause)()
-                function(size, 2)  # whatever switching disturbs is not measured
-                times[on] = turn(function, size, calls)
-            if index >= 3:
-                plain.append(times[False])
-                added.append(times[True] - times[False])
-        low, middle, high = statistics.quantiles(added, n=4)
-        figures[name] = {"plain_ns": statistics.median(plain), "added_ns": middle, "added_quartiles_ns": [low, high]}
-        print(f"{name} and its free: {statistics.median(plain):,.0f} ns, recorded {middle:+,.0f} ns (quartiles {low:+,.0f}..{high:+,.0f})")
+                turn(allocate, free, size, 2)  # whatever switching disturbs is not measured
+                times[on] = turn(allocate, free, size, blocks)
+            for which in (0, 1) if index >= 3 else ():
+                plain[which].append(times[False][which])
+                added[which].append(times[True][which] - times[False][which])
+        figures[name] = {}
+        for which, what in enumerate(("allocation", "free")):
+            low, middle, high = statistics.quantiles(added[which], n=4)
+            usual = statistics.median(plain[which])
+            figures[name][what] = {"plain_ns": usual, "added_ns": middle, "added_quartiles_ns": [low, high]}
+            print(f"{name}, {what}: {usual:,.0f} ns, recorded {middle:+,.0f} ns (quartiles {low:+,.0f}..{high:+,.0f})")
     library.tidemark_resume()
     if args.json:
         with open(args.json, "w") as file:

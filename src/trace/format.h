@@ -39,7 +39,13 @@ enum class RecordKind : std::uint8_t {
 };
 
 /// Of the records in a samples frame.
-enum class SampleKind : std::uint8_t { device = 1, device_sample = 2, device_users = 3, host = 4, slow_driver_call = 5 };
+enum class SampleKind : std::uint8_t {
+  device = 1,
+  device_sample = 2,
+  device_users = 3,
+  host = 4,
+  slow_driver_call = 5
+};
 
 // Event tag:  | 7 reserved | 6 allocated | 5 totals | 4 device | 3 thread | 2 1 0 kind |
 enum class TagKind : std::uint8_t {
