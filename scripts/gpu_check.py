@@ -127,9 +127,9 @@ class Check:
                 "doctor": doctor}
 
     def ledger_of(self, name, file, counted, expected_libraries=()):
-        """The ledger adds up at the peak and at the end, where it agrees with what CUDA and PyTorch told the program."""
+        """The ledger adds up at the peak, and when the program marked it, where it agrees with what CUDA and PyTorch said."""
         found, problems = {}, []
-        for at in ("peak", "end"):
+        for at in ("peak", "held"):
             command = [self.tidemark, "ledger", "--device", counted["device"], "--at", at, file]
             self.say(self.output(*command).rstrip())
             ledger = json.loads(self.output(*command[:2], "--format", "json", *command[2:]))["devices"][0]["ledger"]
@@ -137,13 +137,13 @@ class Check:
             unexplained, used = ledger["unexplained_bytes"], ledger["used_bytes"]
             if unexplained is None or abs(unexplained) >= 0.01 * used:
                 problems.append(f"1% or more is not explained at the {at}")
-        lines = found["end"]["lines"]
+        lines = found["held"]["lines"]
         libraries = {line["name"]: line["bytes"] for line in lines if line["part"] == "library"}
         reserved = sum(line["bytes"] for line in lines if line["part"] == "pytorch")
         if reserved != counted["reserved"]:
             problems.append("reserved is not what PyTorch says")
         # mem_get_info may count what the driver keeps for itself as used; NVML does not.
-        kept = counted["total"] - counted["free"] - found["end"]["used_bytes"]
+        kept = counted["total"] - counted["free"] - found["held"]["used_bytes"]
         if not -(1 << 20) <= kept < 1 << 30:
             problems.append("used is not what mem_get_info says")
         problems += [f"no memory of {library}" for library in expected_libraries if not libraries.get(library)]

@@ -1,8 +1,10 @@
-"""Takes GPU memory in the way that is asked for, holds it for three seconds, then prints what CUDA and PyTorch say, as JSON.
+"""Takes GPU memory in the way that is asked for, holds it for three seconds, marks that moment as "held", and
+prints what CUDA and PyTorch say then, as JSON.
 
     ledger_gpu.py lora|libraries|graph|nccl        nccl: one of two ranks of torchrun
 """
 
+import ctypes
 import json
 import os
 import pathlib
@@ -76,6 +78,9 @@ def nccl():
 held = {"lora": lora, "libraries": libraries, "graph": graph, "nccl": nccl}[sys.argv[1]]()
 torch.cuda.synchronize()
 time.sleep(3)
+program = ctypes.CDLL(None)
+if hasattr(program, "tidemark_mark"):
+    program.tidemark_mark(b"held")
 free, total = torch.cuda.mem_get_info()
 device = torch.cuda.current_device()
 print(
