@@ -93,6 +93,7 @@ class Maker {
   /// Of a device that has a peak.
   [[nodiscard]] LedgerMoment make_peak(const DeviceMoments& moments) const {
     LedgerMoment ledger = make(*moments.peak);
+    ledger.covered_peak_bytes = moments.covered_peak_bytes;
     if (moments.covered_peak_bytes) ledger.notes.push_back(LedgerNote::covered_peak);
     return ledger;
   }

@@ -104,12 +104,13 @@ struct LedgerMoment {
   std::optional<std::uint64_t> time_ns;  ///< of the sample; without samples, of what was held
   std::optional<std::uint64_t> used_bytes;
   std::optional<std::uint64_t> allocated_bytes;
-  std::optional<std::uint64_t> cached_bytes;       ///< reserved but not allocated
-  std::vector<LedgerLine> lines;                   ///< PyTorch, libraries, context, processes; each most bytes first
-  std::optional<std::int64_t> unexplained_bytes;   ///< below 0 where more is known of than is used
-  std::optional<std::uint64_t> managed_bytes;      ///< not in the sum: how much of it is on the device is not known
-  std::optional<std::uint64_t> pinned_host_bytes;  ///< of the whole process; on the host
-  std::optional<std::uint64_t> users_at_ns;        ///< when the list of users was taken
+  std::optional<std::uint64_t> cached_bytes;        ///< reserved but not allocated
+  std::vector<LedgerLine> lines;                    ///< PyTorch, libraries, context, processes; each most bytes first
+  std::optional<std::int64_t> unexplained_bytes;    ///< below 0 where more is known of than is used
+  std::optional<std::uint64_t> managed_bytes;       ///< not in the sum: how much of it is on the device is not known
+  std::optional<std::uint64_t> pinned_host_bytes;   ///< of the whole process; on the host
+  std::optional<std::uint64_t> users_at_ns;         ///< when the list of users was taken
+  std::optional<std::uint64_t> covered_peak_bytes;  ///< used at another time, with the note of that name
   std::vector<LedgerNote> notes;
 };
 

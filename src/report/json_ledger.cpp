@@ -46,7 +46,8 @@ Json ledger_json(const LedgerMoment& ledger) {
   Json lines = Json::array();
   for (const LedgerLine& line : ledger.lines) lines.push_back(line_json(line));
   Json notes = Json::array();
-  for (const LedgerNote note : ledger.notes) notes.push_back({{"kind", name_of(note)}, {"text", note_words(note)}});
+  for (const LedgerNote note : ledger.notes)
+    notes.push_back({{"kind", name_of(note)}, {"text", note_words(note, ledger)}});
   return {{"time_ns", nullable(ledger.time_ns)},
           {"used_bytes", nullable(ledger.used_bytes)},
           {"lines", std::move(lines)},
@@ -56,6 +57,7 @@ Json ledger_json(const LedgerMoment& ledger) {
           {"managed_bytes", nullable(ledger.managed_bytes)},
           {"pinned_host_bytes", nullable(ledger.pinned_host_bytes)},
           {"users_at_ns", nullable(ledger.users_at_ns)},
+          {"covered_peak_bytes", nullable(ledger.covered_peak_bytes)},
           {"notes", std::move(notes)}};
 }
 

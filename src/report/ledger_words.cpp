@@ -124,7 +124,7 @@ const char* name_of(LedgerNote note) {
   return "";
 }
 
-const char* note_words(LedgerNote note) {
+std::string note_words(LedgerNote note, const LedgerMoment& ledger) {
   switch (note) {
     case LedgerNote::no_samples:
       return "there are no samples of GPUs: recordings of `tidemark run` have them where a driver answers "
@@ -165,9 +165,11 @@ const char* note_words(LedgerNote note) {
              "yet, or "
              "no more";
     case LedgerNote::covered_peak:
-      return "more was used for a moment, while a long call to the driver was taking memory or giving it back";
+      return fmt::format(
+          "{} were used for a moment, while a long call to the driver was taking memory or giving it back",
+          bytes_text(ledger.covered_peak_bytes));
   }
-  return "";
+  return {};
 }
 
 std::string signed_bytes_text(const std::optional<std::int64_t>& bytes) {

@@ -16,7 +16,7 @@ namespace tidemark {
 /// Likewise: "no_samples", ...
 [[nodiscard]] const char* name_of(LedgerNote note);
 /// A sentence for people, without its full stop.
-[[nodiscard]] const char* note_words(LedgerNote note);
+[[nodiscard]] std::string note_words(LedgerNote note, const LedgerMoment& ledger);
 /// "1.5 GiB", "-12.0 MiB", "n/a".
 [[nodiscard]] std::string signed_bytes_text(const std::optional<std::int64_t>& bytes);
 /// "cuda:0  NVIDIA H200, 79.1 GiB used of 139.8 GiB at 3.210 s". Printable.

@@ -19,7 +19,7 @@ std::string device_text(const LedgerDevice& device, const Terminal& terminal) {
   text += columns.text(terminal, 2);
   for (const std::string& remark : ledger_remarks(ledger)) text += "  " + remark + "\n";
   for (const LedgerNote note : ledger.notes) {
-    text += "  " + paint(terminal, Tone::quiet, std::string("note: ") + note_words(note)) + "\n";
+    text += "  " + paint(terminal, Tone::quiet, "note: " + note_words(note, ledger)) + "\n";
   }
   return text;
 }

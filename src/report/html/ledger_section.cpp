@@ -89,7 +89,7 @@ void add_lines(std::string& out, const LedgerMoment& ledger) {
   }
   out += kTableEnd;
   for (const std::string& remark : ledger_remarks(ledger)) add_remark(out, escaped(remark));
-  for (const LedgerNote note : ledger.notes) add_remark(out, "Note: " + escaped(note_words(note)) + ".");
+  for (const LedgerNote note : ledger.notes) add_remark(out, "Note: " + escaped(note_words(note, ledger)) + ".");
 }
 
 void add_hints(TimePlot& plot, const LedgerDevice& device, const std::vector<LedgerLayer>& layers) {

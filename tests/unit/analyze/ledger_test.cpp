@@ -464,6 +464,7 @@ TEST(Ledger, SamplesDuringALongCallOfTheDriverAreNoPeak) {
   EXPECT_EQ(device.moment.time_ns, 60U);
   EXPECT_EQ(device.moment.used_bytes, 530U);
   EXPECT_THAT(device.moment.notes, Contains(LedgerNote::covered_peak));
+  EXPECT_EQ(device.moment.covered_peak_bytes, 900U);
   std::vector<std::uint64_t> times;
   for (const LedgerPoint& point : device.points) times.push_back(point.time_ns);
   EXPECT_THAT(times, ElementsAre(20, 60));
