@@ -16,7 +16,6 @@ using namespace std::chrono_literals;
 // Listing processes takes some drivers milliseconds under a lock that others wait for; so once a second. Where it is
 // quick, also when what is used has changed by more than a hundredth: who uses it then belongs to that.
 constexpr std::chrono::nanoseconds kUserInterval = 1s;
-constexpr std::chrono::nanoseconds kQuickListing = 300us;
 constexpr std::uint64_t kChangedUse = 100;
 constexpr std::chrono::nanoseconds kJobInterval = 1s;
 constexpr std::chrono::nanoseconds kPssInterval = 5s;
@@ -35,11 +34,11 @@ bool says_anything(const DeviceReading& reading) {
 
 }  // namespace
 
-void Pace::done(Clock::time_point began, std::chrono::nanoseconds cost) {
+void Pace::done(Clock::time_point began, std::chrono::nanoseconds cost, std::chrono::nanoseconds elapsed) {
   // On the grid of intervals when on time; what was missed is not made up for.
   const Clock::time_point regular = next_ + interval_;
-  earliest_ = began + cost * kShareOfCore;
-  next_ = std::max(regular > began ? regular : began + interval_, earliest_);
+  next_ = std::max(regular > began ? regular : began + interval_, began + cost * kShareOfCore);
+  earliest_ = began + std::max(cost, elapsed) * kShareOfCore;
 }
 
 SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const TickClock& clock)
@@ -75,22 +74,23 @@ DevicesFound SampleTaker::found() {
 template <typename Work>
 void SampleTaker::run(Pace& pace, Clock::time_point now, const Work& work) {
   if (!pace.due(now)) return;
+  const Clock::time_point began = Clock::now();
   const std::chrono::nanoseconds before = processor_time();
   work();
-  pace.done(now, processor_time() - before);
+  pace.done(now, processor_time() - before, Clock::now() - began);
 }
 
 void SampleTaker::take(std::vector<Reading>& readings) {
   const Clock::time_point now = Clock::now();
   run(job_pace_, now, [&] { job_ = descendants_of(job_pid_, root_); });
   run(device_pace_, now, [&] { read_devices(readings); });
-  if (listing_took_ <= kQuickListing && use_has_changed()) user_pace_.hurry();
+  if (use_has_changed()) user_pace_.hurry();
   run(user_pace_, now, [&] { read_users(readings); });
   if (pss_pace_.due(now) && host_pace_.due(now)) {
     read_pss_ = true;
     run(pss_pace_, now, [&] { read_host(readings); });
     read_pss_ = false;
-    host_pace_.done(now, 0ns);
+    host_pace_.done(now, 0ns, 0ns);
   } else {
     run(host_pace_, now, [&] { read_host(readings); });
   }
@@ -122,7 +122,6 @@ void SampleTaker::read_devices(std::vector<Reading>& readings) {
 }
 
 void SampleTaker::read_users(std::vector<Reading>& readings) {
-  const Clock::time_point began = Clock::now();
   for (std::size_t n = 0; n < devices_.size(); ++n) {
     if (devices_[n].lost) continue;
     devices_[n].used_at_listing_bytes = devices_[n].used_bytes;
@@ -142,7 +141,6 @@ void SampleTaker::read_users(std::vector<Reading>& readings) {
     }
     readings.emplace_back(std::move(at));
   }
-  listing_took_ = Clock::now() - began;
 }
 
 void SampleTaker::read_host(std::vector<Reading>& readings) {

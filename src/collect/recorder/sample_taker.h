@@ -30,9 +30,10 @@ class Pace {
 
   [[nodiscard]] bool due(std::chrono::steady_clock::time_point now) const { return now >= next_; }
   [[nodiscard]] std::chrono::steady_clock::time_point next() const { return next_; }
-  /// It was begun at `began`, on time or late, and took `cost` of processor time.
-  void done(std::chrono::steady_clock::time_point began, std::chrono::nanoseconds cost);
-  /// Do it as soon as its cost allows.
+  /// It was begun at `began`, on time or late, and took `cost` of processor time and `elapsed` by the clock.
+  void done(std::chrono::steady_clock::time_point began, std::chrono::nanoseconds cost,
+            std::chrono::nanoseconds elapsed);
+  /// Do it before its time, as soon as a thousandth of the clock allows: others may have had to wait for it.
   void hurry() { next_ = std::min(next_, earliest_); }
 
  private:
@@ -78,9 +79,8 @@ class SampleTaker {
   std::vector<OpenedSource> sources_;
   std::vector<Device> devices_;
   std::optional<Cgroup> cgroup_;
-  std::vector<std::int64_t> job_;            ///< processes of the job, as of the last look
-  bool read_pss_ = false;                    ///< with the next reading of the host
-  std::chrono::nanoseconds listing_took_{};  ///< all devices' users, by the wall clock
+  std::vector<std::int64_t> job_;  ///< processes of the job, as of the last look
+  bool read_pss_ = false;          ///< with the next reading of the host
   Pace device_pace_;
   Pace user_pace_;
   Pace job_pace_;

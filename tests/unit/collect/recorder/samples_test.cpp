@@ -38,20 +38,33 @@ TEST(Pace, KeepsItsIntervalWhenThingsAreCheap) {
   Pace pace(100ms);
   const Clock::time_point start = Clock::time_point() + 1h;
   EXPECT_TRUE(pace.due(start));
-  pace.done(start, 10us);
+  pace.done(start, 10us, 10us);
   EXPECT_FALSE(pace.due(start + 99ms));
   EXPECT_TRUE(pace.due(start + 100ms));
-  pace.done(start + 103ms, 10us);
+  pace.done(start + 103ms, 10us, 10us);
   EXPECT_EQ(pace.next(), start + 200ms) << "a little late does not shift the grid";
-  pace.done(start + 950ms, 10us);
+  pace.done(start + 950ms, 10us, 10us);
   EXPECT_EQ(pace.next(), start + 1050ms) << "what was missed is not made up for";
 }
 
 TEST(Pace, TakesAThousandthOfACore) {
   Pace pace(100ms);
   const Clock::time_point start = Clock::time_point() + 1h;
-  pace.done(start, 5ms);
+  pace.done(start, 5ms, 6ms);
   EXPECT_EQ(pace.next(), start + 5s);
+}
+
+TEST(Pace, HurriesAsFarAsTheClockAllows) {
+  const Clock::time_point start = Clock::time_point() + 1h;
+  Pace quick(1s);
+  quick.done(start, 10us, 200us);
+  EXPECT_EQ(quick.next(), start + 1s);
+  quick.hurry();
+  EXPECT_EQ(quick.next(), start + 200ms) << "waiting counts: others wait meanwhile";
+  Pace slow(1s);
+  slow.done(start, 10us, 5ms);
+  slow.hurry();
+  EXPECT_EQ(slow.next(), start + 1s) << "in its own time, and not later";
 }
 
 class SamplesTest : public ::testing::Test {
