@@ -169,7 +169,7 @@ struct Work {
   std::map<std::uint64_t, OwnMemory> held;  // by time, for all that is wanted
 };
 
-Work plan(const Store& store, const LedgerTarget& target, const LedgerOptions& options) {
+Work plan(const Store& store, const SlowTimes& slow, const LedgerTarget& target, const LedgerOptions& options) {
   Work work;
   work.target = &target;
   if (target.sampled) {
@@ -177,7 +177,7 @@ Work plan(const Store& store, const LedgerTarget& target, const LedgerOptions& o
     const DeviceMoments& moments = store.device_moments[*target.sampled];
     if (options.at.kind == Moment::Kind::peak && moments.peak) work.peak = &moments;
     if (options.at.kind == Moment::Kind::end && moments.end) work.kept_moment = &*moments.end;
-    work.over_time = thinned(*work.series, SlowTimes(store.samples.slow_calls), options.points);
+    work.over_time = thinned(*work.series, slow, options.points);
   }
   if (work.peak == nullptr && work.kept_moment == nullptr) {
     work.moment.time_ns = time_without_sample(store, target, options.at);
@@ -213,10 +213,10 @@ void fill_held(const Store& store, std::vector<Work>& works, MemoryOwners& owner
   });
 }
 
-void add_sample_notes(const Store& store, const Work& work, LedgerMoment& moment) {
+void add_sample_notes(const Store& store, const SlowTimes& slow, const Work& work, LedgerMoment& moment) {
   if (!moment.time_ns) moment.notes.insert(moment.notes.begin(), LedgerNote::no_events);
   if (moment.used_bytes) {
-    if (SlowTimes(store.samples.slow_calls).cover(*moment.time_ns)) moment.notes.push_back(LedgerNote::slow_call);
+    if (slow.cover(*moment.time_ns)) moment.notes.push_back(LedgerNote::slow_call);
     return;
   }
   const auto sampled = work.target->sampled;
@@ -227,7 +227,7 @@ void add_sample_notes(const Store& store, const Work& work, LedgerMoment& moment
   moment.notes.insert(moment.notes.begin(), why);
 }
 
-LedgerDevice finish(const Store& store, const Work& work, MemoryOwners& owners) {
+LedgerDevice finish(const Store& store, const SlowTimes& slow, const Work& work, MemoryOwners& owners) {
   const Maker maker(*work.target, owners);
   LedgerDevice device;
   device.device = work.target->name;
@@ -238,7 +238,7 @@ LedgerDevice finish(const Store& store, const Work& work, MemoryOwners& owners) 
   device.moment = work.peak != nullptr          ? maker.make_peak(*work.peak)
                   : work.kept_moment != nullptr ? maker.make(*work.kept_moment)
                                                 : maker.make(work.moment, work.held);
-  add_sample_notes(store, work, device.moment);
+  add_sample_notes(store, slow, work, device.moment);
   std::vector<LedgerMoment> ledgers;
   ledgers.reserve(work.over_time.size());
   for (const Wanted& wanted : work.over_time) ledgers.push_back(maker.make(wanted, work.held));
@@ -252,14 +252,15 @@ LedgerDevice finish(const Store& store, const Work& work, MemoryOwners& owners) 
 Result<Ledger> analyze_ledger(const Store& store, const Symbols& symbols, const LedgerOptions& options) {
   const auto targets = select_targets(store, options.device);
   if (!targets) return targets.error();
+  const SlowTimes slow(store.samples.slow_calls);
   MemoryOwners owners(store.definitions);
   std::vector<Work> works;
   works.reserve(targets->size());
-  for (const LedgerTarget& target : *targets) works.push_back(plan(store, target, options));
+  for (const LedgerTarget& target : *targets) works.push_back(plan(store, slow, target, options));
   fill_held(store, works, owners);
   Ledger ledger;
   ledger.devices.reserve(works.size());
-  for (const Work& work : works) ledger.devices.push_back(finish(store, work, owners));
+  for (const Work& work : works) ledger.devices.push_back(finish(store, slow, work, owners));
   ledger.recording = describe_recording(store, symbols);
   return ledger;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "report/ledger_words.h"
 #include "trace/recording_reader.h"
 
 namespace tidemark::cli {
@@ -141,13 +142,10 @@ std::pair<const char*, Json> sample_fields(const DeviceSample& sample) {
 }
 
 std::pair<const char*, Json> sample_fields(const DeviceUsersSample& sample) {
-  static constexpr const char* kKinds[] = {"recorded", "job", "other", "ended", "other_namespace"};
   Json users = Json::array();
   for (const SampledUser& user : sample.users) {
-    users.push_back({{"pid", user.pid},
-                     {"kind", kKinds[static_cast<std::size_t>(user.kind)]},
-                     {"bytes", nullable(user.bytes)},
-                     {"name", user.name}});
+    users.push_back(
+        {{"pid", user.pid}, {"kind", name_of(user.kind)}, {"bytes", nullable(user.bytes)}, {"name", user.name}});
   }
   return {"device_users",
           {{"time_ns", sample.time_ns}, {"sampled_device", id(sample.device)}, {"users", std::move(users)}}};
