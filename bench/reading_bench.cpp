@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "analyze/summary.h"
-#include "report/terminal.h"
-#include "report/text.h"
+#include "report/text/terminal.h"
+#include "report/text/text.h"
 #include "store/store.h"
 #include "store/symbols.h"
 #include "trace/writer.h"

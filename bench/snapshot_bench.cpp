@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "import/pytorch_snapshot/replay.h"
-#include "import/pytorch_snapshot/snapshot_reader.h"
+#include "import/pytorch_snapshot/model/reader.h"
+#include "import/pytorch_snapshot/replay/replay.h"
 
 namespace tidemark::pytorch {
 namespace {

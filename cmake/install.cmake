@@ -4,15 +4,15 @@
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tidemark)
-foreach(stage base trace store analyze report)
+foreach(stage base allocator trace store analyze report)
   set_target_properties(tidemark_${stage} PROPERTIES EXPORT_NAME ${stage})
   target_include_directories(tidemark_${stage} INTERFACE
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tidemark> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   install(TARGETS tidemark_${stage} EXPORT tidemark ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   # Without the headers that need cairo or nlohmann-json: they are the reports' own.
   install(DIRECTORY src/${stage} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tidemark
-          FILES_MATCHING PATTERN "*.h" PATTERN "chart_*.h" EXCLUDE PATTERN "json_parts.h" EXCLUDE
-                          PATTERN "json_objects.h" EXCLUDE PATTERN "html" EXCLUDE)
+          FILES_MATCHING PATTERN "*.h" PATTERN "chart" EXCLUDE PATTERN "json/parts.h" EXCLUDE
+                          PATTERN "json/objects.h" EXCLUDE PATTERN "html" EXCLUDE)
 endforeach()
 install(TARGETS tidemark_options EXPORT tidemark)  # empty for users: warnings do not travel
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/moment.h"
+#include "analyze/common/moment.h"
 
 namespace tidemark {
 namespace {
@@ -211,7 +211,7 @@ ComparedRecording reduce_for_compare(Store&& store) {
     StackTotals& of_stack = totals[std::uint64_t{device} << 32 | stack.value];
     of_stack.device = device;
     of_stack.stack = stack;
-    if (blocks.alive(block, store.devices[device].peak_step_count)) {
+    if (blocks.alive(block, store.devices[device].peak_change_count)) {
       of_stack.peak_bytes += blocks.size[block];
       ++of_stack.peak_blocks;
     }

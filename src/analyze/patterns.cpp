@@ -3,16 +3,16 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/held_blocks.h"
-#include "analyze/moment.h"
+#include "analyze/common/held_blocks.h"
+#include "analyze/common/moment.h"
+#include "analyze/common/totals.h"
 #include "analyze/temporary.h"
-#include "analyze/totals.h"
 
 namespace tidemark {
 namespace {
 
 struct Change {
-  std::uint64_t step_count = 0;
+  std::uint64_t change_count = 0;
   std::uint64_t bytes = 0;
 };
 
@@ -27,15 +27,15 @@ class Absent {
       begins_.push_back({absence.from, size});
       ends_.push_back({absence.to, size});
     }
-    const auto earlier = [](const Change& left, const Change& right) { return left.step_count < right.step_count; };
+    const auto earlier = [](const Change& left, const Change& right) { return left.change_count < right.change_count; };
     std::sort(begins_.begin(), begins_.end(), earlier);
     std::sort(ends_.begin(), ends_.end(), earlier);
   }
 
-  std::uint64_t at(std::uint64_t step_count) {
-    for (; begin_ < begins_.size() && begins_[begin_].step_count < step_count; ++begin_)
+  std::uint64_t at(std::uint64_t change_count) {
+    for (; begin_ < begins_.size() && begins_[begin_].change_count < change_count; ++begin_)
       bytes_ += begins_[begin_].bytes;
-    for (; end_ < ends_.size() && ends_[end_].step_count < step_count; ++end_) bytes_ -= ends_[end_].bytes;
+    for (; end_ < ends_.size() && ends_[end_].change_count < change_count; ++end_) bytes_ -= ends_[end_].bytes;
     return bytes_;
   }
 
@@ -62,7 +62,7 @@ class DevicePatterns {
       const std::uint64_t size = store_.blocks.size[absence.block.value];
       ++sum.count;
       sum.bytes += size;
-      if (!absence.covers(store_.devices[device_].peak_step_count)) continue;
+      if (!absence.covers(store_.devices[device_].peak_change_count)) continue;
       ++sum.peak_blocks;
       sum.peak_bytes += size;
       pattern.peak_bytes += size;
@@ -84,7 +84,7 @@ class DevicePatterns {
     walk_totals(store_, [&](const DeviceTotals& totals) {
       if (totals.device != device_) return;
       const std::uint64_t bytes =
-          totals.allocated_bytes - std::min(totals.allocated_bytes, absent.at(totals.step_count));
+          totals.allocated_bytes - std::min(totals.allocated_bytes, absent.at(totals.change_count));
       if (bytes <= pattern.peak_without_bytes) return;
       pattern.peak_without_bytes = bytes;
       pattern.peak_without_at_ns = totals.time_ns;
@@ -115,8 +115,8 @@ class DevicePatterns {
 Lifetime lifetime_of(const Store& store, const TrainingSteps& steps, const std::vector<bool>& temporary,
                      std::uint32_t block) {
   const Blocks& blocks = store.blocks;
-  const std::uint64_t birth = blocks.birth_step[block];
-  const std::uint64_t death = blocks.death_step[block];
+  const std::uint64_t birth = blocks.birth_change[block];
+  const std::uint64_t death = blocks.death_change[block];
   if (death == Blocks::kAlive) return Lifetime::never_freed;
   if (temporary[block]) return Lifetime::temporary;
   if (steps.starts.empty()) return Lifetime::freed;
@@ -140,7 +140,7 @@ Result<Patterns> analyze_patterns(const Store& store, Symbols& symbols, const Pa
   for (const std::size_t index : *selected) {
     PatternsDevice& device = result.devices.emplace_back();
     device.totals = store.devices[index];
-    for (const BlockId block : live_blocks(store, index, device.totals.peak_step_count)) {
+    for (const BlockId block : live_blocks(store, index, device.totals.peak_change_count)) {
       LifetimeHeld& held = device.held[static_cast<std::size_t>(lifetime_of(store, steps, temporary, block.value))];
       held.bytes += store.blocks.size[block.value];
       ++held.blocks;

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "analyze/recording.h"
-#include "analyze/stack_names.h"
-#include "analyze/training_steps.h"
+#include "analyze/common/recording.h"
+#include "analyze/common/stack_names.h"
+#include "analyze/steps/training_steps.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"

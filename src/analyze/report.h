@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "analyze/explain.h"
-#include "analyze/fragmentation.h"
-#include "analyze/leaks.h"
-#include "analyze/ledger.h"
+#include "analyze/common/recording.h"
+#include "analyze/fragmentation/fragmentation.h"
+#include "analyze/leaks/leaks.h"
+#include "analyze/ledger/ledger.h"
+#include "analyze/oom/explain.h"
 #include "analyze/patterns.h"
-#include "analyze/recording.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyze/moment.h"
+#include "analyze/common/moment.h"
 
 namespace tidemark {
 namespace {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "analyze/ledger.h"
-#include "analyze/places.h"
-#include "analyze/recording.h"
-#include "analyze/stack_names.h"
+#include "analyze/common/places.h"
+#include "analyze/common/recording.h"
+#include "analyze/common/stack_names.h"
+#include "analyze/ledger/ledger.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"

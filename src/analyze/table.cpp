@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/annotations.h"
+#include "analyze/common/annotations.h"
 
 namespace tidemark {
 namespace {
@@ -103,7 +103,7 @@ std::uint64_t total_bytes(const std::vector<Sum>& sums) {
 TableSection section_of_device(const Store& store, Symbols& symbols, const TableOptions& options, const Groups& groups,
                                std::size_t device) {
   const Instant instant = find_instant(store, options.at, device);
-  const std::vector<Sum> sums = largest_first(store, live_blocks(store, device, instant.step_count), groups);
+  const std::vector<Sum> sums = largest_first(store, live_blocks(store, device, instant.change_count), groups);
   TableSection section;
   section.device = DeviceAt{store.devices[device].device, instant.time_ns};
   section.unrecorded_bytes = instant.unrecorded_bytes;
@@ -129,7 +129,7 @@ TableSection section_of_all(const Store& store, const TableOptions& options, con
     TableRow row;
     row.key = DeviceAt{store.devices[device].device, instant.time_ns};
     row.bytes = instant.unrecorded_bytes;
-    for (const Sum& sum : largest_first(store, live_blocks(store, device, instant.step_count), groups)) {
+    for (const Sum& sum : largest_first(store, live_blocks(store, device, instant.change_count), groups)) {
       row.bytes += sum.bytes;
       row.blocks += sum.blocks;
     }

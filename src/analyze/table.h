@@ -8,9 +8,9 @@
 #include <variant>
 #include <vector>
 
-#include "analyze/moment.h"
-#include "analyze/recording.h"
-#include "analyze/stack_names.h"
+#include "analyze/common/moment.h"
+#include "analyze/common/recording.h"
+#include "analyze/common/stack_names.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/moment.h"
+#include "analyze/common/moment.h"
 
 namespace tidemark {
 namespace {
@@ -26,22 +26,22 @@ class Replay {
       : store_(store), left_out_(left_out), now_(store.devices.size()), peaks_(store.devices.size()) {}
 
   std::vector<Peak> run() && {
-    auto change = store_.changes.begin();
-    for (std::size_t index = 0; index < store_.steps.size(); ++index) {
-      for (; change != store_.changes.end() && change->step_count <= index; ++change) take_change(*change);
-      const Step& step = store_.steps[index];
-      const std::size_t block = step.block.value;
+    auto change = store_.totals_changes.begin();
+    for (std::size_t index = 0; index < store_.live_changes.size(); ++index) {
+      for (; change != store_.totals_changes.end() && change->change_count <= index; ++change) take_change(*change);
+      const LiveChange& live_change = store_.live_changes[index];
+      const std::size_t block = live_change.block.value;
       const std::size_t device = store_.blocks.device[block];
       const std::uint64_t size = left_out_[block] ? 0 : store_.blocks.size[block];
-      now_[device].recorded += step.birth ? size : 0 - size;
-      // A change that came with this step is part of the same moment: between the two nothing was ever true.
-      if (change != store_.changes.end() && change->with_step && change->step_count == index + 1) {
+      now_[device].recorded += live_change.birth ? size : 0 - size;
+      // A change that came with this live change is part of the same moment: between the two nothing was ever true.
+      if (change != store_.totals_changes.end() && change->with_live_change && change->change_count == index + 1) {
         now_[change->device].unrecorded = static_cast<std::uint64_t>(change->unrecorded);
         ++change;
       }
-      take_peak(device, step.time_ns);
+      take_peak(device, live_change.time_ns);
     }
-    for (; change != store_.changes.end(); ++change) take_change(*change);
+    for (; change != store_.totals_changes.end(); ++change) take_change(*change);
     return std::move(peaks_);
   }
 
@@ -126,10 +126,10 @@ std::vector<bool> find_temporary(const Store& store, std::uint64_t within) {
   std::vector<std::uint64_t> allocations(store.devices.size(), 0);  // so far
   std::vector<std::uint32_t> number(store.blocks.count(), 0);       // of the allocation, from 1; 0 = not seen
   std::vector<bool> temporary(store.blocks.count(), false);
-  for (const Step& step : store.steps) {
-    const std::size_t block = step.block.value;
+  for (const LiveChange& live_change : store.live_changes) {
+    const std::size_t block = live_change.block.value;
     const std::size_t device = store.blocks.device[block];
-    if (!step.birth) {
+    if (!live_change.birth) {
       temporary[block] = number[block] != 0 && allocations[device] - number[block] <= within;
     } else if (unseen[device] != 0) {
       --unseen[device];

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "analyze/recording.h"
-#include "analyze/stack_names.h"
+#include "analyze/common/recording.h"
+#include "analyze/common/stack_names.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"

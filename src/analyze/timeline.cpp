@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "analyze/moment.h"
-#include "analyze/totals.h"
+#include "analyze/common/moment.h"
+#include "analyze/common/totals.h"
 
 namespace tidemark {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/recording.h"
+#include "analyze/common/recording.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"

@@ -181,7 +181,7 @@ Result<Tree> analyze_tree(const Store& store, Symbols& symbols, const TreeOption
   tree.by_count = options.by_count;
   for (const std::size_t device : *selected) {
     const Instant instant = find_instant(store, options.at, device);
-    const WeightedStacks stacks(store, live_blocks(store, device, instant.step_count));
+    const WeightedStacks stacks(store, live_blocks(store, device, instant.change_count));
     TreeSection& section = tree.sections.emplace_back();
     section.device = store.devices[device].device;
     section.at_ns = instant.time_ns;

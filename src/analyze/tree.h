@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "analyze/moment.h"
-#include "analyze/recording.h"
+#include "analyze/common/moment.h"
+#include "analyze/common/recording.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"

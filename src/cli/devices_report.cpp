@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "report/columns.h"
-#include "report/json_parts.h"
-#include "report/printable.h"
-#include "report/text_parts.h"
+#include "report/json/parts.h"
+#include "report/text/columns.h"
+#include "report/text/parts.h"
+#include "report/words/printable.h"
 
 namespace tidemark::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "collect/machine/inventory.h"
-#include "report/terminal.h"
+#include "report/text/terminal.h"
 
 namespace tidemark::cli {
 

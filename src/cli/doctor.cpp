@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/doctor_checks.h"
 #include "cli/reading.h"
-#include "report/printable.h"
+#include "report/words/printable.h"
 
 namespace tidemark::cli {
 namespace {

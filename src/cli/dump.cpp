@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "cli/command.h"
-#include "report/ledger_words.h"
+#include "report/words/ledger.h"
 #include "trace/recording_reader.h"
 
 namespace tidemark::cli {

@@ -1,4 +1,4 @@
-#include "analyze/explain.h"
+#include "analyze/oom/explain.h"
 
 #include <fmt/format.h>
 

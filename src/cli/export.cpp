@@ -8,7 +8,7 @@
 #include "cli/output_file.h"
 #include "cli/reading.h"
 #include "export/format.h"
-#include "report/text_parts.h"
+#include "report/text/parts.h"
 
 namespace tidemark::cli {
 namespace {

@@ -1,9 +1,9 @@
-#include "analyze/fragmentation.h"
+#include "analyze/fragmentation/fragmentation.h"
 
 #include <memory>
 
 #include "cli/picture.h"
-#include "report/chart.h"
+#include "report/chart/chart.h"
 
 namespace tidemark::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "analyze/leaks.h"
+#include "analyze/leaks/leaks.h"
 
 #include <algorithm>
 #include <memory>

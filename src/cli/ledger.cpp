@@ -1,9 +1,9 @@
-#include "analyze/ledger.h"
+#include "analyze/ledger/ledger.h"
 
 #include <memory>
 
 #include "cli/picture.h"
-#include "report/chart.h"
+#include "report/chart/chart.h"
 
 namespace tidemark::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "cli/command.h"
-#include "report/printable.h"
+#include "report/words/printable.h"
 
 namespace tidemark::cli {
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "report/printable.h"
+#include "report/words/printable.h"
 
 namespace tidemark::cli {
 namespace {

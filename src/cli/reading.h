@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "analyze/moment.h"
+#include "analyze/common/moment.h"
 #include "base/result.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "import/open.h"
-#include "report/json.h"
-#include "report/terminal.h"
-#include "report/text.h"
+#include "report/json/json.h"
+#include "report/text/terminal.h"
+#include "report/text/text.h"
 #include "store/store.h"
 #include "store/symbols.h"
 

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "cli/picture.h"
-#include "report/html.h"
+#include "report/html/html.h"
 
 namespace tidemark::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "cli/reading.h"
-#include "report/csv.h"
+#include "report/text/csv.h"
 
 namespace tidemark::cli {
 namespace {

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "cli/picture.h"
-#include "report/chart.h"
-#include "report/csv.h"
+#include "report/chart/chart.h"
+#include "report/text/csv.h"
 
 namespace tidemark::cli {
 namespace {

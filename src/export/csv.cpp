@@ -7,11 +7,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyze/annotations.h"
-#include "analyze/stack_names.h"
+#include "analyze/common/annotations.h"
+#include "analyze/common/stack_names.h"
 #include "export/writers.h"
-#include "report/csv_field.h"
-#include "report/frame_text.h"
+#include "report/text/csv_field.h"
+#include "report/words/frame_text.h"
 
 namespace tidemark {
 namespace {
@@ -31,9 +31,9 @@ class BlockRows {
   void append(std::size_t block, std::string& text) {
     const Blocks& blocks = store_.blocks;
     const auto out = std::back_inserter(text);
-    fmt::format_to(out, "{},", store_.steps[blocks.birth_step[block]].time_ns);
-    if (blocks.death_step[block] != Blocks::kAlive) {
-      fmt::format_to(out, "{}", store_.steps[blocks.death_step[block]].time_ns);
+    fmt::format_to(out, "{},", store_.live_changes[blocks.birth_change[block]].time_ns);
+    if (blocks.death_change[block] != Blocks::kAlive) {
+      fmt::format_to(out, "{}", store_.live_changes[blocks.death_change[block]].time_ns);
     }
     fmt::format_to(out, ",{},0x{:x},{},", devices_[blocks.device[block]], blocks.address[block], blocks.size[block]);
     if (!blocks.requested.empty()) fmt::format_to(out, "{}", blocks.requested[block]);

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "analyze/moment.h"
+#include "analyze/common/moment.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"

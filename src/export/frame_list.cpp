@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "report/frame_text.h"
+#include "report/words/frame_text.h"
 
 namespace tidemark {
 

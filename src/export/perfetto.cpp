@@ -8,17 +8,17 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyze/annotations.h"
-#include "analyze/recording.h"
-#include "analyze/stack_names.h"
-#include "analyze/totals.h"
+#include "analyze/common/annotations.h"
+#include "analyze/common/recording.h"
+#include "analyze/common/stack_names.h"
+#include "analyze/common/totals.h"
 #include "base/crc32c.h"
 #include "base/units.h"
 #include "export/perfetto_messages.h"
 #include "export/writers.h"
-#include "report/frame_text.h"
-#include "report/printable.h"
-#include "report/text.h"
+#include "report/text/text.h"
+#include "report/words/frame_text.h"
+#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
@@ -56,7 +56,7 @@ class TraceWriter {
         file_id_(crc32c_of(store)),
         counters_(store.devices.size()) {
     for (const std::size_t device : devices) counters_[device].wanted = true;
-    for (const TotalsChange& change : store.changes) {
+    for (const TotalsChange& change : store.totals_changes) {
       if (change.pending != 0) counters_[change.device].has_pending = true;
     }
   }
@@ -203,7 +203,7 @@ class TraceWriter {
       if (counters.has_pending) add_value(counters.active, totals.time_ns, totals.active_bytes);
       add_value(counters.reserved, totals.time_ns, totals.reserved_bytes);
     }
-    if (progress_ && totals.step_count % 4096 == 0) progress_(totals.step_count, store_.steps.size());
+    if (progress_ && totals.change_count % 4096 == 0) progress_(totals.change_count, store_.live_changes.size());
   }
 
   void add_value(Counter& counter, std::uint64_t time_ns, std::optional<std::uint64_t> value) {

@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/profile.h"
-#include "analyze/recording.h"
+#include "analyze/common/profile.h"
+#include "analyze/common/recording.h"
 #include "base/units.h"
 #include "export/frame_list.h"
 #include "export/gzip.h"
 #include "export/writers.h"
-#include "report/printable.h"
-#include "report/text_parts.h"
+#include "report/text/parts.h"
+#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "analyze/moment.h"
+#include "analyze/common/moment.h"
 #include "export/pytorch_pickle.h"
 #include "export/writers.h"
-#include "report/printable.h"
+#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {

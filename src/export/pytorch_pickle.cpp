@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "report/printable.h"
+#include "report/words/printable.h"
 
 namespace tidemark::pytorch {
 namespace {

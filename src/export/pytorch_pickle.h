@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analyze/segment_map.h"
+#include "analyze/fragmentation/segment_map.h"
 #include "export/pickle_writer.h"
 #include "store/store.h"
 #include "store/symbols.h"

@@ -9,11 +9,11 @@
 namespace tidemark::pytorch {
 namespace {
 
-// Something that is no step: at the same time in this order, since a segment is given back after its last block.
+// Something that is no live change: at the same time in this order, since a segment is given back after its last block.
 struct Incident {
   enum class Kind : std::uint8_t { completion, segment_change, out_of_memory, mark };
 
-  std::uint64_t step_count = 0;
+  std::uint64_t change_count = 0;
   std::uint64_t time_ns = 0;
   Kind kind = Kind::completion;
   std::size_t index = 0;  // into Store::pending_frees, segment_changes, out_of_memory or marks
@@ -28,23 +28,25 @@ class TraceWriter {
     gather_incidents();
     if (with_marks) gather_marks();
     std::stable_sort(incidents_.begin(), incidents_.end(), [](const Incident& left, const Incident& right) {
-      return std::tie(left.step_count, left.time_ns, left.kind) < std::tie(right.step_count, right.time_ns, right.kind);
+      return std::tie(left.change_count, left.time_ns, left.kind) <
+             std::tie(right.change_count, right.time_ns, right.kind);
     });
     pickle_.begin_list();
     std::uint64_t before = 0;  // blocks from before the first event: the file has them in its segments or frees only
     for (const std::uint64_t blocks : blocks_at_start(store_)) before += blocks;
     auto incident = incidents_.begin();
-    for (std::uint64_t step = 0; step <= store_.steps.size() && !pickle_.failed(); ++step) {
-      for (; incident != incidents_.end() && incident->step_count <= step; ++incident) write_incident(*incident);
-      if (step < before || step == store_.steps.size()) continue;
-      if (store_.blocks.device[store_.steps[step].block.value] == device_) write_step(store_.steps[step]);
-      if (progress_ && step % kStepsBetweenProgress == 0) progress_(step, store_.steps.size());
+    for (std::uint64_t index = 0; index <= store_.live_changes.size() && !pickle_.failed(); ++index) {
+      for (; incident != incidents_.end() && incident->change_count <= index; ++incident) write_incident(*incident);
+      if (index < before || index == store_.live_changes.size()) continue;
+      if (store_.blocks.device[store_.live_changes[index].block.value] == device_)
+        write_live_change(store_.live_changes[index]);
+      if (progress_ && index % kChangesBetweenProgress == 0) progress_(index, store_.live_changes.size());
     }
     pickle_.end_list();
   }
 
  private:
-  static constexpr std::uint64_t kStepsBetweenProgress = std::uint64_t{1} << 16;
+  static constexpr std::uint64_t kChangesBetweenProgress = std::uint64_t{1} << 16;
 
   void gather_incidents() {
     for (std::size_t index = 0; index < store_.pending_frees.size(); ++index) {
@@ -52,13 +54,13 @@ class TraceWriter {
       if (store_.blocks.device[free.block.value] != device_) continue;
       held_back_.push_back(free.block.value);
       if (free.until_ns == PendingFree::kEnd) continue;
-      incidents_.push_back({free.until_step_count, free.until_ns, Incident::Kind::completion, index});
+      incidents_.push_back({free.until_change_count, free.until_ns, Incident::Kind::completion, index});
     }
     std::sort(held_back_.begin(), held_back_.end());
     for (std::size_t index = store_.segment_changes_before; index < store_.segment_changes.size(); ++index) {
       const SegmentChange& change = store_.segment_changes[index];
       if (change.device != device_) continue;
-      incidents_.push_back({change.step_count, change.time_ns, Incident::Kind::segment_change, index});
+      incidents_.push_back({change.change_count, change.time_ns, Incident::Kind::segment_change, index});
     }
     for (std::size_t index = 0; index < store_.out_of_memory.size(); ++index) {
       const OutOfMemory& failure = store_.out_of_memory[index];
@@ -72,19 +74,19 @@ class TraceWriter {
     for (std::size_t index = 0; index < marks.size(); ++index) {
       if (marks[index].kind != Mark::Kind::point) continue;
       const std::uint64_t time_ns = marks[index].time_ns;
-      incidents_.push_back({store_.steps_until(time_ns), time_ns, Incident::Kind::mark, index});
+      incidents_.push_back({store_.changes_until(time_ns), time_ns, Incident::Kind::mark, index});
     }
   }
 
-  void write_step(const Step& step) {
-    const std::uint32_t block = step.block.value;
-    if (step.birth) {
-      write_birth(step.time_ns, block);
+  void write_live_change(const LiveChange& live_change) {
+    const std::uint32_t block = live_change.block.value;
+    if (live_change.birth) {
+      write_birth(live_change.time_ns, block);
       return;
     }
-    write_block(Word::free_requested, step.time_ns, block);
+    write_block(Word::free_requested, live_change.time_ns, block);
     const bool completed = !std::binary_search(held_back_.begin(), held_back_.end(), block);
-    if (completed) write_block(Word::free_completed, step.time_ns, block);
+    if (completed) write_block(Word::free_completed, live_change.time_ns, block);
   }
 
   // With the texts attached to the block: when the later ones were is not known.

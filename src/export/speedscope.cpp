@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/profile.h"
+#include "analyze/common/profile.h"
 #include "export/frame_list.h"
 #include "export/writers.h"
-#include "report/text_parts.h"
+#include "report/text/parts.h"
 
 namespace tidemark {
 namespace {

@@ -6,15 +6,15 @@
 namespace tidemark {
 
 void StoreBuilder::add(const Event& event) {
-  const auto step = static_cast<std::uint32_t>(store_.steps.size());
-  if (step == Blocks::kAlive - 1) full_ = true;
+  const auto change = static_cast<std::uint32_t>(store_.live_changes.size());
+  if (change == Blocks::kAlive - 1) full_ = true;
   if (full_) return;
   const Tally::Effect effect = tally_.add(event);
   Blocks& blocks = store_.blocks;
   if (effect.kind == Tally::Effect::Kind::birth) {
     const auto block = static_cast<std::uint32_t>(blocks.count());
-    blocks.birth_step.push_back(step);
-    blocks.death_step.push_back(Blocks::kAlive);
+    blocks.birth_change.push_back(change);
+    blocks.death_change.push_back(Blocks::kAlive);
     blocks.address.push_back(event.address);
     blocks.size.push_back(event.size);
     blocks.stack.push_back(event.stack);
@@ -23,11 +23,11 @@ void StoreBuilder::add(const Event& event) {
     if (event.slot.value >= block_of_slot_.size())
       block_of_slot_.resize(std::size_t{event.slot.value} + 1, Blocks::kAlive);
     block_of_slot_[event.slot.value] = block;
-    store_.steps.push_back({effect.time_ns, BlockId{block}, true});
+    store_.live_changes.push_back({effect.time_ns, BlockId{block}, true});
   } else if (effect.kind == Tally::Effect::Kind::death) {
     const std::uint32_t block = block_of_slot_[event.slot.value];
-    blocks.death_step[block] = step;
-    store_.steps.push_back({effect.time_ns, BlockId{block}, false});
+    blocks.death_change[block] = change;
+    store_.live_changes.push_back({effect.time_ns, BlockId{block}, false});
   }
   if (effect.totals_changed) note_change(effect);
 }
@@ -64,7 +64,7 @@ void StoreBuilder::add_segment_change(Device device, std::uint64_t time_ns, Segm
   const auto index = tally_.find_device(device);
   if (full_ || !index) return;
   change.time_ns = std::max(time_ns, tally_.now_ns());
-  change.step_count = store_.steps.size();
+  change.change_count = store_.live_changes.size();
   change.device = *index;
   store_.segment_changes.push_back(change);
 }
@@ -91,14 +91,14 @@ void StoreBuilder::complete(std::uint64_t time_ns, SlotId slot) {
   if (full_ || found == pending_of_slot_.end()) return;
   PendingFree& pending = store_.pending_frees[found->second];
   pending.until_ns = std::max(time_ns, tally_.now_ns());
-  pending.until_step_count = store_.steps.size();
+  pending.until_change_count = store_.live_changes.size();
   pending_of_slot_.erase(found);
 }
 
 void StoreBuilder::note_change(const Tally::Effect& effect) {
-  store_.changes.push_back({effect.time_ns, store_.steps.size(), effect.kind != Tally::Effect::Kind::none,
-                            tally_.unrecorded(effect.device), tally_.reserved(effect.device),
-                            tally_.pending(effect.device), effect.device});
+  store_.totals_changes.push_back({effect.time_ns, store_.live_changes.size(), effect.kind != Tally::Effect::Kind::none,
+                                   tally_.unrecorded(effect.device), tally_.reserved(effect.device),
+                                   tally_.pending(effect.device), effect.device});
 }
 
 Store StoreBuilder::finish(std::string path, Definitions definitions) && {

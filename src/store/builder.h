@@ -22,7 +22,7 @@ class StoreBuilder {
   void add_out_of_memory(const Event& event, OutOfMemoryDetails details);
   /// As Tally::begin, and for segments likewise.
   void begin();
-  /// Time, device, and how many steps there were, are set here.
+  /// Time, device, and how many live changes there were, are set here.
   void add_segment_change(Device device, std::uint64_t time_ns, SegmentChange change);
   /// The block that had this slot was given back, and is in use by another stream until complete() or the end. Call
   /// after the free.

@@ -100,10 +100,11 @@ Result<Definitions> feed(const std::string& path, const Progress& progress, Cons
 
 }  // namespace
 
-std::uint64_t Store::steps_until(std::uint64_t time_ns) const {
-  const auto after = std::upper_bound(steps.begin(), steps.end(), time_ns,
-                                      [](std::uint64_t time, const Step& step) { return time < step.time_ns; });
-  return static_cast<std::uint64_t>(after - steps.begin());
+std::uint64_t Store::changes_until(std::uint64_t time_ns) const {
+  const auto after =
+      std::upper_bound(live_changes.begin(), live_changes.end(), time_ns,
+                       [](std::uint64_t time, const LiveChange& change) { return time < change.time_ns; });
+  return static_cast<std::uint64_t>(after - live_changes.begin());
 }
 
 Result<Overview> load_overview(const std::string& path, const Progress& progress) {

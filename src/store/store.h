@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "allocator/settings.h"
 #include "base/result.h"
 #include "store/held_memory.h"
 #include "store/samples.h"
@@ -46,7 +47,7 @@ struct DeviceSummary {
   std::uint64_t peak_recorded_bytes = 0;              ///< the part of it in recorded blocks
   std::uint64_t peak_count = 0;                       ///< recorded blocks alive then
   std::optional<std::uint64_t> peak_allocated_at_ns;  ///< the first moment of the peak; none when nothing was allocated
-  std::uint64_t peak_step_count = 0;                  ///< how many of Store::steps lead up to the peak
+  std::uint64_t peak_change_count = 0;                ///< how many of Store::live_changes lead up to the peak
 
   std::optional<std::uint64_t> peak_reserved_bytes;  ///< none where the allocator reports none (CPU)
   std::optional<std::uint64_t> peak_reserved_at_ns;
@@ -67,8 +68,8 @@ struct OutOfMemoryDetails {
 
 struct OutOfMemory : OutOfMemoryDetails {
   std::uint64_t time_ns = 0;
-  std::uint64_t step_count = 0;  ///< how many of Store::steps had happened by then
-  std::uint64_t requested = 0;   ///< as the allocator rounded it
+  std::uint64_t change_count = 0;  ///< how many of Store::live_changes had happened by then
+  std::uint64_t requested = 0;     ///< as the allocator rounded it
   std::optional<std::uint64_t> allocated;
   std::optional<std::uint64_t> reserved;
   StackId stack;
@@ -92,15 +93,6 @@ struct SourceNote {
   std::optional<std::uint64_t> count;  ///< of what the text says
   std::string text;                    ///< one sentence for people
   bool incomplete = false;             ///< whether events are missing or wrong
-};
-
-/// Of PyTorch's caching allocator, as far as they change what it does.
-struct AllocatorSettings {
-  std::optional<std::int64_t> max_split_size;  ///< bytes; -1 = no limit
-  std::optional<double> garbage_collection_threshold;
-  std::optional<bool> expandable_segments;
-  std::map<std::uint64_t, std::uint64_t> roundup_power2_divisions;  ///< MiB → divisions; 0 = none
-  std::string text;                                                 ///< PYTORCH_CUDA_ALLOC_CONF
 };
 
 struct Source {
@@ -144,8 +136,8 @@ struct BlockNote {
 struct Blocks {
   static constexpr std::uint32_t kAlive = std::numeric_limits<std::uint32_t>::max();  ///< death of a block never freed
 
-  std::vector<std::uint32_t> birth_step;  ///< index into Store::steps
-  std::vector<std::uint32_t> death_step;  ///< likewise, or kAlive
+  std::vector<std::uint32_t> birth_change;  ///< index into Store::live_changes
+  std::vector<std::uint32_t> death_change;  ///< likewise, or kAlive
   std::vector<std::uint64_t> address;
   std::vector<std::uint64_t> size;
   std::vector<StackId> stack;
@@ -160,14 +152,14 @@ struct Blocks {
       notes;  ///< in order of blocks, then of time (torch.cuda.memory._set_memory_metadata, _annotate_tensor)
 
   [[nodiscard]] std::size_t count() const { return size.size(); }
-  /// Whether the block is alive after the first `step_count` steps.
-  [[nodiscard]] bool alive(std::size_t block, std::uint64_t step_count) const {
-    return birth_step[block] < step_count && step_count <= death_step[block];
+  /// Whether the block is alive after the first `change_count` live changes.
+  [[nodiscard]] bool alive(std::size_t block, std::uint64_t change_count) const {
+    return birth_change[block] < change_count && change_count <= death_change[block];
   }
 };
 
-/// An event reduced to what replaying the live set needs.
-struct Step {
+/// A change of the live set: a block was allocated or freed.
+struct LiveChange {
   std::uint64_t time_ns = 0;
   BlockId block;
   bool birth = false;
@@ -176,9 +168,10 @@ struct Step {
 /// A change of what the allocator says beyond the recorded blocks, made by one event. Holds from that event on.
 struct TotalsChange {
   std::uint64_t time_ns = 0;
-  std::uint64_t step_count = 0;  ///< how many of Store::steps had happened by then, that event's own one included
-  bool with_step = false;        ///< whether that event has a step: the last of these
-  std::int64_t unrecorded = 0;   ///< allocated minus the recorded live blocks; below 0 only in damaged recordings
+  std::uint64_t change_count =
+      0;  ///< how many of Store::live_changes had happened by then, that event's own one included
+  bool with_live_change = false;  ///< whether that event has a live change: the last of these
+  std::int64_t unrecorded = 0;    ///< allocated minus the recorded live blocks; below 0 only in damaged recordings
   std::uint64_t reserved = 0;
   std::uint64_t pending = 0;  ///< active minus allocated; 0 where it is not known
   std::uint8_t device = 0;
@@ -187,7 +180,7 @@ struct TotalsChange {
 /// Memory that the allocator took from the driver or gave back to it: a segment, or a piece of an expandable one.
 struct SegmentChange {
   std::uint64_t time_ns = 0;
-  std::uint64_t step_count = 0;  ///< how many of Store::steps had happened by then
+  std::uint64_t change_count = 0;  ///< how many of Store::live_changes had happened by then
   std::uint64_t address = 0;
   std::uint64_t size = 0;
   StackId stack;             ///< of whoever made the allocator do it
@@ -204,14 +197,14 @@ struct PendingFree {
 
   BlockId block;
   std::uint64_t until_ns = kEnd;
-  std::uint64_t until_step_count = kEnd;  ///< how many of Store::steps had happened by then
+  std::uint64_t until_change_count = kEnd;  ///< how many of Store::live_changes had happened by then
 };
 
 /// Every block.
 struct Store : Overview {
   Blocks blocks;
-  std::vector<Step> steps;                     ///< every allocate and (matched) free, in order
-  std::vector<TotalsChange> changes;           ///< of devices with totals, in order; empty otherwise
+  std::vector<LiveChange> live_changes;        ///< every allocate and (matched) free, in order
+  std::vector<TotalsChange> totals_changes;    ///< of devices with totals, in order; empty otherwise
   std::vector<SegmentChange> segment_changes;  ///< in order; empty where the source does not know segments
   std::size_t segment_changes_before = 0;      ///< so many of them: what was reserved before the first event
   std::vector<PendingFree> pending_frees;      ///< in order of their deaths
@@ -219,8 +212,8 @@ struct Store : Overview {
   std::vector<PoolId> pools;
   Samples samples;  ///< empty where none were taken, and in imported files
 
-  /// How many steps happened up to and including `time_ns`.
-  [[nodiscard]] std::uint64_t steps_until(std::uint64_t time_ns) const;
+  /// How many live changes happened up to and including `time_ns`.
+  [[nodiscard]] std::uint64_t changes_until(std::uint64_t time_ns) const;
 };
 
 /// Called now and then with (bytes done, bytes in all).

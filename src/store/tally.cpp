@@ -114,7 +114,7 @@ void Tally::take_peak(std::uint8_t device) {
   summary.peak_recorded_bytes = now.recorded;
   summary.peak_count = now.live_count;
   summary.peak_allocated_at_ns = now_ns_;
-  summary.peak_step_count = steps_;
+  summary.peak_change_count = live_changes_;
   ++now.peaks;
 }
 
@@ -179,7 +179,7 @@ Tally::Effect Tally::add(const Event& event) {
       summary.total_bytes_allocated += event.size;
       now.recorded += event.size;
       ++now.live_count;
-      ++steps_;
+      ++live_changes_;
       effect.kind = Effect::Kind::birth;
       break;
     }
@@ -196,7 +196,7 @@ Tally::Effect Tally::add(const Event& event) {
       --usage.blocks;
       now.recorded -= event.size;
       --now.live_count;
-      ++steps_;
+      ++live_changes_;
       effect.kind = Effect::Kind::death;
       break;
     }
@@ -204,7 +204,7 @@ Tally::Effect Tally::add(const Event& event) {
       ++summary.out_of_memory_count;
       OutOfMemory& oom = overview_.out_of_memory.emplace_back();
       oom.time_ns = now_ns_;
-      oom.step_count = steps_;
+      oom.change_count = live_changes_;
       oom.requested = event.size;
       if (event.has_totals) {
         oom.allocated = event.total_allocated;

@@ -105,7 +105,7 @@ class Tally {
   std::vector<std::uint32_t> driver_usages_;  // those on devices of the driver
   MomentKeeper moments_;
   std::uint64_t now_ns_ = 0;
-  std::uint64_t steps_ = 0;
+  std::uint64_t live_changes_ = 0;
   std::uint64_t paused_since_ns_ = 0;
   std::uint64_t ignored_ = 0;  // events of devices beyond kMaxDevices
   bool paused_ = false;

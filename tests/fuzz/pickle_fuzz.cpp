@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "import/byte_stream.h"
-#include "import/pytorch_snapshot/id_index.h"
-#include "import/pytorch_snapshot/snapshot_reader.h"
+#include "import/pytorch_snapshot/model/id_index.h"
+#include "import/pytorch_snapshot/model/reader.h"
 #include "import/unpack.h"
 
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "import/pytorch_snapshot/snapshot_events.h"
-#include "import/pytorch_snapshot/snapshot_reader.h"
+#include "import/pytorch_snapshot/model/events.h"
+#include "import/pytorch_snapshot/model/reader.h"
 #include "store/builder.h"
 #include "store/tally.h"
 

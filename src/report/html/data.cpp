@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "report/html/sections.h"
-#include "report/json_objects.h"
-#include "report/printable.h"
+#include "report/json/objects.h"
+#include "report/words/printable.h"
 
 namespace tidemark::html {
 namespace {

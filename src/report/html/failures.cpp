@@ -3,10 +3,10 @@
 #include <iterator>
 
 #include "base/units.h"
-#include "report/explain_words.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/text_parts.h"
+#include "report/text/parts.h"
+#include "report/words/explain.h"
 
 namespace tidemark::html {
 namespace {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "base/units.h"
-#include "report/frame_text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/printable.h"
-#include "report/text_parts.h"
+#include "report/text/parts.h"
+#include "report/words/frame_text.h"
+#include "report/words/printable.h"
 
 namespace tidemark::html {
 namespace {

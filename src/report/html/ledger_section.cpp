@@ -5,13 +5,13 @@
 #include <iterator>
 
 #include "base/units.h"
+#include "report/chart/ledger_layers.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/html/time_plot.h"
-#include "report/ledger_layers.h"
-#include "report/ledger_rows.h"
-#include "report/ledger_words.h"
-#include "report/text_parts.h"
+#include "report/text/ledger_rows.h"
+#include "report/text/parts.h"
+#include "report/words/ledger.h"
 
 namespace tidemark::html {
 namespace {

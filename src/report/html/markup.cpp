@@ -4,8 +4,8 @@
 
 #include <iterator>
 
-#include "report/frame_text.h"
-#include "report/printable.h"
+#include "report/words/frame_text.h"
+#include "report/words/printable.h"
 
 namespace tidemark::html {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analyze/stack_names.h"
+#include "analyze/common/stack_names.h"
 #include "trace/event.h"
 
 namespace tidemark::html {

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "base/units.h"
-#include "report/html.h"
+#include "report/html/html.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/text.h"
-#include "report/text_parts.h"
+#include "report/text/parts.h"
+#include "report/text/text.h"
 
 namespace tidemark {
 namespace {

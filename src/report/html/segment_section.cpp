@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "base/units.h"
-#include "report/frame_text.h"
+#include "report/chart/segment_rows.h"
 #include "report/html/markup.h"
 #include "report/html/plot.h"
 #include "report/html/sections.h"
-#include "report/segment_rows.h"
-#include "report/text_parts.h"
+#include "report/text/parts.h"
+#include "report/words/frame_text.h"
 
 namespace tidemark::html {
 namespace {

@@ -3,11 +3,11 @@
 #include <iterator>
 
 #include "base/units.h"
-#include "report/frame_text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/leak_words.h"
-#include "report/text_parts.h"
+#include "report/text/parts.h"
+#include "report/words/frame_text.h"
+#include "report/words/leak.h"
 
 namespace tidemark::html {
 namespace {

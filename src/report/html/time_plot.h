@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/axis.h"
+#include "report/chart/axis.h"
 
 namespace tidemark::html {
 

@@ -7,7 +7,7 @@
 
 #include "analyze/summary.h"
 #include "analyze/timeline.h"
-#include "report/chart.h"
+#include "report/chart/chart.h"
 #include "store/store.h"
 #include "trace/writer.h"
 

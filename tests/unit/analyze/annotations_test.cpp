@@ -1,4 +1,4 @@
-#include "analyze/annotations.h"
+#include "analyze/common/annotations.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

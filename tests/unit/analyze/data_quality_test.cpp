@@ -1,4 +1,4 @@
-#include "analyze/data_quality.h"
+#include "analyze/common/data_quality.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "analyze/explain.h"
+#include "analyze/oom/explain.h"
 #include "analyze/table.h"
 #include "import/open.h"
 #include "unit/import/recorded_snapshots.h"

@@ -1,5 +1,5 @@
 // Failures on a device laid out by hand, one for each cause; what is expected is worked out in the comments.
-#include "analyze/explain.h"
+#include "analyze/oom/explain.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Fragmentation of a device whose memory is laid out by hand.
-#include "analyze/fragmentation.h"
+#include "analyze/fragmentation/fragmentation.h"
 
 #include <gtest/gtest.h>
 

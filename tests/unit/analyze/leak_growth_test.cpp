@@ -1,8 +1,8 @@
-#include "analyze/leak_growth.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "analyze/leaks/growth.h"
 
 namespace tidemark {
 namespace {

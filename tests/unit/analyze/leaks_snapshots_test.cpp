@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <map>
 
-#include "analyze/leaks.h"
+#include "analyze/leaks/leaks.h"
 #include "import/open.h"
 #include "store/builder.h"
 
@@ -76,12 +76,12 @@ Store with_leak(const Store& store, const TrainingSteps& steps, StackId stack, s
   constexpr std::uint64_t kIntoTheStep = 10;  // events
   StoreBuilder builder;
   auto next = steps.starts.begin();
-  for (std::uint32_t index = 0; index < store.steps.size(); ++index) {
-    const Step& step = store.steps[index];
-    const std::uint32_t block = step.block.value;
+  for (std::uint32_t index = 0; index < store.live_changes.size(); ++index) {
+    const LiveChange& live_change = store.live_changes[index];
+    const std::uint32_t block = live_change.block.value;
     Event event;
-    event.kind = step.birth ? EventKind::allocate : EventKind::free;
-    event.time_ns = step.time_ns;
+    event.kind = live_change.birth ? EventKind::allocate : EventKind::free;
+    event.time_ns = live_change.time_ns;
     event.device = store.devices[store.blocks.device[block]].device;
     event.slot = SlotId{block};
     event.address = store.blocks.address[block];

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/ledger.h"
+#include "analyze/ledger/ledger.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark::testing {

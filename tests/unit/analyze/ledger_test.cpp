@@ -1,4 +1,4 @@
-#include "analyze/ledger.h"
+#include "analyze/ledger/ledger.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

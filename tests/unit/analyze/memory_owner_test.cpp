@@ -1,4 +1,4 @@
-#include "analyze/memory_owner.h"
+#include "analyze/ledger/memory_owner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/held_at.h"
+#include "analyze/ledger/held_at.h"
 #include "unit/analyze/ledger_support.h"
 
 namespace tidemark::testing {

@@ -1,4 +1,4 @@
-#include "analyze/moment.h"
+#include "analyze/common/moment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(FindMoment, FindsMarksByName) {
 
 std::vector<std::uint32_t> blocks_at(const Store& store, const Moment& moment) {
   std::vector<std::uint32_t> blocks;
-  for (const BlockId block : live_blocks(store, 0, find_instant(store, moment, 0).step_count)) {
+  for (const BlockId block : live_blocks(store, 0, find_instant(store, moment, 0).change_count)) {
     blocks.push_back(block.value);
   }
   return blocks;

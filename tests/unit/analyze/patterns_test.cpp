@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/held_blocks.h"
+#include "analyze/common/held_blocks.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {

@@ -1,4 +1,4 @@
-#include "analyze/profile.h"
+#include "analyze/common/profile.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "analyze/share_trend.h"
+#include "analyze/fragmentation/share_trend.h"
 
 #include <gtest/gtest.h>
 

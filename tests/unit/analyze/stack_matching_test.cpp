@@ -1,4 +1,4 @@
-#include "analyze/stack_matching.h"
+#include "analyze/common/stack_matching.h"
 
 #include <gtest/gtest.h>
 

@@ -111,7 +111,7 @@ TEST_F(TableTest, AgreesWithTheOverviewsStacksAtThePeak) {
   std::map<std::uint32_t, std::uint64_t> streamed;
   for (const StackUsage& usage : store.stacks_at_peak) streamed[usage.stack.value] = usage.bytes;
   std::map<std::uint32_t, std::uint64_t> replayed;
-  for (const BlockId block : live_blocks(store, 0, store.devices[0].peak_step_count)) {
+  for (const BlockId block : live_blocks(store, 0, store.devices[0].peak_change_count)) {
     replayed[store.blocks.stack[block.value].value] += store.blocks.size[block.value];
   }
   EXPECT_EQ(streamed, replayed);

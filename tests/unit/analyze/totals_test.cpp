@@ -1,4 +1,4 @@
-#include "analyze/totals.h"
+#include "analyze/common/totals.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-#include "analyze/training_steps.h"
+#include "analyze/steps/training_steps.h"
 
 #include <gtest/gtest.h>
 
-#include "analyze/step_keys.h"
+#include "analyze/steps/step_keys.h"
 #include "unit/analyze/training_loop.h"
 
 namespace tidemark {

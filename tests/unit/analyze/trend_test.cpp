@@ -1,4 +1,4 @@
-#include "analyze/trend.h"
+#include "analyze/leaks/trend.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "import/pytorch_snapshot/replay.h"
+#include "import/pytorch_snapshot/replay/replay.h"
 
 namespace tidemark::pytorch::testing {
 

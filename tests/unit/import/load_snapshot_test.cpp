@@ -49,7 +49,7 @@ TEST_P(LoadedSnapshot, PeaksAreThoseOfPyTorch) {
   EXPECT_EQ(device.peak_recorded_bytes, device.peak_allocated_bytes) << "every block is known";
 }
 
-// What the columns add up to, step by step.
+// What the columns add up to, step by live_change.
 TEST_P(LoadedSnapshot, StoreTellsTheSameAsTheOverview) {
   const auto overview = open_overview(GetParam() + ".pickle.xz");
   const auto store = open_store(GetParam() + ".pickle.xz");
@@ -59,8 +59,9 @@ TEST_P(LoadedSnapshot, StoreTellsTheSameAsTheOverview) {
   EXPECT_EQ(blocks.requested.size(), blocks.count());
   EXPECT_EQ(blocks.stream.size(), blocks.count());
   EXPECT_EQ(blocks.pool.size(), blocks.count());
-  EXPECT_TRUE(std::is_sorted(store->steps.begin(), store->steps.end(),
-                             [](const Step& left, const Step& right) { return left.time_ns < right.time_ns; }));
+  EXPECT_TRUE(
+      std::is_sorted(store->live_changes.begin(), store->live_changes.end(),
+                     [](const LiveChange& left, const LiveChange& right) { return left.time_ns < right.time_ns; }));
   for (std::size_t block = 0; block < blocks.count(); ++block) {
     ASSERT_LE(blocks.requested[block], blocks.size[block]);
     ASSERT_LT(blocks.stream[block], store->streams.size());
@@ -69,17 +70,17 @@ TEST_P(LoadedSnapshot, StoreTellsTheSameAsTheOverview) {
   for (std::size_t index = 0; index < store->devices.size(); ++index) {
     std::uint64_t live = 0;
     std::uint64_t peak = 0;
-    for (const Step& step : store->steps) {
-      if (blocks.device[step.block.value] != index) continue;
-      const std::uint64_t size = blocks.size[step.block.value];
-      live = step.birth ? live + size : live - size;
+    for (const LiveChange& live_change : store->live_changes) {
+      if (blocks.device[live_change.block.value] != index) continue;
+      const std::uint64_t size = blocks.size[live_change.block.value];
+      live = live_change.birth ? live + size : live - size;
       peak = std::max(peak, live);
     }
     EXPECT_EQ(live, overview->devices[index].live_allocated_bytes);
     EXPECT_EQ(peak, overview->devices[index].peak_allocated_bytes);
     std::uint64_t reserved = 0;
     std::uint64_t pending = 0;
-    for (const TotalsChange& change : store->changes) {
+    for (const TotalsChange& change : store->totals_changes) {
       if (change.device != index) continue;
       reserved = std::max(reserved, change.reserved);
       pending = change.pending;
@@ -130,11 +131,12 @@ TEST_P(LoadedSnapshot, BlocksLieInSegments) {
   std::map<std::uint64_t, std::uint64_t> used;
   std::uint64_t pending = 0;
   for (std::size_t block = 0; block < store.blocks.count(); ++block) {
-    if (store.blocks.death_step[block] == Blocks::kAlive) used[store.blocks.address[block]] = store.blocks.size[block];
+    if (store.blocks.death_change[block] == Blocks::kAlive)
+      used[store.blocks.address[block]] = store.blocks.size[block];
   }
   for (const PendingFree& held : store.pending_frees) {
     if (held.until_ns != PendingFree::kEnd) {
-      EXPECT_GE(held.until_step_count, store.blocks.death_step[held.block.value]);
+      EXPECT_GE(held.until_change_count, store.blocks.death_change[held.block.value]);
       continue;
     }
     EXPECT_TRUE(used.emplace(store.blocks.address[held.block.value], store.blocks.size[held.block.value]).second);
@@ -196,7 +198,7 @@ TEST(LoadSnapshot, GivesTheSmallSnapshotAsWorkedOutByHand) {
   EXPECT_EQ(store.out_of_memory[0].allocated, 18 * kMiB + 1024);
   EXPECT_EQ(store.out_of_memory[0].reserved, 22 * kMiB);
   EXPECT_EQ(store.out_of_memory[0].device_free, 3 * kMiB);
-  EXPECT_EQ(store.out_of_memory[0].step_count, 5U) << "four blocks of device 0, one of device 1";
+  EXPECT_EQ(store.out_of_memory[0].change_count, 5U) << "four blocks of device 0, one of device 1";
   EXPECT_EQ(store.out_of_memory[0].segment_changes, 3U) << "likewise";
   EXPECT_EQ(store.streams[store.out_of_memory[0].stream.value()], 0U);
   EXPECT_EQ(store.out_of_memory[0].pool, std::nullopt) << "the entry names none";
@@ -226,16 +228,17 @@ TEST(LoadSnapshot, BlocksFromBeforeTheTraceAreNoAllocations) {
   const auto store = open_store(TIDEMARK_SNAPSHOTS "/late.pickle.xz");
   ASSERT_TRUE(store.ok());
   const DeviceSummary& device = store->devices.front();
-  const auto first = std::find_if(store->steps.begin(), store->steps.end(),
-                                  [](const Step& step) { return step.time_ns != 0 || !step.birth; });
-  const auto before = static_cast<std::uint64_t>(first - store->steps.begin());
+  const auto first =
+      std::find_if(store->live_changes.begin(), store->live_changes.end(),
+                   [](const LiveChange& live_change) { return live_change.time_ns != 0 || !live_change.birth; });
+  const auto before = static_cast<std::uint64_t>(first - store->live_changes.begin());
   EXPECT_GT(before, 0U);
   std::uint64_t bytes = 0;
   for (std::size_t block = 0; block < before; ++block) bytes += store->blocks.size[block];
   EXPECT_EQ(device.baseline_bytes, bytes);
   ASSERT_GT(store->segment_changes_before, 0U);
   EXPECT_LT(store->segment_changes_before, store->segment_changes.size());
-  EXPECT_EQ(store->segment_changes[store->segment_changes_before - 1].step_count, 0U) << "blocks lie in segments";
+  EXPECT_EQ(store->segment_changes[store->segment_changes_before - 1].change_count, 0U) << "blocks lie in segments";
   EXPECT_EQ(device.allocation_count + before, store->blocks.count());
   EXPECT_FALSE(store->source.notes.empty());
   EXPECT_TRUE(store->source.notes.front().incomplete);

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "import/pytorch_snapshot/snapshot_reader.h"
+#include "import/pytorch_snapshot/model/reader.h"
 
 namespace {
 

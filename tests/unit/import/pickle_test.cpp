@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "import/pytorch_snapshot/snapshot_reader.h"
+#include "import/pytorch_snapshot/model/reader.h"
 
 namespace tidemark::pytorch {
 namespace {

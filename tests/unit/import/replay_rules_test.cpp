@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "import/pytorch_snapshot/allocator_rules.h"
+#include "allocator/allocator_rules.h"
 
 namespace tidemark::pytorch {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "import/pytorch_snapshot/replay.h"
+#include "import/pytorch_snapshot/replay/replay.h"
 
 namespace tidemark::pytorch::testing {
 

@@ -6,10 +6,10 @@
 #include <tuple>
 #include <vector>
 
-#include "analyze/fragmentation.h"
-#include "analyze/segment_map.h"
+#include "analyze/fragmentation/fragmentation.h"
+#include "analyze/fragmentation/segment_map.h"
 #include "import/open.h"
-#include "import/pytorch_snapshot/snapshot_reader.h"
+#include "import/pytorch_snapshot/model/reader.h"
 #include "unit/import/recorded_snapshots.h"
 
 namespace tidemark::pytorch::testing {

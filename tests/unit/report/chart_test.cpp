@@ -1,4 +1,4 @@
-#include "report/chart.h"
+#include "report/chart/chart.h"
 
 #include <cairo.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "report/ledger_layers.h"
+#include "report/chart/ledger_layers.h"
 
 namespace tidemark {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "analyze/summary.h"
 #include "analyze/table.h"
-#include "report/csv.h"
-#include "report/json.h"
-#include "report/text.h"
+#include "report/json/json.h"
+#include "report/text/csv.h"
+#include "report/text/text.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/html.h"
+#include "report/html/html.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {

@@ -3,10 +3,10 @@
 
 #include <cstdlib>
 
-#include "report/axis.h"
-#include "report/columns.h"
-#include "report/printable.h"
-#include "report/terminal.h"
+#include "report/chart/axis.h"
+#include "report/text/columns.h"
+#include "report/text/terminal.h"
+#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/printable.h"
+#include "report/words/printable.h"
 
 #include <gtest/gtest.h>
 

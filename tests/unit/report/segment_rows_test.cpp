@@ -1,4 +1,4 @@
-#include "report/segment_rows.h"
+#include "report/chart/segment_rows.h"
 
 #include <gtest/gtest.h>
 

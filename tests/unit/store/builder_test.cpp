@@ -26,12 +26,12 @@ TEST(StoreBuilder, KeepsBlocksAndSteps) {
   scenario.free_unknown(40, testing::kCpu);
   const Store store = scenario.store();
   EXPECT_THAT(store.blocks.size, ElementsAre(100, 50));
-  EXPECT_THAT(store.blocks.birth_step, ElementsAre(0, 1));
-  EXPECT_THAT(store.blocks.death_step, ElementsAre(2, Blocks::kAlive));
-  ASSERT_EQ(store.steps.size(), 3U);
-  EXPECT_EQ(store.steps[2].time_ns, 30U);
-  EXPECT_EQ(store.steps[2].block.value, 0U);
-  EXPECT_FALSE(store.steps[2].birth);
+  EXPECT_THAT(store.blocks.birth_change, ElementsAre(0, 1));
+  EXPECT_THAT(store.blocks.death_change, ElementsAre(2, Blocks::kAlive));
+  ASSERT_EQ(store.live_changes.size(), 3U);
+  EXPECT_EQ(store.live_changes[2].time_ns, 30U);
+  EXPECT_EQ(store.live_changes[2].block.value, 0U);
+  EXPECT_FALSE(store.live_changes[2].birth);
   EXPECT_EQ(store.event_count, 4U);
 }
 
@@ -54,9 +54,9 @@ TEST(StoreBuilder, CountsStepsUpToATime) {
   scenario.allocate(20, "b", 1);
   scenario.allocate(20, "c", 1);
   const Store store = scenario.store();
-  EXPECT_EQ(store.steps_until(9), 0U);
-  EXPECT_EQ(store.steps_until(10), 1U);
-  EXPECT_EQ(store.steps_until(20), 3U);
+  EXPECT_EQ(store.changes_until(9), 0U);
+  EXPECT_EQ(store.changes_until(10), 1U);
+  EXPECT_EQ(store.changes_until(20), 3U);
 }
 
 TEST(StoreBuilder, NotesWhatTotalsSayBeyondTheBlocks) {
@@ -66,13 +66,13 @@ TEST(StoreBuilder, NotesWhatTotalsSayBeyondTheBlocks) {
   scenario.allocate(20, "b", 500, kGpu);  // changes nothing beyond the block
   scenario.free_unknown(30, kGpu, 300);
   const Store store = scenario.store();
-  ASSERT_EQ(store.changes.size(), 2U);
-  EXPECT_EQ(store.changes[0].unrecorded, 1000);
-  EXPECT_EQ(store.changes[0].step_count, 1U);
-  EXPECT_TRUE(store.changes[0].with_step);
-  EXPECT_EQ(store.changes[1].unrecorded, 700);
-  EXPECT_EQ(store.changes[1].step_count, 2U);
-  EXPECT_FALSE(store.changes[1].with_step);
+  ASSERT_EQ(store.totals_changes.size(), 2U);
+  EXPECT_EQ(store.totals_changes[0].unrecorded, 1000);
+  EXPECT_EQ(store.totals_changes[0].change_count, 1U);
+  EXPECT_TRUE(store.totals_changes[0].with_live_change);
+  EXPECT_EQ(store.totals_changes[1].unrecorded, 700);
+  EXPECT_EQ(store.totals_changes[1].change_count, 2U);
+  EXPECT_FALSE(store.totals_changes[1].with_live_change);
 }
 
 class LoadTest : public ::testing::Test {

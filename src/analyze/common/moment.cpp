@@ -1,0 +1,126 @@
+#include "analyze/common/moment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "analyze/common/annotations.h"
+
+namespace tidemark {
+namespace {
+
+// Longer units first where one ends like another.
+constexpr std::array<std::pair<std::string_view, double>, 6> kUnits = {
+    {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"m", 60e9}, {"s", 1e9}, {"%", 0}}};
+
+Error not_a_moment(std::string_view text) {
+  return Error{fmt::format(
+      "'{}' is not a moment: use peak, end, a time such as 12.5s or 300ms, a share such as 40%, or the name of a mark",
+      text)};
+}
+
+std::uint64_t from_signed(std::int64_t value) {
+  return value < 0 ? 0 : static_cast<std::uint64_t>(value);
+}
+
+std::uint64_t unrecorded_at(const Store& store, std::size_t device, std::uint64_t time_ns) {
+  std::int64_t value = 0;
+  for (const TotalsChange& change : store.totals_changes) {
+    if (change.time_ns > time_ns) break;
+    if (change.device == device) value = change.unrecorded;
+  }
+  return from_signed(value);
+}
+
+}  // namespace
+
+Result<Moment> parse_moment(std::string_view text) {
+  if (text == "peak") return Moment{};
+  if (text == "end") return Moment{Moment::Kind::end, 0, 0};
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !std::isfinite(number) || number < 0) return not_a_moment(text);
+  const std::string_view unit = text.substr(static_cast<std::size_t>(rest - text.data()));
+  for (const auto& [name, factor] : kUnits) {
+    if (unit != name) continue;
+    if (name == "%") {
+      if (number > 100) return not_a_moment(text);
+      return Moment{Moment::Kind::share, 0, number / 100};
+    }
+    if (number * factor >= 1.8e19) return not_a_moment(text);
+    return Moment{Moment::Kind::time, static_cast<std::uint64_t>(std::llround(std::min(number * factor, 9.2e18))), 0};
+  }
+  return not_a_moment(text);
+}
+
+Result<Moment> find_moment(const Overview& overview, std::string_view text) {
+  if (auto moment = parse_moment(text)) return moment;
+  constexpr std::string_view kMark = "mark:";
+  const auto time_ns = find_mark(overview, text.starts_with(kMark) ? text.substr(kMark.size()) : text);
+  if (!time_ns) return time_ns.error();
+  return Moment{Moment::Kind::time, *time_ns, 0};
+}
+
+Instant find_instant(const Store& store, const Moment& moment, std::size_t device) {
+  const DeviceSummary& summary = store.devices[device];
+  const auto beyond = [](std::uint64_t allocated, std::uint64_t recorded) {
+    return from_signed(static_cast<std::int64_t>(allocated - recorded));
+  };
+  switch (moment.kind) {
+    case Moment::Kind::peak:
+      return {summary.peak_allocated_at_ns, summary.peak_change_count,
+              beyond(summary.peak_allocated_bytes, summary.peak_recorded_bytes)};
+    case Moment::Kind::end:
+      return {store.end_ns, store.live_changes.size(),
+              beyond(summary.live_allocated_bytes, summary.live_recorded_bytes)};
+    case Moment::Kind::time:
+    case Moment::Kind::share:
+      break;
+  }
+  const std::uint64_t time_ns = moment.kind == Moment::Kind::time
+                                    ? std::min(moment.time_ns, store.end_ns)
+                                    : static_cast<std::uint64_t>(static_cast<double>(store.end_ns) * moment.share);
+  return {time_ns, store.changes_until(time_ns), unrecorded_at(store, device, time_ns)};
+}
+
+std::vector<BlockId> live_blocks(const Store& store, std::size_t device, std::uint64_t change_count) {
+  std::vector<BlockId> live;
+  for (std::size_t block = 0; block < store.blocks.count(); ++block) {
+    if (store.blocks.birth_change[block] >= change_count) break;  // later ones are born later still
+    if (store.blocks.device[block] == device && store.blocks.alive(block, change_count)) {
+      live.push_back(BlockId{static_cast<std::uint32_t>(block)});
+    }
+  }
+  return live;
+}
+
+std::vector<std::uint64_t> blocks_at_start(const Store& store) {
+  std::vector<std::uint64_t> counts(store.devices.size(), 0);
+  for (const std::uint8_t device : store.blocks.device) ++counts[device];
+  for (std::size_t device = 0; device < counts.size(); ++device) {
+    counts[device] -= store.devices[device].allocation_count;
+  }
+  return counts;
+}
+
+Result<std::vector<std::size_t>> select_devices(const Overview& overview, const std::optional<std::string>& device) {
+  std::vector<std::size_t> selected;
+  std::string known;
+  for (std::size_t index = 0; index < overview.devices.size(); ++index) {
+    const Device found = overview.devices[index].device;
+    const std::string name = to_string(found);
+    if (device ? *device == name : !is_driver_memory(found)) selected.push_back(index);
+    known += (known.empty() ? "" : ", ") + name;
+  }
+  if (device && selected.empty()) {
+    return Error{fmt::format("{}: has no device '{}' (it has: {})", overview.path, *device,
+                             known.empty() ? "none, for it holds no events" : known)};
+  }
+  return selected;
+}
+
+}  // namespace tidemark

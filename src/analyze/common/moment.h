@@ -1,0 +1,53 @@
+// "At the peak", "at the end", "after 12.5s": when to look at the live set, and what was alive then.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+struct Moment {
+  enum class Kind : std::uint8_t {
+    peak,   ///< of each device its own first moment of most allocated bytes
+    end,    ///< after the last event
+    time,   ///< time_ns after the start
+    share,  ///< this share of the recording's duration
+  };
+  Kind kind = Kind::peak;
+  std::uint64_t time_ns = 0;
+  double share = 0;  ///< 0 to 1
+};
+
+/// Reads "peak", "end", a time from the start ("12.5s", "300ms", "40us", "7ns", "2m") or a share of the run ("40%").
+Result<Moment> parse_moment(std::string_view text);
+
+/// What parse_moment() reads, or when a mark begins: its name, "mark:NAME" where that looks like something else, and
+/// "NAME@3" for its third time. Fails, naming the marks there are, when there is no such mark.
+Result<Moment> find_moment(const Overview& overview, std::string_view text);
+
+/// A moment on one device.
+struct Instant {
+  std::optional<std::uint64_t> time_ns;  ///< none: the peak of a device on which nothing was allocated
+  std::uint64_t change_count = 0;        ///< how many of Store::live_changes happened before
+  std::uint64_t unrecorded_bytes = 0;    ///< allocated by the allocator's own total, but in no recorded block
+};
+
+[[nodiscard]] Instant find_instant(const Store& store, const Moment& moment, std::size_t device);
+
+/// The blocks of a device that are alive after `change_count` live changes, in order of birth.
+[[nodiscard]] std::vector<BlockId> live_blocks(const Store& store, std::size_t device, std::uint64_t change_count);
+
+/// How many blocks of each device were there before the first event (cut snapshots have some). The store has them
+/// first, and they are not among the device's allocations.
+[[nodiscard]] std::vector<std::uint64_t> blocks_at_start(const Store& store);
+
+/// Indexes into Overview::devices: all of the framework's, or the one asked for, which may be one of the driver's. An
+/// error that lists the devices when it is not there.
+Result<std::vector<std::size_t>> select_devices(const Overview& overview, const std::optional<std::string>& device);
+
+}  // namespace tidemark

@@ -1,0 +1,39 @@
+// What each stack held at a moment and allocated in all: the profile of a recording, for tools that show stacks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/common/moment.h"
+#include "base/result.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+struct ProfileOptions {
+  std::optional<std::string> device;  ///< only this one: "cuda:0"
+  Moment moment;
+};
+
+struct ProfileStack {
+  StackId stack;  ///< invalid: blocks recorded without a stack
+  std::uint64_t held_bytes = 0;
+  std::uint64_t held_blocks = 0;       ///< alive at the moment
+  std::uint64_t allocated_bytes = 0;   ///< traffic: of all blocks, from the first event to the last
+  std::uint64_t allocated_blocks = 0;  ///< likewise
+};
+
+struct ProfileDevice {
+  Device device;
+  std::optional<std::uint64_t> at_ns;  ///< none: the peak of a device on which nothing was allocated
+  std::vector<ProfileStack> stacks;    ///< most held bytes first, then most allocated; never 0 allocated blocks
+  std::uint64_t held_bytes = 0;        ///< of all stacks
+  std::uint64_t unrecorded_bytes = 0;  ///< allocated at the moment, but in no recorded block
+};
+
+/// One entry for each device, in the recording's order. Fails only when the device asked for is not in the recording.
+Result<std::vector<ProfileDevice>> analyze_profile(const Store& store, const ProfileOptions& options);
+
+}  // namespace tidemark

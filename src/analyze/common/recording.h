@@ -1,0 +1,35 @@
+// What every result says about the recording that it came from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "analyze/common/data_quality.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+struct RecordingInfo {
+  std::string path;
+  SourceKind source = SourceKind::recording;
+  std::optional<std::string> allocator_settings;  ///< PYTORCH_CUDA_ALLOC_CONF; none where it is not known
+  ProcessInfo process;
+  std::uint64_t event_count = 0;
+  std::uint64_t duration_ns = 0;
+  DataQuality quality;
+};
+
+/// Call after `symbols` named what will be shown (see analyze_data_quality).
+[[nodiscard]] inline RecordingInfo describe_recording(const Overview& overview, const Symbols& symbols) {
+  const auto& settings = overview.source.allocator_settings;
+  return {overview.path,
+          overview.source.kind,
+          settings ? std::optional(settings->text) : std::nullopt,
+          overview.definitions.process,
+          overview.event_count,
+          overview.end_ns,
+          analyze_data_quality(overview, symbols)};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,216 @@
+#include "analyze/fragmentation/fragmentation.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "analyze/common/totals.h"
+
+namespace tidemark {
+namespace {
+
+using Use = MapPiece::Use;
+
+std::optional<double> one_minus(std::optional<std::uint64_t> part, std::optional<std::uint64_t> whole) {
+  if (!part || !whole || *whole == 0 || *part > *whole) return std::nullopt;
+  return 1 - static_cast<double>(*part) / static_cast<double>(*whole);
+}
+
+// What the allocator's own totals say: no map needed.
+void take_totals(const Store& store, std::size_t device, const Cut& cut, FragmentationMeasures& measures) {
+  walk_totals(store, [&](const DeviceTotals& totals) {
+    if (totals.device != device || totals.change_count > cut.change_count || totals.time_ns > cut.time_ns) return;
+    measures.allocated = totals.allocated_bytes;
+    measures.reserved = totals.reserved_bytes;
+    measures.active = totals.active_bytes;
+  });
+}
+
+void take_map(const Store& store, const std::vector<MapSegment>& map, FragmentationMeasures& measures) {
+  std::uint64_t used = 0;
+  std::uint64_t pending = 0;
+  std::uint64_t requested = 0;
+  std::uint64_t reserved = 0;
+  measures.free = measures.free_pieces = measures.largest_free = measures.releasable = measures.inactive_split = 0;
+  for (const MapSegment& segment : map) {
+    reserved += segment.size;
+    for (const MapPiece& piece : segment.pieces) {
+      if (piece.use != Use::free) {
+        (piece.use == Use::used ? used : pending) += piece.size;
+        if (piece.use == Use::used) requested += store.blocks.requested[piece.block.value];
+        continue;
+      }
+      ++*measures.free_pieces;
+      *measures.free += piece.size;
+      measures.largest_free = std::max(*measures.largest_free, piece.size);
+      if (piece.size == segment.size) {
+        *measures.releasable += piece.size;
+      } else if (!segment.expandable) {
+        *measures.inactive_split += piece.size;
+      }
+    }
+  }
+  measures.allocated = used;
+  measures.active = used + pending;
+  measures.reserved = reserved;
+  measures.rounding = used - std::min(used, requested);
+}
+
+FragmentationMeasures measure(const Store& store, std::size_t device, const Cut& cut) {
+  FragmentationMeasures measures;
+  measures.time_ns = cut.time_ns;
+  if (store.segment_changes.empty()) {
+    take_totals(store, device, cut, measures);
+  } else {
+    take_map(store, segment_map(store, device, cut), measures);
+  }
+  return measures;
+}
+
+std::size_t class_of(std::uint64_t bytes) {
+  constexpr std::size_t kFirst = 9;  // below 1 KiB: PyTorch's smallest block has 512 bytes
+  const auto width = static_cast<std::size_t>(std::bit_width(bytes));
+  return width <= kFirst + 1 ? 0 : width - kFirst - 1;
+}
+
+std::vector<SizeClass> size_classes(const Store& store, std::size_t device, const Cut& cut,
+                                    const std::vector<MapSegment>& map) {
+  std::vector<SizeClass> classes(64);
+  for (std::size_t index = 1; index < classes.size(); ++index) {
+    classes[index].from = index + 9 < 64 ? std::uint64_t{1} << (index + 9) : 0;
+  }
+  const Blocks& blocks = store.blocks;
+  for (std::size_t block = 0; block < blocks.count(); ++block) {
+    if (blocks.device[block] != device) continue;
+    SizeClass& sizes = classes[class_of(blocks.size[block])];
+    ++sizes.allocations;
+    if (!blocks.alive(block, cut.change_count)) continue;
+    ++sizes.live_blocks;
+    sizes.live_bytes += blocks.size[block];
+  }
+  for (const MapSegment& segment : map) {
+    for (const MapPiece& piece : segment.pieces) {
+      if (piece.use != Use::free) continue;
+      SizeClass& sizes = classes[class_of(piece.size)];
+      ++sizes.free_pieces;
+      sizes.free_bytes += piece.size;
+    }
+  }
+  std::erase_if(classes, [](const SizeClass& sizes) { return sizes.allocations == 0 && sizes.free_pieces == 0; });
+  return classes;
+}
+
+void find_pinning(Symbols& symbols, const std::vector<MapSegment>& map, std::size_t top, FragmentationDevice& result) {
+  struct Pinning {
+    std::uint64_t segments = 0, blocks = 0, bytes = 0, pinned = 0;
+  };
+  std::map<StackId, Pinning> stacks;
+  for (const MapSegment& segment : map) {
+    const std::uint64_t free = segment.bytes(Use::free);
+    if (free == 0 || free == segment.size || segment.expandable) continue;
+    std::set<StackId> holders;
+    for (const MapPiece& piece : segment.pieces) {
+      if (piece.use == Use::free) continue;
+      Pinning& pinning = stacks[piece.stack];
+      ++pinning.blocks;
+      pinning.bytes += piece.size;
+      if (holders.insert(piece.stack).second) ++pinning.segments;
+    }
+    if (holders.size() == 1) stacks[*holders.begin()].pinned += free;
+  }
+  std::vector<std::pair<StackId, Pinning>> sorted(stacks.begin(), stacks.end());
+  std::sort(sorted.begin(), sorted.end(), [](const auto& left, const auto& right) {
+    if (left.second.pinned != right.second.pinned) return left.second.pinned > right.second.pinned;
+    return left.second.segments != right.second.segments ? left.second.segments > right.second.segments
+                                                         : left.first < right.first;
+  });
+  if (top != 0 && sorted.size() > top) {
+    result.other_pinning = sorted.size() - top;
+    sorted.resize(top);
+  }
+  for (const auto& [stack, pinning] : sorted) {
+    result.pinning.push_back(
+        {name_stack(symbols, stack), pinning.segments, pinning.blocks, pinning.bytes, pinning.pinned});
+  }
+}
+
+void list_segments(std::vector<MapSegment> map, std::size_t top, FragmentationDevice& result) {
+  std::erase_if(map, [](const MapSegment& segment) { return segment.bytes(Use::free) == 0; });
+  result.empty_segments =
+      std::erase_if(map, [](const MapSegment& segment) { return segment.bytes(Use::free) == segment.size; });
+  std::stable_sort(map.begin(), map.end(), [](const MapSegment& left, const MapSegment& right) {
+    return left.bytes(Use::free) > right.bytes(Use::free);
+  });
+  for (std::size_t index = top; top != 0 && index < map.size(); ++index) {
+    ++result.other_segments;
+    result.other_free_bytes += map[index].bytes(Use::free);
+  }
+  if (top != 0 && map.size() > top) map.resize(top);
+  result.segments = std::move(map);
+}
+
+template <typename Share>
+std::optional<ShareTrend> trend_over(const std::vector<FragmentationMeasures>& over_time, const Share& share) {
+  std::vector<std::optional<double>> shares;
+  shares.reserve(over_time.size());
+  for (const FragmentationMeasures& measures : over_time) shares.push_back(share(measures));
+  return trend_of(shares);
+}
+
+FragmentationDevice analyze_device(const Store& store, Symbols& symbols, std::size_t device,
+                                   const FragmentationOptions& options) {
+  FragmentationDevice result;
+  result.totals = store.devices[device];
+  result.knows_segments = !store.segment_changes.empty();
+  const auto measured = [&](const std::optional<Cut>& cut) -> std::optional<FragmentationMeasures> {
+    if (!cut) return std::nullopt;
+    return measure(store, device, *cut);
+  };
+  result.at_peak_allocated = measured(cut_at(store, device, Moment{}));
+  result.at_peak_reserved = measured(cut_at_peak_reserved(store, device));
+  result.at_end = measure(store, device, *cut_at(store, device, Moment{Moment::Kind::end, 0, 0}));
+  for (std::size_t sample = 1; sample <= options.samples; ++sample) {
+    const double share = static_cast<double>(sample) / static_cast<double>(options.samples);
+    result.over_time.push_back(measure(store, device, *cut_at(store, device, Moment{Moment::Kind::share, 0, share})));
+  }
+  result.unused_trend =
+      trend_over(result.over_time, [](const FragmentationMeasures& measures) { return measures.unused_share(); });
+  result.external_trend =
+      trend_over(result.over_time, [](const FragmentationMeasures& measures) { return measures.external_share(); });
+  const std::optional<Cut> moment = cut_at(store, device, options.at);
+  result.at_moment = measured(moment);
+  if (!moment) return result;
+  std::vector<MapSegment> map = segment_map(store, device, *moment);
+  result.sizes = size_classes(store, device, *moment, map);
+  find_pinning(symbols, map, options.top, result);
+  list_segments(map, options.top, result);
+  result.map = std::move(map);
+  return result;
+}
+
+}  // namespace
+
+std::optional<double> FragmentationMeasures::unused_share() const {
+  return one_minus(allocated, reserved);
+}
+std::optional<double> FragmentationMeasures::external_share() const {
+  return one_minus(largest_free, free);
+}
+std::optional<double> FragmentationDevice::peak_share() const {
+  return one_minus(totals.peak_active_bytes, totals.peak_reserved_bytes);
+}
+
+Result<Fragmentation> analyze_fragmentation(const Store& store, Symbols& symbols, const FragmentationOptions& options) {
+  const auto selected = select_devices(store, options.device);
+  if (!selected) return selected.error();
+  Fragmentation fragmentation;
+  for (const std::size_t device : *selected) {
+    fragmentation.devices.push_back(analyze_device(store, symbols, device, options));
+  }
+  fragmentation.recording = describe_recording(store, symbols);
+  return fragmentation;
+}
+
+}  // namespace tidemark

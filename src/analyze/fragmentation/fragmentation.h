@@ -1,0 +1,96 @@
+// How well the memory that the allocator holds is used: separate measures, each under its own name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/common/moment.h"
+#include "analyze/common/recording.h"
+#include "analyze/common/stack_names.h"
+#include "analyze/fragmentation/segment_map.h"
+#include "analyze/fragmentation/share_trend.h"
+#include "base/result.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+struct FragmentationOptions {
+  Moment at;                          ///< of the map, the sizes and the pinning stacks
+  std::optional<std::string> device;  ///< only this one: "cuda:0"
+  std::size_t top = 10;               ///< segments and stacks to list; 0 = all
+  std::size_t samples = 12;           ///< moments to look at over time
+};
+
+/// A device at one moment. What the source does not know is nullopt.
+struct FragmentationMeasures {
+  std::uint64_t time_ns = 0;
+  std::uint64_t allocated = 0;
+  std::optional<std::uint64_t> reserved;
+  std::optional<std::uint64_t> active;          ///< allocated and pending
+  std::optional<std::uint64_t> rounding;        ///< allocated beyond what was requested
+  std::optional<std::uint64_t> free;            ///< reserved and not active: cached by the allocator
+  std::optional<std::uint64_t> free_pieces;     ///< how many pieces that is in
+  std::optional<std::uint64_t> largest_free;    ///< the largest piece: what could be had without asking the driver
+  std::optional<std::uint64_t> releasable;      ///< free, in segments that are free as a whole
+  std::optional<std::uint64_t> inactive_split;  ///< free, in ordinary segments that are not free as a whole
+
+  /// 1 - allocated / reserved. None also where they contradict each other.
+  [[nodiscard]] std::optional<double> unused_share() const;
+  /// 1 - largest_free / free: 0 when all free memory is one piece.
+  [[nodiscard]] std::optional<double> external_share() const;
+};
+
+/// Blocks and free pieces of at least `from` and fewer than twice as many bytes; the first class begins at 0.
+struct SizeClass {
+  std::uint64_t from = 0;
+  std::uint64_t allocations = 0;  ///< in the whole recording
+  std::uint64_t live_blocks = 0;
+  std::uint64_t live_bytes = 0;
+  std::uint64_t free_pieces = 0;
+  std::uint64_t free_bytes = 0;
+};
+
+/// A stack whose blocks keep segments from being given back.
+struct PinningStack {
+  NamedStack stack;
+  std::uint64_t segments = 0;           ///< with free memory in them
+  std::uint64_t blocks = 0;             ///< of the stack in these segments
+  std::uint64_t bytes = 0;              ///< of these blocks
+  std::uint64_t pinned_free_bytes = 0;  ///< free memory of segments that only blocks of this stack hold
+};
+
+struct FragmentationDevice {
+  DeviceSummary totals;
+  bool knows_segments = false;
+  std::optional<FragmentationMeasures> at_peak_allocated;
+  std::optional<FragmentationMeasures> at_peak_reserved;
+  std::optional<FragmentationMeasures> at_moment;  ///< FragmentationOptions::at
+  FragmentationMeasures at_end;
+  std::vector<FragmentationMeasures> over_time;  ///< equally far apart, the last one at the end
+  std::optional<ShareTrend> unused_trend;        ///< of FragmentationMeasures::unused_share over these moments
+  std::optional<ShareTrend> external_trend;      ///< likewise of external_share
+  std::vector<MapSegment> map;                   ///< at the moment; all segments, in order of address
+  std::vector<MapSegment> segments;              ///< of these, those with both blocks and free memory, most of it first
+  std::uint64_t other_segments = 0;              ///< beyond the listed ones
+  std::uint64_t other_free_bytes = 0;
+  std::uint64_t empty_segments = 0;   ///< at the moment; without blocks, FragmentationMeasures::releasable bytes
+  std::vector<SizeClass> sizes;       ///< at the moment; those with anything in them
+  std::vector<PinningStack> pinning;  ///< at the moment; most pinned free bytes first
+  std::uint64_t other_pinning = 0;    ///< beyond the listed ones
+
+  /// 1 - peak active / peak reserved: what no order of the same blocks could have saved less of.
+  [[nodiscard]] std::optional<double> peak_share() const;
+};
+
+struct Fragmentation {
+  RecordingInfo recording;
+  std::vector<FragmentationDevice> devices;
+};
+
+/// Fails only when the device asked for is not in the recording.
+Result<Fragmentation> analyze_fragmentation(const Store& store, Symbols& symbols, const FragmentationOptions& options);
+
+}  // namespace tidemark

@@ -1,0 +1,21 @@
+#include "analyze/fragmentation/share_trend.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tidemark {
+
+std::optional<ShareTrend> trend_of(std::span<const std::optional<double>> shares) {
+  std::vector<double> known;
+  known.reserve(shares.size());
+  for (const std::optional<double>& share : shares) {
+    if (!share && !known.empty()) return std::nullopt;
+    if (share) known.push_back(*share);
+  }
+  if (known.size() < kFewestTrendMoments) return std::nullopt;
+  const Slope slope = theil_sen(known);
+  const auto spans = static_cast<double>(known.size() - 1);
+  return ShareTrend{{slope.value * spans, slope.low * spans, slope.high * spans}, known.size()};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,72 @@
+#include "analyze/leaks/trend.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace tidemark {
+namespace {
+
+constexpr double kNormal95 = 1.959963985;  // the normal distribution's 97.5% quantile
+
+// The 97.5% quantile of Student's distribution: exact for 1 and 2 degrees of freedom, beyond by Cornish and Fisher's
+// expansion (Abramowitz and Stegun 26.7.5; at most 0.6% off, at 3).
+double student95(double degrees) {
+  if (degrees < 1.5) return 12.7062;
+  if (degrees < 2.5) return 4.30265;
+  return kNormal95 + 2.372271 / degrees + 2.822500 / (degrees * degrees) + 2.555852 / std::pow(degrees, 3) +
+         1.589536 / std::pow(degrees, 4);
+}
+
+}  // namespace
+
+double kendall_tau(std::span<const double> values) {
+  if (values.size() < 2) return 0;
+  double sum = 0;
+  for (std::size_t left = 0; left < values.size(); ++left) {
+    for (std::size_t right = left + 1; right < values.size(); ++right) {
+      sum += values[right] > values[left] ? 1 : 0;
+      sum -= values[right] < values[left] ? 1 : 0;
+    }
+  }
+  const auto count = static_cast<double>(values.size());
+  return sum / (count * (count - 1) / 2);
+}
+
+Slope theil_sen(std::span<const double> values) {
+  if (values.size() < 2) return {};
+  std::vector<double> slopes;
+  slopes.reserve(values.size() * (values.size() - 1) / 2);
+  for (std::size_t left = 0; left < values.size(); ++left) {
+    for (std::size_t right = left + 1; right < values.size(); ++right) {
+      slopes.push_back((values[right] - values[left]) / static_cast<double>(right - left));
+    }
+  }
+  std::sort(slopes.begin(), slopes.end());
+  const auto count = static_cast<double>(values.size());
+  const auto pairs = static_cast<double>(slopes.size());
+  const double half_width = kNormal95 * std::sqrt(count * (count - 1) * (2 * count + 5) / 18);
+  const auto at = [&](double rank) {  // counted from 1
+    return slopes[static_cast<std::size_t>(std::clamp(rank, 1.0, pairs)) - 1];
+  };
+  const std::size_t middle = slopes.size() / 2;
+  const double median = slopes.size() % 2 == 1 ? slopes[middle] : (slopes[middle - 1] + slopes[middle]) / 2;
+  return {median, at(std::round((pairs - half_width) / 2)), at(std::round((pairs + half_width) / 2) + 1)};
+}
+
+Slope mean_with_interval(std::span<const double> values) {
+  if (values.empty()) return {};
+  const auto count = static_cast<double>(values.size());
+  double sum = 0;
+  for (const double value : values) sum += value;
+  const double mean = sum / count;
+  constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  if (values.size() == 1) return {mean, -kUnbounded, kUnbounded};
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const double half_width = student95(count - 1) * std::sqrt(squares / (count - 1) / count);
+  return {mean, mean - half_width, mean + half_width};
+}
+
+}  // namespace tidemark

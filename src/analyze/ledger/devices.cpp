@@ -1,0 +1,77 @@
+#include "analyze/ledger/devices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+// cuda_index of a recording may be anything; the program's devices have few numbers.
+std::optional<Device> program_device(const SampledDevice& sampled) {
+  constexpr std::uint32_t kMost = 127;
+  if (!sampled.cuda_index || *sampled.cuda_index > kMost) return std::nullopt;
+  return Device{DeviceType::cuda, static_cast<std::int8_t>(*sampled.cuda_index)};
+}
+
+std::string name_of(const SampledDevice& sampled) {
+  if (const auto device = program_device(sampled)) return to_string(*device);
+  if (sampled.instance_of) return fmt::format("{}:{}.{}", sampled.vendor, *sampled.instance_of, sampled.index);
+  return fmt::format("{}:{}", sampled.vendor, sampled.index);
+}
+
+std::optional<std::size_t> find_device(const Overview& overview, Device device) {
+  const auto found = std::find_if(overview.devices.begin(), overview.devices.end(),
+                                  [&](const DeviceSummary& summary) { return summary.device == device; });
+  if (found == overview.devices.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - overview.devices.begin());
+}
+
+}  // namespace
+
+std::vector<LedgerTarget> ledger_targets(const Overview& overview) {
+  std::vector<LedgerTarget> targets;
+  targets.reserve(overview.device_moments.size() + overview.devices.size());
+  for (std::size_t index = 0; index < overview.device_moments.size(); ++index) {
+    const DeviceMoments& moments = overview.device_moments[index];
+    LedgerTarget& target = targets.emplace_back();
+    target.name = name_of(moments.device);
+    target.sampled = index;
+    target.used = moments.seen_in_use;
+    const auto device = program_device(moments.device);
+    if (!device) continue;
+    target.indexes.emplace(overview, *device);
+    target.framework = find_device(overview, *device);
+    target.used |= target.indexes->used();
+  }
+  for (std::size_t index = 0; index < overview.devices.size(); ++index) {
+    const Device device = overview.devices[index].device;
+    if (device.type == DeviceType::cpu || is_driver_memory(device)) continue;
+    const std::string name = to_string(device);
+    const auto same = [&](const LedgerTarget& target) { return target.name == name; };
+    if (std::any_of(targets.begin(), targets.end(), same)) continue;
+    LedgerTarget& target = targets.emplace_back();
+    target.name = name;
+    target.indexes.emplace(overview, device);
+    target.framework = index;
+    target.used = true;
+  }
+  return targets;
+}
+
+Result<std::vector<LedgerTarget>> select_targets(const Overview& overview, const std::optional<std::string>& device) {
+  std::vector<LedgerTarget> selected;
+  std::string known;
+  for (LedgerTarget& target : ledger_targets(overview)) {
+    known += (known.empty() ? "" : ", ") + target.name;
+    if (device ? *device == target.name : target.used) selected.push_back(std::move(target));
+  }
+  if (device && selected.empty()) {
+    return Error{fmt::format("{}: has no device '{}' that a ledger can be of (it has: {})", overview.path, *device,
+                             known.empty() ? "none: no GPU was used, and none sampled" : known)};
+  }
+  return selected;
+}
+
+}  // namespace tidemark

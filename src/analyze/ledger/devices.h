@@ -1,0 +1,29 @@
+// The devices that a ledger can be of.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/ledger/lines.h"
+#include "base/result.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+struct LedgerTarget {
+  std::string name;                      ///< as LedgerDevice::device
+  std::optional<std::size_t> sampled;    ///< index into Overview::device_moments
+  std::optional<LedgerIndexes> indexes;  ///< none where the program's number of the device is not known
+  std::optional<std::size_t> framework;  ///< index into Overview::devices, where the framework's allocator used it
+  bool used = false;                     ///< whether the recorded process used it
+};
+
+/// Sampled devices first, then those that only events are of.
+[[nodiscard]] std::vector<LedgerTarget> ledger_targets(const Overview& overview);
+
+/// Those that the process used, or the one asked for. An error that lists the devices when it is not there.
+Result<std::vector<LedgerTarget>> select_targets(const Overview& overview, const std::optional<std::string>& device);
+
+}  // namespace tidemark

@@ -1,0 +1,69 @@
+// Where all the memory of a device is: device used = reserved by PyTorch + libraries + context and modules + other
+// processes + what is not explained.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/common/moment.h"
+#include "analyze/common/recording.h"
+#include "analyze/ledger/lines.h"
+#include "base/result.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+struct LedgerOptions {
+  std::optional<std::string> device;  ///< only this one: "cuda:0"; otherwise those that the process used
+  /// The latest sample not after it; `peak` is the first sample with the most used bytes, `end` the last sample not
+  /// after the last event.
+  Moment at;
+  std::size_t points = 1200;  ///< over time, for each device, at most; 0 = none
+};
+
+/// A device at the time of a sample. Values that are not known then are none.
+struct LedgerPoint {
+  std::uint64_t time_ns = 0;
+  std::uint64_t used_bytes = 0;
+  std::optional<std::uint64_t> allocated_bytes;
+  std::optional<std::uint64_t> cached_bytes;
+  std::vector<std::uint64_t> library_bytes;  ///< of LedgerDevice::libraries
+  std::uint64_t other_library_bytes = 0;
+  std::optional<std::uint64_t> context_bytes;
+  std::optional<std::uint64_t> process_bytes;  ///< of all other processes
+};
+
+struct LedgerDevice {
+  std::string device;  ///< "cuda:0"; "amd:1" as the vendor's tool numbers it where the program's number is not known
+  std::string model;   ///< "NVIDIA H200"; empty when unknown. Not safe to print
+  std::optional<std::uint64_t> total_bytes;
+  LedgerMoment moment;
+  std::vector<std::string> libraries;  ///< those with the highest bytes over time; not safe to print
+  std::vector<LedgerPoint> points;  ///< of equal stretches of time, the first sample with the most used bytes in each
+};
+
+struct Ledger {
+  RecordingInfo recording;
+  std::vector<LedgerDevice> devices;
+};
+
+/// Fails only when the device asked for is not there.
+Result<Ledger> analyze_ledger(const Store& store, const Symbols& symbols, const LedgerOptions& options);
+
+/// The two moments of a device that need no Store.
+struct LedgerExtremes {
+  std::string device;  ///< as in LedgerDevice
+  std::string model;
+  std::optional<std::uint64_t> total_bytes;
+  LedgerMoment peak;
+  std::optional<LedgerMoment> end;
+};
+
+/// Of the devices with samples that the process used, or of the one asked for.
+[[nodiscard]] std::vector<LedgerExtremes> ledger_extremes(const Overview& overview,
+                                                          const std::optional<std::string>& device);
+
+}  // namespace tidemark

@@ -1,0 +1,121 @@
+// The lines of a ledger at one moment, from what was held then and what the driver said of the device.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/ledger/memory_owner.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+/// Whose memory a line is.
+enum class LedgerPart : std::uint8_t {
+  pytorch,  ///< reserved by the framework's allocator
+  library,  ///< taken from the driver by a library of the recorded process, for itself
+  context,  ///< the recorded process's CUDA context and loaded code; without driver events the libraries' memory too
+  process,  ///< another process's
+};
+
+struct LedgerLine {
+  LedgerPart part = LedgerPart::pytorch;
+  std::optional<std::uint64_t> bytes;
+  std::string name;                    ///< of the library or process; may be empty. Not safe to print
+  std::int64_t pid = -1;               ///< process: as the driver says
+  UserKind user = UserKind::recorded;  ///< process; `recorded` on devices whose allocator is not known
+};
+
+/// What is to know about a ledger.
+enum class LedgerNote : std::uint8_t {
+  no_samples,             ///< the recording has no samples of devices
+  device_not_sampled,     ///< it has some, but none is known to be this device
+  no_sample_yet,          ///< the first was taken later
+  used_unknown,           ///< the driver never said how much of the device was used
+  no_events,              ///< nothing was recorded: there is no moment to look at
+  reserved_unknown,       ///< what PyTorch had reserved was not known yet
+  allocator_unknown,      ///< which of the program's devices this is is not known: only the driver's word
+  libraries_in_context,   ///< no calls to the driver were recorded: `tidemark run --driver on` would split the context
+  driver_calls_missing,   ///< some or all calls to the driver could not be recorded: libraries may be wrong
+  no_users,               ///< the driver did not say who used the device
+  process_not_listed,     ///< the recorded process was not among the users
+  process_bytes_unknown,  ///< it was, but the driver did not say how much it held
+  process_taken,          ///< a process of another PID namespace was taken for the recorded one
+  process_below_held,     ///< the driver says that it held less than what is known of it
+  other_bytes_unknown,    ///< the driver did not say how much some other process held
+  slow_call,              ///< a call of the driver was under way: events do not have what is used yet, or no more
+  covered_peak,           ///< more was used at another time, during such a call
+};
+
+/// What the recorded process is known to have held on one device at one time.
+struct OwnMemory {
+  struct Library {
+    std::size_t owner = 0;  ///< of MemoryOwners
+    std::uint64_t bytes = 0;
+  };
+  std::optional<std::uint64_t> allocated_bytes;
+  std::optional<std::uint64_t> reserved_bytes;
+  bool driver_known = false;       ///< whether calls to the driver were recorded
+  bool driver_missing = false;     ///< whether some could not be
+  std::vector<Library> libraries;  ///< most bytes first; of PyTorch's allocator what it has beyond the reserved bytes
+  std::uint64_t managed_bytes = 0;
+  std::uint64_t pinned_host_bytes = 0;
+
+  /// On the device, without context and modules.
+  [[nodiscard]] std::uint64_t known_bytes() const;
+};
+
+/// Where a device's memory is in Overview::devices.
+class LedgerIndexes {
+ public:
+  LedgerIndexes(const Overview& overview, Device device);
+
+  [[nodiscard]] OwnMemory own(const HeldMemory& held, MemoryOwners& owners) const;
+  /// Whether the process had memory of the device at some time.
+  [[nodiscard]] bool used() const { return framework_ || driver_ || managed_; }
+
+ private:
+  std::optional<std::size_t> framework_;
+  std::optional<std::size_t> driver_;
+  std::optional<std::size_t> managed_;
+  std::optional<std::size_t> host_;
+  bool driver_known_ = false;
+  bool driver_missing_ = false;
+  bool empty_before_ = true;  // nothing was allocated before the first event
+};
+
+/// What the list of a device's users says.
+struct UsersPart {
+  std::uint64_t time_ns = 0;
+  bool has_process = false;  ///< whether it lists the recorded process
+  std::optional<std::uint64_t> context_bytes;
+  std::vector<LedgerLine> processes;  ///< the others, most bytes first
+  std::vector<LedgerNote> notes;
+};
+
+/// Context and modules are what the process held by the driver's word less what is known of it, at the time of the
+/// list; never below 0. `own`: at that time; null where the device's allocator is not known.
+[[nodiscard]] UsersPart read_users(const DeviceUsersSample& sample, const OwnMemory* own);
+
+/// Device used = the sum of the lines + unexplained.
+struct LedgerMoment {
+  std::optional<std::uint64_t> time_ns;  ///< of the sample; without samples, of what was held
+  std::optional<std::uint64_t> used_bytes;
+  std::optional<std::uint64_t> allocated_bytes;
+  std::optional<std::uint64_t> cached_bytes;        ///< reserved but not allocated
+  std::vector<LedgerLine> lines;                    ///< PyTorch, libraries, context, processes; each most bytes first
+  std::optional<std::int64_t> unexplained_bytes;    ///< below 0 where more is known of than is used
+  std::optional<std::uint64_t> managed_bytes;       ///< not in the sum: how much of it is on the device is not known
+  std::optional<std::uint64_t> pinned_host_bytes;   ///< of the whole process; on the host
+  std::optional<std::uint64_t> users_at_ns;         ///< when the list of users was taken
+  std::optional<std::uint64_t> covered_peak_bytes;  ///< used at another time, with the note of that name
+  std::vector<LedgerNote> notes;
+};
+
+/// `own` null: the device's allocator is not known. `users` null: there was no list.
+[[nodiscard]] LedgerMoment make_ledger(std::optional<std::uint64_t> time_ns, std::optional<std::uint64_t> used_bytes,
+                                       const OwnMemory* own, const UsersPart* users, const MemoryOwners& owners);
+
+}  // namespace tidemark

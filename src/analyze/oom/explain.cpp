@@ -1,0 +1,179 @@
+#include "analyze/oom/explain.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "analyze/common/moment.h"
+#include "analyze/common/saturating.h"
+#include "analyze/oom/changes.h"
+#include "analyze/oom/findings.h"
+
+namespace tidemark {
+namespace {
+
+// Equal failed requests, as indexes into Overview::out_of_memory.
+struct Group {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::uint64_t count = 0;
+};
+
+std::vector<Group> group_failures(const Store& store, const std::vector<std::size_t>& devices) {
+  std::map<std::tuple<std::uint8_t, StackId, std::uint64_t>, Group> groups;
+  for (std::size_t index = 0; index < store.out_of_memory.size(); ++index) {
+    const OutOfMemory& event = store.out_of_memory[index];
+    if (std::find(devices.begin(), devices.end(), event.device) == devices.end()) continue;
+    Group& group = groups[{event.device, event.stack, event.requested}];
+    if (group.count++ == 0) group.first = index;
+    group.last = index;
+  }
+  std::vector<Group> latest_first;
+  latest_first.reserve(groups.size());
+  for (const auto& [key, group] : groups) latest_first.push_back(group);
+  std::sort(latest_first.begin(), latest_first.end(),
+            [](const Group& left, const Group& right) { return left.last > right.last; });
+  return latest_first;
+}
+
+// Those of the segment made last before the failure, else the setting, which is that of the recording's end.
+bool uses_expandable(const Store& store, const OutOfMemory& event) {
+  for (std::size_t index = event.segment_changes; index-- > 0;) {
+    const SegmentChange& change = store.segment_changes[index];
+    if (change.device == event.device && change.reserved) return change.expandable;
+  }
+  const auto& settings = store.source.allocator_settings;
+  return settings && settings->expandable_segments.value_or(false);
+}
+
+struct Held {
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+  std::uint64_t oldest_ns = 0;
+  std::uint64_t newest_ns = 0;
+};
+
+class Explainer {
+ public:
+  Explainer(const Store& store, Symbols& symbols, const ExplainOptions& options)
+      : store_(store), symbols_(symbols), options_(options) {}
+
+  OomFailure explain(const Group& group) {
+    const OutOfMemory& event = store_.out_of_memory[group.last];
+    OomFailure failure;
+    failure.count = group.count;
+    failure.first_ns = store_.out_of_memory[group.first].time_ns;
+    take_request(event, failure);
+    take_holders(event, failure);
+    const std::unique_ptr<OomMemory> memory = take_memory(event, failure);
+    find_leaks(store_, symbols_, event, failure);
+    find_causes(store_, event, options_.capacity, failure);
+    find_changes(store_, symbols_, memory.get(), failure);
+    return failure;
+  }
+
+ private:
+  void take_request(const OutOfMemory& event, OomFailure& failure) {
+    failure.device = store_.devices[event.device].device;
+    failure.last_ns = event.time_ns;
+    failure.stack = name_stack(symbols_, event.stack);
+    const auto& threads = store_.definitions.threads;
+    if (event.thread.value < threads.size()) failure.thread = threads[event.thread.value];
+    if (event.stream && *event.stream < store_.streams.size()) failure.stream = store_.streams[*event.stream];
+    if (event.pool && *event.pool < store_.pools.size()) failure.pool = store_.pools[*event.pool];
+    failure.caching = failure.device.type != DeviceType::cpu;
+    if (failure.caching) {
+      failure.request = size_request(event.requested, uses_expandable(store_, event));
+    } else {
+      failure.request.bytes = event.requested;
+    }
+    failure.reserved = failure.caching ? event.reserved : std::nullopt;
+    failure.device_free = event.device_free;
+  }
+
+  void take_holders(const OutOfMemory& event, OomFailure& failure) {
+    std::unordered_map<StackId, Held> held;
+    std::uint64_t recorded = 0;
+    for (const BlockId block : live_blocks(store_, event.device, event.change_count)) {
+      const std::uint64_t born_ns = store_.live_changes[store_.blocks.birth_change[block.value]].time_ns;
+      Held& stack = held[store_.blocks.stack[block.value]];
+      if (stack.blocks++ == 0) stack.oldest_ns = born_ns;
+      stack.newest_ns = born_ns;
+      stack.bytes += store_.blocks.size[block.value];
+      recorded += store_.blocks.size[block.value];
+    }
+    failure.allocated = event.allocated.value_or(recorded);
+    failure.unrecorded = saturating_subtract(failure.allocated, recorded);
+    std::vector<StackUsage> usages;
+    usages.reserve(held.size());
+    for (const auto& [stack, bytes] : held) usages.push_back({event.device, stack, bytes.bytes, bytes.blocks});
+    std::sort(usages.begin(), usages.end(), [](const StackUsage& left, const StackUsage& right) {
+      return std::tuple(right.bytes, left.stack) < std::tuple(left.bytes, right.stack);
+    });
+    const std::size_t listed = options_.top == 0 ? usages.size() : std::min(usages.size(), options_.top);
+    for (std::size_t index = 0; index < usages.size(); ++index) {
+      const StackUsage& usage = usages[index];
+      if (index >= listed) {
+        ++failure.other_holders;
+        failure.other_bytes += usage.bytes;
+        continue;
+      }
+      const Held& stack = held[usage.stack];
+      const double share =
+          failure.allocated == 0 ? 0 : static_cast<double>(usage.bytes) / static_cast<double>(failure.allocated);
+      failure.holders.push_back(
+          {name_stack(symbols_, usage.stack), usage.bytes, usage.blocks, share, stack.oldest_ns, stack.newest_ns});
+    }
+    failure.places = group_by_place(std::move(usages), symbols_, failure.allocated, options_.top);
+  }
+
+  std::unique_ptr<OomMemory> take_memory(const OutOfMemory& event, OomFailure& failure) const {
+    std::unique_ptr<OomMemory> memory;
+    if (failure.reserved) failure.cached = saturating_subtract(*failure.reserved, failure.allocated);
+    if (failure.caching && !store_.segment_changes.empty()) {
+      memory = std::make_unique<OomMemory>(store_, event, failure.request);
+      const OomCache& cache = memory->cache();
+      failure.cache = cache;
+      failure.fitting_piece = memory->fits();
+      failure.cached =
+          cache.usable.bytes + cache.other_streams.bytes + cache.other_pools.bytes + cache.other_kinds.bytes;
+    }
+    if (options_.capacity && failure.reserved && failure.device_free) {
+      const std::uint64_t known = saturating_add(*failure.reserved, *failure.device_free);
+      if (known <= *options_.capacity) failure.outside = *options_.capacity - known;
+    }
+    return memory;
+  }
+
+  const Store& store_;
+  Symbols& symbols_;
+  const ExplainOptions& options_;
+};
+
+}  // namespace
+
+Result<Explanation> analyze_explain(const Store& store, Symbols& symbols, const ExplainOptions& options) {
+  const auto selected = select_devices(store, options.device);
+  if (!selected) return selected.error();
+  Explanation explanation;
+  explanation.capacity = options.capacity;
+  for (const std::size_t device : *selected) explanation.devices.push_back(store.devices[device]);
+  std::vector<Group> groups = group_failures(store, *selected);
+  explanation.failed_requests =
+      std::accumulate(groups.begin(), groups.end(), std::uint64_t{0},
+                      [](std::uint64_t sum, const Group& group) { return sum + group.count; });
+  if (options.failures != 0 && groups.size() > options.failures) {
+    explanation.other_failures = groups.size() - options.failures;
+    groups.resize(options.failures);
+  }
+  Explainer explainer(store, symbols, options);
+  for (const Group& group : groups) explanation.failures.push_back(explainer.explain(group));
+  explanation.recording = describe_recording(store, symbols);
+  return explanation;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,198 @@
+#include "analyze/oom/findings.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analyze/common/moment.h"
+#include "analyze/common/saturating.h"
+
+namespace tidemark {
+namespace {
+
+// The driver may refuse a little before its free memory is used up, for what it needs itself.
+constexpr std::uint64_t kDriverReserve = std::uint64_t{32} << 20;
+// Of a device, what context and libraries of this process may take without being another process.
+constexpr double kOrdinaryOutside = 0.1;
+
+std::uint64_t peak_reserved_until(const Store& store, const OutOfMemory& event) {
+  std::uint64_t reserved = 0;
+  std::uint64_t peak = 0;
+  for (std::size_t index = 0; index < event.segment_changes; ++index) {
+    const SegmentChange& change = store.segment_changes[index];
+    if (change.device != event.device) continue;
+    reserved = change.reserved ? reserved + change.size : saturating_subtract(reserved, change.size);
+    peak = std::max(peak, reserved);
+  }
+  return peak;
+}
+
+// What PyTorch and the driver had together is what all others left: where it was more before, they took the difference.
+std::uint64_t outside_grew(const Store& store, const OutOfMemory& event, std::uint64_t peak_reserved) {
+  std::uint64_t most = peak_reserved;
+  for (const OutOfMemory& earlier : store.out_of_memory) {
+    if (&earlier == &event) break;
+    if (earlier.device != event.device || !earlier.reserved || !earlier.device_free) continue;
+    most = std::max(most, saturating_add(*earlier.reserved, *earlier.device_free));
+  }
+  return saturating_subtract(most, saturating_add(*event.reserved, *event.device_free));
+}
+
+OomStop find_stop(const OomFailure& failure) {
+  if (!failure.caching || !failure.device_free || !failure.reserved) return OomStop::unknown;
+  if (*failure.device_free < failure.request.driver) return OomStop::device;
+  return *failure.device_free - failure.request.driver < kDriverReserve ? OomStop::unknown : OomStop::limit;
+}
+
+// A limit is compared with the size of a whole segment, for expandable ones too (alloc_block).
+OomLimit find_limit(const OomFailure& failure, std::uint64_t peak_reserved) {
+  const std::uint64_t below = saturating_add(*failure.reserved, failure.request.segment);
+  // More was reserved before: the limit was set, or lowered, since.
+  return {peak_reserved < below ? peak_reserved : *failure.reserved, below};
+}
+
+std::optional<std::uint64_t> find_missing(const OomFailure& failure) {
+  switch (failure.stop) {
+    case OomStop::device:
+      return failure.request.driver - *failure.device_free;
+    case OomStop::limit:
+      return failure.limit->below - failure.limit->at_least;
+    case OomStop::unknown:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t demand(const OomFailure& failure, std::optional<std::uint64_t> capacity) {
+  const std::uint64_t cached = failure.cached.value_or(0);
+  if (failure.stop == OomStop::device)
+    return saturating_subtract(failure.request.bytes, saturating_add(*failure.device_free, cached));
+  const std::uint64_t in_blocks = failure.cached ? saturating_subtract(*failure.reserved, cached) : failure.allocated;
+  return capacity ? saturating_subtract(saturating_add(in_blocks, failure.request.bytes), *capacity) : 0;
+}
+
+// Whether the request would have fitted had all cached memory been usable for it.
+bool cached_would_do(const OomFailure& failure) {
+  if (failure.cached.value_or(0) == 0) return false;
+  switch (failure.stop) {
+    case OomStop::device:
+      return saturating_add(*failure.cached, *failure.device_free) >= failure.request.bytes;
+    case OomStop::limit:
+      return saturating_add(saturating_subtract(*failure.reserved, *failure.cached), failure.request.bytes) <=
+             failure.limit->at_least;
+    case OomStop::unknown:
+      break;
+  }
+  return *failure.cached >= failure.request.bytes;
+}
+
+// In use outside PyTorch, as far as it is proven and more than any program takes. 0: nothing is.
+std::uint64_t taken_by_others(const OomFailure& failure, std::optional<std::uint64_t> capacity) {
+  if (failure.stop != OomStop::device) return 0;
+  const std::uint64_t half = (*failure.missing + 1) / 2;
+  if (failure.outside && *failure.outside >= half &&
+      static_cast<double>(*failure.outside) > kOrdinaryOutside * static_cast<double>(*capacity)) {
+    return *failure.outside;
+  }
+  return failure.outside_grew >= half ? failure.outside_grew : 0;
+}
+
+// The recording as it was at the failure, as far as analyze_leaks() looks at it.
+Store until(const Store& store, const OutOfMemory& event) {
+  const std::uint64_t change_count = event.change_count;
+  Store first;
+  static_cast<Overview&>(first) = store;
+  std::erase_if(first.definitions.marks, [&](const Mark& mark) { return mark.time_ns > event.time_ns; });
+  first.live_changes.assign(store.live_changes.begin(),
+                            store.live_changes.begin() + static_cast<std::ptrdiff_t>(change_count));
+  const auto end = std::lower_bound(store.blocks.birth_change.begin(), store.blocks.birth_change.end(), change_count);
+  const auto count = end - store.blocks.birth_change.begin();
+  const auto take = [&](const auto& from, auto& to) {
+    if (!from.empty()) to.assign(from.begin(), from.begin() + count);
+  };
+  take(store.blocks.birth_change, first.blocks.birth_change);
+  take(store.blocks.death_change, first.blocks.death_change);
+  take(store.blocks.address, first.blocks.address);
+  take(store.blocks.size, first.blocks.size);
+  take(store.blocks.stack, first.blocks.stack);
+  take(store.blocks.thread, first.blocks.thread);
+  take(store.blocks.device, first.blocks.device);
+  take(store.blocks.requested, first.blocks.requested);
+  take(store.blocks.stream, first.blocks.stream);
+  take(store.blocks.pool, first.blocks.pool);
+  for (std::uint32_t& death : first.blocks.death_change) {
+    if (death >= change_count) death = Blocks::kAlive;
+  }
+  return first;
+}
+
+// At the start of the last step, that is: some of it may have been freed since.
+std::uint64_t leaked_by(const LeakPlace& place) {
+  if (place.growth.kind == GrowthKind::kept) return place.held_bytes;
+  const double grown = place.growth.bytes_per_step.value * place.growth.grown_steps;
+  return std::min(place.held_bytes, static_cast<std::uint64_t>(std::llround(std::max(0.0, grown))));
+}
+
+// What the place's blocks hold at the failure.
+std::uint64_t alive_bytes(const Store& store, const OutOfMemory& event, const LeakPlace& place) {
+  const Blocks& blocks = store.blocks;
+  const std::vector<std::uint64_t>& asked = blocks.requested.empty() ? blocks.size : blocks.requested;
+  std::uint64_t bytes = 0;
+  for (const BlockId block : live_blocks(store, event.device, event.change_count)) {
+    if (blocks.stack[block.value] != place.stack_id) continue;
+    if (place.requested_bytes && asked[block.value] != *place.requested_bytes) continue;
+    bytes += blocks.size[block.value];
+  }
+  return bytes;
+}
+
+bool steps_are_certain(const OomFailure& failure) {
+  return failure.step_source == TrainingSteps::Source::optimizer ||
+         failure.step_source == TrainingSteps::Source::annotation;
+}
+
+}  // namespace
+
+void find_causes(const Store& store, const OutOfMemory& event, std::optional<std::uint64_t> capacity,
+                 OomFailure& failure) {
+  const std::uint64_t peak_reserved = peak_reserved_until(store, event);
+  if (event.reserved && event.device_free) failure.outside_grew = outside_grew(store, event, peak_reserved);
+  failure.stop = find_stop(failure);
+  if (failure.stop == OomStop::limit) failure.limit = find_limit(failure, peak_reserved);
+  failure.missing = find_missing(failure);
+
+  const auto found = [&](OomCause cause, std::uint64_t bytes, bool certain = true) {
+    failure.findings.push_back({cause, bytes, certain});
+  };
+  if (failure.leaked != 0 && failure.leaked >= failure.missing.value_or(failure.request.driver)) {
+    found(OomCause::leak, failure.leaked, steps_are_certain(failure));
+  }
+  if (const std::uint64_t others = taken_by_others(failure, capacity)) found(OomCause::other_process, others);
+  if (failure.stop == OomStop::limit) found(OomCause::limit, *failure.device_free);
+  if (cached_would_do(failure)) found(OomCause::fragmentation, *failure.cached);
+  if (const std::uint64_t bytes = demand(failure, capacity)) found(OomCause::demand, bytes);
+  std::stable_partition(failure.findings.begin(), failure.findings.end(),
+                        [](const OomFinding& finding) { return finding.certain; });
+  const bool told = !failure.findings.empty() && failure.findings.front().certain;
+  if (told) failure.cause = failure.findings.front().cause;
+}
+
+void find_leaks(const Store& store, Symbols& symbols, const OutOfMemory& event, OomFailure& failure) {
+  LeakOptions options;
+  options.device = to_string(failure.device);
+  options.top = 0;
+  const auto leaks = event.change_count == store.live_changes.size()
+                         ? analyze_leaks(store, symbols, options)
+                         : analyze_leaks(until(store, event), symbols, options);
+  if (!leaks) return;
+  failure.leak_verdict = leaks->verdict;
+  failure.step_source = leaks->steps.source;
+  failure.step_count = leaks->steps.starts.size();
+  failure.leaks = leaks->leaks;
+  std::erase_if(failure.leaks, [&](const LeakPlace& place) {
+    const std::uint64_t bytes = std::min(leaked_by(place), alive_bytes(store, event, place));
+    failure.leaked += bytes;
+    return bytes == 0;
+  });
+}
+
+}  // namespace tidemark

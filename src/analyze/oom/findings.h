@@ -1,0 +1,22 @@
+// From what a failed request asked for and what there was to the causes of the failure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "analyze/oom/explain.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+/// Fills stop, limit, missing, outside_grew, findings and cause, from the state and the leaks that `failure` holds.
+/// `event` is the last of the failure's requests.
+void find_causes(const Store& store, const OutOfMemory& event, std::optional<std::uint64_t> capacity,
+                 OomFailure& failure);
+
+/// Fills leak_verdict, step_source, step_count, leaked and leaks: analyze_leaks() on what had happened by then. Of
+/// blocks that each step replaces by a larger one, only the growth counts as leaked.
+void find_leaks(const Store& store, Symbols& symbols, const OutOfMemory& event, OomFailure& failure);
+
+}  // namespace tidemark

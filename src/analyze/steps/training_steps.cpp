@@ -1,0 +1,248 @@
+#include "analyze/steps/training_steps.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "analyze/steps/annotated_steps.h"
+#include "analyze/steps/step_keys.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kMostCandidates = 16;
+constexpr std::size_t kFewestSteps = 4;
+// A clock must order at least so much of what repeats; measured: 0.65 and more for real training, with varying lengths
+// too.
+constexpr double kLowestScore = 0.35;
+constexpr double kAsEven = 0.98;  // evenness within 2% is the same
+constexpr double kNearlyAsEven = 0.8;
+constexpr std::size_t kMuchFaster = 3;
+// A shorter period is taken where its score is near the best one's (of a loop that evaluates every tenth step, the
+// period of ten steps is the most regular) and memory is back where it was at its end, which it is not between the
+// layers of a forward pass. Measured: between layers the score is at most 0.65 of the best one.
+constexpr double kShorterScore = 0.7;
+constexpr double kBack = 0.15;
+constexpr double kOptimizerScore = 0.4;  // of the best one, for the optimizer to be the clock
+
+using Boundaries = std::vector<std::uint32_t>;  // positions in a KeySequence
+
+struct Clock {
+  std::size_t key = 0;
+  std::uint64_t keys_alike = 0;  // how many keys occur as often
+  Boundaries boundaries;
+  double score = 0;
+};
+
+bool is_optimizer_file(std::string_view file) {
+  return file.find("torch/optim/") != std::string_view::npos && file.find("lr_scheduler") == std::string_view::npos;
+}
+
+// For each stack, whether one of its frames is of an optimizer of PyTorch.
+std::vector<bool> optimizer_stacks(const Definitions& definitions) {
+  std::vector<bool> locations;
+  for (const Location& location : definitions.locations) {
+    locations.push_back(location.file.valid() && location.file.value < definitions.strings.size() &&
+                        is_optimizer_file(definitions.strings[location.file.value]));
+  }
+  std::vector<bool> stacks;
+  for (const StackNode& node : definitions.stacks) {
+    const bool own = node.location.valid() && node.location.value < locations.size() && locations[node.location.value];
+    stacks.push_back(own || (node.parent.valid() && node.parent.value < stacks.size() && stacks[node.parent.value]));
+  }
+  return stacks;
+}
+
+// The first position of each run of allocations by the optimizer.
+Boundaries optimizer_runs(const Store& store, const KeySequence& sequence) {
+  const std::vector<bool> is_optimizer = optimizer_stacks(store.definitions);
+  Boundaries runs;
+  bool inside = false;
+  for (std::size_t position = 0; position < sequence.blocks.size(); ++position) {
+    const StackId stack = store.blocks.stack[sequence.blocks[position].value];
+    const bool optimizer = stack.valid() && stack.value < is_optimizer.size() && is_optimizer[stack.value];
+    if (optimizer && !inside) runs.push_back(static_cast<std::uint32_t>(position));
+    inside = optimizer;
+  }
+  return runs;
+}
+
+// The first position after each of these times.
+Boundaries positions_of(const Store& store, const KeySequence& sequence, std::span<const std::uint64_t> times_ns) {
+  Boundaries positions;
+  std::uint32_t position = 0;
+  for (const std::uint64_t time_ns : times_ns) {
+    const auto born_by_then = [&](BlockId block) {
+      return store.live_changes[store.blocks.birth_change[block.value]].time_ns <= time_ns;
+    };
+    while (position < sequence.blocks.size() && born_by_then(sequence.blocks[position])) ++position;
+    if (position == sequence.blocks.size()) break;
+    if (positions.empty() || positions.back() != position) positions.push_back(position);
+  }
+  return positions;
+}
+
+// One clock for each number of occurrences that keys have: the key with least memory alive, as steps begin at low
+// water.
+std::vector<Clock> candidate_clocks(const KeySequence& sequence) {
+  std::vector<std::size_t> anchors;
+  for (std::size_t key = 0; key < sequence.keys.size(); ++key) {
+    if (sequence.keys[key].anchor) anchors.push_back(key);
+  }
+  std::sort(anchors.begin(), anchors.end(), [&](std::size_t left, std::size_t right) {
+    const StepKey& one = sequence.keys[left];
+    const StepKey& other = sequence.keys[right];
+    if (one.count != other.count) return one.count > other.count;
+    return one.mean_live != other.mean_live ? one.mean_live < other.mean_live : one.first < other.first;
+  });
+  std::vector<Clock> clocks;
+  for (const std::size_t key : anchors) {
+    if (clocks.empty() || sequence.keys[clocks.back().key].count != sequence.keys[key].count) {
+      clocks.emplace_back().key = key;
+    }
+    ++clocks.back().keys_alike;
+  }
+  std::stable_sort(clocks.begin(), clocks.end(),
+                   [](const Clock& left, const Clock& right) { return left.keys_alike > right.keys_alike; });
+  if (clocks.size() > kMostCandidates) clocks.resize(kMostCandidates);
+  return clocks;
+}
+
+// How alike the distances between boundaries are: 1 / (1 + the square of their coefficient of variation).
+double evenness(const Boundaries& boundaries) {
+  const auto count = static_cast<double>(boundaries.size() - 1);
+  const double mean = (boundaries.back() - boundaries.front()) / count;
+  double squares = 0;
+  for (std::size_t index = 1; index < boundaries.size(); ++index) {
+    const double off = boundaries[index] - boundaries[index - 1] - mean;
+    squares += off * off;
+  }
+  return 1 / (1 + squares / count / (mean * mean));
+}
+
+// How far memory is, at the end of a period, from where it was at its beginning: the median, as a share of the period's
+// range.
+double usual_drift(const KeySequence& sequence, const Boundaries& boundaries) {
+  std::vector<double> drifts;
+  for (std::size_t index = 0; index + 1 < boundaries.size(); ++index) {
+    const auto begin = sequence.live.begin() + boundaries[index];
+    const auto end = sequence.live.begin() + boundaries[index + 1];
+    const auto [low, high] = std::minmax_element(begin, end + 1);
+    const auto change = static_cast<double>(std::max(*begin, *end) - std::min(*begin, *end));
+    drifts.push_back(*high == *low ? 0 : change / static_cast<double>(*high - *low));
+  }
+  const auto middle = drifts.begin() + static_cast<std::ptrdiff_t>(drifts.size() / 2);
+  std::nth_element(drifts.begin(), middle, drifts.end());
+  return *middle;
+}
+
+// Of clocks by sizes, where those come first that most keys agree on: one as even as the best. What is much faster and
+// nearly as even is preferred where memory is back at its end, for the best may be an epoch; not what is twice as fast,
+// for a key may occur twice in a step.
+const Clock& most_even(const KeySequence& sequence, const std::vector<Clock>& clocks, const Clock& best) {
+  const Clock* fastest = &best;
+  for (const Clock& clock : clocks) {
+    const bool much_faster = clock.boundaries.size() >= kMuchFaster * best.boundaries.size();
+    if (!much_faster || clock.score < kNearlyAsEven * best.score) continue;
+    if (usual_drift(sequence, clock.boundaries) > kBack) continue;
+    if (fastest == &best || clock.score * kAsEven > fastest->score) fastest = &clock;
+  }
+  if (fastest != &best) return *fastest;
+  return *std::find_if(clocks.begin(), clocks.end(),
+                       [&](const Clock& clock) { return clock.score >= kAsEven * best.score; });
+}
+
+// The best of the clocks, or a faster one that is nearly as regular.
+std::optional<Clock> choose(const KeySequence& sequence, const std::vector<Clock>& clocks) {
+  if (clocks.empty()) return std::nullopt;
+  const auto better = [](const Clock& left, const Clock& right) { return left.score < right.score; };
+  const Clock& best = *std::max_element(clocks.begin(), clocks.end(), better);
+  if (!sequence.by_stack) return most_even(sequence, clocks, best);
+  const double enough = best.score * kShorterScore;
+  const Clock* fastest = &best;
+  for (const Clock& clock : clocks) {
+    const std::size_t count = clock.boundaries.size();
+    if (clock.score < enough || count * 2 < best.boundaries.size() * 3) continue;
+    const bool faster = count * 10 > fastest->boundaries.size() * 11;
+    const bool alike = count * 11 >= fastest->boundaries.size() * 10 && clock.score > fastest->score;
+    if (!faster && !alike) continue;
+    if (usual_drift(sequence, clock.boundaries) <= kBack) fastest = &clock;
+  }
+  return *fastest;
+}
+
+TrainingSteps steps_at(const Store& store, const KeySequence& sequence, TrainingSteps::Source source,
+                       const Clock& clock) {
+  TrainingSteps steps;
+  steps.source = source;
+  steps.regularity = clock.score;
+  for (const std::uint32_t position : clock.boundaries) {
+    const std::uint32_t event = store.blocks.birth_change[sequence.blocks[position].value];
+    steps.starts.push_back({store.live_changes[event].time_ns, event});
+  }
+  if (source == TrainingSteps::Source::stack) {
+    steps.anchor = store.blocks.stack[sequence.blocks[clock.boundaries.front()].value];
+  }
+  return steps;
+}
+
+}  // namespace
+
+TrainingSteps find_training_steps(const Store& store) {
+  const AnnotatedSteps annotated = annotated_steps(store.definitions);
+  const auto steps_as_annotated = [&] {
+    TrainingSteps steps = given_training_steps(store, annotated.starts_ns);
+    steps.source = TrainingSteps::Source::annotation;
+    steps.mark = annotated.name;
+    return steps;
+  };
+  if (!annotated.starts_ns.empty() && !annotated.of_optimizer) return steps_as_annotated();
+  const auto blocks = [](const DeviceSummary& summary) {
+    return is_driver_memory(summary.device) ? 0 : summary.allocation_count;
+  };
+  const auto busiest =
+      std::max_element(store.devices.begin(), store.devices.end(),
+                       [&](const auto& left, const auto& right) { return blocks(left) < blocks(right); });
+  if (busiest == store.devices.end()) return {};
+  const KeySequence sequence = make_key_sequence(store, static_cast<std::size_t>(busiest - store.devices.begin()));
+  if (sequence.keys.empty()) return annotated.starts_ns.empty() ? TrainingSteps{} : steps_as_annotated();
+
+  std::vector<Clock> clocks = candidate_clocks(sequence);
+  std::vector<std::size_t> clock_of(sequence.keys.size(), clocks.size());
+  for (std::size_t index = 0; index < clocks.size(); ++index) clock_of[clocks[index].key] = index;
+  for (const Occurrence& occurrence : sequence.occurrences) {
+    const std::size_t clock = clock_of[occurrence.key];
+    if (clock != clocks.size()) clocks[clock].boundaries.push_back(occurrence.position);
+  }
+  for (Clock& clock : clocks) {
+    clock.score = sequence.by_stack ? step_score(sequence, clock.boundaries) : evenness(clock.boundaries);
+  }
+  const std::optional<Clock> repeating = choose(sequence, clocks);
+
+  const auto tells_steps = [&](Clock& clock) {
+    if (clock.boundaries.size() < kFewestSteps) return false;
+    clock.score = step_score(sequence, clock.boundaries);
+    return clock.score >= std::max(kLowestScore, repeating ? kOptimizerScore * repeating->score : 0);
+  };
+  Clock optimizer;
+  optimizer.boundaries = positions_of(store, sequence, annotated.starts_ns);
+  if (tells_steps(optimizer)) {
+    TrainingSteps steps = steps_as_annotated();
+    steps.regularity = optimizer.score;
+    return steps;
+  }
+  optimizer.boundaries = optimizer_runs(store, sequence);
+  if (tells_steps(optimizer)) return steps_at(store, sequence, TrainingSteps::Source::optimizer, optimizer);
+  if (!repeating || repeating->score < kLowestScore) return {};
+  const auto source = sequence.by_stack ? TrainingSteps::Source::stack : TrainingSteps::Source::sizes;
+  return steps_at(store, sequence, source, *repeating);
+}
+
+TrainingSteps given_training_steps(const Store& store, std::span<const std::uint64_t> times_ns) {
+  TrainingSteps steps;
+  steps.source = TrainingSteps::Source::given;
+  for (const std::uint64_t time_ns : times_ns) steps.starts.push_back({time_ns, store.changes_until(time_ns)});
+  return steps;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,105 @@
+#include "import/pytorch_snapshot/model/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "import/pytorch_snapshot/model/builder.h"
+#include "import/pytorch_snapshot/pickle/input.h"
+#include "import/pytorch_snapshot/pickle/machine.h"
+#include "import/pytorch_snapshot/pickle/opcodes.h"
+#include "import/unpack.h"
+#include "trace/format.h"
+
+namespace tidemark::pytorch {
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+bool is_pickle(Bytes bytes) {
+  return bytes.size() >= 2 && bytes[0] == static_cast<std::uint8_t>(Opcode::proto) && bytes[1] >= kLowestProtocol &&
+         bytes[1] <= kHighestProtocol;
+}
+
+bool begins_with(Bytes bytes, std::string_view magic) {
+  return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+}
+
+/// Why these bytes are no snapshot, as far as their beginning shows; empty when it may be one.
+std::string foreign(Bytes bytes) {
+  if (is_pickle(bytes)) return {};
+  if (bytes.empty()) return "the file is empty";
+  if (begins_with(bytes, "PK\x03\x04")) {
+    return "a zip file, as torch.save() writes them: snapshots are written with pickle.dump() or "
+           "torch.cuda.memory._dump_snapshot()";
+  }
+  if (begins_with(bytes, {reinterpret_cast<const char*>(format::kMagic.data()), format::kMagic.size()})) {
+    return "a recording of tidemark, not a PyTorch snapshot";
+  }
+  if (bytes[0] == static_cast<std::uint8_t>(Opcode::proto) && bytes.size() >= 2) {
+    return fmt::format("pickle protocol {}: only {} to {} are read", bytes[1], kLowestProtocol, kHighestProtocol);
+  }
+  const bool text = std::all_of(bytes.begin(), bytes.end(),
+                                [](std::uint8_t byte) { return byte >= 0x20 || (byte >= '\t' && byte <= '\r'); });
+  if (text && (bytes[0] == '{' || bytes[0] == '[')) return "JSON, not a PyTorch snapshot: those are pickles";
+  return fmt::format("{}, not a PyTorch snapshot: those are pickles of protocol {} to {}",
+                     text ? "text" : "unknown bytes", kLowestProtocol, kHighestProtocol);
+}
+
+/// A packed file's checksum comes at its end: damage may leave a pickle that looks fine. Empty, or what is wrong.
+std::string damage_behind(ByteStream& stream) {
+  if (stream.packing().empty()) return {};
+  std::array<std::byte, 4096> rest;
+  while (true) {
+    const auto got = stream.read(rest);
+    if (!got.ok()) return got.error().message;
+    if (*got == 0) return {};
+  }
+}
+
+}  // namespace
+
+bool looks_like_snapshot(std::span<const std::byte> prefix) {
+  return looks_packed(prefix) || is_pickle({reinterpret_cast<const std::uint8_t*>(prefix.data()), prefix.size()});
+}
+
+Result<Snapshot> read_snapshot(std::unique_ptr<ByteStream> stored, const ReadProgress& progress) {
+  auto unpacked = unpack(std::move(stored));
+  if (!unpacked.ok()) return unpacked.error();
+  ByteStream& stream = **unpacked;
+  const std::string name =
+      stream.packing().empty() ? stream.name() : fmt::format("{} (unpacked {})", stream.name(), stream.packing());
+
+  constexpr std::size_t kEnoughToTell = 64;
+  PickleInput input(stream, progress);
+  input.advance(input.begin(), kEnoughToTell);
+  if (!input.failure().empty()) return Error{input.failure()};
+  const auto have = static_cast<std::size_t>(input.end() - input.begin());
+  const std::string other = foreign({input.begin(), std::min(have, kEnoughToTell)});
+  if (!other.empty()) return Error{fmt::format("{}: {}", name, other)};
+
+  SnapshotBuilder builder;
+  PickleMachine machine(input, builder);
+  const Result<Word> root = machine.run();
+  if (!input.failure().empty()) return Error{input.failure()};
+  if (!root.ok()) return Error{fmt::format("{}: {}", name, root.error().message)};
+  const std::string damage = damage_behind(stream);
+  if (!damage.empty()) return Error{damage};
+  Result<Snapshot> snapshot = builder.finish(*root);
+  if (!snapshot.ok()) {
+    return Error{
+        fmt::format("{}: {} (the pickle ends at offset {})", name, snapshot.error().message, machine.offset())};
+  }
+  return snapshot;
+}
+
+Result<Snapshot> read_snapshot(const std::string& path, const ReadProgress& progress) {
+  auto stored = open_byte_stream(path);
+  if (!stored.ok()) return stored.error();
+  return read_snapshot(std::move(*stored), progress);
+}
+
+}  // namespace tidemark::pytorch

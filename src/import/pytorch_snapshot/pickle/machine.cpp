@@ -1,0 +1,202 @@
+#include "import/pytorch_snapshot/pickle/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "import/pytorch_snapshot/pickle/opcodes.h"
+
+namespace tidemark::pytorch {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the pickle reader needs a little-endian machine");
+
+/// An opcode with its arguments, texts and bytes apart; the longest is LONG4 of nine bytes.
+constexpr std::ptrdiff_t kLongestOpcode = 16;
+static_assert(kLongestOpcode <= PickleInput::kPadding);
+/// PyTorch's own pickler puts a whole trace onto the stack before it becomes a list.
+constexpr std::size_t kMaxStack = std::size_t{1} << 27;
+
+template <typename T>
+T load(const std::uint8_t* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+PickleMachine::PickleMachine(PickleInput& input, SnapshotBuilder& builder)
+    : input_(input), builder_(builder), stack_(1024) {
+  top_ = stack_.data();
+  floor_ = top_;
+  limit_ = top_ + stack_.size();
+}
+
+Result<Word> PickleMachine::run() {
+  at_ = input_.begin();
+  end_ = input_.end();
+  if (run_opcodes()) return top_[-1];
+  // What was read beyond the end is padding: whatever it seemed to say, the file is cut off.
+  const bool cut_off = at_ > end_;
+  const std::uint8_t* where = cut_off || opcode_at_ == nullptr ? end_ : std::min(opcode_at_, end_);
+  return Error{fmt::format("offset {}: {}", input_.offset_of(where), cut_off ? "the file is cut off" : failure_)};
+}
+
+/// Makes the next opcode whole, where the bytes go on that far. False, and at_ behind the end, where there is none.
+bool PickleMachine::more_input() {
+  if (at_ > end_) return false;
+  input_.advance(at_, static_cast<std::size_t>(kLongestOpcode));
+  at_ = input_.begin();
+  end_ = input_.end();
+  builder_.share_read = input_.share_read();
+  if (at_ == end_) ++at_;
+  return at_ <= end_;
+}
+
+bool PickleMachine::grow() {
+  if (stack_.size() >= kMaxStack) return fail("too much is nested, or in one list");
+  const auto used = top_ - stack_.data();
+  stack_.resize(stack_.size() * 2);
+  top_ = stack_.data() + used;
+  limit_ = stack_.data() + stack_.size();
+  set_floor();
+  return true;
+}
+
+/// Where to read and the top of the stack are kept in local variables, and are members only for the calls that need
+/// them.
+bool PickleMachine::run_opcodes() {
+  const std::uint8_t* at = at_;
+  const std::uint8_t* end = end_;
+  Word* top = top_;
+  const auto save = [&] {
+    at_ = at;
+    top_ = top;
+  };
+  const auto restore = [&] {
+    at = at_;
+    end = end_;
+    top = top_;
+  };
+  while (true) {
+    if (end - at < kLongestOpcode) {
+      save();
+      if (!more_input()) return false;
+      restore();
+    }
+    if (top == limit_) {
+      save();
+      if (!grow()) return false;
+      restore();
+    }
+    opcode_at_ = at;
+    const std::uint8_t opcode = *at++;
+    switch (static_cast<Opcode>(opcode)) {
+      case Opcode::long_bin_get:
+      case Opcode::bin_get: {
+        const bool is_long = opcode == static_cast<std::uint8_t>(Opcode::long_bin_get);
+        const std::size_t index = is_long ? load<std::uint32_t>(at) : *at;
+        at += is_long ? sizeof(std::uint32_t) : 1;
+        if (!memo_.is_set(index)) {
+          save();
+          return fail(fmt::format("number {} of the memo is not set", index));
+        }
+        *top++ = memo_.get(index);
+        continue;
+      }
+      case Opcode::memoize:
+        if (top != floor_) {
+          memo_.make_room(builder_.share_read);
+          if (memo_.put(memo_.size(), top[-1])) continue;
+        }
+        save();
+        return need(1) && fail("a value is memoized twice, or there are too many");
+      case Opcode::mark: {
+        if (marks_.size() >= kMaxStack) {
+          save();
+          return fail("too much is nested");
+        }
+        marks_.push_back(static_cast<std::uint32_t>(top - stack_.data()));
+        floor_ = top;
+        continue;
+      }
+      case Opcode::bin_int:
+        *top++ = Word::of_integer(load<std::int32_t>(at));
+        at += sizeof(std::int32_t);
+        continue;
+      case Opcode::bin_int1:
+        *top++ = Word::of_integer(*at++);
+        continue;
+      case Opcode::bin_int2:
+        *top++ = Word::of_integer(load<std::uint16_t>(at));
+        at += sizeof(std::uint16_t);
+        continue;
+      case Opcode::long1: {
+        const unsigned size = *at;
+        if (size - 1 > 7) break;  // 1 to 8 bytes
+        const unsigned unused = 64 - 8 * size;
+        *top++ = builder_.numbers.integer(static_cast<std::int64_t>(load<std::uint64_t>(at + 1) << unused) >> unused);
+        at += 1 + size;
+        continue;
+      }
+      case Opcode::short_bin_unicode: {
+        const std::size_t size = *at;
+        if (end - at <= static_cast<std::ptrdiff_t>(size)) break;
+        *top++ = Word(Tag::text, builder_.texts.intern(at + 1, size));
+        at += 1 + size;
+        continue;
+      }
+      case Opcode::empty_dict:
+        *top++ = Word(Tag::empty_dict);
+        continue;
+      case Opcode::empty_list:
+        *top++ = Word(Tag::empty_list);
+        continue;
+      case Opcode::appends:
+      case Opcode::set_items: {
+        Word* const items = floor_;
+        const auto count = static_cast<std::size_t>(top - items);
+        save();
+        if (marks_.empty()) return fail("there is no mark");
+        marks_.pop_back();
+        set_floor();
+        if (items == floor_) return fail("the stack has too few values");
+        const bool is_dict = opcode == static_cast<std::uint8_t>(Opcode::set_items);
+        if (!(is_dict ? set_items(items - 1, {items, count}) : append(items - 1, {items, count}))) return false;
+        top = items;
+        continue;
+      }
+      case Opcode::stop:
+        save();
+        return (marks_.empty() && above_mark() == 1) || fail("the pickle ends with more or less than one value");
+      default:
+        break;
+    }
+    save();
+    if (!step(opcode)) return false;
+    restore();
+  }
+}
+
+bool PickleMachine::set_items(Word* target, std::span<const Word> items) {
+  if (items.size() % 2 != 0) return fail("a key without a value");
+  return replace(target, memo_.may_change(*target) ? builder_.set_items(*target, items) : Word());
+}
+
+bool PickleMachine::append(Word* target, std::span<const Word> items) {
+  return replace(target, memo_.may_change(*target) ? builder_.append(*target, items) : Word());
+}
+
+bool PickleMachine::replace(Word* target, Word changed) {
+  if (changed.tag() == Tag::unset) {
+    return fail(builder_.failure().empty() ? "something contains itself: no snapshot does" : builder_.failure());
+  }
+  if (!memo_.update(*target, changed)) return fail("too many values for this reader");
+  *target = changed;
+  top_ = target + 1;
+  return true;
+}
+
+}  // namespace tidemark::pytorch

@@ -1,0 +1,114 @@
+#include "import/pytorch_snapshot/replay/replay.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "allocator/allocator_rules.h"
+#include "import/pytorch_snapshot/replay/pass.h"
+#include "import/pytorch_snapshot/replay/start.h"
+
+namespace tidemark::pytorch {
+namespace {
+
+struct Survey {
+  SplitGuess guess;
+  LearnedSizes learned;
+  std::size_t misfits = 0;  ///< sizes that the guess gets wrong
+};
+
+Survey survey(const Snapshot& snapshot, const DeviceTrace& trace, const ReplayStart& start, const AllocatorRules& rules,
+              SplitGuess guess) {
+  ReplayPass pass(trace, start, rules, guess, {}, nullptr);
+  pass.run();
+  pass.check_final(snapshot);
+  const ReplayQuality& quality = pass.summary().quality;
+  const std::size_t misfits =
+      pass.learned().entries.size() + quality.overlapping_blocks + quality.unexplained_gaps + quality.truncated_blocks;
+  return {guess, pass.learned(), misfits};
+}
+
+/// The settings of the allocator, the start that follows from them, and how well the trace fits.
+struct Reading {
+  AllocatorRules rules;
+  ReplayStart start;
+  Survey survey;
+};
+
+Reading read_with(const AllocatorSettings& settings, const Snapshot& snapshot, const DeviceTrace& trace) {
+  const AllocatorRules rules =
+      snapshot.recorded_devices.empty() ? AllocatorRules(settings) : AllocatorRules::exact_sizes();
+  ReplayStart start = find_start(snapshot, trace, rules);
+  // Ordinary segments of private pools are those with an allocator of their own; others mean that the setting changed.
+  using enum SplitGuess;
+  const std::array guesses =
+      start.has_ordinary ? std::array{by_latest, by_setting, by_kind} : std::array{by_kind, by_setting, by_latest};
+  Survey best = survey(snapshot, trace, start, rules, guesses[0]);
+  for (std::size_t i = 1; start.mixed && best.misfits != 0 && i < guesses.size(); ++i) {
+    Survey other = survey(snapshot, trace, start, rules, guesses[i]);
+    if (other.misfits < best.misfits) best = std::move(other);
+  }
+  return {rules, std::move(start), std::move(best)};
+}
+
+/// Where the file lacks the settings and blocks do not lie where the defaults put them, the divisions of
+/// roundup_power2_divisions that fit best, if they were the same for all sizes.
+Reading find_reading(const Snapshot& snapshot, const DeviceTrace& trace) {
+  Reading best = read_with(snapshot.settings, snapshot, trace);
+  AllocatorSettings settings = snapshot.settings;
+  for (std::uint64_t divisions = 2; !snapshot.has_settings && best.survey.misfits != 0 && divisions <= 64;
+       divisions *= 2) {
+    for (std::uint64_t mebibytes = 1; mebibytes <= AllocatorRules::kLastInterval; mebibytes *= 2) {
+      settings.roundup_power2_divisions[mebibytes] = divisions;
+    }
+    Reading other = read_with(settings, snapshot, trace);
+    if (other.survey.misfits < best.survey.misfits) best = std::move(other);
+  }
+  return best;
+}
+
+/// Gives the initial blocks the sizes that the survey found; counts those that stay uncertain.
+void apply(const LearnedSizes& learned, ReplayStart& start, ReplayQuality& quality) {
+  for (std::uint32_t i = 0; i < start.blocks.size(); ++i) {
+    StartBlock& block = start.blocks[i];
+    const auto found = learned.initial.find(i);
+    if (found != learned.initial.end()) {
+      // The survey gave it memory that was free; earlier than that it is bounded by the next initial block.
+      const bool has_next = i + 1 < start.blocks.size();
+      block.size = has_next ? std::min(found->second, start.blocks[i + 1].address - block.address) : found->second;
+    } else if (block.slack != 0 && !learned.settled[i]) {
+      ++quality.uncertain_blocks;
+      quality.uncertain_bytes += block.slack;
+    }
+  }
+}
+
+}  // namespace
+
+ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& sink) {
+  DeviceTrace none;
+  none.device = device;
+  const auto found = std::find_if(snapshot.traces.begin(), snapshot.traces.end(),
+                                  [&](const DeviceTrace& trace) { return trace.device == device; });
+  const DeviceTrace& trace = found != snapshot.traces.end() ? *found : none;
+  auto [rules, start, best] = find_reading(snapshot, trace);
+  ReplayQuality uncertain;
+  apply(best.learned, start, uncertain);
+  std::vector<SizeCorrection> corrections;
+  corrections.reserve(best.learned.entries.size());
+  for (const auto& [entry, size] : best.learned.entries) corrections.push_back({entry, size});
+  std::sort(corrections.begin(), corrections.end(),
+            [](const SizeCorrection& a, const SizeCorrection& b) { return a.entry < b.entry; });
+
+  ReplayPass pass(trace, start, rules, best.guess, corrections, &sink);
+  pass.run();
+  pass.check_final(snapshot);
+  ReplaySummary summary = pass.summary();
+  summary.quality.has_settings = snapshot.has_settings || trace.entries.empty() || !snapshot.recorded_devices.empty();
+  summary.quality.uncertain_blocks = uncertain.uncertain_blocks;
+  summary.quality.uncertain_bytes = uncertain.uncertain_bytes;
+  summary.quality.sizes_corrected = best.learned.size();
+  return summary;
+}
+
+}  // namespace tidemark::pytorch

@@ -1,0 +1,97 @@
+// A PyTorch snapshot's trace played back: every block with its true size, and the device's totals after every entry.
+//
+// The trace holds addresses and requested sizes. Replaying the allocator's own rules over an exact map of the segments
+// gives the sizes of the blocks, so that totals and their peaks equal torch.cuda.memory_stats() to the byte. What was
+// alive before the first entry is worked out from the final `segments` and the trace. What cannot be known, or
+// contradicts itself, is counted in ReplayQuality and never stops the replay.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "import/pytorch_snapshot/model/snapshot.h"
+#include "import/pytorch_snapshot/replay/quality.h"
+#include "import/pytorch_snapshot/replay/segment_map.h"
+
+namespace tidemark::pytorch {
+
+/// Bytes of one device at one moment. torch.cuda.memory_stats() has them as NAME_bytes.all.
+struct MemoryTotals {
+  std::uint64_t allocated = 0;       ///< blocks in use by the program
+  std::uint64_t active = 0;          ///< and those given back that another stream still uses
+  std::uint64_t reserved = 0;        ///< segments
+  std::uint64_t requested = 0;       ///< what was asked for, of active blocks
+  std::uint64_t inactive_split = 0;  ///< free blocks of ordinary segments that are not free as a whole
+  bool operator==(const MemoryTotals&) const = default;
+};
+
+/// Where in the trace something happened.
+struct ReplayMoment {
+  static constexpr std::uint32_t kBeforeTrace = std::numeric_limits<std::uint32_t>::max();
+
+  std::uint32_t entry = kBeforeTrace;  ///< index into DeviceTrace::entries
+  std::int64_t time_us = 0;            ///< of that entry, as written; of the first entry for what was there before
+  StackId stack;         ///< of that entry; before the trace: the block's or segment's own, where it survived
+  bool implied = false;  ///< not in the trace: follows from what comes later
+};
+
+struct ReplayBlock {
+  std::uint32_t id = 0;  ///< 0, 1, 2, … in the order of the calls, for each device
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;       ///< the block's true size
+  std::uint64_t requested = 0;  ///< at most `size`
+  std::uint16_t stream = 0;     ///< index into Snapshot::streams
+  std::uint16_t pool = 0;       ///< index into Snapshot::pools
+  bool pending = false;         ///< given back already; only before the trace
+};
+
+struct ReplaySegment {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  SegmentKind kind = SegmentKind::ordinary;
+  std::uint16_t stream = 0;
+  std::uint16_t pool = 0;  ///< 0 where neither the entry nor the final segments say
+};
+
+struct ReplayOutOfMemory {
+  std::uint64_t requested = 0;  ///< rounded by the allocator
+  std::uint64_t device_free = 0;
+  std::uint16_t stream = 0;
+  std::uint16_t pool = 0;
+};
+
+/// Receives the replay in the order of the trace; each call has the totals after it. First come the segments and blocks
+/// from before the trace, with ReplayMoment::kBeforeTrace, then the entries. A piece of memory is reserved before
+/// blocks lie in it and released after they are gone; a block is allocated once, then requested to be freed, then
+/// completed.
+class ReplaySink {
+ public:
+  virtual ~ReplaySink() = default;
+  virtual void segment_reserved(const ReplaySegment& segment, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+  /// Part of what was reserved, or all: the range counts.
+  virtual void segment_released(const ReplaySegment& segment, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+  virtual void block_allocated(const ReplayBlock& block, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+  virtual void free_requested(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+  virtual void free_completed(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+  virtual void out_of_memory(const ReplayOutOfMemory& event, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+  /// The program attached text to a block in use: the entry's user_metadata.
+  virtual void annotated(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+  /// Action::user_defined or Action::snapshot.
+  virtual void marked(Action action, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+};
+
+struct ReplaySummary {
+  MemoryTotals start;  ///< before the first entry
+  MemoryTotals end;
+  MemoryTotals peak;  ///< each on its own
+  ReplayQuality quality;
+};
+
+/// Replays the trace of `device`; a device without a trace has its final blocks and segments, as before the trace.
+/// Reads the trace three times, or more where the allocator's settings are missing or were switched, and calls the sink
+/// in the last. Takes time in proportion to the entries (times a logarithm where they contradict themselves) and memory
+/// to the blocks and segments there are at once, and for a trace whose beginning is lost to the addresses in it.
+/// Thread-safe.
+ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& sink);
+
+}  // namespace tidemark::pytorch

@@ -1,0 +1,51 @@
+// What was in use on a device before the first entry of its trace.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "allocator/allocator_rules.h"
+#include "import/pytorch_snapshot/model/snapshot.h"
+#include "import/pytorch_snapshot/replay/recorded_actions.h"
+#include "import/pytorch_snapshot/replay/segment_map.h"
+#include "import/pytorch_snapshot/replay/unsplit_pools.h"
+
+namespace tidemark::pytorch {
+
+struct StartBlock {
+  std::uint64_t address = 0;
+  std::uint64_t size = 0;
+  std::uint64_t requested = 0;
+  /// By so much the block may be larger or smaller at most: it was freed in the trace, and neither its neighbours nor
+  /// the final state show its end. An allocation right behind it settles it.
+  std::uint64_t slack = 0;
+  StackId stack;  ///< where it survived to the final state
+  std::uint16_t stream = 0;
+  bool pending = false;
+};
+
+struct ReplayStart {
+  std::vector<StartSegment> segments;  ///< in order of address; none for a complete trace
+  std::vector<StartBlock> blocks;      ///< in order of address, inside the segments, not overlapping
+  std::vector<ReservedPool> pools;     ///< in order of the entries, of other pools than the default
+  std::vector<bool> unsplit_pools;     ///< by pool; none where there are no private ones
+  bool has_ordinary = false;           ///< segments, at any time; of the default pool
+  bool has_ordinary_private = false;   ///< of other pools
+  bool has_expandable = false;
+  bool has_private = false;  ///< of other pools than the default, as far as the file says
+  RecordedActions recorded;
+
+  /// Ordinary segments beside expandable ones or the setting for them: how blocks of the former split is not known.
+  bool mixed = false;
+
+  /// Whether a block of `pool` is all of the free block it was taken from, however large.
+  [[nodiscard]] bool never_splits(std::uint16_t pool) const {
+    return pool < unsplit_pools.size() && unsplit_pools[pool];
+  }
+};
+
+/// Undoes the segment entries of `trace` from the final segments, and takes as initial blocks those that the trace
+/// frees without having allocated them, and those of the final state that it never touches. Time n log n.
+ReplayStart find_start(const Snapshot& snapshot, const DeviceTrace& trace, const AllocatorRules& rules);
+
+}  // namespace tidemark::pytorch

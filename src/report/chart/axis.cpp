@@ -1,0 +1,68 @@
+#include "report/chart/axis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+using Unit = std::pair<double, const char*>;
+
+// The largest unit of which `highest` holds at least one.
+Unit unit_for(double highest, std::initializer_list<Unit> units) {
+  Unit best = *units.begin();
+  for (const Unit& unit : units) {
+    if (highest >= unit.first) best = unit;
+  }
+  return best;
+}
+
+// 1, 2, 2.5 or 5 times a power of ten: at least `least`.
+double round_step(double least) {
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 2.5, 5.0}) {
+    if (factor * power >= least * (1 - 1e-9)) return factor * power;
+  }
+  return 10 * power;
+}
+
+std::string label(std::size_t index, double step, const Unit& unit) {
+  return index == 0 ? "0" : fmt::format("{:.6g} {}", static_cast<double>(index) * step, unit.second);
+}
+
+}  // namespace
+
+std::vector<Tick> byte_ticks(std::uint64_t highest) {
+  constexpr double kIntervals = 5;
+  const double top = static_cast<double>(std::max<std::uint64_t>(highest, 1));
+  const Unit unit =
+      unit_for(top, {{1, "B"}, {0x1p10, "KiB"}, {0x1p20, "MiB"}, {0x1p30, "GiB"}, {0x1p40, "TiB"}, {0x1p50, "PiB"}});
+  double step = round_step(top / unit.first / kIntervals);
+  if (unit.first == 1) step = std::max(1.0, std::ceil(step));
+  std::vector<Tick> ticks;
+  do {
+    ticks.push_back({static_cast<double>(ticks.size()) * step * unit.first, label(ticks.size(), step, unit)});
+  } while (ticks.back().value < top);
+  return ticks;
+}
+
+std::vector<Tick> time_ticks(std::uint64_t duration_ns) {
+  constexpr double kIntervals = 8;
+  const double end = static_cast<double>(std::max<std::uint64_t>(duration_ns, 1));
+  // A minute has 60 seconds: round steps in minutes are none in seconds, so from ten minutes on count in minutes.
+  const Unit unit =
+      unit_for(end, {{1, "ns"}, {1e3, "\xC2\xB5s"}, {1e6, "ms"}, {1e9, "s"}, {600e9, "min"}, {36000e9, "h"}});
+  const double unit_ns = unit.first == 600e9 ? 60e9 : unit.first == 36000e9 ? 3600e9 : unit.first;
+  const double step = round_step(end / unit_ns / kIntervals);
+  std::vector<Tick> ticks;
+  for (std::size_t index = 0; static_cast<double>(index) * step * unit_ns <= end * (1 + 1e-9); ++index) {
+    ticks.push_back({static_cast<double>(index) * step * unit_ns, label(index, step, unit)});
+  }
+  return ticks;
+}
+
+}  // namespace tidemark

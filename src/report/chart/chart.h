@@ -1,0 +1,29 @@
+// Results as pictures, drawn with cairo: the same drawing for every format.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "analyze/fragmentation/fragmentation.h"
+#include "analyze/ledger/ledger.h"
+#include "analyze/timeline.h"
+#include "base/result.h"
+
+namespace tidemark {
+
+enum class ChartFormat : std::uint8_t { png, svg };
+
+/// Pictures have one panel for each device of each recording. Fails when cairo does, or for more panels than these.
+inline constexpr std::size_t kMaxPanels = 64;
+
+/// Memory over time, on one time axis. Returns the file's bytes.
+Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat format);
+
+/// Whose memory it was, in layers, with what the driver reports as used. Devices without samples have no panel.
+Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat format);
+
+/// The segments at FragmentationOptions::at: what is used, pending and free, to scale within each device.
+Result<std::string> draw_segment_map(std::span<const Fragmentation> results, ChartFormat format);
+
+}  // namespace tidemark

@@ -1,0 +1,47 @@
+// Where each segment and each of its pieces goes in a picture of the segment map, in units of the picture's width.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyze/fragmentation/segment_map.h"
+
+namespace tidemark {
+
+/// A piece, or neighbouring ones that are too narrow to be seen one by one.
+struct DrawnPiece {
+  double begin = 0;
+  double width = 0;
+  std::uint64_t pieces = 0;
+  std::array<std::uint64_t, 3> bytes{};  ///< by MapPiece::Use
+  const MapPiece* piece = nullptr;       ///< the first of them
+
+  [[nodiscard]] bool alone() const { return pieces == 1; }
+};
+
+struct DrawnSegment {
+  const MapSegment* segment = nullptr;
+  std::size_t row = 0;
+  double begin = 0;
+  std::vector<DrawnPiece> pieces;  ///< from the left to the right
+};
+
+/// Largest segments first, to scale: the largest fills a row, small ones share rows.
+struct SegmentRows {
+  std::vector<DrawnSegment> segments;
+  std::size_t rows = 0;
+  std::uint64_t other_segments = 0;  ///< for which there was no row
+  std::uint64_t other_bytes = 0;
+
+  /// "1.8 GiB" for each row: the size of its first segment, "≤ 20.0 MiB" where several share the row.
+  [[nodiscard]] std::vector<std::string> labels() const;
+};
+
+/// At most `most_rows` rows. The map must outlive the result.
+[[nodiscard]] SegmentRows lay_out_segments(std::span<const MapSegment> map, std::size_t most_rows);
+
+}  // namespace tidemark

@@ -1,0 +1,36 @@
+// Results as JSON for programs. docs/commands.md describes the fields.
+//
+// One result is one object; several are {"recordings": [object, ...]}. Bytes and times are integers, unknown values
+// null; text that is not UTF-8 has U+FFFD in place of the bytes that are not. Ends with a newline.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "analyze/compare.h"
+#include "analyze/fragmentation/fragmentation.h"
+#include "analyze/leaks/leaks.h"
+#include "analyze/ledger/ledger.h"
+#include "analyze/oom/explain.h"
+#include "analyze/patterns.h"
+#include "analyze/summary.h"
+#include "analyze/table.h"
+#include "analyze/temporary.h"
+#include "analyze/timeline.h"
+#include "analyze/tree.h"
+
+namespace tidemark {
+
+[[nodiscard]] std::string to_json(std::span<const Summary> summaries);
+[[nodiscard]] std::string to_json(std::span<const Table> tables);
+[[nodiscard]] std::string to_json(std::span<const Tree> trees);
+[[nodiscard]] std::string to_json(std::span<const Temporary> results);
+[[nodiscard]] std::string to_json(std::span<const Patterns> results);
+[[nodiscard]] std::string to_json(std::span<const Fragmentation> results);
+[[nodiscard]] std::string to_json(std::span<const Leaks> leaks);
+[[nodiscard]] std::string to_json(std::span<const Ledger> ledgers);
+[[nodiscard]] std::string to_json(std::span<const Explanation> explanations);
+[[nodiscard]] std::string to_json(const Comparison& comparison);
+[[nodiscard]] std::string to_json(std::span<const Timeline> timelines);
+
+}  // namespace tidemark

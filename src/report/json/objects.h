@@ -1,0 +1,42 @@
+// The JSON object of each result, for reports that put several into one document.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyze/ledger/ledger.h"
+#include "analyze/oom/explain.h"
+#include "analyze/patterns.h"
+#include "analyze/report.h"
+#include "report/json/parts.h"
+
+namespace tidemark {
+
+Json to_object(const Summary& summary);
+Json to_object(const Table& table);
+Json to_object(const Tree& tree);
+Json to_object(const Timeline& timeline);
+Json to_object(const Fragmentation& fragmentation);
+Json to_object(const Temporary& temporary);
+Json to_object(const Leaks& leaks);
+Json to_object(const Ledger& ledger);
+Json to_object(const Explanation& explanation);
+Json to_object(const Patterns& patterns);
+
+/// {"address", "bytes", "free_bytes", "expandable", "pieces"}.
+Json segment_json(const MapSegment& segment);
+
+/// {"time_ns", "used_bytes", "lines", "unexplained_bytes", ...}.
+Json ledger_json(const LedgerMoment& ledger);
+
+template <typename Result>
+std::string print_all(std::span<const Result> results) {
+  std::vector<Json> objects;
+  objects.reserve(results.size());
+  for (const Result& result : results) objects.push_back(to_object(result));
+  return print_json(std::move(objects));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,34 @@
+// What the JSON reports share.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "analyze/common/recording.h"
+#include "analyze/common/stack_names.h"
+
+namespace tidemark {
+
+using Json = nlohmann::ordered_json;  // fields in the order in which they are written below
+
+template <typename T>
+Json nullable(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+/// Null for text that is empty when unknown.
+inline Json nullable_text(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+/// {"function", "file", "line", "kind"}.
+Json frame_json(const FrameName& frame);
+/// {"label", "frames": outermost first}; null when the stack is not known.
+Json stack_json(const NamedStack& stack);
+/// "file", "process", "event_count", "duration_ns", "data_quality".
+Json recording_json(const RecordingInfo& recording);
+/// One object for one result, {"recordings": [...]} for several.
+std::string print_json(std::vector<Json> objects);
+
+}  // namespace tidemark

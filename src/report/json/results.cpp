@@ -1,0 +1,178 @@
+#include <utility>
+#include <variant>
+
+#include "report/json/json.h"
+#include "report/json/objects.h"
+
+namespace tidemark {
+namespace {
+
+Json place_json(const Place& place) {
+  return {{"bytes", place.bytes},
+          {"blocks", place.blocks},
+          {"stacks", place.stacks},
+          {"share", place.share},
+          {"stack", stack_json(place.stack)}};
+}
+
+Json device_json(const SummaryDevice& device) {
+  const DeviceSummary& totals = device.totals;
+  Json places = Json::array();
+  for (const Place& place : device.places) places.push_back(place_json(place));
+  return {{"device", to_string(totals.device)},
+          {"peak_allocated_bytes", totals.peak_allocated_bytes},
+          {"peak_allocated_at_ns", nullable(totals.peak_allocated_at_ns)},
+          {"peak_reserved_bytes", nullable(totals.peak_reserved_bytes)},
+          {"peak_reserved_at_ns", nullable(totals.peak_reserved_at_ns)},
+          {"peak_active_bytes", nullable(totals.peak_active_bytes)},
+          {"peak_active_at_ns", nullable(totals.peak_active_at_ns)},
+          {"live_allocated_bytes", totals.live_allocated_bytes},
+          {"live_recorded_bytes", totals.live_recorded_bytes},
+          {"live_block_count", totals.live_count},
+          {"end_reserved_bytes", nullable(totals.end_reserved_bytes)},
+          {"end_active_bytes", nullable(totals.end_active_bytes)},
+          {"baseline_bytes", nullable(totals.baseline_bytes)},
+          {"allocation_count", totals.allocation_count},
+          {"free_count", totals.free_count},
+          {"unmatched_free_count", totals.unmatched_free_count},
+          {"out_of_memory_count", totals.out_of_memory_count},
+          {"total_bytes_allocated", totals.total_bytes_allocated},
+          {"places_at_peak", std::move(places)},
+          {"other_places", device.other_places},
+          {"other_bytes", device.other_bytes},
+          {"unrecorded_at_peak_bytes", device.unrecorded_at_peak_bytes}};
+}
+
+const char* name_of(GroupBy by) {
+  switch (by) {
+    case GroupBy::stack:
+      return "stack";
+    case GroupBy::size:
+      return "size";
+    case GroupBy::device:
+      return "device";
+    case GroupBy::thread:
+      return "thread";
+    case GroupBy::stream:
+      return "stream";
+    case GroupBy::pool:
+      return "pool";
+    case GroupBy::annotation:
+      return "annotation";
+  }
+  return "";
+}
+
+// The fields that say what a row is about.
+void add_key(Json& row, const NamedStack& stack) {
+  row["stack"] = stack_json(stack);
+}
+void add_key(Json& row, const BlockSize& size) {
+  row["block_bytes"] = size.bytes;
+}
+void add_key(Json& row, const DeviceAt& device) {
+  row["device"] = to_string(device.device);
+  row["at_ns"] = nullable(device.at_ns);
+}
+void add_key(Json& row, const ThreadInfo& thread) {
+  row["tid"] = thread.tid < 0 ? Json(nullptr) : Json(thread.tid);
+  row["thread_name"] = nullable_text(thread.name);
+}
+void add_key(Json& row, const StreamHandle& stream) {
+  row["stream"] = stream.handle;
+}
+void add_key(Json& row, const PoolId& pool) {
+  row["pool"] = {pool.first, pool.second};
+}
+
+void add_key(Json& row, const BlockAnnotation& annotation) {
+  row["annotation"] = nullable(annotation.name);
+}
+
+}  // namespace
+
+Json to_object(const Summary& summary) {
+  Json object = recording_json(summary.recording);
+  object["devices"] = Json::array();
+  for (const SummaryDevice& device : summary.devices) object["devices"].push_back(device_json(device));
+  object["out_of_memory"] = Json::array();
+  for (const SummaryOutOfMemory& failure : summary.out_of_memory) {
+    object["out_of_memory"].push_back({{"device", to_string(failure.device)},
+                                       {"time_ns", failure.event.time_ns},
+                                       {"requested_bytes", failure.event.requested},
+                                       {"allocated_bytes", nullable(failure.event.allocated)},
+                                       {"reserved_bytes", nullable(failure.event.reserved)},
+                                       {"stack", stack_json(failure.stack)}});
+  }
+  object["ledgers"] = Json::array();
+  for (const LedgerExtremes& ledger : summary.ledgers) {
+    object["ledgers"].push_back({{"device", ledger.device},
+                                 {"model", nullable_text(ledger.model)},
+                                 {"total_bytes", nullable(ledger.total_bytes)},
+                                 {"peak", ledger_json(ledger.peak)},
+                                 {"end", ledger.end ? ledger_json(*ledger.end) : Json(nullptr)}});
+  }
+  return object;
+}
+
+Json to_object(const Table& table) {
+  Json object = recording_json(table.recording);
+  object["by"] = name_of(table.by);
+  object["sections"] = Json::array();
+  for (const TableSection& section : table.sections) {
+    Json rows = Json::array();
+    for (const TableRow& row : section.rows) {
+      Json fields = {{"bytes", row.bytes}, {"blocks", row.blocks}, {"share", row.share}};
+      std::visit([&](const auto& key) { add_key(fields, key); }, row.key);
+      rows.push_back(std::move(fields));
+    }
+    object["sections"].push_back({{"device", section.device ? Json(to_string(section.device->device)) : Json(nullptr)},
+                                  {"at_ns", section.device ? nullable(section.device->at_ns) : Json(nullptr)},
+                                  {"allocated_bytes", section.allocated_bytes},
+                                  {"unrecorded_bytes", section.unrecorded_bytes},
+                                  {"rows", std::move(rows)},
+                                  {"other_rows", section.other_rows},
+                                  {"other_bytes", section.other_bytes},
+                                  {"other_blocks", section.other_blocks}});
+  }
+  return object;
+}
+
+Json to_object(const Timeline& timeline) {
+  Json object = recording_json(timeline.recording);
+  object["devices"] = Json::array();
+  for (const TimelineSeries& series : timeline.series) {
+    Json points = Json::array();
+    for (const TimelinePoint& point : series.points) {
+      points.push_back({{"time_ns", point.time_ns},
+                        {"allocated_bytes", point.allocated_bytes},
+                        {"reserved_bytes", nullable(point.reserved_bytes)},
+                        {"active_bytes", nullable(point.active_bytes)}});
+    }
+    object["devices"].push_back({{"device", to_string(series.device)},
+                                 {"peak_allocated_bytes", series.peak_allocated_bytes},
+                                 {"peak_allocated_at_ns", nullable(series.peak_allocated_at_ns)},
+                                 {"peak_reserved_bytes", nullable(series.peak_reserved_bytes)},
+                                 {"peak_active_bytes", nullable(series.peak_active_bytes)},
+                                 {"points", std::move(points)}});
+  }
+  object["out_of_memory"] = Json::array();
+  for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {
+    object["out_of_memory"].push_back({{"device", to_string(failure.device)},
+                                       {"time_ns", failure.time_ns},
+                                       {"requested_bytes", failure.requested_bytes}});
+  }
+  return object;
+}
+
+std::string to_json(std::span<const Summary> summaries) {
+  return print_all(summaries);
+}
+std::string to_json(std::span<const Table> tables) {
+  return print_all(tables);
+}
+std::string to_json(std::span<const Timeline> timelines) {
+  return print_all(timelines);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,119 @@
+#include "report/text/csv.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <variant>
+
+#include "report/text/csv_field.h"
+#include "report/words/frame_text.h"
+
+namespace tidemark {
+namespace {
+
+std::string number(const std::optional<std::uint64_t>& value) {
+  return value ? std::to_string(*value) : "";
+}
+
+std::string recording_fields(const RecordingInfo& recording) {
+  const std::int32_t rank = recording.process.rank;
+  return fmt::format("{},{}", csv_field(recording.path), rank < 0 ? "" : std::to_string(rank));
+}
+
+std::string key_fields(const NamedStack& stack) {
+  std::string frames;
+  for (const FrameName& frame : stack.frames) {
+    if (!frames.empty()) frames += ';';
+    frames += frame_text(frame);
+  }
+  return csv_field(stack_text(stack)) + "," + csv_field(frames);
+}
+std::string key_fields(const BlockSize& size) {
+  return std::to_string(size.bytes);
+}
+std::string key_fields(const ThreadInfo& thread) {
+  return fmt::format("{},{}", thread.tid < 0 ? "" : std::to_string(thread.tid), csv_field(thread.name));
+}
+std::string key_fields(const StreamHandle& stream) {
+  return std::to_string(stream.handle);
+}
+std::string key_fields(const PoolId& pool) {
+  return fmt::format("{}:{}", pool.first, pool.second);
+}
+std::string key_fields(const BlockAnnotation& annotation) {
+  return csv_field(annotation.name.value_or(""));
+}
+std::string key_fields(const DeviceAt&) {
+  return {};
+}  // has the device and at_ns columns
+
+const char* key_columns(GroupBy by) {
+  switch (by) {
+    case GroupBy::stack:
+      return "stack,frames,";
+    case GroupBy::size:
+      return "block_bytes,";
+    case GroupBy::thread:
+      return "tid,thread_name,";
+    case GroupBy::stream:
+      return "stream,";
+    case GroupBy::pool:
+      return "pool,";
+    case GroupBy::annotation:
+      return "annotation,";
+    case GroupBy::device:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string to_csv(std::span<const Table> tables) {
+  const GroupBy by = tables.empty() ? GroupBy::stack : tables.front().by;
+  std::string text = fmt::format("file,rank,device,at_ns,{}bytes,blocks,share\n", key_columns(by));
+  for (const Table& table : tables) {
+    const std::string recording = recording_fields(table.recording);
+    for (const TableSection& section : table.sections) {
+      for (const TableRow& row : section.rows) {
+        const auto* own = std::get_if<DeviceAt>(&row.key);
+        const DeviceAt device = own != nullptr ? *own : section.device.value_or(DeviceAt{});
+        const std::string key = std::visit([](const auto& value) { return key_fields(value); }, row.key);
+        text += fmt::format("{},{},{},{}{}{},{},{:.6f}\n", recording, to_string(device.device), number(device.at_ns),
+                            key, own != nullptr ? "" : ",", row.bytes, row.blocks, row.share);
+      }
+    }
+  }
+  return text;
+}
+
+std::string to_csv(std::span<const Temporary> results) {
+  std::string text = "file,rank,device,stack,frames,count,bytes,largest_bytes,share\n";
+  for (const Temporary& temporary : results) {
+    const std::string recording = recording_fields(temporary.recording);
+    for (const TemporaryDevice& device : temporary.devices) {
+      for (const TemporaryRow& row : device.rows) {
+        text +=
+            fmt::format("{},{},{},{},{},{},{}\n", recording, to_string(device.totals.device), key_fields(row.stack),
+                        row.count, row.bytes, row.largest_bytes, row.share ? fmt::format("{:.6f}", *row.share) : "");
+      }
+    }
+  }
+  return text;
+}
+
+std::string to_csv(std::span<const Timeline> timelines) {
+  std::string text = "file,rank,device,time_ns,allocated_bytes,reserved_bytes,active_bytes\n";
+  for (const Timeline& timeline : timelines) {
+    const std::string recording = recording_fields(timeline.recording);
+    for (const TimelineSeries& series : timeline.series) {
+      for (const TimelinePoint& point : series.points) {
+        text += fmt::format("{},{},{},{},{},{}\n", recording, to_string(series.device), point.time_ns,
+                            point.allocated_bytes, number(point.reserved_bytes), number(point.active_bytes));
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,25 @@
+// A ledger as rows of a table, for text and HTML.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyze/ledger/ledger.h"
+
+namespace tidemark {
+
+/// All printable.
+struct LedgerRow {
+  std::string bytes;
+  std::string share;  ///< of what is used; empty where there is none
+  std::string words;
+  bool part = false;  ///< of the row above it, which has the sum
+};
+
+/// The lines that add up, with what PyTorch reserved split up below it; `unexplained` comes last.
+[[nodiscard]] std::vector<LedgerRow> ledger_rows(const LedgerMoment& ledger);
+
+/// What is beside the sum: "1.5 GiB pinned by this process on the host". Printable, may be empty.
+[[nodiscard]] std::vector<std::string> ledger_remarks(const LedgerMoment& ledger);
+
+}  // namespace tidemark

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/text/columns.h"
+#include "report/text/parts.h"
+#include "report/text/text.h"
+#include "report/words/frame_text.h"
+#include "report/words/pattern.h"
+
+namespace tidemark {
+namespace {
+
+std::string exact(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns) {
+  if (!at_ns) return format_bytes(bytes);
+  return fmt::format("{} ({} bytes) {}", format_bytes(bytes), format_count(bytes), at_text(at_ns));
+}
+
+std::string lifetimes_text(const PatternsDevice& device, const Terminal& terminal) {
+  const DeviceSummary& totals = device.totals;
+  Columns columns({"at the peak", "share", "blocks", "lifetime"});
+  const auto add = [&](std::uint64_t bytes, const std::string& blocks, const char* lifetime) {
+    if (bytes == 0) return;
+    columns.add({format_bytes(bytes),
+                 share_text(static_cast<double>(bytes) / static_cast<double>(totals.peak_allocated_bytes)), blocks,
+                 lifetime});
+  };
+  for (std::size_t index = 0; index < kLifetimes; ++index) {
+    add(device.held[index].bytes, format_count(device.held[index].blocks), kLifetimeWords[index]);
+  }
+  add(device.unrecorded_at_peak_bytes(), "", "(not recorded)");
+  return "\n" + columns.text(terminal, 2);
+}
+
+// Only what is alive at the peak: the rest costs traffic, not memory.
+std::string rows_text(const Pattern& pattern, const Terminal& terminal) {
+  Columns columns({"at the peak", "blocks", "in all", "stack"});
+  std::uint64_t others = pattern.other_rows;
+  for (const PatternRow& row : pattern.rows) {
+    if (row.peak_bytes == 0) {
+      ++others;
+      continue;
+    }
+    columns.add({format_bytes(row.peak_bytes), format_count(row.peak_blocks), format_count(row.count),
+                 stack_text_with_callers(row.stack)});
+  }
+  if (pattern.peak_bytes == 0) return {};
+  if (others != 0) {
+    columns.add(
+        {format_bytes(pattern.other_peak_bytes), "", "",
+         fmt::format("({} more{})", format_count(others), pattern.other_peak_bytes == 0 ? "" : "; --top 0 lists all")});
+  }
+  return columns.text(terminal, 2);
+}
+
+std::string pattern_text(const PatternsDevice& device, const NamedPattern& named, const Terminal& terminal) {
+  const Pattern& pattern = *named.pattern;
+  std::string text = "\n" + paint(terminal, Tone::heading, named.title) + "\n";
+  if (pattern.count == 0) return text + "  none\n";
+  text += fact("blocks", fmt::format("{}, {} of them at the peak", format_count(pattern.count),
+                                     format_bytes(pattern.peak_bytes)));
+  text += fact("freed earlier", fmt::format("peak {}", exact(pattern.peak_without_bytes, pattern.peak_without_at_ns)));
+  const std::uint64_t saving = device.saving_bytes(pattern);
+  text += fact("saving", saving == 0 ? "none: they do not make the peak"
+                                     : fmt::format("at most {}: {}", format_bytes(saving), named.advice));
+  return text + rows_text(pattern, terminal);
+}
+
+std::string device_text(const PatternsDevice& device, const Patterns& patterns, const Terminal& terminal) {
+  const DeviceSummary& totals = device.totals;
+  std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
+  text += fact("peak allocated", exact(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
+  text += fact("training steps", patterns.steps == 0 ? "none found" : format_count(patterns.steps));
+  if (totals.peak_allocated_bytes == 0) return text;
+  text += lifetimes_text(device, terminal);
+  for (const NamedPattern& named : named_patterns(device)) text += pattern_text(device, named, terminal);
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Patterns& patterns, const Terminal& terminal) {
+  std::string text;
+  for (const PatternsDevice& device : patterns.devices) {
+    if (!text.empty()) text += "\n";
+    text += device_text(device, patterns, terminal);
+  }
+  if (patterns.devices.empty()) text += no_events_text(patterns.recording);
+  return text + quality_hint(patterns.recording, terminal);
+}
+
+}  // namespace tidemark

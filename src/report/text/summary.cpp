@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "report/text/columns.h"
+#include "report/text/ledger_rows.h"
+#include "report/text/parts.h"
+#include "report/text/text.h"
+#include "report/words/frame_text.h"
+#include "report/words/ledger.h"
+#include "report/words/printable.h"
+
+namespace tidemark {
+namespace {
+
+std::string head(const RecordingInfo& recording, const Terminal& terminal) {
+  std::string text = paint(terminal, Tone::heading, recording_title(recording)) + "\n";
+  for (const Fact& part : recording_facts(recording)) text += fact(part.label, part.value);
+  return text;
+}
+
+std::string places(const SummaryDevice& device, const Terminal& terminal) {
+  if (device.totals.peak_allocated_bytes == 0) return {};
+  Columns columns({"held at peak", "share", "blocks", "where"});
+  for (const Place& place : device.places) {
+    columns.add(
+        {format_bytes(place.bytes), share_text(place.share), format_count(place.blocks), stack_text(place.stack)});
+  }
+  if (device.other_places != 0) {
+    columns.add({format_bytes(device.other_bytes), "", "", fmt::format("({} other places)", device.other_places)});
+  }
+  if (device.unrecorded_at_peak_bytes != 0) {
+    columns.add({format_bytes(device.unrecorded_at_peak_bytes), "", "", "(not recorded)"});
+  }
+  return "\n" + columns.text(terminal, 2);
+}
+
+std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
+  const DeviceSummary& totals = device.totals;
+  std::string text = "\n" + paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
+  text += fact("peak allocated",
+               fmt::format("{} ({} bytes) {}", format_bytes(totals.peak_allocated_bytes),
+                           format_count(totals.peak_allocated_bytes), at_text(totals.peak_allocated_at_ns)));
+  if (totals.peak_reserved_bytes) {
+    text += fact("peak reserved",
+                 fmt::format("{} ({} bytes) {}", format_bytes(*totals.peak_reserved_bytes),
+                             format_count(*totals.peak_reserved_bytes), at_text(totals.peak_reserved_at_ns)));
+  } else {
+    text += fact("peak reserved", "n/a");
+  }
+  if (totals.peak_active_bytes) {
+    text +=
+        fact("peak active", fmt::format("{} ({} bytes) {}", format_bytes(*totals.peak_active_bytes),
+                                        format_count(*totals.peak_active_bytes), at_text(totals.peak_active_at_ns)));
+  }
+  text += fact("at the end", fmt::format("{} allocated, {} reserved, recorded blocks alive: {}",
+                                         format_bytes(totals.live_allocated_bytes),
+                                         bytes_text(totals.end_reserved_bytes), format_count(totals.live_count)));
+  text += fact("allocations", fmt::format("{}, frees {}, {} allocated over time", format_count(totals.allocation_count),
+                                          format_count(totals.free_count), format_bytes(totals.total_bytes_allocated)));
+  if (totals.out_of_memory_count != 0) {
+    text += fact("out of memory", fmt::format("failed requests: {}", format_count(totals.out_of_memory_count)));
+  }
+  return text + places(device, terminal);
+}
+
+std::string out_of_memory_text(const Summary& summary, const Terminal& terminal) {
+  if (summary.out_of_memory.empty()) return {};
+  std::string text = "\n" + paint(terminal, Tone::error, "Out of memory") + "\n";
+  for (const SummaryOutOfMemory& failure : summary.out_of_memory) {
+    text +=
+        fmt::format("  {} {}: {} requested with {} allocated, {} reserved: {}\n", to_string(failure.device),
+                    at_text(failure.event.time_ns), format_bytes(failure.event.requested),
+                    bytes_text(failure.event.allocated), bytes_text(failure.event.reserved), stack_text(failure.stack));
+  }
+  return text;
+}
+
+// The peak's lines, then those that only the end has.
+std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) {
+  std::vector<LedgerRow> rows = ledger_rows(ledger.peak);
+  std::vector<LedgerRow> at_end = ledger.end ? ledger_rows(*ledger.end) : std::vector<LedgerRow>();
+  const auto find = [](const std::vector<LedgerRow>& in, const std::string& words) {
+    return std::find_if(in.begin(), in.end(), [&](const LedgerRow& row) { return row.words == words; });
+  };
+  for (LedgerRow& row : at_end) {
+    if (find(rows, row.words) == rows.end()) rows.insert(rows.end() - 1, {"", "", row.words});
+  }
+  Columns columns({"at peak", "at the end", "whose"});
+  columns.add({bytes_text(ledger.peak.used_bytes), ledger.end ? bytes_text(ledger.end->used_bytes) : "n/a",
+               fmt::format("used: peak {}, end {}", at_text(ledger.peak.time_ns),
+                           ledger.end ? at_text(ledger.end->time_ns) : "n/a")});
+  for (const LedgerRow& row : rows) {
+    if (row.part) continue;
+    const auto end = find(at_end, row.words);
+    columns.add({row.bytes, end == at_end.end() ? "" : end->bytes, row.words});
+  }
+  std::string title = "All memory of " + printable(ledger.device);
+  if (!ledger.model.empty()) title += ", " + printable(ledger.model);
+  if (ledger.total_bytes) title += fmt::format(" ({})", format_bytes(*ledger.total_bytes));
+  std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
+  if (!ledger.peak.notes.empty()) text += "  `tidemark ledger` says what would tell more.\n";
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Summary& summary, const Terminal& terminal) {
+  std::string text = head(summary.recording, terminal);
+  for (const SummaryDevice& device : summary.devices) text += device_text(device, terminal);
+  if (summary.devices.empty()) text += "\n" + no_events_text(summary.recording);
+  for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_text(ledger, terminal);
+  text += out_of_memory_text(summary, terminal);
+  return text + "\n" + quality_text(summary.recording.quality, terminal);
+}
+
+}  // namespace tidemark

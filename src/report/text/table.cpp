@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <variant>
+
+#include "base/units.h"
+#include "report/text/columns.h"
+#include "report/text/parts.h"
+#include "report/text/text.h"
+#include "report/words/frame_text.h"
+#include "report/words/printable.h"
+
+namespace tidemark {
+namespace {
+
+const char* heading_of(GroupBy by) {
+  switch (by) {
+    case GroupBy::stack:
+      return "stack";
+    case GroupBy::size:
+      return "block size";
+    case GroupBy::device:
+      return "device";
+    case GroupBy::thread:
+      return "thread";
+    case GroupBy::stream:
+      return "stream";
+    case GroupBy::pool:
+      return "pool";
+    case GroupBy::annotation:
+      return "annotation";
+  }
+  return "";
+}
+
+std::string key_text(const NamedStack& stack) {
+  return stack_text_with_callers(stack);
+}
+std::string key_text(const BlockSize& size) {
+  return fmt::format("{} ({} bytes)", format_bytes(size.bytes), format_count(size.bytes));
+}
+std::string key_text(const DeviceAt& device) {
+  return to_string(device.device) + " " + at_text(device.at_ns);
+}
+std::string key_text(const ThreadInfo& thread) {
+  if (thread.tid < 0) return "(unknown thread)";
+  const std::string name = thread.name.empty() ? "(no name)" : printable(thread.name);
+  return fmt::format("{} (tid {})", name, thread.tid);
+}
+std::string key_text(const StreamHandle& stream) {
+  return stream.handle == 0 ? "default stream" : fmt::format("0x{:x}", stream.handle);
+}
+std::string key_text(const PoolId& pool) {
+  return pool == PoolId{} ? "default pool" : fmt::format("private pool ({}, {})", pool.first, pool.second);
+}
+
+std::string key_text(const BlockAnnotation& annotation) {
+  return annotation.name ? printable(*annotation.name) : "(none)";
+}
+
+std::string section_text(const TableSection& section, GroupBy by, const Terminal& terminal) {
+  std::string text;
+  if (section.device) {
+    const std::string title = fmt::format("{} {}: {} allocated", to_string(section.device->device),
+                                          at_text(section.device->at_ns), format_bytes(section.allocated_bytes));
+    text = paint(terminal, Tone::heading, title) + "\n";
+  }
+  Columns columns({"bytes", "share", "blocks", heading_of(by)});
+  for (const TableRow& row : section.rows) {
+    columns.add({format_bytes(row.bytes), share_text(row.share), format_count(row.blocks),
+                 std::visit([](const auto& key) { return key_text(key); }, row.key)});
+  }
+  if (section.other_rows != 0) {
+    columns.add({format_bytes(section.other_bytes), "", format_count(section.other_blocks),
+                 fmt::format("({} more; --top 0 lists all)", format_count(section.other_rows))});
+  }
+  if (section.unrecorded_bytes != 0) {
+    columns.add({format_bytes(section.unrecorded_bytes), "", "", "(not recorded)"});
+  }
+  if (section.rows.empty() && section.unrecorded_bytes == 0) return text + nothing_alive_text();
+  return text + columns.text(terminal, section.device ? 2 : 0);
+}
+
+}  // namespace
+
+std::string to_text(const Table& table, const Terminal& terminal) {
+  std::string text;
+  for (const TableSection& section : table.sections) {
+    if (!text.empty()) text += "\n";
+    text += section_text(section, table.by, terminal);
+  }
+  if (table.sections.empty()) text += no_events_text(table.recording);
+  return text + quality_hint(table.recording, terminal);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/text/columns.h"
+#include "report/text/parts.h"
+#include "report/text/text.h"
+#include "report/words/frame_text.h"
+
+namespace tidemark {
+namespace {
+
+std::string exact(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns) {
+  if (!at_ns) return format_bytes(bytes);
+  return fmt::format("{} ({} bytes) {}", format_bytes(bytes), format_count(bytes), at_text(at_ns));
+}
+
+std::string definition(std::uint64_t within) {
+  if (within == 0) return "freed before the next allocation on the same device";
+  if (within == 1) return "freed after at most 1 other allocation on the same device";
+  return fmt::format("freed after at most {} other allocations on the same device", format_count(within));
+}
+
+std::string saving(const TemporaryDevice& device) {
+  if (device.saving_bytes() == 0) return "none: they do not make the peak";
+  return fmt::format("at most {}, if nothing else changes and no other block moves",
+                     format_bytes(device.saving_bytes()));
+}
+
+std::string rows_text(const TemporaryDevice& device, const Terminal& terminal) {
+  Columns columns({"over time", "share", "count", "largest", "stack"});
+  for (const TemporaryRow& row : device.rows) {
+    columns.add({format_bytes(row.bytes), share_text(row.share), format_count(row.count),
+                 format_bytes(row.largest_bytes), stack_text_with_callers(row.stack)});
+  }
+  if (device.other_rows != 0) {
+    columns.add({format_bytes(device.other_bytes), "", format_count(device.other_count), "",
+                 fmt::format("({} more; --top 0 lists all)", format_count(device.other_rows))});
+  }
+  return "\n" + columns.text(terminal, 2);
+}
+
+std::string device_text(const TemporaryDevice& device, std::uint64_t within, const Terminal& terminal) {
+  const DeviceSummary& totals = device.totals;
+  std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
+  text += fact("temporary", fmt::format("{} of {} allocations: {}", format_count(device.count),
+                                        format_count(totals.allocation_count), definition(within)));
+  text += fact("over time", fmt::format("{} of {} allocated ({})", format_bytes(device.bytes),
+                                        format_bytes(totals.total_bytes_allocated), share_text(device.share)));
+  text += fact("peak allocated", exact(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
+  text += fact("without them", exact(device.peak_without_bytes, device.peak_without_at_ns));
+  text += fact("saving", saving(device));
+  return device.count == 0 ? text : text + rows_text(device, terminal);
+}
+
+}  // namespace
+
+std::string to_text(const Temporary& temporary, const Terminal& terminal) {
+  std::string text;
+  for (const TemporaryDevice& device : temporary.devices) {
+    if (!text.empty()) text += "\n";
+    text += device_text(device, temporary.within, terminal);
+  }
+  if (temporary.devices.empty()) text += no_events_text(temporary.recording);
+  return text + quality_hint(temporary.recording, terminal);
+}
+
+}  // namespace tidemark

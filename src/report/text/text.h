@@ -1,0 +1,39 @@
+// Results as text for people.
+#pragma once
+
+#include <string>
+
+#include "analyze/compare.h"
+#include "analyze/fragmentation/fragmentation.h"
+#include "analyze/leaks/leaks.h"
+#include "analyze/ledger/ledger.h"
+#include "analyze/oom/explain.h"
+#include "analyze/patterns.h"
+#include "analyze/summary.h"
+#include "analyze/table.h"
+#include "analyze/temporary.h"
+#include "analyze/timeline.h"
+#include "analyze/tree.h"
+#include "report/text/terminal.h"
+
+namespace tidemark {
+
+/// "rank 1 (pid 123) run.rank1.tide": what keeps recordings apart where several are shown.
+[[nodiscard]] std::string recording_title(const RecordingInfo& recording);
+
+[[nodiscard]] std::string to_text(const Summary& summary, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Table& table, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Tree& tree, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Temporary& temporary, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Patterns& patterns, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Fragmentation& fragmentation, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Leaks& leaks, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Ledger& ledger, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Explanation& explanation, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Comparison& comparison, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Timeline& timeline, const Terminal& terminal);
+
+/// Which devices are over the budget, and by how much, on one line; empty when none is.
+[[nodiscard]] std::string budget_text(const Comparison& comparison);
+
+}  // namespace tidemark

@@ -1,0 +1,30 @@
+// Fragmentation in words, for text and HTML alike.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyze/fragmentation/fragmentation.h"
+
+namespace tidemark {
+
+/// A column of measures for people.
+struct MeasuredMoment {
+  const char* name;  ///< "peak allocated"
+  const FragmentationMeasures* measures;
+};
+/// The device's peaks, where it has them, and the end.
+[[nodiscard]] std::vector<MeasuredMoment> measured_moments(const FragmentationDevice& device);
+
+/// A row of them: its cells in the order of the moments. Begins with spaces where it is a part of the row above.
+struct MeasureRow {
+  const char* label;
+  std::vector<std::string> cells;
+};
+[[nodiscard]] std::vector<MeasureRow> measure_rows(const FragmentationDevice& device);
+
+/// "rises by 12.3 points over the recording (95% interval +3.1 to +20.4)", "neither rises nor falls ...", or "has no
+/// trend: ...".
+[[nodiscard]] std::string trend_text(const std::optional<ShareTrend>& trend);
+
+}  // namespace tidemark
