@@ -65,7 +65,7 @@ class TraceWriter {
     for (std::size_t index = 0; index < store_.out_of_memory.size(); ++index) {
       const OutOfMemory& failure = store_.out_of_memory[index];
       if (failure.device != device_) continue;
-      incidents_.push_back({failure.step_count, failure.time_ns, Incident::Kind::out_of_memory, index});
+      incidents_.push_back({failure.change_count, failure.time_ns, Incident::Kind::out_of_memory, index});
     }
   }
 
