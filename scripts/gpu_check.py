@@ -112,10 +112,11 @@ class Check:
         file.unlink()
         samples = [record["device_sample"] for record in records if "device_sample" in record]
         gpu = next(record["sampled_device"] for record in records if "sampled_device" in record)
-        users = [user for record in records if "device_users" in record for user in record["device_users"]["users"]]
+        lists = [record["device_processes"] for record in records if "device_processes" in record]
+        processes = [process for listed in lists for process in listed["processes"]]
         most = max(sample["used_bytes"] for sample in samples)
         free = gpu["total_bytes"] - most - max(sample["driver_reserved_bytes"] for sample in samples)
-        own = max((user["bytes"] or 0 for user in users if user["kind"] == "recorded"), default=None)
+        own = max((process["bytes"] or 0 for process in processes if process["kind"] == "recorded"), default=None)
         span = (samples[-1]["time_ns"] - samples[0]["time_ns"]) / 1e9
         self.say(f"samples: {len(samples)} in {span:.1f} s; most used {most:,}, free {free:,} by mem_get_info {counted['free']:,}")
         self.say(f"samples: the process held {own if own is None else format(own, ',')}, of that {counted['reserved']:,} by PyTorch")

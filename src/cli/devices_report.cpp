@@ -48,12 +48,12 @@ std::string who_text(const ProcessName& who) {
   return who.kind == ProcessName::Kind::ended ? "(has just ended)" : "(another container)";
 }
 
-std::string users_text(const ListedDevice& device, const Terminal& terminal) {
-  if (!device.users) return fact("processes", "n/a");
-  if (device.users->empty()) return fact("processes", "none");
+std::string processes_text(const ListedDevice& device, const Terminal& terminal) {
+  if (!device.processes) return fact("processes", "n/a");
+  if (device.processes->empty()) return fact("processes", "none");
   Columns columns({"bytes", "pid", "process"});
-  for (const ListedUser& listed : *device.users) {
-    columns.add({bytes_text(listed.user.bytes), std::to_string(listed.user.pid), who_text(listed.who)});
+  for (const ListedProcess& listed : *device.processes) {
+    columns.add({bytes_text(listed.process.bytes), std::to_string(listed.process.pid), who_text(listed.who)});
   }
   return columns.text(terminal, 4);
 }
@@ -74,28 +74,28 @@ std::string device_text(const ListedDevice& device, const Inventory& inventory, 
   text += fact("temperature", number(reading.temperature_celsius, 1, "°C"));
   text += fact("power", number(reading.power_milliwatts, 1e-3, "W"));
   if (info.mig_enabled) text += fact("MIG", *info.mig_enabled ? "on: the instances below" : "off");
-  return text + users_text(device, terminal);
+  return text + processes_text(device, terminal);
 }
 
 bool any_elsewhere(const Inventory& inventory) {
   for (const ListedDevice& device : inventory.devices) {
-    for (const ListedUser& user : device.users.value_or(std::vector<ListedUser>())) {
-      if (user.who.kind == ProcessName::Kind::elsewhere) return true;
+    for (const ListedProcess& process : device.processes.value_or(std::vector<ListedProcess>())) {
+      if (process.who.kind == ProcessName::Kind::elsewhere) return true;
     }
   }
   return false;
 }
 
-Json users_json(const ListedDevice& device) {
-  if (!device.users) return nullptr;
-  Json users = Json::array();
-  for (const ListedUser& listed : *device.users) {
-    users.push_back({{"pid", listed.user.pid},
-                     {"bytes", nullable(listed.user.bytes)},
-                     {"who", who_word(listed.who.kind)},
-                     {"name", nullable_text(listed.who.name)}});
+Json processes_json(const ListedDevice& device) {
+  if (!device.processes) return nullptr;
+  Json processes = Json::array();
+  for (const ListedProcess& listed : *device.processes) {
+    processes.push_back({{"pid", listed.process.pid},
+                         {"bytes", nullable(listed.process.bytes)},
+                         {"who", who_word(listed.who.kind)},
+                         {"name", nullable_text(listed.who.name)}});
   }
-  return users;
+  return processes;
 }
 
 Json device_json(const ListedDevice& device) {
@@ -117,7 +117,7 @@ Json device_json(const ListedDevice& device) {
           {"utilization_percent", nullable(reading.utilization_percent)},
           {"temperature_celsius", nullable(reading.temperature_celsius)},
           {"power_milliwatts", nullable(reading.power_milliwatts)},
-          {"users", users_json(device)}};
+          {"processes", processes_json(device)}};
 }
 
 Json cgroup_json(const std::optional<Cgroup>& cgroup) {

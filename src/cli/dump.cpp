@@ -141,14 +141,16 @@ std::pair<const char*, Json> sample_fields(const DeviceSample& sample) {
            {"power_milliwatts", nullable(sample.power_milliwatts)}}};
 }
 
-std::pair<const char*, Json> sample_fields(const DeviceUsersSample& sample) {
-  Json users = Json::array();
-  for (const SampledUser& user : sample.users) {
-    users.push_back(
-        {{"pid", user.pid}, {"kind", name_of(user.kind)}, {"bytes", nullable(user.bytes)}, {"name", user.name}});
+std::pair<const char*, Json> sample_fields(const DeviceProcessesSample& sample) {
+  Json processes = Json::array();
+  for (const SampledProcess& process : sample.processes) {
+    processes.push_back({{"pid", process.pid},
+                         {"kind", name_of(process.kind)},
+                         {"bytes", nullable(process.bytes)},
+                         {"name", process.name}});
   }
-  return {"device_users",
-          {{"time_ns", sample.time_ns}, {"sampled_device", id(sample.device)}, {"users", std::move(users)}}};
+  return {"device_processes",
+          {{"time_ns", sample.time_ns}, {"sampled_device", id(sample.device)}, {"processes", std::move(processes)}}};
 }
 
 std::pair<const char*, Json> sample_fields(const HostSample& sample) {

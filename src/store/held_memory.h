@@ -35,8 +35,8 @@ struct HeldMemory {
 };
 
 /// Who used a device at one time.
-struct UsersMoment {
-  DeviceUsersSample sample;
+struct ProcessesMoment {
+  DeviceProcessesSample sample;
   HeldMemory held;
 };
 
@@ -45,8 +45,8 @@ struct DeviceMoment {
   std::uint64_t time_ns = 0;
   std::uint64_t used_bytes = 0;
   HeldMemory held;
-  std::optional<UsersMoment> users;       ///< the latest that are not after it
-  std::optional<UsersMoment> next_users;  ///< the first after it
+  std::optional<ProcessesMoment> processes;       ///< the latest that are not after it
+  std::optional<ProcessesMoment> next_processes;  ///< the first after it
 };
 
 /// A sampled device when most of it was used, and at the end. Samples without used bytes do not count.
@@ -56,8 +56,8 @@ struct DeviceMoments {
   /// The first sample with the most used bytes of those that no slow call of the driver covers: what is used then
   /// belongs to the events of the same time.
   std::optional<DeviceMoment> peak;
-  std::optional<std::uint64_t> covered_peak_bytes;  ///< used at a covered sample, where that is more than at the peak
-  std::optional<DeviceMoment> end;                  ///< the last sample that is not after the last event
+  std::optional<std::uint64_t> transient_peak_bytes;  ///< used at a covered sample, where that is more than at the peak
+  std::optional<DeviceMoment> end;                    ///< the last sample that is not after the last event
 };
 
 }  // namespace tidemark

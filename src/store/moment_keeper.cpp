@@ -16,8 +16,8 @@ void MomentKeeper::add(const SampleRecord& record, std::optional<std::uint64_t> 
     devices_.emplace_back().moments.device = *device;
   } else if (const auto* sample = std::get_if<DeviceSample>(&record)) {
     add_sample(*sample, last_event_ns, held);
-  } else if (const auto* users = std::get_if<DeviceUsersSample>(&record)) {
-    add_users(*users, held);
+  } else if (const auto* processes = std::get_if<DeviceProcessesSample>(&record)) {
+    add_processes(*processes, held);
   } else if (const auto* call = std::get_if<SlowDriverCall>(&record)) {
     add_slow_call(*call);
   }
@@ -28,7 +28,7 @@ void MomentKeeper::add_sample(const DeviceSample& sample, std::optional<std::uin
   Running& device = devices_[sample.device.value];
   device.sample_ns = std::max(device.sample_ns, sample.time_ns);
   if (!sample.used_bytes) return;
-  DeviceMoment moment{device.sample_ns, *sample.used_bytes, held(), device.users, std::nullopt};
+  DeviceMoment moment{device.sample_ns, *sample.used_bytes, held(), device.processes, std::nullopt};
   if (device.highs.empty() || moment.used_bytes > device.highs.back().used_bytes) {
     if (device.highs.size() == kMostHighs) device.highs.erase(device.highs.begin());
     device.highs.push_back(moment);
@@ -42,18 +42,19 @@ void MomentKeeper::add_sample(const DeviceSample& sample, std::optional<std::uin
   }
 }
 
-void MomentKeeper::add_users(const DeviceUsersSample& sample, const Held& held) {
+void MomentKeeper::add_processes(const DeviceProcessesSample& sample, const Held& held) {
   Running& device = devices_[sample.device.value];
-  device.users_ns = std::max(device.users_ns, sample.time_ns);
-  device.users = UsersMoment{sample, held()};
-  device.users->sample.time_ns = device.users_ns;
-  device.moments.seen_in_use |= std::any_of(sample.users.begin(), sample.users.end(),
-                                            [](const SampledUser& user) { return user.kind == UserKind::recorded; });
+  device.processes_ns = std::max(device.processes_ns, sample.time_ns);
+  device.processes = ProcessesMoment{sample, held()};
+  device.processes->sample.time_ns = device.processes_ns;
+  device.moments.seen_in_use |=
+      std::any_of(sample.processes.begin(), sample.processes.end(),
+                  [](const SampledProcess& process) { return process.kind == ProcessKind::recorded; });
   for (std::optional<DeviceMoment>* moment : {&device.moments.end, &device.pending}) {
-    if (*moment && !(*moment)->next_users) (*moment)->next_users = device.users;
+    if (*moment && !(*moment)->next_processes) (*moment)->next_processes = device.processes;
   }
   for (DeviceMoment& high : device.highs) {
-    if (!high.next_users) high.next_users = device.users;
+    if (!high.next_processes) high.next_processes = device.processes;
   }
 }
 
@@ -80,7 +81,7 @@ std::vector<DeviceMoments> MomentKeeper::finish() && {
   for (Running& device : devices_) {
     if (!device.highs.empty()) device.moments.peak = std::move(device.highs.back());
     const std::uint64_t peak = device.moments.peak ? device.moments.peak->used_bytes : 0;
-    if (device.covered_bytes > peak) device.moments.covered_peak_bytes = device.covered_bytes;
+    if (device.covered_bytes > peak) device.moments.transient_peak_bytes = device.covered_bytes;
     moments.push_back(std::move(device.moments));
   }
   return moments;

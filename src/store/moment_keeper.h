@@ -31,16 +31,16 @@ class MomentKeeper {
  private:
   struct Running {
     DeviceMoments moments;
-    std::vector<DeviceMoment> highs;      // each with more used bytes than all before it; the latest of them
-    std::uint64_t covered_bytes = 0;      // the most used at covered samples
-    std::optional<UsersMoment> users;     // the latest
-    std::optional<DeviceMoment> pending;  // after the last event so far
-    std::uint64_t sample_ns = 0;          // of the latest, so that times never decrease
-    std::uint64_t users_ns = 0;
+    std::vector<DeviceMoment> highs;           // each with more used bytes than all before it; the latest of them
+    std::uint64_t covered_bytes = 0;           // the most used at covered samples
+    std::optional<ProcessesMoment> processes;  // the latest
+    std::optional<DeviceMoment> pending;       // after the last event so far
+    std::uint64_t sample_ns = 0;               // of the latest, so that times never decrease
+    std::uint64_t processes_ns = 0;
   };
 
   void add_sample(const DeviceSample& sample, std::optional<std::uint64_t> last_event_ns, const Held& held);
-  void add_users(const DeviceUsersSample& sample, const Held& held);
+  void add_processes(const DeviceProcessesSample& sample, const Held& held);
   void add_slow_call(const SlowDriverCall& call);
   void take_pending();
 

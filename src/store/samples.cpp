@@ -25,11 +25,11 @@ struct Adder {
     series.power_milliwatts.push_back(sample.power_milliwatts);
   }
 
-  void operator()(const DeviceUsersSample& sample) const {
-    std::vector<DeviceUsersSample>& users = samples.devices[sample.device.value].users;
-    const std::uint64_t before = users.empty() ? 0 : users.back().time_ns;
-    users.push_back(sample);
-    users.back().time_ns = std::max(before, sample.time_ns);
+  void operator()(const DeviceProcessesSample& sample) const {
+    std::vector<DeviceProcessesSample>& processes = samples.devices[sample.device.value].processes;
+    const std::uint64_t before = processes.empty() ? 0 : processes.back().time_ns;
+    processes.push_back(sample);
+    processes.back().time_ns = std::max(before, sample.time_ns);
   }
 
   void operator()(const HostSample& sample) const {

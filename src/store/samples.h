@@ -18,7 +18,7 @@ struct DeviceSeries {
   std::vector<std::optional<std::uint32_t>> utilization_percent;
   std::vector<std::optional<std::int32_t>> temperature_celsius;
   std::vector<std::optional<std::uint32_t>> power_milliwatts;
-  std::vector<DeviceUsersSample> users;  ///< with times of their own, which never decrease either
+  std::vector<DeviceProcessesSample> processes;  ///< with times of their own, which never decrease either
 };
 
 /// The host: entry n of every column belongs to time_ns[n]; times never decrease. Meanings as in HostSample.

@@ -42,7 +42,7 @@ enum class RecordKind : std::uint8_t {
 enum class SampleKind : std::uint8_t {
   device = 1,
   device_sample = 2,
-  device_users = 3,
+  device_processes = 3,
   host = 4,
   slow_driver_call = 5
 };

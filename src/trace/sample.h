@@ -22,7 +22,7 @@ struct SampledDevice {
   std::uint32_t index = 0;                   ///< as the vendor's tool numbers it, in MIG instances within their GPU
   std::optional<std::uint32_t> instance_of;  ///< of a MIG instance: its GPU's index
   /// N when the recorded process calls it cuda:N, by the environment that it was started with. A program that sets
-  /// CUDA_VISIBLE_DEVICES itself may number otherwise: then DeviceUsersSample shows the process on another device.
+  /// CUDA_VISIBLE_DEVICES itself may number otherwise: then DeviceProcessesSample shows the process on another device.
   std::optional<std::uint32_t> cuda_index;
   std::string name;
   std::string uuid;
@@ -45,7 +45,7 @@ struct DeviceSample {
   bool operator==(const DeviceSample&) const = default;
 };
 
-enum class UserKind : std::uint8_t {
+enum class ProcessKind : std::uint8_t {
   recorded = 0,         ///< the process of this recording
   job = 1,              ///< another process below the same `tidemark run`
   other = 2,            ///< some other process of this machine
@@ -54,22 +54,22 @@ enum class UserKind : std::uint8_t {
 };
 
 /// Who held memory of a device.
-struct SampledUser {
+struct SampledProcess {
   std::int64_t pid = -1;  ///< as the driver says
-  UserKind kind = UserKind::other;
+  ProcessKind kind = ProcessKind::other;
   std::optional<std::uint64_t> bytes;
   std::string name;  ///< "python train.py"; empty for `ended` and `other_namespace`
 
-  bool operator==(const SampledUser&) const = default;
+  bool operator==(const SampledProcess&) const = default;
 };
 
-/// All users of a device at one time.
-struct DeviceUsersSample {
+/// All processes of a device at one time.
+struct DeviceProcessesSample {
   std::uint64_t time_ns = 0;
   SampledDeviceId device;
-  std::vector<SampledUser> users;
+  std::vector<SampledProcess> processes;
 
-  bool operator==(const DeviceUsersSample&) const = default;
+  bool operator==(const DeviceProcessesSample&) const = default;
 };
 
 /// The host at one time. RSS counts pages that processes share in each of them, PSS once in all.
@@ -99,6 +99,6 @@ struct SlowDriverCall {
   bool operator==(const SlowDriverCall&) const = default;
 };
 
-using SampleRecord = std::variant<SampledDevice, DeviceSample, DeviceUsersSample, HostSample, SlowDriverCall>;
+using SampleRecord = std::variant<SampledDevice, DeviceSample, DeviceProcessesSample, HostSample, SlowDriverCall>;
 
 }  // namespace tidemark

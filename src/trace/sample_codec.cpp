@@ -38,12 +38,15 @@ SampleKind put(FieldWriter fields, const DeviceSample& sample) {
   return SampleKind::device_sample;
 }
 
-SampleKind put(FieldWriter fields, const DeviceUsersSample& sample) {
-  fields.number(sample.time_ns).number(sample.device.value).number(sample.users.size());
-  for (const SampledUser& user : sample.users) {
-    fields.integer(user.pid).number(static_cast<std::uint8_t>(user.kind)).optional(user.bytes).text(user.name);
+SampleKind put(FieldWriter fields, const DeviceProcessesSample& sample) {
+  fields.number(sample.time_ns).number(sample.device.value).number(sample.processes.size());
+  for (const SampledProcess& process : sample.processes) {
+    fields.integer(process.pid)
+        .number(static_cast<std::uint8_t>(process.kind))
+        .optional(process.bytes)
+        .text(process.name);
   }
-  return SampleKind::device_users;
+  return SampleKind::device_processes;
 }
 
 SampleKind put(FieldWriter fields, const HostSample& sample) {
@@ -91,21 +94,21 @@ DeviceSample read_device_sample(FieldReader& fields) {
   return sample;
 }
 
-DeviceUsersSample read_users(FieldReader& fields) {
-  DeviceUsersSample sample;
+DeviceProcessesSample read_processes(FieldReader& fields) {
+  DeviceProcessesSample sample;
   sample.time_ns = fields.number();
   sample.device.value = fields.number32();
   const std::uint64_t count = fields.number();
   for (std::uint64_t n = 0; n < count && fields.ok(); ++n) {
-    SampledUser user;
-    user.pid = fields.integer();
+    SampledProcess process;
+    process.pid = fields.integer();
     // A kind of later versions says only that it is somebody.
     const std::uint64_t kind = fields.number();
-    user.kind =
-        kind <= static_cast<std::uint64_t>(UserKind::other_namespace) ? static_cast<UserKind>(kind) : UserKind::other;
-    fields.optional(user.bytes);
-    user.name = fields.text();
-    sample.users.push_back(std::move(user));
+    process.kind = kind <= static_cast<std::uint64_t>(ProcessKind::other_namespace) ? static_cast<ProcessKind>(kind)
+                                                                                    : ProcessKind::other;
+    fields.optional(process.bytes);
+    process.name = fields.text();
+    sample.processes.push_back(std::move(process));
   }
   return sample;
 }
@@ -139,8 +142,8 @@ std::optional<SampleRecord> read_record(std::uint64_t kind, FieldReader& fields)
       return read_device(fields);
     case SampleKind::device_sample:
       return read_device_sample(fields);
-    case SampleKind::device_users:
-      return read_users(fields);
+    case SampleKind::device_processes:
+      return read_processes(fields);
     case SampleKind::host:
       return read_host(fields);
     case SampleKind::slow_driver_call:
@@ -152,12 +155,12 @@ std::optional<SampleRecord> read_record(std::uint64_t kind, FieldReader& fields)
 /// Whether what a record is about was defined before it.
 bool refers_to_known(const SampleRecord& record, std::uint32_t devices) {
   if (const auto* sample = std::get_if<DeviceSample>(&record)) return sample->device.value < devices;
-  if (const auto* users = std::get_if<DeviceUsersSample>(&record)) return users->device.value < devices;
+  if (const auto* processes = std::get_if<DeviceProcessesSample>(&record)) return processes->device.value < devices;
   return true;
 }
 
-// The smallest user takes four bytes in the file.
-constexpr std::size_t kUserBytes = sizeof(SampledUser) / 4;
+// The smallest process takes four bytes in the file.
+constexpr std::size_t kProcessBytes = sizeof(SampledProcess) / 4;
 
 }  // namespace
 
@@ -188,7 +191,7 @@ Result<void> SampleDecoder::decode(std::span<const std::uint8_t> payload, std::u
     const std::uint64_t kind = records.number();
     const auto body = records.bytes();
     if (!records.ok()) return Error{"a sample is longer than its frame"};
-    memory_used_ += sizeof(SampleRecord) + body.size() * kUserBytes;
+    memory_used_ += sizeof(SampleRecord) + body.size() * kProcessBytes;
     if (memory_used_ > memory_allowed_) {
       return Error{"its samples take far more memory than bytes in the file, as no recording's do"};
     }

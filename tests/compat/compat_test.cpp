@@ -58,12 +58,13 @@ Json fields_json(const DeviceSample& sample) {
       {sample.time_ns, id(sample.device), optional(sample.used_bytes), optional(sample.driver_reserved_bytes),
        optional(sample.utilization_percent), optional(sample.temperature_celsius), optional(sample.power_milliwatts)}};
 }
-Json fields_json(const DeviceUsersSample& sample) {
-  Json users = Json::array();
-  for (const SampledUser& user : sample.users) {
-    users.push_back(Json::array({user.pid, static_cast<int>(user.kind), optional(user.bytes), user.name}));
+Json fields_json(const DeviceProcessesSample& sample) {
+  Json processes = Json::array();
+  for (const SampledProcess& process : sample.processes) {
+    processes.push_back(
+        Json::array({process.pid, static_cast<int>(process.kind), optional(process.bytes), process.name}));
   }
-  return {3, {sample.time_ns, id(sample.device), users}};
+  return {3, {sample.time_ns, id(sample.device), processes}};
 }
 Json fields_json(const HostSample& sample) {
   return {4,

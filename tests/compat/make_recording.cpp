@@ -145,14 +145,14 @@ void write_samples(TraceWriter& writer) {
   event.size = 512;
   (void)writer.event(event);
   (void)writer.flush();
-  writer.sample(DeviceUsersSample{1'000'000,
-                                  {0},
-                                  {{4242, UserKind::recorded, 524'288'000, "python train.py"},
-                                   {4300, UserKind::job, {}, "python -m größer"},
-                                   {17, UserKind::other, 0, "Xorg"},
-                                   {18, UserKind::ended, 5, ""},
-                                   {-1, UserKind::other_namespace, 1'048'576, ""}}});
-  writer.sample(DeviceUsersSample{1'000'001, {1}, {}});
+  writer.sample(DeviceProcessesSample{1'000'000,
+                                      {0},
+                                      {{4242, ProcessKind::recorded, 524'288'000, "python train.py"},
+                                       {4300, ProcessKind::job, {}, "python -m größer"},
+                                       {17, ProcessKind::other, 0, "Xorg"},
+                                       {18, ProcessKind::ended, 5, ""},
+                                       {-1, ProcessKind::other_namespace, 1'048'576, ""}}});
+  writer.sample(DeviceProcessesSample{1'000'001, {1}, {}});
   writer.sample(HostSample{1'000'002, 1, 2, 3, 4, 5, 6, 7, 8});
   writer.sample(HostSample{999'999, {}, {}, {}, {}, {}, {}, {}, {}});
   event.device = {DeviceType::cuda_driver, 0};

@@ -163,8 +163,8 @@ class Recording:
                 fields[5] = None if fields[5] is None else unzigzag(fields[5])
             elif kind == 3:
                 fields = [body.varint(), body.varint()]
-                users = range(body.varint())
-                fields.append([[body.zigzag(), body.varint(), body.id(), body.text()] for _ in users])
+                processes = range(body.varint())
+                fields.append([[body.zigzag(), body.varint(), body.id(), body.text()] for _ in processes])
             elif kind == 4:
                 fields = [body.varint()] + [body.id() for _ in range(8)]
             elif kind == 5:

@@ -60,25 +60,25 @@ class FakeNvml final : public DeviceMachine {
   }
 
   [[nodiscard]] std::vector<ExpectedDevice> expected() const override {
-    const std::vector<DeviceUser> users = {{70, 200 * kMiB}, {71, std::nullopt}, {72, 5 * kMiB}};
+    const std::vector<DeviceProcess> processes = {{70, 200 * kMiB}, {71, std::nullopt}, {72, 5 * kMiB}};
     if (old_) {
       // Without version 2, `used` has what the driver keeps; MIG is not known.
       return {{{"nvidia", 0, "Fake H100", "GPU-1111", "0000:65:00.0", {}, {}},
                {1000 * kMiB, 320 * kMiB, {}, 37, 41, 71500},
-               users},
+               processes},
               {{"nvidia", 1, "Fake A100", "GPU-2222", "0000:b3:00.0", {}, {}},
                {500 * kMiB, 10 * kMiB, {}, {}, {}, {}},
-               std::vector<DeviceUser>{}}};
+               std::vector<DeviceProcess>{}}};
     }
     return {{{"nvidia", 0, "Fake H100", "GPU-1111", "0000:65:00.0", {}, {}},
              {1000 * kMiB, 300 * kMiB, 20 * kMiB, 37, 41, 71500},
-             users},
+             processes},
             {{"nvidia", 1, "Fake A100", "GPU-2222", "0000:b3:00.0", true, {}},
              {500 * kMiB, 0, 10 * kMiB, {}, {}, {}},
              std::nullopt},
             {{"nvidia", 1, "Fake A100 MIG 1g.5gb", "MIG-3333", "0000:b3:00.0", {}, 1},
              {100 * kMiB, 4 * kMiB, 0, {}, {}, {}},
-             std::vector<DeviceUser>{{80, 4 * kMiB}}}};
+             std::vector<DeviceProcess>{{80, 4 * kMiB}}}};
   }
 
   bool lose_first() override {
@@ -166,10 +166,10 @@ class FakeAmd final : public FakeKernel {
   [[nodiscard]] std::vector<ExpectedDevice> expected() const override {
     return {{{"amd", 1, "AMD Instinct MI300X", "2c3a9b", "0000:c1:00.0", {}, {}},
              {206141652992, 297938944, {}, 12, 47, 140000},
-             std::vector<DeviceUser>{{90, 17 * kMiB}, {91, std::nullopt}}},
+             std::vector<DeviceProcess>{{90, 17 * kMiB}, {91, std::nullopt}}},
             {{"amd", 2, "AMD GPU 0x744c", "", "0000:c2:00.0", {}, {}},
              {1024, {}, {}, {}, {}, {}},
-             std::vector<DeviceUser>{}}};
+             std::vector<DeviceProcess>{}}};
   }
   bool lose_first() override { return fs::remove_all(folder_.at(first_)) != 0; }
   bool silence_first() override {
@@ -202,8 +202,8 @@ class FakeIntel final : public FakeKernel {
   [[nodiscard]] std::vector<ExpectedDevice> expected() const override {
     return {{{"intel", 0, "Intel GPU 0xe20b", "", "0000:03:00.0", {}, {}},
              {17179869184, {}, {}, {}, {}, {}},
-             std::vector<DeviceUser>{{60, 2 * kMiB}}},
-            {{"intel", 1, "Intel GPU 0x56a0", "", "0000:04:00.0", {}, {}}, {}, std::vector<DeviceUser>{{61, 77}}}};
+             std::vector<DeviceProcess>{{60, 2 * kMiB}}},
+            {{"intel", 1, "Intel GPU 0x56a0", "", "0000:04:00.0", {}, {}}, {}, std::vector<DeviceProcess>{{61, 77}}}};
   }
   bool lose_first() override { return fs::remove_all(folder_.at(first_)) != 0; }
   bool silence_first() override {

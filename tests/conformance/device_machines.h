@@ -17,7 +17,7 @@ namespace tidemark::testing {
 struct ExpectedDevice {
   DeviceInfo info;
   DeviceReading reading;
-  std::optional<std::vector<DeviceUser>> users;
+  std::optional<std::vector<DeviceProcess>> processes;
 };
 
 class DeviceMachine {

@@ -57,9 +57,9 @@ TEST_P(DeviceSourceTest, SaysWhatIsThere) {
     EXPECT_EQ(reading->utilization_percent, expected[n].reading.utilization_percent);
     EXPECT_EQ(reading->temperature_celsius, expected[n].reading.temperature_celsius);
     EXPECT_EQ(reading->power_milliwatts, expected[n].reading.power_milliwatts);
-    const auto users = source->users(n);
-    ASSERT_TRUE(users.ok()) << users.error().message;
-    EXPECT_EQ(*users, expected[n].users);
+    const auto processes = source->processes(n);
+    ASSERT_TRUE(processes.ok()) << processes.error().message;
+    EXPECT_EQ(*processes, expected[n].processes);
   }
 }
 
@@ -74,13 +74,13 @@ TEST_P(DeviceSourceTest, ReadingsMakeSense) {
     EXPECT_LE(reading->utilization_percent.value_or(0), 100U);
     EXPECT_LT(reading->temperature_celsius.value_or(20), 150);
     EXPECT_LT(reading->power_milliwatts.value_or(0), 5'000'000U);
-    const auto users = source->users(n);
-    ASSERT_TRUE(users.ok()) << users.error().message;
+    const auto processes = source->processes(n);
+    ASSERT_TRUE(processes.ok()) << processes.error().message;
     std::set<std::int64_t> pids;
-    for (const DeviceUser& user : users->value_or(std::vector<DeviceUser>())) {
-      EXPECT_GT(user.pid, 0);
-      EXPECT_TRUE(pids.insert(user.pid).second) << user.pid << " twice";
-      EXPECT_LE(user.bytes.value_or(0), reading->total_bytes.value_or(~std::uint64_t{0}));
+    for (const DeviceProcess& process : processes->value_or(std::vector<DeviceProcess>())) {
+      EXPECT_GT(process.pid, 0);
+      EXPECT_TRUE(pids.insert(process.pid).second) << process.pid << " twice";
+      EXPECT_LE(process.bytes.value_or(0), reading->total_bytes.value_or(~std::uint64_t{0}));
     }
   }
 }
@@ -88,7 +88,7 @@ TEST_P(DeviceSourceTest, ReadingsMakeSense) {
 TEST_P(DeviceSourceTest, DeviceThatWasNeverThere) {
   OPEN_OR_SKIP(source);
   EXPECT_FALSE(source->read(source->devices().size()).ok());
-  EXPECT_FALSE(source->users(1000).ok());
+  EXPECT_FALSE(source->processes(1000).ok());
 }
 
 TEST_P(DeviceSourceTest, LostDeviceIsAnErrorAndTheOthersGoOn) {
@@ -98,9 +98,9 @@ TEST_P(DeviceSourceTest, LostDeviceIsAnErrorAndTheOthersGoOn) {
   const auto lost = source->read(0);
   ASSERT_FALSE(lost.ok());
   EXPECT_THAT(lost.error().message, HasSubstr("GPU " + std::to_string(source->devices()[0].index)));
-  EXPECT_FALSE(source->users(0).ok());
+  EXPECT_FALSE(source->processes(0).ok());
   EXPECT_TRUE(source->read(1).ok());
-  EXPECT_TRUE(source->users(1).ok());
+  EXPECT_TRUE(source->processes(1).ok());
 }
 
 TEST_P(DeviceSourceTest, WhatADeviceDoesNotSayIsUnknown) {
@@ -117,9 +117,9 @@ TEST_P(DeviceSourceTest, WhatADeviceDoesNotSayIsUnknown) {
   EXPECT_EQ(reading->utilization_percent, std::nullopt);
   EXPECT_EQ(reading->temperature_celsius, std::nullopt);
   EXPECT_EQ(reading->power_milliwatts, std::nullopt);
-  const auto users = source->users(0);
-  ASSERT_TRUE(users.ok());
-  EXPECT_TRUE(users->value_or(std::vector<DeviceUser>()).empty());
+  const auto processes = source->processes(0);
+  ASSERT_TRUE(processes.ok());
+  EXPECT_TRUE(processes->value_or(std::vector<DeviceProcess>()).empty());
   EXPECT_EQ(source->read(1)->total_bytes, expected[1].reading.total_bytes) << "the others are as before";
 }
 

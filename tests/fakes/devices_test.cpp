@@ -94,9 +94,9 @@ TEST_F(DevicesTest, Json) {
   EXPECT_EQ(device["driver_reserved_bytes"], 551 * kMiB);
   EXPECT_EQ(device["power_milliwatts"], 71500);
   EXPECT_EQ(device["cuda_index"], 0);
-  EXPECT_EQ(device["users"].size(), 2U);
-  EXPECT_EQ(device["users"][0]["bytes"], 500 * kMiB);
-  EXPECT_EQ(device["users"][1]["bytes"], nullptr);
+  EXPECT_EQ(device["processes"].size(), 2U);
+  EXPECT_EQ(device["processes"][0]["bytes"], 500 * kMiB);
+  EXPECT_EQ(device["processes"][1]["bytes"], nullptr);
   EXPECT_EQ(found["devices"][1]["utilization_percent"], nullptr);
   EXPECT_GT(found["host"]["total_bytes"].get<std::uint64_t>(), kMiB);
 }

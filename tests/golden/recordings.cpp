@@ -193,12 +193,12 @@ void train_beside_others(Recording& recording) {
   const auto sample = [&](std::uint64_t time_ns, std::uint64_t used_mib) {
     recording.sample(DeviceSample{time_ns, gpu, used_mib * kMiB, 600 * kMiB, 80, 50, 300'000});
   };
-  const auto users = [&](std::uint64_t time_ns, std::uint64_t own_mib) {
-    recording.sample(DeviceUsersSample{time_ns,
-                                       gpu,
-                                       {{77, UserKind::recorded, own_mib * kMiB, "python train.py"},
-                                        {78, UserKind::other, 900 * kMiB, "python serve.py --name \x1b[31mred"},
-                                        {79, UserKind::other_namespace, 120 * kMiB, ""}}});
+  const auto processes = [&](std::uint64_t time_ns, std::uint64_t own_mib) {
+    recording.sample(DeviceProcessesSample{time_ns,
+                                           gpu,
+                                           {{77, ProcessKind::recorded, own_mib * kMiB, "python train.py"},
+                                            {78, ProcessKind::other, 900 * kMiB, "python serve.py --name \x1b[31mred"},
+                                            {79, ProcessKind::other_namespace, 120 * kMiB, ""}}});
   };
   recording.sample(
       SampledDevice{"nvidia", 0, {}, 0, "NVIDIA H200", "GPU-1", "0000:65:00.0", std::uint64_t{8192} * kMiB});
@@ -208,7 +208,7 @@ void train_beside_others(Recording& recording) {
   recording.reserve(2048 * kMiB);
   recording.allocate(20 * kMs, 0x1000, 1800 * kMiB, kGpu, step);
   recording.allocate(30 * kMs, 0x20000, 256 * kMiB, kDriver, nccl);
-  users(50 * kMs, 2804);
+  processes(50 * kMs, 2804);
   sample(100 * kMs, 3830);
   recording.allocate(120 * kMs, 0x30000, 1024 * kMiB, kDriver, allocator);
   recording.reserve(3072 * kMiB);

@@ -11,22 +11,22 @@
 namespace tidemark {
 namespace {
 
-// A device at a time, of which a ledger is wanted; the lists of users as in DeviceMoment.
+// A device at a time, of which a ledger is wanted; the lists of processes as in DeviceMoment.
 struct Wanted {
   std::optional<std::uint64_t> time_ns;
   std::optional<std::uint64_t> used_bytes;
-  const DeviceUsersSample* users = nullptr;
-  const DeviceUsersSample* next_users = nullptr;
+  const DeviceProcessesSample* processes = nullptr;
+  const DeviceProcessesSample* next_processes = nullptr;
 };
 
 Wanted at_time(const DeviceSeries& series, std::uint64_t time_ns) {
   Wanted wanted;
   wanted.time_ns = time_ns;
   const auto next =
-      std::upper_bound(series.users.begin(), series.users.end(), time_ns,
-                       [](std::uint64_t time, const DeviceUsersSample& sample) { return time < sample.time_ns; });
-  if (next != series.users.begin()) wanted.users = &*(next - 1);
-  if (next != series.users.end()) wanted.next_users = &*next;
+      std::upper_bound(series.processes.begin(), series.processes.end(), time_ns,
+                       [](std::uint64_t time, const DeviceProcessesSample& sample) { return time < sample.time_ns; });
+  if (next != series.processes.begin()) wanted.processes = &*(next - 1);
+  if (next != series.processes.end()) wanted.next_processes = &*next;
   return wanted;
 }
 
@@ -91,49 +91,50 @@ class Maker {
   Maker(const LedgerTarget& target, MemoryOwners& owners) : target_(target), owners_(owners) {}
 
   /// Of a device that has a peak.
-  [[nodiscard]] LedgerMoment make_peak(const DeviceMoments& moments) const {
-    LedgerMoment ledger = make(*moments.peak);
-    ledger.covered_peak_bytes = moments.covered_peak_bytes;
-    if (moments.covered_peak_bytes) ledger.notes.push_back(LedgerNote::covered_peak);
+  [[nodiscard]] LedgerBreakdown make_peak(const DeviceMoments& moments) const {
+    LedgerBreakdown ledger = make(*moments.peak);
+    ledger.transient_peak_bytes = moments.transient_peak_bytes;
+    if (moments.transient_peak_bytes) ledger.caveats.push_back(LedgerCaveat::transient_peak);
     return ledger;
   }
-  [[nodiscard]] LedgerMoment make(const DeviceMoment& moment) const {
-    const auto listed = [this](const std::optional<UsersMoment>& users) {
-      return users ? std::optional(read(users->sample, own(users->held))) : std::nullopt;
+  [[nodiscard]] LedgerBreakdown make(const DeviceMoment& moment) const {
+    const auto listed = [this](const std::optional<ProcessesMoment>& processes) {
+      return processes ? std::optional(read(processes->sample, own(processes->held))) : std::nullopt;
     };
-    return make(moment.time_ns, moment.used_bytes, own(moment.held), listed(moment.users), listed(moment.next_users));
+    return make(moment.time_ns, moment.used_bytes, own(moment.held), listed(moment.processes),
+                listed(moment.next_processes));
   }
-  [[nodiscard]] LedgerMoment make(const Wanted& wanted, const std::map<std::uint64_t, OwnMemory>& held) const {
-    const auto listed = [&](const DeviceUsersSample* users) {
-      return users == nullptr ? std::nullopt : std::optional(read(*users, held.at(users->time_ns)));
+  [[nodiscard]] LedgerBreakdown make(const Wanted& wanted, const std::map<std::uint64_t, OwnMemory>& held) const {
+    const auto listed = [&](const DeviceProcessesSample* processes) {
+      return processes == nullptr ? std::nullopt : std::optional(read(*processes, held.at(processes->time_ns)));
     };
     return make(wanted.time_ns, wanted.used_bytes, wanted.time_ns ? held.at(*wanted.time_ns) : OwnMemory(),
-                listed(wanted.users), listed(wanted.next_users));
+                listed(wanted.processes), listed(wanted.next_processes));
   }
   [[nodiscard]] OwnMemory own(const HeldMemory& held) const {
     return target_.indexes ? target_.indexes->own(held, owners_) : OwnMemory();
   }
 
  private:
-  [[nodiscard]] UsersPart read(const DeviceUsersSample& sample, const OwnMemory& own) const {
-    return read_users(sample, target_.indexes ? &own : nullptr);
+  [[nodiscard]] ProcessLines read(const DeviceProcessesSample& sample, const OwnMemory& own) const {
+    return read_processes(sample, target_.indexes ? &own : nullptr);
   }
   // The list that counts. The recorded process is in it where it is in one of them, unless it held nothing yet: then it
   // began later.
-  [[nodiscard]] static const UsersPart* choose(std::uint64_t time_ns, const OwnMemory& own,
-                                               const std::optional<UsersPart>& latest,
-                                               const std::optional<UsersPart>& next) {
+  [[nodiscard]] static const ProcessLines* choose(std::uint64_t time_ns, const OwnMemory& own,
+                                                  const std::optional<ProcessLines>& latest,
+                                                  const std::optional<ProcessLines>& next) {
     if (!latest || !next) return latest ? &*latest : next ? &*next : nullptr;
     if (latest->has_process != next->has_process) {
       return next->has_process && own.known_bytes() != 0 ? &*next : &*latest;
     }
     return next->time_ns - time_ns < time_ns - latest->time_ns ? &*next : &*latest;
   }
-  [[nodiscard]] LedgerMoment make(std::optional<std::uint64_t> time_ns, std::optional<std::uint64_t> used_bytes,
-                                  const OwnMemory& own, const std::optional<UsersPart>& latest,
-                                  const std::optional<UsersPart>& next) const {
-    const UsersPart* users = choose(time_ns.value_or(0), own, latest, next);
-    return make_ledger(time_ns, used_bytes, target_.indexes ? &own : nullptr, users, owners_);
+  [[nodiscard]] LedgerBreakdown make(std::optional<std::uint64_t> time_ns, std::optional<std::uint64_t> used_bytes,
+                                     const OwnMemory& own, const std::optional<ProcessLines>& latest,
+                                     const std::optional<ProcessLines>& next) const {
+    const ProcessLines* processes = choose(time_ns.value_or(0), own, latest, next);
+    return make_ledger(time_ns, used_bytes, target_.indexes ? &own : nullptr, processes, owners_);
   }
 
   const LedgerTarget& target_;
@@ -189,8 +190,8 @@ Work plan(const Store& store, const SlowTimes& slow, const LedgerTarget& target,
   }
   const auto want = [&](const Wanted& wanted) {
     if (wanted.time_ns) work.held.try_emplace(*wanted.time_ns);
-    if (wanted.users != nullptr) work.held.try_emplace(wanted.users->time_ns);
-    if (wanted.next_users != nullptr) work.held.try_emplace(wanted.next_users->time_ns);
+    if (wanted.processes != nullptr) work.held.try_emplace(wanted.processes->time_ns);
+    if (wanted.next_processes != nullptr) work.held.try_emplace(wanted.next_processes->time_ns);
   };
   want(work.moment);
   for (const Wanted& wanted : work.over_time) want(wanted);
@@ -213,18 +214,18 @@ void fill_held(const Store& store, std::vector<Work>& works, MemoryOwners& owner
   });
 }
 
-void add_sample_notes(const Store& store, const SlowTimes& slow, const Work& work, LedgerMoment& moment) {
-  if (!moment.time_ns) moment.notes.insert(moment.notes.begin(), LedgerNote::no_events);
+void add_sample_caveats(const Store& store, const SlowTimes& slow, const Work& work, LedgerBreakdown& moment) {
+  if (!moment.time_ns) moment.caveats.insert(moment.caveats.begin(), LedgerCaveat::no_events);
   if (moment.used_bytes) {
-    if (slow.cover(*moment.time_ns)) moment.notes.push_back(LedgerNote::slow_call);
+    if (slow.cover(*moment.time_ns)) moment.caveats.push_back(LedgerCaveat::slow_call);
     return;
   }
   const auto sampled = work.target->sampled;
-  const LedgerNote why = store.device_moments.empty()           ? LedgerNote::no_samples
-                         : !sampled                             ? LedgerNote::device_not_sampled
-                         : !store.device_moments[*sampled].peak ? LedgerNote::used_unknown
-                                                                : LedgerNote::no_sample_yet;
-  moment.notes.insert(moment.notes.begin(), why);
+  const LedgerCaveat why = store.device_moments.empty()           ? LedgerCaveat::no_samples
+                           : !sampled                             ? LedgerCaveat::device_not_sampled
+                           : !store.device_moments[*sampled].peak ? LedgerCaveat::used_unknown
+                                                                  : LedgerCaveat::no_sample_yet;
+  moment.caveats.insert(moment.caveats.begin(), why);
 }
 
 LedgerDevice finish(const Store& store, const SlowTimes& slow, const Work& work, MemoryOwners& owners) {
@@ -235,11 +236,11 @@ LedgerDevice finish(const Store& store, const SlowTimes& slow, const Work& work,
     device.model = work.series->device.name;
     device.total_bytes = work.series->device.total_bytes;
   }
-  device.moment = work.peak != nullptr          ? maker.make_peak(*work.peak)
-                  : work.kept_moment != nullptr ? maker.make(*work.kept_moment)
-                                                : maker.make(work.moment, work.held);
-  add_sample_notes(store, slow, work, device.moment);
-  std::vector<LedgerMoment> ledgers;
+  device.breakdown = work.peak != nullptr          ? maker.make_peak(*work.peak)
+                     : work.kept_moment != nullptr ? maker.make(*work.kept_moment)
+                                                   : maker.make(work.moment, work.held);
+  add_sample_caveats(store, slow, work, device.breakdown);
+  std::vector<LedgerBreakdown> ledgers;
   ledgers.reserve(work.over_time.size());
   for (const Wanted& wanted : work.over_time) ledgers.push_back(maker.make(wanted, work.held));
   device.libraries = largest_libraries(ledgers);

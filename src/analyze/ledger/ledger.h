@@ -40,7 +40,7 @@ struct LedgerDevice {
   std::string device;  ///< "cuda:0"; "amd:1" as the vendor's tool numbers it where the program's number is not known
   std::string model;   ///< "NVIDIA H200"; empty when unknown. Not safe to print
   std::optional<std::uint64_t> total_bytes;
-  LedgerMoment moment;
+  LedgerBreakdown breakdown;
   std::vector<std::string> libraries;  ///< those with the highest bytes over time; not safe to print
   std::vector<LedgerPoint> points;  ///< of equal stretches of time, the first sample with the most used bytes in each
 };
@@ -58,8 +58,8 @@ struct LedgerExtremes {
   std::string device;  ///< as in LedgerDevice
   std::string model;
   std::optional<std::uint64_t> total_bytes;
-  LedgerMoment peak;
-  std::optional<LedgerMoment> end;
+  LedgerBreakdown peak;
+  std::optional<LedgerBreakdown> end;
 };
 
 /// Of the devices with samples that the process used, or of the one asked for.

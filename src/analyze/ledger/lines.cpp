@@ -18,14 +18,15 @@ void sort_by_bytes(std::vector<T>& lines) {
   std::stable_sort(lines.begin(), lines.end(), [](const T& left, const T& right) { return left.bytes > right.bytes; });
 }
 
-// The user that the recorded process is: itself, or the only one of another PID namespace that holds enough to be it.
-const SampledUser* find_process(const DeviceUsersSample& sample, std::uint64_t known_bytes) {
-  const SampledUser* candidate = nullptr;
+// The entry of the recorded process: its own, or the only one of another PID namespace that holds enough to be it.
+const SampledProcess* find_process(const DeviceProcessesSample& sample, std::uint64_t known_bytes) {
+  const SampledProcess* candidate = nullptr;
   std::size_t candidates = 0;
-  for (const SampledUser& user : sample.users) {
-    if (user.kind == UserKind::recorded) return &user;
-    if (user.kind != UserKind::other_namespace || known_bytes == 0 || user.bytes.value_or(0) < known_bytes) continue;
-    candidate = &user;
+  for (const SampledProcess& sampled : sample.processes) {
+    if (sampled.kind == ProcessKind::recorded) return &sampled;
+    if (sampled.kind != ProcessKind::other_namespace || known_bytes == 0 || sampled.bytes.value_or(0) < known_bytes)
+      continue;
+    candidate = &sampled;
     ++candidates;
   }
   return candidates == 1 ? candidate : nullptr;
@@ -94,46 +95,46 @@ OwnMemory LedgerIndexes::own(const HeldMemory& held, MemoryOwners& owners) const
   return own;
 }
 
-UsersPart read_users(const DeviceUsersSample& sample, const OwnMemory* own) {
-  UsersPart part;
+ProcessLines read_processes(const DeviceProcessesSample& sample, const OwnMemory* own) {
+  ProcessLines part;
   part.time_ns = sample.time_ns;
-  const SampledUser* const process = own == nullptr ? nullptr : find_process(sample, own->known_bytes());
+  const SampledProcess* const process = own == nullptr ? nullptr : find_process(sample, own->known_bytes());
   bool all_known = true;
-  for (const SampledUser& user : sample.users) {
-    if (&user == process) continue;
-    part.processes.push_back({LedgerPart::process, user.bytes, user.name, user.pid, user.kind});
-    all_known &= user.bytes.has_value();
+  for (const SampledProcess& sampled : sample.processes) {
+    if (&sampled == process) continue;
+    part.processes.push_back({LedgerPart::process, sampled.bytes, sampled.name, sampled.pid, sampled.kind});
+    all_known &= sampled.bytes.has_value();
   }
   sort_by_bytes(part.processes);
-  if (!all_known) part.notes.push_back(LedgerNote::other_bytes_unknown);
+  if (!all_known) part.caveats.push_back(LedgerCaveat::other_bytes_unknown);
   if (own == nullptr) return part;
   part.has_process = process != nullptr;
   if (process == nullptr) {
-    part.notes.push_back(LedgerNote::process_not_listed);
+    part.caveats.push_back(LedgerCaveat::process_not_listed);
   } else if (!process->bytes) {
-    part.notes.push_back(LedgerNote::process_bytes_unknown);
+    part.caveats.push_back(LedgerCaveat::process_bytes_unknown);
   } else if (own->reserved_bytes) {
     const std::uint64_t known = own->known_bytes();
     part.context_bytes = saturating_subtract(*process->bytes, known);
-    if (process->kind == UserKind::other_namespace) part.notes.push_back(LedgerNote::process_taken);
-    if (*process->bytes < known) part.notes.push_back(LedgerNote::process_below_held);
+    if (process->kind == ProcessKind::other_namespace) part.caveats.push_back(LedgerCaveat::process_taken);
+    if (*process->bytes < known) part.caveats.push_back(LedgerCaveat::process_below_held);
   }
   return part;
 }
 
-LedgerMoment make_ledger(std::optional<std::uint64_t> time_ns, std::optional<std::uint64_t> used_bytes,
-                         const OwnMemory* own, const UsersPart* users, const MemoryOwners& owners) {
-  LedgerMoment ledger;
+LedgerBreakdown make_ledger(std::optional<std::uint64_t> time_ns, std::optional<std::uint64_t> used_bytes,
+                            const OwnMemory* own, const ProcessLines* processes, const MemoryOwners& owners) {
+  LedgerBreakdown ledger;
   ledger.time_ns = time_ns;
   ledger.used_bytes = used_bytes;
   if (own == nullptr) {
-    ledger.notes.push_back(LedgerNote::allocator_unknown);
+    ledger.caveats.push_back(LedgerCaveat::allocator_unknown);
   } else {
     ledger.allocated_bytes = own->allocated_bytes;
     if (own->reserved_bytes && own->allocated_bytes) {
       ledger.cached_bytes = saturating_subtract(*own->reserved_bytes, *own->allocated_bytes);
     } else if (!own->reserved_bytes) {
-      ledger.notes.push_back(LedgerNote::reserved_unknown);
+      ledger.caveats.push_back(LedgerCaveat::reserved_unknown);
     }
     ledger.lines.push_back({LedgerPart::pytorch, own->reserved_bytes, {}});
     for (const OwnMemory::Library& library : own->libraries) {
@@ -141,21 +142,21 @@ LedgerMoment make_ledger(std::optional<std::uint64_t> time_ns, std::optional<std
       if (library.owner == MemoryOwners::kTorchAllocator) name += " beyond reserved";
       ledger.lines.push_back({LedgerPart::library, library.bytes, std::move(name)});
     }
-    ledger.lines.push_back({LedgerPart::context, users == nullptr ? std::nullopt : users->context_bytes, {}});
+    ledger.lines.push_back({LedgerPart::context, processes == nullptr ? std::nullopt : processes->context_bytes, {}});
     if (own->driver_known) {
       ledger.managed_bytes = own->managed_bytes;
       ledger.pinned_host_bytes = own->pinned_host_bytes;
     } else {
-      ledger.notes.push_back(LedgerNote::libraries_in_context);
+      ledger.caveats.push_back(LedgerCaveat::libraries_in_context);
     }
-    if (own->driver_missing) ledger.notes.push_back(LedgerNote::driver_calls_missing);
+    if (own->driver_missing) ledger.caveats.push_back(LedgerCaveat::driver_calls_missing);
   }
-  if (users != nullptr) {
-    ledger.users_at_ns = users->time_ns;
-    ledger.lines.insert(ledger.lines.end(), users->processes.begin(), users->processes.end());
-    ledger.notes.insert(ledger.notes.end(), users->notes.begin(), users->notes.end());
+  if (processes != nullptr) {
+    ledger.processes_sampled_at_ns = processes->time_ns;
+    ledger.lines.insert(ledger.lines.end(), processes->processes.begin(), processes->processes.end());
+    ledger.caveats.insert(ledger.caveats.end(), processes->caveats.begin(), processes->caveats.end());
   } else if (used_bytes) {
-    ledger.notes.push_back(LedgerNote::no_users);
+    ledger.caveats.push_back(LedgerCaveat::processes_unknown);
   }
   if (used_bytes) {
     std::uint64_t sum = 0;

@@ -12,7 +12,7 @@
 
 namespace tidemark {
 
-/// Whose memory a line is.
+/// The owner of the memory of a line.
 enum class LedgerPart : std::uint8_t {
   pytorch,  ///< reserved by the framework's allocator
   library,  ///< taken from the driver by a library of the recorded process, for itself
@@ -23,13 +23,13 @@ enum class LedgerPart : std::uint8_t {
 struct LedgerLine {
   LedgerPart part = LedgerPart::pytorch;
   std::optional<std::uint64_t> bytes;
-  std::string name;                    ///< of the library or process; may be empty. Not safe to print
-  std::int64_t pid = -1;               ///< process: as the driver says
-  UserKind user = UserKind::recorded;  ///< process; `recorded` on devices whose allocator is not known
+  std::string name;                                  ///< of the library or process; may be empty. Not safe to print
+  std::int64_t pid = -1;                             ///< process: as the driver says
+  ProcessKind process_kind = ProcessKind::recorded;  ///< process; `recorded` on devices whose allocator is not known
 };
 
 /// What is to know about a ledger.
-enum class LedgerNote : std::uint8_t {
+enum class LedgerCaveat : std::uint8_t {
   no_samples,             ///< the recording has no samples of devices
   device_not_sampled,     ///< it has some, but none is known to be this device
   no_sample_yet,          ///< the first was taken later
@@ -39,14 +39,14 @@ enum class LedgerNote : std::uint8_t {
   allocator_unknown,      ///< which of the program's devices this is is not known: only the driver's word
   libraries_in_context,   ///< no calls to the driver were recorded: `tidemark run --driver on` would split the context
   driver_calls_missing,   ///< some or all calls to the driver could not be recorded: libraries may be wrong
-  no_users,               ///< the driver did not say who used the device
-  process_not_listed,     ///< the recorded process was not among the users
+  processes_unknown,      ///< the driver did not list the processes of the device
+  process_not_listed,     ///< the recorded process was not in the list of processes
   process_bytes_unknown,  ///< it was, but the driver did not say how much it held
   process_taken,          ///< a process of another PID namespace was taken for the recorded one
   process_below_held,     ///< the driver says that it held less than what is known of it
   other_bytes_unknown,    ///< the driver did not say how much some other process held
   slow_call,              ///< a call of the driver was under way: events do not have what is used yet, or no more
-  covered_peak,           ///< more was used at another time, during such a call
+  transient_peak,         ///< more was used at another time, during such a call
 };
 
 /// What the recorded process is known to have held on one device at one time.
@@ -86,36 +86,37 @@ class LedgerIndexes {
   bool empty_before_ = true;  // nothing was allocated before the first event
 };
 
-/// What the list of a device's users says.
-struct UsersPart {
+/// What the list of a device's processes says.
+struct ProcessLines {
   std::uint64_t time_ns = 0;
   bool has_process = false;  ///< whether it lists the recorded process
   std::optional<std::uint64_t> context_bytes;
   std::vector<LedgerLine> processes;  ///< the others, most bytes first
-  std::vector<LedgerNote> notes;
+  std::vector<LedgerCaveat> caveats;
 };
 
 /// Context and modules are what the process held by the driver's word less what is known of it, at the time of the
 /// list; never below 0. `own`: at that time; null where the device's allocator is not known.
-[[nodiscard]] UsersPart read_users(const DeviceUsersSample& sample, const OwnMemory* own);
+[[nodiscard]] ProcessLines read_processes(const DeviceProcessesSample& sample, const OwnMemory* own);
 
 /// Device used = the sum of the lines + unexplained.
-struct LedgerMoment {
+struct LedgerBreakdown {
   std::optional<std::uint64_t> time_ns;  ///< of the sample; without samples, of what was held
   std::optional<std::uint64_t> used_bytes;
   std::optional<std::uint64_t> allocated_bytes;
-  std::optional<std::uint64_t> cached_bytes;        ///< reserved but not allocated
-  std::vector<LedgerLine> lines;                    ///< PyTorch, libraries, context, processes; each most bytes first
-  std::optional<std::int64_t> unexplained_bytes;    ///< below 0 where more is known of than is used
-  std::optional<std::uint64_t> managed_bytes;       ///< not in the sum: how much of it is on the device is not known
-  std::optional<std::uint64_t> pinned_host_bytes;   ///< of the whole process; on the host
-  std::optional<std::uint64_t> users_at_ns;         ///< when the list of users was taken
-  std::optional<std::uint64_t> covered_peak_bytes;  ///< used at another time, with the note of that name
-  std::vector<LedgerNote> notes;
+  std::optional<std::uint64_t> cached_bytes;       ///< reserved but not allocated
+  std::vector<LedgerLine> lines;                   ///< PyTorch, libraries, context, processes; each most bytes first
+  std::optional<std::int64_t> unexplained_bytes;   ///< below 0 where more is known of than is used
+  std::optional<std::uint64_t> managed_bytes;      ///< not in the sum: how much of it is on the device is not known
+  std::optional<std::uint64_t> pinned_host_bytes;  ///< of the whole process; on the host
+  std::optional<std::uint64_t> processes_sampled_at_ns;  ///< when the list of processes was taken
+  std::optional<std::uint64_t> transient_peak_bytes;     ///< used at another time, with the note of that name
+  std::vector<LedgerCaveat> caveats;
 };
 
-/// `own` null: the device's allocator is not known. `users` null: there was no list.
-[[nodiscard]] LedgerMoment make_ledger(std::optional<std::uint64_t> time_ns, std::optional<std::uint64_t> used_bytes,
-                                       const OwnMemory* own, const UsersPart* users, const MemoryOwners& owners);
+/// `own` null: the device's allocator is not known. `processes` null: there was no list.
+[[nodiscard]] LedgerBreakdown make_ledger(std::optional<std::uint64_t> time_ns, std::optional<std::uint64_t> used_bytes,
+                                          const OwnMemory* own, const ProcessLines* processes,
+                                          const MemoryOwners& owners);
 
 }  // namespace tidemark

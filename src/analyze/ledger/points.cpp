@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t kLibraries = 5;  // as many as pictures have colours for
 
-LedgerPoint point_of(const LedgerMoment& ledger, const std::vector<std::string>& libraries) {
+LedgerPoint point_of(const LedgerBreakdown& ledger, const std::vector<std::string>& libraries) {
   LedgerPoint point;
   point.time_ns = ledger.time_ns.value_or(0);
   point.used_bytes = ledger.used_bytes.value_or(0);
   point.allocated_bytes = ledger.allocated_bytes;
   point.cached_bytes = ledger.cached_bytes;
   point.library_bytes.resize(libraries.size());
-  if (ledger.users_at_ns) point.process_bytes = 0;
+  if (ledger.processes_sampled_at_ns) point.process_bytes = 0;
   for (const LedgerLine& line : ledger.lines) {
     const std::uint64_t bytes = line.bytes.value_or(0);
     if (line.part == LedgerPart::context) point.context_bytes = line.bytes;
@@ -36,9 +36,9 @@ LedgerPoint point_of(const LedgerMoment& ledger, const std::vector<std::string>&
 
 }  // namespace
 
-std::vector<std::string> largest_libraries(const std::vector<LedgerMoment>& ledgers) {
+std::vector<std::string> largest_libraries(const std::vector<LedgerBreakdown>& ledgers) {
   std::map<std::string, std::uint64_t> highest;
-  for (const LedgerMoment& ledger : ledgers) {
+  for (const LedgerBreakdown& ledger : ledgers) {
     for (const LedgerLine& line : ledger.lines) {
       if (line.part != LedgerPart::library) continue;
       std::uint64_t& bytes = highest[line.name];
@@ -57,11 +57,11 @@ std::vector<std::string> largest_libraries(const std::vector<LedgerMoment>& ledg
   return names;
 }
 
-std::vector<LedgerPoint> points_of(const std::vector<LedgerMoment>& ledgers,
+std::vector<LedgerPoint> points_of(const std::vector<LedgerBreakdown>& ledgers,
                                    const std::vector<std::string>& libraries) {
   std::vector<LedgerPoint> points;
   points.reserve(ledgers.size());
-  for (const LedgerMoment& ledger : ledgers) points.push_back(point_of(ledger, libraries));
+  for (const LedgerBreakdown& ledger : ledgers) points.push_back(point_of(ledger, libraries));
   return points;
 }
 

@@ -59,9 +59,9 @@ class AmdSource final : public DeviceSource {
     return reading;
   }
 
-  Result<std::optional<std::vector<DeviceUser>>> users(std::size_t device) override {
+  Result<std::optional<std::vector<DeviceProcess>>> processes(std::size_t device) override {
     if (auto there = check(device); !there) return there.error();
-    return std::optional(card_users(root_, cards_[device].bus_id, {"drm-memory-vram"}));
+    return std::optional(card_processes(root_, cards_[device].bus_id, {"drm-memory-vram"}));
   }
 
  private:

@@ -39,11 +39,11 @@ struct DeviceReading {
 };
 
 /// A process that holds memory of a device.
-struct DeviceUser {
+struct DeviceProcess {
   std::int64_t pid = -1;               ///< as the driver says: perhaps of another PID namespace (see process_names.h)
   std::optional<std::uint64_t> bytes;  ///< none where the driver does not say
 
-  bool operator==(const DeviceUser&) const = default;
+  bool operator==(const DeviceProcess&) const = default;
 };
 
 class DeviceSource {
@@ -57,7 +57,7 @@ class DeviceSource {
   /// An error when the device is lost (fell off the bus, needs a reset) or was never there; it names the device.
   virtual Result<DeviceReading> read(std::size_t device) = 0;
   /// Who uses it, each process once. None where the driver does not say (not supported, no permission).
-  virtual Result<std::optional<std::vector<DeviceUser>>> users(std::size_t device) = 0;
+  virtual Result<std::optional<std::vector<DeviceProcess>>> processes(std::size_t device) = 0;
 };
 
 /// Where sources look. Tests point elsewhere.

@@ -71,14 +71,14 @@ std::vector<DrmCard> find_cards(const std::string& root, std::uint64_t vendor) {
   return cards;
 }
 
-std::vector<DeviceUser> card_users(const std::string& root, const std::string& bus_id,
-                                   const std::vector<std::string>& keys) {
-  std::vector<DeviceUser> users;
-  for (const std::string& process : names_in(root + "/proc")) {
-    if (!all_digits(process)) continue;
-    const std::string folder = fmt::format("{}/proc/{}", root, process);
+std::vector<DeviceProcess> card_processes(const std::string& root, const std::string& bus_id,
+                                          const std::vector<std::string>& keys) {
+  std::vector<DeviceProcess> processes;
+  for (const std::string& entry : names_in(root + "/proc")) {
+    if (!all_digits(entry)) continue;
+    const std::string folder = fmt::format("{}/proc/{}", root, entry);
     std::set<std::string> clients;
-    DeviceUser user;
+    DeviceProcess process;
     for (const std::string& descriptor : names_in(folder + "/fd")) {
       // Reading fdinfo of every file would cost; those of a GPU are character devices below /dev/dri.
       std::error_code error;
@@ -86,16 +86,16 @@ std::vector<DeviceUser> card_users(const std::string& root, const std::string& b
       if (error || target.rfind("/dev/dri/", 0) != 0) continue;
       const std::string text = read_file(fmt::format("{}/fdinfo/{}", folder, descriptor)).value_or("");
       if (!has_line(text, "drm-pdev:", bus_id)) continue;
-      user.pid = static_cast<std::int64_t>(leading_number(process).value_or(0));
+      process.pid = static_cast<std::int64_t>(leading_number(entry).value_or(0));
       const auto client = number_after(text, "drm-client-id:");
       if (client && !clients.insert(std::to_string(*client)).second) continue;  // a duplicate of a file seen before
       for (const std::string& key : keys) {
-        if (const auto bytes = size_after(text, key)) user.bytes = user.bytes.value_or(0) + *bytes;
+        if (const auto bytes = size_after(text, key)) process.bytes = process.bytes.value_or(0) + *bytes;
       }
     }
-    if (user.pid > 0) users.push_back(user);
+    if (process.pid > 0) processes.push_back(process);
   }
-  return users;
+  return processes;
 }
 
 Result<void> check_card(const DrmCard& card, const char* vendor) {

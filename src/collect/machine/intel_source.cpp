@@ -46,10 +46,10 @@ class IntelSource final : public DeviceSource {
     return reading;
   }
 
-  Result<std::optional<std::vector<DeviceUser>>> users(std::size_t device) override {
+  Result<std::optional<std::vector<DeviceProcess>>> processes(std::size_t device) override {
     if (auto there = check(device); !there) return there.error();
     const char* key = cards_[device].driver == "xe" ? "drm-total-vram0" : "drm-total-local0";
-    return std::optional(card_users(root_, cards_[device].bus_id, {key}));
+    return std::optional(card_processes(root_, cards_[device].bus_id, {key}));
   }
 
  private:

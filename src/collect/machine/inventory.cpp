@@ -23,12 +23,13 @@ ListedDevice list(DeviceSource& source, std::size_t position, const std::string&
     return listed;
   }
   listed.reading = *reading;
-  auto users = source.users(position);
-  if (!users || !*users) return listed;
-  std::stable_sort((*users)->begin(), (*users)->end(),
-                   [](const DeviceUser& left, const DeviceUser& right) { return left.bytes > right.bytes; });
-  listed.users.emplace();
-  for (const DeviceUser& user : **users) listed.users->push_back({user, name_process(user.pid, root)});
+  auto processes = source.processes(position);
+  if (!processes || !*processes) return listed;
+  std::stable_sort((*processes)->begin(), (*processes)->end(),
+                   [](const DeviceProcess& left, const DeviceProcess& right) { return left.bytes > right.bytes; });
+  listed.processes.emplace();
+  for (const DeviceProcess& process : **processes)
+    listed.processes->push_back({process, name_process(process.pid, root)});
   return listed;
 }
 

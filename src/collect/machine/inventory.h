@@ -11,8 +11,8 @@
 
 namespace tidemark {
 
-struct ListedUser {
-  DeviceUser user;
+struct ListedProcess {
+  DeviceProcess process;
   ProcessName who;
 };
 
@@ -21,8 +21,8 @@ struct ListedDevice {
   bool visible_to_cuda = false;             ///< with this process's environment; false for other vendors
   std::optional<std::uint32_t> cuda_index;  ///< N of cuda:N
   DeviceReading reading;
-  std::string error;                             ///< why there is no reading; empty when there is one
-  std::optional<std::vector<ListedUser>> users;  ///< most bytes first; none where the driver does not say
+  std::string error;                                    ///< why there is no reading; empty when there is one
+  std::optional<std::vector<ListedProcess>> processes;  ///< most bytes first; none where the driver does not say
 };
 
 struct ListedDriver {

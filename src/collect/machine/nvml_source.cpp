@@ -73,12 +73,12 @@ class NvmlSource final : public DeviceSource {
     return reading;
   }
 
-  Result<std::optional<std::vector<DeviceUser>>> users(std::size_t device) override {
-    using Found = std::optional<std::vector<DeviceUser>>;
+  Result<std::optional<std::vector<DeviceProcess>>> processes(std::size_t device) override {
+    using Found = std::optional<std::vector<DeviceProcess>>;
     if (auto there = check(device); !there) return there.error();
     // A GPU in MIG mode says who uses all of it; its instances say it for each.
     if (devices_[device].mig_enabled.value_or(false)) return Found();
-    std::vector<DeviceUser> found;
+    std::vector<DeviceProcess> found;
     const bool modern = api_.compute_processes != nullptr;
     const auto list = [&](auto versioned, auto first) {
       return modern ? add_processes<nvml::Process>(versioned, handles_[device], found)
@@ -207,7 +207,7 @@ class NvmlSource final : public DeviceSource {
 
   // More processes may start between two calls, so the room asked for grows beyond what was said.
   template <typename Process, typename Function>
-  static Return add_processes(Function function, nvml::Device handle, std::vector<DeviceUser>& users) {
+  static Return add_processes(Function function, nvml::Device handle, std::vector<DeviceProcess>& found) {
     std::vector<Process> processes(64);
     unsigned count = 0;
     Return code = nvml::kInsufficientSize;
@@ -218,16 +218,16 @@ class NvmlSource final : public DeviceSource {
     }
     if (code != nvml::kSuccess) return code;
     processes.resize(std::min(processes.size(), std::size_t{count}));
-    for (const Process& process : processes) add_user(process.pid, process.used_bytes, users);
+    for (const Process& process : processes) add_process(process.pid, process.used_bytes, found);
     return code;
   }
 
   // One that computes and draws is in both lists, with the same sum.
-  static void add_user(unsigned pid, unsigned long long bytes, std::vector<DeviceUser>& users) {
+  static void add_process(unsigned pid, unsigned long long bytes, std::vector<DeviceProcess>& found) {
     const auto known =
-        std::find_if(users.begin(), users.end(), [&](const DeviceUser& user) { return user.pid == pid; });
-    DeviceUser& user = known != users.end() ? *known : users.emplace_back(DeviceUser{pid, std::nullopt});
-    if (bytes != nvml::kNotAvailable) user.bytes = std::max<std::uint64_t>(user.bytes.value_or(0), bytes);
+        std::find_if(found.begin(), found.end(), [&](const DeviceProcess& process) { return process.pid == pid; });
+    DeviceProcess& process = known != found.end() ? *known : found.emplace_back(DeviceProcess{pid, std::nullopt});
+    if (bytes != nvml::kNotAvailable) process.bytes = std::max<std::uint64_t>(process.bytes.value_or(0), bytes);
   }
 
   std::unique_ptr<nvml::Library> library_;

@@ -26,16 +26,16 @@ struct DeviceReadingAt {
   DeviceReading reading;
 };
 
-struct NamedUser {
-  DeviceUser user;
+struct NamedProcess {
+  DeviceProcess process;
   ProcessName who;
   bool of_job = false;
 };
 
-struct DeviceUsersAt {
+struct DeviceProcessesAt {
   std::uint64_t ticks = 0;
   std::size_t device = 0;
-  std::vector<NamedUser> users;
+  std::vector<NamedProcess> processes;
 };
 
 /// The device does not answer any more: nothing else comes of it.
@@ -57,6 +57,6 @@ struct HostReadingAt {
   CgroupReading cgroup;
 };
 
-using Reading = std::variant<DevicesFound, DeviceReadingAt, DeviceUsersAt, DeviceLost, HostReadingAt>;
+using Reading = std::variant<DevicesFound, DeviceReadingAt, DeviceProcessesAt, DeviceLost, HostReadingAt>;
 
 }  // namespace tidemark

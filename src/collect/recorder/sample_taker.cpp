@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 // Listing processes takes some drivers milliseconds under a lock that others wait for; so once a second. Where it is
 // quick, also when what is used has changed by more than a hundredth: who uses it then belongs to that.
-constexpr std::chrono::nanoseconds kUserInterval = 1s;
+constexpr std::chrono::nanoseconds kProcessInterval = 1s;
 constexpr std::uint64_t kChangedUse = 100;
 constexpr std::chrono::nanoseconds kJobInterval = 1s;
 constexpr std::chrono::nanoseconds kPssInterval = 5s;
@@ -48,7 +48,7 @@ SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const T
       sources_(open_device_sources(options.places)),
       cgroup_(Cgroup::of_this_process(options.places.root)),
       device_pace_(options.interval),
-      user_pace_(std::max(options.interval, kUserInterval)),
+      process_pace_(std::max(options.interval, kProcessInterval)),
       job_pace_(std::max(options.interval, kJobInterval)),
       host_pace_(options.interval),
       pss_pace_(std::max(options.interval, kPssInterval)) {
@@ -84,8 +84,8 @@ void SampleTaker::take(std::vector<Reading>& readings) {
   const Clock::time_point now = Clock::now();
   run(job_pace_, now, [&] { job_ = descendants_of(job_pid_, root_); });
   run(device_pace_, now, [&] { read_devices(readings); });
-  if (use_has_changed()) user_pace_.hurry();
-  run(user_pace_, now, [&] { read_users(readings); });
+  if (use_has_changed()) process_pace_.hurry();
+  run(process_pace_, now, [&] { read_processes(readings); });
   if (pss_pace_.due(now) && host_pace_.due(now)) {
     read_pss_ = true;
     run(pss_pace_, now, [&] { read_host(readings); });
@@ -97,7 +97,7 @@ void SampleTaker::take(std::vector<Reading>& readings) {
 }
 
 Clock::time_point SampleTaker::next() const {
-  return std::min({device_pace_.next(), user_pace_.next(), job_pace_.next(), host_pace_.next()});
+  return std::min({device_pace_.next(), process_pace_.next(), job_pace_.next(), host_pace_.next()});
 }
 
 bool SampleTaker::use_has_changed() const {
@@ -121,23 +121,23 @@ void SampleTaker::read_devices(std::vector<Reading>& readings) {
   }
 }
 
-void SampleTaker::read_users(std::vector<Reading>& readings) {
+void SampleTaker::read_processes(std::vector<Reading>& readings) {
   for (std::size_t n = 0; n < devices_.size(); ++n) {
     if (devices_[n].lost) continue;
     devices_[n].used_at_listing_bytes = devices_[n].used_bytes;
-    DeviceUsersAt at{clock_.now(), n, {}};
-    auto users = devices_[n].source->users(devices_[n].position);
-    if (!users) {
-      lose(n, users.error(), readings);
+    DeviceProcessesAt at{clock_.now(), n, {}};
+    auto processes = devices_[n].source->processes(devices_[n].position);
+    if (!processes) {
+      lose(n, processes.error(), readings);
       continue;
     }
-    if (!*users) continue;
-    at.users.reserve((*users)->size());
-    for (const DeviceUser& user : **users) {
-      ProcessName who = name_process(user.pid, root_);
+    if (!*processes) continue;
+    at.processes.reserve((*processes)->size());
+    for (const DeviceProcess& process : **processes) {
+      ProcessName who = name_process(process.pid, root_);
       const bool of_job =
-          who.kind == ProcessName::Kind::known && std::find(job_.begin(), job_.end(), user.pid) != job_.end();
-      at.users.push_back({user, std::move(who), of_job});
+          who.kind == ProcessName::Kind::known && std::find(job_.begin(), job_.end(), process.pid) != job_.end();
+      at.processes.push_back({process, std::move(who), of_job});
     }
     readings.emplace_back(std::move(at));
   }

@@ -61,13 +61,13 @@ class SampleTaker {
     std::size_t position = 0;  ///< within the source
     bool lost = false;
     std::uint64_t used_bytes = 0;             ///< by the latest reading that said so
-    std::uint64_t used_at_listing_bytes = 0;  ///< when its users were listed last
+    std::uint64_t used_at_listing_bytes = 0;  ///< when its processes were listed last
   };
 
   [[nodiscard]] bool use_has_changed() const;
 
   void read_devices(std::vector<Reading>& readings);
-  void read_users(std::vector<Reading>& readings);
+  void read_processes(std::vector<Reading>& readings);
   void read_host(std::vector<Reading>& readings);
   void lose(std::size_t device, const Error& error, std::vector<Reading>& readings);
   template <typename Work>
@@ -82,7 +82,7 @@ class SampleTaker {
   std::vector<std::int64_t> job_;  ///< processes of the job, as of the last look
   bool read_pss_ = false;          ///< with the next reading of the host
   Pace device_pace_;
-  Pace user_pace_;
+  Pace process_pace_;
   Pace job_pace_;
   Pace host_pace_;
   Pace pss_pace_;

@@ -41,13 +41,13 @@ void SampleWriter::write(const DeviceReadingAt& at) {
                               reading.utilization_percent, reading.temperature_celsius, reading.power_milliwatts});
 }
 
-void SampleWriter::write(const DeviceUsersAt& at) {
+void SampleWriter::write(const DeviceProcessesAt& at) {
   const auto id = id_of(at.device);
   if (!id || at.ticks < start_ticks_) return;
-  DeviceUsersSample sample{time_ns(at.ticks), *id, {}};
-  sample.users.reserve(at.users.size());
-  for (const NamedUser& user : at.users) {
-    sample.users.push_back({user.user.pid, kind_of(user), user.user.bytes, user.who.name});
+  DeviceProcessesSample sample{time_ns(at.ticks), *id, {}};
+  sample.processes.reserve(at.processes.size());
+  for (const NamedProcess& process : at.processes) {
+    sample.processes.push_back({process.process.pid, kind_of(process), process.process.bytes, process.who.name});
   }
   writer_.sample(std::move(sample));
 }
@@ -78,17 +78,17 @@ std::optional<SampledDeviceId> SampleWriter::id_of(std::size_t device) const {
   return device < ids_.size() ? ids_[device] : std::nullopt;
 }
 
-UserKind SampleWriter::kind_of(const NamedUser& user) const {
-  switch (user.who.kind) {
+ProcessKind SampleWriter::kind_of(const NamedProcess& process) const {
+  switch (process.who.kind) {
     case ProcessName::Kind::ended:
-      return UserKind::ended;
+      return ProcessKind::ended;
     case ProcessName::Kind::elsewhere:
-      return UserKind::other_namespace;
+      return ProcessKind::other_namespace;
     case ProcessName::Kind::known:
       break;
   }
-  if (user.user.pid == pid_) return UserKind::recorded;
-  return user.of_job ? UserKind::job : UserKind::other;
+  if (process.process.pid == pid_) return ProcessKind::recorded;
+  return process.of_job ? ProcessKind::job : ProcessKind::other;
 }
 
 }  // namespace tidemark

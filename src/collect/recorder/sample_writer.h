@@ -25,12 +25,12 @@ class SampleWriter {
  private:
   void write(const DevicesFound& found);
   void write(const DeviceReadingAt& at);
-  void write(const DeviceUsersAt& at);
+  void write(const DeviceProcessesAt& at);
   void write(const DeviceLost& lost);
   void write(const HostReadingAt& at);
 
   [[nodiscard]] std::optional<SampledDeviceId> id_of(std::size_t device) const;
-  [[nodiscard]] UserKind kind_of(const NamedUser& user) const;
+  [[nodiscard]] ProcessKind kind_of(const NamedProcess& process) const;
   [[nodiscard]] std::uint64_t time_ns(std::uint64_t ticks) const { return clock_.between_ns(start_ticks_, ticks); }
 
   TraceWriter& writer_;

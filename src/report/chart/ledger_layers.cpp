@@ -54,7 +54,7 @@ std::vector<LedgerLayer> ledger_layers(const LedgerDevice& device) {
   }
   stack.add(LayerColour::other_libraries, "other libraries",
             [](const LedgerPoint& point) { return point.other_library_bytes; });
-  stack.add(LayerColour::context, line_words({LedgerPart::context, {}, {}}, device.moment),
+  stack.add(LayerColour::context, line_words({LedgerPart::context, {}, {}}, device.breakdown),
             [](const LedgerPoint& point) { return point.context_bytes; });
   stack.add(LayerColour::processes, "other processes", [](const LedgerPoint& point) { return point.process_bytes; });
   return stack.take();

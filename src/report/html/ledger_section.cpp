@@ -41,15 +41,15 @@ LayerColour colour_of(const LedgerLine& line, const LedgerDevice& device) {
 // The sum as one bar, as wide as what is used or what is known, whichever is more.
 class Bar {
  public:
-  Bar(std::string& out, const LedgerDevice& device) : out_(out), device_(device), whole_(*device.moment.used_bytes) {
-    const std::int64_t rest = device.moment.unexplained_bytes.value_or(0);
+  Bar(std::string& out, const LedgerDevice& device) : out_(out), device_(device), whole_(*device.breakdown.used_bytes) {
+    const std::int64_t rest = device.breakdown.unexplained_bytes.value_or(0);
     if (rest < 0) whole_ += 0 - static_cast<std::uint64_t>(rest);
   }
 
   void add() {
-    const LedgerMoment& ledger = device_.moment;
+    const LedgerBreakdown& ledger = device_.breakdown;
     fmt::format_to(std::back_inserter(out_),
-                   "<svg class=\"sum\" role=\"img\" aria-label=\"What is used of {}, by whose it is\" width=\"100%\" "
+                   "<svg class=\"sum\" role=\"img\" aria-label=\"What is used of {}, by owner\" width=\"100%\" "
                    "height=\"28\">",
                    escaped(device_.device));
     for (const LedgerLine& line : ledger.lines) {
@@ -81,15 +81,16 @@ class Bar {
   std::uint64_t at_ = 0;
 };
 
-void add_lines(std::string& out, const LedgerMoment& ledger) {
-  open_table(out, {"bytes", "of used", "whose"});
+void add_lines(std::string& out, const LedgerBreakdown& ledger) {
+  open_table(out, {"bytes", "of used", "owner"});
   for (const LedgerRow& row : ledger_rows(ledger)) {
     const std::string words = escaped(row.words);
     add_row(out, {row.bytes, row.share, row.part ? "<span class=\"part\">" + words + "</span>" : words});
   }
   out += kTableEnd;
   for (const std::string& remark : ledger_remarks(ledger)) add_remark(out, escaped(remark));
-  for (const LedgerNote note : ledger.notes) add_remark(out, "Note: " + escaped(note_words(note, ledger)) + ".");
+  for (const LedgerCaveat caveat : ledger.caveats)
+    add_remark(out, "Note: " + escaped(caveat_words(caveat, ledger)) + ".");
 }
 
 void add_hints(TimePlot& plot, const LedgerDevice& device, const std::vector<LedgerLayer>& layers) {
@@ -121,7 +122,7 @@ void add_over_time(std::string& out, const LedgerDevice& device, std::uint64_t d
   keys.push_back({"total line", "used, by the driver\xE2\x80\x99s word; what it is above the rest is unexplained"});
   add_legend(out, keys);
   TimePlot plot(out, std::max(duration_ns, device.points.back().time_ns), highest_bytes(device, layers));
-  plot.open(fmt::format("All memory of {} over time, by whose it is", escaped(device.device)));
+  plot.open(fmt::format("All memory of {} over time, by owner", escaped(device.device)));
   plot.open_curves();
   const LedgerPoint* const first = device.points.data();
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
@@ -143,17 +144,17 @@ void add_over_time(std::string& out, const LedgerDevice& device, std::uint64_t d
 }  // namespace
 
 void add_ledger(std::string& out, const Report& report, const std::string& id) {
-  const auto sampled = [](const LedgerDevice& device) { return device.moment.used_bytes.has_value(); };
+  const auto sampled = [](const LedgerDevice& device) { return device.breakdown.used_bytes.has_value(); };
   if (std::none_of(report.ledger.devices.begin(), report.ledger.devices.end(), sampled)) return;
   open_section(
       out, id + "ledger", "All memory of the GPU",
-      "What the driver reports as used, and whose it is: at the sample at which most was used, and over time.");
+      "The memory that the driver reports as used, by owner: at the sample with the most used bytes, and over time.");
   for (const LedgerDevice& device : report.ledger.devices) {
     if (!sampled(device)) continue;
     fmt::format_to(std::back_inserter(out), "<h4>{}</h4>\n",
-                   escaped(ledger_title(device.device, device.model, device.total_bytes, device.moment)));
+                   escaped(ledger_title(device.device, device.model, device.total_bytes, device.breakdown)));
     Bar(out, device).add();
-    add_lines(out, device.moment);
+    add_lines(out, device.breakdown);
     add_over_time(out, device, report.recording.duration_ns);
   }
   out += kSectionEnd;

@@ -14,7 +14,7 @@ Json line_json(const LedgerLine& line) {
   if (line.part == LedgerPart::process) {
     object["name"] = nullable_text(line.name);
     object["pid"] = line.pid;
-    object["user"] = name_of(line.user);
+    object["kind"] = name_of(line.process_kind);
   }
   return object;
 }
@@ -36,19 +36,19 @@ Json device_json(const LedgerDevice& device) {
   return {{"device", device.device},
           {"model", nullable_text(device.model)},
           {"total_bytes", nullable(device.total_bytes)},
-          {"ledger", ledger_json(device.moment)},
+          {"ledger", ledger_json(device.breakdown)},
           {"libraries", device.libraries},
           {"points", std::move(points)}};
 }
 
 }  // namespace
 
-Json ledger_json(const LedgerMoment& ledger) {
+Json ledger_json(const LedgerBreakdown& ledger) {
   Json lines = Json::array();
   for (const LedgerLine& line : ledger.lines) lines.push_back(line_json(line));
-  Json notes = Json::array();
-  for (const LedgerNote note : ledger.notes)
-    notes.push_back({{"kind", name_of(note)}, {"text", note_words(note, ledger)}});
+  Json caveats = Json::array();
+  for (const LedgerCaveat caveat : ledger.caveats)
+    caveats.push_back({{"kind", name_of(caveat)}, {"text", caveat_words(caveat, ledger)}});
   return {{"time_ns", nullable(ledger.time_ns)},
           {"used_bytes", nullable(ledger.used_bytes)},
           {"lines", std::move(lines)},
@@ -57,9 +57,9 @@ Json ledger_json(const LedgerMoment& ledger) {
           {"cached_bytes", nullable(ledger.cached_bytes)},
           {"managed_bytes", nullable(ledger.managed_bytes)},
           {"pinned_host_bytes", nullable(ledger.pinned_host_bytes)},
-          {"users_at_ns", nullable(ledger.users_at_ns)},
-          {"covered_peak_bytes", nullable(ledger.covered_peak_bytes)},
-          {"notes", std::move(notes)}};
+          {"processes_sampled_at_ns", nullable(ledger.processes_sampled_at_ns)},
+          {"transient_peak_bytes", nullable(ledger.transient_peak_bytes)},
+          {"caveats", std::move(caveats)}};
 }
 
 Json to_object(const Ledger& ledger) {

@@ -29,7 +29,7 @@ Json to_object(const Patterns& patterns);
 Json segment_json(const MapSegment& segment);
 
 /// {"time_ns", "used_bytes", "lines", "unexplained_bytes", ...}.
-Json ledger_json(const LedgerMoment& ledger);
+Json ledger_json(const LedgerBreakdown& ledger);
 
 template <typename Result>
 std::string print_all(std::span<const Result> results) {

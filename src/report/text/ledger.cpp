@@ -11,16 +11,16 @@ namespace tidemark {
 namespace {
 
 std::string device_text(const LedgerDevice& device, const Terminal& terminal) {
-  const LedgerMoment& ledger = device.moment;
+  const LedgerBreakdown& ledger = device.breakdown;
   std::string text =
       paint(terminal, Tone::heading, ledger_title(device.device, device.model, device.total_bytes, ledger)) + "\n";
-  Columns columns({"bytes", "of used", "whose"});
+  Columns columns({"bytes", "of used", "owner"});
   for (const LedgerRow& row : ledger_rows(ledger))
     columns.add({row.bytes, row.share, (row.part ? "  " : "") + row.words});
   text += columns.text(terminal, 2);
   for (const std::string& remark : ledger_remarks(ledger)) text += "  " + remark + "\n";
-  for (const LedgerNote note : ledger.notes) {
-    text += "  " + paint(terminal, Tone::quiet, "note: " + note_words(note, ledger)) + "\n";
+  for (const LedgerCaveat caveat : ledger.caveats) {
+    text += "  " + paint(terminal, Tone::quiet, "note: " + caveat_words(caveat, ledger)) + "\n";
   }
   return text;
 }

@@ -9,18 +9,18 @@
 namespace tidemark {
 namespace {
 
-std::string share_of_used(double bytes, const LedgerMoment& ledger) {
+std::string share_of_used(double bytes, const LedgerBreakdown& ledger) {
   if (ledger.used_bytes.value_or(0) == 0) return {};
   return share_text(bytes / static_cast<double>(*ledger.used_bytes));
 }
 
-std::string share_of_used(const std::optional<std::uint64_t>& bytes, const LedgerMoment& ledger) {
+std::string share_of_used(const std::optional<std::uint64_t>& bytes, const LedgerBreakdown& ledger) {
   return bytes ? share_of_used(static_cast<double>(*bytes), ledger) : std::string();
 }
 
 }  // namespace
 
-std::vector<LedgerRow> ledger_rows(const LedgerMoment& ledger) {
+std::vector<LedgerRow> ledger_rows(const LedgerBreakdown& ledger) {
   std::vector<LedgerRow> rows;
   rows.reserve(ledger.lines.size() + 3);
   for (const LedgerLine& line : ledger.lines) {
@@ -36,7 +36,7 @@ std::vector<LedgerRow> ledger_rows(const LedgerMoment& ledger) {
   return rows;
 }
 
-std::vector<std::string> ledger_remarks(const LedgerMoment& ledger) {
+std::vector<std::string> ledger_remarks(const LedgerBreakdown& ledger) {
   std::vector<std::string> remarks;
   if (ledger.managed_bytes.value_or(0) != 0) {
     remarks.push_back(fmt::format("{} of managed memory beside that: how much of it is on the GPU is not known",

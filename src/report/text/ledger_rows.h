@@ -17,9 +17,9 @@ struct LedgerRow {
 };
 
 /// The lines that add up, with what PyTorch reserved split up below it; `unexplained` comes last.
-[[nodiscard]] std::vector<LedgerRow> ledger_rows(const LedgerMoment& ledger);
+[[nodiscard]] std::vector<LedgerRow> ledger_rows(const LedgerBreakdown& ledger);
 
 /// What is beside the sum: "1.5 GiB pinned by this process on the host". Printable, may be empty.
-[[nodiscard]] std::vector<std::string> ledger_remarks(const LedgerMoment& ledger);
+[[nodiscard]] std::vector<std::string> ledger_remarks(const LedgerBreakdown& ledger);
 
 }  // namespace tidemark

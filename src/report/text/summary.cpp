@@ -87,7 +87,7 @@ std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) 
   for (LedgerRow& row : at_end) {
     if (find(rows, row.words) == rows.end()) rows.insert(rows.end() - 1, {"", "", row.words});
   }
-  Columns columns({"at peak", "at the end", "whose"});
+  Columns columns({"at peak", "at the end", "owner"});
   columns.add({bytes_text(ledger.peak.used_bytes), ledger.end ? bytes_text(ledger.end->used_bytes) : "n/a",
                fmt::format("used: peak {}, end {}", at_text(ledger.peak.time_ns),
                            ledger.end ? at_text(ledger.end->time_ns) : "n/a")});
@@ -100,7 +100,7 @@ std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) 
   if (!ledger.model.empty()) title += ", " + printable(ledger.model);
   if (ledger.total_bytes) title += fmt::format(" ({})", format_bytes(*ledger.total_bytes));
   std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
-  if (!ledger.peak.notes.empty()) text += "  `tidemark ledger` says what would tell more.\n";
+  if (!ledger.peak.caveats.empty()) text += "  `tidemark ledger` says what would tell more.\n";
   return text;
 }
 

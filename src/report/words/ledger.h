@@ -1,4 +1,4 @@
-// What the lines and notes of a ledger are called, for every report.
+// What the lines and caveats of a ledger are called, for every report.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 namespace tidemark {
 
 /// "reserved by PyTorch", "NCCL", "python other.py (pid 12)". Printable.
-[[nodiscard]] std::string line_words(const LedgerLine& line, const LedgerMoment& ledger);
+[[nodiscard]] std::string line_words(const LedgerLine& line, const LedgerBreakdown& ledger);
 /// Stable name for machines: "pytorch", "library", "context", "process".
 [[nodiscard]] const char* name_of(LedgerPart part);
 /// Likewise: "recorded", "job", "other", "ended", "other_namespace".
-[[nodiscard]] const char* name_of(UserKind kind);
+[[nodiscard]] const char* name_of(ProcessKind kind);
 /// Likewise: "no_samples", ...
-[[nodiscard]] const char* name_of(LedgerNote note);
+[[nodiscard]] const char* name_of(LedgerCaveat caveat);
 /// A sentence for people, without its full stop.
-[[nodiscard]] std::string note_words(LedgerNote note, const LedgerMoment& ledger);
+[[nodiscard]] std::string caveat_words(LedgerCaveat caveat, const LedgerBreakdown& ledger);
 /// "1.5 GiB", "-12.0 MiB", "n/a".
 [[nodiscard]] std::string signed_bytes_text(const std::optional<std::int64_t>& bytes);
 /// "cuda:0  NVIDIA H200, 79.1 GiB used of 139.8 GiB at 3.210 s". Printable.
 [[nodiscard]] std::string ledger_title(const std::string& device, const std::string& model,
-                                       const std::optional<std::uint64_t>& total_bytes, const LedgerMoment& ledger);
+                                       const std::optional<std::uint64_t>& total_bytes, const LedgerBreakdown& ledger);
 
 }  // namespace tidemark

@@ -16,13 +16,13 @@ namespace tidemark::testing {
 inline constexpr Device kManaged = {DeviceType::cuda_managed, 0};
 inline constexpr Device kPinned = {DeviceType::cuda_host, 0};
 
-inline SampledUser user(UserKind kind, std::optional<std::uint64_t> bytes, std::string name = {},
-                        std::int64_t pid = 77) {
+inline SampledProcess process(ProcessKind kind, std::optional<std::uint64_t> bytes, std::string name = {},
+                              std::int64_t pid = 77) {
   return {pid, kind, bytes, std::move(name)};
 }
 
 // "pytorch 610", "library NCCL 40", "process other.py n/a": the lines in a form that compares easily.
-inline std::vector<std::string> lines_of(const LedgerMoment& ledger) {
+inline std::vector<std::string> lines_of(const LedgerBreakdown& ledger) {
   constexpr std::array kParts = {"pytorch", "library", "context", "process"};
   std::vector<std::string> words;
   for (const LedgerLine& line : ledger.lines) {
@@ -76,8 +76,9 @@ inline Scenario everything() {
   scenario.allocate(15, "pinned", 70, kPinned, own);
   scenario.totals(kGpu, 0, 600);
   scenario.allocate(20, "tensor", 560, kGpu);
-  scenario.users(
-      22, gpu, {user(UserKind::other, 200, "python other.py"), user(UserKind::recorded, 750, "python train.py", 123)});
+  scenario.processes(22, gpu,
+                     {process(ProcessKind::other, 200, "python other.py"),
+                      process(ProcessKind::recorded, 750, "python train.py", 123)});
   scenario.used(24, gpu, 960);
   scenario.free(30, "nccl");
   scenario.free(31, "tensor");

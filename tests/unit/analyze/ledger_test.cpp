@@ -23,9 +23,9 @@ TEST(Ledger, AddsUpToWhatIsUsedAtThePeak) {
   EXPECT_EQ(device.device, "cuda:0");
   EXPECT_EQ(device.model, "NVIDIA H100");
   EXPECT_EQ(device.total_bytes, 1000U);
-  const LedgerMoment& ledger = device.moment;
+  const LedgerBreakdown& ledger = device.breakdown;
   EXPECT_EQ(ledger.time_ns, 24U);
-  EXPECT_EQ(ledger.users_at_ns, 22U);
+  EXPECT_EQ(ledger.processes_sampled_at_ns, 22U);
   EXPECT_EQ(ledger.used_bytes, 960U);
   // The allocator's 620 are the 600 reserved and 20 more. Context: 750 - 600 - 40 - 20 - 5 = 85.
   EXPECT_THAT(lines_of(ledger),
@@ -37,13 +37,13 @@ TEST(Ledger, AddsUpToWhatIsUsedAtThePeak) {
   EXPECT_EQ(ledger.unexplained_bytes, 10);
   EXPECT_EQ(ledger.managed_bytes, 300U);
   EXPECT_EQ(ledger.pinned_host_bytes, 70U);
-  EXPECT_THAT(ledger.notes, IsEmpty());
+  EXPECT_THAT(ledger.caveats, IsEmpty());
 }
 
 TEST(Ledger, AtTheEndWithTheContextOfTheNearestList) {
   LedgerOptions options;
   options.at.kind = Moment::Kind::end;
-  const LedgerMoment ledger = analyze_one(everything(), options).moment;
+  const LedgerBreakdown ledger = analyze_one(everything(), options).breakdown;
   EXPECT_EQ(ledger.time_ns, 35U);
   EXPECT_EQ(ledger.used_bytes, 940U);
   EXPECT_THAT(lines_of(ledger),
@@ -55,28 +55,28 @@ TEST(Ledger, AtTheEndWithTheContextOfTheNearestList) {
 }
 
 TEST(Ledger, AtATimeIsTheLatestSampleNotAfterIt) {
-  EXPECT_EQ(analyze_one(everything(), at(34)).moment.time_ns, 24U);
+  EXPECT_EQ(analyze_one(everything(), at(34)).breakdown.time_ns, 24U);
   // 35 is at and after 31 of the free: the walk over the store gives what reading kept for the end.
   LedgerOptions end;
   end.at.kind = Moment::Kind::end;
-  EXPECT_EQ(lines_of(analyze_one(everything(), at(36)).moment), lines_of(analyze_one(everything(), end).moment));
+  EXPECT_EQ(lines_of(analyze_one(everything(), at(36)).breakdown), lines_of(analyze_one(everything(), end).breakdown));
 }
 
 // Nothing was allocated before the first event, so what is used then is nobody's that is known; no list came before.
 TEST(Ledger, BeforeTheFirstEvent) {
-  const LedgerMoment ledger = analyze_one(everything(), at(6)).moment;
+  const LedgerBreakdown ledger = analyze_one(everything(), at(6)).breakdown;
   EXPECT_EQ(ledger.time_ns, 5U);
-  EXPECT_EQ(ledger.users_at_ns, 22U);
+  EXPECT_EQ(ledger.processes_sampled_at_ns, 22U);
   EXPECT_THAT(lines_of(ledger), ElementsAre("pytorch 0", "context 85", "process python other.py 200"));
   EXPECT_EQ(ledger.unexplained_bytes, 20 - 85 - 200) << "below 0, and shown";
 }
 
 TEST(Ledger, BeforeTheFirstSample) {
-  const LedgerMoment ledger = analyze_one(everything(), at(4)).moment;
+  const LedgerBreakdown ledger = analyze_one(everything(), at(4)).breakdown;
   EXPECT_EQ(ledger.time_ns, 4U);
   EXPECT_EQ(ledger.used_bytes, std::nullopt);
   EXPECT_EQ(ledger.unexplained_bytes, std::nullopt);
-  EXPECT_THAT(ledger.notes, Contains(LedgerNote::no_sample_yet));
+  EXPECT_THAT(ledger.caveats, Contains(LedgerCaveat::no_sample_yet));
 }
 
 TEST(Ledger, OverTime) {
@@ -120,11 +120,11 @@ TEST(Ledger, TheSameFromAnOverview) {
   const std::vector<LedgerExtremes> extremes = ledger_extremes(scenario.overview(), std::nullopt);
   ASSERT_EQ(extremes.size(), 1U);
   EXPECT_EQ(extremes[0].device, "cuda:0");
-  const LedgerMoment peak = analyze_one(scenario).moment;
+  const LedgerBreakdown peak = analyze_one(scenario).breakdown;
   EXPECT_EQ(lines_of(extremes[0].peak), lines_of(peak));
   EXPECT_EQ(extremes[0].peak.unexplained_bytes, peak.unexplained_bytes);
   ASSERT_TRUE(extremes[0].end);
-  const LedgerMoment at_end = analyze_one(scenario, end).moment;
+  const LedgerBreakdown at_end = analyze_one(scenario, end).breakdown;
   EXPECT_EQ(lines_of(*extremes[0].end), lines_of(at_end));
   EXPECT_EQ(extremes[0].end->unexplained_bytes, at_end.unexplained_bytes);
   EXPECT_THAT(ledger_extremes(scenario.overview(), "cuda:1"), IsEmpty());
@@ -135,20 +135,20 @@ TEST(Ledger, WithoutDriverEventsLibrariesAreInTheContext) {
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
   scenario.totals(kGpu, 0, 600);
   scenario.allocate(10, "a", 500, kGpu);
-  scenario.users(20, gpu, {user(UserKind::recorded, 690)});
+  scenario.processes(20, gpu, {process(ProcessKind::recorded, 690)});
   scenario.used(20, gpu, 700);
-  const LedgerMoment ledger = analyze_one(scenario).moment;
+  const LedgerBreakdown ledger = analyze_one(scenario).breakdown;
   EXPECT_THAT(lines_of(ledger), ElementsAre("pytorch 600", "context 90"));
   EXPECT_EQ(ledger.unexplained_bytes, 10);
   EXPECT_EQ(ledger.managed_bytes, std::nullopt);
   EXPECT_EQ(ledger.pinned_host_bytes, std::nullopt);
-  EXPECT_THAT(ledger.notes, ElementsAre(LedgerNote::libraries_in_context));
+  EXPECT_THAT(ledger.caveats, ElementsAre(LedgerCaveat::libraries_in_context));
 }
 
 TEST(Ledger, SaysWhereCallsToTheDriverAreMissing) {
   Scenario scenario = everything();
   scenario.definitions.losses.push_back({Loss::Kind::driver_off, 1, "torch.profiler took CUPTI"});
-  EXPECT_THAT(analyze_one(scenario).moment.notes, ElementsAre(LedgerNote::driver_calls_missing));
+  EXPECT_THAT(analyze_one(scenario).breakdown.caveats, ElementsAre(LedgerCaveat::driver_calls_missing));
 }
 
 TEST(Ledger, DevicesAreKeptApartAndUnusedOnesLeftOut) {
@@ -160,23 +160,23 @@ TEST(Ledger, DevicesAreKeptApartAndUnusedOnesLeftOut) {
   scenario.totals(kGpu1, 0, 200);
   scenario.allocate(10, "a", 90, kGpu);
   scenario.allocate(11, "b", 190, kGpu1);
-  scenario.users(20, first, {user(UserKind::recorded, 130)});
-  scenario.users(20, second, {user(UserKind::recorded, 240), user(UserKind::job, 7, "rank 1")});
-  scenario.users(20, third, {user(UserKind::other, 50, "python notebook")});
+  scenario.processes(20, first, {process(ProcessKind::recorded, 130)});
+  scenario.processes(20, second, {process(ProcessKind::recorded, 240), process(ProcessKind::job, 7, "rank 1")});
+  scenario.processes(20, third, {process(ProcessKind::other, 50, "python notebook")});
   scenario.used(21, first, 131);
   scenario.used(21, second, 252);
   scenario.used(21, third, 51);
   const Store store = scenario.store();
   const Ledger ledger = analyze(store);
   ASSERT_EQ(ledger.devices.size(), 2U);
-  EXPECT_THAT(lines_of(ledger.devices[0].moment), ElementsAre("pytorch 100", "context 30"));
-  EXPECT_EQ(ledger.devices[0].moment.unexplained_bytes, 1);
-  EXPECT_THAT(lines_of(ledger.devices[1].moment), ElementsAre("pytorch 200", "context 40", "process rank 1 7"));
-  EXPECT_EQ(ledger.devices[1].moment.unexplained_bytes, 5);
+  EXPECT_THAT(lines_of(ledger.devices[0].breakdown), ElementsAre("pytorch 100", "context 30"));
+  EXPECT_EQ(ledger.devices[0].breakdown.unexplained_bytes, 1);
+  EXPECT_THAT(lines_of(ledger.devices[1].breakdown), ElementsAre("pytorch 200", "context 40", "process rank 1 7"));
+  EXPECT_EQ(ledger.devices[1].breakdown.unexplained_bytes, 5);
 
   LedgerOptions unused;
   unused.device = "cuda:2";
-  const LedgerMoment asked = analyze(store, unused).devices.at(0).moment;
+  const LedgerBreakdown asked = analyze(store, unused).devices.at(0).breakdown;
   EXPECT_THAT(lines_of(asked), ElementsAre("pytorch 0", "context n/a", "process python notebook 50"));
   EXPECT_EQ(asked.unexplained_bytes, 1);
 
@@ -203,15 +203,16 @@ TEST(Ledger, SamplesDuringALongCallOfTheDriverAreNoPeak) {
   scenario.used(60, gpu, 530);
   scenario.free(70, "a");
   const LedgerDevice device = analyze_one(scenario);
-  EXPECT_EQ(device.moment.time_ns, 60U);
-  EXPECT_EQ(device.moment.used_bytes, 530U);
-  EXPECT_THAT(device.moment.notes, Contains(LedgerNote::covered_peak));
-  EXPECT_EQ(device.moment.covered_peak_bytes, 900U);
+  EXPECT_EQ(device.breakdown.time_ns, 60U);
+  EXPECT_EQ(device.breakdown.used_bytes, 530U);
+  EXPECT_THAT(device.breakdown.caveats, Contains(LedgerCaveat::transient_peak));
+  EXPECT_EQ(device.breakdown.transient_peak_bytes, 900U);
   std::vector<std::uint64_t> times;
   for (const LedgerPoint& point : device.points) times.push_back(point.time_ns);
   EXPECT_THAT(times, ElementsAre(20, 60));
-  EXPECT_THAT(analyze_one(scenario, at(41)).moment.notes, Contains(LedgerNote::slow_call)) << "asked for, it is shown";
-  EXPECT_THAT(analyze_one(scenario, at(61)).moment.notes, Not(Contains(LedgerNote::slow_call)));
+  EXPECT_THAT(analyze_one(scenario, at(41)).breakdown.caveats, Contains(LedgerCaveat::slow_call))
+      << "asked for, it is shown";
+  EXPECT_THAT(analyze_one(scenario, at(61)).breakdown.caveats, Not(Contains(LedgerCaveat::slow_call)));
 }
 
 // What 3 ns of the call before it returned do not cover stays the peak.
@@ -224,9 +225,9 @@ TEST(Ledger, ALongCallCoversNothingBeforeIt) {
   scenario.slow_call(45, 3);
   scenario.used(60, gpu, 530);
   scenario.free(70, "a");
-  const LedgerMoment peak = analyze_one(scenario).moment;
+  const LedgerBreakdown peak = analyze_one(scenario).breakdown;
   EXPECT_EQ(peak.time_ns, 40U);
-  EXPECT_THAT(peak.notes, Not(Contains(LedgerNote::covered_peak)));
+  EXPECT_THAT(peak.caveats, Not(Contains(LedgerCaveat::transient_peak)));
 }
 
 // torch.cuda.empty_cache() gave 400 of 500 back; the allocator says so only with its next event.
@@ -244,15 +245,15 @@ TEST(Ledger, WhatPyTorchGaveBackIsTheDriversWord) {
     scenario.free(30, "a");
     return scenario;
   };
-  const LedgerMoment ledger = analyze_one(scenario_with(60)).moment;
+  const LedgerBreakdown ledger = analyze_one(scenario_with(60)).breakdown;
   EXPECT_THAT(lines_of(ledger), ElementsAre("pytorch 100", "context n/a"));
   EXPECT_EQ(ledger.cached_bytes, 40U);
   EXPECT_EQ(ledger.unexplained_bytes, 30);
   // 150 allocated cannot be in 100: some segment was taken on behalf of PyTorch by somebody else, and its word counts.
-  EXPECT_THAT(lines_of(analyze_one(scenario_with(150)).moment), ElementsAre("pytorch 500", "context n/a"));
+  EXPECT_THAT(lines_of(analyze_one(scenario_with(150)).breakdown), ElementsAre("pytorch 500", "context n/a"));
   Scenario cut_off = scenario_with(60);
   cut_off.definitions.losses.push_back({Loss::Kind::driver_off, 1, ""});
-  EXPECT_THAT(lines_of(analyze_one(cut_off).moment), ElementsAre("pytorch 500", "context n/a"));
+  EXPECT_THAT(lines_of(analyze_one(cut_off).breakdown), ElementsAre("pytorch 500", "context n/a"));
 }
 
 // With cudaMallocAsync as its backend PyTorch reports nothing.
@@ -262,9 +263,9 @@ TEST(Ledger, WherePyTorchReportsNothingItsMemoryIsTheDriversWord) {
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
   scenario.allocate(1, "pool", 400, kDriver, torch);
   scenario.used(20, gpu, 520);
-  scenario.users(21, gpu, {user(UserKind::recorded, 510)});
+  scenario.processes(21, gpu, {process(ProcessKind::recorded, 510)});
   scenario.free(30, "pool");
-  const LedgerMoment ledger = analyze_one(scenario).moment;
+  const LedgerBreakdown ledger = analyze_one(scenario).breakdown;
   EXPECT_THAT(lines_of(ledger), ElementsAre("pytorch 400", "context 110"));
   EXPECT_EQ(ledger.allocated_bytes, std::nullopt);
   EXPECT_EQ(ledger.cached_bytes, std::nullopt);

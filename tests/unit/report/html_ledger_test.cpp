@@ -27,7 +27,8 @@ Scenario shared_gpu() {
   scenario.totals(kGpu, 0, 200);
   scenario.allocate(10, "a", 150, kGpu);
   scenario.allocate(11, "b", 40, kDriver, evil);
-  scenario.users(20, gpu, {{123, UserKind::recorded, 290, "python"}, {9, UserKind::other, 100, "<img src=x>"}});
+  scenario.processes(20, gpu,
+                     {{123, ProcessKind::recorded, 290, "python"}, {9, ProcessKind::other, 100, "<img src=x>"}});
   scenario.used(20, gpu, 400);
   scenario.allocate(30, "c", 1);
   return scenario;

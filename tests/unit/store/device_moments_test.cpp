@@ -19,8 +19,8 @@ namespace {
 using ::testing::ElementsAre;
 using OnDevice = HeldMemory::OnDevice;
 
-SampledUser recorded(std::uint64_t bytes) {
-  return {123, UserKind::recorded, bytes, "python train.py"};
+SampledProcess recorded(std::uint64_t bytes) {
+  return {123, ProcessKind::recorded, bytes, "python train.py"};
 }
 
 TEST(DeviceMoments, PeakAndEndWithWhatWasHeldThen) {
@@ -33,7 +33,7 @@ TEST(DeviceMoments, PeakAndEndWithWhatWasHeldThen) {
   scenario.allocate(10, "a", 60, kGpu);
   scenario.allocate(10, "n", 40, kDriver, nccl);
   scenario.used(10, gpu, 300);  // events at that time have happened
-  scenario.users(11, gpu, {recorded(250)});
+  scenario.processes(11, gpu, {recorded(250)});
   scenario.allocate(20, "b", 20, kDriver, cublas);
   scenario.free(21, "n");
   scenario.used(25, gpu, 300);  // not the first of these
@@ -51,9 +51,9 @@ TEST(DeviceMoments, PeakAndEndWithWhatWasHeldThen) {
   EXPECT_EQ(moments.peak->used_bytes, 300U);
   EXPECT_THAT(moments.peak->held.devices, ElementsAre(OnDevice{60, 100}, OnDevice{40, std::nullopt}));
   EXPECT_THAT(moments.peak->held.driver_stacks, ElementsAre(StackUsage{1, nccl, 40, 1}));
-  EXPECT_FALSE(moments.peak->users);
-  ASSERT_TRUE(moments.peak->next_users);
-  EXPECT_EQ(moments.peak->next_users->sample.time_ns, 11U);
+  EXPECT_FALSE(moments.peak->processes);
+  ASSERT_TRUE(moments.peak->next_processes);
+  EXPECT_EQ(moments.peak->next_processes->sample.time_ns, 11U);
 
   // The sample at 35 is after the last event, and the one at 26 says nothing.
   ASSERT_TRUE(moments.end);
@@ -61,10 +61,10 @@ TEST(DeviceMoments, PeakAndEndWithWhatWasHeldThen) {
   EXPECT_EQ(moments.end->used_bytes, 300U);
   EXPECT_THAT(moments.end->held.devices, ElementsAre(OnDevice{60, 100}, OnDevice{20, std::nullopt}));
   EXPECT_THAT(moments.end->held.driver_stacks, ElementsAre(StackUsage{1, cublas, 20, 1}));
-  ASSERT_TRUE(moments.end->users);
-  EXPECT_EQ(moments.end->users->sample.time_ns, 11U);
-  EXPECT_THAT(moments.end->users->held.driver_stacks, ElementsAre(StackUsage{1, nccl, 40, 1})) << "as it was at 11";
-  EXPECT_FALSE(moments.end->next_users);
+  ASSERT_TRUE(moments.end->processes);
+  EXPECT_EQ(moments.end->processes->sample.time_ns, 11U);
+  EXPECT_THAT(moments.end->processes->held.driver_stacks, ElementsAre(StackUsage{1, nccl, 40, 1})) << "as it was at 11";
+  EXPECT_FALSE(moments.end->next_processes);
 }
 
 TEST(DeviceMoments, ASampleAtTheTimeOfTheLastEventIsTheEnd) {
@@ -79,7 +79,7 @@ TEST(DeviceMoments, ASampleAtTheTimeOfTheLastEventIsTheEnd) {
   ASSERT_TRUE(moments.end);
   EXPECT_EQ(moments.end->used_bytes, 7U);
   EXPECT_EQ(moments.peak->used_bytes, 8U);
-  EXPECT_FALSE(moments.peak->next_users);
+  EXPECT_FALSE(moments.peak->next_processes);
 }
 
 TEST(DeviceMoments, WithoutEventsThereIsNoEnd) {
@@ -113,7 +113,7 @@ TEST(DeviceMoments, ReadFromAFileInOrderOfTime) {
   EXPECT_TRUE((*writer)->flush().ok());
   (*writer)->sample(DeviceSample{199, {0}, 9, {}, {}, {}, {}});
   (*writer)->sample(DeviceSample{201, {0}, 8, {}, {}, {}, {}});
-  (*writer)->sample(DeviceUsersSample{202, {0}, {recorded(9)}});
+  (*writer)->sample(DeviceProcessesSample{202, {0}, {recorded(9)}});
   EXPECT_TRUE((*writer)->flush().ok());
   allocate(300);
   (*writer)->sample(DeviceSample{301, {0}, 1, {}, {}, {}, {}});
@@ -129,7 +129,7 @@ TEST(DeviceMoments, ReadFromAFileInOrderOfTime) {
     EXPECT_THAT(moments.peak->held.devices, ElementsAre(OnDevice{100, std::nullopt}));
     EXPECT_EQ(moments.end->time_ns, 201U);
     EXPECT_THAT(moments.end->held.devices, ElementsAre(OnDevice{300, std::nullopt}));
-    EXPECT_EQ(moments.end->next_users->sample.time_ns, 202U);
+    EXPECT_EQ(moments.end->next_processes->sample.time_ns, 202U);
     EXPECT_TRUE(moments.seen_in_use);
   }
 }

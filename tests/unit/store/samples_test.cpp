@@ -22,7 +22,7 @@ TEST(SampleColumns, ByDeviceInOrderOfTime) {
   samples.add(DeviceSample{200, {0}, 8, {}, {}, {}, {}});
   samples.add(DeviceSample{150, {1}, {}, 2, {}, {}, {}});
   samples.add(DeviceSample{140, {1}, 9, 3, {}, {}, {}});  // the clock stepped back
-  samples.add(DeviceUsersSample{160, {1}, {{5, UserKind::recorded, 3, "python"}}});
+  samples.add(DeviceProcessesSample{160, {1}, {{5, ProcessKind::recorded, 3, "python"}}});
   samples.add(HostSample{170, 1, {}, 3, 4, {}, 6, {}, 8});
   ASSERT_EQ(samples.devices.size(), 2U);
   EXPECT_EQ(samples.devices[0].time_ns, std::vector<std::uint64_t>{200});
@@ -31,8 +31,8 @@ TEST(SampleColumns, ByDeviceInOrderOfTime) {
   EXPECT_EQ(second.time_ns, (std::vector<std::uint64_t>{100, 150, 150}));
   EXPECT_EQ(second.used_bytes, (std::vector<Bytes>{7, std::nullopt, 9}));
   EXPECT_EQ(second.driver_reserved_bytes, (std::vector<Bytes>{1, 2, 3}));
-  ASSERT_EQ(second.users.size(), 1U);
-  EXPECT_EQ(second.users[0].users[0].bytes, 3U);
+  ASSERT_EQ(second.processes.size(), 1U);
+  EXPECT_EQ(second.processes[0].processes[0].bytes, 3U);
   EXPECT_EQ(samples.host.job_rss_bytes, std::vector<Bytes>{4});
   EXPECT_EQ(samples.host.cgroup_limit_bytes, std::vector<Bytes>{std::nullopt});
 }

@@ -118,8 +118,8 @@ class Scenario {
   void used(std::uint64_t time_ns, SampledDeviceId device, std::optional<std::uint64_t> bytes) {
     samples.emplace_back(DeviceSample{time_ns, device, bytes, {}, {}, {}, {}});
   }
-  void users(std::uint64_t time_ns, SampledDeviceId device, const std::vector<SampledUser>& users) {
-    samples.emplace_back(DeviceUsersSample{time_ns, device, users});
+  void processes(std::uint64_t time_ns, SampledDeviceId device, const std::vector<SampledProcess>& processes) {
+    samples.emplace_back(DeviceProcessesSample{time_ns, device, processes});
   }
   /// A slow call of the driver, when it returned.
   void slow_call(std::uint64_t time_ns, std::uint64_t duration_ns) {
@@ -159,8 +159,8 @@ class Scenario {
   }
   static std::uint64_t time_of(const SampleRecord& record) {
     if (const auto* sample = std::get_if<DeviceSample>(&record)) return sample->time_ns;
-    const auto* users = std::get_if<DeviceUsersSample>(&record);
-    return users == nullptr ? 0 : users->time_ns;
+    const auto* processes = std::get_if<DeviceProcessesSample>(&record);
+    return processes == nullptr ? 0 : processes->time_ns;
   }
 
   static std::pair<int, int> key(Device device) { return {static_cast<int>(device.type), device.index}; }

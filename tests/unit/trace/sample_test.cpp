@@ -25,8 +25,9 @@ std::vector<SampleRecord> every_kind() {
           DeviceSample{5, {0}, 1, 2, 3, 4, 5},
           DeviceSample{6, {1}, 0, 0, 0, 0, 0},
           DeviceSample{kMost, {1}, {}, {}, {}, -273, {}},
-          DeviceUsersSample{7, {0}, {{1, UserKind::recorded, 5, "python"}, {-3, UserKind::other_namespace, {}, ""}}},
-          DeviceUsersSample{8, {1}, {}},
+          DeviceProcessesSample{
+              7, {0}, {{1, ProcessKind::recorded, 5, "python"}, {-3, ProcessKind::other_namespace, {}, ""}}},
+          DeviceProcessesSample{8, {1}, {}},
           HostSample{9, 1, 2, 3, 4, 5, 6, 7, 8},
           HostSample{9, kMost, 0, 0, 0, 0, 0, kMost, 0},
           HostSample{10, {}, {}, {}, {}, {}, {}, {}, {}},

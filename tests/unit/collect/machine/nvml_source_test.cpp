@@ -70,9 +70,9 @@ TEST(NvmlSource, MoreProcessesThanWereThoughtOf) {
     list += (pid == 1 ? "" : ",") + std::string("{\"pid\":") + std::to_string(pid) + "}";
   const OpenedSource opened = open_with(R"({"devices": [{"processes": [)" + list + "]}]}");
   ASSERT_NE(opened.source, nullptr);
-  const auto users = opened.source->users(0);
-  ASSERT_TRUE(users.ok() && users->has_value());
-  EXPECT_EQ((*users)->size(), 300U);
+  const auto processes = opened.source->processes(0);
+  ASSERT_TRUE(processes.ok() && processes->has_value());
+  EXPECT_EQ((*processes)->size(), 300U);
 }
 
 TEST(NvmlSource, NoPermissionToListProcesses) {
@@ -80,9 +80,9 @@ TEST(NvmlSource, NoPermissionToListProcesses) {
       R"({"devices": [{"returns": {"nvmlDeviceGetComputeRunningProcesses_v3": 4,
                                    "nvmlDeviceGetGraphicsRunningProcesses_v3": 4}}]})");
   ASSERT_NE(opened.source, nullptr);
-  const auto users = opened.source->users(0);
-  ASSERT_TRUE(users.ok());
-  EXPECT_EQ(*users, std::nullopt);
+  const auto processes = opened.source->processes(0);
+  ASSERT_TRUE(processes.ok());
+  EXPECT_EQ(*processes, std::nullopt);
 }
 
 }  // namespace

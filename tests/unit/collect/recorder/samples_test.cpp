@@ -123,13 +123,13 @@ TEST_F(SamplesTest, EverythingTheDriverSays) {
   EXPECT_EQ(samples[1].device.value, 1U);
   EXPECT_LT(samples[1].time_ns, 60'000'000'000U);
 
-  const auto users = of_kind<DeviceUsersSample>(records);
-  ASSERT_EQ(users.size(), 2U);
-  ASSERT_EQ(users[0].users.size(), 2U);
-  EXPECT_EQ(users[0].users[0].pid, ::getpid());
-  EXPECT_EQ(users[0].users[0].bytes, 2 * kMiB);
-  EXPECT_EQ(users[0].users[1].bytes, std::nullopt);
-  EXPECT_TRUE(users[1].users.empty());
+  const auto processes = of_kind<DeviceProcessesSample>(records);
+  ASSERT_EQ(processes.size(), 2U);
+  ASSERT_EQ(processes[0].processes.size(), 2U);
+  EXPECT_EQ(processes[0].processes[0].pid, ::getpid());
+  EXPECT_EQ(processes[0].processes[0].bytes, 2 * kMiB);
+  EXPECT_EQ(processes[0].processes[1].bytes, std::nullopt);
+  EXPECT_TRUE(processes[1].processes.empty());
 
   const auto hosts = of_kind<HostSample>(records);
   ASSERT_EQ(hosts.size(), 1U);
@@ -168,19 +168,19 @@ TEST_F(SamplesTest, WhoUsesADevice) {
   found.devices = {{"nvidia", 0, "H100", "GPU-1", "", {}, {}}};
   found.total_bytes = {100};
   const auto known = [](const char* name) { return ProcessName{ProcessName::Kind::known, name}; };
-  const auto records = written({found, DeviceUsersAt{1,
-                                                     0,
-                                                     {{{::getpid(), 1}, known("python a.py"), true},
-                                                      {{5, 2}, known("python b.py"), true},
-                                                      {{6, 3}, known("Xorg"), false},
-                                                      {{7, 4}, {ProcessName::Kind::ended, ""}, false},
-                                                      {{8, {}}, {ProcessName::Kind::elsewhere, ""}, false}}}});
-  const auto users = of_kind<DeviceUsersSample>(records).at(0).users;
-  EXPECT_EQ(users, (std::vector<SampledUser>{{::getpid(), UserKind::recorded, 1, "python a.py"},
-                                             {5, UserKind::job, 2, "python b.py"},
-                                             {6, UserKind::other, 3, "Xorg"},
-                                             {7, UserKind::ended, 4, ""},
-                                             {8, UserKind::other_namespace, {}, ""}}));
+  const auto records = written({found, DeviceProcessesAt{1,
+                                                         0,
+                                                         {{{::getpid(), 1}, known("python a.py"), true},
+                                                          {{5, 2}, known("python b.py"), true},
+                                                          {{6, 3}, known("Xorg"), false},
+                                                          {{7, 4}, {ProcessName::Kind::ended, ""}, false},
+                                                          {{8, {}}, {ProcessName::Kind::elsewhere, ""}, false}}}});
+  const auto processes = of_kind<DeviceProcessesSample>(records).at(0).processes;
+  EXPECT_EQ(processes, (std::vector<SampledProcess>{{::getpid(), ProcessKind::recorded, 1, "python a.py"},
+                                                    {5, ProcessKind::job, 2, "python b.py"},
+                                                    {6, ProcessKind::other, 3, "Xorg"},
+                                                    {7, ProcessKind::ended, 4, ""},
+                                                    {8, ProcessKind::other_namespace, {}, ""}}));
 }
 
 TEST_F(SamplesTest, LostDeviceIsNotedOnceAndTheOthersGoOn) {
