@@ -6,15 +6,19 @@
 #include <optional>
 #include <string>
 
-namespace tidemark {
+namespace tidemark::pytorch {
 
-/// Of PyTorch's caching allocator, as far as they change what it does.
+/// The settings of PyTorch's caching allocator, with the names and values that `allocator_settings` of a memory
+/// snapshot has (torch 2.3 and later). A value that is not known is nullopt; AllocatorRules takes PyTorch's default for
+/// it.
 struct AllocatorSettings {
-  std::optional<std::int64_t> max_split_size;  ///< bytes; -1 = no limit
-  std::optional<double> garbage_collection_threshold;
+  std::optional<std::int64_t> max_split_size;  ///< bytes; -1, as PyTorch writes it, where it was not set: no limit
+  std::optional<double> garbage_collection_threshold;  ///< of the process's memory limit, 0 to 1; 0 = off
   std::optional<bool> expandable_segments;
-  std::map<std::uint64_t, std::uint64_t> roundup_power2_divisions;  ///< MiB → divisions; 0 = none
-  std::string text;                                                 ///< PYTORCH_CUDA_ALLOC_CONF
+  /// Size class → divisions; 0 or 1 = none. A class is named by its lower end in MiB, a power of two from 1 to 32768;
+  /// the first holds all smaller sizes as well, the last all larger ones.
+  std::map<std::uint64_t, std::uint64_t> roundup_power2_divisions;
+  std::string text;  ///< PYTORCH_CUDA_ALLOC_CONF (or PYTORCH_ALLOC_CONF) as it was set
 };
 
-}  // namespace tidemark
+}  // namespace tidemark::pytorch

@@ -1,11 +1,9 @@
 // The segments and blocks that a device has at the end.
+#include "allocator/rules.h"
 #include "export/pytorch_pickle.h"
 
 namespace tidemark::pytorch {
 namespace {
-
-// The allocator's own for small blocks (kSmallBuffer in c10/core/AllocatorConfig.h); large ones are larger.
-constexpr std::uint64_t kSmallSegment = std::uint64_t{2} << 20;
 
 class SegmentWriter {
  public:
@@ -47,7 +45,8 @@ class SegmentWriter {
     if (known) {
       // Expandable segments of both kinds may have any size.
       if (!segment.expandable) {
-        pickle_.item(Word::segment_type, segment.size == kSmallSegment ? Word::small : Word::large);
+        const bool small = pool_of_segment(segment.size) == BlockPool::small;
+        pickle_.item(Word::segment_type, small ? Word::small : Word::large);
       }
       pickle_.pool_item(Word::segment_pool_id, segment.pool);
       pickle_.word(Word::is_expandable);

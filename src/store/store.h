@@ -97,7 +97,7 @@ struct SourceNote {
 
 struct Source {
   SourceKind kind = SourceKind::recording;
-  std::optional<AllocatorSettings> allocator_settings;  ///< none where the file does not say
+  std::optional<pytorch::AllocatorSettings> allocator_settings;  ///< none where the file does not say
   std::vector<SourceNote> notes;
 };
 

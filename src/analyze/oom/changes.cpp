@@ -165,10 +165,10 @@ class Changes {
     std::uint64_t largest = memory_ != nullptr && !memory_->fits() ? failure_.cache->usable.largest : 0;
     const bool expandable = failure_.request.expandable;
     if (failure_.stop == OomStop::device) {
-      largest = std::max(largest, largest_request(*failure_.device_free, expandable));
+      largest = std::max(largest, pytorch::largest_new_block(*failure_.device_free, expandable));
     } else if (failure_.stop == OomStop::limit) {
       const std::uint64_t room = saturating_subtract(failure_.limit->at_least, *failure_.reserved);
-      largest = std::max(largest, largest_request(room, expandable));
+      largest = std::max(largest, pytorch::largest_new_block(room, expandable));
     }
     if (largest != 0 && largest < failure_.request.bytes) {
       add(OomRemedy::smaller_request, failure_.request.bytes - largest);

@@ -1,53 +1,27 @@
 #include "analyze/oom/memory.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 #include <utility>
-
-#include "analyze/common/saturating.h"
 
 namespace tidemark {
 namespace {
 
+using pytorch::BlockPool;
 using Use = MapPiece::Use;
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-constexpr std::uint64_t kSmallSize = kMiB;           // kSmallSize: the largest block of the small pool
-constexpr std::uint64_t kSmallSegment = 2 * kMiB;    // kSmallBuffer; a handle of an expandable segment, too
-constexpr std::uint64_t kLargeSegment = 20 * kMiB;   // kLargeBuffer; likewise
-constexpr std::uint64_t kOwnSegment = 10 * kMiB;     // kMinLargeAlloc: from here on a request gets one of its size
-constexpr std::uint64_t kSegmentGranule = 2 * kMiB;  // kRoundLarge
-constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
-
-std::uint64_t round_up(std::uint64_t bytes, std::uint64_t granule) {
-  return bytes > kUnlimited - granule ? kUnlimited : (bytes + granule - 1) / granule * granule;
-}
-
-// Bytes of the whole handles in a range of a segment.
-std::uint64_t handles_in(const MapSegment& segment, std::uint64_t from, std::uint64_t to, std::uint64_t handle) {
-  const std::uint64_t first = round_up(from - segment.address, handle);
-  const std::uint64_t last = (to - segment.address) / handle * handle;
-  return last > first ? last - first : 0;
-}
-
-// The kind of a segment is not in the trace. Ordinary segments tell by their size, expandable ones by their blocks.
-bool is_small(const MapSegment& segment) {
-  if (!segment.expandable) return segment.size == kSmallSegment;
+// The trace does not tell the pool of a segment. The size of ordinary segments shows it, the blocks of expandable ones.
+BlockPool pool_of(const MapSegment& segment) {
+  if (!segment.expandable) return pytorch::pool_of_segment(segment.size);
   for (const MapPiece& piece : segment.pieces) {
-    if (piece.use != Use::free) return piece.size <= kSmallSize;
+    if (piece.use != Use::free) return pytorch::get_pool(piece.size);
   }
-  return segment.size % kLargeSegment != 0;
+  return segment.size % pytorch::handle_size(BlockPool::large) == 0 ? BlockPool::large : BlockPool::small;
 }
 
-std::uint64_t handle_size(bool small) {
-  return small ? kSmallSegment : kLargeSegment;
-}
-
-std::uint64_t max_split_size(const Store& store) {
-  const auto& settings = store.source.allocator_settings;
-  if (!settings || settings->max_split_size.value_or(-1) < 0) return kUnlimited;
-  return static_cast<std::uint64_t>(*settings->max_split_size);
+// What can be unmapped of [from, to), addresses in the segment.
+std::uint64_t whole_handles(const MapSegment& segment, std::uint64_t from, std::uint64_t to) {
+  return pytorch::whole_handles(from - segment.address, to - segment.address, pool_of(segment));
 }
 
 }  // namespace
@@ -61,23 +35,15 @@ void CachedMemory::add(std::uint64_t piece) {
 OomRequest size_request(std::uint64_t bytes, bool expandable) {
   OomRequest request;
   request.bytes = bytes;
-  request.small = bytes <= kSmallSize;
+  request.pool = pytorch::get_pool(bytes);
   request.expandable = expandable;
-  request.segment = request.small         ? kSmallSegment
-                    : bytes < kOwnSegment ? kLargeSegment
-                                          : round_up(bytes, kSegmentGranule);
-  request.driver = expandable ? round_up(bytes, handle_size(request.small)) : request.segment;
+  request.segment = pytorch::get_allocation_size(bytes);
+  request.driver = expandable ? pytorch::mapped_size(bytes) : request.segment;
   return request;
 }
 
-std::uint64_t largest_request(std::uint64_t bytes, bool expandable) {
-  const std::uint64_t granule = expandable ? kLargeSegment : kSegmentGranule;
-  const std::uint64_t largest = bytes / granule * granule;
-  return largest < kOwnSegment ? 0 : largest;
-}
-
 OomMemory::OomMemory(const Store& store, const OutOfMemory& failure, const OomRequest& request)
-    : request_(request), max_split_size_(max_split_size(store)) {
+    : request_(request), rules_(store.source.allocator_settings.value_or(pytorch::AllocatorSettings{})) {
   const auto found = std::find(store.pools.begin(), store.pools.end(), PoolId{});
   if (found != store.pools.end()) default_pool_ = static_cast<std::uint16_t>(found - store.pools.begin());
   stream_ = failure.stream.value_or(0);
@@ -92,14 +58,11 @@ OomMemory::OomMemory(const Store& store, const OutOfMemory& failure, const OomRe
 }
 
 bool OomMemory::usable(const MapSegment& segment) const {
-  return segment.pool == pool_ && segment.stream == stream_ && is_small(segment) == request_.small;
+  return segment.pool == pool_ && segment.stream == stream_ && pool_of(segment) == request_.pool;
 }
 
-// As get_free_block: blocks of max_split_size are not split, and serve only requests that nearly fill them.
 bool OomMemory::takes(std::uint64_t piece) const {
-  if (piece < request_.bytes) return false;
-  if (request_.bytes < max_split_size_) return piece < max_split_size_;
-  return piece < saturating_add(request_.bytes, kLargeSegment);
+  return piece >= request_.bytes && rules_.serves(piece, request_.bytes);
 }
 
 void OomMemory::take_cached(const MapSegment& segment, std::uint64_t address, std::uint64_t bytes) {
@@ -116,7 +79,7 @@ void OomMemory::take_cached(const MapSegment& segment, std::uint64_t address, st
   }
   if (whole) cache_.whole_in_default_pool += bytes;
   if (!segment.expandable) {
-    cache_.whole_handles += handles_in(segment, address, address + bytes, handle_size(is_small(segment)));
+    cache_.whole_handles += whole_handles(segment, address, address + bytes);
   }
 }
 
@@ -125,7 +88,7 @@ void OomMemory::take_run(const MapSegment& segment, std::uint64_t from, std::uin
   if (usable(segment) && takes(bytes)) gain.largest = std::max(gain.largest, bytes);
   if (segment.pool != default_pool_ || !flushed()) return;
   if (segment.expandable) {
-    gain.released += handles_in(segment, from, to, handle_size(is_small(segment)));
+    gain.released += whole_handles(segment, from, to);
   } else if (bytes == segment.size) {
     gain.released += bytes;
   }

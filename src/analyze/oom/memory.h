@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "allocator/rules.h"
 #include "analyze/fragmentation/segment_map.h"
 #include "store/store.h"
 
@@ -30,8 +31,8 @@ struct OomRequest {
   std::uint64_t bytes = 0;    ///< of the block, rounded
   std::uint64_t segment = 0;  ///< of a new segment: PyTorch's "Tried to allocate", and what it holds against a limit
   std::uint64_t driver = 0;   ///< what the driver must have free at most: whole handles for expandable segments
-  bool small = false;         ///< goes to segments for blocks of at most 1 MiB
-  bool expandable = false;    ///< expandable segments were in force
+  pytorch::BlockPool pool = pytorch::BlockPool::large;
+  bool expandable = false;  ///< expandable segments were in force
 };
 
 /// Free memory at the failure by whether the request could use it.
@@ -84,7 +85,7 @@ class OomMemory {
   std::uint16_t stream_ = 0;
   std::uint16_t pool_ = 0;
   std::uint16_t default_pool_ = 0;
-  std::uint64_t max_split_size_;
+  pytorch::AllocatorRules rules_;
   std::vector<MapSegment> segments_;
   OomCache cache_;
   bool fits_ = false;
@@ -92,7 +93,5 @@ class OomMemory {
 
 /// What a request of `bytes`, as rounded by the allocator, asks for.
 [[nodiscard]] OomRequest size_request(std::uint64_t bytes, bool expandable);
-/// The largest request that `bytes` of the driver's memory serve; 0 where there is none of the large ones.
-[[nodiscard]] std::uint64_t largest_request(std::uint64_t bytes, bool expandable);
 
 }  // namespace tidemark

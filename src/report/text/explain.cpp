@@ -70,7 +70,8 @@ std::string memory_text(const OomFailure& failure, const Terminal& terminal) {
       cached(failure.cache->usable, "that this request could use");
       cached(failure.cache->other_streams, "of other streams");
       cached(failure.cache->other_pools, "of other pools");
-      cached(failure.cache->other_kinds, failure.request.small ? "for large blocks" : "for small blocks");
+      cached(failure.cache->other_kinds,
+             failure.request.pool == pytorch::BlockPool::small ? "for large blocks" : "for small blocks");
       if (failure.cache->pending != 0) row(format_bytes(failure.cache->pending), "given back, pending on a stream");
     }
     row(bytes_text(failure.reserved), "reserved by PyTorch in all");

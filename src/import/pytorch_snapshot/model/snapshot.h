@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "allocator/settings.h"
 #include "base/ids.h"
 #include "store/store.h"
 #include "trace/definitions.h"

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "allocator/allocator_rules.h"
+#include "allocator/rules.h"
 #include "import/pytorch_snapshot/replay/replay.h"
 #include "import/pytorch_snapshot/replay/segment_map.h"
 #include "import/pytorch_snapshot/replay/start.h"

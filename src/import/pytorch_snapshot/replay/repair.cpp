@@ -9,25 +9,18 @@ namespace {
 
 constexpr std::uint64_t kEndOfMemory = std::numeric_limits<std::uint64_t>::max();
 
-/// The smallest block for a request, whatever the settings.
-std::uint64_t least_size(std::uint64_t requested) {
-  constexpr std::uint64_t kUnit = AllocatorRules::kMinBlockSize;
-  if (requested > kEndOfMemory - kUnit) return kEndOfMemory;
-  return std::max(kUnit, (requested + kUnit - 1) & ~(kUnit - 1));
-}
-
 }  // namespace
 
 /// The free block that starts at `address`, large enough if it can be, after taking back what lies in the way. kNone:
 /// the entry is impossible.
 BlockIndex ReplayPass::make_room(std::uint64_t address, std::uint64_t requested, std::uint64_t rounded) {
   const bool survey = sink_ == nullptr;
-  const std::uint64_t least = std::min(least_size(requested), rounded);
+  const std::uint64_t least = std::min(round_to_min_block(requested), rounded);
   BlockIndex block = map_.containing(address);
   if (block != SegmentMap::kNone && map_[block].use != BlockUse::free) {
     const MapBlock& owner = map_[block];
     const std::uint64_t before = address - owner.address;
-    if (survey && before != 0 && before >= least_size(owner.requested)) {
+    if (survey && before != 0 && before >= round_to_min_block(owner.requested)) {
       learn(block, before);  // it was split, against the rules as we know them
     } else {
       retire(block);

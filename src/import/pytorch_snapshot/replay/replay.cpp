@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "allocator/allocator_rules.h"
+#include "allocator/rules.h"
 #include "import/pytorch_snapshot/replay/pass.h"
 #include "import/pytorch_snapshot/replay/start.h"
 
@@ -58,8 +58,8 @@ Reading find_reading(const Snapshot& snapshot, const DeviceTrace& trace) {
   AllocatorSettings settings = snapshot.settings;
   for (std::uint64_t divisions = 2; !snapshot.has_settings && best.survey.misfits != 0 && divisions <= 64;
        divisions *= 2) {
-    for (std::uint64_t mebibytes = 1; mebibytes <= AllocatorRules::kLastInterval; mebibytes *= 2) {
-      settings.roundup_power2_divisions[mebibytes] = divisions;
+    for (std::size_t interval = 0; interval < kRoundUpPowerOfTwoIntervals; ++interval) {
+      settings.roundup_power2_divisions[std::uint64_t{1} << interval] = divisions;
     }
     Reading other = read_with(settings, snapshot, trace);
     if (other.survey.misfits < best.survey.misfits) best = std::move(other);

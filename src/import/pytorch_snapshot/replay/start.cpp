@@ -177,7 +177,7 @@ void size_block(StartBlock& block, std::uint64_t room, bool splits, bool expanda
     const std::uint64_t rest = room - rounded;
     block.size = rules.should_split(room, rounded, expandable) ? rounded : room;
     const std::uint64_t excess = rules.largest_excess(rounded, expandable);
-    if (std::min(rest, excess) >= AllocatorRules::kMinBlockSize) block.slack = std::min(rest, excess);
+    if (std::min(rest, excess) >= kMinBlockSize) block.slack = std::min(rest, excess);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "allocator/allocator_rules.h"
+#include "allocator/rules.h"
 #include "import/pytorch_snapshot/model/snapshot.h"
 #include "import/pytorch_snapshot/replay/recorded_actions.h"
 #include "import/pytorch_snapshot/replay/segment_map.h"

@@ -52,7 +52,7 @@ class Search {
       return;
     }
     const std::uint64_t rounded = rules_.round_size(requested);
-    piece.small = rounded <= AllocatorRules::kSmallSize;
+    piece.small = get_pool(rounded) == BlockPool::small;
     if (piece.fresh && fits_a_rest(piece, rounded)) note(piece.pool, Evidence::never_splits);
     piece.fresh = false;
     if (piece.size > rounded && rules_.should_split(piece.size, rounded, false)) {
@@ -94,7 +94,7 @@ class Search {
     const auto best = rests_.lower_bound({piece.pool, piece.stream, piece.small, rounded, 0});
     if (best == rests_.end()) return false;
     const auto& [pool, stream, small, size, start] = *best;
-    return pool == piece.pool && stream == piece.stream && small == piece.small && !rules_.is_oversize(size);
+    return pool == piece.pool && stream == piece.stream && small == piece.small && rules_.serves(size, rounded);
   }
 
   const AllocatorRules& rules_;

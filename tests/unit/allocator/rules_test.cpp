@@ -1,8 +1,8 @@
+#include "allocator/rules.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
-
-#include "allocator/allocator_rules.h"
 
 namespace tidemark::pytorch {
 namespace {
@@ -82,6 +82,74 @@ TEST(AllocatorRules, TakesAnySettings) {
   EXPECT_EQ(rules.round_size(2 * kMiB + 1), 3 * kMiB);  // divisions count as the power of two below: 2
   EXPECT_EQ(rules.round_size(5 * kMiB + 1), 5 * kMiB + 512);
   EXPECT_EQ(rules.round_size(kMax - 1), kMax);
+}
+
+TEST(AllocatorRules, TakesRequestedSizesWithoutRules) {
+  const AllocatorRules rules = AllocatorRules::exact_sizes();
+  EXPECT_EQ(rules.round_size(0), 1U);
+  EXPECT_EQ(rules.round_size(700), 700U);
+  EXPECT_TRUE(rules.should_split(701, 700, false));
+  EXPECT_FALSE(rules.should_split(700, 700, false));
+  EXPECT_EQ(rules.largest_excess(700, false), 0U);
+}
+
+TEST(AllocatorRules, ServesFromFreeBlocksOnTheSameSideOfMaxSplitSize) {
+  EXPECT_TRUE(AllocatorRules{AllocatorSettings{}}.serves(500 * kMiB, 2 * kMiB));
+  AllocatorSettings settings;
+  settings.max_split_size = 64 * kMiB;
+  const AllocatorRules rules{settings};
+  EXPECT_TRUE(rules.serves(64 * kMiB - 512, 2 * kMiB));
+  EXPECT_FALSE(rules.serves(64 * kMiB, 2 * kMiB));
+  EXPECT_FALSE(rules.serves(64 * kMiB, 64 * kMiB - 512));
+  EXPECT_TRUE(rules.serves(64 * kMiB, 64 * kMiB));
+  EXPECT_TRUE(rules.serves(84 * kMiB - 512, 64 * kMiB));  // less than 20 MiB would be left over
+  EXPECT_FALSE(rules.serves(84 * kMiB, 64 * kMiB));
+}
+
+TEST(AllocatorRules, RoundsToMinBlocksWhateverTheSettings) {
+  EXPECT_EQ(round_to_min_block(0), 512U);
+  EXPECT_EQ(round_to_min_block(512), 512U);
+  EXPECT_EQ(round_to_min_block(kMiB + 1), kMiB + 512);
+  EXPECT_EQ(round_to_min_block(kMax - 3), kMax);
+}
+
+TEST(AllocatorRules, HaveAPoolForSmallBlocks) {
+  EXPECT_EQ(get_pool(512), BlockPool::small);
+  EXPECT_EQ(get_pool(kMiB), BlockPool::small);
+  EXPECT_EQ(get_pool(kMiB + 512), BlockPool::large);
+  EXPECT_EQ(pool_of_segment(2 * kMiB), BlockPool::small);
+  EXPECT_EQ(pool_of_segment(20 * kMiB), BlockPool::large);
+}
+
+TEST(AllocatorRules, ReserveSegmentsBySizeOfTheBlock) {
+  EXPECT_EQ(get_allocation_size(512), 2 * kMiB);
+  EXPECT_EQ(get_allocation_size(kMiB), 2 * kMiB);
+  EXPECT_EQ(get_allocation_size(kMiB + 512), 20 * kMiB);
+  EXPECT_EQ(get_allocation_size(10 * kMiB - 512), 20 * kMiB);
+  EXPECT_EQ(get_allocation_size(10 * kMiB), 10 * kMiB);
+  EXPECT_EQ(get_allocation_size(10 * kMiB + 512), 12 * kMiB);
+  EXPECT_EQ(get_allocation_size(kMax), kMax);
+}
+
+TEST(AllocatorRules, MapAndUnmapWholeHandles) {
+  EXPECT_EQ(mapped_size(512), 2 * kMiB);
+  EXPECT_EQ(mapped_size(kMiB + 512), 20 * kMiB);
+  EXPECT_EQ(mapped_size(20 * kMiB), 20 * kMiB);
+  EXPECT_EQ(mapped_size(20 * kMiB + 512), 40 * kMiB);
+  EXPECT_EQ(mapped_size(kMax), kMax);
+  EXPECT_EQ(whole_handles(0, 60 * kMiB, BlockPool::large), 60 * kMiB);
+  EXPECT_EQ(whole_handles(512, 60 * kMiB, BlockPool::large), 40 * kMiB);
+  EXPECT_EQ(whole_handles(512, 60 * kMiB - 512, BlockPool::large), 20 * kMiB);
+  EXPECT_EQ(whole_handles(512, 40 * kMiB - 512, BlockPool::large), 0U);
+  EXPECT_EQ(whole_handles(512, 40 * kMiB - 512, BlockPool::small), 36 * kMiB);
+}
+
+TEST(AllocatorRules, KnowTheLargestBlockOfANewSegment) {
+  EXPECT_EQ(largest_new_block(33 * kMiB, false), 32 * kMiB);
+  EXPECT_EQ(largest_new_block(39 * kMiB, true), 20 * kMiB);
+  EXPECT_EQ(largest_new_block(10 * kMiB, false), 10 * kMiB);
+  EXPECT_EQ(largest_new_block(10 * kMiB - 1, false), 0U);  // 8 MiB come in a segment of 20
+  EXPECT_EQ(largest_new_block(19 * kMiB, true), 0U);
 }
 
 }  // namespace
