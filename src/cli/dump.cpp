@@ -53,20 +53,17 @@ template <typename T>
 Json nullable(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
-Json known(std::int64_t value) {
-  return value < 0 ? Json(nullptr) : Json(value);
-}
 Json hex(std::uint64_t value) {
   return fmt::format("0x{:x}", value);
 }
 
 Json process_fields(const ProcessInfo& process) {
-  return {{"pid", known(process.pid)},
-          {"parent_pid", known(process.parent_pid)},
-          {"rank", known(process.rank)},
-          {"local_rank", known(process.local_rank)},
-          {"world_size", known(process.world_size)},
-          {"start_wall_ns", process.start_wall_ns},
+  return {{"pid", nullable(process.pid)},
+          {"parent_pid", nullable(process.parent_pid)},
+          {"rank", nullable(process.rank)},
+          {"local_rank", nullable(process.local_rank)},
+          {"world_size", nullable(process.world_size)},
+          {"start_wall_ns", nullable(process.start_wall_ns)},
           {"hostname", process.hostname},
           {"command_line", process.command_line},
           {"python_version", process.python_version},
@@ -198,9 +195,10 @@ std::pair<const char*, Json> last_record(format::RecordKind kind, const Definiti
                {"parent", id(all.stacks.back().parent)},
                {"location", id(all.stacks.back().location)}}};
     case RecordKind::thread:
-      return {
-          "thread",
-          {{"id", all.threads.size() - 1}, {"tid", known(all.threads.back().tid)}, {"name", all.threads.back().name}}};
+      return {"thread",
+              {{"id", all.threads.size() - 1},
+               {"tid", nullable(all.threads.back().tid)},
+               {"name", all.threads.back().name}}};
     case RecordKind::module:
       return {"module",
               {{"id", all.modules.size() - 1},

@@ -55,7 +55,7 @@ class BlockRows {
 
  private:
   static std::string thread_fields(const ThreadInfo& thread) {
-    return fmt::format("{},{}", thread.tid < 0 ? "" : std::to_string(thread.tid), csv_field(thread.name));
+    return fmt::format("{},{}", thread.tid ? std::to_string(*thread.tid) : "", csv_field(thread.name));
   }
 
   const std::string& stack_field(StackId stack) {

@@ -52,7 +52,7 @@ class TraceWriter {
         symbols_(symbols),
         output_(output),
         progress_(progress),
-        start_ns_(store.definitions.process.start_wall_ns),
+        start_wall_ns_(store.definitions.process.start_wall_ns),
         file_id_(crc32c_of(store)),
         counters_(store.devices.size()) {
     for (const std::size_t device : devices) counters_[device].wanted = true;
@@ -80,7 +80,7 @@ class TraceWriter {
   // Traces that are put together (`cat a b > c` is a trace) must not share the numbers of their tracks.
   static std::uint32_t crc32c_of(const Store& store) {
     const ProcessInfo& process = store.definitions.process;
-    const std::string identity = fmt::format("{} {} {}", store.path, process.hostname, process.pid);
+    const std::string identity = fmt::format("{} {} {}", store.path, process.hostname, process.pid.value_or(-1));
     return crc32c(std::as_bytes(std::span(identity)));
   }
 
@@ -115,7 +115,7 @@ class TraceWriter {
   template <typename Fill>
   void add_event(std::uint64_t time_ns, std::uint64_t track, message::EventType type, const Fill& fill) {
     packet([&](auto& builder) {
-      builder.add_uint64(message::TracePacket::timestamp, start_ns_ + time_ns);
+      builder.add_uint64(message::TracePacket::timestamp, start_wall_ns_.value_or(0) + time_ns);
       Builder<message::TrackEvent> event(builder, message::TracePacket::track_event);
       event.add_enum(message::TrackEvent::type, static_cast<std::int32_t>(type));
       event.add_uint64(message::TrackEvent::track_uuid, track);
@@ -125,13 +125,13 @@ class TraceWriter {
 
   // Times are those of the wall clock where it is known: traces of several ranks fit together.
   void add_clock() {
-    if (start_ns_ == 0) return;
+    if (!start_wall_ns_) return;
     packet([&](auto& builder) {
       Builder<message::ClockSnapshot> snapshot(builder, message::TracePacket::clock_snapshot);
       for (const message::ClockId clock : {message::ClockId::realtime, message::ClockId::boottime}) {
         Builder<message::Clock> reading(snapshot, message::ClockSnapshot::clocks);
         reading.add_uint32(message::Clock::clock_id, static_cast<std::uint32_t>(clock));
-        reading.add_uint64(message::Clock::timestamp, start_ns_);
+        reading.add_uint64(message::Clock::timestamp, *start_wall_ns_);
       }
     });
   }
@@ -140,10 +140,10 @@ class TraceWriter {
   void add_process() {
     const ProcessInfo& info = store_.definitions.process;
     const std::string title = recording_title(describe_recording(store_, symbols_));
-    process_ = add_track(std::nullopt, info.pid < 0 ? title : "", [&](auto& descriptor) {
-      if (info.pid < 0) return;
+    process_ = add_track(std::nullopt, !info.pid ? title : "", [&](auto& descriptor) {
+      if (!info.pid) return;
       Builder<message::Process> process(descriptor, message::TrackDescriptor::process);
-      process.add_int32(message::Process::pid, static_cast<std::int32_t>(info.pid));
+      process.add_int32(message::Process::pid, static_cast<std::int32_t>(*info.pid));
       if (!info.command_line.empty()) process.add_string(message::Process::cmdline, printable(info.command_line));
       process.add_string(message::Process::process_name, title);
     });
@@ -238,15 +238,15 @@ class TraceWriter {
   }
 
   std::uint64_t thread_track(ThreadId id) {
-    const std::int64_t pid = store_.definitions.process.pid;
-    if (pid < 0 || !id.valid() || store_.definitions.threads[id.value].tid < 0) return process_;
+    const std::optional<std::int64_t>& pid = store_.definitions.process.pid;
+    if (!pid || !id.valid() || !store_.definitions.threads[id.value].tid) return process_;
     const auto [entry, is_new] = threads_.try_emplace(id, 0);
     if (!is_new) return entry->second;
     const ThreadInfo& info = store_.definitions.threads[id.value];
     entry->second = add_track(process_, "", [&](auto& descriptor) {
       Builder<message::Thread> thread(descriptor, message::TrackDescriptor::thread);
-      thread.add_int32(message::Thread::pid, static_cast<std::int32_t>(pid));
-      thread.add_int32(message::Thread::tid, static_cast<std::int32_t>(info.tid));
+      thread.add_int32(message::Thread::pid, static_cast<std::int32_t>(*pid));
+      thread.add_int32(message::Thread::tid, static_cast<std::int32_t>(*info.tid));
       if (!info.name.empty()) thread.add_string(message::Thread::thread_name, printable(info.name));
     });
     return entry->second;
@@ -256,7 +256,7 @@ class TraceWriter {
   Symbols& symbols_;
   const ByteOutput& output_;
   const Progress& progress_;
-  std::uint64_t start_ns_;
+  std::optional<std::uint64_t> start_wall_ns_;
   std::uint32_t file_id_;
   std::vector<DeviceCounters> counters_;
   std::unordered_map<ThreadId, std::uint64_t> threads_;

@@ -63,8 +63,8 @@ class ProfileWriter {
     add_sample_types();
     for (const ProfileDevice& device : devices) add_device(device);
     add_locations();
-    if (const std::uint64_t start = store_.definitions.process.start_wall_ns; start != 0) {
-      profile_.add_int64(message::Profile::time_nanos, static_cast<std::int64_t>(start));
+    if (const auto& start = store_.definitions.process.start_wall_ns) {
+      profile_.add_int64(message::Profile::time_nanos, static_cast<std::int64_t>(*start));
     }
     profile_.add_int64(message::Profile::duration_nanos, static_cast<std::int64_t>(store_.end_ns));
     for (const std::string& line : texts_) profile_.add_string(message::Profile::string_table, line);

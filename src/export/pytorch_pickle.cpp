@@ -71,7 +71,7 @@ SnapshotPickle::SnapshotPickle(const Store& store, Symbols& symbols, const ByteO
     : PickleWriter(kWords, output),
       symbols_(symbols),
       strings_(store.definitions.strings),
-      start_wall_ns_(store.definitions.process.start_wall_ns),
+      start_wall_ns_(store.definitions.process.start_wall_ns.value_or(0)),
       streams_(store.streams),
       pools_(store.pools),
       written_pools_(store.pools.size()) {}

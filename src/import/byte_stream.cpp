@@ -10,19 +10,19 @@
 #include <cstring>
 #include <utility>
 
+#include "base/scoped_fd.h"
+
 namespace tidemark {
 namespace {
 
 class FileStream final : public ByteStream {
  public:
-  FileStream(int fd, std::uint64_t size, std::string path) : fd_(fd), size_(size), path_(std::move(path)) {}
-  ~FileStream() override { ::close(fd_); }
-  FileStream(const FileStream&) = delete;
-  FileStream& operator=(const FileStream&) = delete;
+  FileStream(ScopedFd fd, std::uint64_t size, std::string path)
+      : fd_(std::move(fd)), size_(size), path_(std::move(path)) {}
 
   Result<std::size_t> read(std::span<std::byte> out) override {
     while (true) {
-      const ::ssize_t got = ::read(fd_, out.data(), out.size());
+      const ::ssize_t got = ::read(fd_.get(), out.data(), out.size());
       if (got >= 0) {
         offset_ += static_cast<std::size_t>(got);
         return static_cast<std::size_t>(got);
@@ -39,7 +39,7 @@ class FileStream final : public ByteStream {
   [[nodiscard]] const std::string& name() const override { return path_; }
 
  private:
-  int fd_;
+  ScopedFd fd_;
   std::uint64_t size_;
   std::uint64_t offset_ = 0;
   std::string path_;
@@ -70,15 +70,14 @@ class MemoryStream final : public ByteStream {
 }  // namespace
 
 Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
   struct ::stat facts {};
-  if (::fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode)) {
-    ::close(fd);
+  if (::fstat(fd.get(), &facts) == 0 && S_ISDIR(facts.st_mode)) {
     return Error{fmt::format("{} is a directory: name a file in it", path)};
   }
   const std::uint64_t size = S_ISREG(facts.st_mode) ? static_cast<std::uint64_t>(facts.st_size) : 0;
-  return std::unique_ptr<ByteStream>(std::make_unique<FileStream>(fd, size, path));
+  return std::unique_ptr<ByteStream>(std::make_unique<FileStream>(std::move(fd), size, path));
 }
 
 std::unique_ptr<ByteStream> make_memory_stream(std::span<const std::byte> bytes, std::string name) {

@@ -14,6 +14,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/scoped_fd.h"
+
 namespace tidemark {
 namespace {
 
@@ -88,7 +90,7 @@ std::vector<Function> read_functions(Elf_Data* data, const GElf_Shdr& header) {
 }  // namespace
 
 struct ElfSymbols::Impl {
-  int file = -1;
+  ScopedFd file;
   Elf* elf = nullptr;
   std::size_t string_section = 0;
   std::vector<Function> functions;  // by address
@@ -98,7 +100,6 @@ struct ElfSymbols::Impl {
   Impl& operator=(const Impl&) = delete;
   ~Impl() {
     if (elf != nullptr) elf_end(elf);
-    if (file >= 0) close(file);
   }
 };
 
@@ -108,12 +109,12 @@ ElfSymbols::~ElfSymbols() = default;
 Result<std::unique_ptr<ElfSymbols>> ElfSymbols::open(const std::string& path, const std::string& build_id) {
   auto impl = std::make_unique<Impl>();
   // O_NONBLOCK: the path comes from a file; a FIFO there must not hang us before fstat tells.
-  impl->file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (impl->file < 0) return Error{fmt::format("cannot be opened: {}", std::strerror(errno))};
+  impl->file.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!impl->file) return Error{fmt::format("cannot be opened: {}", std::strerror(errno))};
   struct stat facts {};
-  if (fstat(impl->file, &facts) != 0 || !S_ISREG(facts.st_mode)) return Error{"not a regular file"};
+  if (fstat(impl->file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return Error{"not a regular file"};
   if (elf_version(EV_CURRENT) == EV_NONE) return Error{"libelf is too old"};
-  impl->elf = elf_begin(impl->file, ELF_C_READ_MMAP, nullptr);
+  impl->elf = elf_begin(impl->file.get(), ELF_C_READ_MMAP, nullptr);
   if (impl->elf == nullptr || elf_kind(impl->elf) != ELF_K_ELF) return Error{"not an ELF file"};
   if (read_build_id(impl->elf) != build_id) return Error{"changed since the recording (its build-id differs)"};
 

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/scoped_fd.h"
+
 namespace tidemark {
 namespace {
 
@@ -18,17 +20,15 @@ constexpr std::size_t kReadStep = std::size_t{1} << 20;
 
 class FileSource final : public ByteSource {
  public:
-  FileSource(int fd, std::uint64_t size, std::string path) : fd_(fd), size_(size), path_(std::move(path)) {}
-  ~FileSource() override { ::close(fd_); }
-  FileSource(const FileSource&) = delete;
-  FileSource& operator=(const FileSource&) = delete;
+  FileSource(ScopedFd fd, std::uint64_t size, std::string path)
+      : fd_(std::move(fd)), size_(size), path_(std::move(path)) {}
 
   Result<std::span<const std::byte>> take(std::size_t size) override {
     std::size_t have = 0;
     while (have < size) {
       const std::size_t step = std::min(size - have, kReadStep);
       if (buffer_.size() < have + step) buffer_.resize(have + step);
-      const ::ssize_t got = ::read(fd_, buffer_.data() + have, step);
+      const ::ssize_t got = ::read(fd_.get(), buffer_.data() + have, step);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) {
         return Error{fmt::format("{}: reading failed at offset {}: {}", path_, offset_ + have, std::strerror(errno))};
@@ -45,7 +45,7 @@ class FileSource final : public ByteSource {
   [[nodiscard]] const std::string& name() const override { return path_; }
 
  private:
-  int fd_;
+  ScopedFd fd_;
   std::uint64_t size_;
   std::uint64_t offset_ = 0;
   std::string path_;
@@ -75,15 +75,14 @@ class MemorySource final : public ByteSource {
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> open_file_source(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
   struct ::stat facts {};
-  if (::fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode)) {
-    ::close(fd);
+  if (::fstat(fd.get(), &facts) == 0 && S_ISDIR(facts.st_mode)) {
     return Error{fmt::format("{} is a directory: name the recording in it", path)};
   }
   const std::uint64_t size = S_ISREG(facts.st_mode) ? static_cast<std::uint64_t>(facts.st_size) : 0;
-  return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(fd, size, path));
+  return std::unique_ptr<ByteSource>(std::make_unique<FileSource>(std::move(fd), size, path));
 }
 
 std::unique_ptr<ByteSource> make_memory_source(std::span<const std::byte> bytes, std::string name) {

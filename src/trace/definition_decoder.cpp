@@ -11,12 +11,12 @@ using format::RecordKind;
 
 ProcessInfo read_process(FieldReader& fields) {
   ProcessInfo process;
-  process.pid = fields.integer();
-  process.parent_pid = fields.integer();
-  process.rank = fields.integer32();
-  process.local_rank = fields.integer32();
-  process.world_size = fields.integer32();
-  process.start_wall_ns = fields.number();
+  process.pid = unless_negative(fields.integer());
+  process.parent_pid = unless_negative(fields.integer());
+  process.rank = unless_negative(fields.integer32());
+  process.local_rank = unless_negative(fields.integer32());
+  process.world_size = unless_negative(fields.integer32());
+  if (const std::uint64_t start = fields.number(); start != 0) process.start_wall_ns = start;
   process.hostname = fields.text();
   process.command_line = fields.text();
   process.python_version = fields.text();
@@ -85,7 +85,7 @@ bool read_record(std::uint64_t kind, FieldReader& fields, Definitions& definitio
       return true;
     }
     case RecordKind::thread: {
-      const std::int64_t tid = fields.integer();
+      const auto tid = unless_negative(fields.integer());
       definitions.threads.push_back({tid, fields.text()});
       return true;
     }

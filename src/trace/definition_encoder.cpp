@@ -7,6 +7,8 @@ namespace {
 
 using format::RecordKind;
 
+constexpr int kUnknown = -1;  // of pids, tids and ranks
+
 }  // namespace
 
 std::size_t DefinitionEncoder::KeyHash::operator()(const Key& key) const {
@@ -76,19 +78,19 @@ ModuleId DefinitionEncoder::module(const ModuleInfo& module) {
 }
 
 ThreadId DefinitionEncoder::thread(const ThreadInfo& thread) {
-  FieldWriter(scratch_).integer(thread.tid).text(thread.name);
+  FieldWriter(scratch_).integer(thread.tid.value_or(kUnknown)).text(thread.name);
   add_record(RecordKind::thread, scratch_);
   return {thread_count_++};
 }
 
 void DefinitionEncoder::process(const ProcessInfo& process) {
   FieldWriter(scratch_)
-      .integer(process.pid)
-      .integer(process.parent_pid)
-      .integer(process.rank)
-      .integer(process.local_rank)
-      .integer(process.world_size)
-      .number(process.start_wall_ns)
+      .integer(process.pid.value_or(kUnknown))
+      .integer(process.parent_pid.value_or(kUnknown))
+      .integer(process.rank.value_or(kUnknown))
+      .integer(process.local_rank.value_or(kUnknown))
+      .integer(process.world_size.value_or(kUnknown))
+      .number(process.start_wall_ns.value_or(0))
       .text(process.hostname)
       .text(process.command_line)
       .text(process.python_version)

@@ -11,26 +11,32 @@
 
 namespace tidemark {
 
-/// Who was recorded, and when. Unknown values are empty, -1 or nullopt, never a guess.
+/// Files and rings write a number below 0 where a pid, tid or rank is not known.
+template <typename Number>
+[[nodiscard]] constexpr std::optional<Number> unless_negative(Number value) {
+  return value < 0 ? std::nullopt : std::optional(value);
+}
+
+/// Who was recorded, and when. Unknown values are empty or nullopt, never a guess.
 struct ProcessInfo {
-  std::int64_t pid = -1;
-  std::int64_t parent_pid = -1;
-  std::int32_t rank = -1;        ///< RANK, else SLURM_PROCID
-  std::int32_t local_rank = -1;  ///< LOCAL_RANK, else SLURM_LOCALID
-  std::int32_t world_size = -1;  ///< WORLD_SIZE, else SLURM_NTASKS
+  std::optional<std::int64_t> pid;
+  std::optional<std::int64_t> parent_pid;
+  std::optional<std::int32_t> rank;        ///< RANK, else SLURM_PROCID
+  std::optional<std::int32_t> local_rank;  ///< LOCAL_RANK, else SLURM_LOCALID
+  std::optional<std::int32_t> world_size;  ///< WORLD_SIZE, else SLURM_NTASKS
   std::string hostname;
-  std::string command_line;         ///< arguments joined by spaces
-  std::string python_version;       ///< "3.11.7"; empty when no interpreter was found
-  std::string torch_version;        ///< empty when unknown
-  std::string stack_mode;           ///< "none", "python", "native" or "both": what was asked for
-  std::string recorder_version;     ///< of tidemark
-  std::uint64_t start_wall_ns = 0;  ///< wall clock (ns since 1970, UTC) at time_ns == 0
+  std::string command_line;                    ///< arguments joined by spaces
+  std::string python_version;                  ///< "3.11.7"; empty when no interpreter was found
+  std::string torch_version;                   ///< empty when unknown
+  std::string stack_mode;                      ///< "none", "python", "native" or "both": as requested
+  std::string recorder_version;                ///< of tidemark
+  std::optional<std::uint64_t> start_wall_ns;  ///< wall clock (ns since 1970, UTC) at time_ns == 0
 };
 
 /// A thread that made events.
 struct ThreadInfo {
-  std::int64_t tid = -1;  ///< the kernel's
-  std::string name;       ///< as in /proc/PID/task/TID/comm; may be empty
+  std::optional<std::int64_t> tid;  ///< the kernel's
+  std::string name;                 ///< as in /proc/PID/task/TID/comm; may be empty
 };
 
 /// A mapped ELF file that native locations point into.

@@ -77,19 +77,26 @@ Json fields_json(const SlowDriverCall& call) {
   return {5, {call.time_ns, call.duration_ns}};
 }
 
+/// As it stands in the file: -1 where it is not known.
+template <typename Number>
+Json number(const std::optional<Number>& value) {
+  return value.value_or(-1);
+}
+
 /// The tables as read_tide.py prints them; losses are compared apart, since the C++ reader adds equal ones up.
 Json tables_json(const Definitions& all) {
   const ProcessInfo& process = all.process;
   Json json;
-  json["process"] = {process.pid,           process.parent_pid,   process.rank,
-                     process.local_rank,    process.world_size,   process.start_wall_ns,
-                     process.hostname,      process.command_line, process.python_version,
-                     process.torch_version, process.stack_mode,   process.recorder_version};
+  json["process"] = {number(process.pid),        number(process.parent_pid), number(process.rank),
+                     number(process.local_rank), number(process.world_size), process.start_wall_ns.value_or(0),
+                     process.hostname,           process.command_line,       process.python_version,
+                     process.torch_version,      process.stack_mode,         process.recorder_version};
   json["strings"] = all.strings;
   for (const char* table : {"locations", "stacks", "threads", "modules"}) json[table] = Json::array();
   for (const Location& location : all.locations) json["locations"].push_back(location_json(location));
   for (const StackNode& node : all.stacks) json["stacks"].push_back(Json::array({id(node.parent), id(node.location)}));
-  for (const ThreadInfo& thread : all.threads) json["threads"].push_back(Json::array({thread.tid, thread.name}));
+  for (const ThreadInfo& thread : all.threads)
+    json["threads"].push_back(Json::array({number(thread.tid), thread.name}));
   for (const ModuleInfo& module : all.modules) {
     json["modules"].push_back(Json::array({id(module.path), module.load_address, module.build_id}));
   }

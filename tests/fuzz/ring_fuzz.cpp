@@ -74,7 +74,7 @@ class Process {
     if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, sizeof(ring::Shared)) != 0) std::abort();
     shared_->control.magic = ring::kMagic;
     shared_->control.version = ring::kVersion;
-    auto memory = SharedMemory::map(::fcntl(fd_, F_DUPFD_CLOEXEC, 0));
+    auto memory = SharedMemory::map(ScopedFd(::fcntl(fd_, F_DUPFD_CLOEXEC, 0)));
     require(memory.ok(), "a ring is taken");
     return std::move(*memory);
   }

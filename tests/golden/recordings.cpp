@@ -20,13 +20,13 @@ constexpr std::uint64_t kMs = 1'000'000;
 constexpr Device kCpu = {DeviceType::cpu, 0};
 constexpr Device kGpu = {DeviceType::cuda, 0};
 
-ProcessInfo process(std::int64_t pid, std::int32_t rank) {
+ProcessInfo process(std::int64_t pid, std::optional<std::int32_t> rank) {
   ProcessInfo info;
   info.pid = pid;
   info.parent_pid = 1;
   info.rank = rank;
   info.local_rank = rank;
-  info.world_size = rank < 0 ? -1 : 2;
+  if (rank) info.world_size = 2;
   info.hostname = "node7";
   info.command_line = "python train.py --epochs 3";
   info.python_version = "3.11.7";
@@ -220,7 +220,7 @@ void train_beside_others(Recording& recording) {
 }
 
 void write_hostile(const std::string& path) {
-  ProcessInfo info = process(666, -1);
+  ProcessInfo info = process(666, {});
   info.command_line = "python \x1b]0;owned\x07\nsecond line \xFF\xFE";
   info.hostname = "node\x1b[31m";
   Recording recording(path, info);
@@ -234,7 +234,7 @@ void write_hostile(const std::string& path) {
 
 void write_golden_recordings(const std::string& folder) {
   {
-    Recording recording(folder + "/training.tide", process(4711, -1));
+    Recording recording(folder + "/training.tide", process(4711, {}));
     recording.already_allocated(3 * kMiB);
     train(recording, 4 * kMiB, 8 * kMiB);
     recording.out_of_memory(101 * kMs, 512 * kMiB, {});
@@ -248,15 +248,15 @@ void write_golden_recordings(const std::string& folder) {
     train(recording, 4 * kMiB, (rank == 0 ? 8 : 12) * kMiB);
     recording.finish(100 * kMs);
   }
-  Recording leaking(folder + "/leaking.tide", process(12, -1));
+  Recording leaking(folder + "/leaking.tide", process(12, {}));
   train_and_leak(leaking);
   leaking.finish(260 * kMs);
-  Recording shared(folder + "/shared_gpu.tide", process(77, -1));
+  Recording shared(folder + "/shared_gpu.tide", process(77, {}));
   train_beside_others(shared);
   shared.finish(400 * kMs);
   write_hostile(folder + "/hostile.tide");
-  Recording(folder + "/empty.tide", process(8, -1)).finish(5 * kMs);
-  Recording killed(folder + "/killed.tide", process(9, -1));
+  Recording(folder + "/empty.tide", process(8, {})).finish(5 * kMs);
+  Recording killed(folder + "/killed.tide", process(9, {}));
   killed.allocate(1 * kMs, 0x10, 1000, kCpu, {});
   killed.flush();
   std::ofstream(folder + "/notes.txt") << "What I learnt today\n";

@@ -6,20 +6,21 @@
 #include <array>
 #include <charconv>
 
+#include "base/scoped_fd.h"
+
 namespace tidemark {
 
 // Plain system calls: these files are read ten times a second, and a stream allocates and asks for locales.
 std::optional<std::string> read_file(const std::string& path) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return std::nullopt;
+  const ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return std::nullopt;
   std::string text;
   std::array<char, 4096> part{};
   ssize_t got = 0;
-  while (text.size() < kMost && (got = ::read(fd, part.data(), part.size())) > 0) {
+  while (text.size() < kMost && (got = ::read(fd.get(), part.data(), part.size())) > 0) {
     text.append(part.data(), static_cast<std::size_t>(got));
   }
-  ::close(fd);
   if (got < 0) return std::nullopt;
   return text;
 }

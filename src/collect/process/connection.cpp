@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "collect/process/clock.h"
 #include "collect/process/ranks.h"
+#include "collect/ring/clock.h"
 
 namespace tidemark::process {
 namespace {

@@ -1,10 +1,11 @@
 // PyTorch's allocators, observed at the calls they make across a library boundary. Each function here has the name and
 // the signature of one of c10's; it records and then calls c10's own, so that torch.profiler sees what it always saw.
 //
-//   c10/core/Allocator.h    reportMemoryUsageToProfiler, reportOutOfMemoryToProfiler: every device allocator; the
-//   totals
-//                           are signed up to torch 1.13 ("lll") and unsigned from 2.0 on ("lmm")
-//   c10/core/CPUAllocator.h ProfiledCPUMemoryReporter::New, Delete, OutOfMemory
+// clang-format off
+//   c10/core/Allocator.h     reportMemoryUsageToProfiler, reportOutOfMemoryToProfiler: every device allocator;
+//                            the totals are signed up to torch 1.13 ("lll") and unsigned from 2.0 on ("lmm")
+//   c10/core/CPUAllocator.h  ProfiledCPUMemoryReporter::New, Delete, OutOfMemory
+// clang-format on
 //
 // This file is compiled with frame pointers: native_caller_context() reads ours.
 #include "collect/process/hooks_torch.h"

@@ -12,11 +12,11 @@
 #include <atomic>
 #include <cstdint>
 
-#include "collect/process/clock.h"
 #include "collect/process/key_table.h"
 #include "collect/process/lane_writer.h"
 #include "collect/process/native/walk_memo.h"
 #include "collect/process/python/python_walker.h"
+#include "collect/ring/clock.h"
 
 namespace tidemark::process {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "collect/process/clock.h"
+#include "collect/ring/clock.h"
 
 namespace tidemark {
 namespace {
@@ -20,9 +20,9 @@ Reading read_both(ring::Clock clock) {
   Reading best{};
   std::uint64_t narrowest = ~std::uint64_t{0};
   for (int attempt = 0; attempt < 16; ++attempt) {
-    const std::uint64_t before = process::monotonic_ns();
-    const std::uint64_t ticks = process::ticks(clock);
-    const std::uint64_t after = process::monotonic_ns();
+    const std::uint64_t before = ring::monotonic_ns();
+    const std::uint64_t ticks = ring::ticks(clock);
+    const std::uint64_t after = ring::monotonic_ns();
     if (after - before < narrowest) {
       narrowest = after - before;
       best = {ticks, before + (after - before) / 2};
@@ -52,7 +52,7 @@ TickClock::TickClock(ring::Clock clock) : clock_(clock) {
 }
 
 std::uint64_t TickClock::now() const {
-  return process::ticks(clock_);
+  return ring::ticks(clock_);
 }
 
 std::uint64_t TickClock::wall_ns(std::uint64_t ticks) const {

@@ -113,9 +113,9 @@ bool LaneDefinitions::define(TraceWriter& writer) {
     }
     case ring::DefinitionKind::process: {
       auto facts = std::make_unique<ProcessFacts>();
-      facts->rank = fields.number<std::int32_t>();
-      facts->local_rank = fields.number<std::int32_t>();
-      facts->world_size = fields.number<std::int32_t>();
+      facts->rank = unless_negative(fields.number<std::int32_t>());
+      facts->local_rank = unless_negative(fields.number<std::int32_t>());
+      facts->world_size = unless_negative(fields.number<std::int32_t>());
       facts->python_version = fields.text();
       facts->reporting_library = fields.text();
       if (fields.ok) process_facts = std::move(facts);

@@ -18,9 +18,9 @@ namespace tidemark {
 
 /// The `process` definition, as it came.
 struct ProcessFacts {
-  std::int32_t rank = -1;
-  std::int32_t local_rank = -1;
-  std::int32_t world_size = -1;
+  std::optional<std::int32_t> rank;
+  std::optional<std::int32_t> local_rank;
+  std::optional<std::int32_t> world_size;
   std::string python_version;
   std::string reporting_library;
 };

@@ -10,7 +10,7 @@ namespace tidemark {
 Result<OutputFiles::File> OutputFiles::open_next(const ProcessInfo& process) {
   // The name itself goes to the first process without a rank, or to rank 0: the ranks of a job that runs on several
   // machines may share a folder.
-  if (process.rank <= 0 && used_.count(first_) == 0) {
+  if (process.rank.value_or(0) == 0 && used_.count(first_) == 0) {
     auto sink = open_file_sink(first_, overwrite_);
     if (!sink) return sink.error();
     used_.insert(first_);
@@ -21,10 +21,10 @@ Result<OutputFiles::File> OutputFiles::open_next(const ProcessInfo& process) {
     return (base.parent_path() / fmt::format("{}.{}{}", base.stem().string(), label, base.extension().string()))
         .string();
   };
-  const std::string pid = fmt::format("pid{}", process.pid);
+  const std::string pid = fmt::format("pid{}", process.pid.value_or(0));
   std::vector<std::string> labels;
-  if (process.rank >= 0) {
-    labels = {fmt::format("rank{}", process.rank), fmt::format("rank{}.{}", process.rank, pid)};
+  if (process.rank) {
+    labels = {fmt::format("rank{}", *process.rank), fmt::format("rank{}.{}", *process.rank, pid)};
   } else {
     labels = {pid};
   }
@@ -38,7 +38,7 @@ Result<OutputFiles::File> OutputFiles::open_next(const ProcessInfo& process) {
     used_.insert(path);
     return File{std::move(path), std::move(*sink)};
   }
-  return Error{fmt::format("{}: no free name for the recording of process {}", first_, process.pid)};
+  return Error{fmt::format("{}: no free name for the recording of process {}", first_, process.pid.value_or(0))};
 }
 
 }  // namespace tidemark

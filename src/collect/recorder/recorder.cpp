@@ -42,39 +42,37 @@ Result<std::string> make_private_folder() {
   return Error{system_error("no directory for the recorder's socket in XDG_RUNTIME_DIR, TMPDIR or /tmp")};
 }
 
-Result<int> listen_in(const std::string& folder) {
+Result<ScopedFd> listen_in(const std::string& folder) {
   const std::string path = folder + "/recorder";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-  const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0 || ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::chmod(path.c_str(), 0600) != 0 || ::listen(fd, 4096) != 0) {
-    Error error{system_error(path)};
-    if (fd >= 0) ::close(fd);
-    return error;
+  ScopedFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      ::chmod(path.c_str(), 0600) != 0 || ::listen(fd.get(), 4096) != 0) {
+    return Error{system_error(path)};
   }
   std::ofstream marks(path + ".seen");  // collect/process/connection.h, leave_mark()
   return fd;
 }
 
-int open_pidfd(pid_t pid) {
-  return pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1;
+ScopedFd open_pidfd(pid_t pid) {
+  return pid > 0 ? ScopedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) : ScopedFd();
 }
 
 // There may be more than a message of ours has: what fits into the padding of the control buffer comes too.
-std::vector<int> received_descriptors(const msghdr& message) {
+std::vector<ScopedFd> received_descriptors(const msghdr& message) {
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) return {};
-  std::vector<int> descriptors((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-  std::memcpy(descriptors.data(), CMSG_DATA(header), descriptors.size() * sizeof(int));
-  return descriptors;
+  std::vector<int> numbers((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+  std::memcpy(numbers.data(), CMSG_DATA(header), numbers.size() * sizeof(int));
+  return {numbers.begin(), numbers.end()};
 }
 
 // A zombie counts as gone: it runs nothing any more. Without a pidfd (older kernels, sandboxes) only a reaped one does.
-bool is_gone(int pidfd, std::int64_t pid) {
-  if (pidfd < 0) return pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
-  pollfd entry{pidfd, POLLIN, 0};
+bool is_gone(const ScopedFd& pidfd, pid_t pid) {
+  if (!pidfd) return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+  pollfd entry{pidfd.get(), POLLIN, 0};
   return ::poll(&entry, 1, 0) == 1;
 }
 
@@ -90,25 +88,20 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options,
     std::filesystem::remove_all(*folder, ignored);
     return listener.error();
   }
-  return std::unique_ptr<Recorder>(new Recorder(std::move(options), std::move(say), *folder, *listener));
+  return std::unique_ptr<Recorder>(new Recorder(std::move(options), std::move(say), *folder, std::move(*listener)));
 }
 
 Recorder::Recorder(RecorderOptions options, std::function<void(const std::string&)> say, std::string folder,
-                   int listener)
+                   ScopedFd listener)
     : options_(std::move(options)),
       say_(std::move(say)),
       clock_(choose_clock()),
       outputs_(options_.output, options_.overwrite),
       sampler_(options_.samples, ::getpid(), clock_),
       folder_(std::move(folder)),
-      listener_(listener) {}
+      listener_(std::move(listener)) {}
 
 Recorder::~Recorder() {
-  for (const int connection : greeting_) ::close(connection);
-  for (const Client& client : clients_) {
-    if (client.pidfd >= 0) ::close(client.pidfd);
-  }
-  ::close(listener_);
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
 }
@@ -121,14 +114,14 @@ std::vector<std::string> Recorder::environment() const {
 
 void Recorder::turn(std::span<pollfd> others) {
   std::vector<pollfd> polled(others.begin(), others.end());
-  polled.push_back({listener_, POLLIN, 0});
-  for (const int connection : greeting_) polled.push_back({connection, POLLIN, 0});
-  for (const Client& client : clients_) polled.push_back({client.pidfd, POLLIN, 0});
+  polled.push_back({listener_.get(), POLLIN, 0});
+  for (const ScopedFd& connection : greeting_) polled.push_back({connection.get(), POLLIN, 0});
+  for (const Client& client : clients_) polled.push_back({client.pidfd.get(), POLLIN, 0});
   ::poll(polled.data(), polled.size(), idle_turns_ < kIdleTurns ? kBusyIntervalMs : kIdleIntervalMs);
   std::copy_n(polled.begin(), others.size(), others.begin());
 
-  const std::vector<int> waiting = std::exchange(greeting_, {});
-  for (const int connection : waiting) greet(connection);
+  std::vector<ScopedFd> waiting = std::exchange(greeting_, {});
+  for (ScopedFd& connection : waiting) greet(std::move(connection));
   accept_all();
   ++idle_turns_;
   take_samples();
@@ -138,14 +131,14 @@ void Recorder::turn(std::span<pollfd> others) {
 
 void Recorder::accept_all() {
   for (;;) {
-    const int connection = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (connection < 0) return;
-    greet(connection);
+    ScopedFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!connection) return;
+    greet(std::move(connection));
   }
 }
 
 // Reads the first message, if it is there; the connection has no further use.
-void Recorder::greet(int connection) {
+void Recorder::greet(ScopedFd connection) {
   ring::Hello hello{};
   iovec data{&hello, sizeof(hello)};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -154,39 +147,34 @@ void Recorder::greet(int connection) {
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  const ssize_t got = ::recvmsg(connection, &message, MSG_CMSG_CLOEXEC);
+  const ssize_t got = ::recvmsg(connection.get(), &message, MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-    greeting_.push_back(connection);
+    greeting_.push_back(std::move(connection));
     return;
   }
-  const std::vector<int> descriptors = received_descriptors(message);
+  std::vector<ScopedFd> descriptors = received_descriptors(message);
   ucred peer{};
   socklen_t size = sizeof(peer);
-  const bool known = ::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-  ::close(connection);
+  const bool known = ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
   const bool valid =
       got == static_cast<ssize_t>(sizeof(hello)) && hello.magic == ring::kMagic && descriptors.size() == 1;
-  if (valid && known && peer.uid == ::geteuid()) {
-    admit(descriptors.front(), peer.pid);
-  } else {
-    for (const int descriptor : descriptors) ::close(descriptor);
-  }
+  if (valid && known && peer.uid == ::geteuid()) admit(std::move(descriptors.front()), peer.pid);
 }
 
-void Recorder::admit(int memory, pid_t pid) {
+void Recorder::admit(ScopedFd memory, pid_t pid) {
   // The process has called exec: its earlier image is gone, and with it whatever wrote to the earlier memory.
   for (Client& client : clients_) {
     if (client.pid == pid && client.session != nullptr) end(client, true);
   }
-  auto shared = SharedMemory::map(memory);
+  auto shared = SharedMemory::map(std::move(memory));
   if (!shared) return say_(shared.error().message);
   ring::Control& control = (*shared)->get()->control;
   ProcessInfo process;
   process.pid = pid;
   process.parent_pid = control.parent_pid;
-  process.rank = std::max(control.rank, -1);
-  process.local_rank = std::max(control.local_rank, -1);
-  process.world_size = std::max(control.world_size, -1);
+  process.rank = unless_negative(control.rank);
+  process.local_rank = unless_negative(control.local_rank);
+  process.world_size = unless_negative(control.world_size);
   process.hostname = hostname();
   process.command_line = command_line(pid);
   process.stack_mode = options_.stack_mode;
@@ -251,8 +239,7 @@ void Recorder::end(Client& client, bool exited) {
   }
   files_.push_back({client.path, client.pid, session.event_count(), session.dropped_count(), session.bytes_written(),
                     session.stopped()});
-  if (client.pidfd >= 0) ::close(client.pidfd);
-  client.pidfd = -1;
+  client.pidfd.reset();
   client.session = nullptr;
 }
 

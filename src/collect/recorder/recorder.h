@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/scoped_fd.h"
 #include "collect/recorder/output_files.h"
 #include "collect/recorder/sampler.h"
 #include "collect/recorder/session.h"
@@ -34,7 +35,7 @@ struct RecorderOptions {
 /// A recording that was made.
 struct RecordedFile {
   std::string path;
-  std::int64_t pid = -1;
+  pid_t pid = 0;
   std::uint64_t event_count = 0;
   std::uint64_t dropped_count = 0;
   std::uint64_t bytes = 0;
@@ -66,17 +67,17 @@ class Recorder {
 
  private:
   struct Client {
-    int pidfd = -1;  ///< readable once the process has ended; -1 = not known
-    std::int64_t pid = -1;
+    ScopedFd pidfd;  ///< readable once the process has ended; none where it cannot be had
+    pid_t pid = 0;
     std::unique_ptr<Session> session;
     std::string path;
   };
 
-  Recorder(RecorderOptions options, std::function<void(const std::string&)> say, std::string folder, int listener);
+  Recorder(RecorderOptions options, std::function<void(const std::string&)> say, std::string folder, ScopedFd listener);
 
   void accept_all();
-  void greet(int connection);
-  void admit(int memory, pid_t pid);
+  void greet(ScopedFd connection);
+  void admit(ScopedFd memory, pid_t pid);
   void take_samples();
   void drain(Client& client);
   void say_size_limit(const Client& client) const;
@@ -90,8 +91,8 @@ class Recorder {
   Sampler sampler_;
   std::optional<DevicesFound> devices_;  ///< once the sampler has found them
   std::string folder_;                   ///< private directory of the socket
-  int listener_;
-  std::vector<int> greeting_;  ///< accepted, first message not read yet
+  ScopedFd listener_;
+  std::vector<ScopedFd> greeting_;  ///< accepted, first message not read yet
   std::vector<Client> clients_;
   std::vector<RecordedFile> files_;
   int idle_turns_ = 0;

@@ -31,13 +31,13 @@ bool untouched(const ring::Lane& lane) {
 
 }  // namespace
 
-Result<std::unique_ptr<SharedMemory>> SharedMemory::map(int fd) {
+Result<std::unique_ptr<SharedMemory>> SharedMemory::map(ScopedFd fd) {
   struct stat facts {};
-  const int seals = ::fcntl(fd, F_GET_SEALS);
-  const bool usable = ::fstat(fd, &facts) == 0 && facts.st_size == static_cast<off_t>(sizeof(ring::Shared)) &&
+  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
+  const bool usable = ::fstat(fd.get(), &facts) == 0 && facts.st_size == static_cast<off_t>(sizeof(ring::Shared)) &&
                       seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
-  void* mapped = usable ? ::mmap(nullptr, sizeof(ring::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
-  ::close(fd);
+  void* mapped =
+      usable ? ::mmap(nullptr, sizeof(ring::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0) : MAP_FAILED;
   if (mapped == MAP_FAILED) return Error{"a process offered memory that is not a ring of this version of tidemark"};
   auto memory = std::unique_ptr<SharedMemory>(new SharedMemory(static_cast<ring::Shared*>(mapped)));
   const ring::Control& control = memory->get()->control;
@@ -58,7 +58,7 @@ Session::Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, s
       writer_(std::move(writer)),
       process_(std::move(process)),
       limits_(limits),
-      samples_(*writer_, clock_, process_.pid, memory_->get()->control.start_ticks),
+      samples_(*writer_, clock_, process_.pid.value_or(-1), memory_->get()->control.start_ticks),
       last_flush_ticks_(clock.now()) {}
 
 Result<std::uint64_t> Session::drain() {
@@ -197,9 +197,9 @@ void Session::write_mark(const LaneMark& mark, LaneState& lane) {
 }
 
 void Session::learn(const ProcessFacts& facts) {
-  if (facts.rank >= 0) process_.rank = facts.rank;
-  if (facts.local_rank >= 0) process_.local_rank = facts.local_rank;
-  if (facts.world_size >= 0) process_.world_size = facts.world_size;
+  if (facts.rank) process_.rank = facts.rank;
+  if (facts.local_rank) process_.local_rank = facts.local_rank;
+  if (facts.world_size) process_.world_size = facts.world_size;
   if (!facts.python_version.empty()) process_.python_version = facts.python_version;
   if (!facts.reporting_library.empty()) process_.torch_version = torch_version(facts.reporting_library);
   writer_->process(process_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/scoped_fd.h"
 #include "collect/recorder/clock.h"
 #include "collect/recorder/driver_memory.h"
 #include "collect/recorder/lane_definitions.h"
@@ -24,7 +25,7 @@ namespace tidemark {
 class SharedMemory {
  public:
   /// Takes ownership of `fd`. Fails unless it is a sealed memfd of the right size with a layout of this version.
-  static Result<std::unique_ptr<SharedMemory>> map(int fd);
+  static Result<std::unique_ptr<SharedMemory>> map(ScopedFd fd);
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;

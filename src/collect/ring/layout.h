@@ -10,14 +10,14 @@
 // it has read it and a later one is linked. So a ring grows by chunks, up to what the pool holds for all threads
 // together; beyond that, records are dropped and counted. Each word has one writer at a time:
 //
-//   word            written by   meaning
-//   Lane::owner     both         0 free, else the kernel's thread id; claimed and released by threads
-//   Lane::busy      thread       1 while it is between taking a time and committing the record
-//   Lane::head      thread       1 + number of the lane's first chunk, set once
-//   Chunk::next     thread       1 + number of the next chunk; recorder clears it when recycling
-//   Chunk::committed thread      bytes of whole records; recorder clears it when recycling
-//   bitmap          both         1 = free; threads clear bits, the recorder sets them
-//   Control::stop   recorder     non-zero: stop recording
+//   word              written by  meaning
+//   Lane::owner       both        0 free, else the kernel's thread id; claimed and released by threads
+//   Lane::busy        thread      1 while it is between taking a time and committing the record
+//   Lane::head        thread      1 + number of the lane's first chunk, set once
+//   Chunk::next       thread      1 + number of the next chunk; recorder clears it when recycling
+//   Chunk::committed  thread      bytes of whole records; recorder clears it when recycling
+//   bitmap            both        1 = free; threads clear bits, the recorder sets them
+//   Control::stop     recorder    non-zero: stop recording
 //
 // The recorder trusts nothing it reads here: the process may have overwritten it.
 #pragma once
@@ -144,20 +144,21 @@ inline constexpr std::size_t kBlobBytes = 1024;
 inline constexpr std::uint8_t kBlobFirst = 1;  ///< starts a definition (and drops an unfinished one)
 inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
 
+// clang-format off
 // A definition, once its blobs are put together, is a DefinitionKind (u32) followed by fields, without padding, in the
 // machine's byte order; "text" is a u32 length and that many bytes.
 //
 //   thread   u32 tid, text name
-//   process  i32 rank, i32 local rank, i32 world size, text Python version, text path of the library that reports
-//   events code     u64 address, u32 Python version (0x030B), u32 first line, u32 code offset, then file and function,
-//   each {u8 kind (bytes per code point),
-//            text}, then text line table
+//   process  i32 rank, i32 local rank, i32 world size, text Python version, text path of the library that reports events
+//   code     u64 address, u32 Python version (0x030B), u32 first line, u32 code offset,
+//            then file and function, each {u8 kind (bytes per code point), text}, then text line table
 //   module   u64 start, u64 end, u64 load address, text path, text build-id (raw bytes)
-//   stack    u32 id, u32 number of Python frames, u32 number of native frames, then {u64 code, u32 instruction} for
-//   each
-//            Python frame and u64 return address for each native one, innermost first
+//   stack    u32 id, u32 number of Python frames, u32 number of native frames,
+//            then {u64 code, u32 instruction} for each Python frame and u64 return address for each native one,
+//            innermost first
 //   note     u32 Loss::Kind, text
 //   mark     u32 MarkKind, u64 ticks, text name of at most kMarkNameBytes
+// clang-format on
 enum class DefinitionKind : std::uint32_t {
   thread = 1,
   process = 2,
@@ -170,6 +171,9 @@ enum class DefinitionKind : std::uint32_t {
 enum class MarkKind : std::uint32_t { point = 0, range_begin = 1, range_end = 2 };
 
 inline constexpr std::size_t kMarkNameBytes = 256;  ///< longer names are cut
+
+/// CPython versions (0x030B is 3.11) whose stacks can be walked, in ordinary 64-bit builds.
+inline constexpr std::uint16_t kWalkedPythons[] = {0x0309, 0x030A, 0x030B, 0x030C, 0x030D, 0x030E};
 
 inline constexpr std::size_t kMaxFrames = 256;  ///< of each sort; deeper stacks are cut at the root end
 

@@ -24,9 +24,9 @@ Json cache_json(const std::optional<OomCache>& cache) {
 }
 
 Json request_json(const OomFailure& failure) {
-  const bool named = failure.thread && failure.thread->tid >= 0;
+  const bool named = failure.thread && failure.thread->tid;
   Json thread = nullptr;
-  if (named) thread = {{"tid", failure.thread->tid}, {"name", nullable_text(failure.thread->name)}};
+  if (named) thread = {{"tid", *failure.thread->tid}, {"name", nullable_text(failure.thread->name)}};
   return {{"bytes", failure.request.bytes},
           {"segment_bytes", failure.caching ? Json(failure.request.segment) : Json(nullptr)},
           {"expandable", failure.caching ? Json(failure.request.expandable) : Json(nullptr)},

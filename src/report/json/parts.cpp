@@ -7,24 +7,19 @@
 namespace tidemark {
 namespace {
 
-template <typename T>
-Json unless_negative(T value) {
-  return value < 0 ? Json(nullptr) : Json(value);
-}
-
 Json process_json(const ProcessInfo& process) {
-  return {{"pid", unless_negative(process.pid)},
-          {"parent_pid", unless_negative(process.parent_pid)},
-          {"rank", unless_negative(process.rank)},
-          {"local_rank", unless_negative(process.local_rank)},
-          {"world_size", unless_negative(process.world_size)},
+  return {{"pid", nullable(process.pid)},
+          {"parent_pid", nullable(process.parent_pid)},
+          {"rank", nullable(process.rank)},
+          {"local_rank", nullable(process.local_rank)},
+          {"world_size", nullable(process.world_size)},
           {"hostname", nullable_text(process.hostname)},
           {"command_line", nullable_text(process.command_line)},
           {"python_version", nullable_text(process.python_version)},
           {"torch_version", nullable_text(process.torch_version)},
           {"stack_mode", nullable_text(process.stack_mode)},
           {"recorder_version", nullable_text(process.recorder_version)},
-          {"start_wall_ns", process.start_wall_ns == 0 ? Json(nullptr) : Json(process.start_wall_ns)}};
+          {"start_wall_ns", nullable(process.start_wall_ns)}};
 }
 
 Json quality_json(const DataQuality& quality) {

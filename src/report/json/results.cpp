@@ -75,7 +75,7 @@ void add_key(Json& row, const DeviceAt& device) {
   row["at_ns"] = nullable(device.at_ns);
 }
 void add_key(Json& row, const ThreadInfo& thread) {
-  row["tid"] = thread.tid < 0 ? Json(nullptr) : Json(thread.tid);
+  row["tid"] = nullable(thread.tid);
   row["thread_name"] = nullable_text(thread.name);
 }
 void add_key(Json& row, const StreamHandle& stream) {

@@ -11,13 +11,13 @@
 namespace tidemark {
 namespace {
 
-std::string number(const std::optional<std::uint64_t>& value) {
+template <typename Number>
+std::string number(const std::optional<Number>& value) {
   return value ? std::to_string(*value) : "";
 }
 
 std::string recording_fields(const RecordingInfo& recording) {
-  const std::int32_t rank = recording.process.rank;
-  return fmt::format("{},{}", csv_field(recording.path), rank < 0 ? "" : std::to_string(rank));
+  return fmt::format("{},{}", csv_field(recording.path), number(recording.process.rank));
 }
 
 std::string key_fields(const NamedStack& stack) {
@@ -32,7 +32,7 @@ std::string key_fields(const BlockSize& size) {
   return std::to_string(size.bytes);
 }
 std::string key_fields(const ThreadInfo& thread) {
-  return fmt::format("{},{}", thread.tid < 0 ? "" : std::to_string(thread.tid), csv_field(thread.name));
+  return fmt::format("{},{}", number(thread.tid), csv_field(thread.name));
 }
 std::string key_fields(const StreamHandle& stream) {
   return std::to_string(stream.handle);

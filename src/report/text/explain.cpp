@@ -31,10 +31,10 @@ std::string where_text(const OomFailure& failure) {
   } else if (failure.cache) {
     text += ", pool n/a (taken to be the default one)";
   }
-  if (failure.thread && failure.thread->tid >= 0) {
+  if (failure.thread && failure.thread->tid) {
     text +=
         fmt::format(", thread {} (tid {})",
-                    failure.thread->name.empty() ? "(no name)" : printable(failure.thread->name), failure.thread->tid);
+                    failure.thread->name.empty() ? "(no name)" : printable(failure.thread->name), *failure.thread->tid);
   }
   return text;
 }

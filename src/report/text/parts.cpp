@@ -24,11 +24,11 @@ std::string known(const std::string& value) {
 }
 
 std::string process_text(const ProcessInfo& process) {
-  std::string text = process.pid < 0 ? "n/a" : fmt::format("pid {}", process.pid);
+  std::string text = process.pid ? fmt::format("pid {}", *process.pid) : "n/a";
   if (!process.hostname.empty()) text += " on " + printable(process.hostname);
-  if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
-  if (process.rank >= 0 && process.world_size >= 0) text += fmt::format(" of {}", process.world_size);
-  if (process.local_rank >= 0) text += fmt::format(", local rank {}", process.local_rank);
+  if (process.rank) text += fmt::format(", rank {}", *process.rank);
+  if (process.rank && process.world_size) text += fmt::format(" of {}", *process.world_size);
+  if (process.local_rank) text += fmt::format(", local rank {}", *process.local_rank);
   return text;
 }
 
@@ -51,9 +51,9 @@ std::string recording_title(const RecordingInfo& recording) {
   std::string file = printable(base_name(recording.path));
   if (recording.source != SourceKind::recording) return file;
   const ProcessInfo& process = recording.process;
-  const std::string pid = process.pid < 0 ? "pid n/a" : fmt::format("pid {}", process.pid);
-  if (process.rank < 0) return fmt::format("{} {}", pid, file);
-  return fmt::format("rank {} ({}) {}", process.rank, pid, file);
+  const std::string pid = process.pid ? fmt::format("pid {}", *process.pid) : "pid n/a";
+  if (!process.rank) return fmt::format("{} {}", pid, file);
+  return fmt::format("rank {} ({}) {}", *process.rank, pid, file);
 }
 
 std::string share_text(double share) {
@@ -76,9 +76,9 @@ std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
   return bytes ? format_bytes(*bytes) : "n/a";
 }
 
-std::string wall_clock_text(std::uint64_t wall_ns) {
-  if (wall_ns == 0) return "n/a";
-  const auto seconds = static_cast<std::time_t>(wall_ns / 1'000'000'000);
+std::string wall_clock_text(const std::optional<std::uint64_t>& wall_ns) {
+  if (!wall_ns) return "n/a";
+  const auto seconds = static_cast<std::time_t>(*wall_ns / 1'000'000'000);
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(seconds));
 }
 

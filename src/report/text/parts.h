@@ -35,7 +35,7 @@ struct Fact {
 [[nodiscard]] std::vector<Fact> recording_facts(const RecordingInfo& recording);
 
 /// "2026-11-20 22:14:03 UTC", or "n/a" for 0.
-[[nodiscard]] std::string wall_clock_text(std::uint64_t wall_ns);
+[[nodiscard]] std::string wall_clock_text(const std::optional<std::uint64_t>& wall_ns);
 
 /// "Data quality: complete", or its notes, one a line.
 [[nodiscard]] std::string quality_text(const DataQuality& quality, const Terminal& terminal);

@@ -42,9 +42,9 @@ std::string key_text(const DeviceAt& device) {
   return to_string(device.device) + " " + at_text(device.at_ns);
 }
 std::string key_text(const ThreadInfo& thread) {
-  if (thread.tid < 0) return "(unknown thread)";
+  if (!thread.tid) return "(unknown thread)";
   const std::string name = thread.name.empty() ? "(no name)" : printable(thread.name);
-  return fmt::format("{} (tid {})", name, thread.tid);
+  return fmt::format("{} (tid {})", name, *thread.tid);
 }
 std::string key_text(const StreamHandle& stream) {
   return stream.handle == 0 ? "default stream" : fmt::format("0x{:x}", stream.handle);

@@ -178,7 +178,7 @@ TEST(PerfettoExport, TimesAreTheWallClocksWhereItIsKnown) {
 
 TEST(PerfettoExport, WithoutAProcessTheFileIsTheGroup) {
   Scenario scenario = small_run();
-  scenario.definitions.process.pid = -1;
+  scenario.definitions.process.pid = std::nullopt;
   Store store = scenario.store("/tmp/snapshot.pickle");
   store.source.kind = SourceKind::pytorch_snapshot;
   const Trace trace(exported(store, "perfetto", {"cpu", {}}));

@@ -56,7 +56,7 @@ TEST(FormatBytes, TheReaderUnderstandsTheFileThatThePageShows) {
   EXPECT_EQ(describe(read.events[0]), "kind 0 t 1000 thread 0 cpu address 1000 size 512 slot 0 stack -");
   EXPECT_EQ(describe(read.events[1]), "kind 1 t 1500 thread 0 cpu address 1000 size 512 slot 0 stack -");
   EXPECT_EQ(read.definitions.process.pid, 7);
-  EXPECT_EQ(read.definitions.process.rank, -1);
+  EXPECT_EQ(read.definitions.process.rank, std::nullopt);
   ASSERT_EQ(read.definitions.threads.size(), 1U);
   EXPECT_EQ(read.definitions.threads[0].name, "t");
   ASSERT_TRUE(read.definitions.end.has_value());

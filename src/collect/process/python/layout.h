@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collect/ring/layout.h"
+
 namespace tidemark::process {
 
 static_assert(sizeof(void*) == 8, "the layouts below are those of 64-bit interpreters");
@@ -97,6 +99,15 @@ inline constexpr Layout kLayouts[] = {
 };
 // clang-format on
 inline constexpr std::size_t kLayoutCount = sizeof(kLayouts) / sizeof(kLayouts[0]);
+
+constexpr bool has_the_walked_versions() {
+  if (kLayoutCount != sizeof(ring::kWalkedPythons) / sizeof(ring::kWalkedPythons[0])) return false;
+  for (std::size_t n = 0; n < kLayoutCount; ++n) {
+    if (kLayouts[n].version != ring::kWalkedPythons[n]) return false;
+  }
+  return true;
+}
+static_assert(has_the_walked_versions(), "ring::kWalkedPythons names the rows above");
 
 // The same in every version listed.
 inline constexpr std::size_t kObjectType = 8;        ///< PyObject::ob_type

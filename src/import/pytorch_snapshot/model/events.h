@@ -35,7 +35,7 @@ struct ReplayedEvent {
 /// What a snapshot comes to, apart from its events.
 struct SnapshotFacts {
   std::uint64_t entry_count = 0;
-  std::uint64_t start_wall_ns = 0;  ///< of the first entry; 0 without entries
+  std::optional<std::uint64_t> start_wall_ns;  ///< of the first entry; none without entries
   /// `external_annotations`, and the entries `user_defined`: moments named by their user_metadata, or without a name.
   /// In no particular order.
   std::vector<Mark> marks;

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "collect/process/clock.h"
+#include "collect/ring/clock.h"
 
 namespace tidemark {
 namespace {
@@ -27,9 +27,9 @@ struct Moment {
 Moment now_on_both(const TickClock& clock) {
   Moment best{0, 0, ~std::uint64_t{0}};
   for (int attempt = 0; attempt < 20; ++attempt) {
-    const std::uint64_t before = process::monotonic_ns();
+    const std::uint64_t before = ring::monotonic_ns();
     const std::uint64_t ticks = clock.now();
-    const std::uint64_t after = process::monotonic_ns();
+    const std::uint64_t after = ring::monotonic_ns();
     if (after - before < best.uncertainty_ns) best = {ticks, before, after - before};
   }
   return best;
@@ -41,10 +41,10 @@ TEST(TickClockTest, MonotonicTicksAreNanoseconds) {
   EXPECT_EQ(clock.between_ns(350, 100), 0U);
   EXPECT_EQ(clock.between_ns(7, 7), 0U);
   EXPECT_EQ(clock.ticks_in_ns(12'345), 12'345U);
-  const std::uint64_t before = process::monotonic_ns();
+  const std::uint64_t before = ring::monotonic_ns();
   const std::uint64_t now = clock.now();
   EXPECT_GE(now, before);
-  EXPECT_LE(now, process::monotonic_ns());
+  EXPECT_LE(now, ring::monotonic_ns());
 }
 
 // The product of a 64-bit count and a 64-bit rate needs 128 bits.

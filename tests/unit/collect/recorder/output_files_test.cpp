@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 class OutputFilesTest : public ::testing::Test {
  protected:
   /// Name, within the folder, of the file that the process gets; the error's message when it gets none.
-  static std::string open(OutputFiles& files, std::int32_t rank, std::int64_t pid) {
+  static std::string open(OutputFiles& files, std::optional<std::int32_t> rank, std::int64_t pid) {
     ProcessInfo process;
     process.rank = rank;
     process.pid = pid;
@@ -31,11 +31,11 @@ class OutputFilesTest : public ::testing::Test {
 
 TEST_F(OutputFilesTest, TheFirstProcessGetsTheNameAskedForOthersTheirPid) {
   OutputFiles files(folder.at("run.tide"), false);
-  EXPECT_EQ(open(files, -1, 100), "run.tide");
-  EXPECT_EQ(open(files, -1, 101), "run.pid101.tide");
-  EXPECT_EQ(open(files, -1, 102), "run.pid102.tide");
-  EXPECT_EQ(open(files, -1, 101), "run.pid101.2.tide") << "after exec";
-  EXPECT_EQ(open(files, -1, 101), "run.pid101.3.tide");
+  EXPECT_EQ(open(files, std::nullopt, 100), "run.tide");
+  EXPECT_EQ(open(files, std::nullopt, 101), "run.pid101.tide");
+  EXPECT_EQ(open(files, std::nullopt, 102), "run.pid102.tide");
+  EXPECT_EQ(open(files, std::nullopt, 101), "run.pid101.2.tide") << "after exec";
+  EXPECT_EQ(open(files, std::nullopt, 101), "run.pid101.3.tide");
 }
 
 TEST_F(OutputFilesTest, RanksAreNamedAfterTheirNumber) {
@@ -52,8 +52,8 @@ TEST_F(OutputFilesTest, RanksAreNamedAfterTheirNumber) {
 TEST_F(OutputFilesTest, NamesWithoutAnExtensionAndFoldersWithDots) {
   std::filesystem::create_directory(folder.at("of.v2"));
   OutputFiles files(folder.at("of.v2/recording"), false);
-  EXPECT_EQ(open(files, -1, 1), "recording");
-  EXPECT_EQ(open(files, -1, 2), "recording.pid2");
+  EXPECT_EQ(open(files, std::nullopt, 1), "recording");
+  EXPECT_EQ(open(files, std::nullopt, 2), "recording.pid2");
   EXPECT_TRUE(std::filesystem::exists(folder.at("of.v2/recording.pid2")));
 }
 
@@ -61,7 +61,7 @@ TEST_F(OutputFilesTest, ExistingFilesAreKept) {
   folder.write("run.tide", "precious");
   folder.write("run.pid7.tide", "precious");
   OutputFiles files(folder.at("run.tide"), false);
-  EXPECT_THAT(open(files, -1, 6), HasSubstr("run.tide"));
+  EXPECT_THAT(open(files, std::nullopt, 6), HasSubstr("run.tide"));
   EXPECT_EQ(std::filesystem::file_size(folder.at("run.tide")), 8U);
   OutputFiles others(folder.at("run.tide"), false);
   EXPECT_EQ(open(others, 2, 7), "run.rank2.tide");
@@ -74,16 +74,16 @@ TEST_F(OutputFilesTest, ExistingFilesAreReplacedWhenAskedTo) {
   folder.write("run.tide", "old");
   folder.write("run.pid7.tide", "old");
   OutputFiles files(folder.at("run.tide"), true);
-  EXPECT_EQ(open(files, -1, 6), "run.tide");
-  EXPECT_EQ(open(files, -1, 7), "run.pid7.tide");
-  EXPECT_EQ(open(files, -1, 7), "run.pid7.2.tide") << "not one of this run's own";
+  EXPECT_EQ(open(files, std::nullopt, 6), "run.tide");
+  EXPECT_EQ(open(files, std::nullopt, 7), "run.pid7.tide");
+  EXPECT_EQ(open(files, std::nullopt, 7), "run.pid7.2.tide") << "not one of this run's own";
   EXPECT_EQ(std::filesystem::file_size(folder.at("run.tide")), 0U);
   EXPECT_EQ(std::filesystem::file_size(folder.at("run.pid7.tide")), 0U);
 }
 
 TEST_F(OutputFilesTest, AFolderThatDoesNotExist) {
   OutputFiles files(folder.at("nowhere/run.tide"), false);
-  EXPECT_THAT(open(files, -1, 1), HasSubstr("No such file or directory"));
+  EXPECT_THAT(open(files, std::nullopt, 1), HasSubstr("No such file or directory"));
   EXPECT_THAT(open(files, 1, 2), HasSubstr("No such file or directory"));
 }
 

@@ -122,14 +122,14 @@ class RecorderTest : public ::testing::Test {
     const pid_t pid = ::fork();
     if (pid == 0) {
       {
-        const RingProcess process(clock(), process::ticks(clock()));
+        const RingProcess process(clock(), ring::ticks(clock()));
         hand_over(process);
         ::close(go_on[1]);
         char nothing = 0;
         if (::read(go_on[0], &nothing, 1) != 0) ::_exit(1);
         RingThread thread(process, 0, static_cast<std::uint32_t>(::getpid()));
         for (std::uint64_t number = 1; number <= events; ++number) {
-          const std::uint64_t time = process::ticks(clock()) - process.start_ticks();
+          const std::uint64_t time = ring::ticks(clock()) - process.start_ticks();
           if (!thread.allocate(time, number, 100 * number)) ::_exit(1);
         }
         if (end_signal != 0) ::kill(::getpid(), end_signal);
@@ -244,14 +244,14 @@ TEST_F(RecorderTest, GoesOnWhateverComesToItsSocket) {
 
 TEST_F(RecorderTest, ASecondRingOfAProcessEndsItsFirst) {
   create();
-  const RingProcess before(clock(), process::ticks(clock()));
+  const RingProcess before(clock(), ring::ticks(clock()));
   RingThread thread(before, 0, 1);
   hand_over(before);
   recorder->turn({});
-  thread.put(ring::RecordKind::allocate, {}, ring::kNoStack, {process::ticks(clock()), 1, 8});
-  const RingProcess after(clock(), process::ticks(clock()));
+  thread.put(ring::RecordKind::allocate, {}, ring::kNoStack, {ring::ticks(clock()), 1, 8});
+  const RingProcess after(clock(), ring::ticks(clock()));
   RingThread next(after, 0, 1);
-  next.put(ring::RecordKind::allocate, {}, ring::kNoStack, {process::ticks(clock()), 2, 8});
+  next.put(ring::RecordKind::allocate, {}, ring::kNoStack, {ring::ticks(clock()), 2, 8});
   hand_over(after);
   recorder->turn({});
   ASSERT_EQ(recorder->files().size(), 1U);
@@ -271,7 +271,7 @@ TEST_F(RecorderTest, ASecondRingOfAProcessEndsItsFirst) {
 TEST_F(RecorderTest, AFileThatCannotBeWrittenIsSaidOnce) {
   create();
   std::filesystem::remove_all(folder.path());
-  const RingProcess process(clock(), process::ticks(clock()));
+  const RingProcess process(clock(), ring::ticks(clock()));
   hand_over(process);
   recorder->turn({});
   recorder->turn({});
@@ -282,7 +282,7 @@ TEST_F(RecorderTest, AFileThatCannotBeWrittenIsSaidOnce) {
 
 TEST_F(RecorderTest, SaysWhenAFileReachesItsLimit) {
   create(16 * 1024);
-  const RingProcess process(clock(), process::ticks(clock()));
+  const RingProcess process(clock(), ring::ticks(clock()));
   hand_over(process);
   RingThread thread(process, 0, 1);
   put_incompressible(thread);
@@ -300,7 +300,7 @@ TEST_F(RecorderTest, SaysWhenAFileReachesItsLimit) {
 // A fast program may be gone before the recorder has seen what it left in the rings.
 TEST_F(RecorderTest, SaysSoWhenOnlyTheLastEventsReachTheLimit) {
   create(16 * 1024);
-  const RingProcess process(clock(), process::ticks(clock()));
+  const RingProcess process(clock(), ring::ticks(clock()));
   hand_over(process);
   RingThread thread(process, 0, 1);
   RingThread first_event(process, 1, 2);
@@ -316,7 +316,7 @@ TEST_F(RecorderTest, SaysSoWhenOnlyTheLastEventsReachTheLimit) {
 
 TEST_F(RecorderTest, TellsAProcessOfAnotherVersionApart) {
   create();
-  const RingProcess process(clock(), process::ticks(clock()));
+  const RingProcess process(clock(), ring::ticks(clock()));
   process.shared()->control.version = 99;
   hand_over(process);
   recorder->turn({});
@@ -326,7 +326,7 @@ TEST_F(RecorderTest, TellsAProcessOfAnotherVersionApart) {
 TEST_F(RecorderTest, SamplesOfTheMachineAreInTheRecording) {
   samples = true;
   create();
-  const RingProcess process(clock(), process::ticks(clock()));
+  const RingProcess process(clock(), ring::ticks(clock()));
   hand_over(process);
   std::size_t host_samples = 0;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <string>
 
-#include "collect/process/clock.h"
 #include "collect/process/definition_writer.h"
 #include "collect/process/lane_writer.h"
+#include "collect/ring/clock.h"
 #include "collect/ring/layout.h"
 #include "trace/event.h"
 
@@ -21,7 +21,7 @@ namespace tidemark::testing {
 class RingProcess {
  public:
   explicit RingProcess(ring::Clock clock = ring::Clock::monotonic,
-                       std::uint64_t start_ticks = process::monotonic_ns() - 1'000'000'000U) {
+                       std::uint64_t start_ticks = ring::monotonic_ns() - 1'000'000'000U) {
     fd_ = ::memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (::ftruncate(fd_, sizeof(ring::Shared)) != 0 ||
         ::fcntl(fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {

@@ -40,7 +40,7 @@ class SessionTest : public ::testing::Test {
  protected:
   Session& start(std::uint64_t max_file_bytes = 0) { return start(write_to(&bytes), max_file_bytes); }
   Session& start(std::unique_ptr<TraceWriter> writer, std::uint64_t max_file_bytes = 0) {
-    auto memory = SharedMemory::map(process.duplicate());
+    auto memory = SharedMemory::map(ScopedFd(process.duplicate()));
     EXPECT_TRUE(memory.ok());
     session = std::make_unique<Session>(std::move(*memory), clock, std::move(writer), ProcessInfo{},
                                         Session::Limits{max_file_bytes});
@@ -183,7 +183,7 @@ TEST_F(SessionTest, ABusyLaneWithoutEventsHoldsEverythingBack) {
 TEST_F(SessionTest, EventsOfTheLastMomentWait) {
   start();
   RingThread thread(process, 0, 1);
-  const auto now = [this] { return process::monotonic_ns() - process.start_ticks(); };
+  const auto now = [this] { return ring::monotonic_ns() - process.start_ticks(); };
   bool waited = false;
   std::uint64_t written = 0;
   for (int attempt = 0; attempt < 100 && !waited; ++attempt) {  // we may be off the processor until that moment is past

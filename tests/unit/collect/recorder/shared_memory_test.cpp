@@ -26,7 +26,7 @@ bool is_open(int fd) {
 }
 
 std::string why_refused(int fd) {
-  const auto mapped = SharedMemory::map(fd);
+  const auto mapped = SharedMemory::map(ScopedFd(fd));
   EXPECT_FALSE(is_open(fd));
   return mapped.ok() ? "" : mapped.error().message;
 }
@@ -35,7 +35,7 @@ TEST(SharedMemoryMap, TakesASealedRing) {
   const RingProcess process;
   process.shared()->control.rank = 5;
   const int fd = process.duplicate();
-  const auto mapped = SharedMemory::map(fd);
+  const auto mapped = SharedMemory::map(ScopedFd(fd));
   ASSERT_TRUE(mapped.ok());
   EXPECT_FALSE(is_open(fd)) << "the mapping is enough";
   EXPECT_EQ((*mapped)->get()->control.rank, 5);
@@ -72,7 +72,7 @@ TEST(SharedMemoryMap, RefusesAnotherLayout) {
   process.shared()->control.magic ^= 1;
   EXPECT_THAT(why_refused(process.duplicate()), HasSubstr(refusal));
   process.shared()->control.magic = ring::kMagic;
-  EXPECT_TRUE(SharedMemory::map(process.duplicate()).ok());
+  EXPECT_TRUE(SharedMemory::map(ScopedFd(process.duplicate())).ok());
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ TEST_F(DefinitionsTest, Process) {
   EXPECT_EQ(deliver(), 0U);
   ASSERT_NE(definitions.process_facts, nullptr);
   EXPECT_EQ(definitions.process_facts->rank, 3);
-  EXPECT_EQ(definitions.process_facts->local_rank, -1);
+  EXPECT_EQ(definitions.process_facts->local_rank, std::nullopt);
   EXPECT_EQ(definitions.process_facts->world_size, 8);
   EXPECT_EQ(definitions.process_facts->python_version, "3.12.1");
   EXPECT_EQ(definitions.process_facts->reporting_library, "/opt/torch/lib/libc10.so");

@@ -1,4 +1,4 @@
-// The time of an event, in ticks of the clock that the recorder chose (ring::Clock).
+// The time of an event, in ticks of the clock that the recorder chose (Clock).
 #pragma once
 
 #include <time.h>
@@ -7,7 +7,7 @@
 
 #include "collect/ring/layout.h"
 
-namespace tidemark::process {
+namespace tidemark::ring {
 
 inline std::uint64_t monotonic_ns() noexcept {
   timespec now;
@@ -15,13 +15,13 @@ inline std::uint64_t monotonic_ns() noexcept {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-inline std::uint64_t ticks(ring::Clock clock) noexcept {
+inline std::uint64_t ticks(Clock clock) noexcept {
 #if defined(__x86_64__)
-  if (clock == ring::Clock::tsc) [[likely]]
+  if (clock == Clock::tsc) [[likely]]
     return __builtin_ia32_rdtsc();
 #endif
   (void)clock;
   return monotonic_ns();
 }
 
-}  // namespace tidemark::process
+}  // namespace tidemark::ring
