@@ -1,4 +1,5 @@
-// The contract of a command, and the list of them. A new command is one file and one line in commands.cpp.
+// The contract of a command, and the list of them. A new command is one file and one line in commands.cpp; those of
+// analyses come from the list of analyses.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,13 +15,13 @@ inline constexpr int kCheckFailed = 1;  ///< what --fail-... asked to watch for 
 inline constexpr int kError = 2;
 
 struct Command {
-  const char* name;
-  const char* group;        ///< heading in `tidemark --help`: "Record", "Read", "Machine", "Debug"
-  const char* description;  ///< one line
+  std::string name;
+  std::string group;        ///< heading in `tidemark --help`: "Record", "Read", "Machine", "Debug"
+  std::string description;  ///< one line
   /// Adds options, positionals and a footer with examples to `app`; returns what runs after parsing and gives the exit
   /// code. The closure owns its options. Where an option takes one of a few words, its type_name lists them as
   /// "text|json": shell completion offers them.
-  std::function<int()> (*setup)(CLI::App& app);
+  std::function<std::function<int()>(CLI::App& app)> setup;
 };
 
 /// In the order in which help lists them.

@@ -8,6 +8,9 @@
 #include <system_error>
 
 #include "cli/reading.h"
+#include "report/json/json.h"
+#include "report/text/terminal.h"
+#include "report/text/text.h"
 
 namespace tidemark::cli {
 namespace {

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/doctor_checks.h"
 #include "cli/reading.h"
+#include "report/text/terminal.h"
 #include "report/words/printable.h"
 
 namespace tidemark::cli {

@@ -9,6 +9,7 @@
 #include "cli/reading.h"
 #include "export/format.h"
 #include "report/text/parts.h"
+#include "report/text/terminal.h"
 
 namespace tidemark::cli {
 namespace {
@@ -54,7 +55,7 @@ Result<void> write_to_stdout(std::string_view bytes) {
 }
 
 Result<void> export_store(const Store& store, const Options& options, const ExportFormat& format) {
-  const auto at = options.moment(store);
+  const auto at = find_moment(store, options.at);
   if (!at) return at.error();
   Symbols symbols(store.definitions);
   const auto tell = [](const std::string& remark) { fmt::print(stderr, "{}.\n", remark); };

@@ -31,7 +31,9 @@ Result<void> write_file(const std::string& path, const std::string& bytes) {
 void add_picture_format(CLI::App& app, PictureOptions& options, const std::string& formats) {
   options.format.clear();
   add_format(app, options, formats);
-  app.add_option("-o,--output,--plot", options.output, "Write to this file, in the format of its ending")
+  const bool draws = formats.find("png") != std::string::npos;
+  app.add_option(draws ? "-o,--output,--plot" : "-o,--output", options.output,
+                 "Write to this file, in the format of its ending")
       ->type_name("FILE");
 }
 

@@ -31,17 +31,6 @@ std::string recordings_in(const std::string& directory) {
 
 }  // namespace
 
-std::vector<std::string> split_choices(const std::string& choices) {
-  std::vector<std::string> words;
-  std::size_t start = 0;
-  for (;;) {
-    const std::size_t bar = choices.find('|', start);
-    words.push_back(choices.substr(start, bar - start));
-    if (bar == std::string::npos) return words;
-    start = bar + 1;
-  }
-}
-
 void limit_to(CLI::Option& option, const std::string& choices) {
   option.type_name(choices);
   option.check(CLI::Validator(

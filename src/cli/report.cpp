@@ -44,11 +44,15 @@ ReportOptions options_for(const Options& options) {
 int run(const Options& options) {
   if (auto fine = check_output(options); !fine) return fail(fine.error().message);
   const ReportOptions what = options_for(options);
-  auto reports = analyze_files<Report>(options.files, open_store, [&](const Store& store, Symbols& symbols) {
-    return analyze_report(store, symbols, what);
+  std::vector<Report> reports;
+  const auto read = read_files(options.files, open_store, [&](const Store& store, Symbols& symbols) -> Result<void> {
+    auto report = analyze_report(store, symbols, what);
+    if (!report) return report.error();
+    reports.push_back(std::move(*report));
+    return {};
   });
-  if (!reports) return fail(reports.error().message);
-  const auto page = to_html(std::move(*reports));
+  if (!read) return fail(read.error().message);
+  const auto page = to_html(std::move(reports));
   if (!page) return fail(page.error().message);
   return write_output(options.output, *page);
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "analyze/common/result_table.h"
 #include "analyze/compare.h"
 #include "analyze/fragmentation/fragmentation.h"
 #include "analyze/leaks/leaks.h"
@@ -32,5 +33,6 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(std::span<const Explanation> explanations);
 [[nodiscard]] std::string to_json(const Comparison& comparison);
 [[nodiscard]] std::string to_json(std::span<const Timeline> timelines);
+[[nodiscard]] std::string to_json(std::span<const ResultTable> tables);
 
 }  // namespace tidemark

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/common/result_table.h"
 #include "analyze/ledger/ledger.h"
 #include "analyze/oom/explain.h"
 #include "analyze/patterns.h"
@@ -24,6 +25,7 @@ Json to_object(const Leaks& leaks);
 Json to_object(const Ledger& ledger);
 Json to_object(const Explanation& explanation);
 Json to_object(const Patterns& patterns);
+Json to_object(const ResultTable& table);
 
 /// {"address", "bytes", "free_bytes", "expandable", "pieces"}.
 Json segment_json(const MapSegment& segment);

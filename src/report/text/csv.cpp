@@ -16,17 +16,8 @@ std::string number(const std::optional<Number>& value) {
   return value ? std::to_string(*value) : "";
 }
 
-std::string recording_fields(const RecordingInfo& recording) {
-  return fmt::format("{},{}", csv_field(recording.path), number(recording.process.rank));
-}
-
 std::string key_fields(const NamedStack& stack) {
-  std::string frames;
-  for (const FrameName& frame : stack.frames) {
-    if (!frames.empty()) frames += ';';
-    frames += frame_text(frame);
-  }
-  return csv_field(stack_text(stack)) + "," + csv_field(frames);
+  return stack_fields(stack);
 }
 std::string key_fields(const BlockSize& size) {
   return std::to_string(size.bytes);
@@ -68,6 +59,19 @@ const char* key_columns(GroupBy by) {
 }
 
 }  // namespace
+
+std::string recording_fields(const RecordingInfo& recording) {
+  return fmt::format("{},{}", csv_field(recording.path), number(recording.process.rank));
+}
+
+std::string stack_fields(const NamedStack& stack) {
+  std::string frames;
+  for (const FrameName& frame : stack.frames) {
+    if (!frames.empty()) frames += ';';
+    frames += frame_text(frame);
+  }
+  return csv_field(stack_text(stack)) + "," + csv_field(frames);
+}
 
 std::string to_csv(std::span<const Table> tables) {
   const GroupBy by = tables.empty() ? GroupBy::stack : tables.front().by;

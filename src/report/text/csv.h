@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "analyze/common/result_table.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
 #include "analyze/timeline.h"
@@ -19,5 +20,13 @@ namespace tidemark {
 
 /// One row for each point. Columns: file, rank, device, time_ns, allocated_bytes, reserved_bytes.
 [[nodiscard]] std::string to_csv(std::span<const Timeline> timelines);
+
+/// One row for each row. Columns: file, rank, device, those of the table by their keys; a stack is "stack,frames".
+[[nodiscard]] std::string to_csv(std::span<const ResultTable> tables);
+
+/// "FILE,RANK", the fields with which every row begins.
+[[nodiscard]] std::string recording_fields(const RecordingInfo& recording);
+/// "STACK,FRAMES": on one line, and all frames, outermost first, separated by ';'.
+[[nodiscard]] std::string stack_fields(const NamedStack& stack);
 
 }  // namespace tidemark

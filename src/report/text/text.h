@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "analyze/common/result_table.h"
 #include "analyze/compare.h"
 #include "analyze/fragmentation/fragmentation.h"
 #include "analyze/leaks/leaks.h"
@@ -32,6 +33,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Explanation& explanation, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Comparison& comparison, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Timeline& timeline, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const ResultTable& table, const Terminal& terminal);
 
 /// Which devices are over the budget, and by how much, on one line; empty when none is.
 [[nodiscard]] std::string budget_text(const Comparison& comparison);

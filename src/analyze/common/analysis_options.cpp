@@ -1,0 +1,88 @@
+#include "analyze/common/analysis_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "analyze/budget.h"
+
+namespace tidemark {
+namespace {
+
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// "1%" or "0.01".
+std::optional<double> parse_share(std::string_view text) {
+  double number = -1;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  const bool percent = rest + 1 == end && *rest == '%';
+  if (error != std::errc() || (rest != end && !percent)) return std::nullopt;
+  if (percent) number /= 100;
+  return number >= 0 && number <= 1 ? std::optional(number) : std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  const auto size = parse_budget(text);
+  if (!size || size->relative || size->amount == 0) return std::nullopt;
+  return size->amount;
+}
+
+}  // namespace
+
+bool AnalysisOption::allows(std::string_view text) const {
+  switch (kind) {
+    case Kind::flag:
+      return text == "yes";
+    case Kind::count: {
+      const auto number = parse_count(text);
+      return number && *number >= least && *number <= most;
+    }
+    case Kind::word: {
+      const std::vector<std::string> words = split_choices(value);
+      return std::find(words.begin(), words.end(), text) != words.end();
+    }
+    case Kind::share:
+      return parse_share(text).has_value();
+    case Kind::size:
+      return parse_size(text).has_value();
+  }
+  return false;
+}
+
+std::vector<std::string> split_choices(std::string_view choices) {
+  std::vector<std::string> words;
+  for (;;) {
+    const std::size_t bar = choices.find('|');
+    words.emplace_back(choices.substr(0, bar));
+    if (bar == std::string_view::npos) return words;
+    choices.remove_prefix(bar + 1);
+  }
+}
+
+AnalysisOption top_option(std::uint64_t initial, std::string help) {
+  return {"top", AnalysisOption::Kind::count, "N", std::move(help), std::to_string(initial)};
+}
+
+AnalysisOptions::AnalysisOptions(const std::vector<AnalysisOption>& options) {
+  for (const AnalysisOption& option : options) values_[option.name] = option.initial;
+}
+
+std::optional<std::uint64_t> AnalysisOptions::given_count(const std::string& name) const {
+  return parse_count(values_.at(name));
+}
+
+std::optional<std::uint64_t> AnalysisOptions::given_size(const std::string& name) const {
+  return parse_size(values_.at(name));
+}
+
+double AnalysisOptions::share(const std::string& name) const {
+  return parse_share(values_.at(name)).value_or(0);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,73 @@
+// The options of an analysis as data, so that commands, pages and notebooks offer the same ones, and what was chosen.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/common/moment.h"
+#include "base/result.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+/// One option beside those that analyses share: the device, the moment, and how the result is written.
+struct AnalysisOption {
+  enum class Kind : std::uint8_t {
+    flag,   ///< "yes" or nothing
+    count,  ///< a whole number, `least` to `most`
+    word,   ///< one of the words of `value`
+    share,  ///< "1%" or "0.01"
+    size,   ///< bytes, more than 0: "1048576", "80GiB"
+  };
+  std::string name;  ///< "min-share": --min-share on the command line
+  Kind kind = Kind::count;
+  std::string value;    ///< what stands for the value in help: "N"; of a word, those to choose from: "peak|traffic"
+  std::string help;     ///< one line
+  std::string initial;  ///< the value when none is given; "": none
+  std::uint64_t least = 0;
+  std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+
+  /// Whether `text` is a value of this option.
+  [[nodiscard]] bool allows(std::string_view text) const;
+};
+
+/// "text|json" as its words.
+[[nodiscard]] std::vector<std::string> split_choices(std::string_view choices);
+
+/// The option that most lists have: how many rows to list, 0 = all.
+[[nodiscard]] AnalysisOption top_option(std::uint64_t initial, std::string help);
+
+/// What was chosen. The functions below take names of the analysis's own options; values were checked when set.
+class AnalysisOptions {
+ public:
+  std::optional<std::string> device;  ///< only this one: "cuda:0"
+  std::string at = "peak";            ///< as find_moment() takes it
+  std::string format = "text";        ///< what the result will be written as
+
+  /// All options with their initial values.
+  explicit AnalysisOptions(const std::vector<AnalysisOption>& options);
+
+  void set(const std::string& name, std::string text) { values_[name] = std::move(text); }
+
+  [[nodiscard]] bool flag(const std::string& name) const { return !values_.at(name).empty(); }
+  [[nodiscard]] const std::string& word(const std::string& name) const { return values_.at(name); }
+  /// None where it was not given and has no initial value.
+  [[nodiscard]] std::optional<std::uint64_t> given_count(const std::string& name) const;
+  [[nodiscard]] std::optional<std::uint64_t> given_size(const std::string& name) const;
+  /// 0 where there is none.
+  [[nodiscard]] std::uint64_t count(const std::string& name) const { return given_count(name).value_or(0); }
+  [[nodiscard]] double share(const std::string& name) const;
+
+  /// `at` in this recording. Fails where it names a mark that is not there.
+  [[nodiscard]] Result<Moment> moment(const Overview& overview) const { return find_moment(overview, at); }
+
+ private:
+  std::map<std::string, std::string> values_;  // by name; "" = not given
+};
+
+}  // namespace tidemark

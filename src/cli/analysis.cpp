@@ -1,0 +1,89 @@
+// The commands of analyses: each is an entry of the list in report/analyses, and made here alike.
+#include "report/analyses/analysis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/picture.h"
+#include "report/text/terminal.h"
+
+namespace tidemark::cli {
+namespace {
+
+struct Options : PictureOptions {
+  explicit Options(const Analysis& what) : chosen(what.options) {}
+
+  AnalysisOptions chosen;
+};
+
+std::string wrong_value(const AnalysisOption& option, const std::string& value) {
+  using Kind = AnalysisOption::Kind;
+  if (option.kind == Kind::size) return fmt::format("'{}' is not a size: use bytes, or a size such as 80GiB", value);
+  if (option.kind == Kind::share) return fmt::format("'{}' is not a share such as 1% or 0.01", value);
+  if (option.least == 0) return fmt::format("'{}' is not a whole number up to {}", value, option.most);
+  return fmt::format("'{}' is not a whole number from {} to {}", value, option.least, option.most);
+}
+
+void add_option(CLI::App& app, const AnalysisOption& option, AnalysisOptions& chosen) {
+  const std::string flag = "--" + option.name;
+  if (option.kind == AnalysisOption::Kind::flag) {
+    app.add_flag_callback(
+        flag, [&chosen, name = option.name] { chosen.set(name, "yes"); }, option.help);
+    return;
+  }
+  CLI::Option& added = *app.add_option_function<std::string>(
+      flag, [&chosen, name = option.name](const std::string& value) { chosen.set(name, value); }, option.help);
+  if (option.kind == AnalysisOption::Kind::word) {
+    limit_to(added, option.value);
+    return;
+  }
+  // Where a number has a least value, help says its range.
+  added.type_name(option.least == 0 ? option.value
+                                    : fmt::format("{} in [{} - {}]", option.value, option.least, option.most));
+  added.check(CLI::Validator(
+      [option](const std::string& value) { return option.allows(value) ? "" : wrong_value(option, value); }, ""));
+}
+
+int run(const Analysis& analysis, Options& options) {
+  const std::string formats = fmt::format("{}", fmt::join(analysis.formats, "|"));
+  const auto format = output_format(options, formats);
+  if (!format) return fail(format.error().message);
+  options.chosen.device = options.only_device();
+  options.chosen.at = options.at;
+  options.chosen.format = *format;
+  const std::unique_ptr<AnalysisRun> results = analysis.start();
+  const auto add = [&](const auto& recording, Symbols& symbols) {
+    return results->add(recording, symbols, options.chosen);
+  };
+  const auto added = analysis.needs_blocks ? read_files(options.files, open_store, add)
+                                           : read_files(options.files, open_overview, add);
+  if (!added) return fail(added.error().message);
+  const bool to_stdout = options.output.empty() || options.output == "-";
+  const auto bytes = results->write(*format, to_stdout ? detect_terminal(STDOUT_FILENO) : Terminal());
+  if (!bytes) return fail(bytes.error().message);
+  const int written = write_output(options.output, *bytes);
+  return written == kOk && results->check_failed(options.chosen) ? kCheckFailed : written;
+}
+
+std::string footer_of(const Analysis& analysis) {
+  std::string text = analysis.about.empty() ? "Examples:" : analysis.about + "\n\nExamples:";
+  for (const std::string& example : analysis.examples)
+    text += fmt::format("\n  tidemark {} {}", analysis.name, example);
+  return text;
+}
+
+}  // namespace
+
+std::function<int()> setup_analysis(const Analysis& analysis, CLI::App& app) {
+  auto options = std::make_shared<Options>(analysis);
+  add_files(app, *options);
+  add_picture_format(app, *options, fmt::format("{}", fmt::join(analysis.formats, "|")));
+  if (analysis.takes_moment) add_moment(app, *options);
+  for (const AnalysisOption& option : analysis.options) add_option(app, option, options->chosen);
+  app.footer(footer_of(analysis));
+  return [options, &analysis] { return run(analysis, *options); };
+}
+
+}  // namespace tidemark::cli

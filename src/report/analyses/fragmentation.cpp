@@ -1,0 +1,37 @@
+#include "analyze/fragmentation/fragmentation.h"
+
+#include "report/analyses/analysis.h"
+#include "report/chart/chart.h"
+
+namespace tidemark {
+
+Analysis fragmentation_analysis() {
+  AnalysisParts<Fragmentation, Store> parts;
+  parts.info = {
+      "fragmentation",
+      "Memory held and not used: in what pieces, and who pins it",
+      "",
+      {top_option(FragmentationOptions().top, "How many segments and stacks to list for each device; 0 = all")},
+      true,
+      {"snapshot.pickle", "snapshot.pickle --at end --top 0", "snapshot.pickle -o segments.png",
+       "snapshot.pickle --format json | jq '.devices[0].at_peak_reserved'"}};
+  parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Fragmentation> {
+    const auto at = options.moment(store);
+    if (!at) return at.error();
+    FragmentationOptions what;
+    what.at = *at;
+    what.device = options.device;
+    what.top = options.count("top");
+    return analyze_fragmentation(store, symbols, what);
+  };
+  parts.formats = {{"png",
+                    [](const std::vector<Fragmentation>& results) -> Result<std::string> {
+                      return draw_segment_map(results, ChartFormat::png);
+                    }},
+                   {"svg", [](const std::vector<Fragmentation>& results) -> Result<std::string> {
+                      return draw_segment_map(results, ChartFormat::svg);
+                    }}};
+  return make_analysis(std::move(parts));
+}
+
+}  // namespace tidemark

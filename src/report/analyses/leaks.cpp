@@ -1,0 +1,32 @@
+#include "analyze/leaks/leaks.h"
+
+#include "report/analyses/analysis.h"
+
+namespace tidemark {
+
+Analysis leaks_analysis() {
+  AnalysisParts<Leaks, Store> parts;
+  parts.info = {"leaks",
+                "Does memory grow from step to step? Which stacks, and how fast",
+                "",
+                {top_option(LeakOptions().top, "How many stacks to list; 0 = all"),
+                 {"warmup", AnalysisOption::Kind::count, "N",
+                  "How many steps may leave memory behind at the beginning (default: a tenth of them, at least 2)", "",
+                  0, 1'000'000'000},
+                 {"fail-on-leak", AnalysisOption::Kind::flag, "", "Exit with 1 when the verdict is leak", ""}},
+                false,
+                {"run.tide", "snapshot.pickle --warmup 20", "run.tide --format json --fail-on-leak"}};
+  parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Leaks> {
+    LeakOptions what;
+    what.device = options.device;
+    what.top = options.count("top");
+    if (const auto warmup = options.given_count("warmup")) what.warmup_steps = static_cast<std::uint32_t>(*warmup);
+    return analyze_leaks(store, symbols, what);
+  };
+  parts.check_failed = [](const Leaks& leaks, const AnalysisOptions& options) {
+    return options.flag("fail-on-leak") && leaks.verdict == LeakVerdict::leak;
+  };
+  return make_analysis(std::move(parts));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,36 @@
+#include "analyze/ledger/ledger.h"
+
+#include "report/analyses/analysis.h"
+#include "report/chart/chart.h"
+
+namespace tidemark {
+
+Analysis ledger_analysis() {
+  AnalysisParts<Ledger, Store> parts;
+  parts.info = {"ledger",
+                "All memory of a GPU: PyTorch, libraries, context, other processes",
+                "Here the peak is that of the whole device: the sample at which most of it was used.",
+                {},
+                true,
+                {"run.tide", "run.tide --at end --device cuda:1", "run.tide -o ledger.png",
+                 "run.tide --format json | jq '.devices[0].ledger.unexplained_bytes'"}};
+  parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Ledger> {
+    const auto at = options.moment(store);
+    if (!at) return at.error();
+    LedgerOptions what;
+    what.device = options.device;
+    what.at = *at;
+    if (options.format == "text") what.points = 0;  // text does not show them
+    return analyze_ledger(store, symbols, what);
+  };
+  parts.formats = {{"png",
+                    [](const std::vector<Ledger>& results) -> Result<std::string> {
+                      return draw_ledger(results, ChartFormat::png);
+                    }},
+                   {"svg", [](const std::vector<Ledger>& results) -> Result<std::string> {
+                      return draw_ledger(results, ChartFormat::svg);
+                    }}};
+  return make_analysis(std::move(parts));
+}
+
+}  // namespace tidemark

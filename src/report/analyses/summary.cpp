@@ -1,0 +1,23 @@
+#include "analyze/summary.h"
+
+#include "report/analyses/analysis.h"
+
+namespace tidemark {
+
+Analysis summary_analysis() {
+  AnalysisParts<Summary, Overview> parts;
+  parts.info = {
+      "summary",
+      "Where the memory went: peaks, and the places that held it",
+      "",
+      {top_option(SummaryOptions().top, "How many places to list for each device; 0 = all")},
+      false,
+      {"run.tide", "run.rank*.tide --device cuda:0", "run.tide --format json | jq '.devices[0].peak_allocated_bytes'"}};
+  parts.analyze = [](const Overview& overview, Symbols& symbols, const AnalysisOptions& options) -> Result<Summary> {
+    return analyze_summary(overview, symbols, {options.device, options.count("top")});
+  };
+  parts.text_has_title = true;
+  return make_analysis(std::move(parts));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,42 @@
+#include "analyze/table.h"
+
+#include <map>
+
+#include "report/analyses/analysis.h"
+#include "report/text/csv.h"
+
+namespace tidemark {
+namespace {
+
+constexpr const char* kGroupings = "stack|size|device|thread|stream|pool|annotation";
+
+GroupBy group_by(const std::string& word) {
+  static const std::map<std::string, GroupBy> kWords = {{"stack", GroupBy::stack},          {"size", GroupBy::size},
+                                                        {"device", GroupBy::device},        {"thread", GroupBy::thread},
+                                                        {"stream", GroupBy::stream},        {"pool", GroupBy::pool},
+                                                        {"annotation", GroupBy::annotation}};
+  return kWords.at(word);
+}
+
+}  // namespace
+
+Analysis table_analysis() {
+  AnalysisParts<Table, Store> parts;
+  parts.info = {"table",
+                "What was alive at a moment, by stack, size, stream, ...",
+                "",
+                {{"by", AnalysisOption::Kind::word, kGroupings, "What makes a row", "stack"},
+                 top_option(TableOptions().top, "How many rows to list for each device; 0 = all")},
+                true,
+                {"run.tide", "run.tide --by size --at end", "run.tide --by thread --at 12.5s --format csv",
+                 "snapshot.pickle --by pool", "run.tide --by annotation --at backward@3"}};
+  parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Table> {
+    const auto at = options.moment(store);
+    if (!at) return at.error();
+    return analyze_table(store, symbols, {group_by(options.word("by")), *at, options.device, options.count("top")});
+  };
+  parts.formats = {{"csv", [](const std::vector<Table>& results) -> Result<std::string> { return to_csv(results); }}};
+  return make_analysis(std::move(parts));
+}
+
+}  // namespace tidemark

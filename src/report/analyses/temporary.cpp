@@ -1,0 +1,27 @@
+#include "analyze/temporary.h"
+
+#include "report/analyses/analysis.h"
+#include "report/text/csv.h"
+
+namespace tidemark {
+
+Analysis temporary_analysis() {
+  AnalysisParts<Temporary, Store> parts;
+  parts.info = {"temporary",
+                "Short-lived allocations by stack, and the peak without them",
+                "",
+                {{"within", AnalysisOption::Kind::count, "N",
+                  "Temporary: freed after at most N other allocations on its device [1]",
+                  std::to_string(TemporaryOptions().within)},
+                 top_option(TemporaryOptions().top, "How many stacks to list for each device; 0 = all")},
+                false,
+                {"run.tide", "run.tide --within 10 --device cuda:0", "snapshot.pickle --top 0 --format csv"}};
+  parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Temporary> {
+    return analyze_temporary(store, symbols, {options.count("within"), options.device, options.count("top")});
+  };
+  parts.formats = {
+      {"csv", [](const std::vector<Temporary>& results) -> Result<std::string> { return to_csv(results); }}};
+  return make_analysis(std::move(parts));
+}
+
+}  // namespace tidemark

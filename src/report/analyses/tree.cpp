@@ -1,0 +1,30 @@
+#include "analyze/tree.h"
+
+#include "report/analyses/analysis.h"
+
+namespace tidemark {
+
+Analysis tree_analysis() {
+  AnalysisParts<Tree, Store> parts;
+  parts.info = {
+      "tree",
+      "What was alive at a moment, from callers down to allocations",
+      "",
+      {{"depth", AnalysisOption::Kind::count, "N", "List so many levels of callers",
+        std::to_string(TreeOptions::kMaxDepth), 1, TreeOptions::kMaxDepth},
+       {"min-share", AnalysisOption::Kind::share, "SHARE",
+        "Leave out callers that hold less than this, such as 1% or 0", "1%"},
+       {"by-count", AnalysisOption::Kind::flag, "", "Order and shares by number of blocks instead of bytes", ""}},
+      true,
+      {"run.tide", "run.tide --at end --min-share 0 --depth 12", "run.tide --by-count --device cpu"}};
+  parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Tree> {
+    const auto at = options.moment(store);
+    if (!at) return at.error();
+    return analyze_tree(
+        store, symbols,
+        {*at, options.device, options.count("depth"), options.share("min-share"), options.flag("by-count")});
+  };
+  return make_analysis(std::move(parts));
+}
+
+}  // namespace tidemark
