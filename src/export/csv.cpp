@@ -9,7 +9,7 @@
 
 #include "analyze/common/annotations.h"
 #include "analyze/common/stack_names.h"
-#include "export/writers.h"
+#include "export/format.h"
 #include "report/text/csv_field.h"
 #include "report/words/frame_text.h"
 
@@ -73,8 +73,7 @@ class BlockRows {
   std::unordered_map<StackId, std::string> stacks_;
 };
 
-}  // namespace
-
+/// Every block, one a line (RFC 4180, with \n line ends). Unknown values are empty fields.
 Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
                        const Progress& progress) {
   const auto selected = select_devices(store, options.device);
@@ -93,6 +92,12 @@ Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions
     if (progress) progress(block, store.blocks.count());
   }
   return output(text);
+}
+
+}  // namespace
+
+ExportFormat csv_format() {
+  return {"csv", "every block, one a line", ".blocks.csv", false, false, write_csv};
 }
 
 }  // namespace tidemark

@@ -1,18 +1,24 @@
+#include <vector>
+
 #include "export/format.h"
-#include "export/writers.h"
 
 namespace tidemark {
 
+// A format NAME is the function NAME_format() of NAME.cpp; the macro declares it and adds what it returns.
+#define ADD_FORMAT(name)               \
+  extern ExportFormat name##_format(); \
+  list.push_back(name##_format())
+
 std::span<const ExportFormat> export_formats() {
-  static constexpr ExportFormat kFormats[] = {
-      {"pytorch", "a memory snapshot, for https://pytorch.org/memory_viz", ".snapshot.pickle", true, false,
-       write_pytorch},
-      {"perfetto", "memory over time, for https://ui.perfetto.dev", ".pftrace", true, false, write_perfetto},
-      {"pprof", "stacks at a moment and in all, for `go tool pprof`", ".pb.gz", true, true, write_pprof},
-      {"speedscope", "stacks at a moment, for https://www.speedscope.app", ".speedscope.json", false, true,
-       write_speedscope},
-      {"csv", "every block, one a line", ".blocks.csv", false, false, write_csv},
-  };
+  static const std::vector<ExportFormat> kFormats = [] {
+    std::vector<ExportFormat> list;
+    ADD_FORMAT(pytorch);
+    ADD_FORMAT(perfetto);
+    ADD_FORMAT(pprof);
+    ADD_FORMAT(speedscope);
+    ADD_FORMAT(csv);
+    return list;
+  }();
   return kFormats;
 }
 

@@ -14,8 +14,8 @@
 #include "analyze/common/totals.h"
 #include "base/crc32c.h"
 #include "base/units.h"
+#include "export/format.h"
 #include "export/perfetto_messages.h"
-#include "export/writers.h"
 #include "report/text/text.h"
 #include "report/words/frame_text.h"
 #include "report/words/printable.h"
@@ -267,13 +267,18 @@ class TraceWriter {
   Result<void> written_;
 };
 
-}  // namespace
-
+/// What each device had allocated, active and reserved over time as counters, and failed requests: a Perfetto trace.
 Result<void> write_perfetto(const Store& store, Symbols& symbols, const ExportOptions& options,
                             const ByteOutput& output, const Progress& progress) {
   const auto selected = select_devices(store, options.device);
   if (!selected) return selected.error();
   return TraceWriter(store, symbols, *selected, output, progress).write();
+}
+
+}  // namespace
+
+ExportFormat perfetto_format() {
+  return {"perfetto", "memory over time, for https://ui.perfetto.dev", ".pftrace", true, false, write_perfetto};
 }
 
 }  // namespace tidemark

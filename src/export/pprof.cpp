@@ -11,9 +11,9 @@
 #include "analyze/common/profile.h"
 #include "analyze/common/recording.h"
 #include "base/units.h"
+#include "export/format.h"
 #include "export/frame_list.h"
 #include "export/gzip.h"
-#include "export/writers.h"
 #include "report/text/parts.h"
 #include "report/words/printable.h"
 
@@ -182,8 +182,7 @@ class ProfileWriter {
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> functions_;
 };
 
-}  // namespace
-
+/// What was allocated at a moment ("inuse") and in all ("alloc") by stack: a gzipped profile.proto.
 Result<void> write_pprof(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
                          const Progress& /*progress*/) {
   const auto devices = analyze_profile(store, {options.device, options.moment});
@@ -192,6 +191,12 @@ Result<void> write_pprof(const Store& store, Symbols& symbols, const ExportOptio
   writer.comment("exporter: tidemark " TIDEMARK_VERSION);
   if (!analyze_data_quality(store, symbols).complete) writer.comment("events are missing");
   return output(gzip(writer.write(*devices)));
+}
+
+}  // namespace
+
+ExportFormat pprof_format() {
+  return {"pprof", "stacks at a moment and in all, for `go tool pprof`", ".pb.gz", true, true, write_pprof};
 }
 
 }  // namespace tidemark

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "analyze/common/moment.h"
+#include "export/format.h"
 #include "export/pytorch_pickle.h"
-#include "export/writers.h"
 #include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
 
+using pytorch::AllocatorSettings;
 using pytorch::SnapshotPickle;
 using pytorch::Word;
 
@@ -93,8 +94,7 @@ void write_settings(const AllocatorSettings& settings, SnapshotPickle& pickle) {
   pickle.end_dict();
 }
 
-}  // namespace
-
+/// Allocations, frees and segments with what is left at the end: a pickle as torch.cuda.memory._snapshot() gives it.
 Result<void> write_pytorch(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
                            const Progress& progress) {
   const auto selected = select_devices(store, options.device);
@@ -137,6 +137,13 @@ Result<void> write_pytorch(const Store& store, Symbols& symbols, const ExportOpt
   if (store.source.kind == SourceKind::recording) write_device_names(store, devices, pickle);
   pickle.end_dict();
   return pickle.finish();
+}
+
+}  // namespace
+
+ExportFormat pytorch_format() {
+  return {"pytorch",    "a memory snapshot, for https://pytorch.org/memory_viz", ".snapshot.pickle", true, false,
+          write_pytorch};
 }
 
 }  // namespace tidemark

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "analyze/common/profile.h"
+#include "export/format.h"
 #include "export/frame_list.h"
-#include "export/writers.h"
 #include "report/text/parts.h"
 
 namespace tidemark {
@@ -55,8 +55,7 @@ Json frame_json(const FrameName& frame) {
   return object;
 }
 
-}  // namespace
-
+/// What was allocated at a moment, as a profile for each device: https://www.speedscope.app/file-format-schema.json.
 Result<void> write_speedscope(const Store& store, Symbols& symbols, const ExportOptions& options,
                               const ByteOutput& output, const Progress& /*progress*/) {
   const auto devices = analyze_profile(store, {options.device, options.moment});
@@ -80,6 +79,13 @@ Result<void> write_speedscope(const Store& store, Symbols& symbols, const Export
                          {"shared", {{"frames", std::move(frame_list)}}},
                          {"profiles", std::move(profiles)}};
   return output(document.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+ExportFormat speedscope_format() {
+  return {"speedscope",    "stacks at a moment, for https://www.speedscope.app", ".speedscope.json", false, true,
+          write_speedscope};
 }
 
 }  // namespace tidemark

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "collect/machine/device_source.h"
 #include "collect/machine/drm_cards.h"
-#include "collect/machine/drm_sources.h"
 #include "collect/machine/files.h"
 
 namespace tidemark {
@@ -78,6 +78,7 @@ class AmdSource final : public DeviceSource {
 
 }  // namespace
 
+/// amdgpu: everything from sysfs (Documentation/gpu/amdgpu/driver-misc.rst), processes from drm-memory-vram.
 OpenedSource open_amd_source(const SourcePlaces& places) {
   OpenedSource opened;
   opened.vendor = "amd";

@@ -1,16 +1,17 @@
-#include <array>
-
 #include "collect/machine/device_source.h"
-#include "collect/machine/drm_sources.h"
-#include "collect/machine/nvml_source.h"
 
 namespace tidemark {
 
+// A source NAME is the function open_NAME_source() of NAME_source.cpp; the macro declares it and adds what it opens.
+#define ADD_SOURCE(name)                                                \
+  extern OpenedSource open_##name##_source(const SourcePlaces& places); \
+  opened.push_back(open_##name##_source(places))
+
 std::vector<OpenedSource> open_device_sources(const SourcePlaces& places) {
-  static constexpr std::array kSources = {open_nvml_source, open_amd_source, open_intel_source};
   std::vector<OpenedSource> opened;
-  opened.reserve(kSources.size());
-  for (const auto& open : kSources) opened.push_back(open(places));
+  ADD_SOURCE(nvml);
+  ADD_SOURCE(amd);
+  ADD_SOURCE(intel);
   return opened;
 }
 

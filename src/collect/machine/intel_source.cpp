@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "collect/machine/device_source.h"
 #include "collect/machine/drm_cards.h"
-#include "collect/machine/drm_sources.h"
 #include "collect/machine/files.h"
 
 namespace tidemark {
@@ -66,6 +66,8 @@ class IntelSource final : public DeviceSource {
 
 }  // namespace
 
+/// xe and i915: processes from drm-total-vram0 and drm-total-local0 (Documentation/gpu/drm-usage-stats.rst). These
+/// drivers do not say how much of the memory is in use in all.
 OpenedSource open_intel_source(const SourcePlaces& places) {
   OpenedSource opened;
   opened.vendor = "intel";
