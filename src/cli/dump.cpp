@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "report/words/ledger.h"
+#include "trace/data_quality.h"
 #include "trace/recording_reader.h"
 
 namespace tidemark::cli {
@@ -84,7 +85,11 @@ Json location_fields(std::size_t own, const Location& location) {
 }
 
 Json loss_fields(const Loss& loss) {
-  return {{"kind", name(loss.kind)}, {"severity", severity(loss.kind)}, {"count", loss.count}, {"text", loss.text}};
+  const QualityFacts& facts = facts_of(loss.kind);
+  Json fields = {
+      {"kind", facts.name}, {"severity", name_of(facts.severity)}, {"count", loss.count}, {"text", loss.text}};
+  if (loss.limit) fields["limit"] = *loss.limit;
+  return fields;
 }
 
 Json mark_fields(const Mark& mark) {

@@ -128,7 +128,7 @@ int run(const RunOptions& options) {
   while (!child.ended()) {
     pollfd signals{child.signal_fd(), POLLIN, 0};
     if (recorder != nullptr) {
-      recorder->turn({&signals, 1});
+      recorder->poll_once({&signals, 1});
     } else {
       ::poll(&signals, 1, -1);
     }

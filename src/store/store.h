@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "store/held_memory.h"
 #include "store/samples.h"
+#include "trace/data_quality.h"
 #include "trace/definitions.h"
 #include "trace/event.h"
 
@@ -86,19 +87,10 @@ struct AllocatorTotals {
 /// Where the events come from.
 enum class SourceKind : std::uint8_t { recording, pytorch_snapshot };
 
-/// Something to know about how good the data is, found while reading an imported file.
-struct SourceNote {
-  std::string kind;                    ///< stable name for machines
-  std::string severity;                ///< "info", "warning" or "error"
-  std::optional<std::uint64_t> count;  ///< of what the text says
-  std::string text;                    ///< one sentence for people
-  bool incomplete = false;             ///< whether events are missing or wrong
-};
-
 struct Source {
   SourceKind kind = SourceKind::recording;
   std::optional<pytorch::AllocatorSettings> allocator_settings;  ///< none where the file does not say
-  std::vector<SourceNote> notes;
+  std::vector<QualityIssue> issues;                              ///< found while reading an imported file
 };
 
 /// What one pass over the events gives.

@@ -47,9 +47,8 @@ FrameName Symbols::resolve(const Location& location) {
     auto opened = ElfSymbols::open(name.file, info.build_id);
     if (opened) {
       module.symbols = std::move(*opened);
-      module.reason = "has no symbol at these addresses (stripped files name exported functions only)";
     } else {
-      module.reason = opened.error().message;
+      module.error = opened.error().message;
     }
   }
   if (module.symbols) {
@@ -76,7 +75,7 @@ std::vector<MissingSymbols> Symbols::missing() const {
   for (std::size_t index = 0; index < modules_.size(); ++index) {
     const Module& module = modules_[index];
     if (module.unnamed == 0) continue;
-    missing.push_back({text(definitions_.modules[index].path), module.reason, module.unnamed});
+    missing.push_back({text(definitions_.modules[index].path), module.error, module.unnamed});
   }
   std::sort(missing.begin(), missing.end(),
             [](const MissingSymbols& left, const MissingSymbols& right) { return left.path < right.path; });

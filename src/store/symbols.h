@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +24,8 @@ struct FrameName {
 /// Why native frames of a file have no names.
 struct MissingSymbols {
   std::string path;
-  std::string reason;
-  std::uint64_t locations = 0;  ///< how many places of the file were asked for and have no name
+  std::optional<std::string> error;  ///< why the file cannot be read; none: it has no symbol at these addresses
+  std::uint64_t locations = 0;       ///< how many places of the file were asked for and have no name
 };
 
 /// Names Locations, opening ELF files only when one of their places is asked for. Not thread-safe (it caches). The
@@ -44,7 +45,7 @@ class Symbols {
   struct Module {
     bool tried = false;
     std::unique_ptr<ElfSymbols> symbols;
-    std::string reason;
+    std::optional<std::string> error;
     std::uint64_t unnamed = 0;
   };
 

@@ -255,8 +255,7 @@ Overview Tally::finish(std::string path, Definitions definitions) && {
     overview_.stacks_at_peak.push_back({usage.device, usage.stack, usage.peak_bytes, usage.peak_blocks});
   }
   if (ignored_ != 0) {
-    overview_.definitions.losses.push_back(
-        {Loss::Kind::unknown_record, ignored_, "events of devices beyond the first 256"});
+    overview_.definitions.losses.push_back({Loss::Kind::too_many_devices, ignored_, "", kMaxDevices});
   }
   return std::move(overview_);
 }

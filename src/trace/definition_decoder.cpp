@@ -98,9 +98,13 @@ bool read_record(std::uint64_t kind, FieldReader& fields, Definitions& definitio
       return true;
     }
     case RecordKind::loss: {
-      const auto loss_kind = static_cast<Loss::Kind>(fields.number());
-      const std::uint64_t count = fields.number();
-      definitions.losses.push_back({loss_kind, count, fields.text()});
+      Loss loss;
+      const std::uint64_t code = fields.number();
+      loss.kind = code < kStoredLossCount ? static_cast<Loss::Kind>(code) : Loss::Kind::unknown_loss;
+      loss.count = fields.number();
+      loss.text = fields.text();
+      if (!fields.at_end()) loss.limit = fields.number();
+      definitions.losses.push_back(std::move(loss));
       return true;
     }
     case RecordKind::mark: {

@@ -101,7 +101,9 @@ void DefinitionEncoder::process(const ProcessInfo& process) {
 }
 
 void DefinitionEncoder::loss(const Loss& loss) {
-  FieldWriter(scratch_).number(static_cast<std::uint8_t>(loss.kind)).number(loss.count).text(loss.text);
+  FieldWriter fields(scratch_);
+  fields.number(static_cast<std::uint8_t>(loss.kind)).number(loss.count).text(loss.text);
+  if (loss.limit) fields.number(*loss.limit);
   add_record(RecordKind::loss, scratch_);
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/ids.h"
-#include "trace/loss_kind.h"
+#include "trace/quality_id.h"
 
 namespace tidemark {
 
@@ -66,16 +66,13 @@ struct StackNode {
 
 /// Something that is missing from the recording.
 struct Loss {
-  using Kind = LossKind;
+  using Kind = QualityId;
   Kind kind = Kind::ring_full;
-  std::uint64_t count = 0;  ///< events, bytes or occurrences
-  std::string text;         ///< detail for people; may be empty
+  std::uint64_t count = 0;  ///< in the unit of the table in trace/data_quality.h
+  std::string text = {};    ///< a name, version or error that belongs to it; may be empty
+  std::optional<std::uint64_t> limit =
+      {};  ///< that was reached: threads, frames of a stack, bytes of the file, devices
 };
-
-/// "info", "warning" or "error".
-[[nodiscard]] const char* severity(Loss::Kind kind);
-/// Stable name for machines: "ring_full", ...
-[[nodiscard]] const char* name(Loss::Kind kind);
 
 /// A named moment, or an end of a named range of time. Ranges nest and may overlap; an end belongs to the latest open
 /// range of its name.

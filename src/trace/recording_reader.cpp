@@ -1,6 +1,8 @@
 #include "trace/recording_reader.h"
 
 #include <map>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 namespace tidemark {
@@ -51,26 +53,23 @@ Result<bool> RecordingReader::next(std::vector<Event>& batch) {
   }
 }
 
-/// What is missing becomes part of the definitions, where every report shows it: one entry for each kind and text.
+/// What is missing becomes part of the definitions, where every report shows it: one entry for each kind, text and
+/// limit.
 void RecordingReader::finish() {
   finished_ = true;
   std::vector<Loss> found = std::move(definitions_.losses);
-  if (unknown_frames_ != 0) {
-    found.push_back({Loss::Kind::unknown_record, unknown_frames_, "frames of an unknown type or version"});
-  }
-  if (definition_decoder_.unknown_records() != 0) {
-    found.push_back(
-        {Loss::Kind::unknown_record, definition_decoder_.unknown_records(), "definitions of an unknown kind"});
-  }
-  if (sample_decoder_.unknown_records() != 0) {
-    found.push_back({Loss::Kind::unknown_record, sample_decoder_.unknown_records(), "samples of an unknown kind"});
-  }
+  const auto unknown = [&](Loss::Kind kind, std::uint64_t count) {
+    if (count != 0) found.push_back({kind, count});
+  };
+  unknown(Loss::Kind::unknown_frames, unknown_frames_);
+  unknown(Loss::Kind::unknown_definitions, definition_decoder_.unknown_records());
+  unknown(Loss::Kind::unknown_samples, sample_decoder_.unknown_records());
   if (const auto& damage = frames_->damage()) found.push_back({Loss::Kind::torn_tail, damage->bytes, damage->text});
 
   definitions_.losses.clear();
-  std::map<std::pair<Loss::Kind, std::string>, std::size_t> index;
+  std::map<std::tuple<Loss::Kind, std::string, std::optional<std::uint64_t>>, std::size_t> index;
   for (Loss& loss : found) {
-    const auto [entry, is_new] = index.try_emplace({loss.kind, loss.text}, definitions_.losses.size());
+    const auto [entry, is_new] = index.try_emplace({loss.kind, loss.text, loss.limit}, definitions_.losses.size());
     if (is_new) {
       definitions_.losses.push_back(std::move(loss));
     } else {

@@ -161,8 +161,8 @@ class Case(unittest.TestCase):
             stack = tables["stack"][stack]["parent"]
         return frames or None
 
-    def note_kinds(self, name="run.tide"):
-        return {note["kind"] for note in self.summary(name)["data_quality"]["notes"]}
+    def issue_ids(self, name="run.tide"):
+        return {issue["id"] for issue in self.summary(name)["data_quality"]["issues"]}
 
     def kill_at_end(self, process):
         """Makes sure that a process that was started, and what it started, does not outlive the test."""

@@ -26,7 +26,7 @@ class Control(Case):
         self.assertEqual(kinds[9:first_after], ["allocate", "pause", "resume"])
         quality = self.summary()["data_quality"]
         self.assertFalse(quality["complete"], "what happened meanwhile is missing")
-        self.assertEqual([note["kind"] for note in quality["notes"]], ["paused"])
+        self.assertEqual([issue["id"] for issue in quality["issues"]], ["paused"])
         # Five of the first ten were freed while nobody looked; the last ten were freed and seen.
         self.assertEqual(self.device()["live_block_count"], 20)
 

@@ -45,7 +45,7 @@ class Killed(Case):
         self.assertEqual(freed, [4096 + n for n in range(1, len(freed) + 1)])
         self.assertLessEqual(len(sizes) - len(freed), 9)
         self.assertGreaterEqual(len(sizes) - len(freed), min(len(sizes), 8))
-        self.assertEqual(self.summary(name)["data_quality"], {"complete": True, "notes": []})
+        self.assertEqual(self.summary(name)["data_quality"], {"complete": True, "issues": []})
 
     def test_program_killed(self):
         for wanted in (1, self.random.randrange(500), self.random.randrange(3_000)):
@@ -132,16 +132,16 @@ class Killed(Case):
         self.assertGreater(len(sizes), 100)
         self.assertLess(len(sizes), until)
         self.assertEqual(sizes, [4096 + n for n in range(1, len(sizes) + 1)])
-        self.assertIn("recorder_killed", self.note_kinds())
+        self.assertIn("recorder_killed", self.issue_ids())
         self.assertFalse(self.summary()["data_quality"]["complete"])
 
         # As if the last write had been cut short, which may also have happened.
         torn = self.folder / "torn.tide"
         torn.write_bytes(self.output.read_bytes()[:-1])
-        self.assertIn("torn_tail", self.note_kinds("torn.tide"))
+        self.assertIn("torn_tail", self.issue_ids("torn.tide"))
         left = self.device("torn.tide")["allocation_count"]
         self.assertLess(0, left)
-        if "torn_tail" in self.note_kinds():
+        if "torn_tail" in self.issue_ids():
             self.assertLessEqual(left, len(sizes))
         else:
             self.assertLess(left, len(sizes))

@@ -61,8 +61,8 @@ class Edges(Case):
         self.assertEqual(len(set(sizes)), LANES)
         self.assertLessEqual(set(sizes), set(range(1000, 1600)))
         quality = self.summary()["data_quality"]
-        (note,) = quality["notes"]
-        self.assertEqual((quality["complete"], note["kind"], note["count"]), (False, "thread_limit", 600 - LANES))
+        (issue,) = quality["issues"]
+        self.assertEqual((quality["complete"], issue["id"], issue["count"]), (False, "thread_limit", 600 - LANES))
 
     def test_threads_left_in_the_middle(self):
         self.check("left_threads", "1000\n")
@@ -85,10 +85,10 @@ class Edges(Case):
         done = self.record(program("edges.py", "outlives", go))
         self.assertEqual((done.returncode, done.stdout), (0, b"10\n"), done.stderr.decode())
         pid = int(Path(f"{go}.pid").read_text())
-        self.assertIn(f"process {pid} is still running; its recording", done.stderr.decode())
+        self.assertIn(f"process {pid} is still running: its recording", done.stderr.decode())
         self.assertEqual(self.sizes(), list(range(1000, 1010)))
         self.assertEqual(self.sizes(f"run.pid{pid}.tide"), list(range(2000, 2010)))
-        self.assertIn("stopped_early", self.note_kinds(f"run.pid{pid}.tide"))
+        self.assertIn("stopped_early", self.issue_ids(f"run.pid{pid}.tide"))
         go.touch()
         wait_for(lambda: go.read_text(), "the child to go on without a recorder")
         self.assertEqual(go.read_text(), "20\n")

@@ -48,8 +48,8 @@ class Failures(Case):
     def test_max_size(self):
         limit = 100_000
         done = self.record(GROWING, "--max-size", str(limit))
-        self.check_stopped(done, "has reached --max-size; recording of process", limit)
-        self.assertIn("size_limit", self.note_kinds())
+        self.check_stopped(done, "reached --max-size; the program continues", limit)
+        self.assertIn("size_limit", self.issue_ids())
 
     def test_file_size_limit_of_the_recorder(self):
         limit = 96 * 1024

@@ -36,7 +36,7 @@ class Stacks(Case):
                 self.assertEqual([frame for frame in recorded[size] if frame[0] is not None], expected)
         self.assertEqual(len(said[1009]), 302)
         self.assertGreater(len(said[1009]), DEEPEST, "too deep on purpose")
-        self.assertIn("stack_truncated", self.note_kinds())
+        self.assertIn("stack_truncated", self.issue_ids())
         self.assertEqual(said[1001][-1][0], "größe_测试")
 
     def test_python_stacks(self):
@@ -91,8 +91,8 @@ class Stacks(Case):
         self.assertEqual(done.stdout.decode().strip(), unknown)
         self.assertEqual(self.sizes(), [40])
         self.assertEqual([function for function, _, _ in self.stacks()[0] if function is not None], [])
-        (note,) = [note for note in self.summary()["data_quality"]["notes"] if note["kind"] == "python_unsupported"]
-        self.assertIn(unknown, note["text"])
+        (issue,) = [issue for issue in self.summary()["data_quality"]["issues"] if issue["id"] == "python_unsupported"]
+        self.assertIn(unknown, issue["text"])
         text = self.read("summary", self.output).decode()
         self.assertIn(unknown, text[text.index("Data quality") :])
 

@@ -88,10 +88,10 @@ bool describe_module(ThreadState* thread, std::uintptr_t return_address) noexcep
   return true;
 }
 
-void describe_loss(ThreadState* thread, LossKind kind, const char* text) noexcept {
-  DefinitionWriter definition(&thread->writer, ring::DefinitionKind::note);
+void describe_loss(ThreadState* thread, QualityId kind, const char* detail) noexcept {
+  DefinitionWriter definition(&thread->writer, ring::DefinitionKind::loss);
   definition.u32(static_cast<std::uint32_t>(kind));
-  definition.text(text);
+  definition.text(detail);
   if (!definition.finish()) event_dropped(thread);
 }
 

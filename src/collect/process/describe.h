@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "collect/process/session.h"
-#include "trace/loss_kind.h"
+#include "trace/quality_id.h"
 
 namespace tidemark::process {
 
@@ -28,6 +28,6 @@ bool describe_code(ThreadState* thread, std::uintptr_t code) noexcept;
 bool describe_module(ThreadState* thread, std::uintptr_t return_address) noexcept;
 
 /// Tells the recording that something is missing from it.
-void describe_loss(ThreadState* thread, LossKind kind, const char* text) noexcept;
+void describe_loss(ThreadState* thread, QualityId kind, const char* text) noexcept;
 
 }  // namespace tidemark::process

@@ -31,7 +31,7 @@ bool detect_python(ThreadState* thread) noexcept {
   }
   describe_process(thread);
   if (support == PythonSupport::unsupported) {
-    describe_loss(thread, LossKind::python_unsupported, python_version_text());
+    describe_loss(thread, QualityId::python_unsupported, python_version_text());
   }
   return support == PythonSupport::supported;
 }

@@ -129,11 +129,12 @@ bool LaneDefinitions::define(TraceWriter& writer) {
       return define_stack(fields, writer);
     case ring::DefinitionKind::mark:
       return define_mark(fields, writer);
-    case ring::DefinitionKind::note: {
-      const auto kind = static_cast<LossKind>(fields.number<std::uint32_t>());
-      const std::string text(fields.text());
-      if (fields.ok) writer.loss({kind, 1, text});
-      return fields.ok;
+    case ring::DefinitionKind::loss: {
+      const auto code = fields.number<std::uint32_t>();
+      const std::string detail(fields.text());
+      if (!fields.ok || code >= kStoredLossCount) return false;
+      writer.loss({static_cast<QualityId>(code), 1, detail});
+      return true;
     }
   }
   return false;

@@ -25,7 +25,7 @@ namespace {
 // While events come in, the rings are looked at this often: at 20 million events a second they hold 25 ms.
 constexpr int kBusyIntervalMs = 10;
 constexpr int kIdleIntervalMs = 40;
-constexpr int kIdleTurns = 10;
+constexpr int kIdlePolls = 10;
 
 std::string system_error(const std::string& what) {
   return fmt::format("{}: {}", what, std::strerror(errno));
@@ -112,18 +112,18 @@ std::vector<std::string> Recorder::environment() const {
           fmt::format("{}={}", ring::kClockVariable, clock_.clock() == ring::Clock::tsc ? "tsc" : "monotonic")};
 }
 
-void Recorder::turn(std::span<pollfd> others) {
+void Recorder::poll_once(std::span<pollfd> others) {
   std::vector<pollfd> polled(others.begin(), others.end());
   polled.push_back({listener_.get(), POLLIN, 0});
   for (const ScopedFd& connection : greeting_) polled.push_back({connection.get(), POLLIN, 0});
   for (const Client& client : clients_) polled.push_back({client.pidfd.get(), POLLIN, 0});
-  ::poll(polled.data(), polled.size(), idle_turns_ < kIdleTurns ? kBusyIntervalMs : kIdleIntervalMs);
+  ::poll(polled.data(), polled.size(), idle_polls_ < kIdlePolls ? kBusyIntervalMs : kIdleIntervalMs);
   std::copy_n(polled.begin(), others.size(), others.begin());
 
   std::vector<ScopedFd> waiting = std::exchange(greeting_, {});
   for (ScopedFd& connection : waiting) greet(std::move(connection));
   accept_all();
-  ++idle_turns_;
+  ++idle_polls_;
   take_samples();
   for (Client& client : clients_) drain(client);
   end_exited();
@@ -186,7 +186,7 @@ void Recorder::admit(ScopedFd memory, pid_t pid) {
       file ? TraceWriter::create(std::move(file->sink), process) : Result<std::unique_ptr<TraceWriter>>(file.error());
   if (!writer) {
     control.stop.store(1, std::memory_order_relaxed);
-    return say_(fmt::format("{}; process {} is not recorded, the program goes on", writer.error().message, pid));
+    return say_(fmt::format("process {} is not recorded: {}; the program continues", pid, writer.error().message));
   }
   Client client;
   client.pid = pid;
@@ -215,9 +215,9 @@ void Recorder::drain(Client& client) {
   if (client.session == nullptr || client.session->stopped()) return;
   auto taken = client.session->drain();
   if (!taken) {
-    say_(fmt::format("{}; recording of process {} stops here, the program goes on", taken.error().message, client.pid));
+    say_(fmt::format("recording of process {} stopped: {}; the program continues", client.pid, taken.error().message));
   } else if (*taken > 0) {
-    idle_turns_ = 0;
+    idle_polls_ = 0;
   }
   if (client.session->size_limit_reached()) {
     say_size_limit(client);
@@ -226,8 +226,8 @@ void Recorder::drain(Client& client) {
 }
 
 void Recorder::say_size_limit(const Client& client) const {
-  say_(fmt::format("{} has reached --max-size; recording of process {} stops here, the program goes on", client.path,
-                   client.pid));
+  say_(fmt::format("recording of process {} stopped: {} reached --max-size; the program continues", client.pid,
+                   client.path));
 }
 
 void Recorder::end(Client& client, bool exited) {
@@ -253,10 +253,10 @@ void Recorder::end_exited() {
 void Recorder::finish(std::chrono::milliseconds grace) {
   const auto deadline = std::chrono::steady_clock::now() + grace;
   do {
-    turn({});
+    poll_once({});
   } while (!clients_.empty() && std::chrono::steady_clock::now() < deadline);
   for (Client& client : clients_) {
-    say_(fmt::format("process {} is still running; its recording {} ends here", client.pid, client.path));
+    say_(fmt::format("process {} is still running: its recording {} was ended", client.pid, client.path));
     end(client, false);
   }
   clients_.clear();

@@ -55,7 +55,7 @@ class Recorder {
 
   /// Waits for something to do, at most until the rings should be looked at again, and does it. `others` are polled
   /// too; their `revents` are set.
-  void turn(std::span<pollfd> others);
+  void poll_once(std::span<pollfd> others);
 
   /// Ends all recordings: those of processes that end within `grace` as complete, the others are told to stop.
   void finish(std::chrono::milliseconds grace);
@@ -95,7 +95,7 @@ class Recorder {
   std::vector<ScopedFd> greeting_;  ///< accepted, first message not read yet
   std::vector<Client> clients_;
   std::vector<RecordedFile> files_;
-  int idle_turns_ = 0;
+  int idle_polls_ = 0;
 };
 
 }  // namespace tidemark

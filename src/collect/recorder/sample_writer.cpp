@@ -53,7 +53,7 @@ void SampleWriter::write(const DeviceProcessesAt& at) {
 }
 
 void SampleWriter::write(const DeviceLost& lost) {
-  if (id_of(lost.device)) writer_.loss({LossKind::device_lost, 1, lost.why});
+  if (id_of(lost.device)) writer_.loss({QualityId::device_lost, 1, lost.why});
 }
 
 void SampleWriter::write(const HostReadingAt& at) {

@@ -1,7 +1,6 @@
 #include "collect/recorder/session.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -101,7 +100,7 @@ std::uint64_t Session::take(LaneState& lane) {
   }
   if (lane.reader.broken() && !lane.reported_broken) {
     lane.reported_broken = true;
-    writer_->loss({LossKind::protocol, 1, "the memory of a thread's ring was overwritten; its later events are lost"});
+    writer_->loss({QualityId::ring_corrupted, 1});
   }
   return taken;
 }
@@ -114,7 +113,7 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
   std::size_t fixed = 0;  // fields before the totals
   switch (header.kind) {
     case ring::RecordKind::blob:
-      if (!lane.definitions.blob(header, fields, *writer_)) ++misunderstood_.definitions;
+      if (!lane.definitions.blob(header, fields, *writer_)) ++invalid_.definitions;
       if (lane.definitions.process_facts != nullptr) learn(*std::exchange(lane.definitions.process_facts, nullptr));
       if (lane.definitions.mark) write_mark(*std::exchange(lane.definitions.mark, std::nullopt), lane);
       return;
@@ -145,7 +144,7 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
       break;
   }
   if (fixed == 0 || fields.size() < fixed) {
-    ++misunderstood_.records;
+    ++invalid_.records;
     return;
   }
   event.device = device;
@@ -158,7 +157,7 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
     event.total_allocated = fields[fixed];
     event.total_reserved = fields[fixed + 1];
   }
-  lane.pending.push_back({believable(fields[0], lane), event});
+  lane.pending.push_back({clamp_timestamp(fields[0], lane), event});
 }
 
 void Session::take_driver_call(LaneState& lane, const RingRecord& record) {
@@ -167,7 +166,7 @@ void Session::take_driver_call(LaneState& lane, const RingRecord& record) {
   DriverCallRecord told;
   if (fields.empty() || fields.size() > 1 + std::size(told.numbers) || call == 0 ||
       call > static_cast<std::uint8_t>(ring::DriverCall::slow)) {
-    ++misunderstood_.records;
+    ++invalid_.records;
     return;
   }
   told.call = static_cast<ring::DriverCall>(call);
@@ -176,13 +175,13 @@ void Session::take_driver_call(LaneState& lane, const RingRecord& record) {
   Event event;
   event.thread = lane.definitions.thread();
   event.stack = lane.definitions.stack(record.header.stack);
-  lane.pending.push_back({believable(fields[0], lane), event, told});
+  lane.pending.push_back({clamp_timestamp(fields[0], lane), event, told});
 }
 
-std::uint64_t Session::believable(std::uint64_t ticks, LaneState& lane) {
+std::uint64_t Session::clamp_timestamp(std::uint64_t ticks, LaneState& lane) {
   if (ticks > latest_ticks_) latest_ticks_ = clock_.now() + clock_.ticks_in_ns(kFutureNs);
   if (ticks > latest_ticks_) {
-    ++misunderstood_.times;
+    ++invalid_.times;
   } else {
     lane.last_ticks = ticks;
   }
@@ -190,7 +189,8 @@ std::uint64_t Session::believable(std::uint64_t ticks, LaneState& lane) {
 }
 
 void Session::write_mark(const LaneMark& mark, LaneState& lane) {
-  const std::uint64_t time_ns = clock_.between_ns(memory_->get()->control.start_ticks, believable(mark.ticks, lane));
+  const std::uint64_t time_ns =
+      clock_.between_ns(memory_->get()->control.start_ticks, clamp_timestamp(mark.ticks, lane));
   last_event_ns_ = std::max(last_event_ns_, time_ns);
   unflushed_ = true;
   writer_->mark({mark.kind, time_ns, mark.name, lane.definitions.thread()});
@@ -291,25 +291,18 @@ void Session::add_losses() {
     reentrant += lane->reader.lane().reentrant.load(std::memory_order_relaxed);
     truncated += lane->reader.lane().truncated.load(std::memory_order_relaxed);
   }
-  const std::uint64_t threads = memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed);
-  const auto protocol = [this](std::uint64_t count, const char* what) {
-    if (count > 0) writer_->loss({LossKind::protocol, count, what});
+  const auto add = [this](QualityId kind, std::uint64_t count, std::optional<std::uint64_t> limit = {}) {
+    if (count > 0) writer_->loss({kind, count, "", limit});
   };
-  protocol(misunderstood_.definitions, "definitions that could not be understood");
-  protocol(misunderstood_.records, "records of an unknown kind");
-  protocol(misunderstood_.times, "events with a time in the future");
-  if (dropped > 0) writer_->loss({LossKind::ring_full, dropped, "events came faster than they could be written"});
-  if (reentrant > 0) writer_->loss({LossKind::reentrant, reentrant, "events of signal handlers"});
-  if (threads > 0) {
-    writer_->loss({LossKind::thread_limit, threads, fmt::format("more than {} threads at once", ring::kLaneCount)});
-  }
-  if (driver_memory_.unmatched() > 0) {
-    writer_->loss({LossKind::driver_frees, driver_memory_.unmatched(), ""});
-  }
-  if (truncated > 0) {
-    writer_->loss(
-        {LossKind::stack_truncated, truncated, fmt::format("stacks deeper than {} frames", ring::kMaxFrames)});
-  }
+  add(QualityId::invalid_definitions, invalid_.definitions);
+  add(QualityId::invalid_records, invalid_.records);
+  add(QualityId::invalid_times, invalid_.times);
+  add(QualityId::ring_full, dropped);
+  add(QualityId::reentrant, reentrant);
+  add(QualityId::thread_limit, memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed),
+      ring::kLaneCount);
+  add(QualityId::driver_frees, driver_memory_.unmatched());
+  add(QualityId::stack_truncated, truncated, ring::kMaxFrames);
 }
 
 Result<void> Session::finish(bool exited) {
@@ -325,7 +318,7 @@ Result<void> Session::finish(bool exited) {
       if (auto written = write_until(~std::uint64_t{0}); !written) return written;
     }
     if (size_limit_reached_) {
-      writer_->loss({LossKind::size_limit, 1, fmt::format("--max-size of {} bytes", limits_.max_file_bytes)});
+      writer_->loss({QualityId::size_limit, 1, "", limits_.max_file_bytes});
     }
     add_losses();
     return writer_->finish({last_event_ns_, exited && !size_limit_reached_});

@@ -84,7 +84,7 @@ class Session {
   void take_record(LaneState& lane, const RingRecord& record);
   void take_driver_call(LaneState& lane, const RingRecord& record);
   /// The ticks themselves, or the lane's last ones when they lie in the future.
-  std::uint64_t believable(std::uint64_t ticks, LaneState& lane);
+  std::uint64_t clamp_timestamp(std::uint64_t ticks, LaneState& lane);
   void learn(const ProcessFacts& facts);
   void write_mark(const LaneMark& mark, LaneState& lane);
   Result<void> write_until(std::uint64_t ticks);
@@ -107,7 +107,7 @@ class Session {
     std::uint64_t definitions = 0;
     std::uint64_t records = 0;
     std::uint64_t times = 0;
-  } misunderstood_;                 ///< in the rings
+  } invalid_;                       ///< in the rings
   std::uint64_t latest_ticks_ = 0;  ///< a bound on the times seen so far
   std::uint64_t last_flush_ticks_ = 0;
   std::uint64_t last_event_ns_ = 0;

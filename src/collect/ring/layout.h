@@ -156,7 +156,7 @@ inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
 //   stack    u32 id, u32 number of Python frames, u32 number of native frames,
 //            then {u64 code, u32 instruction} for each Python frame and u64 return address for each native one,
 //            innermost first
-//   note     u32 Loss::Kind, text
+//   loss     u32 QualityId, text
 //   mark     u32 MarkKind, u64 ticks, text name of at most kMarkNameBytes
 // clang-format on
 enum class DefinitionKind : std::uint32_t {
@@ -165,7 +165,7 @@ enum class DefinitionKind : std::uint32_t {
   code = 3,
   module = 4,
   stack = 5,
-  note = 6,
+  loss = 6,
   mark = 7
 };
 enum class MarkKind : std::uint32_t { point = 0, range_begin = 1, range_end = 2 };

@@ -45,7 +45,7 @@ void add_source(const Snapshot& snapshot, SnapshotFacts facts, Overview& overvie
   overview.event_count = facts.entry_count;
   overview.source.kind = SourceKind::pytorch_snapshot;
   if (snapshot.has_settings) overview.source.allocator_settings = snapshot.settings;
-  overview.source.notes = std::move(facts.notes);
+  overview.source.issues = std::move(facts.issues);
 }
 
 void give(const ReplayedEvent& replayed, StoreBuilder& builder) {

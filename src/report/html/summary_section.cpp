@@ -6,6 +6,7 @@
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/text/parts.h"
+#include "report/words/data_quality.h"
 #include "report/words/frame_text.h"
 #include "report/words/leak.h"
 
@@ -48,12 +49,12 @@ void add_device(std::string& out, const SummaryDevice& device) {
 void add_quality(std::string& out, const DataQuality& quality) {
   fmt::format_to(std::back_inserter(out), "<p class=\"quality\"><b>Data quality:</b> {}</p>\n",
                  quality.complete ? "complete, no event is missing" : "<strong>events are missing</strong>");
-  if (quality.notes.empty()) return;
+  if (quality.issues.empty()) return;
   out += "<ul class=\"notes\">\n";
-  for (const QualityNote& note : quality.notes) {
-    const bool info = note.severity != "error" && note.severity != "warning";
-    fmt::format_to(std::back_inserter(out), "<li><b class=\"{}\">{}</b> {}</li>\n", info ? "info" : "alarm",
-                   escaped(note.severity), escaped(note.text));
+  for (const QualityIssue& issue : quality.issues) {
+    const Severity severity = facts_of(issue.id).severity;
+    fmt::format_to(std::back_inserter(out), "<li><b class=\"{}\">{}</b> {}</li>\n",
+                   severity == Severity::info ? "info" : "alarm", name_of(severity), escaped(quality_text(issue)));
   }
   out += "</ul>\n";
 }

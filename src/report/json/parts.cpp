@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "report/words/data_quality.h"
 #include "report/words/frame_text.h"
 
 namespace tidemark {
@@ -22,13 +23,30 @@ Json process_json(const ProcessInfo& process) {
           {"start_wall_ns", nullable(process.start_wall_ns)}};
 }
 
+struct ValueJson {
+  Json operator()(std::uint64_t number) const { return number; }
+  Json operator()(const QualityBytes& value) const { return value.bytes; }
+  Json operator()(const QualityDuration& value) const { return value.ns; }
+  Json operator()(const std::string& text) const { return text; }
+  Json operator()(const QualityNames& names) const { return names; }
+};
+
 Json quality_json(const DataQuality& quality) {
-  Json notes = Json::array();
-  for (const QualityNote& note : quality.notes) {
-    notes.push_back(
-        {{"kind", note.kind}, {"severity", note.severity}, {"count", nullable(note.count)}, {"text", note.text}});
+  Json issues = Json::array();
+  for (const QualityIssue& issue : quality.issues) {
+    const QualityFacts& facts = facts_of(issue.id);
+    Json params = Json::object();
+    for (const QualityParam& param : issue.params) {
+      params[std::string(param.name)] = std::visit(ValueJson(), param.value);
+    }
+    issues.push_back({{"id", facts.name},
+                      {"severity", name_of(facts.severity)},
+                      {"count", nullable(issue.count)},
+                      {"unit", issue.count ? Json(name_of(facts.unit)) : Json(nullptr)},
+                      {"params", std::move(params)},
+                      {"text", quality_text(issue)}});
   }
-  return {{"complete", quality.complete}, {"notes", std::move(notes)}};
+  return {{"complete", quality.complete}, {"issues", std::move(issues)}};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "report/text/text.h"
+#include "report/words/data_quality.h"
 #include "report/words/printable.h"
 
 namespace tidemark {
@@ -14,9 +15,9 @@ namespace {
 
 constexpr std::size_t kCommandWidth = 160;
 
-Tone tone_of(const std::string& severity) {
-  if (severity == "error") return Tone::error;
-  return severity == "warning" ? Tone::warning : Tone::quiet;
+Tone tone_of(Severity severity) {
+  if (severity == Severity::error) return Tone::error;
+  return severity == Severity::warning ? Tone::warning : Tone::quiet;
 }
 
 std::string known(const std::string& value) {
@@ -97,9 +98,10 @@ std::vector<Fact> recording_facts(const RecordingInfo& recording) {
 std::string quality_text(const DataQuality& quality, const Terminal& terminal) {
   const std::string verdict = quality.complete ? "complete" : "events are missing";
   std::string text = paint(terminal, Tone::heading, "Data quality: " + verdict) + "\n";
-  for (const QualityNote& note : quality.notes) {
-    const std::string label = fmt::format("{:<8}", note.severity);
-    text += fmt::format("  {} {}\n", paint(terminal, tone_of(note.severity), label), printable(note.text));
+  for (const QualityIssue& issue : quality.issues) {
+    const Severity severity = facts_of(issue.id).severity;
+    const std::string label = fmt::format("{:<8}", name_of(severity));
+    text += fmt::format("  {} {}\n", paint(terminal, tone_of(severity), label), printable(quality_text(issue)));
   }
   return text;
 }

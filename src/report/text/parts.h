@@ -37,7 +37,7 @@ struct Fact {
 /// "2026-11-20 22:14:03 UTC", or "n/a" for 0.
 [[nodiscard]] std::string wall_clock_text(const std::optional<std::uint64_t>& wall_ns);
 
-/// "Data quality: complete", or its notes, one a line.
+/// "Data quality: complete", or its issues, one a line.
 [[nodiscard]] std::string quality_text(const DataQuality& quality, const Terminal& terminal);
 
 /// One line for reports other than the summary: nothing when the recording is complete, else that it is not.

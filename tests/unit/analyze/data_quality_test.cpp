@@ -9,7 +9,6 @@ namespace tidemark {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kCpu;
 using testing::kGpu;
@@ -20,9 +19,9 @@ DataQuality quality_of(const Scenario& scenario) {
   return analyze_data_quality(overview, Symbols(overview.definitions));
 }
 
-std::vector<std::string> kinds(const DataQuality& quality) {
+std::vector<std::string> ids(const DataQuality& quality) {
   std::vector<std::string> names;
-  for (const QualityNote& note : quality.notes) names.push_back(note.kind);
+  for (const QualityIssue& issue : quality.issues) names.emplace_back(name_of(issue.id));
   return names;
 }
 
@@ -31,30 +30,28 @@ TEST(DataQuality, SaysNothingOfAWholeRecording) {
   scenario.allocate(1, "a", 1);
   const DataQuality quality = quality_of(scenario);
   EXPECT_TRUE(quality.complete);
-  EXPECT_THAT(quality.notes, IsEmpty());
+  EXPECT_THAT(quality.issues, IsEmpty());
 }
 
 TEST(DataQuality, ListsLossesWorstFirst) {
   Scenario scenario;
   scenario.definitions.losses = {
-      {Loss::Kind::stack_truncated, 3, ""}, {Loss::Kind::size_limit, 1, "2 GiB"}, {Loss::Kind::ring_full, 1234, ""}};
+      {Loss::Kind::stack_truncated, 3}, {Loss::Kind::size_limit, 1, "", 4096}, {Loss::Kind::ring_full, 1234}};
   const DataQuality quality = quality_of(scenario);
   EXPECT_FALSE(quality.complete);
-  EXPECT_THAT(kinds(quality), ElementsAre("ring_full", "size_limit", "stack_truncated"));
-  EXPECT_EQ(quality.notes[0].severity, "error");
-  EXPECT_EQ(quality.notes[0].count, 1234U);
-  EXPECT_THAT(quality.notes[0].text, HasSubstr("1,234 events"));
-  EXPECT_THAT(quality.notes[1].text, HasSubstr("(2 GiB)"));
+  EXPECT_THAT(ids(quality), ElementsAre("ring_full", "size_limit", "stack_truncated"));
+  EXPECT_EQ(quality.issues[0], (QualityIssue{QualityId::ring_full, 1234}));
+  EXPECT_EQ(quality.issues[1], (QualityIssue{QualityId::size_limit, 1, {{"limit_bytes", QualityBytes{4096}}}}));
 }
 
 TEST(DataQuality, StacksThatAreMissingLeaveTheEventsComplete) {
   Scenario scenario;
   scenario.definitions.losses = {{Loss::Kind::python_unsupported, 1, "Python 3.8"},
-                                 {Loss::Kind::native_unsupported, 1, ""},
-                                 {Loss::Kind::stack_truncated, 1, ""}};
+                                 {Loss::Kind::native_unsupported, 1},
+                                 {Loss::Kind::stack_truncated, 1}};
   const DataQuality quality = quality_of(scenario);
   EXPECT_TRUE(quality.complete);
-  EXPECT_EQ(quality.notes.size(), 3U);
+  EXPECT_EQ(quality.issues.size(), 3U);
 }
 
 TEST(DataQuality, NoticesAKilledRecorder) {
@@ -62,14 +59,14 @@ TEST(DataQuality, NoticesAKilledRecorder) {
   scenario.definitions.end.reset();
   const DataQuality quality = quality_of(scenario);
   EXPECT_FALSE(quality.complete);
-  EXPECT_THAT(kinds(quality), ElementsAre("recorder_killed"));
+  EXPECT_THAT(ids(quality), ElementsAre("recorder_killed"));
 }
 
 TEST(DataQuality, NoticesARecordingThatStoppedBeforeTheProgram) {
   Scenario scenario;
   scenario.definitions.end = EndInfo{10, false};
   EXPECT_FALSE(quality_of(scenario).complete);
-  EXPECT_THAT(kinds(quality_of(scenario)), ElementsAre("stopped_early"));
+  EXPECT_THAT(ids(quality_of(scenario)), ElementsAre("stopped_early"));
 }
 
 TEST(DataQuality, CountsPausesUnmatchedFreesAndWhatWasThereBefore) {
@@ -81,10 +78,10 @@ TEST(DataQuality, CountsPausesUnmatchedFreesAndWhatWasThereBefore) {
   scenario.mark(EventKind::resume, 4200);
   const DataQuality quality = quality_of(scenario);
   EXPECT_FALSE(quality.complete);
-  EXPECT_THAT(kinds(quality), ElementsAre("paused", "baseline", "unmatched_frees"));
-  EXPECT_THAT(quality.notes[0].text, HasSubstr("paused the recording 1 time, 3.2 us in all"));
-  EXPECT_THAT(quality.notes[1].text, HasSubstr("2.0 KiB on cuda:0"));
-  EXPECT_EQ(quality.notes[2].count, 1U);
+  EXPECT_THAT(ids(quality), ElementsAre("paused", "baseline", "unmatched_frees"));
+  EXPECT_EQ(quality.issues[0], (QualityIssue{QualityId::paused, 1, {{"duration_ns", QualityDuration{3200}}}}));
+  EXPECT_EQ(quality.issues[1], (QualityIssue{QualityId::baseline, 2048, {{"device", "cuda:0"}}}));
+  EXPECT_EQ(quality.issues[2], (QualityIssue{QualityId::unmatched_frees, 1, {{"device", "cpu"}}}));
 }
 
 TEST(DataQuality, NamesFilesWithoutSymbolsThatWereAskedFor) {
@@ -92,11 +89,15 @@ TEST(DataQuality, NamesFilesWithoutSymbolsThatWereAskedFor) {
   const LocationId location = scenario.native("/nonexistent/libfoo.so", 0x10);
   const Overview overview = scenario.overview();
   Symbols symbols(overview.definitions);
-  EXPECT_THAT(analyze_data_quality(overview, symbols).notes, IsEmpty());
+  EXPECT_THAT(analyze_data_quality(overview, symbols).issues, IsEmpty());
   (void)symbols.name(location);
   const DataQuality quality = analyze_data_quality(overview, symbols);
-  EXPECT_THAT(kinds(quality), ElementsAre("missing_symbols"));
-  EXPECT_THAT(quality.notes[0].text, HasSubstr("/nonexistent/libfoo.so"));
+  EXPECT_THAT(ids(quality), ElementsAre("missing_symbols"));
+  const QualityIssue missing{
+      QualityId::missing_symbols,
+      1,
+      {{"file", "/nonexistent/libfoo.so"}, {"reason", "cannot be opened: No such file or directory"}}};
+  EXPECT_EQ(quality.issues[0], missing);
 }
 
 }  // namespace

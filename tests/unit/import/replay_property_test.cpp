@@ -102,7 +102,7 @@ TEST(ReplayProperty, EqualsTheAllocatorAfterEveryEntry) {
       peak.inactive_split = std::max(peak.inactive_split, expected.inactive_split);
     }
     EXPECT_EQ(summary.peak, peak);
-    EXPECT_EQ(texts_of(summary.quality), std::vector<std::string>{});
+    EXPECT_EQ(names_of(summary.quality), std::vector<std::string>{});
     EXPECT_TRUE(summary.quality.exact());
   });
 }

@@ -215,10 +215,10 @@ ReplaySummary replay_checked(const Snapshot& snapshot, CheckingSink& sink, std::
   return summary;
 }
 
-std::vector<std::string> texts_of(const ReplayQuality& quality) {
-  std::vector<std::string> texts;
-  for (const SourceNote& note : quality.notes()) texts.push_back(note.text);
-  return texts;
+std::vector<std::string> names_of(const ReplayQuality& quality) {
+  std::vector<std::string> names;
+  for (const QualityIssue& issue : quality.issues()) names.emplace_back(name_of(issue.id));
+  return names;
 }
 
 }  // namespace tidemark::pytorch::testing

@@ -86,6 +86,6 @@ class CheckingSink : public ReplaySink {
 ReplaySummary replay_checked(const Snapshot& snapshot, CheckingSink& sink, std::int32_t device = 0);
 
 /// What the quality's notes say.
-std::vector<std::string> texts_of(const ReplayQuality& quality);
+std::vector<std::string> names_of(const ReplayQuality& quality);
 
 }  // namespace tidemark::pytorch::testing

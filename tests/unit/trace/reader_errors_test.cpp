@@ -66,10 +66,10 @@ TEST(ReaderErrors, NamesFilesThatCannotBeOpened) {
 TEST(ReaderErrors, SkipsAndCountsWhatItDoesNotKnow) {
   Recording read = read_frame(77, {1, 2, 3});
   EXPECT_EQ(read.error, "");
-  EXPECT_EQ(read.lost(Loss::Kind::unknown_record), 1U);
+  EXPECT_EQ(read.lost(Loss::Kind::unknown_frames), 1U);
   // A record of kind 99, then a string "a" with two bytes of a later version behind it.
   read = read_frame(1, {99, 2, 0, 0, 2, 4, 1, 'a', 5, 5});
-  EXPECT_EQ(read.lost(Loss::Kind::unknown_record), 1U);
+  EXPECT_EQ(read.lost(Loss::Kind::unknown_definitions), 1U);
   EXPECT_EQ(read.definitions.strings, std::vector<std::string>{"a"});
   EXPECT_EQ(read.lost(Loss::Kind::torn_tail), 0U);
 }

@@ -64,22 +64,25 @@ bool load_driver() noexcept {
          load(library, "cuDeviceGetGraphMemAttribute", &driver.graph_attribute);
 }
 
-void tell(const char* why) noexcept {
-  say(why);
+/// Says `line` to the user; the recording gets `code`, which report/words/data_quality.cpp knows, or an error.
+void tell(const char* code, const char* line) noexcept {
+  say(line);
   ThreadState* thread = current_thread(Start::yes);
   if (thread == nullptr) return;
   const detail::BusyLane busy(thread->writer.lane());
-  if (busy.entered()) describe_loss(thread, LossKind::driver_off, why);
+  if (busy.entered()) describe_loss(thread, QualityId::driver_off, code);
 }
 
 void tell_refused(Result result) noexcept {
   if (result == kMultipleSubscribers) {
-    return tell("another tool has CUPTI, so the memory of the CUDA driver is not recorded; run without that tool");
+    return tell("cupti_in_use",
+                "another tool uses CUPTI, so the memory of the CUDA driver is not recorded; run without that tool");
   }
+  char code[32];
   char line[128];
-  ::snprintf(line, sizeof(line), "CUPTI refuses (CUptiResult %d): the memory of the CUDA driver is not recorded",
-             result);
-  tell(line);
+  ::snprintf(code, sizeof(code), "CUptiResult %d", result);
+  ::snprintf(line, sizeof(line), "CUPTI failed (%s): the memory of the CUDA driver is not recorded", code);
+  tell(code, line);
 }
 
 }  // namespace
@@ -88,9 +91,10 @@ void subscribe() noexcept {
   if (!connection_configured() || subscribed.load(std::memory_order_acquire)) return;
   const int saved = errno;
   if (!load_cupti()) {
-    tell("libcupti.so was not found, so the memory of the CUDA driver is not recorded; install nvidia-cuda-cupti");
+    tell("cupti_not_found",
+         "libcupti.so was not found, so the memory of the CUDA driver is not recorded; install nvidia-cuda-cupti");
   } else if (!load_driver()) {
-    tell("this CUDA driver is too old (before 11.4) to record its memory; the program goes on without that");
+    tell("driver_too_old", "this CUDA driver is older than 11.4: its memory is not recorded; the program continues");
   } else if (const Result result = cupti.subscribe(&subscriber, on_driver_call, nullptr); result != kSuccess) {
     tell_refused(result);
   } else {
@@ -112,7 +116,7 @@ void give_way() noexcept {
   if (!subscribed.load(std::memory_order_acquire) || !subscribed.exchange(false, std::memory_order_acq_rel)) return;
   const int saved = errno;
   cupti.unsubscribe(subscriber);
-  tell("another tool takes CUPTI now; the memory of the CUDA driver is not recorded from here on");
+  tell("cupti_taken", "another tool takes CUPTI now; the memory of the CUDA driver is not recorded from here on");
   errno = saved;
 }
 

@@ -113,6 +113,8 @@ class Events : public ReplaySink {
     marks.push_back({Mark::Kind::point, clock_.since_start_ns(when.time_us), note_of(when), ThreadId{}});
   }
 
+  [[nodiscard]] Device device() const { return device_; }
+
   /// After the replay. The number of blocks there were.
   std::uint32_t finish() {
     flush();
@@ -195,25 +197,11 @@ std::int64_t start_of(const Snapshot& snapshot) {
   return start.value_or(0);
 }
 
-std::string joined(const std::map<std::string, std::uint64_t>& counts) {
-  constexpr std::size_t kMost = 8;
-  std::string text;
-  std::size_t listed = 0;
-  for (const auto& [name, count] : counts) {
-    if (listed++ == kMost) return text + fmt::format(" and {} more", counts.size() - kMost);
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", name, format_count(count));
-  }
-  return text;
-}
-
-void note_unknown(const std::map<std::string, std::uint64_t>& counts, const char* kind, const char* what,
-                  bool incomplete, std::vector<SourceNote>& notes) {
+void add_unknown(QualityId id, const QualityNames& counts, std::vector<QualityIssue>& issues) {
   if (counts.empty()) return;
   std::uint64_t total = 0;
   for (const auto& [name, count] : counts) total += count;
-  notes.push_back({kind, incomplete ? "warning" : "info", total,
-                   fmt::format("{} that this version of tidemark does not know: {}", what, joined(counts)),
-                   incomplete});
+  issues.push_back({id, total, {{"names", counts}}});
 }
 
 }  // namespace
@@ -240,8 +228,7 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
   std::uint32_t slots = 0;
   for (const std::int32_t device : devices) {
     if (device < 0 || device > kLastDevice) {
-      facts.notes.push_back({"impossible_device", "warning", std::nullopt,
-                             fmt::format("device {} was left out: there is no such number", device), true});
+      facts.issues.push_back({QualityId::impossible_device, std::nullopt, {{"number", std::to_string(device)}}});
       continue;
     }
     Events events(device, trace_of(snapshot, device), clock, slots, snapshot.entries_name_pools, take,
@@ -254,9 +241,9 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
       summary.quality.initial_segments = 0;
       summary.quality.unexplained_gaps = 0;
     }
-    for (SourceNote& note : summary.quality.notes()) {
-      if (devices.size() > 1) note.text = fmt::format("cuda:{}: {}", device, note.text);
-      facts.notes.push_back(std::move(note));
+    for (QualityIssue& issue : summary.quality.issues()) {
+      if (devices.size() > 1) issue.params.push_back({"device", to_string(events.device())});
+      facts.issues.push_back(std::move(issue));
     }
   }
   if (!begun) begin();
@@ -265,13 +252,10 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
   });
   for (const ReplayedEvent& event : later) take(event);
   if (!snapshot.recorded_devices.empty()) {
-    facts.notes.push_back({"exported_recording", "info", std::nullopt,
-                           "made by `tidemark export` from a recording: blocks are as they were recorded; streams, "
-                           "requested sizes and, on GPUs, reserved bytes are only in the recording",
-                           false});
+    facts.issues.push_back({QualityId::exported_recording, std::nullopt});
   }
-  note_unknown(snapshot.unknown_actions, "unknown_actions", "trace entries of kinds", true, facts.notes);
-  note_unknown(snapshot.unknown_keys, "unknown_keys", "fields", false, facts.notes);
+  add_unknown(QualityId::unknown_actions, snapshot.unknown_actions, facts.issues);
+  add_unknown(QualityId::unknown_keys, snapshot.unknown_keys, facts.issues);
   return facts;
 }
 

@@ -39,7 +39,7 @@ struct SnapshotFacts {
   /// `external_annotations`, and the entries `user_defined`: moments named by their user_metadata, or without a name.
   /// In no particular order.
   std::vector<Mark> marks;
-  std::vector<SourceNote> notes;
+  std::vector<QualityIssue> issues;
 };
 
 /// Replays all devices. `take` gets first the blocks from before the trace at time 0, then, after one call of `begin`,

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "store/store.h"
+#include "trace/data_quality.h"
 
 namespace tidemark::pytorch {
 
@@ -57,7 +57,7 @@ struct ReplayQuality {
   /// Nothing is lost, guessed or contradictory.
   [[nodiscard]] bool exact() const;
   /// One for each thing that is not as it should be.
-  [[nodiscard]] std::vector<SourceNote> notes() const;
+  [[nodiscard]] std::vector<QualityIssue> issues() const;
 };
 
 }  // namespace tidemark::pytorch

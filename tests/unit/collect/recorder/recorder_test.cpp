@@ -139,12 +139,12 @@ class RecorderTest : public ::testing::Test {
     child = pid;
     ::close(go_on[0]);
     for (int attempt = 0; attempt < 1000 && !std::filesystem::exists(folder.at("run.tide")); ++attempt) {
-      recorder->turn({});
+      recorder->poll_once({});
     }
     ::close(go_on[1]);
     int status = -1;
-    for (int attempt = 0; attempt < 1000 && ::waitpid(pid, &status, WNOHANG) == 0; ++attempt) recorder->turn({});
-    for (int attempt = 0; attempt < 1000 && recorder->files().empty(); ++attempt) recorder->turn({});
+    for (int attempt = 0; attempt < 1000 && ::waitpid(pid, &status, WNOHANG) == 0; ++attempt) recorder->poll_once({});
+    for (int attempt = 0; attempt < 1000 && recorder->files().empty(); ++attempt) recorder->poll_once({});
     return status;
   }
 
@@ -213,7 +213,7 @@ TEST_F(RecorderTest, KeepsWhatAKilledProcessCommitted) {
 
 TEST_F(RecorderTest, GoesOnWhateverComesToItsSocket) {
   create();
-  recorder->turn({});
+  recorder->poll_once({});
   const std::size_t descriptors = open_descriptors();
   std::vector<int> silent;
   for (int count = 0; count < 100; ++count) silent.push_back(connect());
@@ -227,10 +227,10 @@ TEST_F(RecorderTest, GoesOnWhateverComesToItsSocket) {
   for (const std::vector<int>& several : {std::vector<int>{0, 1}, std::vector<int>{0, 1, 2, process.fd()}}) {
     send(&kHello, sizeof(kHello), several);
   }
-  for (int count = 0; count < 3; ++count) recorder->turn({});
+  for (int count = 0; count < 3; ++count) recorder->poll_once({});
   EXPECT_THAT(said, IsEmpty()) << "that was not one of our processes";
   send(&kHello, sizeof(kHello), {0});
-  recorder->turn({});
+  recorder->poll_once({});
   EXPECT_THAT(said, ElementsAre(HasSubstr("not a ring")));
   said.clear();
 
@@ -238,7 +238,7 @@ TEST_F(RecorderTest, GoesOnWhateverComesToItsSocket) {
   ASSERT_EQ(recorder->files().size(), 1U);
   EXPECT_EQ(recorder->files()[0].event_count, 10U);
   for (const int fd : silent) ::close(fd);
-  recorder->turn({});
+  recorder->poll_once({});
   EXPECT_EQ(open_descriptors(), descriptors + 1) << "the ring of this test, and nothing else";
 }
 
@@ -247,13 +247,13 @@ TEST_F(RecorderTest, ASecondRingOfAProcessEndsItsFirst) {
   const RingProcess before(clock(), ring::ticks(clock()));
   RingThread thread(before, 0, 1);
   hand_over(before);
-  recorder->turn({});
+  recorder->poll_once({});
   thread.put(ring::RecordKind::allocate, {}, ring::kNoStack, {ring::ticks(clock()), 1, 8});
   const RingProcess after(clock(), ring::ticks(clock()));
   RingThread next(after, 0, 1);
   next.put(ring::RecordKind::allocate, {}, ring::kNoStack, {ring::ticks(clock()), 2, 8});
   hand_over(after);
-  recorder->turn({});
+  recorder->poll_once({});
   ASSERT_EQ(recorder->files().size(), 1U);
   EXPECT_EQ(recorder->files()[0].path, folder.at("run.tide"));
   EXPECT_EQ(recorder->files()[0].event_count, 1U);
@@ -273,9 +273,9 @@ TEST_F(RecorderTest, AFileThatCannotBeWrittenIsSaidOnce) {
   std::filesystem::remove_all(folder.path());
   const RingProcess process(clock(), ring::ticks(clock()));
   hand_over(process);
-  recorder->turn({});
-  recorder->turn({});
-  EXPECT_THAT(said, ElementsAre(AllOf(HasSubstr("run.tide"), HasSubstr("the program goes on"))));
+  recorder->poll_once({});
+  recorder->poll_once({});
+  EXPECT_THAT(said, ElementsAre(AllOf(HasSubstr("run.tide"), HasSubstr("the program continues"))));
   EXPECT_EQ(process.shared()->control.stop.load(), 1U);
   EXPECT_THAT(recorder->files(), IsEmpty());
 }
@@ -287,14 +287,14 @@ TEST_F(RecorderTest, SaysWhenAFileReachesItsLimit) {
   RingThread thread(process, 0, 1);
   put_incompressible(thread);
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  recorder->turn({});
-  recorder->turn({});
+  recorder->poll_once({});
+  recorder->poll_once({});
   EXPECT_THAT(said, ElementsAre(HasSubstr("--max-size")));
   EXPECT_EQ(process.shared()->control.stop.load(), 1U);
   recorder->finish(std::chrono::milliseconds(0));
   ASSERT_EQ(recorder->files().size(), 1U);
   EXPECT_LE(std::filesystem::file_size(folder.at("run.tide")), 24U * 1024);
-  EXPECT_EQ(read(folder.at("run.tide")).lost(LossKind::size_limit), 1U);
+  EXPECT_EQ(read(folder.at("run.tide")).lost(QualityId::size_limit), 1U);
 }
 
 // A fast program may be gone before the recorder has seen what it left in the rings.
@@ -306,12 +306,12 @@ TEST_F(RecorderTest, SaysSoWhenOnlyTheLastEventsReachTheLimit) {
   RingThread first_event(process, 1, 2);
   first_event.lane().busy.store(1);  // in the middle of it: all others wait for its time
   put_incompressible(thread);
-  recorder->turn({});
+  recorder->poll_once({});
   EXPECT_THAT(said, IsEmpty());
   recorder->finish(std::chrono::milliseconds(0));
   EXPECT_THAT(said, ElementsAre(HasSubstr("is still running"), HasSubstr("--max-size")));
   EXPECT_LE(std::filesystem::file_size(folder.at("run.tide")), 24U * 1024);
-  EXPECT_EQ(read(folder.at("run.tide")).lost(LossKind::size_limit), 1U);
+  EXPECT_EQ(read(folder.at("run.tide")).lost(QualityId::size_limit), 1U);
 }
 
 TEST_F(RecorderTest, TellsAProcessOfAnotherVersionApart) {
@@ -319,7 +319,7 @@ TEST_F(RecorderTest, TellsAProcessOfAnotherVersionApart) {
   const RingProcess process(clock(), ring::ticks(clock()));
   process.shared()->control.version = 99;
   hand_over(process);
-  recorder->turn({});
+  recorder->poll_once({});
   EXPECT_THAT(said, ElementsAre(HasSubstr("another version of tidemark")));
 }
 
@@ -330,7 +330,7 @@ TEST_F(RecorderTest, SamplesOfTheMachineAreInTheRecording) {
   hand_over(process);
   std::size_t host_samples = 0;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  for (; host_samples < 2 && std::chrono::steady_clock::now() < deadline; recorder->turn({})) {
+  for (; host_samples < 2 && std::chrono::steady_clock::now() < deadline; recorder->poll_once({})) {
     auto reader = TraceReader::open(folder.at("run.tide"));  // written once a second
     if (!reader.ok()) continue;
     host_samples = 0;

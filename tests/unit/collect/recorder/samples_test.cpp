@@ -198,7 +198,7 @@ TEST_F(SamplesTest, LostDeviceIsNotedOnceAndTheOthersGoOn) {
   EXPECT_TRUE(lost_and_more());
   EXPECT_GT(of_kind<DeviceSample>(written(readings)).size(), 4U);
   ASSERT_EQ(losses_.size(), 1U);
-  EXPECT_EQ(losses_[0].kind, LossKind::device_lost);
+  EXPECT_EQ(losses_[0].kind, QualityId::device_lost);
   EXPECT_EQ(losses_[0].count, 1U);
   EXPECT_THAT(losses_[0].text, HasSubstr("GPU 0 (GPU-1) does not answer any more"));
 }

@@ -145,8 +145,8 @@ TEST_F(SessionTest, WritesWhatTheCallsOfTheDriverDid) {
   EXPECT_THAT(lines, ElementsAre("kind 0 t 200 thread 0 cuda-driver:1 address 1000 size 4096 slot 0 stack -",
                                  "kind 1 t 300 thread 1 cuda-driver:1 address 1000 size 4096 slot 0 stack -"));
   ASSERT_EQ(recording.definitions.losses.size(), 2U);
-  EXPECT_EQ(recording.definitions.losses[0].text, "records of an unknown kind");
-  EXPECT_EQ(recording.definitions.losses[1].kind, LossKind::driver_frees);
+  EXPECT_EQ(recording.definitions.losses[0].kind, QualityId::invalid_records);
+  EXPECT_EQ(recording.definitions.losses[1].kind, QualityId::driver_frees);
   EXPECT_EQ(recording.definitions.losses[1].count, 1U);
 }
 
@@ -256,7 +256,7 @@ TEST_F(SessionTest, ALaneThatWasNeverUsedHidesNone) {
   ASSERT_TRUE(session->finish(true).ok());
   const Recording recording = read_all(bytes);
   EXPECT_THAT(addresses(recording.events), ElementsAre(1, 2));
-  EXPECT_EQ(recording.lost(LossKind::ring_full), 3U);
+  EXPECT_EQ(recording.lost(QualityId::ring_full), 3U);
 }
 
 TEST_F(SessionTest, CountsWhatWasLost) {
@@ -271,10 +271,10 @@ TEST_F(SessionTest, CountsWhatWasLost) {
   one.allocate(10, 1, 8);
   ASSERT_TRUE(session->finish(true).ok());
   const Recording recording = read_all(bytes);
-  EXPECT_EQ(recording.lost(LossKind::ring_full), 11U);
-  EXPECT_EQ(recording.lost(LossKind::reentrant), 7U);
-  EXPECT_EQ(recording.lost(LossKind::stack_truncated), 8U);
-  EXPECT_EQ(recording.lost(LossKind::thread_limit), 9U);
+  EXPECT_EQ(recording.lost(QualityId::ring_full), 11U);
+  EXPECT_EQ(recording.lost(QualityId::reentrant), 7U);
+  EXPECT_EQ(recording.lost(QualityId::stack_truncated), 8U);
+  EXPECT_EQ(recording.lost(QualityId::thread_limit), 9U);
   EXPECT_EQ(session->dropped_count(), 20U);
 }
 
@@ -294,7 +294,8 @@ TEST_F(SessionTest, SaysOnceThatARingWasOverwritten) {
   ASSERT_TRUE(session->finish(true).ok());
   const Recording recording = read_all(bytes);
   EXPECT_THAT(addresses(recording.events), ElementsAre(1, 2, 3));
-  EXPECT_EQ(recording.lost(LossKind::protocol), 3U);
+  EXPECT_EQ(recording.lost(QualityId::invalid_records), 2U);
+  EXPECT_EQ(recording.lost(QualityId::ring_corrupted), 1U);
 }
 
 // An overwritten time must not hold back, and pile up, all that the thread does from then on.
@@ -309,7 +310,7 @@ TEST_F(SessionTest, ATimeInTheFutureHoldsNothingBack) {
   ASSERT_TRUE(session->drain().ok());
   EXPECT_EQ(session->event_count(), 100U);
   ASSERT_TRUE(session->finish(true).ok());
-  EXPECT_EQ(read_all(bytes).lost(LossKind::protocol), 1U);
+  EXPECT_EQ(read_all(bytes).lost(QualityId::invalid_times), 1U);
 }
 
 TEST_F(SessionTest, LearnsWhoTheProcessIs) {
@@ -350,7 +351,7 @@ TEST_F(SessionTest, StopsAtTheSizeLimit) {
   const Recording recording = read_all(bytes);
   EXPECT_EQ(recording.error, "");
   EXPECT_EQ(recording.events.size(), session->event_count());
-  EXPECT_EQ(recording.lost(LossKind::size_limit), 1U);
+  EXPECT_EQ(recording.lost(QualityId::size_limit), 1U);
   ASSERT_TRUE(recording.definitions.end.has_value());
   EXPECT_FALSE(recording.definitions.end->process_exited);
 }

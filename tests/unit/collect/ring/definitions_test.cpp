@@ -153,14 +153,14 @@ TEST_F(DefinitionsTest, Process) {
 }
 
 TEST_F(DefinitionsTest, NoteBecomesALoss) {
-  DefinitionWriter out(&lane, DefinitionKind::note);
-  out.u32(static_cast<std::uint32_t>(LossKind::python_unsupported));
+  DefinitionWriter out(&lane, DefinitionKind::loss);
+  out.u32(static_cast<std::uint32_t>(QualityId::python_unsupported));
   out.text("3.42");
   ASSERT_TRUE(out.finish());
   EXPECT_EQ(deliver(), 0U);
   const Recording recording = finish();
   ASSERT_EQ(recording.definitions.losses.size(), 1U);
-  EXPECT_EQ(recording.definitions.losses[0].kind, LossKind::python_unsupported);
+  EXPECT_EQ(recording.definitions.losses[0].kind, QualityId::python_unsupported);
   EXPECT_EQ(recording.definitions.losses[0].count, 1U);
   EXPECT_EQ(recording.definitions.losses[0].text, "3.42");
 }

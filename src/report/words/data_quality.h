@@ -1,0 +1,24 @@
+// What data-quality issues are called in every report: the one table of their texts.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "trace/data_quality.h"
+
+namespace tidemark {
+
+/// The text of an issue. `{name}` stands for the value of that name ("count" is the issue's count); a part in square
+/// brackets is left out where one of its values is not known.
+struct QualityTemplate {
+  QualityId id;
+  std::string_view text;
+  std::string_view text_for_one = {};  ///< for a count of 1; empty: `text` fits every count
+};
+
+[[nodiscard]] const QualityTemplate& quality_template(QualityId id);
+
+/// One sentence. Names in it are as recorded: not yet safe to print.
+[[nodiscard]] std::string quality_text(const QualityIssue& issue);
+
+}  // namespace tidemark
