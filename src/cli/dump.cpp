@@ -93,17 +93,15 @@ Json loss_fields(const Loss& loss) {
 }
 
 Json mark_fields(const Mark& mark) {
-  static constexpr const char* kKinds[] = {"point", "range_begin", "range_end"};
-  return {{"kind", kKinds[static_cast<std::size_t>(mark.kind)]},
+  return {{"kind", name_in(kMarkKindNames, mark.kind)},
           {"time_ns", mark.time_ns},
           {"name", id(mark.name)},
           {"thread", id(mark.thread)}};
 }
 
 Json event_fields(const Event& event) {
-  static constexpr const char* kKinds[] = {"allocate", "free", "out_of_memory", "pause", "resume"};
   Json fields = {
-      {"time_ns", event.time_ns}, {"kind", kKinds[static_cast<std::size_t>(event.kind)]}, {"thread", id(event.thread)}};
+      {"time_ns", event.time_ns}, {"kind", name_in(kEventKindNames, event.kind)}, {"thread", id(event.thread)}};
   if (event.kind == EventKind::pause || event.kind == EventKind::resume) return fields;
   fields["device"] = to_string(event.device);
   if (event.kind != EventKind::out_of_memory) {
@@ -173,10 +171,9 @@ std::pair<const char*, Json> sample_fields(const SlowDriverCall& call) {
 }
 
 Json frame_fields(const Frame& frame) {
-  static constexpr const char* kTypes[] = {"definitions", "events", "samples"};
-  const std::size_t type = std::size_t{frame.type} - 1;
+  const std::string_view type = name_in(format::kFrameTypeNames, format::FrameType{frame.type}, "");
   return {{"offset", frame.offset},
-          {"type", type < std::size(kTypes) ? Json(kTypes[type]) : Json(frame.type)},
+          {"type", type.empty() ? Json(frame.type) : Json(type)},
           {"version", frame.version},
           {"flags", frame.flags},
           {"stored_length", frame.stored_length},

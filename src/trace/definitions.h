@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "base/ids.h"
 #include "trace/quality_id.h"
 
@@ -82,6 +83,12 @@ struct Mark {
   std::uint64_t time_ns = 0;
   StringId name;
   ThreadId thread;  ///< that made it; invalid where it is not known
+};
+
+inline constexpr EnumName<Mark::Kind> kMarkKindNames[] = {
+    {Mark::Kind::point, "point"},
+    {Mark::Kind::range_begin, "range_begin"},
+    {Mark::Kind::range_end, "range_end"},
 };
 
 /// How the recording ended. Absent when the recorder was killed.

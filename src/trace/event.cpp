@@ -4,31 +4,41 @@
 
 #include <charconv>
 #include <cstddef>
-#include <limits>
 #include <system_error>
 
 namespace tidemark {
 
 namespace {
 
+constexpr EnumName<DeviceType> kDeviceTypeNames[] = {
+    {DeviceType::cpu, "cpu"},
+    {DeviceType::cuda, "cuda"},
+    {DeviceType::hip, "hip"},
+    {DeviceType::xpu, "xpu"},
+    {DeviceType::cuda_driver, "cuda-driver"},
+    {DeviceType::cuda_managed, "cuda-managed"},
+    {DeviceType::cuda_host, "cuda-host"},
+};
+constexpr std::string_view kNamelessPrefix = "device-type-";  // of types without a name, before their number
+
 std::string type_name(DeviceType type) {
-  switch (type) {
-    case DeviceType::cpu:
-      return "cpu";
-    case DeviceType::cuda:
-      return "cuda";
-    case DeviceType::hip:
-      return "hip";
-    case DeviceType::xpu:
-      return "xpu";
-    case DeviceType::cuda_driver:
-      return "cuda-driver";
-    case DeviceType::cuda_managed:
-      return "cuda-managed";
-    case DeviceType::cuda_host:
-      return "cuda-host";
-  }
-  return fmt::format("device-type-{}", static_cast<int>(type));
+  const std::string_view name = name_in(kDeviceTypeNames, type, "");
+  return name.empty() ? fmt::format("{}{}", kNamelessPrefix, static_cast<int>(type)) : std::string(name);
+}
+
+/// The number that the whole of `text` is.
+std::optional<std::int8_t> parse_number(std::string_view text) {
+  std::int8_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<DeviceType> parse_type(std::string_view text) {
+  if (!text.starts_with(kNamelessPrefix)) return value_in(kDeviceTypeNames, text);
+  const auto number = parse_number(text.substr(kNamelessPrefix.size()));
+  if (!number || *number < 0 || type_name(static_cast<DeviceType>(*number)) != text) return std::nullopt;
+  return static_cast<DeviceType>(*number);
 }
 
 bool has_index(DeviceType type) {
@@ -43,20 +53,13 @@ std::string to_string(Device device) {
 }
 
 std::optional<Device> parse_device(std::string_view text) {
-  for (const DeviceType type : {DeviceType::cpu, DeviceType::cuda_host}) {
-    if (text == type_name(type)) return Device{type, 0};
-  }
   const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  Device device;
-  const std::string_view index = text.substr(colon + 1);
-  const auto [end, error] = std::from_chars(index.data(), index.data() + index.size(), device.index);
-  if (error != std::errc() || end != index.data() + index.size()) return std::nullopt;
-  for (int type = 1; type <= std::numeric_limits<std::int8_t>::max(); ++type) {
-    device.type = static_cast<DeviceType>(type);
-    if (has_index(device.type) && type_name(device.type) == text.substr(0, colon)) return device;
-  }
-  return std::nullopt;
+  const auto type = parse_type(text.substr(0, colon));
+  if (!type || has_index(*type) != (colon != std::string_view::npos)) return std::nullopt;
+  if (!has_index(*type)) return Device{*type, 0};
+  const auto index = parse_number(text.substr(colon + 1));
+  if (!index) return std::nullopt;
+  return Device{*type, *index};
 }
 
 }  // namespace tidemark

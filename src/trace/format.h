@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/enum_names.h"
+
 namespace tidemark::format {
 
 inline constexpr std::array<std::uint8_t, 8> kMagic = {0x89, 'T', 'I', 'D', 'E', '\r', '\n', 0x1A};
@@ -23,6 +25,8 @@ inline constexpr std::size_t kMaxFrameEvents = 16384;
 inline constexpr std::size_t kMaxStringBytes = std::size_t{1} << 20;
 
 enum class FrameType : std::uint8_t { definitions = 1, events = 2, samples = 3 };
+inline constexpr EnumName<FrameType> kFrameTypeNames[] = {
+    {FrameType::definitions, "definitions"}, {FrameType::events, "events"}, {FrameType::samples, "samples"}};
 inline constexpr std::uint8_t kFrameVersion = 1;
 inline constexpr std::uint16_t kFlagZstd = 1;
 

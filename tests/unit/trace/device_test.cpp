@@ -24,7 +24,8 @@ TEST(Device, HasTheNameThatItIsReadFrom) {
 }
 
 TEST(Device, IsNoneForOtherTexts) {
-  for (const char* text : {"", "cuda", "cpu:0", "cuda-host:0", "cuda:", "cuda:128", "cuda:1x", "gpu:0"}) {
+  for (const char* text : {"", "cuda", "cpu:0", "cuda-host:0", "cuda:", "cuda:128", "cuda:1x", "gpu:0",
+                           "device-type-1:0", "device-type-200:0", "device-type--9:0"}) {
     EXPECT_EQ(parse_device(text), std::nullopt) << text;
   }
 }
