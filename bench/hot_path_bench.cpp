@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
   tidemark::process::configure_session();
   std::atomic<bool> done{false};
   std::thread thread([&] {
-    while (!done) (*recorder)->turn({});
+    while (!done) (*recorder)->poll_once({});
   });
   Py_Initialize();
   session.stacks = {true, true};
