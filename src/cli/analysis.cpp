@@ -26,24 +26,23 @@ std::string wrong_value(const AnalysisOption& option, const std::string& value) 
   return fmt::format("'{}' is not a whole number from {} to {}", value, option.least, option.most);
 }
 
-void add_option(CLI::App& app, const AnalysisOption& option, AnalysisOptions& chosen) {
+void add_option(CommandLine& app, const AnalysisOption& option, AnalysisOptions& chosen) {
   const std::string flag = "--" + option.name;
   if (option.kind == AnalysisOption::Kind::flag) {
-    app.add_flag_callback(
+    app.add_flag(
         flag, [&chosen, name = option.name] { chosen.set(name, "yes"); }, option.help);
     return;
   }
-  CLI::Option& added = *app.add_option_function<std::string>(
+  Option* added = app.add_option(
       flag, [&chosen, name = option.name](const std::string& value) { chosen.set(name, value); }, option.help);
   if (option.kind == AnalysisOption::Kind::word) {
-    limit_to(added, option.value);
+    added->one_of(option.value);
     return;
   }
   // Where a number has a least value, help says its range.
-  added.type_name(option.least == 0 ? option.value
-                                    : fmt::format("{} in [{} - {}]", option.value, option.least, option.most));
-  added.check(CLI::Validator(
-      [option](const std::string& value) { return option.allows(value) ? "" : wrong_value(option, value); }, ""));
+  added->type_name(option.least == 0 ? option.value
+                                     : fmt::format("{} in [{} - {}]", option.value, option.least, option.most));
+  added->check([option](const std::string& value) { return option.allows(value) ? "" : wrong_value(option, value); });
 }
 
 int run(const Analysis& analysis, Options& options) {
@@ -76,7 +75,7 @@ std::string footer_of(const Analysis& analysis) {
 
 }  // namespace
 
-std::function<int()> setup_analysis(const Analysis& analysis, CLI::App& app) {
+std::function<int()> setup_analysis(const Analysis& analysis, CommandLine& app) {
   auto options = std::make_shared<Options>(analysis);
   add_files(app, *options);
   add_picture_format(app, *options, fmt::format("{}", fmt::join(analysis.formats, "|")));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
 #include <numeric>
@@ -42,6 +43,10 @@ int unknown_command(const std::string& word) {
 
 }  // namespace
 
+Application::Application() = default;
+Application::Application(Application&&) noexcept = default;
+Application::~Application() = default;
+
 std::string closest_command(const std::string& word) {
   std::string best;
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
@@ -70,7 +75,8 @@ Application make_application() {
   for (const Command& command : commands()) {
     CLI::App* subcommand = app.add_subcommand(command.name, command.description);
     subcommand->group(command.group);
-    application.actions[subcommand] = command.setup(*subcommand);
+    application.command_lines.push_back(std::make_unique<CommandLine>(*subcommand));
+    application.actions[subcommand] = command.setup(*application.command_lines.back());
   }
   return application;
 }

@@ -1,17 +1,24 @@
 // The program as a whole: from arguments to an exit code.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
+
+#include "cli/command_line.h"
 
 namespace tidemark::cli {
 
 /// The command line's grammar, and what each command runs.
 struct Application {
+  Application();
+  Application(Application&&) noexcept;
+  ~Application();
+
   std::unique_ptr<CLI::App> app;
+  std::vector<std::unique_ptr<CommandLine>> command_lines;
   std::map<const CLI::App*, std::function<int()>> actions;  ///< by subcommand
 };
 

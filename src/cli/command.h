@@ -2,10 +2,11 @@
 // analyses come from the list of analyses.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <span>
 #include <string>
+
+#include "cli/command_line.h"
 
 namespace tidemark::cli {
 
@@ -19,9 +20,8 @@ struct Command {
   std::string group;        ///< heading in `tidemark --help`: "Record", "Read", "Machine", "Debug"
   std::string description;  ///< one line
   /// Adds options, positionals and a footer with examples to `app`; returns what runs after parsing and gives the exit
-  /// code. The closure owns its options. Where an option takes one of a few words, its type_name lists them as
-  /// "text|json": shell completion offers them.
-  std::function<std::function<int()>(CLI::App& app)> setup;
+  /// code. The closure owns its options.
+  std::function<std::function<int()>(CommandLine& app)> setup;
 };
 
 /// In the order in which help lists them.

@@ -6,11 +6,11 @@
 
 namespace tidemark::cli {
 
-std::function<int()> setup_analysis(const Analysis& analysis, CLI::App& app);
+std::function<int()> setup_analysis(const Analysis& analysis, CommandLine& app);
 
 // A command NAME is the function setup_NAME() of cli/NAME.cpp; the macro declares and adds it.
-#define ADD_COMMAND(name, group, description)              \
-  extern std::function<int()> setup_##name(CLI::App& app); \
+#define ADD_COMMAND(name, group, description)                 \
+  extern std::function<int()> setup_##name(CommandLine& app); \
   list.push_back({#name, group, description, setup_##name})
 
 std::span<const Command> commands() {
@@ -18,8 +18,8 @@ std::span<const Command> commands() {
     std::vector<Command> list;
     ADD_COMMAND(run, "Record", "Run a program and record its tensor memory");
     for (const Analysis& analysis : analyses()) {
-      list.push_back(
-          {analysis.name, "Read", analysis.help, [&analysis](CLI::App& app) { return setup_analysis(analysis, app); }});
+      list.push_back({analysis.name, "Read", analysis.help,
+                      [&analysis](CommandLine& app) { return setup_analysis(analysis, app); }});
     }
     ADD_COMMAND(compare, "Read", "What changed between two runs; fails when the peak grew too much");
     ADD_COMMAND(report, "Read", "One HTML page with all of it, to look at and to pass on");

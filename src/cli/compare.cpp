@@ -75,7 +75,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-std::function<int()> setup_compare(CLI::App& app) {
+std::function<int()> setup_compare(CommandLine& app) {
   auto options = std::make_shared<Options>();
   app.add_option("A", options->a, "The recording or PyTorch memory snapshot to start from")
       ->required()
@@ -83,19 +83,17 @@ std::function<int()> setup_compare(CLI::App& app) {
   app.add_option("B", options->b, "The one to compare with it")->required()->type_name("FILE");
   app.add_option("--device", options->device, "Only this device, such as cuda:0")->type_name("DEVICE");
   add_format(app, *options, "text|json");
-  limit_to(*app.add_option("--by", options->by, "Compare what stacks hold at the peak, or allocate over time"),
-           "peak|traffic");
+  app.add_option("--by", options->by, "Compare what stacks hold at the peak, or allocate over time")
+      ->one_of("peak|traffic");
   app.add_flag("--ignore-lines", options->ignore_lines, "Match stacks by files and functions, whatever their lines");
   app.add_option("--top", options->top, "How many changes to list for each device; 0 = all")->type_name("N");
   app.add_option("--fail-over", options->fail_over,
                  "Exit with 1 when a device's peak allocated in B is over A's by more than this: 5%, 100MiB")
       ->type_name("LIMIT")
-      ->check(CLI::Validator(
-          [](const std::string& value) {
-            const auto budget = parse_budget(value);
-            return budget ? std::string() : budget.error().message;
-          },
-          ""));
+      ->check([](const std::string& value) {
+        const auto budget = parse_budget(value);
+        return budget ? std::string() : budget.error().message;
+      });
   app.footer(
       "Examples:\n"
       "  tidemark compare yesterday.tide today.tide\n"

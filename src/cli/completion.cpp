@@ -7,15 +7,15 @@
 
 namespace tidemark::cli {
 
-std::function<int()> setup_completion(CLI::App& app) {
+std::function<int()> setup_completion(CommandLine& app) {
   auto shell = std::make_shared<std::string>();
-  limit_to(*app.add_option("SHELL", *shell, "Which shell")->required(), "bash|zsh|fish");
+  app.add_option("SHELL", *shell, "Which shell")->required()->one_of("bash|zsh|fish");
   app.footer(
       "Examples:\n"
       "  tidemark completion bash > ~/.local/share/bash-completion/completions/tidemark\n"
       "  tidemark completion fish > ~/.config/fish/completions/tidemark.fish");
   return [shell, &app] {
-    const CompletionModel model = completion_model(*app.get_parent());
+    const CompletionModel model = completion_model(app.program());
     if (*shell == "bash") return print(bash_completion(model));
     return print(*shell == "zsh" ? zsh_completion(model) : fish_completion(model));
   };

@@ -1,9 +1,12 @@
 // Completion scripts, made from the commands and options themselves, so that they cannot lag behind.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace tidemark::cli {
 
@@ -22,7 +25,7 @@ struct CompletionCommand {
 
 using CompletionModel = std::vector<CompletionCommand>;
 
-[[nodiscard]] CompletionModel completion_model(CLI::App& root);
+[[nodiscard]] CompletionModel completion_model(const CLI::App& program);
 [[nodiscard]] std::string bash_completion(const CompletionModel& model);
 [[nodiscard]] std::string zsh_completion(const CompletionModel& model);
 [[nodiscard]] std::string fish_completion(const CompletionModel& model);

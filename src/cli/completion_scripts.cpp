@@ -1,32 +1,23 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cctype>
 #include <string>
 #include <string_view>
 
+#include "analyze/common/analysis_options.h"
 #include "cli/completion.h"
 
 namespace tidemark::cli {
 namespace {
 
-// "text|json" as words, or CLI11's own "TEXT:{text,json}". Words in capitals stand for a value ("peak|end|TIME") and
-// cannot be completed.
+// "text|json" as words. Words in capitals stand for a value ("peak|end|TIME") and cannot be completed.
 std::vector<std::string> choices_of(const std::string& type) {
-  std::string list = type;
-  char separator = '|';
-  if (const std::size_t brace = type.find(":{"); brace != std::string::npos && type.ends_with('}')) {
-    list = type.substr(brace + 2, type.size() - brace - 3);
-    separator = ',';
-  }
-  std::vector<std::string> choices;
-  if (list.find(separator) == std::string::npos) return choices;
-  std::size_t start = 0;
-  while (start <= list.size()) {
-    const std::size_t end = std::min(list.find(separator, start), list.size());
-    const std::string word = list.substr(start, end - start);
-    if (!word.empty() && std::isupper(static_cast<unsigned char>(word.front())) == 0) choices.push_back(word);
-    start = end + 1;
-  }
+  std::vector<std::string> choices = split_choices(type);
+  if (choices.size() == 1) return {};
+  std::erase_if(choices, [](const std::string& word) {
+    return word.empty() || std::isupper(static_cast<unsigned char>(word.front())) != 0;
+  });
   return choices;
 }
 
@@ -68,9 +59,9 @@ std::string zsh_text(std::string_view text) {
 
 }  // namespace
 
-CompletionModel completion_model(CLI::App& root) {
+CompletionModel completion_model(const CLI::App& program) {
   CompletionModel model;
-  for (const CLI::App* app : root.get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* app : program.get_subcommands([](const CLI::App*) { return true; })) {
     CompletionCommand command = {app->get_name(), app->get_description(), {}};
     for (const CLI::Option* option : app->get_options()) {
       CompletionOption entry;

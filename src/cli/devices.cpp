@@ -22,9 +22,9 @@ int run(const std::string& format) {
 
 }  // namespace
 
-std::function<int()> setup_devices(CLI::App& app) {
+std::function<int()> setup_devices(CommandLine& app) {
   auto format = std::make_shared<std::string>("text");
-  limit_to(*app.add_option("--format", *format, "Text for people, or for programs"), "text|json");
+  app.add_option("--format", *format, "Text for people, or for programs")->one_of("text|json");
   app.footer(
       "Without a GPU it says so and exits with 0; with 2 when there is a driver that does not work.\n\n"
       "Examples:\n"

@@ -67,13 +67,12 @@ int run(const Options& options) {
 
 }  // namespace
 
-std::function<int()> setup_doctor(CLI::App& app) {
+std::function<int()> setup_doctor(CommandLine& app) {
   auto options = std::make_shared<Options>();
-  limit_to(*app.add_option("--format", options->format, "Text for people, or for programs"), "text|json");
+  app.add_option("--format", options->format, "Text for people, or for programs")->one_of("text|json");
   app.add_option("command", options->command, "What would be recorded; its interpreter is examined [python3]")
       ->type_name("PROGRAM ARGS...");
-  app.positionals_at_end();
-  app.prefix_command();
+  app.ends_with_a_program();
   app.footer(
       "Exit code 1 when there is a problem, 0 otherwise. The program is not started, only its interpreter.\n\n"
       "Examples:\n"

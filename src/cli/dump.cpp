@@ -257,12 +257,10 @@ int dump(const Options& options) {
 
 }  // namespace
 
-std::function<int()> setup_dump(CLI::App& app) {
+std::function<int()> setup_dump(CommandLine& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("FILE", options->path, "Recording to print")->required();
-  app.add_option("--format", options->format, "text, or json: one object a line")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  app.add_option("--format", options->format, "text, or json: one object a line")->one_of("text|json")->show_default();
   app.add_flag("--frames", options->frames_only, "Only the frames, not what is in them");
   app.footer(
       "What is missing is listed at the end. The fields are explained in docs/format.md.\n\nExamples:\n"

@@ -88,7 +88,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-std::function<int()> setup_export(CLI::App& app) {
+std::function<int()> setup_export(CommandLine& app) {
   auto options = std::make_shared<Options>();
   app.add_option("FILE", options->file, "A recording, or a PyTorch memory snapshot")->required()->type_name("FILE");
   std::string names;
@@ -97,7 +97,7 @@ std::function<int()> setup_export(CLI::App& app) {
     names += (names.empty() ? "" : "|") + std::string(format.name);
     footer += fmt::format("  {:<11} {}\n", format.name, format.description);
   }
-  limit_to(*app.add_option("--to", options->to, "What to write")->required(), names);
+  app.add_option("--to", options->to, "What to write")->required()->one_of(names);
   app.add_option("-o,--output", options->output, "Write to this file; - is stdout, as is a pipe without this option")
       ->type_name("FILE");
   app.add_option("--device", options->device, "Only this device, such as cuda:0")->type_name("DEVICE");
@@ -108,7 +108,7 @@ std::function<int()> setup_export(CLI::App& app) {
              "  tidemark export run.tide --to speedscope -o run.speedscope.json\n"
              "  tidemark export snapshot.pickle --to csv --device cuda:0 | xz > blocks.csv.xz");
   return [options, &app] {
-    options->at_given = app.count("--at") != 0;
+    options->at_given = app.given("--at");
     return run(*options);
   };
 }

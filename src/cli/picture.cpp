@@ -28,7 +28,7 @@ Result<void> write_file(const std::string& path, const std::string& bytes) {
 
 }  // namespace
 
-void add_picture_format(CLI::App& app, PictureOptions& options, const std::string& formats) {
+void add_picture_format(CommandLine& app, PictureOptions& options, const std::string& formats) {
   options.format.clear();
   add_format(app, options, formats);
   const bool draws = formats.find("png") != std::string::npos;

@@ -1,7 +1,6 @@
 // Commands that also draw: --format, and a file whose ending says what to write.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "base/result.h"
@@ -14,7 +13,7 @@ struct PictureOptions : ReadingOptions {
 };
 
 /// --format and -o; `formats` as "text|json|png|svg".
-void add_picture_format(CLI::App& app, PictureOptions& options, const std::string& formats);
+void add_picture_format(CommandLine& app, PictureOptions& options, const std::string& formats);
 
 /// What --format says, else what the output's ending does. An error where it says nothing, or for a PNG on a terminal.
 Result<std::string> output_format(const PictureOptions& options, const std::string& formats);

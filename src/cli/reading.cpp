@@ -31,39 +31,27 @@ std::string recordings_in(const std::string& directory) {
 
 }  // namespace
 
-void limit_to(CLI::Option& option, const std::string& choices) {
-  option.type_name(choices);
-  option.check(CLI::Validator(
-      [words = split_choices(choices), choices](const std::string& value) {
-        const bool known = std::find(words.begin(), words.end(), value) != words.end();
-        return known ? std::string() : fmt::format("'{}' is none of {}", value, choices);
-      },
-      ""));
-}
-
-void add_files(CLI::App& app, ReadingOptions& options) {
+void add_files(CommandLine& app, ReadingOptions& options) {
   app.add_option("FILE", options.files, "Recordings, or PyTorch memory snapshots; several are kept apart")
       ->required()
       ->type_name("FILE");
   app.add_option("--device", options.device, "Only this device, such as cuda:0")->type_name("DEVICE");
 }
 
-void add_format(CLI::App& app, ReadingOptions& options, const std::string& formats) {
-  limit_to(*app.add_option("--format", options.format, "Text for people, or for programs"), formats);
+void add_format(CommandLine& app, ReadingOptions& options, const std::string& formats) {
+  app.add_option("--format", options.format, "Text for people, or for programs")->one_of(formats);
 }
 
-void add_moment(CLI::App& app, ReadingOptions& options) {
+void add_moment(CommandLine& app, ReadingOptions& options) {
   app.add_option("--at", options.at,
                  "When to look: peak (of each device its own), end, a time (12.5s, 300ms), 40%, or the name of a mark")
       ->type_name("peak|end|TIME|MARK")
-      ->check(CLI::Validator(
-          [](const std::string& value) {
-            // What begins like a number is no name; whether there is a mark of another name, the file tells.
-            const auto moment = parse_moment(value);
-            const bool name = !value.empty() && std::string_view("0123456789.+-").find(value[0]) == std::string::npos;
-            return moment || name ? std::string() : moment.error().message;
-          },
-          ""));
+      ->check([](const std::string& value) {
+        // What begins like a number is no name; whether there is a mark of another name, the file tells.
+        const auto moment = parse_moment(value);
+        const bool name = !value.empty() && std::string_view("0123456789.+-").find(value[0]) == std::string::npos;
+        return moment || name ? std::string() : moment.error().message;
+      });
 }
 
 Result<void> check_recording_path(const std::string& path) {

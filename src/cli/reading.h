@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,13 +30,11 @@ struct ReadingOptions {
 };
 
 /// FILE..., and --device.
-void add_files(CLI::App& app, ReadingOptions& options);
+void add_files(CommandLine& app, ReadingOptions& options);
 /// --format; `formats` as "text|json".
-void add_format(CLI::App& app, ReadingOptions& options, const std::string& formats);
+void add_format(CommandLine& app, ReadingOptions& options, const std::string& formats);
 /// --at.
-void add_moment(CLI::App& app, ReadingOptions& options);
-/// Makes an option take one of the words of `choices`, given as "text|json".
-void limit_to(CLI::Option& option, const std::string& choices);
+void add_moment(CommandLine& app, ReadingOptions& options);
 
 /// Fails, saying what to do, for what is no regular file.
 Result<void> check_recording_path(const std::string& path);

@@ -59,7 +59,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-std::function<int()> setup_report(CLI::App& app) {
+std::function<int()> setup_report(CommandLine& app) {
   auto options = std::make_shared<Options>();
   add_files(app, *options);
   app.add_option("-o,--output", options->output, "Write to this file; - is stdout, as is a pipe without this option")

@@ -144,7 +144,7 @@ int run(const RunOptions& options) {
 
 }  // namespace
 
-std::function<int()> setup_run(CLI::App& app) {
+std::function<int()> setup_run(CommandLine& app) {
   auto options = std::make_shared<RunOptions>();
   RecorderOptions& recorder = options->recorder;
   app.add_option("-o,--output", recorder.output,
@@ -152,31 +152,29 @@ std::function<int()> setup_run(CLI::App& app) {
                  "(FILE.rank1.tide, FILE.pid4711.tide) [PROGRAM-DATE-TIME.tide]")
       ->type_name("FILE");
   app.add_option("--stacks", recorder.stack_mode, "Which stacks to record with each allocation")
-      ->check(CLI::IsMember({"none", "python", "native", "both"}))
-      ->capture_default_str();
+      ->one_of("none|python|native|both")
+      ->show_default();
   app.add_option("--max-size", recorder.max_file_bytes, "Stop recording when a file reaches this size, e.g. 500MB, 2GB")
-      ->transform(CLI::AsSizeValue(false))
+      ->bytes()
       ->type_name("SIZE");
   app.add_option("--sample-interval", options->sample_interval_ms,
                  "How often to read the devices' memory and the host's, e.g. 50ms, 2s")
-      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"ms", 1}, {"s", 1000}}))
-      ->check(CLI::Range(1.0, 3600'000.0))
+      ->milliseconds(1, 3600'000)
       ->type_name("TIME");
   app.add_flag("--no-samples", options->no_samples, "Do not read devices and the host");
   app.add_option(
          "--driver", options->driver,
          "Whether to record what every library takes from the CUDA driver too (NCCL, cuBLAS, ...); takes CUPTI's "
          "one subscription, so that other profilers cannot")
-      ->check(CLI::IsMember({"on", "off"}))
-      ->capture_default_str();
+      ->one_of("on|off")
+      ->show_default();
   app.add_flag("-f,--force", recorder.overwrite, "Replace existing recordings");
   app.add_flag("--manual", options->manual,
                "Do not preload the collector: the program loads the library named in TIDEMARK_LIBRARY and calls "
                "tidemark_attach() itself");
   app.add_flag("-q,--quiet", options->quiet, "No closing lines on stderr");
   app.add_option("command", options->command, "Program and its arguments")->required()->type_name("PROGRAM ARGS...");
-  app.positionals_at_end();
-  app.prefix_command();
+  app.ends_with_a_program();
   app.footer(
       "The program is not changed: its input, output, signals and exit code are its own.\n\n"
       "Examples:\n"

@@ -1,0 +1,77 @@
+// A command's options. CLI11 parses them, behind this header: sources that include CLI11 itself take five seconds
+// longer to compile and run its static constructors, so only command_line.cpp, application.cpp and
+// completion_scripts.cpp do.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace tidemark::cli {
+
+/// One option, flag or positional argument. The setters return the option itself, to be chained.
+class Option {
+ public:
+  explicit Option(CLI::Option& option) : option_(&option) {}
+
+  Option* required();
+  /// What stands for the value in help: "FILE", or the words it is one of ("text|json"), which shell completion offers.
+  Option* type_name(const std::string& name);
+  /// `problem(value)` says what is wrong with a value, or "".
+  Option* check(std::function<std::string(const std::string&)> problem);
+  /// The value is one of these words, given as "text|json".
+  Option* one_of(const std::string& words);
+  /// A time with its unit ("50ms", "2s") or without (ms), from `least` to `most` ms; the variable gets ms.
+  Option* milliseconds(double least, double most);
+  /// A size with its unit ("500MB", 1024 bytes to a kB) or in bytes; the variable gets bytes.
+  Option* bytes();
+  /// Help shows the variable's value as the default.
+  Option* show_default();
+
+ private:
+  CLI::Option* option_;
+};
+
+/// The command line of one command, to be filled by its setup(). Variables must live as long as it does.
+class CommandLine {
+ public:
+  explicit CommandLine(CLI::App& app) : app_(&app) {}
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
+
+  /// `names`: "-o,--output", or a name without dashes for a positional argument. The pointer lives as long as this.
+  Option* add_option(const std::string& names, std::string& variable, const std::string& description);
+  Option* add_option(const std::string& names, std::vector<std::string>& variable, const std::string& description);
+  Option* add_option(const std::string& names, std::uint64_t& variable, const std::string& description);
+  Option* add_option(const std::string& names, double& variable, const std::string& description);
+  /// `take` gets the value when the option was given.
+  Option* add_option(const std::string& names, const std::function<void(const std::string&)>& take,
+                     const std::string& description);
+  Option* add_flag(const std::string& names, const std::function<void()>& take, const std::string& description);
+  Option* add_flag(const std::string& names, bool& variable, const std::string& description);
+
+  /// Everything from the first positional argument on belongs to it: the program to run, with options of its own.
+  void ends_with_a_program();
+  /// Shown below the options in help.
+  void footer(const std::string& text);
+  /// Whether the option was given; valid after parsing.
+  [[nodiscard]] bool given(const std::string& name) const;
+  /// The whole program's command line, of which this is a part.
+  [[nodiscard]] const CLI::App& program() const;
+
+ private:
+  template <typename T>
+  Option* add(const std::string& names, T& variable, const std::string& description);
+
+  CLI::App* app_;
+  std::deque<Option> options_;
+};
+
+}  // namespace tidemark::cli
