@@ -167,8 +167,7 @@ TEST(PytorchExport, ARecordingReadAgainIsTheSame) {
   EXPECT_TRUE(again->blocks.requested.empty());
   ASSERT_EQ(again->out_of_memory.size(), 1U);
   EXPECT_EQ(again->out_of_memory[0].requested, 1U << 20);
-  ASSERT_EQ(again->source.notes.size(), 1U) << again->source.notes[0].text;
-  EXPECT_EQ(again->source.notes[0].kind, "exported_recording");
+  EXPECT_EQ(again->source.issues, (std::vector{QualityIssue{QualityId::exported_recording, std::nullopt}}));
 }
 
 TEST(PytorchExport, NamesAreValidTextWhateverTheyAre) {
@@ -240,7 +239,7 @@ TEST_P(ExportedSnapshot, ReadAgainIsTheSame) {
   EXPECT_EQ(again->end_ns, store->end_ns);
   EXPECT_EQ(again->definitions.process.start_wall_ns, store->definitions.process.start_wall_ns);
   EXPECT_EQ(again->source.allocator_settings->text, store->source.allocator_settings->text);
-  EXPECT_EQ(again->source.notes.size(), store->source.notes.size());
+  EXPECT_EQ(again->source.issues.size(), store->source.issues.size());
   ASSERT_EQ(again->devices.size(), store->devices.size());
   for (std::size_t index = 0; index < store->devices.size(); ++index) {
     const DeviceSummary& expected = store->devices[index];

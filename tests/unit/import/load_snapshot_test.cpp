@@ -169,7 +169,7 @@ TEST(LoadSnapshot, GivesTheSmallSnapshotAsWorkedOutByHand) {
   EXPECT_EQ(store.source.kind, SourceKind::pytorch_snapshot);
   ASSERT_TRUE(store.source.allocator_settings);
   EXPECT_EQ(store.source.allocator_settings->text, "max_split_size_mb:64");
-  EXPECT_THAT(store.source.notes, IsEmpty());
+  EXPECT_THAT(store.source.issues, IsEmpty());
   EXPECT_EQ(store.event_count, 15U);
   EXPECT_EQ(store.definitions.process.stack_mode, "both");
   EXPECT_EQ(store.definitions.process.start_wall_ns, 1'795'000'000'000'000'000U);
@@ -240,8 +240,8 @@ TEST(LoadSnapshot, BlocksFromBeforeTheTraceAreNoAllocations) {
   EXPECT_LT(store->segment_changes_before, store->segment_changes.size());
   EXPECT_EQ(store->segment_changes[store->segment_changes_before - 1].change_count, 0U) << "blocks lie in segments";
   EXPECT_EQ(device.allocation_count + before, store->blocks.count());
-  EXPECT_FALSE(store->source.notes.empty());
-  EXPECT_TRUE(store->source.notes.front().incomplete);
+  EXPECT_FALSE(store->source.issues.empty());
+  EXPECT_TRUE(facts_of(store->source.issues.front().id).incomplete);
 }
 
 TEST(LoadSnapshot, AnErrorNamesTheFile) {

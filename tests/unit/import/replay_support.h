@@ -85,7 +85,7 @@ class CheckingSink : public ReplaySink {
 /// Replays device 0 and checks the sink's own peaks against the summary's.
 ReplaySummary replay_checked(const Snapshot& snapshot, CheckingSink& sink, std::int32_t device = 0);
 
-/// What the quality's notes say.
+/// The names of the quality's issues.
 std::vector<std::string> names_of(const ReplayQuality& quality);
 
 }  // namespace tidemark::pytorch::testing
