@@ -166,7 +166,7 @@ TEST(Symbols, GivesModuleAndOffsetWhereTheFileIsGone) {
   EXPECT_EQ(symbols.name(location).function, "libfoo.so+0x1234");
   ASSERT_EQ(symbols.missing().size(), 1U);
   EXPECT_EQ(symbols.missing()[0].locations, 1U);
-  EXPECT_THAT(symbols.missing()[0].reason, HasSubstr("No such file"));
+  EXPECT_THAT(symbols.missing()[0].error.value_or(""), HasSubstr("No such file"));
 }
 
 TEST(Symbols, ListsAStacksFramesFromTheOutermost) {
