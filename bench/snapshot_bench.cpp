@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "import/pytorch_snapshot/model/reader.h"
+#include "import/pytorch_snapshot/read_snapshot.h"
 #include "import/pytorch_snapshot/replay/replay.h"
 
 namespace tidemark::pytorch {
@@ -52,13 +52,13 @@ BENCHMARK(read)->Unit(benchmark::kMillisecond)->UseRealTime();
 /// As little as a sink can do.
 class Calls : public ReplaySink {
  public:
-  void segment_reserved(const ReplaySegment&, const ReplayMoment&, const MemoryTotals&) override { ++count; }
-  void segment_released(const ReplaySegment&, const ReplayMoment&, const MemoryTotals&) override { ++count; }
-  void block_allocated(const ReplayBlock&, const ReplayMoment&, const MemoryTotals&) override { ++count; }
-  void free_requested(std::uint32_t, const ReplayMoment&, const MemoryTotals&) override { ++count; }
-  void free_completed(std::uint32_t, const ReplayMoment&, const MemoryTotals&) override { ++count; }
-  void out_of_memory(const ReplayOutOfMemory&, const ReplayMoment&, const MemoryTotals&) override { ++count; }
-  void marked(Action, const ReplayMoment&, const MemoryTotals&) override { ++count; }
+  void segment_reserved(const ReplaySegment&, const TracePosition&, const MemoryTotals&) override { ++count; }
+  void segment_released(const ReplaySegment&, const TracePosition&, const MemoryTotals&) override { ++count; }
+  void block_allocated(const ReplayBlock&, const TracePosition&, const MemoryTotals&) override { ++count; }
+  void free_requested(std::uint32_t, const TracePosition&, const MemoryTotals&) override { ++count; }
+  void free_completed(std::uint32_t, const TracePosition&, const MemoryTotals&) override { ++count; }
+  void out_of_memory(const ReplayOutOfMemory&, const TracePosition&, const MemoryTotals&) override { ++count; }
+  void marked(Action, const TracePosition&, const MemoryTotals&) override { ++count; }
 
   std::size_t count = 0;
 };

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "import/pytorch_snapshot/load_snapshot.h"
-#include "import/pytorch_snapshot/model/reader.h"
+#include "import/pytorch_snapshot/read_snapshot.h"
 
 namespace tidemark {
 namespace {

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "import/byte_stream.h"
-#include "import/pytorch_snapshot/model/id_index.h"
-#include "import/pytorch_snapshot/model/reader.h"
+#include "import/pytorch_snapshot/large_tables.h"
+#include "import/pytorch_snapshot/read_snapshot.h"
 #include "import/unpack.h"
 
 namespace {
@@ -70,11 +70,11 @@ class Checked {
     for (const SnapshotSegment& segment : snapshot.segments) check(segment);
     for (const Annotation& each : snapshot.annotations) {
       if (each.name.valid()) add(each.name);
-      add(each.time_us, each.device, each.start);
+      add(each.time_us, each.device.value_or(-1), each.start);
     }
     for (const auto& [key, count] : snapshot.unknown_keys) add(key, count);
     for (const auto& [action, count] : snapshot.unknown_actions) add(action, count);
-    add(snapshot.settings.text, snapshot.settings.roundup_power2_divisions.size());
+    if (snapshot.settings) add(snapshot.settings->text, snapshot.settings->roundup_power2_divisions.size());
   }
 
   [[nodiscard]] std::uint64_t sum() const { return sum_; }

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "import/pytorch_snapshot/model/events.h"
-#include "import/pytorch_snapshot/model/reader.h"
+#include "import/pytorch_snapshot/read_snapshot.h"
+#include "import/pytorch_snapshot/replay_events.h"
 #include "store/builder.h"
 #include "store/tally.h"
 
@@ -44,7 +44,7 @@ Definitions definitions_of(Snapshot& snapshot, SnapshotFacts& facts) {
 void add_source(const Snapshot& snapshot, SnapshotFacts facts, Overview& overview) {
   overview.event_count = facts.entry_count;
   overview.source.kind = SourceKind::pytorch_snapshot;
-  if (snapshot.has_settings) overview.source.allocator_settings = snapshot.settings;
+  overview.source.allocator_settings = snapshot.settings;
   overview.source.issues = std::move(facts.issues);
 }
 
@@ -64,7 +64,7 @@ void give(const ReplayedEvent& replayed, StoreBuilder& builder) {
     case ReplayedEvent::Kind::completion:
       builder.complete(event.time_ns, event.slot);
       break;
-    case ReplayedEvent::Kind::note:
+    case ReplayedEvent::Kind::annotation:
       builder.add_note(event.slot, replayed.details.note);
       break;
     case ReplayedEvent::Kind::totals:

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "import/open.h"
-#include "import/pytorch_snapshot/model/reader.h"
+#include "import/pytorch_snapshot/read_snapshot.h"
 #include "unit/export/export_support.h"
 #include "unit/import/recorded_snapshots.h"
 

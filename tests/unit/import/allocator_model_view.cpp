@@ -46,11 +46,11 @@ Snapshot AllocatorModel::snapshot() const {
   Snapshot snapshot;
   snapshot.streams = {0, 1, 2, 3};
   for (std::uint16_t pool = 0; pool < settings_.pools; ++pool) snapshot.pools.push_back({0, pool});
-  snapshot.has_settings = true;
-  snapshot.settings.max_split_size =
+  AllocatorSettings& settings = snapshot.settings.emplace();
+  settings.max_split_size =
       settings_.max_split == ModelSettings::kNone ? -1 : static_cast<std::int64_t>(settings_.max_split);
-  snapshot.settings.expandable_segments = settings_.expandable;
-  snapshot.settings.roundup_power2_divisions = settings_.divisions;
+  settings.expandable_segments = settings_.expandable;
+  settings.roundup_power2_divisions = settings_.divisions;
   snapshot.traces.push_back({0, trace_, {}, {}});
   bool continues = false;
   std::size_t last = 0;

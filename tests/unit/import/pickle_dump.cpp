@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "import/pytorch_snapshot/model/reader.h"
+#include "import/pytorch_snapshot/read_snapshot.h"
 
 namespace {
 
@@ -32,9 +32,9 @@ class Dump {
     for (const DeviceTrace& trace : snapshot_.traces) print(trace);
     for (const SnapshotSegment& segment : snapshot_.segments) print(segment);
     for (const Annotation& each : snapshot_.annotations) {
-      print(json{"annotation", each.time_us, each.device, each.start, text(each.name)});
+      print(json{"annotation", each.time_us, each.device.value_or(-1), each.start, text(each.name)});
     }
-    if (snapshot_.has_settings) print(snapshot_.settings);
+    if (snapshot_.settings) print(*snapshot_.settings);
     print(json{"unknown", snapshot_.unknown_keys, snapshot_.unknown_actions});
   }
 

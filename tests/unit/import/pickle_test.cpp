@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "import/pytorch_snapshot/model/reader.h"
+#include "import/pytorch_snapshot/read_snapshot.h"
 
 namespace tidemark::pytorch {
 namespace {

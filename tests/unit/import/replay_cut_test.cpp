@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "import/pytorch_snapshot/model/reader.h"
+#include "import/pytorch_snapshot/read_snapshot.h"
 #include "unit/import/recorded_snapshots.h"
 #include "unit/import/replay_support.h"
 

@@ -145,8 +145,10 @@ TEST(ReplayProperty, TakesAnything) {
     Snapshot snapshot;
     snapshot.streams = {0, 1};
     snapshot.pools.resize(2);
-    snapshot.settings.expandable_segments = random.one_in(2);
-    if (random.one_in(2)) snapshot.settings.max_split_size = static_cast<std::int64_t>(random.below(30 * kMiB)) - 1;
+    AllocatorSettings& settings = snapshot.settings.emplace();
+    settings.expandable_segments = random.one_in(2);
+    if (random.one_in(2)) settings.max_split_size = static_cast<std::int64_t>(random.below(30 * kMiB)) - 1;
+    if (random.one_in(2)) snapshot.settings.reset();
     snapshot.traces.emplace_back();
     for (std::uint64_t i = random.below(200); i > 0; --i) {
       const auto action = static_cast<Action>(random.below(static_cast<std::uint64_t>(Action::unknown) + 1));

@@ -32,7 +32,7 @@ TEST(ReplayScripts, SaysThatSettingsAreNotKnown) {
   Script script;
   script.segment(kBase, 20 * kMiB).alloc(kBase, 19 * kMiB);
   script.final_segment(kBase, 20 * kMiB).block(20 * kMiB, 19 * kMiB);
-  script.snapshot.has_settings = false;
+  script.snapshot.settings.reset();
   CheckingSink sink;
   const ReplaySummary summary = replay_checked(script.snapshot, sink);
   EXPECT_EQ(summary.end.allocated, 20 * kMiB);

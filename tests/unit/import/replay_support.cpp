@@ -11,7 +11,7 @@ Script::Script() {
   snapshot.streams = {0};
   snapshot.pools = {{0, 0}};
   snapshot.traces.emplace_back();
-  snapshot.has_settings = true;
+  snapshot.settings.emplace();
 }
 
 Script& Script::add(Action action, std::uint64_t address, std::uint64_t size) {
@@ -59,7 +59,7 @@ void CheckingSink::unsplit(const Range& range, std::uint64_t start, bool add) {
   mine_.inactive_split += add ? bytes : 0 - bytes;
 }
 
-void CheckingSink::segment_reserved(const ReplaySegment& segment, const ReplayMoment& when,
+void CheckingSink::segment_reserved(const ReplaySegment& segment, const TracePosition& when,
                                     const MemoryTotals& totals) {
   const auto next = ranges_.lower_bound(segment.address);
   if (next != ranges_.end()) {
@@ -85,7 +85,7 @@ void CheckingSink::segment_reserved(const ReplaySegment& segment, const ReplayMo
   check(when, totals);
 }
 
-void CheckingSink::segment_released(const ReplaySegment& segment, const ReplayMoment& when,
+void CheckingSink::segment_released(const ReplaySegment& segment, const TracePosition& when,
                                     const MemoryTotals& totals) {
   const auto first = live.lower_bound(segment.address);
   EXPECT_TRUE(first == live.end() || first->first >= segment.address + segment.size) << "released with blocks in it";
@@ -112,7 +112,7 @@ void CheckingSink::segment_released(const ReplaySegment& segment, const ReplayMo
   check(when, totals);
 }
 
-void CheckingSink::block_allocated(const ReplayBlock& block, const ReplayMoment& when, const MemoryTotals& totals) {
+void CheckingSink::block_allocated(const ReplayBlock& block, const TracePosition& when, const MemoryTotals& totals) {
   EXPECT_EQ(block.id, blocks.size());
   EXPECT_GT(block.size, 0U);
   EXPECT_LE(block.requested, block.size);
@@ -138,7 +138,7 @@ void CheckingSink::block_allocated(const ReplayBlock& block, const ReplayMoment&
   check(when, totals);
 }
 
-void CheckingSink::free_requested(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) {
+void CheckingSink::free_requested(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) {
   ASSERT_LT(block, blocks.size());
   EXPECT_FALSE(blocks[block].pending);
   EXPECT_EQ(live.count(blocks[block].block.address), 1U);
@@ -147,7 +147,7 @@ void CheckingSink::free_requested(std::uint32_t block, const ReplayMoment& when,
   check(when, totals);
 }
 
-void CheckingSink::free_completed(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) {
+void CheckingSink::free_completed(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) {
   ASSERT_LT(block, blocks.size());
   EXPECT_TRUE(blocks[block].pending);
   const ReplayBlock& gone = blocks[block].block;
@@ -164,24 +164,25 @@ void CheckingSink::free_completed(std::uint32_t block, const ReplayMoment& when,
   check(when, totals);
 }
 
-void CheckingSink::out_of_memory(const ReplayOutOfMemory& event, const ReplayMoment& when, const MemoryTotals& totals) {
+void CheckingSink::out_of_memory(const ReplayOutOfMemory& event, const TracePosition& when,
+                                 const MemoryTotals& totals) {
   ooms.push_back(event);
   check(when, totals);
 }
 
-void CheckingSink::annotated(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) {
+void CheckingSink::annotated(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) {
   EXPECT_LT(block, blocks.size());
   annotated_blocks.push_back(block);
   check(when, totals);
 }
 
-void CheckingSink::marked(Action action, const ReplayMoment& when, const MemoryTotals& totals) {
+void CheckingSink::marked(Action action, const TracePosition& when, const MemoryTotals& totals) {
   marks.push_back(action);
   check(when, totals);
 }
 
-void CheckingSink::check(const ReplayMoment& when, const MemoryTotals& totals) {
-  const std::int64_t entry = when.entry == ReplayMoment::kBeforeTrace ? -1 : std::int64_t{when.entry};
+void CheckingSink::check(const TracePosition& when, const MemoryTotals& totals) {
+  const std::int64_t entry = when.entry ? std::int64_t{*when.entry} : -1;
   if (!by_entry_.empty()) {
     EXPECT_LE(by_entry_.rbegin()->first, entry) << "calls out of order";
   }
@@ -202,15 +203,15 @@ void CheckingSink::check(const ReplayMoment& when, const MemoryTotals& totals) {
   peak_.inactive_split = std::max(peak_.inactive_split, totals.inactive_split);
 }
 
-MemoryTotals CheckingSink::after(std::uint32_t entry) const {
-  const auto next = by_entry_.upper_bound(entry == ReplayMoment::kBeforeTrace ? -1 : std::int64_t{entry});
+MemoryTotals CheckingSink::after(std::optional<std::uint32_t> entry) const {
+  const auto next = by_entry_.upper_bound(entry ? std::int64_t{*entry} : -1);
   return next == by_entry_.begin() ? MemoryTotals{} : std::prev(next)->second;
 }
 
 ReplaySummary replay_checked(const Snapshot& snapshot, CheckingSink& sink, std::int32_t device) {
   const ReplaySummary summary = replay(snapshot, device, sink);
-  EXPECT_EQ(summary.start, sink.after(ReplayMoment::kBeforeTrace));
-  EXPECT_EQ(summary.end, sink.after(ReplayMoment::kBeforeTrace - 1));
+  EXPECT_EQ(summary.start, sink.after(std::nullopt));
+  EXPECT_EQ(summary.end, sink.after(std::numeric_limits<std::uint32_t>::max()));
   EXPECT_EQ(summary.peak, sink.peak());
   return summary;
 }

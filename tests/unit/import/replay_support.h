@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,21 +40,21 @@ class CheckingSink : public ReplaySink {
  public:
   struct Block {
     ReplayBlock block;
-    ReplayMoment born;
+    TracePosition born;
     bool pending = false;
   };
 
-  void segment_reserved(const ReplaySegment& segment, const ReplayMoment& when, const MemoryTotals& totals) override;
-  void segment_released(const ReplaySegment& segment, const ReplayMoment& when, const MemoryTotals& totals) override;
-  void block_allocated(const ReplayBlock& block, const ReplayMoment& when, const MemoryTotals& totals) override;
-  void free_requested(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override;
-  void free_completed(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override;
-  void out_of_memory(const ReplayOutOfMemory& event, const ReplayMoment& when, const MemoryTotals& totals) override;
-  void annotated(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override;
-  void marked(Action action, const ReplayMoment& when, const MemoryTotals& totals) override;
+  void segment_reserved(const ReplaySegment& segment, const TracePosition& when, const MemoryTotals& totals) override;
+  void segment_released(const ReplaySegment& segment, const TracePosition& when, const MemoryTotals& totals) override;
+  void block_allocated(const ReplayBlock& block, const TracePosition& when, const MemoryTotals& totals) override;
+  void free_requested(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) override;
+  void free_completed(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) override;
+  void out_of_memory(const ReplayOutOfMemory& event, const TracePosition& when, const MemoryTotals& totals) override;
+  void annotated(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) override;
+  void marked(Action action, const TracePosition& when, const MemoryTotals& totals) override;
 
-  /// The totals after `entry` (or after the last before it that called); kBeforeTrace: before the first.
-  [[nodiscard]] MemoryTotals after(std::uint32_t entry) const;
+  /// The totals after `entry` (or after the last before it that called); none: before the first.
+  [[nodiscard]] MemoryTotals after(std::optional<std::uint32_t> entry) const;
   [[nodiscard]] MemoryTotals peak() const { return peak_; }
 
   std::vector<Block> blocks;                    ///< by id, all there ever were
@@ -74,7 +75,7 @@ class CheckingSink : public ReplaySink {
 
   std::map<std::uint64_t, Range>::iterator range_of(std::uint64_t address);
   void unsplit(const Range& range, std::uint64_t start, bool add);
-  void check(const ReplayMoment& when, const MemoryTotals& totals);
+  void check(const TracePosition& when, const MemoryTotals& totals);
 
   std::map<std::uint64_t, Range> ranges_;
   MemoryTotals mine_;

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "import/pytorch_snapshot/model/reader.h"
+#include "import/pytorch_snapshot/read_snapshot.h"
 #include "unit/import/recorded_snapshots.h"
 #include "unit/import/replay_support.h"
 
@@ -91,8 +91,7 @@ class ReplayWithoutSettings : public ::testing::TestWithParam<std::string> {};
 TEST_P(ReplayWithoutSettings, FindsTheRounding) {
   auto snapshot = read_snapshot(GetParam() + ".pickle.xz");
   ASSERT_TRUE(snapshot.ok()) << snapshot.error().message;
-  snapshot->settings = {};
-  snapshot->has_settings = false;
+  snapshot->settings.reset();
   CheckingSink sink;
   const ReplaySummary summary = replay_checked(*snapshot, sink);
   expect_peaks(truth_of(GetParam()), summary.peak);

@@ -9,7 +9,7 @@
 #include "analyze/fragmentation/fragmentation.h"
 #include "analyze/fragmentation/segment_map.h"
 #include "import/open.h"
-#include "import/pytorch_snapshot/model/reader.h"
+#include "import/pytorch_snapshot/read_snapshot.h"
 #include "unit/import/recorded_snapshots.h"
 
 namespace tidemark::pytorch::testing {

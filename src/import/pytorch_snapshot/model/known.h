@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "import/pytorch_snapshot/pickle/word.h"
+#include "import/pytorch_snapshot/pickle/value.h"
 
 namespace tidemark::pytorch {
 
@@ -154,8 +154,8 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Known::co
 static_assert(kKnownTexts.back() == "annotate", "one text for each id");
 
 /// Known::count or more for what is not known, or no text.
-[[nodiscard]] constexpr Known known(Word word) {
-  return word.tag() == Tag::text ? static_cast<Known>(word.id()) : Known::count;
+[[nodiscard]] constexpr Known known(PickleValue value) {
+  return value.tag() == Tag::text ? static_cast<Known>(value.id()) : Known::count;
 }
 
 }  // namespace tidemark::pytorch

@@ -1,17 +1,17 @@
 // A PyTorch memory snapshot as columns: what torch.cuda.memory._snapshot() holds, nothing worked out yet.
 //
 // Sizes are bytes. Addresses are the device's. Times are microseconds of the wall clock, as PyTorch wrote them; they
-// may step backwards. What a file does not have is kNone, an empty string or nullopt, never a guess.
+// may step backwards. What a file does not have is an invalid id, an empty string or nullopt, never a guess.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "allocator/settings.h"
 #include "base/ids.h"
-#include "store/store.h"
 #include "trace/definitions.h"
 #include "trace/event.h"
 
@@ -71,7 +71,7 @@ struct SnapshotSegment {
 /// One entry of `external_annotations`: the beginning or end of a named stretch.
 struct Annotation {
   std::int64_t time_us = 0;
-  std::int32_t device = -1;
+  std::optional<std::int32_t> device;
   bool start = false;
   StringId name;
 };
@@ -99,8 +99,7 @@ struct Snapshot {
   std::vector<DeviceTrace> traces;     ///< of devices that have entries
   std::vector<SnapshotSegment> segments;
   std::vector<Annotation> annotations;
-  AllocatorSettings settings;
-  bool has_settings = false;
+  std::optional<AllocatorSettings> settings;  ///< torch 2.3 and later
   /// Of a file that `tidemark export` made from a recording: what the devices are called there, by number. Then sizes
   /// are those of the blocks, and segments were made up around these.
   std::vector<Device> recorded_devices;

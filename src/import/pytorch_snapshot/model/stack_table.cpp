@@ -17,7 +17,7 @@ constexpr std::array<std::uint64_t, kFactors> make_factors() {
 constexpr std::array<std::uint64_t, kFactors> kFactor = make_factors();
 
 /// A sum of products, which do not wait for each other: stacks are looked up for most entries of a trace.
-std::uint64_t hash_of(std::span<const Word> frames) {
+std::uint64_t hash_of(std::span<const PickleValue> frames) {
   std::uint64_t hash = frames.size();
   while (!frames.empty()) {
     const auto part = frames.first(std::min(frames.size(), kFactors));
@@ -57,8 +57,8 @@ LocationId StackTable::location(const Frame& frame) {
   return LocationId{id};
 }
 
-bool StackTable::same(StackId stack, std::span<const Word> frames) const {
-  for (const Word frame : frames) {
+bool StackTable::same(StackId stack, std::span<const PickleValue> frames) const {
+  for (const PickleValue frame : frames) {
     if (!stack.valid()) return false;
     const StackNode& node = definitions_.stacks[stack.value];
     if (node.location.value != frame.id()) return false;
@@ -67,7 +67,7 @@ bool StackTable::same(StackId stack, std::span<const Word> frames) const {
   return !stack.valid();
 }
 
-StackId StackTable::build(std::span<const Word> frames) {
+StackId StackTable::build(std::span<const PickleValue> frames) {
   StackId stack;
   for (std::size_t n = frames.size(); n > 0; --n) {
     const StackNode wanted{stack, LocationId{frames[n - 1].id()}};
@@ -85,16 +85,16 @@ StackId StackTable::build(std::span<const Word> frames) {
   return stack;
 }
 
-StackId StackTable::stack(std::span<const Word> frames) {
+StackId StackTable::stack(std::span<const PickleValue> frames) {
   return StackId{stacks_.find_or_make(
       hash_of(frames), [&](std::uint32_t known) { return same(StackId{known}, frames); },
       [&] { return build(frames).value; })};
 }
 
-std::vector<Word> StackTable::frames_of(StackId stack) const {
-  std::vector<Word> frames;
+std::vector<PickleValue> StackTable::frames_of(StackId stack) const {
+  std::vector<PickleValue> frames;
   for (; stack.valid(); stack = definitions_.stacks[stack.value].parent) {
-    frames.emplace_back(Tag::location, definitions_.stacks[stack.value].location.value);
+    frames.emplace_back(Tag::frame, definitions_.stacks[stack.value].location.value);
   }
   return frames;
 }

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "import/pytorch_snapshot/model/id_index.h"
-#include "import/pytorch_snapshot/model/text_table.h"
-#include "import/pytorch_snapshot/pickle/word.h"
+#include "import/pytorch_snapshot/large_tables.h"
+#include "import/pytorch_snapshot/pickle/value.h"
+#include "import/pytorch_snapshot/pickle/value_tables.h"
 #include "trace/definitions.h"
 
 namespace tidemark::pytorch {
@@ -28,17 +28,17 @@ class StackTable {
   LocationId location(const Frame& frame);
   [[nodiscard]] Frame frame(LocationId id) const { return frames_[id.value]; }
 
-  /// `frames`: words of locations, innermost first as in the file; not empty.
-  StackId stack(std::span<const Word> frames);
-  /// A stack's frames, innermost first, as words of locations.
-  [[nodiscard]] std::vector<Word> frames_of(StackId stack) const;
+  /// `frames`: values of frames, innermost first as in the file; not empty.
+  StackId stack(std::span<const PickleValue> frames);
+  /// A stack's frames, innermost first, as values.
+  [[nodiscard]] std::vector<PickleValue> frames_of(StackId stack) const;
 
   /// The text as an entry of Definitions::strings.
   StringId string(std::uint32_t text);
 
  private:
-  [[nodiscard]] bool same(StackId stack, std::span<const Word> frames) const;
-  StackId build(std::span<const Word> frames);
+  [[nodiscard]] bool same(StackId stack, std::span<const PickleValue> frames) const;
+  StackId build(std::span<const PickleValue> frames);
 
   const TextTable& texts_;
   Definitions& definitions_;

@@ -30,12 +30,10 @@ void PickleInput::advance(const std::uint8_t* at, std::size_t size) {
     if (got.ok()) end_ += *got;
   }
   std::memset(bytes_.data() + end_, 0, kPadding);
-  if (progress_) progress_(stream_.stored_offset(), stream_.stored_size());
-}
-
-double PickleInput::share_read() const {
-  const std::uint64_t size = stream_.stored_size();
-  return size == 0 ? 0 : static_cast<double>(stream_.stored_offset()) / static_cast<double>(size);
+  const std::uint64_t done = stream_.stored_offset();
+  const std::uint64_t in_all = stream_.stored_size();
+  if (in_all != 0) share_read_ = static_cast<double>(done) / static_cast<double>(in_all);
+  if (progress_) progress_(done, in_all);
 }
 
 }  // namespace tidemark::pytorch

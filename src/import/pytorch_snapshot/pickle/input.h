@@ -33,7 +33,7 @@ class PickleInput {
     return offset_ + static_cast<std::uint64_t>(at - begin());
   }
   /// How much of the file was read, 0 to 1; 0 when its size is unknown.
-  [[nodiscard]] double share_read() const;
+  [[nodiscard]] double share_read() const { return share_read_; }
   /// Why reading stopped before the end, with the file's name; empty when it did not.
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
@@ -44,6 +44,7 @@ class PickleInput {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   std::uint64_t offset_ = 0;  // of begin_
+  double share_read_ = 0;
   bool at_end_ = false;
   std::string failure_;
 };

@@ -1,6 +1,7 @@
 #include "import/pytorch_snapshot/replay/pass.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tidemark::pytorch {
 
@@ -15,7 +16,7 @@ ReplayPass::ReplayPass(const DeviceTrace& trace, const ReplayStart& start, const
 
 void ReplayPass::run() {
   begin();
-  entry_ = 0;
+  in_trace_ = true;
   for (const TraceEntry& entry : trace_.entries) {
     if (sink_ != nullptr) check_clock(entry);
     switch (entry.action) {
@@ -59,7 +60,7 @@ void ReplayPass::run() {
 void ReplayPass::begin() {
   ReplayQuality& quality = summary_.quality;
   for (const StartSegment& segment : start_.segments) {
-    ReplayMoment when = moment();
+    TracePosition when = position();
     when.stack = segment.stack;
     add_segment({segment.range.address, segment.range.size, segment.range.kind, segment.stream, segment.pool}, when);
   }
@@ -92,7 +93,7 @@ BlockIndex ReplayPass::begin_block(std::uint32_t index, BlockIndex rest) {
   unsettled_ += block.slack != 0;
   summary_.quality.initial_bytes += map_[rest].size;
   if (sink_ != nullptr) {
-    ReplayMoment when = moment();
+    TracePosition when = position();
     when.stack = block.stack;
     const MapBlock& now = map_[rest];
     sink_->block_allocated({now.id, now.address, now.size, now.requested, block.stream, now.pool, block.pending}, when,
@@ -110,140 +111,64 @@ void ReplayPass::check_clock(const TraceEntry& entry) {
   summary_.quality.largest_step_back_us = std::max(summary_.quality.largest_step_back_us, step);
 }
 
-bool ReplayPass::expandable_rules(const MapBlock& block) const {
-  if (!start_.mixed || block.kind == SegmentKind::expandable) return block.kind == SegmentKind::expandable;
-  switch (guess_) {
-    case SplitGuess::by_setting:
-      return rules_.expandable_segments();
-    case SplitGuess::by_latest:
-      return latest_kind_ == SegmentKind::expandable;
-    case SplitGuess::by_kind:
-      break;
+void ReplayPass::reserve(const TraceEntry& entry, SegmentKind kind) {
+  const std::uint16_t known_pool = reserved_pool();
+  if (entry.size == 0 || entry.address > std::numeric_limits<std::uint64_t>::max() - entry.size) {
+    ++summary_.quality.impossible_ranges;
+    return;
   }
-  return false;
+  if (map_.first_segment_in(entry.address, entry.address + entry.size)) {
+    ++summary_.quality.overlapping_segments;
+    release_range(entry.address, entry.address + entry.size, true);
+  }
+  latest_kind_ = kind;
+  const std::uint16_t pool = entry.pool != 0 ? entry.pool : known_pool;
+  add_segment({entry.address, entry.size, kind, entry.stream, pool}, position());
 }
 
-std::uint64_t ReplayPass::block_size(const MapBlock& free_block, std::uint64_t rounded) {
-  while (next_correction_ < corrections_.size() && corrections_[next_correction_].entry < entry_) ++next_correction_;
-  if (next_correction_ < corrections_.size() && corrections_[next_correction_].entry == entry_) {
-    return std::min(corrections_[next_correction_++].size, free_block.size);
-  }
-  if (rounded >= free_block.size) return free_block.size;
-  if (start_.never_splits(free_block.pool)) return free_block.size;
-  const bool split = rules_.should_split(free_block.size, rounded, expandable_rules(free_block));
-  if (start_.mixed && free_block.kind == SegmentKind::ordinary &&
-      split != rules_.should_split(free_block.size, rounded, !expandable_rules(free_block))) {
-    ++summary_.quality.guessed_splits;
-    summary_.quality.guessed_bytes += free_block.size - rounded;
-  }
-  return split ? rounded : free_block.size;
-}
-
-void ReplayPass::allocate(const TraceEntry& entry) {
-  const std::uint64_t rounded = rules_.round_size(entry.size);
-  BlockIndex block = map_.at(entry.address);
-  if (block == SegmentMap::kNone || map_[block].use != BlockUse::free || map_[block].size < rounded) {
-    block = make_room(entry.address, entry.size, rounded);
-    if (block == SegmentMap::kNone) return;
-  }
-  map_.take(block, block_size(map_[block], rounded));
-  enter(block, entry.size);
-  map_[block].initial = false;
-  map_[block].origin = entry_;
+void ReplayPass::add_segment(const ReplaySegment& segment, const TracePosition& when) {
+  map_.reserve({segment.address, segment.size, segment.kind}, segment.pool);
+  totals_.reserved = map_.reserved();
   raise_peaks();
-  if (unsettled_ != 0 && SegmentMap::is_block(map_[block].previous)) {
-    const MapBlock& previous = map_[map_[block].previous];
-    if (previous.initial && start_.blocks[previous.origin].slack != 0 && !learned_.settled[previous.origin]) {
-      learned_.settled[previous.origin] = true;
-      --unsettled_;
-    }
+  if (sink_ != nullptr) sink_->segment_reserved(segment, when, totals_);
+}
+
+std::uint16_t ReplayPass::reserved_pool() {
+  const auto& pools = start_.pools;
+  if (next_pool_ < pools.size() && pools[next_pool_].entry == entry_) return pools[next_pool_++].pool;
+  return 0;
+}
+
+void ReplayPass::release(const TraceEntry& entry) {
+  if (entry.size == 0 || entry.address > std::numeric_limits<std::uint64_t>::max() - entry.size) {
+    ++summary_.quality.impossible_ranges;
+    return;
   }
-  if (sink_ == nullptr) return;
-  const MapBlock& now = map_[block];
-  const std::uint16_t pool = entry.pool != 0 ? entry.pool : now.pool;
-  sink_->block_allocated({now.id, now.address, now.size, now.requested, entry.stream, pool, false}, moment(), totals_);
-}
-
-/// Counts a block that was just taken; the caller notes its origin.
-void ReplayPass::enter(BlockIndex block, std::uint64_t requested) {
-  MapBlock& now = map_[block];
-  now.requested = std::min(requested, now.size);
-  now.id = next_id_++;
-  ++blocks_in_use_;
-  totals_.allocated += now.size;
-  totals_.active += now.size;
-  totals_.requested += now.requested;
-  totals_.inactive_split = map_.inactive_split();
-}
-
-void ReplayPass::raise_peaks() {
-  MemoryTotals& peak = summary_.peak;
-  peak.allocated = std::max(peak.allocated, totals_.allocated);
-  peak.active = std::max(peak.active, totals_.active);
-  peak.reserved = std::max(peak.reserved, totals_.reserved);
-  peak.requested = std::max(peak.requested, totals_.requested);
-  peak.inactive_split = std::max(peak.inactive_split, totals_.inactive_split);
-}
-
-void ReplayPass::request_free(const TraceEntry& entry) {
   const BlockIndex block = map_.at(entry.address);
-  if (block == SegmentMap::kNone || map_[block].use == BlockUse::free) {
-    ++summary_.quality.unknown_frees;
-    unknown_request_ = true;
-    unknown_address_ = entry.address;
-    return;
+  if (block != SegmentMap::kNone && map_[block].use == BlockUse::free && map_[block].size == entry.size) {
+    drop_free(block, false);
+  } else if (map_.first_segment_in(entry.address, entry.address + entry.size)) {
+    release_range(entry.address, entry.address + entry.size, false);
+  } else {
+    ++summary_.quality.unknown_segments;
   }
-  if (map_[block].use == BlockUse::pending) {
-    ++summary_.quality.double_frees;
-    return;
-  }
-  summary_.quality.free_size_mismatches += std::min(entry.size, map_[block].size) != map_[block].requested;
-  request(block, false);
-  last_requested_ = block;
-  if (!start_.recorded.completions) complete(block, true);
 }
 
-void ReplayPass::complete_free(const TraceEntry& entry) {
-  // Nearly always the block of the entry before. (A block that is gone is not pending, whatever took its index.)
-  BlockIndex block = last_requested_;
-  if (block == SegmentMap::kNone || map_[block].use != BlockUse::pending || map_[block].address != entry.address) {
-    block = map_.at(entry.address);
-  }
-  if (block == SegmentMap::kNone || map_[block].use == BlockUse::free) {
-    const bool counted = unknown_request_ && unknown_address_ == entry.address;
-    unknown_request_ = false;
-    summary_.quality.unknown_frees += !counted;
-    return;
-  }
-  if (map_[block].use == BlockUse::allocated) {
-    summary_.quality.implied_requests += start_.recorded.requests;
-    request(block, true);
-  }
-  complete(block, false);
-}
-
-void ReplayPass::request(BlockIndex block, bool implied) {
-  map_[block].use = BlockUse::pending;
-  totals_.allocated -= map_[block].size;
-  if (sink_ != nullptr) sink_->free_requested(map_[block].id, moment(implied), totals_);
-}
-
-void ReplayPass::complete(BlockIndex block, bool implied) {
-  const MapBlock& gone = map_[block];
-  const std::uint32_t id = gone.id;
-  totals_.active -= gone.size;
-  totals_.requested -= gone.requested;
-  if (gone.initial && start_.blocks[gone.origin].slack != 0 && !learned_.settled[gone.origin]) --unsettled_;
-  --blocks_in_use_;
-  map_.give_back(block);
+/// Takes a free block out of its segment.
+void ReplayPass::drop_free(BlockIndex block, bool implied) {
+  const MapBlock gone = map_[block];
+  map_.release(block);
+  totals_.reserved = map_.reserved();
   totals_.inactive_split = map_.inactive_split();
-  summary_.peak.inactive_split = std::max(summary_.peak.inactive_split, totals_.inactive_split);
-  if (sink_ != nullptr) sink_->free_completed(id, moment(implied), totals_);
+  raise_peaks();
+  if (sink_ == nullptr) return;
+  const std::uint16_t stream = trace_.entries[entry_].stream;
+  sink_->segment_released({gone.address, gone.size, gone.kind, stream, gone.pool}, position(implied), totals_);
 }
 
 void ReplayPass::out_of_memory(const TraceEntry& entry) {
   if (sink_ == nullptr) return;
-  sink_->out_of_memory({entry.size, entry.address, entry.stream, entry.pool}, moment(), totals_);
+  sink_->out_of_memory({entry.size, entry.address, entry.stream, entry.pool}, position(), totals_);
 }
 
 void ReplayPass::mark(const TraceEntry& entry) {
@@ -251,18 +176,18 @@ void ReplayPass::mark(const TraceEntry& entry) {
   // which only the newest files name.
   const bool of_all = entry.action == Action::snapshot && !start_.has_private;
   summary_.quality.snapshot_mismatches += of_all && entry.size != totals_.active;
-  if (sink_ != nullptr) sink_->marked(entry.action, moment(), totals_);
+  if (sink_ != nullptr) sink_->marked(entry.action, position(), totals_);
 }
 
 void ReplayPass::annotate(const TraceEntry& entry) {
   const BlockIndex block = map_.at(entry.address);
   if (sink_ == nullptr || block == SegmentMap::kNone || map_[block].use == BlockUse::free) return;
-  sink_->annotated(map_[block].id, moment(), totals_);
+  sink_->annotated(map_[block].id, position(), totals_);
 }
 
-ReplayMoment ReplayPass::moment(bool implied) const {
-  if (entry_ == ReplayMoment::kBeforeTrace) {
-    return {entry_, trace_.entries.empty() ? 0 : trace_.entries.front().time_us, StackId{}, implied};
+TracePosition ReplayPass::position(bool implied) const {
+  if (!in_trace_) {
+    return {std::nullopt, trace_.entries.empty() ? 0 : trace_.entries.front().time_us, StackId{}, implied};
   }
   return {entry_, trace_.entries[entry_].time_us, trace_.entries[entry_].stack, implied};
 }

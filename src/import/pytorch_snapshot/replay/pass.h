@@ -68,10 +68,10 @@ class ReplayPass {
   void enter(BlockIndex block, std::uint64_t requested);
   void request(BlockIndex block, bool implied);
   void complete(BlockIndex block, bool implied);
-  void add_segment(const ReplaySegment& segment, const ReplayMoment& when);
+  void add_segment(const ReplaySegment& segment, const TracePosition& when);
   void drop_free(BlockIndex block, bool implied);
   std::uint16_t reserved_pool();
-  [[nodiscard]] ReplayMoment moment(bool implied = false) const;
+  [[nodiscard]] TracePosition position(bool implied = false) const;
   void raise_peaks();
 
   // What must have happened, where the trace does not fit (replay_repair.cpp).
@@ -95,7 +95,8 @@ class ReplayPass {
   MemoryTotals totals_;
   ReplaySummary summary_;
   LearnedSizes learned_;
-  std::uint32_t entry_ = ReplayMoment::kBeforeTrace;
+  std::uint32_t entry_ = 0;  // index into the trace
+  bool in_trace_ = false;    // false: what was there before its first entry
   std::uint32_t next_id_ = 0;
   std::size_t next_correction_ = 0;
   std::size_t next_pool_ = 0;

@@ -70,7 +70,7 @@ BlockIndex ReplayPass::reserve_implied(std::uint64_t address, std::uint64_t size
   }
   ++summary_.quality.missing_segments;
   const TraceEntry& entry = trace_.entries[entry_];
-  add_segment({address, size, SegmentKind::implied, entry.stream, entry.pool}, moment(true));
+  add_segment({address, size, SegmentKind::implied, entry.stream, entry.pool}, position(true));
   return map_.containing(address);
 }
 

@@ -54,10 +54,9 @@ Reading read_with(const AllocatorSettings& settings, const Snapshot& snapshot, c
 /// Where the file lacks the settings and blocks do not lie where the defaults put them, the divisions of
 /// roundup_power2_divisions that fit best, if they were the same for all sizes.
 Reading find_reading(const Snapshot& snapshot, const DeviceTrace& trace) {
-  Reading best = read_with(snapshot.settings, snapshot, trace);
-  AllocatorSettings settings = snapshot.settings;
-  for (std::uint64_t divisions = 2; !snapshot.has_settings && best.survey.misfits != 0 && divisions <= 64;
-       divisions *= 2) {
+  Reading best = read_with(snapshot.settings.value_or(AllocatorSettings{}), snapshot, trace);
+  AllocatorSettings settings;
+  for (std::uint64_t divisions = 2; !snapshot.settings && best.survey.misfits != 0 && divisions <= 64; divisions *= 2) {
     for (std::size_t interval = 0; interval < kRoundUpPowerOfTwoIntervals; ++interval) {
       settings.roundup_power2_divisions[std::uint64_t{1} << interval] = divisions;
     }
@@ -104,7 +103,7 @@ ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& 
   pass.run();
   pass.check_final(snapshot);
   ReplaySummary summary = pass.summary();
-  summary.quality.has_settings = snapshot.has_settings || trace.entries.empty() || !snapshot.recorded_devices.empty();
+  summary.quality.has_settings = snapshot.settings || trace.entries.empty() || !snapshot.recorded_devices.empty();
   summary.quality.uncertain_blocks = uncertain.uncertain_blocks;
   summary.quality.uncertain_bytes = uncertain.uncertain_bytes;
   summary.quality.sizes_corrected = best.learned.size();

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
+#include <optional>
 
 #include "import/pytorch_snapshot/model/snapshot.h"
 #include "import/pytorch_snapshot/replay/quality.h"
@@ -15,21 +15,19 @@
 
 namespace tidemark::pytorch {
 
-/// Bytes of one device at one moment. torch.cuda.memory_stats() has them as NAME_bytes.all.
+/// Bytes of one device at one time. torch.cuda.memory_stats() has them as NAME_bytes.all.
 struct MemoryTotals {
   std::uint64_t allocated = 0;       ///< blocks in use by the program
-  std::uint64_t active = 0;          ///< and those given back that another stream still uses
+  std::uint64_t active = 0;          ///< and those freed that another stream still uses
   std::uint64_t reserved = 0;        ///< segments
-  std::uint64_t requested = 0;       ///< what was asked for, of active blocks
+  std::uint64_t requested = 0;       ///< of active blocks
   std::uint64_t inactive_split = 0;  ///< free blocks of ordinary segments that are not free as a whole
   bool operator==(const MemoryTotals&) const = default;
 };
 
 /// Where in the trace something happened.
-struct ReplayMoment {
-  static constexpr std::uint32_t kBeforeTrace = std::numeric_limits<std::uint32_t>::max();
-
-  std::uint32_t entry = kBeforeTrace;  ///< index into DeviceTrace::entries
+struct TracePosition {
+  std::optional<std::uint32_t> entry;  ///< index into DeviceTrace::entries; none: before the first
   std::int64_t time_us = 0;            ///< of that entry, as written; of the first entry for what was there before
   StackId stack;         ///< of that entry; before the trace: the block's or segment's own, where it survived
   bool implied = false;  ///< not in the trace: follows from what comes later
@@ -42,7 +40,7 @@ struct ReplayBlock {
   std::uint64_t requested = 0;  ///< at most `size`
   std::uint16_t stream = 0;     ///< index into Snapshot::streams
   std::uint16_t pool = 0;       ///< index into Snapshot::pools
-  bool pending = false;         ///< given back already; only before the trace
+  bool pending = false;         ///< its free was requested already; only before the trace
 };
 
 struct ReplaySegment {
@@ -61,23 +59,25 @@ struct ReplayOutOfMemory {
 };
 
 /// Receives the replay in the order of the trace; each call has the totals after it. First come the segments and blocks
-/// from before the trace, with ReplayMoment::kBeforeTrace, then the entries. A piece of memory is reserved before
+/// from before the trace, without an entry, then the entries. Memory is reserved before
 /// blocks lie in it and released after they are gone; a block is allocated once, then requested to be freed, then
 /// completed.
 class ReplaySink {
  public:
   virtual ~ReplaySink() = default;
-  virtual void segment_reserved(const ReplaySegment& segment, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+  virtual void segment_reserved(const ReplaySegment& segment, const TracePosition& when,
+                                const MemoryTotals& totals) = 0;
   /// Part of what was reserved, or all: the range counts.
-  virtual void segment_released(const ReplaySegment& segment, const ReplayMoment& when, const MemoryTotals& totals) = 0;
-  virtual void block_allocated(const ReplayBlock& block, const ReplayMoment& when, const MemoryTotals& totals) = 0;
-  virtual void free_requested(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) = 0;
-  virtual void free_completed(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) = 0;
-  virtual void out_of_memory(const ReplayOutOfMemory& event, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+  virtual void segment_released(const ReplaySegment& segment, const TracePosition& when,
+                                const MemoryTotals& totals) = 0;
+  virtual void block_allocated(const ReplayBlock& block, const TracePosition& when, const MemoryTotals& totals) = 0;
+  virtual void free_requested(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) = 0;
+  virtual void free_completed(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) = 0;
+  virtual void out_of_memory(const ReplayOutOfMemory& event, const TracePosition& when, const MemoryTotals& totals) = 0;
   /// The program attached text to a block in use: the entry's user_metadata.
-  virtual void annotated(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+  virtual void annotated(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) = 0;
   /// Action::user_defined or Action::snapshot.
-  virtual void marked(Action action, const ReplayMoment& when, const MemoryTotals& totals) = 0;
+  virtual void marked(Action action, const TracePosition& when, const MemoryTotals& totals) = 0;
 };
 
 struct ReplaySummary {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "import/pytorch_snapshot/model/address_table.h"
+#include "import/pytorch_snapshot/large_tables.h"
 
 namespace tidemark::pytorch {
 

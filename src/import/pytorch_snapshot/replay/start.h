@@ -6,11 +6,29 @@
 
 #include "allocator/rules.h"
 #include "import/pytorch_snapshot/model/snapshot.h"
-#include "import/pytorch_snapshot/replay/recorded_actions.h"
 #include "import/pytorch_snapshot/replay/segment_map.h"
-#include "import/pytorch_snapshot/replay/unsplit_pools.h"
 
 namespace tidemark::pytorch {
+
+struct StartSegment {
+  SegmentMap::Range range;
+  StackId stack;
+  std::uint16_t stream = 0;
+  std::uint16_t pool = 0;
+};
+
+/// The pool of the segment that an entry of the trace reserves, where the final segments know it.
+struct ReservedPool {
+  std::uint32_t entry = 0;
+  std::uint16_t pool = 0;
+};
+
+/// Which of the two entries of a free a trace has:
+/// torch.cuda.memory._record_memory_history(skip_actions=…), of torch 2.9, leaves some kinds of entries out.
+struct RecordedActions {
+  bool requests = true;     ///< free_requested
+  bool completions = true;  ///< free_completed
+};
 
 struct StartBlock {
   std::uint64_t address = 0;

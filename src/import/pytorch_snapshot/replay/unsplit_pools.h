@@ -6,22 +6,9 @@
 
 #include "allocator/rules.h"
 #include "import/pytorch_snapshot/model/snapshot.h"
-#include "import/pytorch_snapshot/replay/segment_map.h"
+#include "import/pytorch_snapshot/replay/start.h"
 
 namespace tidemark::pytorch {
-
-struct StartSegment {
-  SegmentMap::Range range;
-  StackId stack;
-  std::uint16_t stream = 0;
-  std::uint16_t pool = 0;
-};
-
-/// The pool of the segment that an entry of the trace reserves, where the final segments know it.
-struct ReservedPool {
-  std::uint32_t entry = 0;
-  std::uint16_t pool = 0;
-};
 
 /// Pools made by torch.cuda.MemPool(no_split=True) (torch 2.9), by index into Snapshot::pools. The file does not say
 /// which those are; how the pool was used does: no block lies anywhere but at the start of what was reserved for it,

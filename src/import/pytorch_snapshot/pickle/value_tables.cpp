@@ -1,8 +1,6 @@
-#include "import/pytorch_snapshot/model/text_table.h"
+#include "import/pytorch_snapshot/pickle/value_tables.h"
 
 #include <cstring>
-
-#include "import/pytorch_snapshot/model/known.h"
 
 namespace tidemark::pytorch {
 namespace {
@@ -21,8 +19,8 @@ std::uint64_t hash_of(const std::uint8_t* text, std::size_t size) {
 
 }  // namespace
 
-TextTable::TextTable() {
-  for (const std::string_view text : kKnownTexts) find(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+TextTable::TextTable(std::span<const std::string_view> known) {
+  for (const std::string_view text : known) find(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
 }
 
 std::uint32_t TextTable::find(const std::uint8_t* text, std::size_t size) {

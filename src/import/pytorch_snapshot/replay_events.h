@@ -20,7 +20,7 @@ struct ReplayedEvent {
     out_of_memory,   ///< `event` and `failed`
     segment_change,  ///< `segment`; of `event` only time and device mean something
     completion,      ///< of the free of the block with event.slot, which was held back
-    note,            ///< details.note is about the block with event.slot
+    annotation,      ///< details.note is about the block with event.slot
     totals,          ///< only the totals changed; of `event` only time and device mean something
   };
   Kind kind = Kind::event;
@@ -36,7 +36,7 @@ struct ReplayedEvent {
 struct SnapshotFacts {
   std::uint64_t entry_count = 0;
   std::optional<std::uint64_t> start_wall_ns;  ///< of the first entry; none without entries
-  /// `external_annotations`, and the entries `user_defined`: moments named by their user_metadata, or without a name.
+  /// `external_annotations`, and the entries `user_defined`: marks named by their user_metadata, or without a name.
   /// In no particular order.
   std::vector<Mark> marks;
   std::vector<QualityIssue> issues;

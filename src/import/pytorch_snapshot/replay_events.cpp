@@ -1,4 +1,4 @@
-#include "import/pytorch_snapshot/model/events.h"
+#include "import/pytorch_snapshot/replay_events.h"
 
 #include <fmt/format.h>
 
@@ -40,12 +40,12 @@ const DeviceTrace* trace_of(const Snapshot& snapshot, std::int32_t device) {
 
 /// The calls of one device's replay as events. Holds each event back until the next call: the completion of a free
 /// belongs to its request.
-class Events : public ReplaySink {
+class EventMaker : public ReplaySink {
  public:
   /// `slots`: numbers given to blocks of other devices already. `knows_pools`: entries name the pool. `trace` may be
   /// null.
-  Events(std::int32_t device, const DeviceTrace* trace, SnapshotClock clock, std::uint32_t slots, bool knows_pools,
-         Take before, Take after)
+  EventMaker(std::int32_t device, const DeviceTrace* trace, SnapshotClock clock, std::uint32_t slots, bool knows_pools,
+             Take before, Take after)
       : device_{DeviceType::cuda, static_cast<std::int8_t>(device)},
         trace_(trace),
         clock_(clock),
@@ -54,13 +54,13 @@ class Events : public ReplaySink {
         before_(std::move(before)),
         after_(std::move(after)) {}
 
-  void segment_reserved(const ReplaySegment& segment, const ReplayMoment& when, const MemoryTotals& totals) override {
+  void segment_reserved(const ReplaySegment& segment, const TracePosition& when, const MemoryTotals& totals) override {
     change_segment(segment, true, when, totals);
   }
-  void segment_released(const ReplaySegment& segment, const ReplayMoment& when, const MemoryTotals& totals) override {
+  void segment_released(const ReplaySegment& segment, const TracePosition& when, const MemoryTotals& totals) override {
     change_segment(segment, false, when, totals);
   }
-  void block_allocated(const ReplayBlock& block, const ReplayMoment& when, const MemoryTotals& totals) override {
+  void block_allocated(const ReplayBlock& block, const TracePosition& when, const MemoryTotals& totals) override {
     sizes_.push_back(block.size);
     if (block.pending) {
       hold(when, totals).kind = ReplayedEvent::Kind::totals;
@@ -72,9 +72,9 @@ class Events : public ReplaySink {
     next.event.address = block.address;
     next.event.size = block.size;
     next.event.stack = when.stack;
-    next.details = {block.requested, block.stream, block.pool, note_of(when)};
+    next.details = {block.requested, block.stream, block.pool, user_metadata_of(when)};
   }
-  void free_requested(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override {
+  void free_requested(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) override {
     ReplayedEvent& next = hold(when, totals);
     next.event.kind = EventKind::free;
     next.event.slot = SlotId{slots_ + block};
@@ -82,7 +82,7 @@ class Events : public ReplaySink {
     next.held_back = true;
     requested_ = block;
   }
-  void free_completed(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override {
+  void free_completed(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) override {
     if (held_ && std::exchange(requested_, kNone) == block) {
       held_->held_back = false;
       held_->totals = {totals.active, totals.reserved};
@@ -92,7 +92,7 @@ class Events : public ReplaySink {
     next.kind = ReplayedEvent::Kind::completion;
     next.event.slot = SlotId{slots_ + block};
   }
-  void out_of_memory(const ReplayOutOfMemory& event, const ReplayMoment& when, const MemoryTotals& totals) override {
+  void out_of_memory(const ReplayOutOfMemory& event, const TracePosition& when, const MemoryTotals& totals) override {
     ReplayedEvent& next = hold(when, totals);
     next.kind = ReplayedEvent::Kind::out_of_memory;
     next.event.kind = EventKind::out_of_memory;
@@ -102,15 +102,15 @@ class Events : public ReplaySink {
     next.failed.stream = event.stream;
     if (knows_pools_) next.failed.pool = event.pool;
   }
-  void annotated(std::uint32_t block, const ReplayMoment& when, const MemoryTotals& totals) override {
+  void annotated(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) override {
     ReplayedEvent& next = hold(when, totals);
-    next.kind = ReplayedEvent::Kind::note;
+    next.kind = ReplayedEvent::Kind::annotation;
     next.event.slot = SlotId{slots_ + block};
-    next.details.note = note_of(when);
+    next.details.note = user_metadata_of(when);
   }
-  void marked(Action action, const ReplayMoment& when, const MemoryTotals&) override {
+  void marked(Action action, const TracePosition& when, const MemoryTotals&) override {
     if (action != Action::user_defined) return;
-    marks.push_back({Mark::Kind::point, clock_.since_start_ns(when.time_us), note_of(when), ThreadId{}});
+    marks.push_back({Mark::Kind::point, clock_.since_start_ns(when.time_us), user_metadata_of(when), ThreadId{}});
   }
 
   [[nodiscard]] Device device() const { return device_; }
@@ -130,7 +130,7 @@ class Events : public ReplaySink {
     if (held_) (held_before_ ? before_ : after_)(*held_);
     held_.reset();
   }
-  void change_segment(const ReplaySegment& segment, bool reserved, const ReplayMoment& when,
+  void change_segment(const ReplaySegment& segment, bool reserved, const TracePosition& when,
                       const MemoryTotals& totals) {
     ReplayedEvent& next = hold(when, totals);
     next.kind = ReplayedEvent::Kind::segment_change;
@@ -143,10 +143,10 @@ class Events : public ReplaySink {
     next.segment.expandable = segment.kind == SegmentKind::expandable;
   }
 
-  ReplayedEvent& hold(const ReplayMoment& when, const MemoryTotals& totals) {
+  ReplayedEvent& hold(const TracePosition& when, const MemoryTotals& totals) {
     flush();
     ReplayedEvent& next = held_.emplace();
-    held_before_ = when.entry == ReplayMoment::kBeforeTrace;
+    held_before_ = !when.entry;
     requested_ = kNone;
     if (!held_before_) next.event.time_ns = clock_.since_start_ns(when.time_us);
     next.event.device = device_;
@@ -156,12 +156,12 @@ class Events : public ReplaySink {
     next.totals = {totals.active, totals.reserved};
     return next;
   }
-  [[nodiscard]] StringId note_of(const ReplayMoment& when) const {
-    if (trace_ == nullptr) return {};
-    const auto& notes = trace_->user_metadata;
-    const auto found = std::lower_bound(notes.begin(), notes.end(), when.entry,
-                                        [](const EntryText& note, std::uint32_t entry) { return note.entry < entry; });
-    return found != notes.end() && found->entry == when.entry ? found->text : StringId{};
+  [[nodiscard]] StringId user_metadata_of(const TracePosition& when) const {
+    if (trace_ == nullptr || !when.entry) return {};
+    const auto& texts = trace_->user_metadata;
+    const auto found = std::lower_bound(texts.begin(), texts.end(), *when.entry,
+                                        [](const EntryText& text, std::uint32_t entry) { return text.entry < entry; });
+    return found != texts.end() && found->entry == *when.entry ? found->text : StringId{};
   }
 
   const Device device_;
@@ -231,8 +231,8 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
       facts.issues.push_back({QualityId::impossible_device, std::nullopt, {{"number", std::to_string(device)}}});
       continue;
     }
-    Events events(device, trace_of(snapshot, device), clock, slots, snapshot.entries_name_pools, take,
-                  devices.size() == 1 ? at_once : keep);
+    EventMaker events(device, trace_of(snapshot, device), clock, slots, snapshot.entries_name_pools, take,
+                      devices.size() == 1 ? at_once : keep);
     ReplaySummary summary = replay(snapshot, device, events);
     slots += events.finish();
     facts.marks.insert(facts.marks.end(), events.marks.begin(), events.marks.end());

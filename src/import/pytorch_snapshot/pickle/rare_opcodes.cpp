@@ -4,8 +4,8 @@
 #include <bit>
 #include <string_view>
 
-#include "import/pytorch_snapshot/pickle/machine.h"
 #include "import/pytorch_snapshot/pickle/opcodes.h"
+#include "import/pytorch_snapshot/pickle/unpickler.h"
 
 namespace tidemark::pytorch {
 namespace {
@@ -15,27 +15,27 @@ constexpr std::uint64_t kMaxText = std::uint64_t{16} << 20;
 
 }  // namespace
 
-bool PickleMachine::step(std::uint8_t opcode) {
+bool Unpickler::rare_opcode(std::uint8_t opcode) {
   switch (static_cast<Opcode>(opcode)) {
     case Opcode::bin_put:
       return put(take<std::uint8_t>());
     case Opcode::long_bin_put:
       return put(take<std::uint32_t>());
     case Opcode::none:
-      push(Word(Tag::none));
+      push(PickleValue(Tag::none));
       return true;
     case Opcode::new_true:
-      push(Word(Tag::boolean, 1));
+      push(PickleValue(Tag::boolean, 1));
       return true;
     case Opcode::new_false:
-      push(Word(Tag::boolean, 0));
+      push(PickleValue(Tag::boolean, 0));
       return true;
     case Opcode::long1:
       return integer(take<std::uint8_t>());
     case Opcode::long4:
       return integer(take<std::uint32_t>());
     case Opcode::bin_float:
-      push(builder_.numbers.real(std::bit_cast<double>(__builtin_bswap64(take<std::uint64_t>()))));
+      push(tables_.numbers.real(std::bit_cast<double>(__builtin_bswap64(take<std::uint64_t>()))));
       return true;
     case Opcode::short_bin_unicode:
       return text(take<std::uint8_t>());
@@ -51,7 +51,7 @@ bool PickleMachine::step(std::uint8_t opcode) {
     case Opcode::byte_array8:
       return skip_bytes(take<std::uint64_t>());
     case Opcode::empty_tuple:
-      push(Word(Tag::skipped));
+      push(PickleValue(Tag::skipped));
       return true;
     case Opcode::tuple:
       if (marks_.empty()) return fail("there is no mark");
@@ -85,39 +85,41 @@ bool PickleMachine::step(std::uint8_t opcode) {
   }
 }
 
-bool PickleMachine::make_tuple(std::size_t size) {
-  const Word made = builder_.make_tuple({top_ - size, size});
+bool Unpickler::make_tuple(std::size_t size) {
   top_ -= size;
-  push(made);
+  IntegerPair pair;
+  const bool integers =
+      size == 2 && tables_.numbers.get(top_[0], pair.first) && tables_.numbers.get(top_[1], pair.second);
+  push(integers ? tables_.pairs.intern(pair) : PickleValue(Tag::skipped));
   return true;
 }
 
-bool PickleMachine::put(std::size_t index) {
+bool Unpickler::put(std::size_t index) {
   if (!need(1)) return false;
   if (memo_.is_set(index)) return fail(fmt::format("number {} of the memo is set twice", index));
   // Each number took a byte at least; one that is larger was made up, and would cost memory.
   if (index > input_.offset_of(at_)) return fail(fmt::format("number {} of the memo comes too early", index));
-  memo_.make_room(builder_.share_read);
+  memo_.make_room(input_.share_read());
   return memo_.put(index, top_[-1]) || fail("a value is memoized twice, or there are too many");
 }
 
 /// The two's complement of `size` bytes at at_.
-bool PickleMachine::integer(std::uint64_t size) {
+bool Unpickler::integer(std::uint64_t size) {
   if (size > 9) return fail(fmt::format("an integer of {} bytes: at most 64 bits are read", size));
   std::uint64_t bits = 0;
   std::memcpy(&bits, at_, sizeof bits);
   at_ += size;
   if (size == 9) {
     if (at_[-1] != 0) return fail("an integer of more than 64 bits");
-    push(builder_.numbers.large_integer(bits));
+    push(tables_.numbers.large_integer(bits));
     return true;
   }
   const auto unused = static_cast<unsigned>(64 - 8 * size);
-  push(builder_.numbers.integer(size == 0 ? 0 : static_cast<std::int64_t>(bits << unused) >> unused));
+  push(tables_.numbers.integer(size == 0 ? 0 : static_cast<std::int64_t>(bits << unused) >> unused));
   return true;
 }
 
-bool PickleMachine::text(std::uint64_t size) {
+bool Unpickler::text(std::uint64_t size) {
   if (size > kMaxText)
     return fail(fmt::format("a text of {} bytes: no snapshot has one of more than {}", size, kMaxText));
   if (static_cast<std::uint64_t>(end_ - at_) < size || at_ > end_) {
@@ -130,12 +132,12 @@ bool PickleMachine::text(std::uint64_t size) {
       return false;
     }
   }
-  push(Word(Tag::text, builder_.texts.intern(at_, size)));
+  push(PickleValue(Tag::text, tables_.texts.intern(at_, size)));
   at_ += size;
   return true;
 }
 
-bool PickleMachine::skip_bytes(std::uint64_t size) {
+bool Unpickler::skip_bytes(std::uint64_t size) {
   while (static_cast<std::uint64_t>(end_ - at_) < size) {
     if (at_ > end_) return false;
     size -= static_cast<std::uint64_t>(end_ - at_);
@@ -148,16 +150,16 @@ bool PickleMachine::skip_bytes(std::uint64_t size) {
     }
   }
   at_ += size;
-  push(Word(Tag::skipped));
+  push(PickleValue(Tag::skipped));
   return true;
 }
 
-bool PickleMachine::refuse(std::uint8_t opcode) {
+bool Unpickler::refuse(std::uint8_t opcode) {
   return fail(refusal(opcode, global_name(opcode)));
 }
 
 /// "os.system", for the message; empty where the opcode has no name or it is not there.
-std::string PickleMachine::global_name(std::uint8_t opcode) {
+std::string Unpickler::global_name(std::uint8_t opcode) {
   constexpr std::size_t kMost = 100;
   std::string name;
   const auto add = [&](std::string_view part) {
@@ -166,8 +168,8 @@ std::string PickleMachine::global_name(std::uint8_t opcode) {
   };
   if (refused_opcode(opcode).name == "STACK_GLOBAL") {
     if (above_mark() < 2 || top_[-1].tag() != Tag::text || top_[-2].tag() != Tag::text) return {};
-    add(builder_.texts[top_[-2].id()]);
-    add(builder_.texts[top_[-1].id()]);
+    add(tables_.texts[top_[-2].id()]);
+    add(tables_.texts[top_[-1].id()]);
   } else if (opcode == 'c' || opcode == 'i') {  // two lines
     input_.advance(opcode_at_, 1 + 2 * kMost);
     opcode_at_ = input_.begin();

@@ -1,4 +1,4 @@
-#include "import/pytorch_snapshot/pickle/machine.h"
+#include "import/pytorch_snapshot/pickle/unpickler.h"
 
 #include <fmt/format.h>
 
@@ -27,14 +27,14 @@ T load(const std::uint8_t* at) {
 
 }  // namespace
 
-PickleMachine::PickleMachine(PickleInput& input, SnapshotBuilder& builder)
-    : input_(input), builder_(builder), stack_(1024) {
+Unpickler::Unpickler(PickleInput& input, PickleTables& tables, ContainerBuilder& builder)
+    : input_(input), tables_(tables), builder_(builder), stack_(1024) {
   top_ = stack_.data();
   floor_ = top_;
   limit_ = top_ + stack_.size();
 }
 
-Result<Word> PickleMachine::run() {
+Result<PickleValue> Unpickler::run() {
   at_ = input_.begin();
   end_ = input_.end();
   if (run_opcodes()) return top_[-1];
@@ -45,17 +45,16 @@ Result<Word> PickleMachine::run() {
 }
 
 /// Makes the next opcode whole, where the bytes go on that far. False, and at_ behind the end, where there is none.
-bool PickleMachine::more_input() {
+bool Unpickler::more_input() {
   if (at_ > end_) return false;
   input_.advance(at_, static_cast<std::size_t>(kLongestOpcode));
   at_ = input_.begin();
   end_ = input_.end();
-  builder_.share_read = input_.share_read();
   if (at_ == end_) ++at_;
   return at_ <= end_;
 }
 
-bool PickleMachine::grow() {
+bool Unpickler::grow() {
   if (stack_.size() >= kMaxStack) return fail("too much is nested, or in one list");
   const auto used = top_ - stack_.data();
   stack_.resize(stack_.size() * 2);
@@ -67,10 +66,10 @@ bool PickleMachine::grow() {
 
 /// Where to read and the top of the stack are kept in local variables, and are members only for the calls that need
 /// them.
-bool PickleMachine::run_opcodes() {
+bool Unpickler::run_opcodes() {
   const std::uint8_t* at = at_;
   const std::uint8_t* end = end_;
-  Word* top = top_;
+  PickleValue* top = top_;
   const auto save = [&] {
     at_ = at;
     top_ = top;
@@ -108,7 +107,7 @@ bool PickleMachine::run_opcodes() {
       }
       case Opcode::memoize:
         if (top != floor_) {
-          memo_.make_room(builder_.share_read);
+          memo_.make_room(input_.share_read());
           if (memo_.put(memo_.size(), top[-1])) continue;
         }
         save();
@@ -123,40 +122,40 @@ bool PickleMachine::run_opcodes() {
         continue;
       }
       case Opcode::bin_int:
-        *top++ = Word::of_integer(load<std::int32_t>(at));
+        *top++ = PickleValue::of_integer(load<std::int32_t>(at));
         at += sizeof(std::int32_t);
         continue;
       case Opcode::bin_int1:
-        *top++ = Word::of_integer(*at++);
+        *top++ = PickleValue::of_integer(*at++);
         continue;
       case Opcode::bin_int2:
-        *top++ = Word::of_integer(load<std::uint16_t>(at));
+        *top++ = PickleValue::of_integer(load<std::uint16_t>(at));
         at += sizeof(std::uint16_t);
         continue;
       case Opcode::long1: {
         const unsigned size = *at;
         if (size - 1 > 7) break;  // 1 to 8 bytes
         const unsigned unused = 64 - 8 * size;
-        *top++ = builder_.numbers.integer(static_cast<std::int64_t>(load<std::uint64_t>(at + 1) << unused) >> unused);
+        *top++ = tables_.numbers.integer(static_cast<std::int64_t>(load<std::uint64_t>(at + 1) << unused) >> unused);
         at += 1 + size;
         continue;
       }
       case Opcode::short_bin_unicode: {
         const std::size_t size = *at;
         if (end - at <= static_cast<std::ptrdiff_t>(size)) break;
-        *top++ = Word(Tag::text, builder_.texts.intern(at + 1, size));
+        *top++ = PickleValue(Tag::text, tables_.texts.intern(at + 1, size));
         at += 1 + size;
         continue;
       }
       case Opcode::empty_dict:
-        *top++ = Word(Tag::empty_dict);
+        *top++ = PickleValue(Tag::empty_dict);
         continue;
       case Opcode::empty_list:
-        *top++ = Word(Tag::empty_list);
+        *top++ = PickleValue(Tag::empty_list);
         continue;
       case Opcode::appends:
       case Opcode::set_items: {
-        Word* const items = floor_;
+        PickleValue* const items = floor_;
         const auto count = static_cast<std::size_t>(top - items);
         save();
         if (marks_.empty()) return fail("there is no mark");
@@ -175,21 +174,21 @@ bool PickleMachine::run_opcodes() {
         break;
     }
     save();
-    if (!step(opcode)) return false;
+    if (!rare_opcode(opcode)) return false;
     restore();
   }
 }
 
-bool PickleMachine::set_items(Word* target, std::span<const Word> items) {
+bool Unpickler::set_items(PickleValue* target, std::span<const PickleValue> items) {
   if (items.size() % 2 != 0) return fail("a key without a value");
-  return replace(target, memo_.may_change(*target) ? builder_.set_items(*target, items) : Word());
+  return replace(target, memo_.may_change(*target) ? builder_.set_items(*target, items) : PickleValue());
 }
 
-bool PickleMachine::append(Word* target, std::span<const Word> items) {
-  return replace(target, memo_.may_change(*target) ? builder_.append(*target, items) : Word());
+bool Unpickler::append(PickleValue* target, std::span<const PickleValue> items) {
+  return replace(target, memo_.may_change(*target) ? builder_.append(*target, items) : PickleValue());
 }
 
-bool PickleMachine::replace(Word* target, Word changed) {
+bool Unpickler::replace(PickleValue* target, PickleValue changed) {
   if (changed.tag() == Tag::unset) {
     return fail(builder_.failure().empty() ? "something contains itself: no snapshot does" : builder_.failure());
   }

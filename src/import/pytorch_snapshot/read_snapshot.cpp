@@ -1,4 +1,4 @@
-#include "import/pytorch_snapshot/model/reader.h"
+#include "import/pytorch_snapshot/read_snapshot.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <cstring>
 #include <utility>
 
-#include "import/pytorch_snapshot/model/builder.h"
+#include "import/pytorch_snapshot/model/snapshot_builder.h"
 #include "import/pytorch_snapshot/pickle/input.h"
-#include "import/pytorch_snapshot/pickle/machine.h"
 #include "import/pytorch_snapshot/pickle/opcodes.h"
+#include "import/pytorch_snapshot/pickle/unpickler.h"
 #include "import/unpack.h"
 #include "trace/format.h"
 
@@ -81,9 +81,9 @@ Result<Snapshot> read_snapshot(std::unique_ptr<ByteStream> stored, const ReadPro
   const std::string other = foreign({input.begin(), std::min(have, kEnoughToTell)});
   if (!other.empty()) return Error{fmt::format("{}: {}", name, other)};
 
-  SnapshotBuilder builder;
-  PickleMachine machine(input, builder);
-  const Result<Word> root = machine.run();
+  SnapshotBuilder builder(input);
+  Unpickler unpickler(input, builder.tables, builder);
+  const Result<PickleValue> root = unpickler.run();
   if (!input.failure().empty()) return Error{input.failure()};
   if (!root.ok()) return Error{fmt::format("{}: {}", name, root.error().message)};
   const std::string damage = damage_behind(stream);
@@ -91,7 +91,7 @@ Result<Snapshot> read_snapshot(std::unique_ptr<ByteStream> stored, const ReadPro
   Result<Snapshot> snapshot = builder.finish(*root);
   if (!snapshot.ok()) {
     return Error{
-        fmt::format("{}: {} (the pickle ends at offset {})", name, snapshot.error().message, machine.offset())};
+        fmt::format("{}: {} (the pickle ends at offset {})", name, snapshot.error().message, unpickler.offset())};
   }
   return snapshot;
 }

@@ -1,0 +1,159 @@
+// device_traces: the trace entries of each device.
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "import/pytorch_snapshot/model/snapshot_builder.h"
+
+namespace tidemark::pytorch {
+namespace {
+
+bool is_before(const EntryText& a, const EntryText& b) {
+  return a.entry < b.entry;
+}
+
+/// They come in order, but for entries whose items were set in several batches.
+void sort(std::vector<EntryText>& texts) {
+  if (!std::is_sorted(texts.begin(), texts.end(), is_before)) std::stable_sort(texts.begin(), texts.end(), is_before);
+}
+
+}  // namespace
+
+bool SnapshotBuilder::fill_entry(std::uint32_t id, std::span<const PickleValue> items) {
+  TraceEntry& entry = entries_[id];
+  for (std::size_t n = 0; n < items.size(); n += 2) {
+    const PickleValue value = items[n + 1];
+    bool understood = true;
+    switch (known(items[n])) {
+      case Known::action:
+        use_action(entry, value);
+        break;
+      case Known::addr:
+        understood = tables.numbers.get_address(value, entry.address);
+        break;
+      case Known::device_free:  // no number where a recording was exported, which does not know
+        understood = value.tag() == Tag::real || tables.numbers.get_address(value, entry.address);
+        break;
+      case Known::size:
+        understood = tables.numbers.get(value, entry.size);
+        break;
+      case Known::stream:
+        if (!use_stream(entry.stream, value, understood)) return false;
+        break;
+      case Known::time_us:
+        understood = tables.numbers.get(value, entry.time_us);
+        break;
+      case Known::pool_id:
+        if (!use_pool(entry.pool, value, understood)) return false;
+        snapshot_.entries_name_pools = true;
+        break;
+      case Known::frames:
+        understood = use_frames(entry.stack, value);
+        break;
+      case Known::compile_context:
+        if (known(value) == Known::not_available || known(value) == Known::empty) break;
+        understood = value.tag() == Tag::text;
+        if (understood) compile_context_.push_back({id, StringId{value.id()}});
+        break;
+      case Known::user_metadata:
+        if (known(value) == Known::empty) break;
+        understood = value.tag() == Tag::text;
+        if (understood) user_metadata_.push_back({id, StringId{value.id()}});
+        break;
+      case Known::internal_metadata:  // why the allocator did it; changes nothing
+        break;
+      default:
+        understood = false;
+    }
+    if (!understood) unknown_.key(Scope::trace, items[n]);
+  }
+  return true;
+}
+
+void SnapshotBuilder::use_action(TraceEntry& entry, PickleValue value) {
+  const auto first = static_cast<std::uint32_t>(Known::alloc);
+  const auto last = static_cast<std::uint32_t>(Known::annotate);
+  if (value.tag() == Tag::text && value.id() >= first && value.id() <= last) {
+    entry.action = static_cast<Action>(value.id() - first);
+  } else {
+    entry.action = Action::unknown;
+    unknown_.action(value);
+  }
+}
+
+/// One list for each device.
+bool SnapshotBuilder::finish_traces(PickleValue list) {
+  struct Found {
+    std::size_t device = 0;
+    const Container* list = nullptr;
+    bool is_column = false;
+  };
+  const Container* devices = use_once(list, false);
+  if (devices == nullptr) return false;
+  std::vector<Found> found;
+  bool understood = devices->count == 0;
+  for (std::size_t device = 0; device < devices->items.size(); ++device) {
+    const PickleValue value = devices->items[device];
+    if (value.tag() == Tag::empty_list) continue;
+    const Container* trace = use_once(value, false);
+    if (!failure_.empty()) return false;
+    if (trace == nullptr || (trace->count > 0 && trace->run_of != Tag::entry)) {
+      understood = false;
+    } else {
+      found.push_back({device, trace, trace->count > 0 && entries_.is_column(trace->first, trace->count)});
+    }
+  }
+  sort(user_metadata_);
+  sort(compile_context_);
+  // Columns last: they are empty once they are moved out.
+  std::stable_partition(found.begin(), found.end(), [](const Found& each) { return !each.is_column; });
+  for (const Found& each : found) {
+    DeviceTrace trace;
+    trace.device = static_cast<std::int32_t>(each.device);
+    understood &= finish_trace(trace, *each.list, each.is_column);
+    if (!failure_.empty()) return false;
+    if (!trace.entries.empty()) snapshot_.traces.push_back(std::move(trace));
+  }
+  std::sort(snapshot_.traces.begin(), snapshot_.traces.end(),
+            [](const DeviceTrace& a, const DeviceTrace& b) { return a.device < b.device; });
+  return understood;
+}
+
+bool SnapshotBuilder::finish_trace(DeviceTrace& trace, const Container& list, bool is_column) {
+  bool understood = true;
+  if (is_column) {
+    trace.entries = entries_.take_column(list.first);
+    if (trace.entries.empty()) fail("two devices have the same trace");
+  } else {
+    trace.entries.reserve(list.count + list.items.size());
+    for (std::uint32_t n = 0; n < list.count; ++n) trace.entries.push_back(entries_[list.first + n]);
+    for (const PickleValue value : list.items) {
+      if (value.tag() == Tag::entry) {
+        trace.entries.push_back(entries_[value.id()]);
+      } else {
+        understood = false;
+      }
+    }
+  }
+  finish_texts(user_metadata_, list, trace.user_metadata);
+  finish_texts(compile_context_, list, trace.compile_context);
+  return understood;
+}
+
+/// The texts of a list's entries, by their places in it.
+void SnapshotBuilder::finish_texts(const std::vector<EntryText>& of_all, const Container& list,
+                                   std::vector<EntryText>& of_trace) {
+  const auto take = [&](std::uint32_t first, std::uint32_t count, std::uint32_t place) {
+    auto text = std::lower_bound(of_all.begin(), of_all.end(), EntryText{first, {}}, is_before);
+    for (; text != of_all.end() && text->entry - first < count; ++text) {
+      of_trace.push_back({text->entry - first + place, stacks_.string(text->text.value)});
+    }
+  };
+  if (list.count > 0) take(list.first, list.count, 0);
+  std::uint32_t place = 0;
+  for (const PickleValue value : list.items) {
+    if (value.tag() == Tag::entry) take(value.id(), 1, place++);
+  }
+}
+
+}  // namespace tidemark::pytorch

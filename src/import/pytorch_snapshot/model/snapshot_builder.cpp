@@ -1,0 +1,292 @@
+#include "import/pytorch_snapshot/model/snapshot_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace tidemark::pytorch {
+namespace {
+
+constexpr std::size_t kMaxIndex = std::numeric_limits<std::uint16_t>::max();
+
+/// What a dict with these keys is; Tag::container where they do not say.
+Tag kind_of(std::span<const PickleValue> items) {
+  for (std::size_t n = 0; n < items.size(); n += 2) {
+    switch (known(items[n])) {
+      case Known::action:
+        return Tag::entry;
+      case Known::filename:
+      case Known::line:
+        return Tag::frame;
+      case Known::state:
+      case Known::history:
+        return Tag::block;
+      default:
+        break;
+    }
+  }
+  return Tag::container;
+}
+
+}  // namespace
+
+SnapshotBuilder::SnapshotBuilder(const PickleInput& input) : input_(input) {
+  snapshot_.streams = {0};
+  streams_[0] = 0;
+  snapshot_.pools = {PoolId{}};
+}
+
+// ---- while the pickle is read: what a list or dict is ----
+
+PickleValue SnapshotBuilder::set_items(PickleValue dict, std::span<const PickleValue> items) {
+  switch (dict.tag()) {
+    case Tag::empty_dict:
+      return items.empty() ? dict : fill_new(kind_of(items), items);
+    case Tag::entry:
+      return fill_entry(dict.id(), items) ? dict : PickleValue();
+    case Tag::block:
+      return fill_block(dict.id(), items) ? dict : PickleValue();
+    case Tag::frame:
+      return fill_frame(stacks_.frame(LocationId{dict.id()}), items);
+    case Tag::container:
+      if (containers_[dict].is_dict) return fill_container(dict, items);
+      break;
+    default:
+      break;
+  }
+  return fail("items are set in something that is no dict");
+}
+
+PickleValue SnapshotBuilder::fill_new(Tag kind, std::span<const PickleValue> items) {
+  switch (kind) {
+    case Tag::entry: {
+      const std::uint32_t id = entries_.add(input_.share_read());
+      return fill_entry(id, items) ? PickleValue(Tag::entry, id) : PickleValue();
+    }
+    case Tag::block: {
+      const auto id = static_cast<std::uint32_t>(blocks_.size());
+      make_room(blocks_, input_.share_read());
+      blocks_.emplace_back();
+      blocks_.back().address = kAbsent;
+      blocks_.back().requested_size = kAbsent;
+      return fill_block(id, items) ? PickleValue(Tag::block, id) : PickleValue();
+    }
+    case Tag::frame:
+      return fill_frame({}, items);
+    default:
+      return fill_container(containers_.make(true), items);
+  }
+}
+
+PickleValue SnapshotBuilder::fill_container(PickleValue dict, std::span<const PickleValue> items) {
+  std::vector<PickleValue>& so_far = containers_[dict].items;
+  so_far.insert(so_far.end(), items.begin(), items.end());
+  const Tag kind = kind_of(items);
+  if (kind == Tag::container) return dict;
+  const std::vector<PickleValue> all = std::exchange(so_far, {});
+  return fill_new(kind, all);
+}
+
+PickleValue SnapshotBuilder::append(PickleValue list, std::span<const PickleValue> items) {
+  if (items.empty()) return list;
+  const auto all_frames = [&] {
+    return std::all_of(items.begin(), items.end(), [](PickleValue item) { return item.tag() == Tag::frame; });
+  };
+  const auto holds_something = [&] {
+    return std::any_of(items.begin(), items.end(), [](PickleValue item) {
+      return item.tag() == Tag::frame || (item.is_mutable() && item.tag() != Tag::skipped);
+    });
+  };
+  switch (list.tag()) {
+    case Tag::empty_list: {
+      if (all_frames()) return PickleValue(Tag::stack, stacks_.stack(items).value);
+      if (!holds_something()) return PickleValue(Tag::skipped);
+      if (items.front().tag() == Tag::entry) entries_.begin_list(items.front().id(), items.size());
+      const PickleValue made = containers_.make(false);
+      pytorch::append(containers_[made], items);
+      return made;
+    }
+    case Tag::stack: {  // Python's pickler writes lists in pieces of 1000: use_frames() will see all
+      const PickleValue made = containers_.make(false);
+      containers_[made].items = stacks_.frames_of(StackId{list.id()});
+      pytorch::append(containers_[made], items);
+      return made;
+    }
+    case Tag::container:
+      if (containers_[list].is_dict) break;
+      pytorch::append(containers_[list], items);
+      return list;
+    case Tag::skipped:
+      return list;
+    default:
+      break;
+  }
+  return fail("items are put into something that is no list");
+}
+
+PickleValue SnapshotBuilder::fill_frame(Frame frame, std::span<const PickleValue> items) {
+  for (std::size_t n = 0; n < items.size(); n += 2) {
+    const PickleValue value = items[n + 1];
+    std::uint64_t line = 0;
+    bool understood = value.tag() == Tag::text;
+    switch (known(items[n])) {
+      case Known::filename:
+        if (understood) frame.file = value.id();
+        break;
+      case Known::name:
+        if (understood) frame.function = value.id();
+        break;
+      case Known::line:
+        understood = tables.numbers.get(value, line) && line <= std::numeric_limits<std::uint32_t>::max();
+        if (understood) frame.line = static_cast<std::uint32_t>(line);
+        break;
+      default:
+        understood = false;
+    }
+    if (!understood) unknown_.key(Scope::frame, items[n]);
+  }
+  return PickleValue(Tag::frame, stacks_.location(frame).value);
+}
+
+// ---- at its end: the outermost dict ----
+
+Result<Snapshot> SnapshotBuilder::finish(PickleValue root) {
+  const bool has_dict = root.tag() == Tag::container && containers_[root].is_dict;
+  // torch.cuda.memory_snapshot(): the segments alone.
+  const bool has_list = root.tag() == Tag::container && !has_dict;
+  const bool done = has_dict ? finish_snapshot(root) : has_list && finish_segments(root);
+  if (!done) {
+    return Error{!failure_.empty()
+                     ? failure_
+                     : "a pickle, but no PyTorch memory snapshot: neither segments nor device_traces in it"};
+  }
+  snapshot_.unknown_keys = unknown_.keys(tables.texts);
+  snapshot_.unknown_actions = unknown_.actions(tables.texts);
+  return std::move(snapshot_);
+}
+
+/// Null for something else, and (with failure()) for what was used before.
+Container* SnapshotBuilder::use_once(PickleValue value, bool is_dict) {
+  if (value.tag() != Tag::container || containers_[value].is_dict != is_dict) return nullptr;
+  Container& container = containers_[value];
+  if (container.used) {
+    fail("a segment, its blocks or a trace is there twice as the same object");
+    return nullptr;
+  }
+  container.used = true;
+  return &container;
+}
+
+bool SnapshotBuilder::finish_snapshot(PickleValue dict) {
+  const std::vector<PickleValue> items = std::move(use_once(dict, true)->items);
+  bool found = false;
+  for (std::size_t n = 0; n < items.size(); n += 2) {
+    found |= known(items[n]) == Known::segments || known(items[n]) == Known::device_traces;
+    const bool understood = finish_item(items[n], items[n + 1]);
+    if (!failure_.empty()) return false;
+    if (!understood) unknown_.key(Scope::snapshot, items[n]);
+  }
+  return found;
+}
+
+bool SnapshotBuilder::finish_item(PickleValue key, PickleValue value) {
+  const bool empty = value.tag() == Tag::empty_list || value.tag() == Tag::empty_dict || value.tag() == Tag::none;
+  switch (known(key)) {
+    case Known::segments:
+      return empty || finish_segments(value);
+    case Known::device_traces:
+      return empty || finish_traces(value);
+    case Known::external_annotations:
+      return empty || finish_annotations(value);
+    case Known::allocator_settings:
+      return empty || finish_settings(value);
+    case Known::tidemark_devices:
+      return empty || finish_recorded_devices(value);
+    case Known::host_segments:
+    case Known::host_traces:
+      return true;  // pinned memory of the host: not used
+    default:
+      return false;
+  }
+}
+
+// ---- what several parts of a snapshot have ----
+
+bool SnapshotBuilder::use_frames(StackId& stack, PickleValue value) {
+  if (value.tag() == Tag::stack) {
+    stack.value = value.id();
+    return true;
+  }
+  stack = StackId{};
+  if (value.tag() != Tag::container) return value.tag() == Tag::empty_list || value.tag() == Tag::none;
+  return use_long_stack(stack, containers_[value]);
+}
+
+/// A list of frames that came in several pieces: put together where it is used first, and a stack from then on.
+bool SnapshotBuilder::use_long_stack(StackId& stack, Container& list) {
+  if (list.run_of != Tag::stack) {
+    const bool frames =
+        !list.is_dict && !list.items.empty() &&
+        std::all_of(list.items.begin(), list.items.end(), [](PickleValue item) { return item.tag() == Tag::frame; });
+    if (!frames) return false;
+    list.run_of = Tag::stack;
+    list.first = stacks_.stack(std::exchange(list.items, {})).value;
+  }
+  stack.value = list.first;
+  return true;
+}
+
+/// False: more streams than there are indexes.
+bool SnapshotBuilder::use_stream(std::uint16_t& index, PickleValue value, bool& known_value) {
+  std::uint64_t handle = 0;
+  known_value = tables.numbers.get_address(value, handle);
+  if (!known_value) return true;
+  if (snapshot_.streams[last_stream_] != handle) {
+    const auto [found, inserted] = streams_.try_emplace(handle, static_cast<std::uint16_t>(snapshot_.streams.size()));
+    if (inserted) {
+      if (snapshot_.streams.size() > kMaxIndex) {
+        fail(fmt::format("more than {} streams", kMaxIndex + 1));
+        return false;
+      }
+      snapshot_.streams.push_back(handle);
+    }
+    last_stream_ = found->second;
+  }
+  index = last_stream_;
+  return true;
+}
+
+/// False: more pools than there are indexes.
+bool SnapshotBuilder::use_pool(std::uint16_t& index, PickleValue value, bool& known_value) {
+  known_value = value.tag() == Tag::pair;
+  if (!known_value) return true;
+  const auto [first, second] = tables.pairs[value.id()];
+  const PoolId pool{first, second};
+  if (pool == PoolId{}) {
+    index = 0;
+    return true;
+  }
+  const auto [found, inserted] =
+      pools_by_pair_.try_emplace(value.id(), static_cast<std::uint16_t>(snapshot_.pools.size()));
+  if (inserted) {
+    if (snapshot_.pools.size() > kMaxIndex) {
+      fail(fmt::format("more than {} memory pools", kMaxIndex + 1));
+      return false;
+    }
+    snapshot_.pools.push_back(pool);
+  }
+  index = found->second;
+  return true;
+}
+
+bool SnapshotBuilder::get_device(PickleValue value, std::int32_t& device) const {
+  std::int64_t number = 0;
+  if (!tables.numbers.get(value, number) || number < -1 || number > std::numeric_limits<std::int32_t>::max())
+    return false;
+  device = static_cast<std::int32_t>(number);
+  return true;
+}
+
+}  // namespace tidemark::pytorch
