@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstddef>
-#include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -48,7 +48,7 @@ void add_source(const Snapshot& snapshot, SnapshotFacts facts, Overview& overvie
   overview.source.issues = std::move(facts.issues);
 }
 
-void give(const ReplayedEvent& replayed, StoreBuilder& builder) {
+void add_to(StoreBuilder& builder, const ReplayedEvent& replayed) {
   const Event& event = replayed.event;
   switch (replayed.kind) {
     case ReplayedEvent::Kind::event:
@@ -73,16 +73,37 @@ void give(const ReplayedEvent& replayed, StoreBuilder& builder) {
   builder.add_totals(event.device, event.time_ns, replayed.totals);
 }
 
-/// Of an exported recording only the blocks are known.
-void give_block(const ReplayedEvent& replayed, const std::vector<Device>& devices,
-                const std::function<void(const Event&)>& add) {
+void add_to(Tally& tally, const ReplayedEvent& replayed) {
+  const Event& event = replayed.event;
+  if (replayed.kind == ReplayedEvent::Kind::event) tally.add(event);
+  if (replayed.kind == ReplayedEvent::Kind::out_of_memory) tally.add_out_of_memory(event, replayed.failed);
+  tally.add_totals(event.device, event.time_ns, replayed.totals);
+}
+
+/// The event as it was in the recording that the snapshot was exported from. Only blocks are known of that.
+std::optional<Event> recorded_event(const ReplayedEvent& replayed, const std::vector<Device>& devices) {
   using Kind = ReplayedEvent::Kind;
-  if (replayed.kind != Kind::event && replayed.kind != Kind::out_of_memory) return;
+  if (replayed.kind != Kind::event && replayed.kind != Kind::out_of_memory) return std::nullopt;
   Event event = replayed.event;
   const std::size_t number = static_cast<std::uint8_t>(event.device.index);
   if (number < devices.size()) event.device = devices[number];
   event.has_totals = false;
-  add(event);
+  return event;
+}
+
+/// Replays the snapshot into a Tally or a StoreBuilder.
+template <typename Target>
+SnapshotFacts replay_into(Target& target, const Snapshot& snapshot) {
+  return replay_events(
+      snapshot,
+      [&](const ReplayedEvent& replayed) {
+        if (snapshot.recorded_devices.empty()) {
+          add_to(target, replayed);
+        } else if (const auto event = recorded_event(replayed, snapshot.recorded_devices)) {
+          target.add(*event);
+        }
+      },
+      [&] { target.begin(); });
 }
 
 }  // namespace
@@ -90,21 +111,8 @@ void give_block(const ReplayedEvent& replayed, const std::vector<Device>& device
 Result<Overview> load_overview(const std::string& path, const Progress& progress) {
   auto snapshot = read_snapshot(path, progress);
   if (!snapshot) return snapshot.error();
-  const bool recorded = !snapshot->recorded_devices.empty();
   Tally tally;
-  SnapshotFacts facts = replay_events(
-      *snapshot,
-      [&](const ReplayedEvent& replayed) {
-        if (recorded) {
-          return give_block(replayed, snapshot->recorded_devices, [&](const Event& event) { tally.add(event); });
-        }
-        if (replayed.kind == ReplayedEvent::Kind::event) tally.add(replayed.event);
-        if (replayed.kind == ReplayedEvent::Kind::out_of_memory) {
-          tally.add_out_of_memory(replayed.event, replayed.failed);
-        }
-        tally.add_totals(replayed.event.device, replayed.event.time_ns, replayed.totals);
-      },
-      [&] { tally.begin(); });
+  SnapshotFacts facts = replay_into(tally, *snapshot);
   Overview overview = std::move(tally).finish(path, definitions_of(*snapshot, facts));
   add_source(*snapshot, std::move(facts), overview);
   return overview;
@@ -113,19 +121,12 @@ Result<Overview> load_overview(const std::string& path, const Progress& progress
 Result<Store> load_store(const std::string& path, const Progress& progress) {
   auto snapshot = read_snapshot(path, progress);
   if (!snapshot) return snapshot.error();
-  const bool recorded = !snapshot->recorded_devices.empty();
   StoreBuilder builder;
-  SnapshotFacts facts = replay_events(
-      *snapshot,
-      [&](const ReplayedEvent& replayed) {
-        if (!recorded) return give(replayed, builder);
-        give_block(replayed, snapshot->recorded_devices, [&](const Event& event) { builder.add(event); });
-      },
-      [&] { builder.begin(); });
+  SnapshotFacts facts = replay_into(builder, *snapshot);
   if (builder.full()) return Error{fmt::format("{}: more events than fit in memory indexes (4,294,967,294)", path)};
   Store store = std::move(builder).finish(path, definitions_of(*snapshot, facts));
   add_source(*snapshot, std::move(facts), store);
-  if (recorded) return store;
+  if (!snapshot->recorded_devices.empty()) return store;
   store.streams = std::move(snapshot->streams);
   store.pools = std::move(snapshot->pools);
   return store;

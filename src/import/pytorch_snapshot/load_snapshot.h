@@ -8,7 +8,7 @@
 
 namespace tidemark::pytorch {
 
-/// As load_overview() and load_store() for recordings. Errors name the file and the place.
+/// As load_overview() and load_store() for recordings. Errors name the file and, of a pickle, the offset.
 Result<Overview> load_overview(const std::string& path, const Progress& progress = {});
 Result<Store> load_store(const std::string& path, const Progress& progress = {});
 

@@ -33,19 +33,19 @@ std::string foreign(Bytes bytes) {
   if (is_pickle(bytes)) return {};
   if (bytes.empty()) return "the file is empty";
   if (begins_with(bytes, "PK\x03\x04")) {
-    return "a zip file, as torch.save() writes them: snapshots are written with pickle.dump() or "
-           "torch.cuda.memory._dump_snapshot()";
+    return "a zip file, as torch.save() writes them (expected a pickle from pickle.dump() or "
+           "torch.cuda.memory._dump_snapshot())";
   }
   if (begins_with(bytes, {reinterpret_cast<const char*>(format::kMagic.data()), format::kMagic.size()})) {
     return "a recording of tidemark, not a PyTorch snapshot";
   }
   if (bytes[0] == static_cast<std::uint8_t>(Opcode::proto) && bytes.size() >= 2) {
-    return fmt::format("pickle protocol {}: only {} to {} are read", bytes[1], kLowestProtocol, kHighestProtocol);
+    return fmt::format("pickle protocol {} (expected {} to {})", bytes[1], kLowestProtocol, kHighestProtocol);
   }
   const bool text = std::all_of(bytes.begin(), bytes.end(),
                                 [](std::uint8_t byte) { return byte >= 0x20 || (byte >= '\t' && byte <= '\r'); });
-  if (text && (bytes[0] == '{' || bytes[0] == '[')) return "JSON, not a PyTorch snapshot: those are pickles";
-  return fmt::format("{}, not a PyTorch snapshot: those are pickles of protocol {} to {}",
+  if (text && (bytes[0] == '{' || bytes[0] == '[')) return "JSON, not a PyTorch snapshot (expected a pickle)";
+  return fmt::format("{}, not a PyTorch snapshot (expected a pickle of protocol {} to {})",
                      text ? "text" : "unknown bytes", kLowestProtocol, kHighestProtocol);
 }
 

@@ -201,7 +201,7 @@ class Refused(unittest.TestCase):
         self.refused(b"\x80\x02I1\n.", "protocol 0")
         self.refused(b"\x80\x02\xfe.", "0xFE")
         for value in ([], {}, None, 5, "text", [1, 2], {"a": 1}, [[]], [{"a": 1}], ({"segments": []},)):
-            self.refused(pickle.dumps(value), "no PyTorch memory snapshot")
+            self.refused(pickle.dumps(value), "not a PyTorch memory snapshot")
 
 
 if __name__ == "__main__":

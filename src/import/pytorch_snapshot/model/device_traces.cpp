@@ -140,19 +140,19 @@ bool SnapshotBuilder::finish_trace(DeviceTrace& trace, const Container& list, bo
   return understood;
 }
 
-/// The texts of a list's entries, by their places in it.
+/// The texts of a list's entries, by their indexes in it.
 void SnapshotBuilder::finish_texts(const std::vector<EntryText>& of_all, const Container& list,
                                    std::vector<EntryText>& of_trace) {
-  const auto take = [&](std::uint32_t first, std::uint32_t count, std::uint32_t place) {
+  const auto take = [&](std::uint32_t first, std::uint32_t count, std::uint32_t index) {
     auto text = std::lower_bound(of_all.begin(), of_all.end(), EntryText{first, {}}, is_before);
     for (; text != of_all.end() && text->entry - first < count; ++text) {
-      of_trace.push_back({text->entry - first + place, stacks_.string(text->text.value)});
+      of_trace.push_back({text->entry - first + index, stacks_.string(text->text.value)});
     }
   };
   if (list.count > 0) take(list.first, list.count, 0);
-  std::uint32_t place = 0;
+  std::uint32_t index = 0;
   for (const PickleValue value : list.items) {
-    if (value.tag() == Tag::entry) take(value.id(), 1, place++);
+    if (value.tag() == Tag::entry) take(value.id(), 1, index++);
   }
 }
 

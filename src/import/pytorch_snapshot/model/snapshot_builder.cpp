@@ -56,7 +56,7 @@ PickleValue SnapshotBuilder::set_items(PickleValue dict, std::span<const PickleV
     default:
       break;
   }
-  return fail("items are set in something that is no dict");
+  return fail("items are set in a value that is not a dict");
 }
 
 PickleValue SnapshotBuilder::fill_new(Tag kind, std::span<const PickleValue> items) {
@@ -108,7 +108,7 @@ PickleValue SnapshotBuilder::append(PickleValue list, std::span<const PickleValu
       pytorch::append(containers_[made], items);
       return made;
     }
-    case Tag::stack: {  // Python's pickler writes lists in pieces of 1000: use_frames() will see all
+    case Tag::stack: {  // Python's pickler writes lists in batches of 1000: use_frames() will see all
       const PickleValue made = containers_.make(false);
       containers_[made].items = stacks_.frames_of(StackId{list.id()});
       pytorch::append(containers_[made], items);
@@ -123,7 +123,7 @@ PickleValue SnapshotBuilder::append(PickleValue list, std::span<const PickleValu
     default:
       break;
   }
-  return fail("items are put into something that is no list");
+  return fail("items are appended to a value that is not a list");
 }
 
 PickleValue SnapshotBuilder::fill_frame(Frame frame, std::span<const PickleValue> items) {
@@ -160,7 +160,7 @@ Result<Snapshot> SnapshotBuilder::finish(PickleValue root) {
   if (!done) {
     return Error{!failure_.empty()
                      ? failure_
-                     : "a pickle, but no PyTorch memory snapshot: neither segments nor device_traces in it"};
+                     : "a pickle, but not a PyTorch memory snapshot (expected segments or device_traces)"};
   }
   snapshot_.unknown_keys = unknown_.keys(tables.texts);
   snapshot_.unknown_actions = unknown_.actions(tables.texts);
@@ -172,7 +172,7 @@ Container* SnapshotBuilder::use_once(PickleValue value, bool is_dict) {
   if (value.tag() != Tag::container || containers_[value].is_dict != is_dict) return nullptr;
   Container& container = containers_[value];
   if (container.used) {
-    fail("a segment, its blocks or a trace is there twice as the same object");
+    fail("the same object is used twice: a segment, its blocks or a trace");
     return nullptr;
   }
   container.used = true;
@@ -224,7 +224,7 @@ bool SnapshotBuilder::use_frames(StackId& stack, PickleValue value) {
   return use_long_stack(stack, containers_[value]);
 }
 
-/// A list of frames that came in several pieces: put together where it is used first, and a stack from then on.
+/// A list of frames that came in several batches: put together where it is used first, and a stack from then on.
 bool SnapshotBuilder::use_long_stack(StackId& stack, Container& list) {
   if (list.run_of != Tag::stack) {
     const bool frames =

@@ -7,8 +7,8 @@
 namespace tidemark::pytorch {
 namespace {
 
-constexpr std::size_t kFirstPieceBytes = std::size_t{1} << 12;  // a small file is read at once
-constexpr std::size_t kPieceBytes = std::size_t{1} << 18;       // stays in the second-level cache
+constexpr std::size_t kFirstReadBytes = std::size_t{1} << 12;  // a small file is read at once
+constexpr std::size_t kReadBytes = std::size_t{1} << 18;       // stays in the second-level cache
 
 }  // namespace
 
@@ -20,9 +20,9 @@ void PickleInput::advance(const std::uint8_t* at, std::size_t size) {
   end_ -= begin_;
   begin_ = 0;
   while (end_ < size && !at_end_) {
-    // A claimed size is believed as far as it was seen: the buffer at most doubles.
-    const std::size_t piece = offset_ == 0 ? kFirstPieceBytes : kPieceBytes;
-    const std::size_t room = std::max(piece, std::min(size, 2 * end_));
+    // A claimed size may be wrong: the buffer at most doubles what was really read.
+    const std::size_t bytes = offset_ == 0 ? kFirstReadBytes : kReadBytes;
+    const std::size_t room = std::max(bytes, std::min(size, 2 * end_));
     if (bytes_.size() < room + kPadding) bytes_.resize(room + kPadding);
     const auto got = stream_.read(std::as_writable_bytes(std::span(bytes_)).subspan(end_, room - end_));
     if (!got.ok()) failure_ = got.error().message;

@@ -68,14 +68,14 @@ std::string refusal(std::uint8_t opcode, std::string_view global) {
     case Why::outside:
       return fmt::format("refused: {} refers to memory that is not in the file", refused.name);
     case Why::not_used:
-      return fmt::format("refused: {} is in no snapshot", refused.name);
+      return fmt::format("refused: {} is not used in snapshots", refused.name);
     case Why::protocol0:
       return fmt::format("{} is of pickle protocol 0 or 1: pickle the snapshot again with protocol 2 or later",
                          refused.name);
     case Why::unknown:
       break;
   }
-  return fmt::format("no opcode of a pickle: 0x{:02X}", opcode);
+  return fmt::format("not an opcode of pickles: 0x{:02X}", opcode);
 }
 
 }  // namespace tidemark::pytorch

@@ -54,7 +54,7 @@ bool Unpickler::rare_opcode(std::uint8_t opcode) {
       push(PickleValue(Tag::skipped));
       return true;
     case Opcode::tuple:
-      if (marks_.empty()) return fail("there is no mark");
+      if (marks_.empty()) return fail("no mark on the stack");
       marks_.pop_back();
       {
         const std::size_t size = above_mark();
@@ -77,8 +77,7 @@ bool Unpickler::rare_opcode(std::uint8_t opcode) {
     case Opcode::proto: {
       const auto version = take<std::uint8_t>();
       if (version >= kLowestProtocol && version <= kHighestProtocol) return true;
-      return fail(
-          fmt::format("pickle protocol {}: only {} to {} are read", version, kLowestProtocol, kHighestProtocol));
+      return fail(fmt::format("pickle protocol {} (expected {} to {})", version, kLowestProtocol, kHighestProtocol));
     }
     default:
       return refuse(opcode);
@@ -98,19 +97,20 @@ bool Unpickler::put(std::size_t index) {
   if (!need(1)) return false;
   if (memo_.is_set(index)) return fail(fmt::format("number {} of the memo is set twice", index));
   // Each number took a byte at least; one that is larger was made up, and would cost memory.
-  if (index > input_.offset_of(at_)) return fail(fmt::format("number {} of the memo comes too early", index));
+  if (index > input_.offset_of(at_))
+    return fail(fmt::format("number {} of the memo is larger than the bytes before it allow", index));
   memo_.make_room(input_.share_read());
-  return memo_.put(index, top_[-1]) || fail("a value is memoized twice, or there are too many");
+  return memo_.put(index, top_[-1]) || fail("a value is memoized twice, or too many are");
 }
 
 /// The two's complement of `size` bytes at at_.
 bool Unpickler::integer(std::uint64_t size) {
-  if (size > 9) return fail(fmt::format("an integer of {} bytes: at most 64 bits are read", size));
+  if (size > 9) return fail(fmt::format("an integer of {} bytes (expected at most 64 bits)", size));
   std::uint64_t bits = 0;
   std::memcpy(&bits, at_, sizeof bits);
   at_ += size;
   if (size == 9) {
-    if (at_[-1] != 0) return fail("an integer of more than 64 bits");
+    if (at_[-1] != 0) return fail("an integer of 65 bits or more (expected at most 64 bits)");
     push(tables_.numbers.large_integer(bits));
     return true;
   }
@@ -120,8 +120,7 @@ bool Unpickler::integer(std::uint64_t size) {
 }
 
 bool Unpickler::text(std::uint64_t size) {
-  if (size > kMaxText)
-    return fail(fmt::format("a text of {} bytes: no snapshot has one of more than {}", size, kMaxText));
+  if (size > kMaxText) return fail(fmt::format("a text of {} bytes (expected at most {})", size, kMaxText));
   if (static_cast<std::uint64_t>(end_ - at_) < size || at_ > end_) {
     if (at_ > end_) return false;
     input_.advance(at_, size);

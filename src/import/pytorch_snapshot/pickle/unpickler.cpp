@@ -44,7 +44,7 @@ Result<PickleValue> Unpickler::run() {
   return Error{fmt::format("offset {}: {}", input_.offset_of(where), cut_off ? "the file is cut off" : failure_)};
 }
 
-/// Makes the next opcode whole, where the bytes go on that far. False, and at_ behind the end, where there is none.
+/// Moves the window so that it holds the next opcode whole. False, and at_ behind the end, at the end of the bytes.
 bool Unpickler::more_input() {
   if (at_ > end_) return false;
   input_.advance(at_, static_cast<std::size_t>(kLongestOpcode));
@@ -55,7 +55,7 @@ bool Unpickler::more_input() {
 }
 
 bool Unpickler::grow() {
-  if (stack_.size() >= kMaxStack) return fail("too much is nested, or in one list");
+  if (stack_.size() >= kMaxStack) return fail("too many values are nested or in one list");
   const auto used = top_ - stack_.data();
   stack_.resize(stack_.size() * 2);
   top_ = stack_.data() + used;
@@ -111,11 +111,11 @@ bool Unpickler::run_opcodes() {
           if (memo_.put(memo_.size(), top[-1])) continue;
         }
         save();
-        return need(1) && fail("a value is memoized twice, or there are too many");
+        return need(1) && fail("a value is memoized twice, or too many are");
       case Opcode::mark: {
         if (marks_.size() >= kMaxStack) {
           save();
-          return fail("too much is nested");
+          return fail("nested too deeply");
         }
         marks_.push_back(static_cast<std::uint32_t>(top - stack_.data()));
         floor_ = top;
@@ -158,7 +158,7 @@ bool Unpickler::run_opcodes() {
         PickleValue* const items = floor_;
         const auto count = static_cast<std::size_t>(top - items);
         save();
-        if (marks_.empty()) return fail("there is no mark");
+        if (marks_.empty()) return fail("no mark on the stack");
         marks_.pop_back();
         set_floor();
         if (items == floor_) return fail("the stack has too few values");
@@ -169,7 +169,8 @@ bool Unpickler::run_opcodes() {
       }
       case Opcode::stop:
         save();
-        return (marks_.empty() && above_mark() == 1) || fail("the pickle ends with more or less than one value");
+        return (marks_.empty() && above_mark() == 1) ||
+               fail("the pickle ends with more or less than one value on the stack");
       default:
         break;
     }
@@ -190,7 +191,7 @@ bool Unpickler::append(PickleValue* target, std::span<const PickleValue> items) 
 
 bool Unpickler::replace(PickleValue* target, PickleValue changed) {
   if (changed.tag() == Tag::unset) {
-    return fail(builder_.failure().empty() ? "something contains itself: no snapshot does" : builder_.failure());
+    return fail(builder_.failure().empty() ? "a list or dict contains itself" : builder_.failure());
   }
   if (!memo_.update(*target, changed)) return fail("too many values for this reader");
   *target = changed;

@@ -63,7 +63,7 @@ class Unpickler {
   bool refuse(std::uint8_t opcode);
   [[nodiscard]] std::string global_name(std::uint8_t opcode);
 
-  /// There is room: the loop sees to it.
+  /// The loop keeps room for one value.
   void push(PickleValue value) { *top_++ = value; }
   /// How many values lie above the latest mark.
   [[nodiscard]] std::size_t above_mark() const { return static_cast<std::size_t>(top_ - floor_); }

@@ -41,7 +41,7 @@ void ReplayPass::allocate(const TraceEntry& entry) {
     block = make_room(entry.address, entry.size, rounded);
     if (block == SegmentMap::kNone) return;
   }
-  map_.take(block, block_size(map_[block], rounded));
+  map_.allocate(block, block_size(map_[block], rounded));
   enter(block, entry.size);
   map_[block].initial = false;
   map_[block].origin = entry_;
@@ -131,7 +131,7 @@ void ReplayPass::complete(BlockIndex block, bool implied) {
   totals_.requested -= gone.requested;
   if (gone.initial && start_.blocks[gone.origin].slack != 0 && !learned_.settled[gone.origin]) --unsettled_;
   --blocks_in_use_;
-  map_.give_back(block);
+  map_.free(block);
   totals_.inactive_split = map_.inactive_split();
   summary_.peak.inactive_split = std::max(summary_.peak.inactive_split, totals_.inactive_split);
   if (sink_ != nullptr) sink_->free_completed(id, position(implied), totals_);

@@ -82,7 +82,7 @@ void ReplayPass::begin() {
 BlockIndex ReplayPass::begin_block(std::uint32_t index, BlockIndex rest) {
   const StartBlock& block = start_.blocks[index];
   if (map_[rest].address < block.address) rest = map_.split_free(rest, block.address - map_[rest].address);
-  map_.take(rest, std::min(block.size, map_[rest].size));
+  map_.allocate(rest, std::min(block.size, map_[rest].size));
   enter(rest, block.requested);
   map_[rest].initial = true;
   map_[rest].origin = index;

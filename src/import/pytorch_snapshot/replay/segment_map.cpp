@@ -64,13 +64,13 @@ void SegmentMap::absorb_next(BlockIndex block) {
   remove(next);
 }
 
-void SegmentMap::take(BlockIndex free_block, std::uint64_t size) {
+void SegmentMap::allocate(BlockIndex free_block, std::uint64_t size) {
   inactive_split_ -= split_bytes(free_block);
   if (size < blocks_[free_block].size) inactive_split_ += split_bytes(split_off(free_block, size));
   blocks_[free_block].use = BlockUse::allocated;
 }
 
-void SegmentMap::give_back(BlockIndex block) {
+void SegmentMap::free(BlockIndex block) {
   blocks_[block].use = BlockUse::free;
   const BlockIndex next = blocks_[block].next;
   if (is_block(next) && blocks_[next].use == BlockUse::free) {
@@ -209,7 +209,7 @@ void SegmentMap::reserve(const Range& range, std::uint16_t pool) {
       drop_segment(right->second);
     }
   }
-  give_back(block);
+  free(block);
 }
 
 void SegmentMap::release(BlockIndex free_block) {

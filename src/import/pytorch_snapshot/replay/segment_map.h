@@ -12,15 +12,15 @@
 namespace tidemark::pytorch {
 
 enum class SegmentKind : std::uint8_t {
-  ordinary,    ///< one allocation from the driver, given back as a whole
-  expandable,  ///< mapped piece by piece; adjacent pieces join
-  implied,     ///< never reported, but a block lies there; adjacent pieces join
+  ordinary,    ///< one allocation from the driver, released as a whole
+  expandable,  ///< mapped part by part; adjacent parts join
+  implied,     ///< never reported, but a block lies there; adjacent parts join
 };
 
 enum class BlockUse : std::uint8_t {
   free,
   allocated,
-  pending,  ///< given back by the program, still in use on another stream
+  pending,  ///< freed by the program, still in use on another stream
 };
 
 using BlockIndex = std::uint32_t;
@@ -42,7 +42,7 @@ struct MapBlock {
 };
 
 /// Segments never overlap; free blocks that are neighbours are one block, but for split_free(). Finding a block by its
-/// address, taking and giving back take constant time; a look-up inside a block and changes of segments logarithmic
+/// address, allocating and freeing take constant time; a look-up inside a block and changes of segments logarithmic
 /// time. Memory is proportional to the blocks and segments there are at once. Indices stay valid while the block
 /// exists. Not thread-safe.
 class SegmentMap {
@@ -69,7 +69,7 @@ class SegmentMap {
   [[nodiscard]] std::optional<Range> segment_at(std::uint64_t address) const;
   /// The first segment that holds any of [begin, end).
   [[nodiscard]] std::optional<Range> first_segment_in(std::uint64_t begin, std::uint64_t end) const;
-  /// All segments in order of address; adjacent mapped pieces of expandable ones are one.
+  /// All segments in order of address; adjacent mapped parts of expandable ones are one.
   [[nodiscard]] std::vector<Range> segments() const;
 
   /// Adds free memory that no segment holds; size > 0 and address + size does not overflow.
@@ -78,10 +78,11 @@ class SegmentMap {
   void release(BlockIndex free_block);
 
   /// Makes the first `size` ≤ its size bytes of a free block allocated; the rest stays free.
-  void take(BlockIndex free_block, std::uint64_t size);
+  void allocate(BlockIndex free_block, std::uint64_t size);
   /// Makes a block free and joins it with free neighbours.
-  void give_back(BlockIndex block);
-  /// Cuts a free block in two free blocks, the first of `size` bytes; returns the second. The caller takes one of them.
+  void free(BlockIndex block);
+  /// Cuts a free block in two free blocks, the first of `size` bytes; returns the second. The caller allocates one of
+  /// them.
   BlockIndex split_free(BlockIndex free_block, std::uint64_t size);
   /// Moves the end of a block in use; what follows is free, or becomes it. `size` is within the block and the free
   /// block after it.
@@ -125,7 +126,7 @@ class SegmentMap {
   std::vector<Segment> segments_;
   std::vector<std::uint32_t> unused_segments_;
   std::map<std::uint64_t, std::uint32_t> segment_starts_;
-  /// Starts in order, for containing(): built when first asked for, dropped when not asked for long, since it costs
+  /// Starts in order, for containing(): built when first needed, dropped when not needed for long, since it costs
   /// more than all else and complete traces never need it.
   std::map<std::uint64_t, BlockIndex> order_;
   bool ordered_ = false;

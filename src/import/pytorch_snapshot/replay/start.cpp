@@ -232,15 +232,15 @@ ReplayStart find_start(const Snapshot& snapshot, const DeviceTrace& trace, const
   start.recorded = find_recorded_actions(snapshot, trace);
   start.mixed =
       (start.has_ordinary || start.has_ordinary_private) && (start.has_expandable || rules.expandable_segments());
-  for (const auto& [address, piece] : held.ranges()) {
-    if (!start.segments.empty() && piece.kind == SegmentKind::expandable) {
+  for (const auto& [address, range] : held.ranges()) {
+    if (!start.segments.empty() && range.kind == SegmentKind::expandable) {
       SegmentMap::Range& before = start.segments.back().range;
       if (before.kind == SegmentKind::expandable && before.address + before.size == address) {
-        before.size += piece.size;
+        before.size += range.size;
         continue;
       }
     }
-    start.segments.push_back({{address, piece.size, piece.kind}, piece.stack, piece.stream, piece.pool});
+    start.segments.push_back({{address, range.size, range.kind}, range.stack, range.stream, range.pool});
   }
   if (start.has_private) {
     start.unsplit_pools = find_unsplit_pools(snapshot, trace, rules, start.segments, start.pools);

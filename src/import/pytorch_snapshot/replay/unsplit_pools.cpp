@@ -9,8 +9,8 @@
 namespace tidemark::pytorch {
 namespace {
 
-/// What was reserved in one go, for a pool that may be one of those sought.
-struct Piece {
+/// What one entry reserved, for a pool that may be one of those sought.
+struct ReservedRange {
   std::uint64_t size = 0;
   std::uint64_t rest = 0;  ///< of `size`, behind the block at its start, if blocks are split; 0 = none
   std::uint16_t stream = 0;
@@ -29,41 +29,41 @@ class Search {
   void reserve(std::uint64_t address, std::uint64_t size, std::uint16_t stream, std::uint16_t pool) {
     if (pool == 0 || pool >= evidence_.size() || evidence_[pool] == Evidence::splits) return;
     release(address);
-    pieces_.emplace(address, Piece{size, 0, stream, pool});
+    ranges_.emplace(address, ReservedRange{size, 0, stream, pool});
   }
 
   void release(std::uint64_t address) {
-    const auto piece = pieces_.find(address);
-    if (piece == pieces_.end()) return;
-    drop_rest(*piece);
-    pieces_.erase(piece);
+    const auto range = ranges_.find(address);
+    if (range == ranges_.end()) return;
+    drop_rest(*range);
+    ranges_.erase(range);
   }
 
   void allocate(std::uint64_t address, std::uint64_t requested) {
-    const auto after = pieces_.upper_bound(address);
-    if (after == pieces_.begin()) return;
+    const auto after = ranges_.upper_bound(address);
+    if (after == ranges_.begin()) return;
     const auto found = std::prev(after);
-    auto& [start, piece] = *found;
-    if (address - start >= piece.size) return;
-    if (address != start) note(piece.pool, Evidence::splits);
+    auto& [start, range] = *found;
+    if (address - start >= range.size) return;
+    if (address != start) note(range.pool, Evidence::splits);
     drop_rest(*found);
-    if (evidence_[piece.pool] == Evidence::splits) {
-      pieces_.erase(found);
+    if (evidence_[range.pool] == Evidence::splits) {
+      ranges_.erase(found);
       return;
     }
     const std::uint64_t rounded = rules_.round_size(requested);
-    piece.small = get_pool(rounded) == BlockPool::small;
-    if (piece.fresh && fits_a_rest(piece, rounded)) note(piece.pool, Evidence::never_splits);
-    piece.fresh = false;
-    if (piece.size > rounded && rules_.should_split(piece.size, rounded, false)) {
-      piece.rest = piece.size - rounded;
-      rests_.insert(rest_of(start, piece));
+    range.small = get_pool(rounded) == BlockPool::small;
+    if (range.fresh && fits_a_rest(range, rounded)) note(range.pool, Evidence::never_splits);
+    range.fresh = false;
+    if (range.size > rounded && rules_.should_split(range.size, rounded, false)) {
+      range.rest = range.size - rounded;
+      rests_.insert(rest_of(start, range));
     }
   }
 
   void free(std::uint64_t address) {
-    const auto piece = pieces_.find(address);
-    if (piece != pieces_.end()) drop_rest(*piece);
+    const auto range = ranges_.find(address);
+    if (range != ranges_.end()) drop_rest(*range);
   }
 
   void note(std::uint16_t pool, Evidence evidence) {
@@ -80,26 +80,26 @@ class Search {
  private:
   using Rest = std::tuple<std::uint16_t, std::uint16_t, bool, std::uint64_t, std::uint64_t>;
 
-  static Rest rest_of(std::uint64_t start, const Piece& piece) {
-    return {piece.pool, piece.stream, piece.small, piece.rest, start};
+  static Rest rest_of(std::uint64_t start, const ReservedRange& range) {
+    return {range.pool, range.stream, range.small, range.rest, start};
   }
 
-  void drop_rest(std::pair<const std::uint64_t, Piece>& piece) {
-    if (piece.second.rest != 0) rests_.erase(rest_of(piece.first, piece.second));
-    piece.second.rest = 0;
+  void drop_rest(std::pair<const std::uint64_t, ReservedRange>& range) {
+    if (range.second.rest != 0) rests_.erase(rest_of(range.first, range.second));
+    range.second.rest = 0;
   }
 
   /// The allocator reserves only where no free block of the pool and stream will do.
-  [[nodiscard]] bool fits_a_rest(const Piece& piece, std::uint64_t rounded) const {
-    const auto best = rests_.lower_bound({piece.pool, piece.stream, piece.small, rounded, 0});
+  [[nodiscard]] bool fits_a_rest(const ReservedRange& range, std::uint64_t rounded) const {
+    const auto best = rests_.lower_bound({range.pool, range.stream, range.small, rounded, 0});
     if (best == rests_.end()) return false;
     const auto& [pool, stream, small, size, start] = *best;
-    return pool == piece.pool && stream == piece.stream && small == piece.small && rules_.serves(size, rounded);
+    return pool == range.pool && stream == range.stream && small == range.small && rules_.serves(size, rounded);
   }
 
   const AllocatorRules& rules_;
   std::vector<Evidence> evidence_;  ///< by pool
-  std::map<std::uint64_t, Piece> pieces_;
+  std::map<std::uint64_t, ReservedRange> ranges_;
   std::set<Rest> rests_;  ///< in the order in which the allocator looks for free blocks
 };
 
