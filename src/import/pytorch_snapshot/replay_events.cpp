@@ -32,12 +32,6 @@ class SnapshotClock {
   std::int64_t start_us_;
 };
 
-const DeviceTrace* trace_of(const Snapshot& snapshot, std::int32_t device) {
-  const auto found = std::find_if(snapshot.traces.begin(), snapshot.traces.end(),
-                                  [&](const DeviceTrace& trace) { return trace.device == device; });
-  return found == snapshot.traces.end() ? nullptr : &*found;
-}
-
 /// The calls of one device's replay as events. Holds each event back until the next call: the completion of a free
 /// belongs to its request.
 class EventMaker : public ReplaySink {
@@ -231,7 +225,7 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
       facts.issues.push_back({QualityId::impossible_device, std::nullopt, {{"number", std::to_string(device)}}});
       continue;
     }
-    EventMaker events(device, trace_of(snapshot, device), clock, slots, snapshot.entries_name_pools, take,
+    EventMaker events(device, snapshot.trace_of(device), clock, slots, snapshot.entries_name_pools, take,
                       devices.size() == 1 ? at_once : keep);
     ReplaySummary summary = replay(snapshot, device, events);
     slots += events.finish();

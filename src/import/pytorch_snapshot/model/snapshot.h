@@ -4,6 +4,7 @@
 // may step backwards. What a file does not have is an invalid id, an empty string or nullopt, never a guess.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -96,7 +97,7 @@ struct Snapshot {
   std::vector<std::uint64_t> streams;  ///< handles; 0 = the default stream
   std::vector<PoolId> pools;           ///< [0] is the default
   bool entries_name_pools = false;     ///< older files name the pools of segments only
-  std::vector<DeviceTrace> traces;     ///< of devices that have entries
+  std::vector<DeviceTrace> traces;     ///< of devices that have entries; in order of device
   std::vector<SnapshotSegment> segments;
   std::vector<Annotation> annotations;
   std::optional<AllocatorSettings> settings;  ///< torch 2.3 and later
@@ -105,6 +106,13 @@ struct Snapshot {
   std::vector<Device> recorded_devices;
   std::map<std::string, std::uint64_t> unknown_keys;     ///< "trace.foo" → how many
   std::map<std::string, std::uint64_t> unknown_actions;  ///< as written → how many
+
+  /// Null for a device without entries.
+  [[nodiscard]] const DeviceTrace* trace_of(std::int32_t device) const {
+    const auto found =
+        std::find_if(traces.begin(), traces.end(), [&](const DeviceTrace& trace) { return trace.device == device; });
+    return found == traces.end() ? nullptr : &*found;
+  }
 };
 
 }  // namespace tidemark::pytorch

@@ -87,9 +87,8 @@ void apply(const LearnedSizes& learned, ReplayStart& start, ReplayQuality& quali
 ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& sink) {
   DeviceTrace none;
   none.device = device;
-  const auto found = std::find_if(snapshot.traces.begin(), snapshot.traces.end(),
-                                  [&](const DeviceTrace& trace) { return trace.device == device; });
-  const DeviceTrace& trace = found != snapshot.traces.end() ? *found : none;
+  const DeviceTrace* const found = snapshot.trace_of(device);
+  const DeviceTrace& trace = found != nullptr ? *found : none;
   auto [rules, start, best] = find_reading(snapshot, trace);
   ReplayQuality uncertain;
   apply(best.learned, start, uncertain);

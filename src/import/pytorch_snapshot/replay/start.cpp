@@ -6,7 +6,6 @@
 #include <map>
 
 #include "import/pytorch_snapshot/large_tables.h"
-#include "import/pytorch_snapshot/replay/unsplit_pools.h"
 
 namespace tidemark::pytorch {
 namespace {

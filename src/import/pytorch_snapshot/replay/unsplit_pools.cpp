@@ -1,10 +1,12 @@
-#include "import/pytorch_snapshot/replay/unsplit_pools.h"
+// Private pools whose blocks are never split: find_unsplit_pools().
 
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
+
+#include "import/pytorch_snapshot/replay/start.h"
 
 namespace tidemark::pytorch {
 namespace {
