@@ -58,6 +58,7 @@ class Calls : public ReplaySink {
   void free_requested(std::uint32_t, const TracePosition&, const MemoryTotals&) override { ++count; }
   void free_completed(std::uint32_t, const TracePosition&, const MemoryTotals&) override { ++count; }
   void out_of_memory(const ReplayOutOfMemory&, const TracePosition&, const MemoryTotals&) override { ++count; }
+  void annotated(std::uint32_t, const TracePosition&, const MemoryTotals&) override { ++count; }
   void marked(Action, const TracePosition&, const MemoryTotals&) override { ++count; }
 
   std::size_t count = 0;
