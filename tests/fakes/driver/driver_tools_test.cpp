@@ -27,11 +27,11 @@ TEST_F(DriverTest, AToolThatWasThereBeforeKeepsCupti) {
   EXPECT_EQ(result.code, 0) << result.messages;
   // Its subscription succeeds (0), and it hears of each call that took something.
   EXPECT_EQ(result.output, "0 " + std::to_string(calls(result, "cuMemAlloc_v2")) + "\n");
-  EXPECT_THAT(result.messages, HasSubstr("another tool has CUPTI"));
+  EXPECT_THAT(result.messages, HasSubstr("another tool uses CUPTI"));
   ASSERT_EQ(result.recordings.size(), 1U);
   EXPECT_THAT(result.recordings[0].changes, IsEmpty());
   EXPECT_THAT(result.recordings[0].missing, ElementsAre(Pair("driver_off", 1)));
-  EXPECT_THAT(result.recordings[0].reasons, Contains(HasSubstr("another tool has CUPTI")));
+  EXPECT_THAT(result.recordings[0].reasons, Contains(HasSubstr("cupti_in_use")));
 }
 
 TEST_F(DriverTest, AToolThatComesLaterGetsCupti) {
@@ -47,7 +47,7 @@ TEST_F(DriverTest, AToolThatComesLaterGetsCupti) {
 TEST_F(DriverTest, CuptiThatRefuses) {
   const DriverRun held = run("plain", {.script = {{"subscribe", 39}}});
   EXPECT_EQ(held.code, 0);
-  EXPECT_THAT(held.messages, HasSubstr("another tool has CUPTI"));
+  EXPECT_THAT(held.messages, HasSubstr("another tool uses CUPTI"));
   const DriverRun refused = run("plain", {.script = {{"subscribe", 35}}, .run = "--no-samples --driver on -f"});
   EXPECT_EQ(refused.code, 0);
   EXPECT_THAT(refused.messages, HasSubstr("CUptiResult 35"));
