@@ -11,6 +11,9 @@ nvml_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/nvml-$nvml_version
 # shellcheck disable=SC2034  # used by test.sh
 nvml_include=$nvml_folder/nvidia/nvml_dev/include
 
+# Compilations are kept with everything else of the project.
+export CCACHE_DIR=${CCACHE_DIR:-${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/ccache}
+
 say() { printf '== %s\n' "$*" >&2; }
 
 fail() {

@@ -16,7 +16,7 @@ fi
 
 say "building the release"
 mkdir -p build
-cmake --preset release >build/configure.log 2>&1 || { cat build/configure.log >&2 && exit 1; }
+cmake --preset release -DTIDEMARK_TESTS=OFF >build/configure.log 2>&1 || { cat build/configure.log >&2 && exit 1; }
 cmake --build --preset release --target tidemark tidemark_preload
 tidemark=build/release/bin/tidemark
 

@@ -10,7 +10,7 @@ for python in "${pythons[@]}"; do
 done
 
 mkdir -p build
-cmake --preset release "-DTIDEMARK_TEST_PYTHONS=$(IFS=';' && echo "${pythons[*]}")" \
+cmake --preset release -DTIDEMARK_TESTS=ON "-DTIDEMARK_TEST_PYTHONS=$(IFS=';' && echo "${pythons[*]}")" \
   "-DTIDEMARK_NVML_INCLUDE=$nvml_include" "-DTIDEMARK_CUPTI_INCLUDE=$(cupti_include)" >build/configure.log 2>&1 ||
   { cat build/configure.log >&2 && exit 1; }
 cmake --build --preset release

@@ -141,7 +141,7 @@ constexpr Case kCases[] = {
 class Golden : public ::testing::TestWithParam<Case> {
  protected:
   static void SetUpTestSuite() {
-    // One for each process: ctest runs every case in a process of its own, several at a time.
+    // One for each process: ctest runs the cases in a few processes, side by side.
     folder_ = ::testing::TempDir() + "tidemark_golden." + std::to_string(getpid());
     std::filesystem::create_directories(folder_);
     testing::write_golden_recordings(folder_);

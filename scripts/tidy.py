@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy over the sources of a build, and remembers what was fine.
+
+    scripts/tidy.py -p BUILD [-j N] [--checks CHECKS] REGEX     sources whose path below the repository begins with REGEX
+
+A source is read again when it, a header that it includes, .clang-tidy, the checks or clang-tidy's version is another one:
+the key of what is remembered is the text after preprocessing, comments included (they hold NOLINT). It lies in
+tidy/ below TIDEMARK_CACHE (default: ~/.cache/tidemark).
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CACHE = Path(os.environ.get("TIDEMARK_CACHE") or Path.home() / ".cache" / "tidemark") / "tidy"
+MOST_REMEMBERED = 20_000
+
+
+def run(command, **options):
+    return subprocess.run(command, capture_output=True, check=False, **options)
+
+
+def preprocess_command(entry):
+    """The compilation without its launcher and its output, as preprocessing that keeps comments."""
+    words = shlex.split(entry["command"])
+    if Path(words[0]).name == "ccache":
+        words = words[1:]
+    text = " ".join(map(shlex.quote, words))
+    text = re.sub(r" -Xclang -include-pch -Xclang \S+", "", text)  # the headers themselves instead
+    return shlex.split(re.sub(r" (-c|-o \S+)(?= |$)", "", text)) + ["-E", "-C"]
+
+
+def key_of(entry, fixed):
+    """What tells one reading of a source from another; None where it cannot be preprocessed."""
+    done = run(preprocess_command(entry), cwd=entry["directory"])
+    if done.returncode != 0:
+        return None
+    digest = hashlib.sha256(fixed)
+    digest.update(entry["command"].replace(str(ROOT), "").encode())
+    digest.update(done.stdout.replace(str(ROOT).encode(), b""))
+    return digest.hexdigest()
+
+
+def check(entry, options, fixed):
+    """(whether it was remembered, what is wrong or None)"""
+    key = key_of(entry, fixed)
+    marker = CACHE / key[:2] / key if key else None
+    if marker and marker.exists():
+        os.utime(marker)
+        return True, None
+    command = ["clang-tidy", "--quiet", "-p", options.build, entry["file"]]
+    if options.checks:
+        command.insert(1, f"--checks={options.checks}")
+    done = run(command, cwd=ROOT)
+    if done.returncode != 0:
+        return False, done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
+    if marker:
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+    return False, None
+
+
+def forget_the_oldest():
+    markers = sorted((path for path in CACHE.glob("*/*")), key=lambda path: path.stat().st_mtime)
+    for path in markers[: max(0, len(markers) - MOST_REMEMBERED)]:
+        path.unlink(missing_ok=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-p", dest="build", required=True)
+    parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--checks", default="")
+    parser.add_argument("regex")
+    options = parser.parse_args()
+    entries = {}
+    for entry in json.loads(Path(options.build, "compile_commands.json").read_text()):
+        file = Path(entry["directory"], entry["file"])
+        if ROOT in file.parents and re.match(options.regex, file.relative_to(ROOT).as_posix()):
+            entries.setdefault(str(file), entry)
+    version = run(["clang-tidy", "--version"]).stdout
+    fixed = b"\0".join([version, (ROOT / ".clang-tidy").read_bytes(), options.checks.encode()])
+    remembered = 0
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for known, problem in pool.map(lambda entry: check(entry, options, fixed), entries.values()):
+            remembered += known
+            if problem:
+                failed += 1
+                print(problem, flush=True)
+    forget_the_oldest()
+    print(f"clang-tidy: {len(entries)} sources, {remembered} of them remembered, {failed} with problems", file=sys.stderr)
+    return 1 if failed or not entries else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
