@@ -13,7 +13,7 @@
 #include "cli/command.h"
 #include "report/words/ledger.h"
 #include "trace/data_quality.h"
-#include "trace/recording_reader.h"
+#include "trace/reader.h"
 
 namespace tidemark::cli {
 namespace {
@@ -218,11 +218,9 @@ std::pair<const char*, Json> last_record(format::RecordKind kind, const Definiti
 }
 
 int dump(const Options& options) {
-  auto source = open_file_source(options.path);
-  if (!source.ok()) return fail(source.error().message);
-  const auto opened = RecordingReader::open(std::move(source).value());
+  const auto opened = TraceReader::open(options.path);
   if (!opened.ok()) return fail(opened.error().message);
-  RecordingReader& reader = **opened;
+  TraceReader& reader = **opened;
 
   const auto line = options.format == "json" ? json_line : text_line;
   const auto print = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); };

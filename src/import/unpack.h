@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "import/byte_stream.h"
+#include "base/byte_stream.h"
 
 namespace tidemark {
 

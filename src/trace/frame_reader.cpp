@@ -16,6 +16,8 @@ namespace {
 
 using format::FrameType;
 
+constexpr std::size_t kReadStep = std::size_t{1} << 20;
+
 /// Why these bytes are no file header that this code can use; empty when they are.
 std::string header_problem(std::span<const std::byte> header) {
   if (header.empty()) return "is empty: nothing was recorded into it";
@@ -49,34 +51,48 @@ void FrameReader::FreeContext::operator()(ZSTD_DCtx_s* context) const {
   ZSTD_freeDCtx(context);
 }
 
-FrameReader::FrameReader(std::unique_ptr<ByteSource> source)
-    : source_(std::move(source)), context_(ZSTD_createDCtx()) {}
+FrameReader::FrameReader(std::unique_ptr<ByteStream> stream)
+    : stream_(std::move(stream)), context_(ZSTD_createDCtx()) {}
 
 FrameReader::~FrameReader() = default;
 
-Result<std::unique_ptr<FrameReader>> FrameReader::open(std::unique_ptr<ByteSource> source) {
-  const auto header = source->take(format::kFileHeaderBytes);
+Result<std::unique_ptr<FrameReader>> FrameReader::open(std::unique_ptr<ByteStream> stream) {
+  std::unique_ptr<FrameReader> reader(new FrameReader(std::move(stream)));
+  const std::string& name = reader->stream_->name();
+  if (!reader->context_) return Error{name + ": no memory for the decompressor"};
+  const auto header = reader->take(format::kFileHeaderBytes);
   if (!header.ok()) return header.error();
   if (const std::string problem = header_problem(*header); !problem.empty()) {
-    return Error{fmt::format("{} {}", source->name(), problem)};
+    return Error{fmt::format("{} {}", name, problem)};
   }
-  const auto version = load_le<std::uint16_t>(header->data() + 8);
-  std::unique_ptr<FrameReader> reader(new FrameReader(std::move(source)));
-  if (!reader->context_) return Error{reader->source_->name() + ": no memory for the decompressor"};
-  reader->format_version_ = version;
+  reader->format_version_ = load_le<std::uint16_t>(header->data() + 8);
   return reader;
 }
 
+Result<std::span<const std::byte>> FrameReader::take(std::size_t size) {
+  std::size_t have = 0;
+  while (have < size) {
+    const std::size_t step = std::min(size - have, kReadStep);
+    if (stored_.size() < have + step) stored_.resize(have + step);
+    const auto got = stream_->read(std::span(stored_).subspan(have, step));
+    if (!got.ok()) return got.error();
+    if (*got == 0) break;
+    have += *got;
+  }
+  offset_ += have;
+  return std::span<const std::byte>(stored_.data(), have);
+}
+
 void FrameReader::reject(const Frame& frame, const std::string& why) {
-  damage_ = Damage{frame.offset, std::max(source_->size(), source_->offset()) - frame.offset,
+  damage_ = Damage{frame.offset, std::max(size(), offset_) - frame.offset,
                    fmt::format("from offset {} on: {}", frame.offset, why)};
 }
 
 Result<bool> FrameReader::next(Frame& frame, std::optional<format::FrameType> only) {
   if (damage_) return false;
   frame = Frame{};
-  frame.offset = source_->offset();
-  const auto header_read = source_->take(format::kFrameHeaderBytes);
+  frame.offset = offset_;
+  const auto header_read = take(format::kFrameHeaderBytes);
   if (!header_read.ok()) return header_read.error();
   if (header_read->empty()) return false;
   const auto refuse = [&](const char* why) {
@@ -95,7 +111,7 @@ Result<bool> FrameReader::next(Frame& frame, std::optional<format::FrameType> on
   if (frame.stored_length > format::kMaxPayloadBytes || frame.raw_length > format::kMaxPayloadBytes) {
     return refuse("a frame claims more bytes than any frame may have");
   }
-  const auto stored = source_->take(frame.stored_length);
+  const auto stored = take(frame.stored_length);
   if (!stored.ok()) return stored.error();
   if (stored->size() < frame.stored_length) return refuse("the file ends inside a frame");
   if (only && frame.type != static_cast<std::uint8_t>(*only)) return true;

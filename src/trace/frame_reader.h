@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_stream.h"
 #include "base/result.h"
-#include "trace/byte_source.h"
 #include "trace/format.h"
 
 struct ZSTD_DCtx_s;
@@ -43,7 +43,7 @@ struct Damage {
 class FrameReader {
  public:
   /// Reads the file header. Fails when the bytes are no recording, or one that needs a newer reader.
-  static Result<std::unique_ptr<FrameReader>> open(std::unique_ptr<ByteSource> source);
+  static Result<std::unique_ptr<FrameReader>> open(std::unique_ptr<ByteStream> stream);
   ~FrameReader();
   FrameReader(const FrameReader&) = delete;
   FrameReader& operator=(const FrameReader&) = delete;
@@ -57,18 +57,24 @@ class FrameReader {
 
   [[nodiscard]] const std::optional<Damage>& damage() const { return damage_; }
   [[nodiscard]] std::uint16_t format_version() const { return format_version_; }
-  [[nodiscard]] const ByteSource& source() const { return *source_; }
+  [[nodiscard]] std::uint64_t offset() const { return offset_; }               ///< bytes taken so far
+  [[nodiscard]] std::uint64_t size() const { return stream_->stored_size(); }  ///< of the file; 0 when unknown (a pipe)
 
  private:
-  explicit FrameReader(std::unique_ptr<ByteSource> source);
+  explicit FrameReader(std::unique_ptr<ByteStream> stream);
+  /// The next `size` bytes, fewer only at the end; valid until the next call. Memory grows with the bytes that are
+  /// really in the file, not with `size`.
+  Result<std::span<const std::byte>> take(std::size_t size);
   bool unpack(Frame& frame, std::span<const std::byte> stored);
 
   struct FreeContext {
     void operator()(ZSTD_DCtx_s* context) const;
   };
-  std::unique_ptr<ByteSource> source_;
+  std::unique_ptr<ByteStream> stream_;
   std::unique_ptr<ZSTD_DCtx_s, FreeContext> context_;
-  std::vector<std::uint8_t> payload_;  // only grows
+  std::vector<std::byte> stored_;      // as in the file; only grows
+  std::vector<std::uint8_t> payload_;  // decompressed; only grows
+  std::uint64_t offset_ = 0;
   std::optional<Damage> damage_;
   std::uint16_t format_version_ = 0;
 };

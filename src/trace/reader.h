@@ -8,11 +8,15 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "trace/definition_decoder.h"
 #include "trace/definitions.h"
 #include "trace/event.h"
+#include "trace/event_decoder.h"
+#include "trace/frame_reader.h"
 #include "trace/sample_codec.h"
 
 namespace tidemark {
@@ -23,21 +27,41 @@ class TraceReader {
   static Result<std::unique_ptr<TraceReader>> open(const std::string& path);
   /// Reads from memory that must outlive the reader. `name` is what errors call it.
   static Result<std::unique_ptr<TraceReader>> from_memory(std::span<const std::byte> bytes, std::string name);
-  virtual ~TraceReader() = default;
 
   /// Replaces `batch` by the next events (a frame's worth; never empty when true is returned). False at the end. Damage
   /// in the middle ends the reading like a torn tail does: it is not an error, but a Loss in definitions().losses.
-  virtual Result<bool> next(std::vector<Event>& batch) = 0;
+  Result<bool> next(std::vector<Event>& batch);
+
+  /// Reads one frame, for `tidemark dump`. `batch` becomes its events, empty when it has none; `observe` is called for
+  /// each definition in it. False at the end. The frame's payload is valid until the next call.
+  Result<bool> next_frame(Frame& frame, std::vector<Event>& batch, const RecordObserver& observe = {});
 
   /// Has next() give the samples that lie between the events to `observe`, in the order of the file.
-  virtual void observe_samples(SampleObserver observe) = 0;
+  void observe_samples(SampleObserver observe) { observe_sample_ = std::move(observe); }
 
   /// Everything defined so far; complete once next() has returned false. Ids in a batch are always defined.
-  [[nodiscard]] virtual const Definitions& definitions() const = 0;
+  [[nodiscard]] const Definitions& definitions() const { return definitions_; }
 
   /// For progress: bytes consumed and in all.
-  [[nodiscard]] virtual std::uint64_t offset() const = 0;
-  [[nodiscard]] virtual std::uint64_t size() const = 0;
+  [[nodiscard]] std::uint64_t offset() const { return frames_->offset(); }
+  [[nodiscard]] std::uint64_t size() const { return frames_->size(); }
+
+  [[nodiscard]] std::uint16_t format_version() const { return frames_->format_version(); }
+
+ private:
+  explicit TraceReader(std::unique_ptr<FrameReader> frames) : frames_(std::move(frames)) {}
+  static Result<std::unique_ptr<TraceReader>> open(std::unique_ptr<ByteStream> stream);
+  Result<void> decode(const Frame& frame, std::vector<Event>& batch, const RecordObserver& observe);
+  void finish();
+
+  std::unique_ptr<FrameReader> frames_;
+  DefinitionDecoder definition_decoder_;
+  EventDecoder event_decoder_;
+  SampleDecoder sample_decoder_;
+  SampleObserver observe_sample_;
+  Definitions definitions_;
+  std::uint64_t unknown_frames_ = 0;
+  bool finished_ = false;
 };
 
 }  // namespace tidemark

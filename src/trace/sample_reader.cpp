@@ -5,9 +5,9 @@
 namespace tidemark {
 
 Result<SampleReader> SampleReader::open(const std::string& path) {
-  auto source = open_file_source(path);
-  if (!source) return source.error();
-  auto frames = FrameReader::open(std::move(*source));
+  auto stream = open_byte_stream(path);
+  if (!stream) return stream.error();
+  auto frames = FrameReader::open(std::move(*stream));
   if (!frames) return frames.error();
   return SampleReader(std::move(*frames));
 }

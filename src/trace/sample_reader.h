@@ -12,7 +12,7 @@
 
 namespace tidemark {
 
-/// Not thread-safe. What is damaged or unknown is not counted here: RecordingReader says that.
+/// Not thread-safe. What is damaged or unknown is not counted here: TraceReader says that.
 class SampleReader {
  public:
   static Result<SampleReader> open(const std::string& path);
@@ -21,7 +21,7 @@ class SampleReader {
   Result<bool> next(std::vector<SampleRecord>& batch);
 
   /// Bytes consumed.
-  [[nodiscard]] std::uint64_t offset() const { return frames_->source().offset(); }
+  [[nodiscard]] std::uint64_t offset() const { return frames_->offset(); }
 
  private:
   explicit SampleReader(std::unique_ptr<FrameReader> frames) : frames_(std::move(frames)) {}

@@ -4,14 +4,20 @@
 // every call does nothing and the sink is not touched again.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
+#include "trace/definition_encoder.h"
 #include "trace/definitions.h"
 #include "trace/event.h"
-#include "trace/sample.h"
+#include "trace/event_encoder.h"
+#include "trace/frame_encoder.h"
+#include "trace/sample_codec.h"
 #include "trace/sink.h"
 
 namespace tidemark {
@@ -20,46 +26,57 @@ class TraceWriter {
  public:
   /// Writes the file header and the process record at once, so that even a recording without events reads.
   static Result<std::unique_ptr<TraceWriter>> create(std::unique_ptr<Sink> sink, const ProcessInfo& process);
-  virtual ~TraceWriter() = default;
 
   // Interning: the same argument gives the same id, and costs bytes in the file only the first time.
-  virtual StringId string(std::string_view text) = 0;
-  virtual LocationId location(const Location& location) = 0;
-  virtual StackId stack(StackId parent, LocationId location) = 0;
-  virtual ModuleId module(const ModuleInfo& module) = 0;
+  StringId string(std::string_view text);
+  LocationId location(const Location& location);
+  StackId stack(StackId parent, LocationId location);
+  ModuleId module(const ModuleInfo& module);
 
   /// A new thread, even when the same tid was seen before (tids are reused).
-  virtual ThreadId thread(const ThreadInfo& thread) = 0;
+  ThreadId thread(const ThreadInfo& thread);
 
   /// Later knowledge about the process (torch version, Python version): replaces the earlier record for readers.
-  virtual void process(const ProcessInfo& process) = 0;
+  void process(const ProcessInfo& process);
 
   /// Appends an event. Events come in time order; a step back of the clock is allowed and kept. For allocate and free
   /// the writer assigns `slot` itself (the field is ignored), pairs a free with its allocation by (device, address),
   /// and ignores `size` of a free. An allocation at an address still alive first frees the old block (the reader sees
   /// a free event at the same time).
-  virtual Result<void> event(const Event& event) = 0;
+  Result<void> event(const Event& event);
 
   /// Name and thread must be this writer's own.
-  virtual void mark(const Mark& mark) = 0;
+  void mark(const Mark& mark);
 
   /// Appends a sample. A SampledDevice gets the next id, from 0; it comes before the samples that refer to it.
-  virtual void sample(const SampleRecord& record) = 0;
+  void sample(const SampleRecord& record);
 
   /// Adds to what is missing.
-  virtual void loss(const Loss& loss) = 0;
+  void loss(const Loss& loss);
 
   /// Puts everything so far into a frame of its own and hands it to the sink. That happens by itself every 16,384
   /// events; frames of 4,096 cost about a third more bytes an event, frames of 256 twice as many: once a second is
   /// often enough.
-  virtual Result<void> flush() = 0;
+  Result<void> flush();
 
   /// Last frame; nothing may be written afterwards.
-  virtual Result<void> finish(const EndInfo& end) = 0;
+  Result<void> finish(const EndInfo& end);
 
   /// Bytes handed to the sink so far, and a bound on what flush() would add now. For --max-size.
-  [[nodiscard]] virtual std::uint64_t bytes_written() const = 0;
-  [[nodiscard]] virtual std::uint64_t bytes_pending() const = 0;
+  [[nodiscard]] std::uint64_t bytes_written() const { return bytes_written_; }
+  [[nodiscard]] std::uint64_t bytes_pending() const;
+
+ private:
+  explicit TraceWriter(std::unique_ptr<Sink> sink) : sink_(std::move(sink)) {}
+
+  std::unique_ptr<Sink> sink_;
+  FrameEncoder frames_;
+  DefinitionEncoder definitions_;
+  EventEncoder events_;
+  SampleEncoder samples_;
+  std::vector<std::byte> out_;
+  std::uint64_t bytes_written_ = 0;
+  bool closed_ = false;  // finished, or a write failed
 };
 
 }  // namespace tidemark

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "import/byte_stream.h"
+#include "base/byte_stream.h"
 #include "import/pytorch_snapshot/large_tables.h"
 #include "import/pytorch_snapshot/read_snapshot.h"
 #include "import/unpack.h"

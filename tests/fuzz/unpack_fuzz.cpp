@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "import/byte_stream.h"
+#include "base/byte_stream.h"
 #include "import/unpack.h"
 
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
+#include "base/byte_stream.h"
 #include "base/result.h"
-#include "import/byte_stream.h"
 #include "import/pytorch_snapshot/model/snapshot.h"
 
 namespace tidemark::pytorch {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "import/byte_stream.h"
+#include "base/byte_stream.h"
 
 namespace tidemark::pytorch {
 

@@ -1,5 +1,5 @@
-// Bytes of a file, as they lie there or unpacked from .gz, .xz or .zst: read front to back in pieces, never more in
-// memory than a piece.
+// Bytes of a file, as they lie there or unpacked from .gz, .xz or .zst (import/unpack.h): read front to back in pieces,
+// never more in memory than a piece.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "import/byte_stream.h"
+#include "base/byte_stream.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

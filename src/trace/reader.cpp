@@ -1,4 +1,4 @@
-#include "trace/recording_reader.h"
+#include "trace/reader.h"
 
 #include <map>
 #include <optional>
@@ -7,13 +7,23 @@
 
 namespace tidemark {
 
-Result<std::unique_ptr<RecordingReader>> RecordingReader::open(std::unique_ptr<ByteSource> source) {
-  auto frames = FrameReader::open(std::move(source));
+Result<std::unique_ptr<TraceReader>> TraceReader::open(std::unique_ptr<ByteStream> stream) {
+  auto frames = FrameReader::open(std::move(stream));
   if (!frames.ok()) return frames.error();
-  return std::unique_ptr<RecordingReader>(new RecordingReader(std::move(frames).value()));
+  return std::unique_ptr<TraceReader>(new TraceReader(std::move(frames).value()));
 }
 
-Result<bool> RecordingReader::next_frame(Frame& frame, std::vector<Event>& batch, const RecordObserver& observe) {
+Result<std::unique_ptr<TraceReader>> TraceReader::open(const std::string& path) {
+  auto stream = open_byte_stream(path);
+  if (!stream.ok()) return stream.error();
+  return open(std::move(stream).value());
+}
+
+Result<std::unique_ptr<TraceReader>> TraceReader::from_memory(std::span<const std::byte> bytes, std::string name) {
+  return open(make_memory_stream(bytes, std::move(name)));
+}
+
+Result<bool> TraceReader::next_frame(Frame& frame, std::vector<Event>& batch, const RecordObserver& observe) {
   batch.clear();
   if (finished_) return false;
   Result<bool> found = frames_->next(frame);
@@ -33,7 +43,7 @@ Result<bool> RecordingReader::next_frame(Frame& frame, std::vector<Event>& batch
   return false;
 }
 
-Result<void> RecordingReader::decode(const Frame& frame, std::vector<Event>& batch, const RecordObserver& observe) {
+Result<void> TraceReader::decode(const Frame& frame, std::vector<Event>& batch, const RecordObserver& observe) {
   switch (static_cast<format::FrameType>(frame.type)) {
     case format::FrameType::definitions:
       return definition_decoder_.decode(frame.payload, frame.stored_length, definitions_, observe);
@@ -45,7 +55,7 @@ Result<void> RecordingReader::decode(const Frame& frame, std::vector<Event>& bat
   return {};
 }
 
-Result<bool> RecordingReader::next(std::vector<Event>& batch) {
+Result<bool> TraceReader::next(std::vector<Event>& batch) {
   Frame frame;
   while (true) {
     Result<bool> found = next_frame(frame, batch);
@@ -55,7 +65,7 @@ Result<bool> RecordingReader::next(std::vector<Event>& batch) {
 
 /// What is missing becomes part of the definitions, where every report shows it: one entry for each kind, text and
 /// limit.
-void RecordingReader::finish() {
+void TraceReader::finish() {
   finished_ = true;
   std::vector<Loss> found = std::move(definitions_.losses);
   const auto unknown = [&](Loss::Kind kind, std::uint64_t count) {
@@ -76,20 +86,6 @@ void RecordingReader::finish() {
       definitions_.losses[entry->second].count += loss.count;
     }
   }
-}
-
-Result<std::unique_ptr<TraceReader>> TraceReader::open(const std::string& path) {
-  auto source = open_file_source(path);
-  if (!source.ok()) return source.error();
-  auto reader = RecordingReader::open(std::move(source).value());
-  if (!reader.ok()) return reader.error();
-  return std::unique_ptr<TraceReader>(std::move(reader).value());
-}
-
-Result<std::unique_ptr<TraceReader>> TraceReader::from_memory(std::span<const std::byte> bytes, std::string name) {
-  auto reader = RecordingReader::open(make_memory_source(bytes, std::move(name)));
-  if (!reader.ok()) return reader.error();
-  return std::unique_ptr<TraceReader>(std::move(reader).value());
 }
 
 }  // namespace tidemark
