@@ -46,7 +46,7 @@ bool Budget::exceeded(std::uint64_t before, std::uint64_t now) const {
 }
 
 Result<Budget> parse_budget(std::string_view text) {
-  const Error error{fmt::format("'{}' is neither a share such as 5% nor a size such as 100MiB", text)};
+  const Error error{fmt::format("invalid value '{}' (expected a share such as 5%, or a size such as 100MiB)", text)};
   double number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failure != std::errc() || !(number >= 0)) return error;

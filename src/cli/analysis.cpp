@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <memory>
 
-#include "cli/picture.h"
+#include "cli/reading.h"
 #include "report/text/terminal.h"
 
 namespace tidemark::cli {
 namespace {
 
-struct Options : PictureOptions {
+struct Options : ReadingOptions {
   explicit Options(const Analysis& what) : chosen(what.options) {}
 
   AnalysisOptions chosen;
@@ -20,10 +20,10 @@ struct Options : PictureOptions {
 
 std::string wrong_value(const AnalysisOption& option, const std::string& value) {
   using Kind = AnalysisOption::Kind;
-  if (option.kind == Kind::size) return fmt::format("'{}' is not a size: use bytes, or a size such as 80GiB", value);
-  if (option.kind == Kind::share) return fmt::format("'{}' is not a share such as 1% or 0.01", value);
-  if (option.least == 0) return fmt::format("'{}' is not a whole number up to {}", value, option.most);
-  return fmt::format("'{}' is not a whole number from {} to {}", value, option.least, option.most);
+  std::string expected = fmt::format("an integer from {} to {}", option.least, option.most);
+  if (option.kind == Kind::size) expected = "bytes, or a size such as 80GiB";
+  if (option.kind == Kind::share) expected = "a share such as 1% or 0.01";
+  return fmt::format("invalid value '{}' (expected {})", value, expected);
 }
 
 void add_option(CommandLine& app, const AnalysisOption& option, AnalysisOptions& chosen) {
@@ -46,8 +46,7 @@ void add_option(CommandLine& app, const AnalysisOption& option, AnalysisOptions&
 }
 
 int run(const Analysis& analysis, Options& options) {
-  const std::string formats = fmt::format("{}", fmt::join(analysis.formats, "|"));
-  const auto format = output_format(options, formats);
+  const auto format = output_format(options);
   if (!format) return fail(format.error().message);
   options.chosen.device = options.only_device();
   options.chosen.at = options.at;
@@ -77,9 +76,7 @@ std::string footer_of(const Analysis& analysis) {
 
 std::function<int()> setup_analysis(const Analysis& analysis, CommandLine& app) {
   auto options = std::make_shared<Options>(analysis);
-  add_files(app, *options);
-  add_picture_format(app, *options, fmt::format("{}", fmt::join(analysis.formats, "|")));
-  if (analysis.takes_moment) add_moment(app, *options);
+  add_reading(app, *options, {fmt::format("{}", fmt::join(analysis.formats, "|")), analysis.takes_moment});
   for (const AnalysisOption& option : analysis.options) add_option(app, option, options->chosen);
   app.footer(footer_of(analysis));
   return [options, &analysis] { return run(analysis, *options); };

@@ -36,9 +36,8 @@ bool is_command(const std::string& word) {
 
 int unknown_command(const std::string& word) {
   const std::string guess = closest_command(word);
-  const std::string hint =
-      guess.empty() ? "`tidemark --help` lists the commands" : fmt::format("did you mean '{}'?", guess);
-  return fail(fmt::format("there is no command '{}'; {}", word, hint));
+  const std::string hint = guess.empty() ? "see `tidemark --help`" : fmt::format("did you mean '{}'?", guess);
+  return fail(fmt::format("unknown command '{}'; {}", word, hint));
 }
 
 }  // namespace
@@ -70,8 +69,8 @@ Application make_application() {
   app.footer(
       "Examples:\n"
       "  tidemark run -- python train.py     record\n"
-      "  tidemark summary python.1234.tide   see where the memory went\n"
-      "\n`tidemark COMMAND --help` explains a command.");
+      "  tidemark summary python.1234.tide   peak memory and its call sites\n"
+      "\nSee `tidemark COMMAND --help` for the options of a command.");
   for (const Command& command : commands()) {
     CLI::App* subcommand = app.add_subcommand(command.name, command.description);
     subcommand->group(command.group);
@@ -96,14 +95,14 @@ int run_application(int argc, const char* const* argv) {
       return app.exit(answer);
     } catch (const CLI::ParseError& error) {
       const std::string command = is_command(argv[1]) ? fmt::format(" {}", argv[1]) : "";
-      return fail(fmt::format("{} (`tidemark{} --help` explains the options)", error.what(), command));
+      return fail(fmt::format("{}; see `tidemark{} --help`", error.what(), command));
     }
     for (const auto& [subcommand, action] : application.actions) {
       if (subcommand->parsed()) return action();
     }
     return kError;
   } catch (const std::bad_alloc&) {
-    return fail("not enough memory; `summary` needs less than the other commands");
+    return fail("out of memory; `tidemark summary` needs less memory than the other commands");
   } catch (const std::exception& error) {
     return fail(fmt::format("internal error: {}", error.what()));
   }

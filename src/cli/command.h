@@ -12,7 +12,7 @@ namespace tidemark::cli {
 
 /// Exit codes of every command. `tidemark run` exits with the program's own code instead.
 inline constexpr int kOk = 0;
-inline constexpr int kCheckFailed = 1;  ///< what --fail-... asked to watch for was found
+inline constexpr int kCheckFailed = 1;  ///< what a --fail-... option checks for was found, or `doctor` found a problem
 inline constexpr int kError = 2;
 
 struct Command {

@@ -1,8 +1,14 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "cli/command.h"
 #include "report/analyses/analysis.h"
+#include "report/words/printable.h"
 
 namespace tidemark::cli {
 
@@ -21,16 +27,26 @@ std::span<const Command> commands() {
       list.push_back({analysis.name, "Read", analysis.help,
                       [&analysis](CommandLine& app) { return setup_analysis(analysis, app); }});
     }
-    ADD_COMMAND(compare, "Read", "What changed between two runs; fails when the peak grew too much");
-    ADD_COMMAND(report, "Read", "One HTML page with all of it, to look at and to pass on");
-    ADD_COMMAND(export, "Read", "Files that other tools open: PyTorch, Perfetto, pprof, speedscope, CSV");
-    ADD_COMMAND(devices, "Machine", "The GPUs here, their memory now, and who uses it");
-    ADD_COMMAND(doctor, "Machine", "What can be recorded here, and what to do where something cannot");
-    ADD_COMMAND(dump, "Debug", "Every record of a recording, one a line");
+    ADD_COMMAND(compare, "Read", "Differences between two runs; can fail when the peak grows");
+    ADD_COMMAND(report, "Read", "One offline HTML page with all results");
+    ADD_COMMAND(export, "Read", "Export to PyTorch, Perfetto, pprof, speedscope or CSV");
+    ADD_COMMAND(devices, "Machine", "GPUs of this machine, their memory and processes");
+    ADD_COMMAND(doctor, "Machine", "Check what can be recorded on this machine");
+    ADD_COMMAND(dump, "Debug", "Print every record of a recording, one per line");
     ADD_COMMAND(completion, "Debug", "Print the completion script for a shell");
     return list;
   }();
   return kCommands;
+}
+
+int fail(const std::string& message) {
+  fmt::print(stderr, "tidemark: {}\n", printable(message));  // names in it may come from a file
+  return kError;
+}
+
+int print(const std::string& bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0) return kOk;
+  return fail(fmt::format("cannot write to stdout: {}", std::strerror(errno)));
 }
 
 }  // namespace tidemark::cli

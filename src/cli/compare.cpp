@@ -65,8 +65,7 @@ int run(const Options& options) {
       print(options.format == "json" ? to_json(*comparison) : to_text(*comparison, detect_terminal(STDOUT_FILENO)));
   if (printed != kOk || !comparison->budget) return printed;
   if (comparison->judged_devices == 0) {
-    return fail(
-        fmt::format("--fail-over has nothing to judge: no device of {} can be held against {}", options.b, options.a));
+    return fail(fmt::format("--fail-over: no device of {} can be compared with {}", options.b, options.a));
   }
   if (comparison->over_budget.empty()) return kOk;
   fmt::print(stderr, "tidemark: {}\n", budget_text(*comparison));
@@ -77,18 +76,19 @@ int run(const Options& options) {
 
 std::function<int()> setup_compare(CommandLine& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("A", options->a, "The recording or PyTorch memory snapshot to start from")
+  app.add_option("A", options->a, "Recording or PyTorch memory snapshot to compare with")
       ->required()
       ->type_name("FILE");
-  app.add_option("B", options->b, "The one to compare with it")->required()->type_name("FILE");
-  app.add_option("--device", options->device, "Only this device, such as cuda:0")->type_name("DEVICE");
-  add_format(app, *options, "text|json");
-  app.add_option("--by", options->by, "Compare what stacks hold at the peak, or allocate over time")
+  app.add_option("B", options->b, "Recording or PyTorch memory snapshot to compare")->required()->type_name("FILE");
+  add_device(app, options->device);
+  add_format(app, options->format, "text|json");
+  app.add_option("--by", options->by, "Compare memory of each stack at the peak, or its allocations over time")
       ->one_of("peak|traffic");
-  app.add_flag("--ignore-lines", options->ignore_lines, "Match stacks by files and functions, whatever their lines");
-  app.add_option("--top", options->top, "How many changes to list for each device; 0 = all")->type_name("N");
-  app.add_option("--fail-over", options->fail_over,
-                 "Exit with 1 when a device's peak allocated in B is over A's by more than this: 5%, 100MiB")
+  app.add_flag("--ignore-lines", options->ignore_lines, "Match stacks by file and function, ignoring line numbers");
+  app.add_option("--top", options->top, "Changes to list for each device; 0 = all")->type_name("N");
+  app.add_option(
+         "--fail-over", options->fail_over,
+         "Exit with 1 when a device's peak allocated memory in B exceeds that in A by more than this: 5%, 100MiB")
       ->type_name("LIMIT")
       ->check([](const std::string& value) {
         const auto budget = parse_budget(value);

@@ -9,7 +9,7 @@ namespace tidemark::cli {
 
 std::function<int()> setup_completion(CommandLine& app) {
   auto shell = std::make_shared<std::string>();
-  app.add_option("SHELL", *shell, "Which shell")->required()->one_of("bash|zsh|fish");
+  app.add_option("SHELL", *shell, "Shell")->required()->one_of("bash|zsh|fish");
   app.footer(
       "Examples:\n"
       "  tidemark completion bash > ~/.local/share/bash-completion/completions/tidemark\n"

@@ -1,17 +1,17 @@
-// tidemark devices: the GPUs here, their memory now, and who uses it.
+// tidemark devices: the GPUs of this machine, their memory now, and its processes.
 #include <memory>
 
-#include "cli/command.h"
-#include "cli/devices_report.h"
 #include "cli/reading.h"
+#include "collect/machine/inventory.h"
+#include "report/json/machine.h"
+#include "report/text/machine.h"
 
 namespace tidemark::cli {
 namespace {
 
 int run(const std::string& format) {
   const Inventory inventory = take_inventory();
-  const int printed =
-      print(format == "json" ? devices_json(inventory) : devices_text(inventory, detect_terminal(STDOUT_FILENO)));
+  const int printed = print(format == "json" ? to_json(inventory) : to_text(inventory, detect_terminal(STDOUT_FILENO)));
   if (printed != kOk) return printed;
   int code = kOk;
   for (const ListedDriver& driver : inventory.drivers) {
@@ -24,9 +24,9 @@ int run(const std::string& format) {
 
 std::function<int()> setup_devices(CommandLine& app) {
   auto format = std::make_shared<std::string>("text");
-  app.add_option("--format", *format, "Text for people, or for programs")->one_of("text|json");
+  add_format(app, *format, "text|json");
   app.footer(
-      "Without a GPU it says so and exits with 0; with 2 when there is a driver that does not work.\n\n"
+      "Exit code 0 with or without a GPU, 2 when a driver does not work.\n\n"
       "Examples:\n"
       "  tidemark devices\n"
       "  CUDA_VISIBLE_DEVICES=1 tidemark devices\n"

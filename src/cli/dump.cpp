@@ -249,7 +249,7 @@ int dump(const Options& options) {
     for (const Event& event : events) print(line("event", event_fields(event)));
   }
   for (const Loss& loss : reader.definitions().losses) print(line("missing", loss_fields(loss)));
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return fail("the output could not be written");
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return fail("cannot write to stdout");
   return kOk;
 }
 
@@ -257,11 +257,13 @@ int dump(const Options& options) {
 
 std::function<int()> setup_dump(CommandLine& app) {
   const auto options = std::make_shared<Options>();
-  app.add_option("FILE", options->path, "Recording to print")->required();
-  app.add_option("--format", options->format, "text, or json: one object a line")->one_of("text|json")->show_default();
-  app.add_flag("--frames", options->frames_only, "Only the frames, not what is in them");
+  app.add_option("FILE", options->path, "Recording")->required();
+  app.add_option("--format", options->format, "Output format; json is one object per line")
+      ->one_of("text|json")
+      ->show_default();
+  app.add_flag("--frames", options->frames_only, "Print frames only, without their records");
   app.footer(
-      "What is missing is listed at the end. The fields are explained in docs/format.md.\n\nExamples:\n"
+      "Missing data is listed at the end. docs/format.md explains the fields.\n\nExamples:\n"
       "  tidemark dump run.tide | less\n"
       "  tidemark dump --format json run.tide | jq 'select(.event.kind == \"out_of_memory\")'");
   return [options] { return dump(*options); };

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <system_error>
 
-#include "cli/output_file.h"
+#include "base/output_file.h"
 #include "cli/reading.h"
 #include "export/format.h"
 #include "report/text/parts.h"
@@ -17,7 +16,6 @@ namespace {
 struct Options : ReadingOptions {
   std::string file;
   std::string to;
-  std::string output;
   bool at_given = false;
 };
 
@@ -31,22 +29,6 @@ const ExportFormat& format_of(const std::string& name) {
 std::string usual_name(const std::string& file, const ExportFormat& format) {
   const std::string name = std::filesystem::path(file).filename();
   return name.substr(0, name.find('.', 1)) + format.suffix;
-}
-
-Result<void> check_output(const Options& options, const ExportFormat& format) {
-  const bool terminal = (options.output.empty() || options.output == "-") && isatty(STDOUT_FILENO) != 0;
-  if (terminal && (options.output.empty() || format.binary)) {
-    return Error{fmt::format("{} does not belong on a terminal: name a file with -o {}", format.name,
-                             usual_name(options.file, format))};
-  }
-  std::error_code error;  // a file that is not there yet is no other one
-  if (!options.output.empty() && std::filesystem::equivalent(options.file, options.output, error)) {
-    return Error{fmt::format("{}: is the file to read; choose another name with -o", options.output)};
-  }
-  if (options.at_given && !format.one_moment) {
-    return Error{fmt::format("--at: {} holds the whole run, not one moment", format.name)};
-  }
-  return {};
 }
 
 Result<void> write_to_stdout(std::string_view bytes) {
@@ -79,7 +61,14 @@ Result<void> export_store(const Store& store, const Options& options, const Expo
 int run(const Options& options) {
   const ExportFormat& format = format_of(options.to);
   if (auto fine = check_recording_path(options.file); !fine) return fail(fine.error().message);
-  if (auto fine = check_output(options, format); !fine) return fail(fine.error().message);
+  if (auto fine = check_output({&options.file, 1}, options.output, format.binary,
+                               fmt::format("a file of the format {}", format.name), usual_name(options.file, format));
+      !fine) {
+    return fail(fine.error().message);
+  }
+  if (options.at_given && !format.one_moment) {
+    return fail(fmt::format("--at: {} contains the whole run, not one point in time", format.name));
+  }
   const auto store = open_store(options.file, make_progress(options.file));
   if (!store) return fail(store.error().message);
   const auto exported = export_store(*store, options, format);
@@ -90,18 +79,17 @@ int run(const Options& options) {
 
 std::function<int()> setup_export(CommandLine& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("FILE", options->file, "A recording, or a PyTorch memory snapshot")->required()->type_name("FILE");
+  app.add_option("FILE", options->file, "Recording or PyTorch memory snapshot")->required()->type_name("FILE");
   std::string names;
   std::string footer = "Formats:\n";
   for (const ExportFormat& format : export_formats()) {
     names += (names.empty() ? "" : "|") + std::string(format.name);
     footer += fmt::format("  {:<11} {}\n", format.name, format.description);
   }
-  app.add_option("--to", options->to, "What to write")->required()->one_of(names);
-  app.add_option("-o,--output", options->output, "Write to this file; - is stdout, as is a pipe without this option")
-      ->type_name("FILE");
-  app.add_option("--device", options->device, "Only this device, such as cuda:0")->type_name("DEVICE");
-  add_moment(app, *options);
+  app.add_option("--to", options->to, "Format of the output")->required()->one_of(names);
+  add_output(app, options->output);
+  add_device(app, options->device);
+  add_moment(app, options->at);
   app.footer(footer +
              "\nExamples:\n"
              "  tidemark export run.tide --to perfetto -o run.pftrace\n"

@@ -3,14 +3,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
-#include <utility>
+
+#include "analyze/common/analysis_options.h"
+#include "analyze/common/moment.h"
+#include "base/output_file.h"
 
 namespace tidemark::cli {
 namespace {
+
+/// "text, json or csv".
+std::string listed(const std::vector<std::string>& words) {
+  std::string list;
+  for (std::size_t n = 0; n < words.size(); ++n) {
+    if (n != 0) list += n + 1 == words.size() ? " or " : ", ";
+    list += words[n];
+  }
+  return list;
+}
+
+/// What a file's name ends in when it holds the format.
+std::string extension_of(const std::string& format) {
+  return format == "text" ? ".txt" : "." + format;
+}
 
 // What to type instead of a directory: the recordings in it.
 std::string recordings_in(const std::string& directory) {
@@ -21,7 +37,7 @@ std::string recordings_in(const std::string& directory) {
        entry.increment(error)) {
     if (entry->path().extension() == ".tide") found.push_back(entry->path().string());
   }
-  if (found.empty()) return "it holds no .tide files";
+  if (found.empty()) return "it contains no .tide files";
   std::sort(found.begin(), found.end());
   const std::size_t more = found.size() - std::min(found.size(), kMost);
   found.resize(found.size() - more);
@@ -31,20 +47,18 @@ std::string recordings_in(const std::string& directory) {
 
 }  // namespace
 
-void add_files(CommandLine& app, ReadingOptions& options) {
-  app.add_option("FILE", options.files, "Recordings, or PyTorch memory snapshots; several are kept apart")
-      ->required()
-      ->type_name("FILE");
-  app.add_option("--device", options.device, "Only this device, such as cuda:0")->type_name("DEVICE");
+void add_device(CommandLine& app, std::string& device) {
+  app.add_option("--device", device, "Only this device, such as cuda:0")->type_name("DEVICE");
 }
 
-void add_format(CommandLine& app, ReadingOptions& options, const std::string& formats) {
-  app.add_option("--format", options.format, "Text for people, or for programs")->one_of(formats);
+void add_format(CommandLine& app, std::string& format, const std::string& formats) {
+  app.add_option("--format", format, "Output format")->one_of(formats);
 }
 
-void add_moment(CommandLine& app, ReadingOptions& options) {
-  app.add_option("--at", options.at,
-                 "When to look: peak (of each device its own), end, a time (12.5s, 300ms), 40%, or the name of a mark")
+void add_moment(CommandLine& app, std::string& at) {
+  app.add_option("--at", at,
+                 "Point in time: peak (of each device), end, a time (12.5s, 300ms), a share of the run (40%), or the "
+                 "name of a mark")
       ->type_name("peak|end|TIME|MARK")
       ->check([](const std::string& value) {
         // What begins like a number is no name; whether there is a mark of another name, the file tells.
@@ -52,6 +66,26 @@ void add_moment(CommandLine& app, ReadingOptions& options) {
         const bool name = !value.empty() && std::string_view("0123456789.+-").find(value[0]) == std::string::npos;
         return moment || name ? std::string() : moment.error().message;
       });
+}
+
+void add_output(CommandLine& app, std::string& output) {
+  app.add_option("-o,--output", output, "Output file; - is stdout (default when stdout is a pipe)")->type_name("FILE");
+}
+
+void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArguments& arguments) {
+  app.add_option("FILE", options.files, "Recordings or PyTorch memory snapshots; each is analyzed on its own")
+      ->required()
+      ->type_name("FILE");
+  add_device(app, options.device);
+  options.formats = arguments.formats;
+  if (!options.formats.empty()) add_format(app, options.format, options.formats);
+  if (!options.formats.empty()) {
+    const bool draws = options.formats.find("png") != std::string::npos;
+    app.add_option(draws ? "-o,--output,--plot" : "-o,--output", options.output,
+                   "Output file; its extension sets the format")
+        ->type_name("FILE");
+  }
+  if (arguments.at) add_moment(app, options.at);
 }
 
 Result<void> check_recording_path(const std::string& path) {
@@ -64,6 +98,47 @@ Result<void> check_recording_path(const std::string& path) {
   }
   if (status.type() != std::filesystem::file_type::regular) return Error{fmt::format("{}: not a regular file", path)};
   return {};
+}
+
+Result<void> check_output(std::span<const std::string> inputs, const std::string& output, bool binary,
+                          const std::string& what, const std::string& example) {
+  const bool to_stdout = output.empty() || output == "-";
+  if (to_stdout && (output.empty() || binary) && isatty(STDOUT_FILENO) != 0) {
+    return Error{fmt::format("{} is not written to a terminal; name a file with -o {}", what, example)};
+  }
+  for (const std::string& input : inputs) {
+    std::error_code error;  // a file that does not exist yet is no input
+    if (!output.empty() && std::filesystem::equivalent(input, output, error)) {
+      return Error{fmt::format("{}: is an input file; name another output file with -o", output)};
+    }
+  }
+  return {};
+}
+
+Result<std::string> output_format(const ReadingOptions& options) {
+  std::string format = options.format;
+  if (format.empty() && !options.output.empty() && options.output != "-") {
+    const std::string extension = std::filesystem::path(options.output).extension().string();
+    std::vector<std::string> extensions;
+    for (const std::string& known : split_choices(options.formats)) {
+      extensions.push_back(extension_of(known));
+      if (extension == extensions.back()) format = known;
+    }
+    if (format.empty()) {
+      return Error{fmt::format("{}: unknown file extension (expected {}); set the format with --format", options.output,
+                               listed(extensions))};
+    }
+  }
+  if (format == "png" && options.output.empty()) {
+    if (auto fine = check_output({}, "", true, "a PNG file", "picture.png"); !fine) return fine.error();
+  }
+  return format.empty() ? "text" : format;
+}
+
+int write_output(const std::string& path, const std::string& bytes) {
+  if (path.empty() || path == "-") return print(bytes);
+  const auto written = write_file(path, bytes);
+  return written ? kOk : fail(written.error().message);
 }
 
 }  // namespace tidemark::cli

@@ -1,43 +1,64 @@
-// What the reading commands share: FILE arguments, --format, --device, --at, and the loop over several recordings.
+// What the commands that read recordings share: FILE arguments, --device, --format, --at and -o, reading each file, and
+// writing the output.
 #pragma once
 
 #include <unistd.h>
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "analyze/common/analysis_options.h"
-#include "analyze/common/moment.h"
 #include "base/result.h"
 #include "cli/command.h"
-#include "cli/progress.h"
 #include "import/open.h"
+#include "report/text/progress.h"
 #include "store/store.h"
 #include "store/symbols.h"
 
 namespace tidemark::cli {
 
+/// The options of a reading command; commands derive their own from it.
 struct ReadingOptions {
   std::vector<std::string> files;
-  std::string format = "text";
-  std::string at = "peak";
   std::string device;
+  std::string formats;  ///< that the command can write, as "text|json"
+  std::string format;   ///< --format; empty: by the name of the output file, else text
+  std::string output;   ///< -o; empty or "-": stdout
+  std::string at = "peak";
 
   [[nodiscard]] std::optional<std::string> only_device() const {
     return device.empty() ? std::nullopt : std::optional(device);
   }
 };
 
-/// FILE..., and --device.
-void add_files(CommandLine& app, ReadingOptions& options);
-/// --format; `formats` as "text|json".
-void add_format(CommandLine& app, ReadingOptions& options, const std::string& formats);
-/// --at.
-void add_moment(CommandLine& app, ReadingOptions& options);
+/// Which of the shared arguments a command has, besides FILE and --device.
+struct ReadingArguments {
+  std::string formats;  ///< for --format and -o, as "text|json"; empty: neither
+  bool at = false;      ///< --at
+};
+void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArguments& arguments);
+
+// Single arguments, for commands that take others than add_reading() adds.
+void add_device(CommandLine& app, std::string& device);
+void add_format(CommandLine& app, std::string& format, const std::string& formats);
+void add_moment(CommandLine& app, std::string& at);
+/// -o for files that are not for terminals; see check_output().
+void add_output(CommandLine& app, std::string& output);
 
 /// Fails, saying what to do, for what is no regular file.
 Result<void> check_recording_path(const std::string& path);
+
+/// Fails where `output` is one of the input files, or a terminal: always when it is empty, for "-" only where `binary`.
+/// `what` is written, for example to a file named `example`.
+Result<void> check_output(std::span<const std::string> inputs, const std::string& output, bool binary,
+                          const std::string& what, const std::string& example);
+
+/// --format, or what the output file's name says. An error where it says nothing, or for a PNG on a terminal.
+Result<std::string> output_format(const ReadingOptions& options);
+
+/// Writes to the file, which appears whole or not at all, or to stdout where `path` is "" or "-". The exit code.
+int write_output(const std::string& path, const std::string& bytes);
 
 /// Loads each file by `load` (open_store or open_overview) and hands it to `take(recording, symbols)`. Stops at the
 /// first error.

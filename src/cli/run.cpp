@@ -1,28 +1,23 @@
 // tidemark run: starts a program so that it is recorded, and is the recorder until it ends.
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/wait.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
-#include <map>
 #include <memory>
 
 #include "base/units.h"
-#include "cli/child_process.h"
-#include "cli/command.h"
-#include "cli/preload_library.h"
+#include "cli/reading.h"
 #include "collect/recorder/recorder.h"
 #include "collect/ring/layout.h"
+#include "launch/child_process.h"
+#include "launch/environment.h"
 
 namespace tidemark::cli {
 namespace {
@@ -63,20 +58,7 @@ std::string why_unwritable(const std::string& path) {
   const auto parent = std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   if (::access(folder.c_str(), W_OK | X_OK) == 0) return "";
-  return fmt::format("cannot write to {}: {}", folder, std::strerror(errno));
-}
-
-// What makes the CUDA driver load `library`. Another tool's library that is to be loaded there stays.
-void add_driver_variable(const std::string& library, std::vector<std::string>& environment) {
-  const char* other = std::getenv(ring::kInjectionVariable);
-  if (other == nullptr || *other == '\0') {
-    environment.push_back(fmt::format("{}={}", ring::kInjectionVariable, library));
-    return;
-  }
-  say(
-      fmt::format("{} names the library of another tool ({}): the memory of the CUDA driver is not recorded; unset it "
-                  "for --driver on",
-                  ring::kInjectionVariable, other));
+  return fmt::format("{}: cannot write to this folder: {}", folder, std::strerror(errno));
 }
 
 void summarize(const Recorder& recorder) {
@@ -89,23 +71,25 @@ void summarize(const Recorder& recorder) {
     say(fmt::format("{}: {} events of process {}, {}{}", file.path, format_count(file.event_count), file.pid,
                     format_bytes(file.bytes), file.failed ? " (stopped early)" : ""));
     if (file.dropped_count > 0) {
-      say(fmt::format("{}: {} events were lost; the reports say so too", file.path, format_count(file.dropped_count)));
+      say(fmt::format("{}: {} events were lost; see data quality in the reports", file.path,
+                      format_count(file.dropped_count)));
     }
   }
-  say(fmt::format("see where the memory went: tidemark summary{}", names));
+  say(fmt::format("to see the peak memory: tidemark summary{}", names));
 }
 
 int run(const RunOptions& options) {
   RecorderOptions recorder_options = options.recorder;
   if (recorder_options.output.empty()) recorder_options.output = default_output(options.command);
   if (!recorder_options.overwrite && std::filesystem::exists(recorder_options.output)) {
-    return fail(fmt::format("{} exists; give another name with -o, or --force to replace it", recorder_options.output));
+    return fail(fmt::format("{}: already exists; name another file with -o, or use --force to replace it",
+                            recorder_options.output));
   }
   recorder_options.samples.enabled = !options.no_samples;
   recorder_options.samples.interval = std::chrono::nanoseconds(std::llround(options.sample_interval_ms * 1e6));
   std::vector<std::string> environment;
   std::unique_ptr<Recorder> recorder;
-  auto library = preload_library();
+  const auto library = find_preload_library();
   if (!library) return fail(library.error().message);
   const std::string unwritable = why_unwritable(recorder_options.output);
   auto created = unwritable.empty() ? Recorder::create(recorder_options, say)
@@ -113,11 +97,15 @@ int run(const RunOptions& options) {
   if (created) {
     recorder = std::move(*created);
     environment = recorder->environment();
-    environment.push_back("TIDEMARK_LIBRARY=" + *library);
-    if (!options.manual) environment.push_back(preload_variable(*library));
-    if (options.driver == "on") add_driver_variable(*library, environment);
+    const LaunchEnvironment added =
+        launch_environment(*library, {.preload = !options.manual, .driver = options.driver == "on"});
+    environment.insert(environment.end(), added.variables.begin(), added.variables.end());
+    if (!added.other_injection.empty()) {
+      say(fmt::format("{} is set by another tool ({}): CUDA driver memory is not recorded; unset it for --driver on",
+                      ring::kInjectionVariable, added.other_injection));
+    }
   } else {
-    say(fmt::format("{}; the program runs without being recorded", created.error().message));
+    say(fmt::format("{}; running the program without recording", created.error().message));
   }
 
   ChildProcess child = ChildProcess::start(options.command, environment);
@@ -148,35 +136,35 @@ std::function<int()> setup_run(CommandLine& app) {
   auto options = std::make_shared<RunOptions>();
   RecorderOptions& recorder = options->recorder;
   app.add_option("-o,--output", recorder.output,
-                 "Recording of the first process that allocates; others get names made from it "
+                 "Recording of the first process that allocates; those of other processes are named after it "
                  "(FILE.rank1.tide, FILE.pid4711.tide) [PROGRAM-DATE-TIME.tide]")
       ->type_name("FILE");
-  app.add_option("--stacks", recorder.stack_mode, "Which stacks to record with each allocation")
+  app.add_option("--stacks", recorder.stack_mode, "Stacks to record with each allocation")
       ->one_of("none|python|native|both")
       ->show_default();
   app.add_option("--max-size", recorder.max_file_bytes, "Stop recording when a file reaches this size, e.g. 500MB, 2GB")
       ->bytes()
       ->type_name("SIZE");
   app.add_option("--sample-interval", options->sample_interval_ms,
-                 "How often to read the devices' memory and the host's, e.g. 50ms, 2s")
+                 "Interval between samples of device and host memory, e.g. 50ms, 2s [100ms]")
       ->milliseconds(1, 3600'000)
       ->type_name("TIME");
-  app.add_flag("--no-samples", options->no_samples, "Do not read devices and the host");
-  app.add_option(
-         "--driver", options->driver,
-         "Whether to record what every library takes from the CUDA driver too (NCCL, cuBLAS, ...); takes CUPTI's "
-         "one subscription, so that other profilers cannot")
+  app.add_flag("--no-samples", options->no_samples, "Do not sample device and host memory");
+  app.add_option("--driver", options->driver,
+                 "Record memory that libraries (NCCL, cuBLAS, ...) allocate from the CUDA driver; uses CUPTI's only "
+                 "subscription, so that other CUDA profilers cannot run")
       ->one_of("on|off")
       ->show_default();
   app.add_flag("-f,--force", recorder.overwrite, "Replace existing recordings");
-  app.add_flag("--manual", options->manual,
-               "Do not preload the collector: the program loads the library named in TIDEMARK_LIBRARY and calls "
-               "tidemark_attach() itself");
-  app.add_flag("-q,--quiet", options->quiet, "No closing lines on stderr");
+  app.add_flag(
+      "--manual", options->manual,
+      "Do not preload the collector: the program loads the library whose path is in TIDEMARK_LIBRARY and calls "
+      "tidemark_attach()");
+  app.add_flag("-q,--quiet", options->quiet, "Do not print the recordings and their sizes at the end");
   app.add_option("command", options->command, "Program and its arguments")->required()->type_name("PROGRAM ARGS...");
   app.ends_with_a_program();
   app.footer(
-      "The program is not changed: its input, output, signals and exit code are its own.\n\n"
+      "The program keeps its own input, output, signals and exit code.\n\n"
       "Examples:\n"
       "  tidemark run -- python train.py --epochs 3\n"
       "  tidemark run -o run.tide --stacks both -- python train.py\n"

@@ -97,7 +97,7 @@ Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions
 }  // namespace
 
 ExportFormat csv_format() {
-  return {"csv", "every block, one a line", ".blocks.csv", false, false, write_csv};
+  return {"csv", "every block, one per line", ".blocks.csv", false, false, write_csv};
 }
 
 }  // namespace tidemark

@@ -196,7 +196,7 @@ Result<void> write_pprof(const Store& store, Symbols& symbols, const ExportOptio
 }  // namespace
 
 ExportFormat pprof_format() {
-  return {"pprof", "stacks at a moment and in all, for `go tool pprof`", ".pb.gz", true, true, write_pprof};
+  return {"pprof", "stacks at a point in time and in total, for `go tool pprof`", ".pb.gz", true, true, write_pprof};
 }
 
 }  // namespace tidemark

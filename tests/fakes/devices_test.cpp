@@ -65,7 +65,7 @@ TEST_F(DevicesTest, Text) {
                                      "  CUDA            cuda:0\n"
                                      "  UUID            GPU-1111\n"
                                      "  PCI address     0000:65:00.0\n"
-                                     "  memory          2.0 GiB used of 79.6 GiB, 551.0 MiB kept by the driver\n"
+                                     "  memory          2.0 GiB used of 79.6 GiB, 551.0 MiB reserved by the driver\n"
                                      "  utilization     37 %\n"
                                      "  temperature     41 °C\n"
                                      "  power           71.5 W\n"));
@@ -73,7 +73,7 @@ TEST_F(DevicesTest, Text) {
                                      "  CUDA            cuda:1\n"
                                      "  UUID            GPU-2222\n"
                                      "  PCI address     0000:66:00.0\n"
-                                     "  memory          0 B used of 0 B, 0 B kept by the driver\n"
+                                     "  memory          0 B used of 0 B, 0 B reserved by the driver\n"
                                      "  utilization     n/a\n"
                                      "  temperature     n/a\n"
                                      "  power           n/a\n"
@@ -134,14 +134,14 @@ TEST_F(DevicesTest, MigInstances) {
                                   {"processes", {{{"pid", "caller"}, {"bytes", kMiB}}}}}};
   const Output output = run(script);
   EXPECT_THAT(output.text, HasSubstr("  CUDA            only its MIG instances are visible\n"));
-  EXPECT_THAT(output.text, HasSubstr("  MIG             on: the instances below\n  processes       n/a\n"));
+  EXPECT_THAT(output.text, HasSubstr("  MIG             enabled; instances below\n  processes       n/a\n"));
   EXPECT_THAT(output.text, HasSubstr("GPU 0 instance 0: Fake MIG 1g.10gb\n"));
 }
 
 TEST_F(DevicesTest, DriverThatDoesNotWork) {
   const Output output = run({{"init", 18}});
   EXPECT_EQ(output.code, 2);
-  EXPECT_THAT(output.text, HasSubstr("There is no GPU that tidemark can see here.\n"));
+  EXPECT_THAT(output.text, HasSubstr("No GPU found.\n"));
   EXPECT_THAT(output.text,
               HasSubstr("tidemark: NVIDIA's library and its kernel driver are of different versions; reboot"));
 }

@@ -99,7 +99,7 @@ TEST_F(DoctorTest, NvmlOfOldDrivers) {
 }
 
 TEST_F(DoctorTest, DriverWithoutGpus) {
-  expect_line(line("gpu", {{"devices", json::array()}}), "warning", "the driver has no GPU for this process",
+  expect_line(line("gpu", {{"devices", json::array()}}), "warning", "the driver lists no GPU for this process",
               "docker run --gpus all");
 }
 
@@ -117,7 +117,7 @@ TEST_F(DoctorTest, UnknownMemoryIsAWarning) {
   script["devices"][0]["returns"]["nvmlDeviceGetMemoryInfo"] = 3;
   const std::vector<Line> gpus = lines("gpu", script);
   ASSERT_THAT(gpus, SizeIs(2));
-  expect_line(gpus[0], "warning", "GPU 0: Fake H100; the driver does not say how much of its memory is used",
+  expect_line(gpus[0], "warning", "GPU 0: Fake H100; the driver does not report how much of its memory is used",
               "tidemark ledger");
   EXPECT_EQ(gpus[1].status, "ok");
 }
@@ -183,8 +183,8 @@ TEST_F(DoctorTest, OtherPreloadedLibraries) {
   expect_line(line("ld_preload", two_gpus(), "LD_PRELOAD="), "ok", "LD_PRELOAD is not set", "");
   const std::string harmless = folder_.write("libharmless.so", "");
   const std::string memray = folder_.write("libmemray.so", "");
-  expect_line(line("ld_preload", two_gpus(), "LD_PRELOAD=" + harmless), "ok", "libharmless.so: tidemark's library goes",
-              "");
+  expect_line(line("ld_preload", two_gpus(), "LD_PRELOAD=" + harmless), "ok",
+              "libharmless.so: tidemark's library is loaded before it", "");
   expect_line(line("ld_preload", two_gpus(), "LD_PRELOAD='" + harmless + " " + memray + "'"), "warning",
               "loads another memory profiler", "unset LD_PRELOAD");
 }

@@ -91,7 +91,7 @@ class Failures(Case):
 
     def test_missing_folder(self):
         self.output = self.folder / "nowhere" / "run.tide"
-        self.check_not_recorded(self.record(FAILING), "cannot write to .*nowhere: No such file or directory")
+        self.check_not_recorded(self.record(FAILING), "nowhere: cannot write to this folder: No such file or directory")
 
     def test_output_that_is_a_folder(self):
         self.output = self.folder
@@ -107,7 +107,7 @@ class Failures(Case):
                 self.skipTest("root may write into every folder")
             script = 'mount -t tmpfs -o ro none "$0" && exec "$@"'
             command = ["unshare", "--mount", "--map-root-user", "sh", "-c", script, locked, *command]
-        self.check_not_recorded(run(command), "cannot write to .*locked: (Permission denied|Read-only file system)")
+        self.check_not_recorded(run(command), "locked: cannot write to this folder: (Permission denied|Read-only file system)")
 
     def test_temporary_folder(self):
         """The socket's folder is gone afterwards; where it cannot be made, /tmp serves."""

@@ -72,7 +72,7 @@ class Signals(Case):
         # tidemark passes signals on in order of their numbers: a SIGINT of its own would come before this SIGTERM.
         (tidemark,) = children(process.pid)
         os.kill(tidemark, signal.SIGTERM)
-        seen = read_until(output, b"see where the memory went", seen)
+        seen = read_until(output, b"to see the peak memory: tidemark summary", seen)
         self.assertEqual(process.wait(), 0)
         self.assertIn(b"interrupts: 1\r\n", seen)
         self.assertEqual(seen.count(b"interrupted\r\n"), 1)

@@ -65,7 +65,11 @@ Inventory take_inventory(const SourcePlaces& places) {
   inventory.cuda_device_order = variable("CUDA_DEVICE_ORDER");
   add_visibility(inventory);
   inventory.host = read_host_memory(places.root);
-  inventory.cgroup = Cgroup::of_this_process(places.root);
+  if (const auto cgroup = Cgroup::of_this_process(places.root)) {
+    const CgroupReading reading = cgroup->read();
+    inventory.cgroup = {cgroup->version(), cgroup->folder(), cgroup->limit_bytes(), reading.usage_bytes,
+                        reading.oom_kills};
+  }
   return inventory;
 }
 

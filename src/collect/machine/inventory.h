@@ -1,4 +1,4 @@
-// What a machine has at this moment: its GPUs, who uses them, and its own memory.
+// What a machine has at this moment: its GPUs, their processes, and its own memory. Plain facts, for reports.
 #pragma once
 
 #include <optional>
@@ -31,6 +31,15 @@ struct ListedDriver {
   std::string problem;  ///< why not, and what to do; else empty
 };
 
+/// The memory control group that matters to this process; see Cgroup.
+struct CgroupFacts {
+  int version = 0;  ///< 1 or 2
+  std::string folder;
+  std::optional<std::uint64_t> limit_bytes;
+  std::optional<std::uint64_t> usage_bytes;
+  std::optional<std::uint64_t> oom_kills;
+};
+
 struct Inventory {
   std::vector<ListedDriver> drivers;  ///< those that are there, working or not
   std::vector<ListedDevice> devices;
@@ -38,7 +47,7 @@ struct Inventory {
   std::optional<std::string> cuda_device_order;
   std::string visibility_problem;  ///< see VisibleDevices; empty without NVIDIA GPUs
   HostMemory host;
-  std::optional<Cgroup> cgroup;
+  std::optional<CgroupFacts> cgroup;  ///< none where there are no control groups
 };
 
 [[nodiscard]] Inventory take_inventory(const SourcePlaces& places = {});

@@ -33,7 +33,7 @@ const std::vector<Analysis>& analyses() {
 Analysis make_analysis(TableAnalysis table) {
   AnalysisParts<ResultTable, Store> parts;
   parts.info = {table.name, table.help, table.about, std::move(table.options), table.takes_moment, {}};
-  parts.info.options.push_back(top_option(table.top, "How many rows to list for each device; 0 = all"));
+  parts.info.options.push_back(top_option(table.top, "Rows to list for each device; 0 = all"));
   parts.info.examples = {"run.tide", "snapshot.pickle --device cuda:0 --top 0 --format csv"};
   parts.analyze = table.analyze;
   parts.formats = {{"csv", [](const std::vector<ResultTable>& results) -> Result<std::string> {

@@ -7,14 +7,13 @@ namespace tidemark {
 
 Analysis fragmentation_analysis() {
   AnalysisParts<Fragmentation, Store> parts;
-  parts.info = {
-      "fragmentation",
-      "Memory held and not used: in what pieces, and who pins it",
-      "",
-      {top_option(FragmentationOptions().top, "How many segments and stacks to list for each device; 0 = all")},
-      true,
-      {"snapshot.pickle", "snapshot.pickle --at end --top 0", "snapshot.pickle -o segments.png",
-       "snapshot.pickle --format json | jq '.devices[0].at_peak_reserved'"}};
+  parts.info = {"fragmentation",
+                "Reserved memory that is not allocated, and the blocks that keep it reserved",
+                "",
+                {top_option(FragmentationOptions().top, "Segments and stacks to list for each device; 0 = all")},
+                true,
+                {"snapshot.pickle", "snapshot.pickle --at end --top 0", "snapshot.pickle -o segments.png",
+                 "snapshot.pickle --format json | jq '.devices[0].at_peak_reserved'"}};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Fragmentation> {
     const auto at = options.moment(store);
     if (!at) return at.error();

@@ -7,12 +7,12 @@ namespace tidemark {
 Analysis leaks_analysis() {
   AnalysisParts<Leaks, Store> parts;
   parts.info = {"leaks",
-                "Does memory grow from step to step? Which stacks, and how fast",
+                "Memory that grows from step to step, by stack",
                 "",
-                {top_option(LeakOptions().top, "How many stacks to list; 0 = all"),
+                {top_option(LeakOptions().top, "Stacks to list; 0 = all"),
                  {"warmup", AnalysisOption::Kind::count, "N",
-                  "How many steps may leave memory behind at the beginning (default: a tenth of them, at least 2)", "",
-                  0, 1'000'000'000},
+                  "Steps at the beginning that may leave memory behind (default: a tenth of them, at least 2)", "", 0,
+                  1'000'000'000},
                  {"fail-on-leak", AnalysisOption::Kind::flag, "", "Exit with 1 when the verdict is leak", ""}},
                 false,
                 {"run.tide", "snapshot.pickle --warmup 20", "run.tide --format json --fail-on-leak"}};

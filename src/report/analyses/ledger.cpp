@@ -9,7 +9,7 @@ Analysis ledger_analysis() {
   AnalysisParts<Ledger, Store> parts;
   parts.info = {"ledger",
                 "All memory of a GPU: PyTorch, libraries, context, other processes",
-                "Here the peak is that of the whole device: the sample at which most of it was used.",
+                "The peak is that of the whole device: the sample with the most used memory.",
                 {},
                 true,
                 {"run.tide", "run.tide --at end --device cuda:1", "run.tide -o ledger.png",

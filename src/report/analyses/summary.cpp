@@ -8,9 +8,9 @@ Analysis summary_analysis() {
   AnalysisParts<Summary, Overview> parts;
   parts.info = {
       "summary",
-      "Where the memory went: peaks, and the places that held it",
+      "Peak memory, and the call sites that held it",
       "",
-      {top_option(SummaryOptions().top, "How many places to list for each device; 0 = all")},
+      {top_option(SummaryOptions().top, "Call sites to list for each device; 0 = all")},
       false,
       {"run.tide", "run.rank*.tide --device cuda:0", "run.tide --format json | jq '.devices[0].peak_allocated_bytes'"}};
   parts.analyze = [](const Overview& overview, Symbols& symbols, const AnalysisOptions& options) -> Result<Summary> {

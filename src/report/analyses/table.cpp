@@ -23,10 +23,10 @@ GroupBy group_by(const std::string& word) {
 Analysis table_analysis() {
   AnalysisParts<Table, Store> parts;
   parts.info = {"table",
-                "What was alive at a moment, by stack, size, stream, ...",
+                "Live allocations at a point in time, by stack, size, stream, ...",
                 "",
-                {{"by", AnalysisOption::Kind::word, kGroupings, "What makes a row", "stack"},
-                 top_option(TableOptions().top, "How many rows to list for each device; 0 = all")},
+                {{"by", AnalysisOption::Kind::word, kGroupings, "Group blocks by", "stack"},
+                 top_option(TableOptions().top, "Rows to list for each device; 0 = all")},
                 true,
                 {"run.tide", "run.tide --by size --at end", "run.tide --by thread --at 12.5s --format csv",
                  "snapshot.pickle --by pool", "run.tide --by annotation --at backward@3"}};

@@ -11,9 +11,9 @@ Analysis temporary_analysis() {
                 "Short-lived allocations by stack, and the peak without them",
                 "",
                 {{"within", AnalysisOption::Kind::count, "N",
-                  "Temporary: freed after at most N other allocations on its device [1]",
+                  "An allocation is temporary when it is freed after at most N other allocations on its device [1]",
                   std::to_string(TemporaryOptions().within)},
-                 top_option(TemporaryOptions().top, "How many stacks to list for each device; 0 = all")},
+                 top_option(TemporaryOptions().top, "Stacks to list for each device; 0 = all")},
                 false,
                 {"run.tide", "run.tide --within 10 --device cuda:0", "snapshot.pickle --top 0 --format csv"}};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Temporary> {

@@ -8,15 +8,15 @@ namespace tidemark {
 
 Analysis timeline_analysis() {
   AnalysisParts<Timeline, Store> parts;
-  parts.info = {
-      "timeline",
-      "Allocated and reserved memory over time; draws PNG and SVG",
-      "",
-      {{"points", AnalysisOption::Kind::count, "N", "At most so many points for each device; extremes are always kept",
-        std::to_string(TimelineOptions().points), 8, 1'000'000}},
-      false,
-      {"run.tide", "run.tide -o timeline.png", "run.rank*.tide --plot ranks.svg",
-       "run.tide --format csv --points 500 > timeline.csv"}};
+  parts.info = {"timeline",
+                "Allocated and reserved memory over time; also as PNG and SVG",
+                "",
+                {{"points", AnalysisOption::Kind::count, "N",
+                  "Maximum number of points for each device; extremes are always kept",
+                  std::to_string(TimelineOptions().points), 8, 1'000'000}},
+                false,
+                {"run.tide", "run.tide -o timeline.png", "run.rank*.tide --plot ranks.svg",
+                 "run.tide --format csv --points 500 > timeline.csv"}};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Timeline> {
     return analyze_timeline(store, symbols, {options.device, options.count("points")});
   };

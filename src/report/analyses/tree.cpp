@@ -8,10 +8,10 @@ Analysis tree_analysis() {
   AnalysisParts<Tree, Store> parts;
   parts.info = {
       "tree",
-      "What was alive at a moment, from callers down to allocations",
+      "Live allocations at a point in time, as a call tree",
       "",
-      {{"depth", AnalysisOption::Kind::count, "N", "List so many levels of callers",
-        std::to_string(TreeOptions::kMaxDepth), 1, TreeOptions::kMaxDepth},
+      {{"depth", AnalysisOption::Kind::count, "N", "Levels of callers to list", std::to_string(TreeOptions::kMaxDepth),
+        1, TreeOptions::kMaxDepth},
        {"min-share", AnalysisOption::Kind::share, "SHARE",
         "Leave out callers that hold less than this, such as 1% or 0", "1%"},
        {"by-count", AnalysisOption::Kind::flag, "", "Order and shares by number of blocks instead of bytes", ""}},

@@ -34,7 +34,7 @@ TEST(Application, SuggestsACommand) {
   EXPECT_EQ(closest_command("xyzzyx"), "");
   const auto [code, message] = run({"sumary", "x.tide"});
   EXPECT_EQ(code, kError);
-  EXPECT_EQ(message, "tidemark: there is no command 'sumary'; did you mean 'summary'?\n");
+  EXPECT_EQ(message, "tidemark: unknown command 'sumary'; did you mean 'summary'?\n");
 }
 
 TEST(Application, ExitsWithTwoOnMistakes) {
@@ -51,7 +51,7 @@ TEST(Application, NamesTheFileAndWhatToDo) {
   EXPECT_EQ(run({"summary", "nowhere.tide"}).second, "tidemark: nowhere.tide: no such file\n");
   const std::string directory = (std::filesystem::temp_directory_path() / "application_test").string();
   std::filesystem::create_directories(directory);
-  EXPECT_THAT(run({"summary", directory.c_str()}).second, HasSubstr("is a directory; it holds no .tide files"));
+  EXPECT_THAT(run({"summary", directory.c_str()}).second, HasSubstr("is a directory; it contains no .tide files"));
   std::ofstream(directory + "/a.tide") << "text";
   EXPECT_THAT(run({"summary", directory.c_str()}).second,
               HasSubstr("name the recordings in it: " + directory + "/a.tide"));

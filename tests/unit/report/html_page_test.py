@@ -261,7 +261,7 @@ class Made(Snapshots, Checked):
         path = self.snapshot([entry(0, "f", "a.py")])
         done = subprocess.run([TIDEMARK, "report", path, "-o", path], stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("is a file to read", done.stderr)
+        self.assertIn("is an input file", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,18 @@
-// The program that `tidemark run` starts: its environment, the signals that pass through, its exit.
+// The program that is recorded: how it is started, the signals that pass through, its exit.
 #pragma once
 
-#include <signal.h>
 #include <sys/types.h>
 
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/scoped_fd.h"
 
-namespace tidemark::cli {
+namespace tidemark {
 
-/// "LD_PRELOAD=..." that loads `library` before whatever the environment preloads already.
-[[nodiscard]] std::string preload_variable(const std::string& library);
-
-/// A running child. While it lives, signals sent to this process are passed on to it instead of ending this process.
+/// A running child. While it lives, signals sent to this process are passed on to it instead of ending this process:
+/// one at a time for each process, started from its only thread.
 class ChildProcess {
  public:
   /// Starts `command` (looked up in PATH) with the variables in `environment` ("NAME=value") set.
@@ -27,7 +25,7 @@ class ChildProcess {
   [[nodiscard]] int exit_code_if_not_started() const { return exit_code_if_not_started_; }
 
   /// Readable when handle_signals() has something to do.
-  [[nodiscard]] int signal_fd() const { return signal_fd_; }
+  [[nodiscard]] int signal_fd() const { return signals_.get(); }
   void handle_signals();
   [[nodiscard]] bool ended() const { return ended_; }
 
@@ -37,12 +35,12 @@ class ChildProcess {
  private:
   ChildProcess() = default;
 
-  pid_t pid_ = -1;
-  int signal_fd_ = -1;
+  pid_t pid_ = 0;  ///< 0 until it runs
+  ScopedFd signals_;
   int status_ = 0;
   bool ended_ = false;
   int exit_code_if_not_started_ = 126;
   Error error_;
 };
 
-}  // namespace tidemark::cli
+}  // namespace tidemark

@@ -1,5 +1,5 @@
 // The program that `tidemark run` starts: how it is found, what reaches it, and how it ends.
-#include "cli/child_process.h"
+#include "launch/child_process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,9 @@
 #include <filesystem>
 #include <fstream>
 
-namespace tidemark::cli {
+#include "launch/environment.h"
+
+namespace tidemark {
 namespace {
 
 using ::testing::HasSubstr;
@@ -175,4 +177,4 @@ TEST(PreloadVariable, KeepsWhatIsPreloadedAlready) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark

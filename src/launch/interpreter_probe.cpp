@@ -1,4 +1,4 @@
-#include "cli/interpreter_probe.h"
+#include "launch/interpreter_probe.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,9 +17,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/scoped_fd.h"
+
 extern char** environ;  // NOLINT: POSIX asks for this declaration
 
-namespace tidemark::cli {
+namespace tidemark {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -64,47 +66,48 @@ bool has_pythons_name(const std::string& program) {
 struct Answer {
   std::string text;
   bool in_time = true;
-  int status = -1;
 };
 
 /// Reads until the end, or until patience is over.
-Answer read_answer(int fd, pid_t pid) {
+Answer read_answer(const ScopedFd& fd, pid_t pid) {
   Answer answer;
   const Clock::time_point deadline = Clock::now() + kPatience;
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd entry{fd, POLLIN, 0};
+    pollfd entry{fd.get(), POLLIN, 0};
     if (left <= 0 || ::poll(&entry, 1, static_cast<int>(left)) == 0) {
       answer.in_time = false;
       ::kill(pid, SIGKILL);
       break;
     }
     std::array<char, 4096> part{};
-    const ssize_t got = ::read(fd, part.data(), part.size());
+    const ssize_t got = ::read(fd.get(), part.data(), part.size());
     if (got <= 0) break;
     answer.text.append(part.data(), static_cast<std::size_t>(got));
   }
-  ::close(fd);
-  ::waitpid(pid, &answer.status, 0);
+  ::waitpid(pid, nullptr, 0);
   return answer;
 }
 
 Result<Answer> ask(const std::string& interpreter) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Error{std::strerror(errno)};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return Error{fmt::format("cannot run {}: {}", interpreter, std::strerror(errno))};
+  }
+  const ScopedFd answers(ends[0]);
+  ScopedFd answers_end(ends[1]);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, answers_end.get(), STDOUT_FILENO);
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   std::array<std::string, 3> words = {interpreter, "-c", kQuestions};
   std::array<char*, 4> arguments = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  pid_t pid = -1;
+  pid_t pid = 0;
   const int failed = ::posix_spawnp(&pid, interpreter.c_str(), &actions, nullptr, arguments.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
-  if (failed == 0) return read_answer(ends[0], pid);
-  ::close(ends[0]);
-  return Error{fmt::format("{} does not start: {}", interpreter, std::strerror(failed))};
+  answers_end.reset();
+  if (failed == 0) return read_answer(answers, pid);
+  return Error{fmt::format("cannot run {}: {}", interpreter, std::strerror(failed))};
 }
 
 }  // namespace
@@ -130,7 +133,7 @@ Result<InterpreterFacts> probe_interpreter(const std::string& interpreter) {
   if (!answer->in_time) return Error{fmt::format("{} did not answer within {} s", interpreter, kPatience.count())};
   const auto json = nlohmann::json::parse(answer->text, nullptr, false);
   if (!json.is_object() || !json.contains("version")) {
-    return Error{fmt::format("{} did not say what it is; run it by hand to see why", interpreter)};
+    return Error{fmt::format("{} did not report its version; run it by hand to see why", interpreter)};
   }
   InterpreterFacts facts;
   const std::vector<int> version = json.value("version", std::vector<int>{0, 0, 0});
@@ -147,4 +150,4 @@ Result<InterpreterFacts> probe_interpreter(const std::string& interpreter) {
   return facts;
 }
 
-}  // namespace tidemark::cli
+}  // namespace tidemark

@@ -1,8 +1,9 @@
-#include "cli/child_process.h"
+#include "launch/child_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -12,7 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace tidemark::cli {
+namespace tidemark {
 namespace {
 
 // What someone may send to us but means for the program.
@@ -48,12 +49,6 @@ sigset_t handled_signals() {
 
 }  // namespace
 
-std::string preload_variable(const std::string& library) {
-  const char* before = std::getenv("LD_PRELOAD");
-  return before == nullptr || *before == '\0' ? "LD_PRELOAD=" + library
-                                              : fmt::format("LD_PRELOAD={}:{}", library, before);
-}
-
 ChildProcess ChildProcess::start(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
   ChildProcess child;
   // A file size limit is a write error to be reported, not our death.
@@ -61,23 +56,24 @@ ChildProcess ChildProcess::start(const std::vector<std::string>& command, const 
   const sigset_t handled = handled_signals();
   sigset_t before;
   ::sigprocmask(SIG_BLOCK, &handled, &before);
-  child.signal_fd_ = ::signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
-  int report[2];
-  if (child.signal_fd_ < 0 || ::pipe2(report, O_CLOEXEC) != 0) {
+  child.signals_.reset(::signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK));
+  int ends[2];
+  if (!child.signals_ || ::pipe2(ends, O_CLOEXEC) != 0) {
     child.error_ = {fmt::format("cannot start a program: {}", std::strerror(errno))};
     return child;
   }
+  const ScopedFd report(ends[0]);
+  ScopedFd report_end(ends[1]);
   const pid_t pid = ::fork();
-  if (pid == 0) become(command, environment, before, file_limit_handler, report[1]);
-  ::close(report[1]);
+  if (pid == 0) become(command, environment, before, file_limit_handler, report_end.get());
   int error = pid < 0 ? errno : 0;
-  if (pid > 0 && ::read(report[0], &error, sizeof(error)) == static_cast<ssize_t>(sizeof(error))) {
+  report_end.reset();  // the child's own closes when it executes the program
+  if (pid > 0 && ::read(report.get(), &error, sizeof(error)) == static_cast<ssize_t>(sizeof(error))) {
     ::waitpid(pid, nullptr, 0);
   } else if (pid > 0) {
     child.pid_ = pid;
   }
-  ::close(report[0]);
-  if (child.pid_ < 0) {
+  if (!child) {
     child.error_ = {fmt::format("cannot run {}: {}", command.front(), std::strerror(error))};
     child.exit_code_if_not_started_ = error == ENOENT ? 127 : 126;
     return child;
@@ -90,7 +86,7 @@ ChildProcess ChildProcess::start(const std::vector<std::string>& command, const 
 
 void ChildProcess::handle_signals() {
   signalfd_siginfo signal{};
-  while (::read(signal_fd_, &signal, sizeof(signal)) == static_cast<ssize_t>(sizeof(signal))) {
+  while (::read(signals_.get(), &signal, sizeof(signal)) == static_cast<ssize_t>(sizeof(signal))) {
     if (signal.ssi_signo == SIGCHLD) {
       int status = 0;
       if (!ended_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
@@ -118,4 +114,4 @@ int ChildProcess::pass_on_status() const {
   return 128 + number;
 }
 
-}  // namespace tidemark::cli
+}  // namespace tidemark

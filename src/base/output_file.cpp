@@ -1,4 +1,4 @@
-#include "cli/output_file.h"
+#include "base/output_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +10,9 @@
 #include <system_error>
 #include <utility>
 
-namespace tidemark::cli {
+#include "base/scoped_fd.h"
+
+namespace tidemark {
 
 Result<OutputFile> OutputFile::create(const std::string& path) {
   OutputFile output(path);
@@ -20,14 +22,12 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
       type == std::filesystem::file_type::not_found ? path : std::filesystem::canonical(path, error).string();
   const bool replace = type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::regular;
   const std::string name = replace ? fmt::format("{}.{}.part", output.target_, ::getpid()) : path;
-  const int descriptor = ::open(name.c_str(), O_WRONLY | O_CLOEXEC | (replace ? O_CREAT | O_EXCL : 0), 0666);
-  if (descriptor < 0) return Error{fmt::format("{}: cannot be created: {}", path, std::strerror(errno))};
+  ScopedFd fd(::open(name.c_str(), O_WRONLY | O_CLOEXEC | (replace ? O_CREAT | O_EXCL : 0), 0666));
+  if (!fd) return Error{fmt::format("{}: cannot be created: {}", path, std::strerror(errno))};
   if (replace) output.temporary_ = name;
-  output.file_.reset(::fdopen(descriptor, "wb"));
-  if (!output.file_) {
-    ::close(descriptor);
-    return output.failed();
-  }
+  output.file_.reset(::fdopen(fd.get(), "wb"));
+  if (!output.file_) return output.failed();
+  static_cast<void>(fd.release());  // the stream closes it
   return output;
 }
 
@@ -58,4 +58,11 @@ Error OutputFile::failed() const {
   return {fmt::format("{}: cannot be written: {}", path_, std::strerror(errno))};
 }
 
-}  // namespace tidemark::cli
+Result<void> write_file(const std::string& path, std::string_view bytes) {
+  auto file = OutputFile::create(path);
+  if (!file) return file.error();
+  if (auto written = file->write(bytes); !written) return written;
+  return file->commit();
+}
+
+}  // namespace tidemark

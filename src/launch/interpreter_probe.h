@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace tidemark::cli {
+namespace tidemark {
 
 struct InterpreterFacts {
   std::string executable;
@@ -28,4 +28,4 @@ struct InterpreterFacts {
 /// Runs `interpreter`. An error when it does not start, does not end within 30 s, or says something else.
 [[nodiscard]] Result<InterpreterFacts> probe_interpreter(const std::string& interpreter);
 
-}  // namespace tidemark::cli
+}  // namespace tidemark

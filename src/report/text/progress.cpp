@@ -1,4 +1,4 @@
-#include "cli/progress.h"
+#include "report/text/progress.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #include "report/words/printable.h"
 
-namespace tidemark::cli {
+namespace tidemark {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -47,4 +47,4 @@ Progress make_progress(const std::string& path, const char* doing) {
   return [line](std::uint64_t done, std::uint64_t all) { line->show(done, all); };
 }
 
-}  // namespace tidemark::cli
+}  // namespace tidemark

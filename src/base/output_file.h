@@ -1,4 +1,4 @@
-// A file that appears whole or not at all.
+// Output files: a file that appears whole or not at all.
 #pragma once
 
 #include <cstdio>
@@ -8,10 +8,10 @@
 
 #include "base/result.h"
 
-namespace tidemark::cli {
+namespace tidemark {
 
 /// Writes beside the destination and takes its place in commit(); without that nothing is left behind. Devices and
-/// pipes are written to directly. Errors name the destination.
+/// pipes are written to directly. Errors name the destination. Not thread-safe.
 class OutputFile {
  public:
   static Result<OutputFile> create(const std::string& path);
@@ -39,4 +39,7 @@ class OutputFile {
   std::unique_ptr<std::FILE, Close> file_;
 };
 
-}  // namespace tidemark::cli
+/// Creates, writes and commits an OutputFile.
+Result<void> write_file(const std::string& path, std::string_view bytes);
+
+}  // namespace tidemark

@@ -1,4 +1,4 @@
-#include "cli/output_file.h"
+#include "base/output_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace tidemark::cli {
+namespace tidemark {
 namespace {
 
 using ::testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST_F(OutputFileTest, SaysWhyItCannotBeCreated) {
 }
 
 }  // namespace
-}  // namespace tidemark::cli
+}  // namespace tidemark

@@ -1,0 +1,51 @@
+#include "launch/environment.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "collect/ring/layout.h"
+
+namespace tidemark {
+
+namespace {
+
+// Where a program that is started with LaunchOptions::preload off finds the library.
+constexpr char kLibraryVariable[] = "TIDEMARK_LIBRARY";
+
+}  // namespace
+
+Result<std::string> find_preload_library() {
+  std::error_code error;
+  const auto program = std::filesystem::canonical("/proc/self/exe", error);
+  for (const char* folder : {"../" TIDEMARK_LIBDIR, "../lib", "."}) {
+    const auto path = (program.parent_path() / folder / "libtidemark_preload.so").lexically_normal();
+    if (std::filesystem::exists(path, error)) return path.string();
+  }
+  return Error{
+      fmt::format("libtidemark_preload.so was not found beside {} (incomplete installation)", program.string())};
+}
+
+std::string preload_variable(const std::string& library) {
+  const char* before = std::getenv("LD_PRELOAD");
+  return before == nullptr || *before == '\0' ? "LD_PRELOAD=" + library
+                                              : fmt::format("LD_PRELOAD={}:{}", library, before);
+}
+
+LaunchEnvironment launch_environment(const std::string& library, const LaunchOptions& options) {
+  LaunchEnvironment environment;
+  environment.variables.push_back(fmt::format("{}={}", kLibraryVariable, library));
+  if (options.preload) environment.variables.push_back(preload_variable(library));
+  if (!options.driver) return environment;
+  const char* other = std::getenv(ring::kInjectionVariable);
+  if (other == nullptr || *other == '\0') {
+    environment.variables.push_back(fmt::format("{}={}", ring::kInjectionVariable, library));
+  } else {
+    environment.other_injection = other;
+  }
+  return environment;
+}
+
+}  // namespace tidemark

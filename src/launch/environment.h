@@ -1,0 +1,33 @@
+// The environment in which a program is recorded, besides what the recorder itself adds (Recorder::environment()).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tidemark {
+
+/// Path of the library that recorded programs preload: beside this program in ../lib, as installed and in the build
+/// folder, or in the program's own folder.
+[[nodiscard]] Result<std::string> find_preload_library();
+
+/// "LD_PRELOAD=..." that loads `library` before whatever the environment preloads already.
+[[nodiscard]] std::string preload_variable(const std::string& library);
+
+struct LaunchOptions {
+  bool preload = true;  ///< false: the program loads the library itself, by its path in TIDEMARK_LIBRARY
+  bool driver = false;  ///< the CUDA driver loads the library too, so that its memory calls are recorded
+};
+
+struct LaunchEnvironment {
+  std::vector<std::string> variables;  ///< "NAME=value"
+  /// CUDA_INJECTION64_PATH of this process where it names another tool's library, which stays: the memory calls of the
+  /// CUDA driver cannot be recorded then. Empty otherwise.
+  std::string other_injection;
+};
+
+/// `library`: see find_preload_library().
+[[nodiscard]] LaunchEnvironment launch_environment(const std::string& library, const LaunchOptions& options);
+
+}  // namespace tidemark

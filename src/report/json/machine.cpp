@@ -1,0 +1,101 @@
+#include "report/json/machine.h"
+
+#include "report/json/parts.h"
+#include "report/words/machine.h"
+
+namespace tidemark {
+namespace {
+
+const char* kind_name(ProcessName::Kind kind) {
+  switch (kind) {
+    case ProcessName::Kind::known:
+      return "process";
+    case ProcessName::Kind::ended:
+      return "ended";
+    case ProcessName::Kind::elsewhere:
+      return "another_container";
+  }
+  return "";
+}
+
+Json processes_json(const ListedDevice& device) {
+  if (!device.processes) return nullptr;
+  Json processes = Json::array();
+  for (const ListedProcess& listed : *device.processes) {
+    processes.push_back({{"pid", listed.process.pid},
+                         {"bytes", nullable(listed.process.bytes)},
+                         {"kind", kind_name(listed.who.kind)},
+                         {"name", nullable_text(listed.who.name)}});
+  }
+  return processes;
+}
+
+Json device_json(const ListedDevice& device) {
+  const DeviceInfo& info = device.info;
+  const DeviceReading& reading = device.reading;
+  return {{"vendor", info.vendor},
+          {"index", info.index},
+          {"instance_of", nullable(info.instance_of)},
+          {"name", info.name},
+          {"uuid", nullable_text(info.uuid)},
+          {"bus_id", nullable_text(info.bus_id)},
+          {"mig_enabled", nullable(info.mig_enabled)},
+          {"visible_to_cuda", device.visible_to_cuda},
+          {"cuda_index", nullable(device.cuda_index)},
+          {"error", nullable_text(device.error)},
+          {"total_bytes", nullable(reading.total_bytes)},
+          {"used_bytes", nullable(reading.used_bytes)},
+          {"driver_reserved_bytes", nullable(reading.driver_reserved_bytes)},
+          {"utilization_percent", nullable(reading.utilization_percent)},
+          {"temperature_celsius", nullable(reading.temperature_celsius)},
+          {"power_milliwatts", nullable(reading.power_milliwatts)},
+          {"processes", processes_json(device)}};
+}
+
+Json cgroup_json(const std::optional<CgroupFacts>& cgroup) {
+  if (!cgroup) return nullptr;
+  return {{"version", cgroup->version},
+          {"folder", cgroup->folder},
+          {"limit_bytes", nullable(cgroup->limit_bytes)},
+          {"usage_bytes", nullable(cgroup->usage_bytes)},
+          {"oom_kills", nullable(cgroup->oom_kills)}};
+}
+
+std::string print(const Json& object) {
+  return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string to_json(const Inventory& inventory) {
+  Json object;
+  object["drivers"] = Json::array();
+  for (const ListedDriver& driver : inventory.drivers) {
+    object["drivers"].push_back({{"vendor", driver.vendor},
+                                 {"version", nullable_text(driver.version)},
+                                 {"problem", nullable_text(driver.problem)}});
+  }
+  object["cuda_visible_devices"] = nullable(inventory.cuda_visible_devices);
+  object["cuda_device_order"] = nullable(inventory.cuda_device_order);
+  object["visibility_problem"] = nullable_text(inventory.visibility_problem);
+  object["devices"] = Json::array();
+  for (const ListedDevice& device : inventory.devices) object["devices"].push_back(device_json(device));
+  object["host"] = {{"total_bytes", nullable(inventory.host.total_bytes)},
+                    {"available_bytes", nullable(inventory.host.available_bytes)},
+                    {"cgroup", cgroup_json(inventory.cgroup)}};
+  return print(object);
+}
+
+std::string to_json(const Diagnosis& diagnosis) {
+  Json object = {{"problems", diagnosis.has_problem()}, {"checks", Json::array()}};
+  for (const Check& check : diagnosis.checks) {
+    const CheckText words = check_text(check, diagnosis);
+    object["checks"].push_back({{"name", check.name},
+                                {"status", status_name(check.status)},
+                                {"text", words.text},
+                                {"advice", nullable_text(words.advice)}});
+  }
+  return print(object);
+}
+
+}  // namespace tidemark
