@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <future>
 #include <memory>
 #include <system_error>
 
 #include "cli/reading.h"
+#include "import/open_both.h"
 #include "report/json/json.h"
 #include "report/text/terminal.h"
 #include "report/text/text.h"
@@ -23,12 +23,6 @@ struct Options : ReadingOptions {
   bool ignore_lines = false;
   std::size_t top = CompareOptions().top;
 };
-
-Result<ComparedRecording> load(const std::string& path, const Progress& progress) {
-  Result<Store> store = open_store(path, progress);
-  if (!store) return store.error();
-  return reduce_for_compare(std::move(*store));
-}
 
 std::uintmax_t size_of(const std::string& path) {
   std::error_code error;
@@ -52,9 +46,9 @@ int run(const Options& options) {
   }
   // Both at once; the progress is that of the larger one.
   const bool a_is_larger = size_of(options.a) > size_of(options.b);
-  auto loading_a = std::async(std::launch::async, load, options.a, a_is_larger ? make_progress(options.a) : Progress());
-  const auto b = load(options.b, a_is_larger ? Progress() : make_progress(options.b));
-  const auto a = loading_a.get();
+  const auto [a, b] =
+      open_both(options.a, options.b, reduce_for_compare, a_is_larger ? make_progress(options.a) : Progress(),
+                a_is_larger ? Progress() : make_progress(options.b));
   if (!a) return fail(a.error().message);
   if (!b) return fail(b.error().message);
   Symbols symbols_a(a->overview.definitions);
