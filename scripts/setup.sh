@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 . scripts/common.sh
 
 packages=(build-essential ca-certificates cmake ninja-build ccache pkg-config python3 python3-dev
-  libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev liblzma-dev zlib1g-dev libcairo2-dev libelf-dev libprotozero-dev
+  libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev liblzma-dev zlib1g-dev libcairo2-dev libutf8proc-dev libelf-dev libprotozero-dev
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev)
 newest=false
 for option in "$@"; do

@@ -16,9 +16,9 @@
 #include "base/units.h"
 #include "export/format.h"
 #include "export/perfetto_messages.h"
-#include "report/text/text.h"
 #include "report/words/frame_text.h"
 #include "report/words/printable.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

@@ -14,8 +14,8 @@
 #include "export/format.h"
 #include "export/frame_list.h"
 #include "export/gzip.h"
-#include "report/text/parts.h"
 #include "report/words/printable.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

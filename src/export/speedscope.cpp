@@ -8,7 +8,7 @@
 #include "analyze/common/profile.h"
 #include "export/format.h"
 #include "export/frame_list.h"
-#include "report/text/parts.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

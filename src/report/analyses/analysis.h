@@ -14,6 +14,7 @@
 #include "report/json/json.h"
 #include "report/text/terminal.h"
 #include "report/text/text.h"
+#include "report/words/recording.h"
 #include "store/store.h"
 #include "store/symbols.h"
 

@@ -5,7 +5,7 @@
 
 #include "report/chart/page.h"
 #include "report/chart/panel.h"
-#include "report/text/text.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

@@ -10,8 +10,8 @@
 #include "report/chart/chart.h"
 #include "report/chart/ledger_layers.h"
 #include "report/chart/page.h"
-#include "report/text/text.h"
 #include "report/words/printable.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

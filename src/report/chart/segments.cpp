@@ -7,9 +7,8 @@
 #include "report/chart/chart.h"
 #include "report/chart/segment_rows.h"
 #include "report/chart/surface.h"
-#include "report/text/parts.h"
-#include "report/text/text.h"
 #include "report/words/printable.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

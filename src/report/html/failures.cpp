@@ -5,8 +5,8 @@
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/text/parts.h"
 #include "report/words/explain.h"
+#include "report/words/recording.h"
 
 namespace tidemark::html {
 namespace {

@@ -7,9 +7,9 @@
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/text/parts.h"
 #include "report/words/frame_text.h"
 #include "report/words/printable.h"
+#include "report/words/recording.h"
 
 namespace tidemark::html {
 namespace {

@@ -9,9 +9,9 @@
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/html/time_plot.h"
-#include "report/text/ledger_rows.h"
-#include "report/text/parts.h"
 #include "report/words/ledger.h"
+#include "report/words/ledger_rows.h"
+#include "report/words/recording.h"
 
 namespace tidemark::html {
 namespace {

@@ -7,9 +7,9 @@
 #include "base/units.h"
 #include "report/html/html.h"
 #include "report/html/markup.h"
+#include "report/html/page_files.h"
 #include "report/html/sections.h"
-#include "report/text/parts.h"
-#include "report/text/text.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {
@@ -28,7 +28,7 @@ void add_head(std::string& out, const std::vector<Report>& reports) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
       "<title>{}</title>\n<style>{}</style>\n</head>\n",
-      html::kScriptHash, title, html::kStyle);
+      html::kPageScriptHash, title, html::kPageStyle);
 }
 
 void add_facts(std::string& out, const RecordingInfo& recording) {
@@ -81,7 +81,7 @@ std::string page_of(const std::vector<Report>& reports) {
   out += "</main>\n<footer>Made by Tidemark. This page is complete in itself and loads nothing.</footer>\n";
   fmt::format_to(std::back_inserter(out), "<script type=\"application/json\" id=\"tidemark-data\">{}</script>\n",
                  html::data_block(reports));
-  fmt::format_to(std::back_inserter(out), "<script>{}</script>\n</body>\n</html>\n", html::kScript);
+  fmt::format_to(std::back_inserter(out), "<script>{}</script>\n</body>\n</html>\n", html::kPageScript);
   return out;
 }
 

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/text/parts.h"
+#include "report/words/recording.h"
 
 namespace tidemark::html {
 namespace {

@@ -21,9 +21,4 @@ void add_failures(std::string& out, const Explanation& explanation);
 /// What programs read: all the results as one JSON document. docs/commands.md describes it.
 std::string data_block(const std::vector<Report>& reports);
 
-/// The page's style sheet, its script, and the script's hash as a Content-Security-Policy names it.
-extern const char* const kStyle;
-extern const char* const kScript;
-extern const char* const kScriptHash;
-
 }  // namespace tidemark::html

@@ -9,8 +9,8 @@
 #include "report/html/markup.h"
 #include "report/html/plot.h"
 #include "report/html/sections.h"
-#include "report/text/parts.h"
 #include "report/words/frame_text.h"
+#include "report/words/recording.h"
 
 namespace tidemark::html {
 namespace {

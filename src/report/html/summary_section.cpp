@@ -5,10 +5,10 @@
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/text/parts.h"
 #include "report/words/data_quality.h"
 #include "report/words/frame_text.h"
 #include "report/words/leak.h"
+#include "report/words/recording.h"
 
 namespace tidemark::html {
 namespace {

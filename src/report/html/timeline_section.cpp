@@ -8,7 +8,7 @@
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/html/time_plot.h"
-#include "report/text/parts.h"
+#include "report/words/recording.h"
 
 namespace tidemark::html {
 namespace {

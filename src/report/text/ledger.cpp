@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "report/text/columns.h"
-#include "report/text/ledger_rows.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/ledger_rows.h"
 
 namespace tidemark {
 namespace {

@@ -1,98 +1,22 @@
 #include "report/text/parts.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <ctime>
-
-#include "base/units.h"
-#include "report/text/text.h"
 #include "report/words/data_quality.h"
 #include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kCommandWidth = 160;
-
 Tone tone_of(Severity severity) {
   if (severity == Severity::error) return Tone::error;
   return severity == Severity::warning ? Tone::warning : Tone::quiet;
 }
 
-std::string known(const std::string& value) {
-  return value.empty() ? "n/a" : printable(value);
-}
-
-std::string process_text(const ProcessInfo& process) {
-  std::string text = process.pid ? fmt::format("pid {}", *process.pid) : "n/a";
-  if (!process.hostname.empty()) text += " on " + printable(process.hostname);
-  if (process.rank) text += fmt::format(", rank {}", *process.rank);
-  if (process.rank && process.world_size) text += fmt::format(" of {}", *process.world_size);
-  if (process.local_rank) text += fmt::format(", local rank {}", *process.local_rank);
-  return text;
-}
-
-std::vector<Fact> snapshot_facts(const RecordingInfo& recording) {
-  std::string settings = "n/a";
-  if (recording.allocator_settings) {
-    settings = recording.allocator_settings->empty() ? "default" : printable(*recording.allocator_settings);
-  }
-  return {{"source", "PyTorch memory snapshot"},
-          {"first entry", fmt::format("{}, {} up to the last", wall_clock_text(recording.process.start_wall_ns),
-                                      format_duration_ns(recording.duration_ns))},
-          {"allocator", settings},
-          {"trace entries",
-           fmt::format("{}, stacks: {}", format_count(recording.event_count), known(recording.process.stack_mode))}};
-}
-
 }  // namespace
-
-std::string recording_title(const RecordingInfo& recording) {
-  std::string file = printable(base_name(recording.path));
-  if (recording.source != SourceKind::recording) return file;
-  const ProcessInfo& process = recording.process;
-  const std::string pid = process.pid ? fmt::format("pid {}", *process.pid) : "pid n/a";
-  if (!process.rank) return fmt::format("{} {}", pid, file);
-  return fmt::format("rank {} ({}) {}", *process.rank, pid, file);
-}
-
-std::string share_text(double share) {
-  return fmt::format("{:.1f}%", share * 100);
-}
-
-std::string share_text(const std::optional<double>& share) {
-  return share ? share_text(*share) : "n/a";
-}
 
 std::string fact(const char* label, const std::string& value) {
   return fmt::format("  {:<15} {}\n", label, value);
-}
-
-std::string at_text(const std::optional<std::uint64_t>& time_ns) {
-  return time_ns ? "at " + format_duration_ns(*time_ns) : "n/a";
-}
-
-std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
-  return bytes ? format_bytes(*bytes) : "n/a";
-}
-
-std::string wall_clock_text(const std::optional<std::uint64_t>& wall_ns) {
-  if (!wall_ns) return "n/a";
-  const auto seconds = static_cast<std::time_t>(*wall_ns / 1'000'000'000);
-  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(seconds));
-}
-
-std::vector<Fact> recording_facts(const RecordingInfo& recording) {
-  if (recording.source == SourceKind::pytorch_snapshot) return snapshot_facts(recording);
-  const ProcessInfo& process = recording.process;
-  return {{"command", fit(known(process.command_line), kCommandWidth)},
-          {"started", fmt::format("{}, recorded for {}", wall_clock_text(process.start_wall_ns),
-                                  format_duration_ns(recording.duration_ns))},
-          {"process", process_text(process)},
-          {"software", fmt::format("Python {}, PyTorch {}, tidemark {}", known(process.python_version),
-                                   known(process.torch_version), known(process.recorder_version))},
-          {"events", fmt::format("{}, stacks: {}", format_count(recording.event_count), known(process.stack_mode))}};
 }
 
 std::string quality_text(const DataQuality& quality, const Terminal& terminal) {
@@ -109,12 +33,6 @@ std::string quality_text(const DataQuality& quality, const Terminal& terminal) {
 std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal) {
   if (recording.quality.complete) return {};
   return paint(terminal, Tone::warning, "Events are missing: see the data quality in `tidemark summary`.") + "\n";
-}
-
-std::string no_events_text(const RecordingInfo& recording) {
-  std::string text = "Nothing was recorded: the program made no tensor allocation that tidemark could see.\n";
-  if (recording.process.torch_version.empty()) text += "PyTorch was not seen in it.\n";
-  return text;
 }
 
 std::string nothing_alive_text() {

@@ -4,11 +4,11 @@
 
 #include "base/units.h"
 #include "report/text/columns.h"
-#include "report/text/ledger_rows.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
 #include "report/words/frame_text.h"
 #include "report/words/ledger.h"
+#include "report/words/ledger_rows.h"
 #include "report/words/printable.h"
 
 namespace tidemark {

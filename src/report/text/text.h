@@ -19,9 +19,6 @@
 
 namespace tidemark {
 
-/// "rank 1 (pid 123) run.rank1.tide": what keeps recordings apart where several are shown.
-[[nodiscard]] std::string recording_title(const RecordingInfo& recording);
-
 [[nodiscard]] std::string to_text(const Summary& summary, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Table& table, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Tree& tree, const Terminal& terminal);

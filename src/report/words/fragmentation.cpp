@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/units.h"
-#include "report/text/parts.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 

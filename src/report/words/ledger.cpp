@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "report/text/parts.h"
 #include "report/words/printable.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

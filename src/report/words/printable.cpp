@@ -1,7 +1,9 @@
 #include "report/words/printable.h"
 
 #include <fmt/format.h>
+#include <utf8proc.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tidemark {
@@ -11,51 +13,42 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::string_view kEllipsis = "\xE2\x80\xA6";     // …
 
 struct CodePoint {
-  std::uint32_t value = 0;
+  utf8proc_int32_t value = 0;
   std::size_t length = 0;  // in bytes; 0 = not UTF-8
+
+  // Columns on a terminal; 0 for marks that stand on the character before.
+  [[nodiscard]] std::size_t width() const {
+    return value < 0x80 || length == 0 ? 1 : static_cast<std::size_t>(std::max(utf8proc_charwidth(value), 0));
+  }
 };
 
-// Well-formed sequences as in the Unicode standard, table 3-7: no overlong forms, no surrogates.
+// The first one of `text`, which is not empty. utf8proc takes well-formed sequences only: no overlong forms, no
+// surrogates.
 CodePoint decode(std::string_view text) {
-  const auto byte = [&](std::size_t index) {
-    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[index]));
-  };
-  const std::uint32_t first = byte(0);
-  if (first < 0x80) return {first, 1};
-  std::size_t length = 0;
-  std::uint32_t lowest = 0;
-  if (first >= 0xC2 && first <= 0xDF) {
-    length = 2;
-    lowest = 0x80;
-  } else if (first >= 0xE0 && first <= 0xEF) {
-    length = 3;
-    lowest = 0x800;
-  } else if (first >= 0xF0 && first <= 0xF4) {
-    length = 4;
-    lowest = 0x10000;
+  CodePoint point;
+  const utf8proc_ssize_t length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                                   static_cast<utf8proc_ssize_t>(text.size()), &point.value);
+  if (length > 0) point.length = static_cast<std::size_t>(length);
+  return point;
+}
+
+bool must_be_escaped(utf8proc_int32_t value) {
+  if (value < 0x80) return value < 0x20 || value == 0x7F;
+  switch (utf8proc_category(value)) {
+    case UTF8PROC_CATEGORY_CC:  // controls
+    case UTF8PROC_CATEGORY_CF:  // marks that reorder text (Unicode TR 9), and others without a shape
+    case UTF8PROC_CATEGORY_ZL:  // separators of lines and paragraphs, at which some programs break lines
+    case UTF8PROC_CATEGORY_ZP:
+      return true;
+    default:
+      return false;
   }
-  if (length == 0 || text.size() < length) return {};
-  std::uint32_t value = first & (0x7FU >> length);
-  for (std::size_t index = 1; index < length; ++index) {
-    if ((byte(index) & 0xC0U) != 0x80) return {};
-    value = value << 6 | (byte(index) & 0x3FU);
-  }
-  if (value < lowest || value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return {};
-  return {value, length};
 }
 
-bool reorders_text(std::uint32_t value) {
-  return value == 0x061C || value == 0x200E || value == 0x200F || (value >= 0x202A && value <= 0x202E) ||
-         (value >= 0x2066 && value <= 0x2069);
-}
-
-// Line and paragraph separators break lines in some programs.
-bool must_be_escaped(std::uint32_t value) {
-  return value < 0x20 || (value >= 0x7F && value < 0xA0) || reorders_text(value) || value == 0x2028 || value == 0x2029;
-}
-
-bool starts_code_point(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80;
+std::string escape(utf8proc_int32_t value) {
+  const auto number = static_cast<std::uint32_t>(value);
+  if (number < 0x100) return fmt::format("\\x{:02x}", number);
+  return number < 0x10000 ? fmt::format("\\u{:04x}", number) : fmt::format("\\U{:08x}", number);
 }
 
 }  // namespace
@@ -71,7 +64,7 @@ std::string printable(std::string_view text) {
       continue;
     }
     if (must_be_escaped(point.value)) {
-      result += point.value < 0x100 ? fmt::format("\\x{:02x}", point.value) : fmt::format("\\u{:04x}", point.value);
+      result += escape(point.value);
     } else {
       result += text.substr(0, point.length);
     }
@@ -82,7 +75,11 @@ std::string printable(std::string_view text) {
 
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
-  for (const char byte : text) width += starts_code_point(byte) ? 1U : 0U;
+  while (!text.empty()) {
+    const CodePoint point = decode(text);
+    width += point.width();
+    text.remove_prefix(std::max<std::size_t>(point.length, 1));
+  }
   return width;
 }
 
@@ -92,14 +89,21 @@ std::string fit(std::string_view text, std::size_t width) {
   // More of the end than of the start: file and line stand there.
   const std::size_t head = (width - 1) * 2 / 5;
   const std::size_t tail = width - 1 - head;
-  std::size_t head_end = text.size();
+  std::size_t head_end = 0;
   std::size_t tail_start = text.size();
-  std::size_t seen = 0;
-  for (std::size_t index = 0; index < text.size(); ++index) {
-    if (!starts_code_point(text[index])) continue;
-    if (seen == head) head_end = index;
-    if (seen == have - tail) tail_start = index;
-    ++seen;
+  bool in_head = true;
+  std::size_t before = 0;  // columns of what is before `index`
+  for (std::size_t index = 0; index < text.size();) {
+    const CodePoint point = decode(text.substr(index));
+    const std::size_t columns = point.width();
+    if (have - before <= tail && columns != 0) {
+      tail_start = index;
+      break;
+    }
+    index += std::max<std::size_t>(point.length, 1);
+    before += columns;
+    in_head = in_head && before <= head;
+    if (in_head) head_end = index;
   }
   return std::string(text.substr(0, head_end)) + std::string(kEllipsis) + std::string(text.substr(tail_start));
 }

@@ -7,12 +7,13 @@
 
 namespace tidemark {
 
-/// Valid UTF-8 without control characters: bytes that are not UTF-8 become U+FFFD; C0 and C1 controls, DEL and the
-/// marks that reorder text (Unicode TR 9) become \x1b, \u202e and so on. A recording's names cannot move the cursor.
+/// Valid UTF-8 without control characters: bytes that are not UTF-8 become U+FFFD; control and format characters
+/// (Unicode categories Cc and Cf: DEL, marks that reorder text, zero-width ones) and separators of lines become \x1b,
+/// \u202e, \U000e0001 and so on. A recording's names cannot move the cursor or disguise themselves.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// Columns that printable text takes on a terminal: its code points. (Wide East Asian characters take two; counting
-/// them as one misaligns a column, nothing worse.)
+/// Columns that printable text takes on a terminal: two for wide East Asian characters and most emoji, none for
+/// combining marks (utf8proc_charwidth).
 [[nodiscard]] std::size_t display_width(std::string_view text);
 
 /// At most `width` columns of printable text: the middle makes room for "…". `width` 0 = unlimited.

@@ -24,6 +24,15 @@ TEST(Printable, EscapesWhatReordersText) {
             "a\\u202eb");
 }
 
+TEST(Printable, EscapesWhatCannotBeSeen) {
+  EXPECT_EQ(printable("a\u200b\u200d\u00ad\ufeff"), "a\\u200b\\u200d\\xad\\ufeff");
+  EXPECT_EQ(printable("a\U000E0041"), "a\\U000e0041");  // a tag character
+  EXPECT_EQ(printable("\u2028\u2029"), "\\u2028\\u2029");
+  for (const char* mark : {"\u061c", "\u200e", "\u200f", "\u202a", "\u202e", "\u2066", "\u2069"}) {
+    EXPECT_EQ(printable(mark).front(), '\\');
+  }
+}
+
 TEST(Printable, ReplacesWhatIsNotUtf8) {
   EXPECT_EQ(printable("a\xFFz"), "a\xEF\xBF\xBDz");
   EXPECT_EQ(printable("\xC0\xAF"), "\xEF\xBF\xBD\xEF\xBF\xBD");                  // overlong '/'
@@ -39,6 +48,21 @@ TEST(Fit, KeepsBothEnds) {
             "01\xE2\x80\xA6"
             "789");
   EXPECT_EQ(display_width(fit("größe_größe_größe", 8)), 8U);
+}
+
+TEST(DisplayWidth, CountsColumns) {
+  EXPECT_EQ(display_width("model.py"), 8U);
+  EXPECT_EQ(display_width("gr\u00f6\u00dfe"), 5U);
+  EXPECT_EQ(display_width("\u6a21\u578b.py"), 7U);  // two ideographs of two columns each (Unicode TR 11: W)
+  EXPECT_EQ(display_width("e\u0301"), 1U);          // a letter and a combining accent
+  EXPECT_EQ(display_width("\u2026\u2190\u2264\u00b5"), 4U);
+}
+
+TEST(Fit, CutsBetweenCharacters) {
+  // 9 columns: 3 of them before the ellipsis, so one ideograph, and 5 after it, so two.
+  EXPECT_EQ(fit("\u6a21\u578b\u6a21\u578b\u6a21\u578b", 9), "\u6a21\u2026\u6a21\u578b");
+  // The accent stays with its letter.
+  EXPECT_EQ(fit("e\u0301e\u0301e\u0301e\u0301", 3), "\u2026e\u0301e\u0301");
 }
 
 }  // namespace

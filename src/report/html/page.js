@@ -1,10 +1,4 @@
-#include "report/html/sections.h"
-
-namespace tidemark::html {
-
-// Comfort only: a click into a flame graph enlarges a box, a search marks boxes. Whoever changes a letter here puts the
-// new hash below; tests/unit/report/html_page_test.py says which.
-const char* const kScript = R"js(
+// Conveniences only: a click into a flame graph enlarges a box, a search marks boxes.
 (() => {
   'use strict';
   for (const chart of document.querySelectorAll('.flame')) {
@@ -47,8 +41,3 @@ const char* const kScript = R"js(
     search.dispatchEvent(new Event('input'));
   }
 })();
-)js";
-
-const char* const kScriptHash = "sha256-WeCIFvTZbwa4I/xX+z51UMB8mYT0v6S0WJbnpWoUxII=";
-
-}  // namespace tidemark::html

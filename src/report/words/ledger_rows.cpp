@@ -1,10 +1,10 @@
-#include "report/text/ledger_rows.h"
+#include "report/words/ledger_rows.h"
 
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "report/text/parts.h"
 #include "report/words/ledger.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

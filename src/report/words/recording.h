@@ -1,0 +1,41 @@
+// A recording and the values in its results in words, the same in every report.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/common/recording.h"
+
+namespace tidemark {
+
+/// "45.1%".
+[[nodiscard]] std::string share_text(double share);
+/// The same, or "n/a".
+[[nodiscard]] std::string share_text(const std::optional<double>& share);
+
+/// "at 3.210 s", or "n/a".
+[[nodiscard]] std::string at_text(const std::optional<std::uint64_t>& time_ns);
+
+/// "12.3 MiB", or "n/a".
+[[nodiscard]] std::string bytes_text(const std::optional<std::uint64_t>& bytes);
+
+/// "rank 1 (pid 123) run.rank1.tide": what keeps recordings apart where several are shown.
+[[nodiscard]] std::string recording_title(const RecordingInfo& recording);
+
+/// Something to know about a recording: printable text.
+struct Fact {
+  const char* label;
+  std::string value;
+};
+/// What ran, when, and with what software; for a snapshot, what it is.
+[[nodiscard]] std::vector<Fact> recording_facts(const RecordingInfo& recording);
+
+/// "2026-11-20 22:14:03 UTC", or "n/a".
+[[nodiscard]] std::string wall_clock_text(const std::optional<std::uint64_t>& wall_ns);
+
+/// Says that there is nothing to show, and why that may be.
+[[nodiscard]] std::string no_events_text(const RecordingInfo& recording);
+
+}  // namespace tidemark
