@@ -1,47 +1,113 @@
 #include "report/chart/chart.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
-#include "report/chart/page.h"
-#include "report/chart/panel.h"
+#include "base/units.h"
+#include "report/chart/picture.h"
+#include "report/plot/plots.h"
+#include "report/words/printable.h"
 #include "report/words/recording.h"
 
 namespace tidemark {
 namespace {
 
-std::vector<ChartPanel> panels_of(std::span<const Timeline> timelines) {
-  std::vector<ChartPanel> panels;
-  for (const Timeline& timeline : timelines) {
-    for (const TimelineSeries& series : timeline.series) {
-      ChartPanel panel;
-      panel.series = &series;
-      panel.duration_ns = timeline.recording.duration_ns;
-      panel.title = to_string(series.device);
-      if (timelines.size() > 1) panel.title += ", " + recording_title(timeline.recording);
-      for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {
-        if (failure.device == series.device) panel.out_of_memory_ns.push_back(failure.time_ns);
-      }
-      panels.push_back(std::move(panel));
-    }
-  }
-  return panels;
+// "python train.py", "run.pickle", "python train.py (3 recordings)".
+template <typename Analysis>
+std::string recordings_words(std::span<const Analysis> results) {
+  if (results.empty()) return "nothing recorded";
+  const RecordingInfo& first = results.front().recording;
+  std::string words =
+      first.process.command_line.empty() ? recording_title(first) : printable(first.process.command_line);
+  if (results.size() > 1) words += fmt::format(" ({} recordings)", results.size());
+  return words;
+}
+
+// ", " and the recording's title, where several are shown.
+template <typename Analysis>
+std::string recording_suffix(std::span<const Analysis> results, const Analysis& result) {
+  return results.size() > 1 ? ", " + recording_title(result.recording) : std::string();
+}
+
+// Panels over time: a few get room, many share what is still legible. The last one names the times.
+TimeFrame frame_of(std::uint64_t duration_ns, std::size_t panel, std::size_t panels) {
+  return {duration_ns, panels <= 1 ? 350.0 : panels <= 4 ? 210.0 : 120.0, panel + 1 == panels};
 }
 
 }  // namespace
 
 Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat format) {
-  const std::vector<ChartPanel> panels = panels_of(timelines);
+  std::size_t panels = 0;
   std::uint64_t duration_ns = 1;
-  for (const ChartPanel& panel : panels) duration_ns = std::max(duration_ns, panel.duration_ns);
-  ChartPage page;
-  page.title = "Memory over time";
-  page.what = timelines.empty() ? "nothing recorded" : recordings_words(timelines.front().recording, timelines.size());
-  page.panels = panels.size();
-  page.nothing = "No events.";
-  return draw_page(page, format, [&](Canvas& canvas, std::size_t panel, const Box& box) {
-    draw_panel(canvas, panels[panel], box, duration_ns, panel + 1 == panels.size());
-  });
+  for (const Timeline& timeline : timelines) {
+    panels += timeline.series.size();
+    duration_ns = std::max(duration_ns, timeline.recording.duration_ns);
+  }
+  if (auto checked = check_panel_count(panels); !checked) return checked.error();
+  Picture picture{"Memory over time", recordings_words(timelines), {}, "No events.", "time since the recording began"};
+  for (const Timeline& timeline : timelines) {
+    for (const TimelineSeries& series : timeline.series) {
+      picture.panels.push_back({to_string(series.device) + recording_suffix(timelines, timeline),
+                                timeline_plot(timeline, series, frame_of(duration_ns, picture.panels.size(), panels))});
+    }
+  }
+  return draw_picture(picture, format);
+}
+
+Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat format) {
+  std::size_t panels = 0;
+  std::uint64_t duration_ns = 1;
+  for (const Ledger& ledger : ledgers) {
+    duration_ns = std::max(duration_ns, ledger.recording.duration_ns);
+    for (const LedgerDevice& device : ledger.devices) {
+      if (device.points.empty()) continue;
+      ++panels;
+      duration_ns = std::max(duration_ns, device.points.back().time_ns);
+    }
+  }
+  if (auto checked = check_panel_count(panels); !checked) return checked.error();
+  Picture picture{"All memory of the GPU over time",
+                  recordings_words(ledgers),
+                  {},
+                  "No samples of a GPU that this process used.",
+                  "time since the recording began"};
+  for (const Ledger& ledger : ledgers) {
+    for (const LedgerDevice& device : ledger.devices) {
+      if (device.points.empty()) continue;
+      std::string title = printable(device.device);
+      if (!device.model.empty()) title += ", " + printable(device.model);
+      picture.panels.push_back({title + recording_suffix(ledgers, ledger),
+                                ledger_plot(device, frame_of(duration_ns, picture.panels.size(), panels))});
+    }
+  }
+  return draw_picture(picture, format);
+}
+
+Result<std::string> draw_segment_map(std::span<const Fragmentation> results, ChartFormat format) {
+  std::size_t panels = 0;
+  for (const Fragmentation& result : results) panels += result.devices.size();
+  if (auto checked = check_panel_count(panels); !checked) return checked.error();
+  Picture picture{"Allocator segments", recordings_words(results), {}, "No events.", {}};
+  for (const Fragmentation& result : results) {
+    for (const FragmentationDevice& device : result.devices) {
+      PicturePanel panel{to_string(device.totals.device) + recording_suffix(results, result),
+                         segment_plot({device.map, 0, 0, nullptr})};
+      if (device.at_moment) {
+        panel.title +=
+            fmt::format(", at {}: {} reserved, {} allocated, {} free", format_duration_ns(device.at_moment->time_ns),
+                        bytes_text(device.at_moment->reserved), format_bytes(device.at_moment->allocated),
+                        bytes_text(device.at_moment->free));
+      }
+      if (panel.plot.boxes.empty()) {
+        panel.plot.remark = device.knows_segments ? "No segment was reserved at that time."
+                                                  : "The segment map is known from PyTorch snapshots only.";
+      }
+      picture.panels.push_back(std::move(panel));
+    }
+  }
+  return draw_picture(picture, format);
 }
 
 }  // namespace tidemark

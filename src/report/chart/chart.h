@@ -20,7 +20,8 @@ inline constexpr std::size_t kMaxPanels = 64;
 /// Memory over time, on one time axis. Returns the file's bytes.
 Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat format);
 
-/// Whose memory it was, in layers, with what the driver reports as used. Devices without samples have no panel.
+/// All memory of the GPU by owner, in layers, with what the driver reports as used. Devices without samples have no
+/// panel.
 Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat format);
 
 /// The segments at FragmentationOptions::at: what is used, pending and free, to scale within each device.

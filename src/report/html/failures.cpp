@@ -13,22 +13,22 @@ namespace {
 
 void add_state(std::string& out, const OomFailure& failure) {
   out += "<dl class=\"figures\">\n";
-  add_figure(out, "Asked for", format_bytes(failure.request.bytes),
+  add_figure(out, "Requested", format_bytes(failure.request.bytes),
              fmt::format("{} bytes<br>at {}", format_count(failure.request.bytes), format_duration_ns(failure.last_ns)),
              "alarm");
   add_figure(out, "Allocated", format_bytes(failure.allocated), "in live blocks", "allocated");
   add_figure(out, "Reserved", bytes_text(failure.reserved), fmt::format("of it cached: {}", bytes_text(failure.cached)),
              "reserved");
-  add_figure(out, "Free on the device", bytes_text(failure.device_free), "by the driver\xE2\x80\x99s word");
+  add_figure(out, "Free on the device", bytes_text(failure.device_free), "as reported by the driver");
   out += "</dl>\n";
 }
 
 void add_why(std::string& out, const OomFailure& failure) {
   if (failure.findings.empty()) {
-    fmt::format_to(std::back_inserter(out), "<p><b>Why:</b> {}</p>\n", escaped(unknown_cause_words(failure)));
+    fmt::format_to(std::back_inserter(out), "<p><b>Cause:</b> {}</p>\n", escaped(unknown_cause_words(failure)));
     return;
   }
-  out += "<p><b>Why</b></p>\n<ul>\n";
+  out += "<p><b>Cause</b></p>\n<ul>\n";
   for (const OomFinding& finding : failure.findings) {
     fmt::format_to(std::back_inserter(out), "<li><b>{}</b>: {}</li>\n", name_of(finding.cause),
                    escaped(evidence_words(failure, finding)));
@@ -38,7 +38,7 @@ void add_why(std::string& out, const OomFailure& failure) {
 
 void add_changes(std::string& out, const Explanation& explanation, const OomFailure& failure) {
   if (failure.changes.empty()) return;
-  out += "<p><b>What would have let it pass</b></p>\n<ul>\n";
+  out += "<p><b>Possible fixes</b></p>\n<ul>\n";
   for (const OomChange& change : failure.changes) {
     fmt::format_to(std::back_inserter(out), "<li><b>{}</b> {}<br><small>check: {}</small></li>\n",
                    format_bytes(change.bytes), escaped(change_words(failure, change)),
@@ -49,7 +49,7 @@ void add_changes(std::string& out, const Explanation& explanation, const OomFail
 
 void add_holders(std::string& out, const OomFailure& failure) {
   if (failure.holders.empty()) return;
-  out += "<p><b>What held the memory then</b></p>\n";
+  out += "<p><b>Top allocations at that time</b></p>\n";
   open_table(out, {"held", "share", "blocks", "allocated by"});
   for (const OomHolder& holder : failure.holders) {
     add_row(out, {format_bytes(holder.bytes), share_text(holder.share), format_count(holder.blocks),
@@ -70,7 +70,7 @@ void add_failures(std::string& out, const Explanation& explanation) {
     fmt::format_to(std::back_inserter(out), "<h4 class=\"alarm\">Out of memory <small>{}</small></h4>\n<p>{}</p>\n",
                    to_string(failure.device), escaped(verdict_words(failure)));
     add_state(out, failure);
-    out += "<p>Asked for by ";
+    out += "<p>Requested by ";
     add_stack(out, failure.stack);
     out += "</p>\n";
     add_why(out, failure);

@@ -36,8 +36,8 @@ void add_leaks(std::string& out, const Leaks& leaks) {
     out += kTableEnd;
   }
   if (!leaks.growths.empty()) {
-    add_paragraph(out, "Grew, but is no leak by the criterion:");
-    open_table(out, {"held at the end", "device", "allocated by, and why it is none"});
+    add_paragraph(out, "Grew, but is not a leak by the criterion:");
+    open_table(out, {"held at the end", "device", "allocated by, and why it is not a leak"});
     for (const LeakPlace& place : leaks.growths) {
       add_row(out, {format_bytes(place.held_bytes), to_string(place.device),
                     stack_cell(place.stack) + "<small>" + escaped(growth_finding(place.growth)) + "</small>"});
@@ -53,8 +53,8 @@ void add_leaks(std::string& out, const Leaks& leaks) {
 
 void add_pinning(std::string& out, const FragmentationDevice& device) {
   if (device.pinning.empty()) return;
-  add_paragraph(out, "Stacks whose blocks keep segments with free memory from being given back, at the peak:");
-  open_table(out, {"pins alone", "segments", "blocks", "bytes", "allocated by"});
+  add_paragraph(out, "Call stacks whose blocks keep segments with free memory from being released, at the peak:");
+  open_table(out, {"pinned free memory", "segments", "blocks", "bytes", "allocated by"});
   for (const PinningStack& row : device.pinning) {
     add_row(out, {format_bytes(row.pinned_free_bytes), format_count(row.segments), format_count(row.blocks),
                   format_bytes(row.bytes), stack_cell(row.stack)});
@@ -70,7 +70,7 @@ void add_fragmentation(std::string& out, const FragmentationDevice& device) {
   if (!device.totals.peak_reserved_bytes) return;
   fmt::format_to(std::back_inserter(out), "<h4>Fragmentation <small>{}</small></h4>\n",
                  to_string(device.totals.device));
-  add_paragraph(out, "How well the reserved memory is used, by measures that are kept apart.");
+  add_paragraph(out, "How much of the reserved memory is used, by separate measures.");
   std::vector<std::string> headings;
   for (const MeasuredMoment& moment : measured_moments(device)) headings.emplace_back(moment.name);
   headings.emplace_back("");
@@ -82,10 +82,12 @@ void add_fragmentation(std::string& out, const FragmentationDevice& device) {
     add_row(out, row.cells);
   }
   out += kTableEnd;
-  add_paragraph(out, fmt::format("The share not allocated {}.", trend_text(device.unused_trend)));
+  add_paragraph(out,
+                fmt::format("The share of reserved memory that is not allocated {}.", trend_text(device.unused_trend)));
   if (device.knows_segments) {
-    add_paragraph(
-        out, fmt::format("The share of free memory outside the largest piece {}.", trend_text(device.external_trend)));
+    add_paragraph(out,
+                  fmt::format("External fragmentation, the share of free memory outside the largest free block, {}.",
+                              trend_text(device.external_trend)));
   }
   add_pinning(out, device);
 }
@@ -123,7 +125,7 @@ void add_pattern(std::string& out, const PatternsDevice& device, const NamedPatt
                        escaped(named.title), format_bytes(named.pattern->peak_bytes),
                        format_bytes(named.pattern->peak_without_bytes),
                        format_bytes(device.totals.peak_allocated_bytes), format_bytes(saving), escaped(named.advice)));
-  open_table(out, {"at the peak", "blocks", "in all", "allocated by"});
+  open_table(out, {"at the peak", "blocks", "in total", "allocated by"});
   for (const PatternRow& row : named.pattern->rows) {
     if (row.peak_bytes == 0) continue;
     add_row(out, {format_bytes(row.peak_bytes), format_count(row.peak_blocks), format_count(row.count),
@@ -138,7 +140,7 @@ void add_lifetimes(std::string& out, const PatternsDevice& device) {
   const std::uint64_t peak = device.totals.peak_allocated_bytes;
   if (peak == 0) return;
   fmt::format_to(std::back_inserter(out), "<h4>Lifetimes <small>{}</small></h4>\n", to_string(device.totals.device));
-  add_paragraph(out, "How long the blocks live that are there at the peak, and which of them need not be.");
+  add_paragraph(out, "How long the blocks at the peak live, and which of them could be freed earlier.");
   open_table(out, {"at the peak", "share", "blocks", ""});
   for (std::size_t index = 0; index < kLifetimes; ++index) {
     const LifetimeHeld& held = device.held[index];
@@ -154,7 +156,7 @@ void add_lifetimes(std::string& out, const PatternsDevice& device) {
 
 void add_findings(std::string& out, const Report& report, const std::string& id) {
   if (report.summary.devices.empty()) return;
-  open_section(out, id + "findings", "Findings", "What the analyses say about this run, each with its evidence.");
+  open_section(out, id + "findings", "Findings", "Results of the analyses of this run, each with its evidence.");
   add_failures(out, report.explanation);
   add_leaks(out, report.leaks);
   for (const FragmentationDevice& device : report.fragmentation.devices) add_fragmentation(out, device);

@@ -64,14 +64,6 @@ void add_device_heading(std::string& out, const Device& device, std::string_view
   out += "</h4>\n";
 }
 
-void add_legend(std::string& out, const std::vector<Key>& keys) {
-  out += "<p class=\"legend\">";
-  for (const Key& key : keys) {
-    fmt::format_to(std::back_inserter(out), "<span><i class=\"{}\"></i>{}</span>", key.colour, key.words);
-  }
-  out += "</p>\n";
-}
-
 void add_stack(std::string& out, const NamedStack& stack) {
   const std::string label = escaped(stack_text(stack));
   if (stack.frames.empty()) {

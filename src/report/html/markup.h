@@ -15,7 +15,7 @@ namespace tidemark::html {
 /// `text` for an element or an attribute: printable (see there), at most 400 columns, with & < > " ' as entities.
 [[nodiscard]] std::string escaped(std::string_view text);
 
-/// "12.345%" of a length, for SVG.
+/// "12.345%" of a length.
 [[nodiscard]] std::string percent(double share);
 
 /// part / whole, 0 when there is no whole.
@@ -27,13 +27,6 @@ inline constexpr std::string_view kSectionEnd = "</section>\n";
 
 /// The heading of a device within a section.
 void add_device_heading(std::string& out, const Device& device, std::string_view detail = {});
-
-/// A line of keys: a swatch of the colour class and what it stands for.
-struct Key {
-  const char* colour;  ///< class in the style sheet
-  const char* words;
-};
-void add_legend(std::string& out, const std::vector<Key>& keys);
 
 /// One line for the stack; it opens to all frames, innermost first, as a traceback reads backwards.
 void add_stack(std::string& out, const NamedStack& stack);

@@ -9,6 +9,7 @@
 #include "report/html/markup.h"
 #include "report/html/page_files.h"
 #include "report/html/sections.h"
+#include "report/plot/palette.h"
 #include "report/words/recording.h"
 
 namespace tidemark {
@@ -27,8 +28,8 @@ void add_head(std::string& out, const std::vector<Report>& reports) {
       "script-src '{}'; base-uri 'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n",
-      html::kPageScriptHash, title, html::kPageStyle);
+      "<title>{}</title>\n<style>{}{}</style>\n</head>\n",
+      html::kPageScriptHash, title, palette_style(), html::kPageStyle);
 }
 
 void add_facts(std::string& out, const RecordingInfo& recording) {

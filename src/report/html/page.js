@@ -2,7 +2,7 @@
 (() => {
   'use strict';
   for (const chart of document.querySelectorAll('.flame')) {
-    const boxes = [...chart.firstElementChild.children].map((box) => ({
+    const boxes = [...chart.querySelectorAll('svg > svg')].map((box) => ({
       box, x: parseFloat(box.getAttribute('x')), width: parseFloat(box.getAttribute('width')),
       name: box.querySelector('title').textContent.toLowerCase(),
     }));

@@ -57,8 +57,9 @@ void add_section(std::string& out, const TableSection& section) {
 
 void add_peak(std::string& out, const Report& report, const std::string& id) {
   if (report.table.sections.empty()) return;
-  open_section(out, id + "peak", "What held the memory at the peak",
-               "The stacks whose blocks were alive when most was allocated. A line opens to all its frames.");
+  open_section(
+      out, id + "peak", "Memory held at the peak",
+      "By call stack: the blocks that were alive when the most memory was allocated. A row opens to all frames.");
   for (const TableSection& section : report.table.sections) add_section(out, section);
   out += kSectionEnd;
 }

@@ -27,7 +27,7 @@ void add_device(std::string& out, const SummaryDevice& device) {
     add_figure(out, "Peak reserved", format_bytes(*totals.peak_reserved_bytes),
                exactly(*totals.peak_reserved_bytes, totals.peak_reserved_at_ns), "reserved");
   } else {
-    add_figure(out, "Peak reserved", "n/a", "this device reports none");
+    add_figure(out, "Peak reserved", "n/a", "not reported by this device");
   }
   if (totals.peak_active_bytes) {
     add_figure(out, "Peak active", format_bytes(*totals.peak_active_bytes),
@@ -65,12 +65,12 @@ void add_glance(std::string& out, const Report& report, const std::string& id) {
   for (const SummaryDevice& device : report.summary.devices) {
     const std::uint64_t failures = device.totals.out_of_memory_count;
     if (failures == 0) continue;
-    fmt::format_to(std::back_inserter(out), "<li class=\"alarm\">{} ran out of memory: {} could not be met</li>\n",
-                   to_string(device.totals.device), failures == 1 ? "a request" : format_count(failures) + " requests");
+    fmt::format_to(std::back_inserter(out), "<li class=\"alarm\">{}: out of memory, {} failed</li>\n",
+                   to_string(device.totals.device), failures == 1 ? "1 request" : format_count(failures) + " requests");
   }
   const LeakVerdict verdict = report.leaks.verdict;
   fmt::format_to(std::back_inserter(out), "<li{}>{}{}</li>\n", verdict == LeakVerdict::leak ? " class=\"alarm\"" : "",
-                 verdict == LeakVerdict::insufficient_data ? "Leaks cannot be told. " : "",
+                 verdict == LeakVerdict::insufficient_data ? "Leaks: not determined. " : "",
                  escaped(leak_verdict(report.leaks)));
   for (const FragmentationDevice& device : report.fragmentation.devices) {
     if (!device.at_peak_allocated || !device.at_peak_allocated->unused_share()) continue;
@@ -89,8 +89,9 @@ void add_glance(std::string& out, const Report& report, const std::string& id) {
 }  // namespace
 
 void add_summary(std::string& out, const Report& report, const std::string& id) {
-  open_section(out, id + "summary", "Summary",
-               "<b>Allocated</b> is what tensors hold, <b>reserved</b> what the framework took from the driver.");
+  open_section(
+      out, id + "summary", "Summary",
+      "<b>Allocated</b> is the memory of live blocks, <b>reserved</b> what the allocator reserved from the driver.");
   for (const SummaryDevice& device : report.summary.devices) add_device(out, device);
   if (report.summary.devices.empty()) {
     fmt::format_to(std::back_inserter(out), "<p>{}</p>\n", escaped(no_events_text(report.recording)));

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "report/text/parts.h"
 #include "report/words/frame_text.h"
 #include "report/words/printable.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "report/chart/ledger_layers.h"
+#include "report/plot/ledger_layers.h"
 
 namespace tidemark {
 namespace {
@@ -110,7 +110,7 @@ TEST(LedgerChart, StacksTheLayersThatAreNotEmpty) {
   EXPECT_THAT(layers[0].top, ::testing::Each(4 * kGiB));
   EXPECT_THAT(layers[1].top, ::testing::Each(6 * kGiB));
   EXPECT_EQ(layers[2].words, "NCCL");
-  EXPECT_EQ(layers[2].colour, LayerColour::library1);
+  EXPECT_EQ(layers[2].role, Role::library1);
   EXPECT_THAT(layers[2].top, ::testing::Each(7 * kGiB));
   EXPECT_EQ(layers[3].words, "other processes");
   EXPECT_THAT(layers[3].top, ::testing::Each(10 * kGiB));
@@ -199,9 +199,9 @@ TEST(SegmentMapPicture, ColoursEachPieceByItsUse) {
   const Picture picture(*png);
   // The row: from 84 + 34 units below the top, 13 high; 110 to 1164 units from the left of 1200.
   const double y = (84 + 34 + 6) * 2.0 / picture.height();
-  EXPECT_EQ(picture.colour((110 + 1054 * 0.12) / 1200, y), 0x0073B3U);  // colours::kAllocated
-  EXPECT_EQ(picture.colour((110 + 1054 * 0.37) / 1200, y), 0x009E73U);  // kActive
-  EXPECT_EQ(picture.colour((110 + 1054 * 0.75) / 1200, y), 0xDEE3E8U);  // kFree
+  EXPECT_EQ(picture.colour((110 + 1054 * 0.12) / 1200, y), 0x0073B3U);  // Role::used
+  EXPECT_EQ(picture.colour((110 + 1054 * 0.37) / 1200, y), 0x009E73U);  // Role::pending
+  EXPECT_EQ(picture.colour((110 + 1054 * 0.75) / 1200, y), 0xDEE3E8U);  // Role::free
 }
 
 TEST(SegmentMapPicture, SaysWhereThereIsNoMap) {

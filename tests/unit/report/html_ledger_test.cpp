@@ -51,11 +51,10 @@ TEST(HtmlLedger, DrawsTheSumToScale) {
   EXPECT_THAT(page, HasSubstr("<section id=\"r0-ledger\">"));
   EXPECT_THAT(page, HasSubstr("cuda:0  NVIDIA H100  400 B used of 1000 B at 20 ns"));
   for (const char* piece :
-       {"<rect class=\"layer layer0\" x=\"0%\" width=\"37.5%\"",
-        "<rect class=\"layer layer1\" x=\"37.5%\" width=\"12.5%\"",
-        "<rect class=\"layer layer2\" x=\"50%\" width=\"10%\"",
-        "<rect class=\"layer layer8\" x=\"60%\" width=\"12.5%\"",
-        "<rect class=\"layer layer9\" x=\"72.5%\" width=\"25%\"", "<rect class=\"rest\" x=\"97.5%\" width=\"2.5%\""}) {
+       {"<rect class=\"allocated\" x=\"0%\" width=\"37.5%\"", "<rect class=\"cached\" x=\"37.5%\" width=\"12.5%\"",
+        "<rect class=\"library1\" x=\"50%\" width=\"10%\"", "<rect class=\"context\" x=\"60%\" width=\"12.5%\"",
+        "<rect class=\"processes\" x=\"72.5%\" width=\"25%\"",
+        "<rect class=\"unexplained dashed\" x=\"97.5%\" width=\"2.5%\""}) {
     EXPECT_THAT(page, HasSubstr(piece));
   }
   EXPECT_THAT(page,

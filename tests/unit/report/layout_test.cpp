@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "report/chart/axis.h"
+#include "report/plot/axis.h"
 #include "report/text/columns.h"
 #include "report/text/terminal.h"
 #include "report/words/printable.h"

@@ -1,4 +1,4 @@
-#include "report/chart/segment_rows.h"
+#include "report/plot/segment_rows.h"
 
 #include <algorithm>
 

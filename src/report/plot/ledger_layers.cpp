@@ -1,4 +1,4 @@
-#include "report/chart/ledger_layers.h"
+#include "report/plot/ledger_layers.h"
 
 #include <algorithm>
 #include <utility>
@@ -17,14 +17,14 @@ class Stack {
   explicit Stack(const std::vector<LedgerPoint>& points) : points_(points), top_(points.size(), 0) {}
 
   template <typename Value>
-  void add(LayerColour colour, std::string words, const Value& value) {
+  void add(Role role, std::string words, const Value& value) {
     bool empty = true;
     for (std::size_t index = 0; index < points_.size(); ++index) {
       const std::uint64_t bytes = std::optional<std::uint64_t>(value(points_[index])).value_or(0);
       empty &= bytes == 0;
       top_[index] = saturating_add(top_[index], bytes);
     }
-    if (!empty) layers_.push_back({colour, std::move(words), top_});
+    if (!empty) layers_.push_back({role, std::move(words), top_});
   }
   [[nodiscard]] std::vector<LedgerLayer> take() { return std::move(layers_); }
 
@@ -36,27 +36,27 @@ class Stack {
 
 }  // namespace
 
-LayerColour library_colour(const LedgerDevice& device, const std::string& library) {
-  constexpr std::size_t kColours = 5;
+Role library_role(const LedgerDevice& device, const std::string& library) {
+  constexpr std::size_t kOwnRoles = 5;
   const auto found = std::find(device.libraries.begin(), device.libraries.end(), library);
   const auto index = static_cast<std::size_t>(found - device.libraries.begin());
-  if (found == device.libraries.end() || index >= kColours) return LayerColour::other_libraries;
-  return static_cast<LayerColour>(static_cast<std::size_t>(LayerColour::library1) + index);
+  if (found == device.libraries.end() || index >= kOwnRoles) return Role::other_libraries;
+  return static_cast<Role>(static_cast<std::size_t>(Role::library1) + index);
 }
 
 std::vector<LedgerLayer> ledger_layers(const LedgerDevice& device) {
   Stack stack(device.points);
-  stack.add(LayerColour::allocated, "allocated", [](const LedgerPoint& point) { return point.allocated_bytes; });
-  stack.add(LayerColour::cached, "cached", [](const LedgerPoint& point) { return point.cached_bytes; });
+  stack.add(Role::allocated, "allocated", [](const LedgerPoint& point) { return point.allocated_bytes; });
+  stack.add(Role::cached, "cached", [](const LedgerPoint& point) { return point.cached_bytes; });
   for (std::size_t library = 0; library < device.libraries.size(); ++library) {
-    stack.add(library_colour(device, device.libraries[library]), fit(printable(device.libraries[library]), kNameWidth),
+    stack.add(library_role(device, device.libraries[library]), fit(printable(device.libraries[library]), kNameWidth),
               [&](const LedgerPoint& point) { return point.library_bytes[library]; });
   }
-  stack.add(LayerColour::other_libraries, "other libraries",
+  stack.add(Role::other_libraries, "other libraries",
             [](const LedgerPoint& point) { return point.other_library_bytes; });
-  stack.add(LayerColour::context, line_words({LedgerPart::context, {}, {}}, device.breakdown),
+  stack.add(Role::context, line_words({LedgerPart::context, {}, {}}, device.breakdown),
             [](const LedgerPoint& point) { return point.context_bytes; });
-  stack.add(LayerColour::processes, "other processes", [](const LedgerPoint& point) { return point.process_bytes; });
+  stack.add(Role::processes, "other processes", [](const LedgerPoint& point) { return point.process_bytes; });
   return stack.take();
 }
 

@@ -1,4 +1,4 @@
-#include "report/chart/axis.h"
+#include "report/plot/axis.h"
 
 #include <fmt/format.h>
 

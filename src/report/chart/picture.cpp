@@ -1,0 +1,201 @@
+#include "report/chart/picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/chart/canvas.h"
+
+namespace tidemark {
+namespace {
+
+constexpr double kWidth = 1200;
+constexpr double kLeft = 110;
+constexpr double kRight = 36;
+constexpr double kPlotWidth = kWidth - kLeft - kRight;
+constexpr double kHeader = 62;      // title
+constexpr double kPanelTitle = 34;  // above a panel's legend and plot
+constexpr double kLegendLine = 22;
+constexpr double kRemark = 18;
+constexpr double kGap = 20;     // below a panel
+constexpr double kFooter = 30;  // the name of the x-axis
+constexpr Font kSmall = {12, false, Role::quiet};
+constexpr Font kText = {13, false, Role::ink};
+
+// Draws a plot whose left upper corner is at (kLeft, top).
+class PlotDrawing {
+ public:
+  PlotDrawing(Canvas& canvas, const Plot& plot, double top) : canvas_(canvas), plot_(plot), top_(top) {}
+
+  void draw() {
+    axes();
+    for (const PlotCurve& curve : plot_.curves) {
+      for (const std::vector<PlotPoint>& run : curve.runs) draw_run(curve, run);
+    }
+    for (const PlotBox& box : plot_.boxes) {
+      // A hair of paper between neighbours, where there is room for it.
+      canvas_.fill_rectangle(x(box.x), y(box.y), box.width * kPlotWidth - (box.narrow() ? 0 : 0.7), box.height,
+                             box.role);
+    }
+    for (const PlotMark& mark : plot_.marks) {
+      canvas_.line(x(mark.x), y(plot_.frame_top), x(mark.x), y(plot_.frame_bottom()), 1.6, mark.role);
+      canvas_.dot(x(mark.x), y(plot_.frame_top), 4, mark.role);
+    }
+    if (plot_.label) draw_label(*plot_.label);
+  }
+
+ private:
+  static double x(double share) { return kLeft + kPlotWidth * share; }
+  [[nodiscard]] double y(double units) const { return top_ + units; }
+
+  void axes() {
+    for (const PlotTick& tick : plot_.margin) {
+      if (plot_.grid) canvas_.line(x(0), y(tick.at), x(1), y(tick.at), 1, Role::rule);
+      canvas_.text(tick.label, x(0) - plot_layout::kMarginGap, y(tick.at) + plot_layout::kBaseline, kSmall,
+                   PlotAlign::end);
+    }
+    const double bottom = y(plot_.frame_bottom());
+    for (const PlotTick& tick : plot_.ticks) {
+      canvas_.line(x(tick.at), bottom, x(tick.at), bottom + plot_layout::kTickLength, 1, Role::quiet);
+      canvas_.text(tick.label, x(tick.at), bottom + plot_layout::kTickBaseline, kSmall, tick.align);
+    }
+  }
+
+  void trace(const std::vector<PlotPoint>& run) {
+    canvas_.move_to(x(run.front().x), y(run.front().y));
+    double height = run.front().y;
+    for (const PlotPoint& point : run) {
+      canvas_.line_to(x(point.x), y(height));
+      canvas_.line_to(x(point.x), y(point.y));
+      height = point.y;
+    }
+  }
+
+  void draw_run(const PlotCurve& curve, const std::vector<PlotPoint>& run) {
+    if (curve.fill_opacity > 0) {
+      trace(run);
+      canvas_.line_to(x(run.back().x), y(plot_.frame_bottom()));
+      canvas_.line_to(x(run.front().x), y(plot_.frame_bottom()));
+      canvas_.fill(curve.role, curve.fill_opacity);
+    }
+    if (curve.thickness > 0) {
+      trace(run);
+      canvas_.stroke(curve.thickness, curve.role);
+    }
+  }
+
+  void draw_label(const PlotLabel& label) {
+    canvas_.dot(x(label.at.x), y(label.at.y), plot_layout::kDot + 1.5, Role::paper);
+    canvas_.dot(x(label.at.x), y(label.at.y), plot_layout::kDot, label.role);
+    canvas_.outlined_text(label.words, x(label.at.x), y(label.at.y) - plot_layout::kLabelBaseline,
+                          {13, true, Role::ink}, label.align);
+  }
+
+  Canvas& canvas_;
+  const Plot& plot_;
+  const double top_;
+};
+
+// Draws keys beside each other from `baseline` on, in as many lines as they need; returns how many. Where `shows` is
+// false it only counts.
+std::size_t draw_legend(Canvas& canvas, const std::vector<PlotKey>& legend, double baseline, bool shows) {
+  constexpr double kSample = 18;
+  if (legend.empty()) return 0;
+  std::size_t lines = 1;
+  double at = kLeft;
+  for (const PlotKey& key : legend) {
+    const double width = kSample + 7 + canvas.text_width(key.words, kText);
+    if (at > kLeft && at + width > kLeft + kPlotWidth) {
+      at = kLeft;
+      baseline += kLegendLine;
+      ++lines;
+    }
+    if (shows) {
+      const bool line = key.sample == PlotKey::Sample::line;
+      const bool area = key.sample == PlotKey::Sample::area;
+      canvas.fill_rectangle(at, baseline - (line ? 6 : 10), kSample, line ? 3 : 11, key.role,
+                            area ? plot_layout::kAreaOpacity : 1);
+      if (area) canvas.fill_rectangle(at, baseline - 10, kSample, 2, key.role);
+      canvas.text(key.words, at + kSample + 7, baseline, kText);
+    }
+    at += width + 24;
+  }
+  return lines;
+}
+
+class PictureDrawing {
+ public:
+  explicit PictureDrawing(const Picture& picture) : picture_(picture) {
+    const std::vector<PicturePanel>& panels = picture.panels;
+    const auto differs = [&](const PicturePanel& panel) { return panel.plot.legend != panels.front().plot.legend; };
+    if (!panels.empty() && std::none_of(panels.begin(), panels.end(), differs)) shared_ = panels.front().plot.legend;
+  }
+
+  // Goes down the picture and returns its height; draws on the way where `shows`.
+  double run(Canvas& canvas, bool shows) {
+    canvas_ = &canvas;
+    shows_ = shows;
+    if (shows) header();
+    top_ = kHeader + static_cast<double>(draw_legend(canvas, shared_, 59, shows)) * kLegendLine;
+    for (const PicturePanel& panel : picture_.panels) add_panel(panel);
+    if (picture_.panels.empty()) {
+      if (shows) canvas.text(picture_.nothing, kLeft, top_ + 40, {15, false, Role::ink});
+      top_ += 80;
+    } else if (!picture_.x_axis.empty()) {
+      if (shows) canvas.text(picture_.x_axis, kLeft + kPlotWidth / 2, top_, kSmall, PlotAlign::middle);
+      top_ += kFooter;
+    }
+    return top_;
+  }
+
+ private:
+  void header() {
+    const Font font = {22, true, Role::ink};
+    canvas_->text(picture_.title, kLeft, 36, font);
+    const Font quiet = {13, false, Role::quiet};
+    const double room = kPlotWidth - canvas_->text_width(picture_.title, font) - 40;
+    canvas_->text(canvas_->fit(picture_.recordings, room, quiet), kWidth - kRight, 36, quiet, PlotAlign::end);
+  }
+
+  void add_panel(const PicturePanel& panel) {
+    if (shows_) {
+      const Font font = {15, true, Role::ink};
+      canvas_->text(canvas_->fit(panel.title, kPlotWidth, font), kLeft, top_ + 18, font);
+    }
+    if (shared_.empty()) {
+      top_ +=
+          static_cast<double>(draw_legend(*canvas_, panel.plot.legend, top_ + 18 + kLegendLine, shows_)) * kLegendLine;
+    }
+    top_ += kPanelTitle;
+    if (shows_) PlotDrawing(*canvas_, panel.plot, top_).draw();
+    top_ += panel.plot.height;
+    if (!panel.plot.remark.empty()) {
+      if (shows_) canvas_->text(panel.plot.remark, kLeft, top_ + 12, kSmall);
+      top_ += kRemark;
+    }
+    top_ += kGap;
+  }
+
+  const Picture& picture_;
+  std::vector<PlotKey> shared_;
+  Canvas* canvas_ = nullptr;
+  bool shows_ = false;
+  double top_ = 0;
+};
+
+}  // namespace
+
+Result<void> check_panel_count(std::size_t panels) {
+  if (panels <= kMaxPanels) return {};
+  return Error{fmt::format("a picture of {} devices would be unreadable; draw at most {} at a time (--device)", panels,
+                           kMaxPanels)};
+}
+
+Result<std::string> draw_picture(const Picture& picture, ChartFormat format) {
+  PictureDrawing drawing(picture);
+  return draw_on_canvas(
+      kWidth, format, [&](Canvas& canvas) { return drawing.run(canvas, false); },
+      [&](Canvas& canvas) { drawing.run(canvas, true); });
+}
+
+}  // namespace tidemark

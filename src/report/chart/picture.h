@@ -1,0 +1,33 @@
+// A picture: plots below each other, under one title.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "report/chart/chart.h"
+#include "report/plot/plot.h"
+
+namespace tidemark {
+
+struct PicturePanel {
+  std::string title;
+  Plot plot;
+};
+
+/// All texts are printable.
+struct Picture {
+  std::string title;
+  std::string recordings;  ///< what it is a picture of
+  std::vector<PicturePanel> panels;
+  std::string nothing;  ///< said where there are no panels
+  std::string x_axis;   ///< what runs from left to right; may be empty
+};
+
+/// An error where there are more than kMaxPanels.
+[[nodiscard]] Result<void> check_panel_count(std::size_t panels);
+
+/// The file's bytes. Keys that all panels share are at the top, others below the panel's title. Fails when cairo does.
+[[nodiscard]] Result<std::string> draw_picture(const Picture& picture, ChartFormat format);
+
+}  // namespace tidemark

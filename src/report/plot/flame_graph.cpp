@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/units.h"
+#include "report/plot/plots.h"
+#include "report/words/frame_text.h"
+#include "report/words/printable.h"
+#include "report/words/recording.h"
+
+namespace tidemark {
+namespace {
+
+using Sample = PlotKey::Sample;
+
+constexpr double kRow = 19;
+
+Role role_of(const FrameName& frame) {
+  if (frame.kind != Location::Kind::python) return Role::native;
+  return is_framework_file(frame.file) ? Role::torch : Role::own;
+}
+
+std::string short_name(const FrameName& frame) {
+  return printable(frame.kind == Location::Kind::python ? local_name(frame.function) : short_function(frame.function));
+}
+
+class FlameGraph {
+ public:
+  explicit FlameGraph(const TreeSection& section) : section_(section) {}
+
+  [[nodiscard]] Plot draw() {
+    const std::string device = to_string(section_.device);
+    plot_.description = "Flame graph of " + device;
+    std::uint32_t deepest = 0;
+    for (const TreeNode& node : section_.nodes) deepest = std::max(deepest, node.depth + 1);
+    plot_.frame_height = (deepest + 1) * kRow;
+    plot_.height = plot_.frame_height;
+    add(Role::root, 0, 0, section_.allocated_bytes, section_.blocks, device + ": all allocated memory",
+        fmt::format("{}, {}", device, format_bytes(section_.allocated_bytes)));
+    std::vector<double> begins;  // of what comes next at each depth
+    for (const TreeNode& node : section_.nodes) {
+      begins.resize(node.depth + 2, 0);
+      const double begin = begins[node.depth];
+      begins[node.depth] += share(node.bytes);
+      begins[node.depth + 1] = begin;
+      add(role_of(node.frame), begin, node.depth + 1, node.bytes, node.blocks, frame_text(node.frame),
+          short_name(node.frame));
+    }
+    add_without_frames((begins.empty() ? 0 : begins[0]) + share(section_.hidden.bytes));
+    add_legend();
+    return std::move(plot_);
+  }
+
+ private:
+  [[nodiscard]] double share(std::uint64_t bytes) const {
+    return section_.allocated_bytes == 0 ? 0
+                                         : static_cast<double>(bytes) / static_cast<double>(section_.allocated_bytes);
+  }
+
+  void add(Role role, double begin, std::uint32_t depth, std::uint64_t bytes, std::uint64_t blocks, std::string title,
+           std::string label) {
+    const double width = share(bytes);
+    std::string size = fmt::format("{}, {}", format_bytes(bytes), share_text(width));
+    if (blocks != 0) size += fmt::format(", blocks: {}", format_count(blocks));
+    PlotBox box{role, begin, width, depth * kRow, kRow - 1, {std::move(title), std::move(size)}, std::move(label)};
+    box.dashed = role == Role::no_stack;
+    plot_.boxes.push_back(std::move(box));
+  }
+
+  void add_without_frames(double begin) {
+    if (section_.no_stack_bytes != 0) {
+      add(Role::no_stack, begin, 1, section_.no_stack_bytes, section_.no_stack_blocks, "(no stack)", "(no stack)");
+      begin += share(section_.no_stack_bytes);
+    }
+    if (section_.unrecorded_bytes != 0) {
+      add(Role::no_stack, begin, 1, section_.unrecorded_bytes, 0, "(not recorded)", "(not recorded)");
+    }
+  }
+
+  void add_legend() {
+    plot_.legend = {{Role::own, Sample::box, "Python code"},
+                    {Role::torch, Sample::box, "Python code of PyTorch itself"}};
+    if (std::any_of(section_.nodes.begin(), section_.nodes.end(),
+                    [](const TreeNode& node) { return node.frame.kind != Location::Kind::python; })) {
+      plot_.legend.push_back({Role::native, Sample::box, "native code"});
+    }
+    std::uint64_t hidden = section_.hidden.count;
+    for (const TreeNode& node : section_.nodes) hidden += node.hidden.count;
+    if (hidden != 0) {
+      plot_.remark = fmt::format("Not drawn: {} calls that hold too little memory; 'tidemark tree' lists them.",
+                                 format_count(hidden));
+    }
+  }
+
+  const TreeSection& section_;
+  Plot plot_;
+};
+
+}  // namespace
+
+Plot flame_graph_plot(const TreeSection& section) {
+  return FlameGraph(section).draw();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,60 @@
+// Colours by what they stand for: the same in pictures and on the page, which also has them for dark screens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tidemark {
+
+enum class Role : std::uint8_t {
+  paper,
+  ink,
+  quiet,  ///< text that steps back: labels of axes
+  rule,   ///< lines of a grid
+  // Measures of an allocator.
+  allocated,
+  reserved,
+  active,
+  cached,
+  alarm,  ///< what went wrong
+  // Other owners in a ledger; libraries have five colours of their own, in order.
+  library1,
+  library2,
+  library3,
+  library4,
+  library5,
+  other_libraries,
+  context,
+  processes,
+  unexplained,
+  // Blocks of a segment map.
+  used,
+  pending,
+  mixed,  ///< neighbours that are too narrow to be drawn one by one
+  free,
+  // Boxes of a flame graph.
+  root,
+  own,  ///< the program's Python code
+  torch,
+  native,
+  no_stack,
+};
+inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::no_stack) + 1;
+
+struct Colour {
+  std::uint8_t red = 0;
+  std::uint8_t green = 0;
+  std::uint8_t blue = 0;
+};
+
+/// On white paper.
+[[nodiscard]] Colour colour_of(Role role);
+
+/// Its class in HTML: "allocated".
+[[nodiscard]] const char* name_of(Role role);
+
+/// A style sheet that gives every class of a role the colour --role, and every role a variable of its name; both follow
+/// the reader's preference for light or dark.
+[[nodiscard]] std::string palette_style();
+
+}  // namespace tidemark

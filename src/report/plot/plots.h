@@ -1,0 +1,49 @@
+// Results as plots: what is drawn of them, in pictures and on the page.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "analyze/common/stack_names.h"
+#include "analyze/fragmentation/segment_map.h"
+#include "analyze/ledger/ledger.h"
+#include "analyze/timeline.h"
+#include "analyze/tree.h"
+#include "report/plot/plot.h"
+
+namespace tidemark {
+
+/// The frame of a plot over time.
+struct TimeFrame {
+  std::uint64_t duration_ns = 0;  ///< that the x-axis spans
+  double height = 250;
+  bool names_times = true;  ///< labels at the x-axis
+};
+
+/// Allocated bytes as an area, reserved bytes as a line (active ones too, where they differ), the peak, and the failed
+/// requests of `timeline` on the series' device.
+[[nodiscard]] Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame);
+
+/// Owners in layers, with what the driver reports as used. The device has points.
+[[nodiscard]] Plot ledger_plot(const LedgerDevice& device, const TimeFrame& frame);
+
+/// One bar for the ledger at one time, as wide as what is used or what is known, whichever is more. Used bytes are
+/// known.
+[[nodiscard]] Plot ledger_bar(const LedgerDevice& device);
+
+/// What segment_plot() draws. Everything must outlive the call only.
+struct SegmentPlotInput {
+  std::span<const MapSegment> segments;
+  std::uint64_t other_segments = 0;  ///< that are not among these
+  std::uint64_t other_bytes = 0;
+  const std::map<StackId, NamedStack>* stacks = nullptr;  ///< for tooltips; may be null
+};
+
+/// Segments in rows, to scale, with their blocks.
+[[nodiscard]] Plot segment_plot(const SegmentPlotInput& input);
+
+/// Callers above, what they call below; as wide as what was allocated in them.
+[[nodiscard]] Plot flame_graph_plot(const TreeSection& section);
+
+}  // namespace tidemark

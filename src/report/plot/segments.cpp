@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "report/plot/plots.h"
+#include "report/plot/segment_rows.h"
+#include "report/words/frame_text.h"
+
+namespace tidemark {
+namespace {
+
+using Use = MapPiece::Use;
+using Sample = PlotKey::Sample;
+
+constexpr std::size_t kMostRows = 80;
+constexpr double kRow = 18;
+constexpr double kBox = 14;
+
+Role role_of(const DrawnPiece& drawn) {
+  if (!drawn.alone()) return Role::mixed;
+  return drawn.piece->use == Use::used ? Role::used : drawn.piece->use == Use::pending ? Role::pending : Role::free;
+}
+
+std::vector<std::string> tooltip_of(const SegmentPlotInput& input, const DrawnPiece& drawn, std::uint64_t segment) {
+  const std::string where = fmt::format("in a segment of {}", format_bytes(segment));
+  if (!drawn.alone()) {
+    return {fmt::format("{} blocks {}", format_count(drawn.pieces), where),
+            fmt::format("used {}, pending {}, free {}", format_bytes(drawn.bytes[1]), format_bytes(drawn.bytes[2]),
+                        format_bytes(drawn.bytes[0]))};
+  }
+  std::vector<std::string> lines = {
+      fmt::format("{}: {} {}", name_of(role_of(drawn)), format_bytes(drawn.piece->size), where)};
+  if (input.stacks != nullptr && drawn.piece->use != Use::free) {
+    if (const auto stack = input.stacks->find(drawn.piece->stack); stack != input.stacks->end()) {
+      lines.push_back(stack_text(stack->second));
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+Plot segment_plot(const SegmentPlotInput& input) {
+  const SegmentRows rows = lay_out_segments(input.segments, kMostRows);
+  Plot plot;
+  plot.description = "Segments and the blocks in them, to scale";
+  plot.frame_height = static_cast<double>(std::max<std::size_t>(rows.rows, 1)) * kRow;
+  plot.height = plot.frame_height;
+  for (const std::string& label : rows.labels()) {
+    plot.margin.push_back({static_cast<double>(plot.margin.size()) * kRow + kBox / 2, label});
+  }
+  for (const DrawnSegment& segment : rows.segments) {
+    for (const DrawnPiece& piece : segment.pieces) {
+      plot.boxes.push_back({role_of(piece),
+                            piece.begin,
+                            piece.width,
+                            static_cast<double>(segment.row) * kRow,
+                            kBox,
+                            tooltip_of(input, piece, segment.segment->size),
+                            {}});
+    }
+  }
+  plot.legend = {{Role::used, Sample::box, "used"},
+                 {Role::pending, Sample::box, "pending: freed, still in use by another stream"},
+                 {Role::mixed, Sample::box, "several blocks, too small to be drawn one by one"},
+                 {Role::free, Sample::box, "free"}};
+  if (const std::uint64_t segments = rows.other_segments + input.other_segments; segments != 0) {
+    plot.remark = fmt::format("Not drawn: {} smaller segments, {} in total.", format_count(segments),
+                              format_bytes(rows.other_bytes + input.other_bytes));
+  }
+  return plot;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,66 @@
+#include "report/plot/time_plot.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/plot/axis.h"
+
+namespace tidemark {
+namespace {
+
+constexpr double kAbove = 26;       // the frame: room for the peak's label
+constexpr double kBelow = 26;       // it: room for the times
+constexpr double kBelowTicks = 10;  // it, where the times have no names
+constexpr std::size_t kHints = 120;
+
+}  // namespace
+
+TimePlot::TimePlot(const TimeFrame& frame, std::uint64_t highest)
+    : duration_ns_(static_cast<double>(std::max<std::uint64_t>(frame.duration_ns, 1))) {
+  plot_.frame_top = kAbove;
+  plot_.frame_height = frame.height;
+  plot_.height = kAbove + frame.height + (frame.names_times ? kBelow : kBelowTicks);
+  const std::vector<Tick> bytes = byte_ticks(highest);
+  top_bytes_ = std::max(bytes.back().value, 1.0);
+  plot_.grid = true;
+  for (const Tick& tick : bytes) plot_.margin.push_back({y(tick.value), tick.label});
+  for (Tick& tick : time_ticks(static_cast<std::uint64_t>(duration_ns_))) {
+    const double at = tick.value / duration_ns_;
+    // Words at the edges stay inside.
+    const PlotAlign align = at > 0.96 ? PlotAlign::end : at < 0.02 ? PlotAlign::start : PlotAlign::middle;
+    plot_.ticks.push_back({at, frame.names_times ? std::move(tick.label) : std::string(), align});
+  }
+}
+
+double TimePlot::y(double bytes) const {
+  return plot_.frame_top + plot_.frame_height * (1 - bytes / top_bytes_);
+}
+
+void TimePlot::add_hints_at(const std::vector<std::uint64_t>& times_ns,
+                            const std::function<std::vector<std::string>(std::size_t)>& words) {
+  std::size_t next = 0;
+  for (std::size_t index = 0; index < kHints; ++index) {
+    const double middle = (static_cast<double>(index) + 0.5) / kHints * duration_ns_;
+    while (next < times_ns.size() && static_cast<double>(times_ns[next]) <= middle) ++next;
+    if (next == 0) continue;
+    PlotHint hint{static_cast<double>(index) / kHints, 1.0 / kHints, words(next - 1)};
+    hint.tooltip.insert(hint.tooltip.begin(), format_duration_ns(static_cast<std::uint64_t>(middle)));
+    plot_.hints.push_back(std::move(hint));
+  }
+}
+
+void TimePlot::add_mark(std::uint64_t time_ns, std::vector<std::string> tooltip) {
+  plot_.marks.push_back({Role::alarm, x(time_ns), std::move(tooltip)});
+}
+
+void TimePlot::label_peak(Role role, std::uint64_t time_ns, std::uint64_t bytes) {
+  const double at = x(time_ns);
+  plot_.label = PlotLabel{role,
+                          {at, y(static_cast<double>(bytes))},
+                          fmt::format("peak {} at {}", format_bytes(bytes), format_duration_ns(time_ns)),
+                          at < 0.2   ? PlotAlign::start
+                          : at > 0.8 ? PlotAlign::end
+                                     : PlotAlign::middle};
+}
+
+}  // namespace tidemark

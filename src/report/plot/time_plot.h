@@ -1,0 +1,68 @@
+// Plots of bytes over time: axes, steps, hints.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/plot/plot.h"
+#include "report/plot/plots.h"
+
+namespace tidemark {
+
+/// Makes a Plot; take() hands it over.
+class TimePlot {
+ public:
+  /// The y-axis reaches at least `highest` bytes.
+  TimePlot(const TimeFrame& frame, std::uint64_t highest);
+
+  [[nodiscard]] Plot& plot() { return plot_; }
+  [[nodiscard]] Plot take() { return std::move(plot_); }
+
+  /// A curve through the points; `value` gives a point's bytes, or none. Points are in order of `time_ns`.
+  template <typename Point, typename Value>
+  void add_curve(Role role, double thickness, double fill_opacity, const std::vector<Point>& points,
+                 const Value& value) {
+    PlotCurve curve{role, thickness, fill_opacity, {}};
+    bool known = false;
+    for (const Point& point : points) {
+      const std::optional<std::uint64_t> bytes = value(point);
+      if (bytes && !known) curve.runs.emplace_back();
+      if (known && !bytes) curve.runs.back().push_back({x(point.time_ns), curve.runs.back().back().y});
+      if (bytes) curve.runs.back().push_back({x(point.time_ns), y(static_cast<double>(*bytes))});
+      known = bytes.has_value();
+    }
+    plot_.curves.push_back(std::move(curve));
+  }
+
+  /// Hints for equal parts of the frame: the time in their middle and the lines that `words` gives for the point that
+  /// holds then. None before the first point.
+  template <typename Point>
+  void add_hints(const std::vector<Point>& points, const std::function<std::vector<std::string>(std::size_t)>& words) {
+    std::vector<std::uint64_t> times;
+    times.reserve(points.size());
+    for (const Point& point : points) times.push_back(point.time_ns);
+    add_hints_at(times, words);
+  }
+
+  void add_mark(std::uint64_t time_ns, std::vector<std::string> tooltip);
+
+  /// "peak 1.5 GiB at 3.2 s".
+  void label_peak(Role role, std::uint64_t time_ns, std::uint64_t bytes);
+
+ private:
+  [[nodiscard]] double x(std::uint64_t time_ns) const { return static_cast<double>(time_ns) / duration_ns_; }
+  [[nodiscard]] double y(double bytes) const;
+  void add_hints_at(const std::vector<std::uint64_t>& times_ns,
+                    const std::function<std::vector<std::string>(std::size_t)>& words);
+
+  Plot plot_;
+  const double duration_ns_;
+  double top_bytes_ = 1;  // at the top of the frame
+};
+
+}  // namespace tidemark

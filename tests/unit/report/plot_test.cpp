@@ -1,0 +1,139 @@
+// What is drawn, before any backend draws it; then as SVG. chart_test.cpp looks at the pixels of pictures.
+#include "report/plot/plot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "report/html/svg_plot.h"
+#include "report/plot/plots.h"
+
+namespace tidemark {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+// Reserved bytes are not known from 2 s to 6 s; a request fails at 5 s.
+Timeline gap() {
+  Timeline timeline;
+  timeline.recording.duration_ns = 10 * kSecond;
+  TimelineSeries series;
+  series.device = {DeviceType::cuda, 0};
+  series.points = {{0, 8 * kMiB, 9 * kMiB, {}},
+                   {2 * kSecond, 4 * kMiB, {}, {}},
+                   {6 * kSecond, 4 * kMiB, 5 * kMiB, {}},
+                   {10 * kSecond, 4 * kMiB, 5 * kMiB, {}}};
+  series.peak_allocated_bytes = 8 * kMiB;
+  series.peak_allocated_at_ns = 0;
+  series.peak_reserved_bytes = 9 * kMiB;
+  timeline.series.push_back(series);
+  timeline.out_of_memory = {{5 * kSecond, 64 * kMiB, series.device}, {6 * kSecond, kMiB, {DeviceType::cuda, 1}}};
+  return timeline;
+}
+
+Plot gap_plot() {
+  const Timeline timeline = gap();
+  return timeline_plot(timeline, timeline.series[0], {timeline.recording.duration_ns, 200, true});
+}
+
+TEST(TimelinePlot, BreaksACurveWhereNothingIsKnown) {
+  const Plot plot = gap_plot();
+  ASSERT_EQ(plot.curves.size(), 2U);
+  EXPECT_EQ(plot.curves[0].role, Role::allocated);
+  ASSERT_EQ(plot.curves[0].runs.size(), 1U);
+  EXPECT_EQ(plot.curves[0].runs[0].size(), 4U);
+  EXPECT_EQ(plot.curves[1].role, Role::reserved);
+  ASSERT_EQ(plot.curves[1].runs.size(), 2U);
+  const std::vector<PlotPoint>& first = plot.curves[1].runs[0];
+  ASSERT_EQ(first.size(), 2U);  // holds until 2 s
+  EXPECT_DOUBLE_EQ(first[1].x, 0.2);
+  EXPECT_DOUBLE_EQ(first[1].y, first[0].y);
+  EXPECT_DOUBLE_EQ(plot.curves[1].runs[1].front().x, 0.6);
+}
+
+TEST(TimelinePlot, IsToScale) {
+  const Plot plot = gap_plot();
+  ASSERT_EQ(plot.margin.size(), 6U);  // 0, 2, ..., 10 MiB
+  EXPECT_EQ(plot.margin[5].label, "10 MiB");
+  EXPECT_DOUBLE_EQ(plot.margin[5].at, plot.frame_top);
+  EXPECT_DOUBLE_EQ(plot.margin[0].at, plot.frame_bottom());
+  ASSERT_TRUE(plot.label);
+  EXPECT_DOUBLE_EQ(plot.label->at.y, plot.frame_top + 200 * 0.2);  // 8 of 10 MiB
+  EXPECT_EQ(plot.label->words, "peak 8.0 MiB at 0 ns");
+  EXPECT_EQ(plot.label->align, PlotAlign::start);
+}
+
+TEST(TimelinePlot, MarksFailedRequestsOfItsDevice) {
+  const Plot plot = gap_plot();
+  ASSERT_EQ(plot.marks.size(), 1U);
+  EXPECT_DOUBLE_EQ(plot.marks[0].x, 0.5);
+  EXPECT_THAT(plot.marks[0].tooltip, ElementsAre("out of memory at 5.000 s: 64.0 MiB requested"));
+  EXPECT_EQ(plot.legend.back().role, Role::alarm);
+}
+
+TEST(TimelinePlot, HintsSayWhatHolds) {
+  const Plot plot = gap_plot();
+  ASSERT_EQ(plot.hints.size(), 120U);
+  EXPECT_THAT(plot.hints.front().tooltip, ElementsAre("41.7 ms", "allocated 8.0 MiB", "reserved 9.0 MiB"));
+  EXPECT_THAT(plot.hints[40].tooltip, ElementsAre("3.375 s", "allocated 4.0 MiB"));
+}
+
+TEST(LedgerBar, IsAsWideAsWhatIsKnown) {
+  LedgerDevice device;
+  device.breakdown.used_bytes = 10;
+  device.breakdown.allocated_bytes = 12;
+  device.breakdown.unexplained_bytes = -2;
+  device.breakdown.lines.push_back({LedgerPart::pytorch, 12, {}});
+  const Plot plot = ledger_bar(device);
+  ASSERT_EQ(plot.boxes.size(), 1U);
+  EXPECT_DOUBLE_EQ(plot.boxes[0].width, 1);
+}
+
+TEST(Palette, NamesAreUnique) {
+  std::set<std::string> names;
+  for (std::size_t role = 0; role < kRoles; ++role) names.insert(name_of(static_cast<Role>(role)));
+  EXPECT_EQ(names.size(), kRoles);
+  EXPECT_THAT(palette_style(), HasSubstr(".reserved { --role: var(--reserved); }"));
+}
+
+TEST(SvgPlot, EscapesNamesAndKeepsLines) {
+  Plot plot;
+  plot.height = 20;
+  plot.frame_height = 20;
+  plot.description = "\"><script>";
+  plot.boxes.push_back({Role::used, 0, 0.5, 0, 14, {"first", "<b>"}, {}});
+  plot.boxes.push_back({Role::own, 0.5, 0.01, 0, 14, {}, "<i>"});
+  plot.legend.push_back({Role::free, PlotKey::Sample::box, "a & b"});
+  std::string page;
+  html::add_plot(page, plot, "map");
+  EXPECT_THAT(page, HasSubstr("<rect class=\"used\" x=\"0%\" width=\"50%\""));
+  EXPECT_THAT(page, HasSubstr("<title>first\n&lt;b&gt;</title>"));
+  EXPECT_THAT(page, HasSubstr("<svg class=\"own s\" x=\"50%\""));
+  EXPECT_THAT(page, HasSubstr("<i class=\"free\"></i>a &amp; b"));
+  EXPECT_THAT(page, Not(HasSubstr("<script>")));
+  EXPECT_THAT(page, Not(HasSubstr("<i>")));
+}
+
+TEST(SvgPlot, FillsEachRunOfACurve) {
+  Plot plot;
+  plot.height = 120;
+  plot.frame_top = 10;
+  plot.frame_height = 100;
+  plot.curves.push_back({Role::allocated, 1, 0.5, {{{0, 110}, {0.5, 60}}, {{0.75, 10}, {1, 10}}}});
+  std::string page;
+  html::add_plot(page, plot, "time");
+  EXPECT_THAT(page, HasSubstr("<path class=\"area allocated\" fill-opacity=\"0.5\" d=\"M0 10000H5000V5000V10000H0Z"
+                              "M7500 0H10000V0V10000H7500Z\"/>"));
+  EXPECT_THAT(page,
+              HasSubstr("<path class=\"allocated\" stroke-width=\"1\" d=\"M0 10000H5000V5000M7500 0H10000V0\"/>"));
+}
+
+}  // namespace
+}  // namespace tidemark
