@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/ledger/replay.h"
+
 namespace tidemark {
 namespace {
 
@@ -104,7 +106,8 @@ bool halve_tree(TreeSection& section) {
 }  // namespace
 
 Result<Report> analyze_report(const Store& store, Symbols& symbols, const ReportOptions& options) {
-  auto summary = analyze_summary(store, symbols, {options.device, std::min(kListed, options.rows)});
+  auto summary = analyze_summary(store, symbols,
+                                 {options.device, std::min(kListed, options.rows), collect_samples(store).devices});
   if (!summary) return summary.error();
   const std::size_t listed = std::min(kListed, options.rows);
   Report report;

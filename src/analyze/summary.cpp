@@ -44,7 +44,7 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
     if (std::find(selected->begin(), selected->end(), event.device) == selected->end()) continue;
     summary.out_of_memory.push_back({event, overview.devices[event.device].device, name_stack(symbols, event.stack)});
   }
-  summary.ledgers = ledger_extremes(overview, options.device);
+  summary.ledgers = ledger_extremes(overview, options.samples, options.device);
   summary.recording = describe_recording(overview, symbols);
   return summary;
 }

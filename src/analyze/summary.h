@@ -19,6 +19,9 @@ namespace tidemark {
 struct SummaryOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t top = 10;               ///< places to list for each device; 0 = all
+  /// Of the same recording, for the ledgers: as a LedgerCollector chose them while it was read, or collect_samples()
+  /// from a Store.
+  std::vector<DeviceSamples> samples = {};
 };
 
 /// With what each place held at the peak; shares are of the peak.

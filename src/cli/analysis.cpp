@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "cli/reading.h"
 #include "report/text/terminal.h"
@@ -45,6 +46,18 @@ void add_option(CommandLine& app, const AnalysisOption& option, AnalysisOptions&
   added->check([option](const std::string& value) { return option.allows(value) ? "" : wrong_value(option, value); });
 }
 
+Result<SampledOverview> open_sampled_overview(const std::string& path, const Progress& progress) {
+  LedgerCollector collector;
+  auto overview = open_overview(path, progress, [&](const SampleRecord& sample, const EventsSoFar& events) {
+    collector.add(sample, events);
+  });
+  if (!overview) return overview.error();
+  SampledOverview sampled;
+  static_cast<Overview&>(sampled) = std::move(*overview);
+  sampled.samples = std::move(collector).finish(sampled.last_event_ns);
+  return sampled;
+}
+
 int run(const Analysis& analysis, Options& options) {
   const auto format = output_format(options);
   if (!format) return fail(format.error().message);
@@ -56,7 +69,7 @@ int run(const Analysis& analysis, Options& options) {
     return results->add(recording, symbols, options.chosen);
   };
   const auto added = analysis.needs_blocks ? read_files(options.files, open_store, add)
-                                           : read_files(options.files, open_overview, add);
+                                           : read_files(options.files, open_sampled_overview, add);
   if (!added) return fail(added.error().message);
   const bool to_stdout = options.output.empty() || options.output == "-";
   const auto bytes = results->write(*format, to_stdout ? detect_terminal(STDOUT_FILENO) : Terminal());

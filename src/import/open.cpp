@@ -14,13 +14,17 @@ namespace {
 /// What a format has to offer. A new one is a folder beside pytorch_snapshot and a line in kFormats.
 struct Format {
   bool (*recognizes)(std::span<const std::byte> first_bytes);
-  Result<Overview> (*load_overview)(const std::string& path, const Progress& progress);
+  Result<Overview> (*load_overview)(const std::string& path, const Progress& progress, const SampleConsumer& samples);
   Result<Store> (*load_store)(const std::string& path, const Progress& progress);
 };
 
 /// The first that recognizes a file reads it; the last recognizes all.
 constexpr Format kFormats[] = {
-    {pytorch::looks_like_snapshot, pytorch::load_overview, pytorch::load_store},
+    {pytorch::looks_like_snapshot,
+     [](const std::string& path, const Progress& progress, const SampleConsumer& /*there are none*/) {
+       return pytorch::load_overview(path, progress);
+     },
+     pytorch::load_store},
     {[](std::span<const std::byte>) { return true; }, load_overview, load_store},
 };
 
@@ -36,8 +40,8 @@ const Format& format_of(const std::string& path) {
 
 }  // namespace
 
-Result<Overview> open_overview(const std::string& path, const Progress& progress) {
-  return format_of(path).load_overview(path, progress);
+Result<Overview> open_overview(const std::string& path, const Progress& progress, const SampleConsumer& samples) {
+  return format_of(path).load_overview(path, progress, samples);
 }
 
 Result<Store> open_store(const std::string& path, const Progress& progress) {

@@ -11,7 +11,8 @@ namespace tidemark {
 
 /// As load_overview() and load_store() for recordings; here for files of every format of the list in open.cpp. What is
 /// none of them fails as a recording does.
-Result<Overview> open_overview(const std::string& path, const Progress& progress = {});
+Result<Overview> open_overview(const std::string& path, const Progress& progress = {},
+                               const SampleConsumer& samples = {});
 Result<Store> open_store(const std::string& path, const Progress& progress = {});
 
 }  // namespace tidemark

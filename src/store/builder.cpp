@@ -71,7 +71,6 @@ void StoreBuilder::add_segment_change(Device device, std::uint64_t time_ns, Segm
 
 void StoreBuilder::add_sample(const SampleRecord& record) {
   store_.samples.add(record);
-  tally_.add_sample(record);
 }
 
 void StoreBuilder::hold_back(SlotId slot) {

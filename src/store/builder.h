@@ -33,7 +33,7 @@ class StoreBuilder {
   void complete(std::uint64_t time_ns, SlotId slot);
   /// As Tally::add_totals.
   void add_totals(Device device, std::uint64_t time_ns, const AllocatorTotals& totals);
-  /// As Tally::add_sample.
+  /// As Samples::add.
   void add_sample(const SampleRecord& record);
   /// Steps no longer fit their 32-bit indexes: what was added since is missing, and finish() must not be called.
   [[nodiscard]] bool full() const { return full_; }

@@ -1,8 +1,8 @@
-// What the recorded process held at one time by its own events, and what the driver said of a device then: all that a
-// ledger is made of. Sizes and times as in store.h.
+// What the recorded process held at one time by its own events. Sizes and times as in store.h.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -34,30 +34,19 @@ struct HeldMemory {
       driver_stacks;  ///< on devices with is_driver_memory(); in no particular order, never 0 blocks
 };
 
-/// Who used a device at one time.
-struct ProcessesMoment {
-  DeviceProcessesSample sample;
-  HeldMemory held;
+/// The state of the events while samples go by.
+class EventsSoFar {
+ public:
+  virtual ~EventsSoFar() = default;
+  /// What is held by the events so far.
+  [[nodiscard]] virtual HeldMemory held() const = 0;
+  /// Time of the last event: of those so far while a file is read, of all where they are known already. None without
+  /// events.
+  [[nodiscard]] virtual std::optional<std::uint64_t> last_event_ns() const = 0;
 };
 
-/// A device at the time of one of its samples.
-struct DeviceMoment {
-  std::uint64_t time_ns = 0;
-  std::uint64_t used_bytes = 0;
-  HeldMemory held;
-  std::optional<ProcessesMoment> processes;       ///< the latest that are not after it
-  std::optional<ProcessesMoment> next_processes;  ///< the first after it
-};
-
-/// A sampled device when most of it was used, and at the end. Samples without used bytes do not count.
-struct DeviceMoments {
-  SampledDevice device;
-  bool seen_in_use = false;  ///< by the recorded process, as the driver said at some time
-  /// The first sample with the most used bytes of those that no slow call of the driver covers: what is used then
-  /// belongs to the events of the same time.
-  std::optional<DeviceMoment> peak;
-  std::optional<std::uint64_t> transient_peak_bytes;  ///< used at a covered sample, where that is more than at the peak
-  std::optional<DeviceMoment> end;                    ///< the last sample that is not after the last event
-};
+/// Takes the samples of a recording in order of time, each after the events up to its own time. A sample that is before
+/// one of the same device counts as taken at the time of that one.
+using SampleConsumer = std::function<void(const SampleRecord& sample, const EventsSoFar& events)>;
 
 }  // namespace tidemark

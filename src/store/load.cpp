@@ -72,7 +72,18 @@ class SampleFeed {
   std::uint64_t end_ = std::numeric_limits<std::uint64_t>::max();
 };
 
-// Feeds every event of a recording, and every sample between those of its time, to `consumer` (a Tally or a
+// An Overview keeps no samples.
+struct OverviewConsumer {
+  Tally& tally;
+  const SampleConsumer& samples;
+
+  void add(const Event& event) const { tally.add(event); }
+  void add_sample(const SampleRecord& record) const {
+    if (samples) samples(record, tally);
+  }
+};
+
+// Feeds every event of a recording, and every sample between those of its time, to `consumer` (an OverviewConsumer or a
 // StoreBuilder); `check` is asked after each batch.
 template <typename Consumer, typename Check>
 Result<Definitions> feed(const std::string& path, const Progress& progress, Consumer& consumer, const Check& check) {
@@ -107,9 +118,10 @@ std::uint64_t Store::changes_until(std::uint64_t time_ns) const {
   return static_cast<std::uint64_t>(after - live_changes.begin());
 }
 
-Result<Overview> load_overview(const std::string& path, const Progress& progress) {
+Result<Overview> load_overview(const std::string& path, const Progress& progress, const SampleConsumer& samples) {
   Tally tally;
-  auto definitions = feed(path, progress, tally, [] { return Result<void>(); });
+  OverviewConsumer consumer{tally, samples};
+  auto definitions = feed(path, progress, consumer, [] { return Result<void>(); });
   if (!definitions) return definitions.error();
   return std::move(tally).finish(path, std::move(*definitions));
 }

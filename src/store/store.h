@@ -101,10 +101,10 @@ struct Overview {
   std::vector<DeviceSummary> devices;      ///< in order of their first event; at most kMaxDevices
   std::vector<StackUsage> stacks_at_peak;  ///< of each device at its own peak; in no particular order, never 0 blocks
   std::vector<OutOfMemory> out_of_memory;
-  std::vector<DeviceMoments> device_moments;  ///< by SampledDeviceId; empty where no samples were taken
   std::uint64_t event_count = 0;
-  std::uint64_t end_ns = 0;     ///< time of the last event or of the end record
-  std::uint64_t paused_ns = 0;  ///< sum of the paused stretches, the last one up to end_ns
+  std::optional<std::uint64_t> last_event_ns;  ///< none without events
+  std::uint64_t end_ns = 0;                    ///< time of the last event or of the end record
+  std::uint64_t paused_ns = 0;                 ///< sum of the paused stretches, the last one up to end_ns
   std::uint64_t pause_count = 0;
 };
 
@@ -211,8 +211,10 @@ struct Store : Overview {
 /// Called now and then with (bytes done, bytes in all).
 using Progress = std::function<void(std::uint64_t, std::uint64_t)>;
 
-/// Reads a whole recording, keeping totals only. Errors name the file.
-Result<Overview> load_overview(const std::string& path, const Progress& progress = {});
+/// Reads a whole recording, keeping totals only; samples are not kept, but handed to `samples`, where there is one.
+/// Errors name the file.
+Result<Overview> load_overview(const std::string& path, const Progress& progress = {},
+                               const SampleConsumer& samples = {});
 
 /// Reads a whole recording, keeping every block. Also fails for more than 2^32 - 2 events.
 Result<Store> load_store(const std::string& path, const Progress& progress = {});

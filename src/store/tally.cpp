@@ -123,11 +123,6 @@ void Tally::end_pause() {
   paused_ = false;
 }
 
-void Tally::add_sample(const SampleRecord& record) {
-  const auto last_event = overview_.event_count == 0 ? std::nullopt : std::optional(now_ns_);
-  moments_.add(record, last_event, [this] { return held(); });
-}
-
 HeldMemory Tally::held() const {
   HeldMemory held;
   held.devices.reserve(running_.size());
@@ -144,7 +139,6 @@ HeldMemory Tally::held() const {
 }
 
 Tally::Effect Tally::add(const Event& event) {
-  moments_.before_event();
   ++overview_.event_count;
   now_ns_ = std::max(now_ns_, event.time_ns);
   Effect effect;
@@ -232,7 +226,7 @@ Tally::Effect Tally::add_out_of_memory(const Event& event, const OutOfMemoryDeta
 Overview Tally::finish(std::string path, Definitions definitions) && {
   overview_.path = std::move(path);
   overview_.definitions = std::move(definitions);
-  overview_.device_moments = std::move(moments_).finish();
+  overview_.last_event_ns = last_event_ns();
   if (overview_.definitions.end) now_ns_ = std::max(now_ns_, overview_.definitions.end->time_ns);
   std::vector<Mark>& marks = overview_.definitions.marks;
   std::stable_sort(marks.begin(), marks.end(),

@@ -9,14 +9,13 @@
 #include <optional>
 #include <vector>
 
-#include "store/moment_keeper.h"
 #include "store/store.h"
 #include "trace/event.h"
 
 namespace tidemark {
 
 /// Not thread-safe. Takes events in order, as TraceReader gives them.
-class Tally {
+class Tally final : public EventsSoFar {
  public:
   Tally();
 
@@ -33,10 +32,10 @@ class Tally {
   /// The same for a request that failed.
   Effect add_out_of_memory(const Event& event, const OutOfMemoryDetails& details);
 
-  /// After the events up to the sample's time, before later ones.
-  void add_sample(const SampleRecord& record);
-  /// By the events so far.
-  [[nodiscard]] HeldMemory held() const;
+  [[nodiscard]] HeldMemory held() const override;
+  [[nodiscard]] std::optional<std::uint64_t> last_event_ns() const override {
+    return overview_.event_count == 0 ? std::nullopt : std::optional(now_ns_);
+  }
 
   /// Blocks added so far were there before the first event: they are no allocations of this recording.
   void begin();
@@ -103,7 +102,6 @@ class Tally {
   std::vector<Usage> usages_;
   std::vector<std::uint32_t> usage_of_slot_;
   std::vector<std::uint32_t> driver_usages_;  // those on devices of the driver
-  MomentKeeper moments_;
   std::uint64_t now_ns_ = 0;
   std::uint64_t live_changes_ = 0;
   std::uint64_t paused_since_ns_ = 0;

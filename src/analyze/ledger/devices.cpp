@@ -30,20 +30,18 @@ std::optional<std::size_t> find_device(const Overview& overview, Device device) 
 
 }  // namespace
 
-std::vector<LedgerTarget> ledger_targets(const Overview& overview) {
+std::vector<LedgerTarget> ledger_targets(const Overview& overview, const std::vector<SampledDevice>& sampled) {
   std::vector<LedgerTarget> targets;
-  targets.reserve(overview.device_moments.size() + overview.devices.size());
-  for (std::size_t index = 0; index < overview.device_moments.size(); ++index) {
-    const DeviceMoments& moments = overview.device_moments[index];
+  targets.reserve(sampled.size() + overview.devices.size());
+  for (std::size_t index = 0; index < sampled.size(); ++index) {
     LedgerTarget& target = targets.emplace_back();
-    target.name = name_of(moments.device);
+    target.name = name_of(sampled[index]);
     target.sampled = index;
-    target.used = moments.seen_in_use;
-    const auto device = program_device(moments.device);
+    const auto device = program_device(sampled[index]);
     if (!device) continue;
     target.indexes.emplace(overview, *device);
     target.framework = find_device(overview, *device);
-    target.used |= target.indexes->used();
+    target.used = target.indexes->used();
   }
   for (std::size_t index = 0; index < overview.devices.size(); ++index) {
     const Device device = overview.devices[index].device;
@@ -60,16 +58,18 @@ std::vector<LedgerTarget> ledger_targets(const Overview& overview) {
   return targets;
 }
 
-Result<std::vector<LedgerTarget>> select_targets(const Overview& overview, const std::optional<std::string>& device) {
+Result<std::vector<LedgerTarget>> select_targets(const Overview& overview, std::vector<LedgerTarget> targets,
+                                                 const std::optional<std::string>& device) {
+  if (!device) return targets;
   std::vector<LedgerTarget> selected;
   std::string known;
-  for (LedgerTarget& target : ledger_targets(overview)) {
+  for (LedgerTarget& target : targets) {
     known += (known.empty() ? "" : ", ") + target.name;
-    if (device ? *device == target.name : target.used) selected.push_back(std::move(target));
+    if (*device == target.name) selected.push_back(std::move(target));
   }
-  if (device && selected.empty()) {
-    return Error{fmt::format("{}: has no device '{}' that a ledger can be of (it has: {})", overview.path, *device,
-                             known.empty() ? "none: no GPU was used, and none sampled" : known)};
+  if (selected.empty()) {
+    return Error{fmt::format("{}: has no GPU '{}' (it has: {})", overview.path, *device,
+                             known.empty() ? "none; no GPU was used or sampled" : known)};
   }
   return selected;
 }

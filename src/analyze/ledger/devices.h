@@ -14,16 +14,18 @@ namespace tidemark {
 
 struct LedgerTarget {
   std::string name;                      ///< as LedgerDevice::device
-  std::optional<std::size_t> sampled;    ///< index into Overview::device_moments
+  std::optional<std::size_t> sampled;    ///< by SampledDeviceId
   std::optional<LedgerIndexes> indexes;  ///< none where the program's number of the device is not known
   std::optional<std::size_t> framework;  ///< index into Overview::devices, where the framework's allocator used it
-  bool used = false;                     ///< whether the recorded process used it
+  bool used = false;                     ///< whether the recorded process used it, by its events
 };
 
-/// Sampled devices first, then those that only events are of.
-[[nodiscard]] std::vector<LedgerTarget> ledger_targets(const Overview& overview);
+/// The sampled devices first, then those that only events are of.
+[[nodiscard]] std::vector<LedgerTarget> ledger_targets(const Overview& overview,
+                                                       const std::vector<SampledDevice>& sampled);
 
-/// Those that the process used, or the one asked for. An error that lists the devices when it is not there.
-Result<std::vector<LedgerTarget>> select_targets(const Overview& overview, const std::optional<std::string>& device);
+/// All of `targets`, or only the requested one. An error that lists the devices when it is not among them.
+Result<std::vector<LedgerTarget>> select_targets(const Overview& overview, std::vector<LedgerTarget> targets,
+                                                 const std::optional<std::string>& device);
 
 }  // namespace tidemark

@@ -1,123 +1,54 @@
 #include "analyze/ledger/ledger.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "analyze/ledger/devices.h"
-#include "analyze/ledger/held_at.h"
 #include "analyze/ledger/points.h"
+#include "analyze/ledger/replay.h"
 
 namespace tidemark {
 namespace {
 
-// A device at a time, of which a ledger is wanted; the lists of processes as in DeviceMoment.
-struct Wanted {
-  std::optional<std::uint64_t> time_ns;
-  std::optional<std::uint64_t> used_bytes;
-  const DeviceProcessesSample* processes = nullptr;
-  const DeviceProcessesSample* next_processes = nullptr;
-};
-
-Wanted at_time(const DeviceSeries& series, std::uint64_t time_ns) {
-  Wanted wanted;
-  wanted.time_ns = time_ns;
-  const auto next =
-      std::upper_bound(series.processes.begin(), series.processes.end(), time_ns,
-                       [](std::uint64_t time, const DeviceProcessesSample& sample) { return time < sample.time_ns; });
-  if (next != series.processes.begin()) wanted.processes = &*(next - 1);
-  if (next != series.processes.end()) wanted.next_processes = &*next;
-  return wanted;
-}
-
-Wanted at_sample(const DeviceSeries& series, std::size_t index) {
-  Wanted wanted = at_time(series, series.time_ns[index]);
-  wanted.used_bytes = series.used_bytes[index];
-  return wanted;
-}
-
-// When slow calls of the driver were under way.
-class SlowTimes {
+// Makes ledgers of one device from samples of it and what was held then.
+class LedgerBuilder {
  public:
-  explicit SlowTimes(const std::vector<SlowDriverCall>& calls) {
-    spans_.reserve(calls.size());
-    for (const SlowDriverCall& call : calls) {
-      spans_.emplace_back(call.time_ns - std::min(call.time_ns, call.duration_ns), call.time_ns);
-    }
-    std::sort(spans_.begin(), spans_.end());
-    // The end of each becomes the latest of all that begin up to then.
-    for (std::size_t n = 1; n < spans_.size(); ++n) spans_[n].second = std::max(spans_[n].second, spans_[n - 1].second);
-  }
-  [[nodiscard]] bool cover(std::uint64_t time_ns) const {
-    const auto after = std::upper_bound(spans_.begin(), spans_.end(), time_ns,
-                                        [](std::uint64_t time, const auto& span) { return time < span.first; });
-    return after != spans_.begin() && time_ns <= (after - 1)->second;
-  }
+  LedgerBuilder(const LedgerTarget& target, MemoryOwners& owners) : target_(target), owners_(owners) {}
 
- private:
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> spans_;
-};
-
-// Without samples that a slow call covers: the first sample with the most used bytes of each of at most `points` equal
-// stretches of time.
-std::vector<Wanted> thinned(const DeviceSeries& series, const SlowTimes& slow, std::size_t points) {
-  std::vector<Wanted> kept;
-  if (points == 0 || series.time_ns.empty()) return kept;
-  const std::uint64_t stretch_ns = series.time_ns.back() / points + 1;
-  std::uint64_t stretch = 0;
-  for (std::size_t index = 0; index < series.time_ns.size(); ++index) {
-    if (!series.used_bytes[index] || slow.cover(series.time_ns[index])) continue;
-    const std::uint64_t here = series.time_ns[index] / stretch_ns;
-    if (kept.empty() || here != stretch) {
-      kept.push_back(at_sample(series, index));
-    } else if (*series.used_bytes[index] > *kept.back().used_bytes) {
-      kept.back() = at_sample(series, index);
-    }
-    stretch = here;
-  }
-  return kept;
-}
-
-// The latest sample with used bytes that is not after `time_ns`.
-std::optional<std::size_t> sample_until(const DeviceSeries& series, std::uint64_t time_ns) {
-  auto index = latest_until(series.time_ns, time_ns);
-  while (index && !series.used_bytes[*index]) index = *index == 0 ? std::nullopt : std::optional(*index - 1);
-  return index;
-}
-
-// Makes ledgers of one device from what was held at any times.
-class Maker {
- public:
-  Maker(const LedgerTarget& target, MemoryOwners& owners) : target_(target), owners_(owners) {}
-
-  /// Of a device that has a peak.
-  [[nodiscard]] LedgerBreakdown make_peak(const DeviceMoments& moments) const {
-    LedgerBreakdown ledger = make(*moments.peak);
-    ledger.transient_peak_bytes = moments.transient_peak_bytes;
-    if (moments.transient_peak_bytes) ledger.caveats.push_back(LedgerCaveat::transient_peak);
+  // Of a device that has a peak.
+  [[nodiscard]] LedgerBreakdown build_peak(const DeviceSamples& samples) const {
+    LedgerBreakdown ledger = build(*samples.peak);
+    ledger.transient_peak_bytes = samples.transient_peak_bytes;
+    if (samples.transient_peak_bytes) ledger.caveats.push_back(LedgerCaveat::transient_peak);
     return ledger;
   }
-  [[nodiscard]] LedgerBreakdown make(const DeviceMoment& moment) const {
-    const auto listed = [this](const std::optional<ProcessesMoment>& processes) {
-      return processes ? std::optional(read(processes->sample, own(processes->held))) : std::nullopt;
-    };
-    return make(moment.time_ns, moment.used_bytes, own(moment.held), listed(moment.processes),
-                listed(moment.next_processes));
+  [[nodiscard]] LedgerBreakdown build(const LedgerInput& input) const {
+    const OwnMemory own = own_memory(input.held);
+    const std::optional<ProcessLines> latest = input.lists ? read(input.lists->latest.get()) : std::nullopt;
+    const std::optional<ProcessLines> next = input.lists ? read(input.lists->next.get()) : std::nullopt;
+    const ProcessLines* processes = choose(input.time_ns, own, latest, next);
+    LedgerBreakdown ledger =
+        make_ledger(input.time_ns, input.used_bytes, target_.indexes ? &own : nullptr, processes, owners_);
+    if (input.during_driver_call) ledger.caveats.push_back(LedgerCaveat::slow_call);
+    return ledger;
   }
-  [[nodiscard]] LedgerBreakdown make(const Wanted& wanted, const std::map<std::uint64_t, OwnMemory>& held) const {
-    const auto listed = [&](const DeviceProcessesSample* processes) {
-      return processes == nullptr ? std::nullopt : std::optional(read(*processes, held.at(processes->time_ns)));
-    };
-    return make(wanted.time_ns, wanted.used_bytes, wanted.time_ns ? held.at(*wanted.time_ns) : OwnMemory(),
-                listed(wanted.processes), listed(wanted.next_processes));
-  }
-  [[nodiscard]] OwnMemory own(const HeldMemory& held) const {
-    return target_.indexes ? target_.indexes->own(held, owners_) : OwnMemory();
+  // Where there is no time to look at.
+  [[nodiscard]] LedgerBreakdown build_empty() const {
+    const OwnMemory own;
+    LedgerBreakdown ledger =
+        make_ledger(std::nullopt, std::nullopt, target_.indexes ? &own : nullptr, nullptr, owners_);
+    ledger.caveats.insert(ledger.caveats.begin(), LedgerCaveat::no_events);
+    return ledger;
   }
 
  private:
-  [[nodiscard]] ProcessLines read(const DeviceProcessesSample& sample, const OwnMemory& own) const {
-    return read_processes(sample, target_.indexes ? &own : nullptr);
+  [[nodiscard]] OwnMemory own_memory(const HeldMemory& held) const {
+    return target_.indexes ? target_.indexes->own(held, owners_) : OwnMemory();
+  }
+  [[nodiscard]] std::optional<ProcessLines> read(const ProcessList* list) const {
+    if (list == nullptr) return std::nullopt;
+    const OwnMemory own = own_memory(list->held);
+    return read_processes(list->sample, target_.indexes ? &own : nullptr);
   }
   // The list that counts. The recorded process is in it where it is in one of them, unless it held nothing yet: then it
   // began later.
@@ -130,119 +61,73 @@ class Maker {
     }
     return next->time_ns - time_ns < time_ns - latest->time_ns ? &*next : &*latest;
   }
-  [[nodiscard]] LedgerBreakdown make(std::optional<std::uint64_t> time_ns, std::optional<std::uint64_t> used_bytes,
-                                     const OwnMemory& own, const std::optional<ProcessLines>& latest,
-                                     const std::optional<ProcessLines>& next) const {
-    const ProcessLines* processes = choose(time_ns.value_or(0), own, latest, next);
-    return make_ledger(time_ns, used_bytes, target_.indexes ? &own : nullptr, processes, owners_);
-  }
 
   const LedgerTarget& target_;
   MemoryOwners& owners_;
 };
 
-// When to look at a device that has no sample for the moment.
-std::optional<std::uint64_t> time_without_sample(const Store& store, const LedgerTarget& target, const Moment& at) {
-  switch (at.kind) {
-    case Moment::Kind::peak: {
-      if (!target.framework) return std::nullopt;
-      const DeviceSummary& summary = store.devices[*target.framework];
-      return summary.peak_reserved_at_ns ? summary.peak_reserved_at_ns : summary.peak_allocated_at_ns;
-    }
-    case Moment::Kind::end:
-      return store.end_ns;
-    case Moment::Kind::time:
-      return at.time_ns;
-    case Moment::Kind::share:
-      return static_cast<std::uint64_t>(at.share * static_cast<double>(store.end_ns));
+// The requested time, where it is one, and not the peak or the end.
+std::optional<std::uint64_t> requested_time(const Store& store, const Moment& at) {
+  if (at.kind == Moment::Kind::time) return at.time_ns;
+  if (at.kind == Moment::Kind::share) {
+    return static_cast<std::uint64_t>(at.share * static_cast<double>(store.end_ns));
   }
   return std::nullopt;
 }
 
+// When to look at a device that has no sample for what is requested.
+std::optional<std::uint64_t> time_without_sample(const Store& store, const LedgerTarget& target, const Moment& at) {
+  if (at.kind == Moment::Kind::end) return store.end_ns;
+  if (at.kind != Moment::Kind::peak) return requested_time(store, at);
+  if (!target.framework) return std::nullopt;
+  const DeviceSummary& summary = store.devices[*target.framework];
+  return summary.peak_reserved_at_ns ? summary.peak_reserved_at_ns : summary.peak_allocated_at_ns;
+}
+
+LedgerQuery make_query(const Store& store, const LedgerOptions& options) {
+  LedgerQuery query;
+  query.at_ns = requested_time(store, options.at);
+  if (options.points == 0) return query;
+  for (const DeviceSeries& series : store.samples.devices) {
+    query.stretch_ns.push_back(series.time_ns.empty() ? 0 : series.time_ns.back() / options.points + 1);
+  }
+  return query;
+}
+
 // One device while its ledgers are made.
-struct Work {
-  const LedgerTarget* target = nullptr;
-  const DeviceSeries* series = nullptr;       // null: not sampled
-  const DeviceMoments* peak = nullptr;        // where the peak is asked for, and reading kept it
-  const DeviceMoment* kept_moment = nullptr;  // where the end is, likewise
-  Wanted moment;                              // otherwise
-  std::vector<Wanted> over_time;
-  std::map<std::uint64_t, OwnMemory> held;  // by time, for all that is wanted
+struct DevicePlan {
+  LedgerTarget target;
+  const DeviceSamples* samples = nullptr;       // null: not sampled
+  const LedgerInput* without_sample = nullptr;  // null: there is no time to look at
 };
 
-Work plan(const Store& store, const SlowTimes& slow, const LedgerTarget& target, const LedgerOptions& options) {
-  Work work;
-  work.target = &target;
-  if (target.sampled) {
-    work.series = &store.samples.devices[*target.sampled];
-    const DeviceMoments& moments = store.device_moments[*target.sampled];
-    if (options.at.kind == Moment::Kind::peak && moments.peak) work.peak = &moments;
-    if (options.at.kind == Moment::Kind::end && moments.end) work.kept_moment = &*moments.end;
-    work.over_time = thinned(*work.series, slow, options.points);
-  }
-  if (work.peak == nullptr && work.kept_moment == nullptr) {
-    work.moment.time_ns = time_without_sample(store, target, options.at);
-    const bool any_time = options.at.kind == Moment::Kind::time || options.at.kind == Moment::Kind::share;
-    if (work.series != nullptr && work.moment.time_ns) {
-      const auto sample = any_time ? sample_until(*work.series, *work.moment.time_ns) : std::nullopt;
-      work.moment = sample ? at_sample(*work.series, *sample) : at_time(*work.series, *work.moment.time_ns);
-    }
-  }
-  const auto want = [&](const Wanted& wanted) {
-    if (wanted.time_ns) work.held.try_emplace(*wanted.time_ns);
-    if (wanted.processes != nullptr) work.held.try_emplace(wanted.processes->time_ns);
-    if (wanted.next_processes != nullptr) work.held.try_emplace(wanted.next_processes->time_ns);
-  };
-  want(work.moment);
-  for (const Wanted& wanted : work.over_time) want(wanted);
-  return work;
+// Why the device's used bytes are not known.
+LedgerCaveat why_unknown(const Store& store, const DevicePlan& plan) {
+  if (store.samples.devices.empty()) return LedgerCaveat::no_samples;
+  if (plan.samples == nullptr) return LedgerCaveat::device_not_sampled;
+  return plan.samples->peak ? LedgerCaveat::no_sample_yet : LedgerCaveat::used_unknown;
 }
 
-// One walk for all devices.
-void fill_held(const Store& store, std::vector<Work>& works, MemoryOwners& owners) {
-  std::vector<std::uint64_t> times;
-  for (const Work& work : works) {
-    for (const auto& [time_ns, own] : work.held) times.push_back(time_ns);
-  }
-  std::sort(times.begin(), times.end());
-  times.erase(std::unique(times.begin(), times.end()), times.end());
-  visit_held(store, times, [&](std::size_t index, const HeldMemory& held) {
-    for (Work& work : works) {
-      const auto entry = work.held.find(times[index]);
-      if (entry != work.held.end()) entry->second = Maker(*work.target, owners).own(held);
-    }
-  });
+LedgerBreakdown build_requested(const Store& store, const DevicePlan& plan, const LedgerBuilder& builder,
+                                bool at_peak) {
+  if (at_peak && plan.samples != nullptr && plan.samples->peak) return builder.build_peak(*plan.samples);
+  if (!at_peak && plan.samples != nullptr && plan.samples->last) return builder.build(*plan.samples->last);
+  LedgerBreakdown ledger = plan.without_sample == nullptr ? builder.build_empty() : builder.build(*plan.without_sample);
+  ledger.caveats.insert(ledger.caveats.begin(), why_unknown(store, plan));
+  return ledger;
 }
 
-void add_sample_caveats(const Store& store, const SlowTimes& slow, const Work& work, LedgerBreakdown& moment) {
-  if (!moment.time_ns) moment.caveats.insert(moment.caveats.begin(), LedgerCaveat::no_events);
-  if (moment.used_bytes) {
-    if (slow.cover(*moment.time_ns)) moment.caveats.push_back(LedgerCaveat::slow_call);
-    return;
-  }
-  const auto sampled = work.target->sampled;
-  const LedgerCaveat why = store.device_moments.empty()           ? LedgerCaveat::no_samples
-                           : !sampled                             ? LedgerCaveat::device_not_sampled
-                           : !store.device_moments[*sampled].peak ? LedgerCaveat::used_unknown
-                                                                  : LedgerCaveat::no_sample_yet;
-  moment.caveats.insert(moment.caveats.begin(), why);
-}
-
-LedgerDevice finish(const Store& store, const SlowTimes& slow, const Work& work, MemoryOwners& owners) {
-  const Maker maker(*work.target, owners);
+LedgerDevice build_device(const Store& store, const DevicePlan& plan, bool at_peak, MemoryOwners& owners) {
+  const LedgerBuilder builder(plan.target, owners);
   LedgerDevice device;
-  device.device = work.target->name;
-  if (work.series != nullptr) {
-    device.model = work.series->device.name;
-    device.total_bytes = work.series->device.total_bytes;
-  }
-  device.breakdown = work.peak != nullptr          ? maker.make_peak(*work.peak)
-                     : work.kept_moment != nullptr ? maker.make(*work.kept_moment)
-                                                   : maker.make(work.moment, work.held);
-  add_sample_caveats(store, slow, work, device.breakdown);
+  device.device = plan.target.name;
+  device.breakdown = build_requested(store, plan, builder, at_peak);
+  if (plan.samples == nullptr) return device;
+  device.model = plan.samples->device.name;
+  device.total_bytes = plan.samples->device.total_bytes;
   std::vector<LedgerBreakdown> ledgers;
-  ledgers.reserve(work.over_time.size());
-  for (const Wanted& wanted : work.over_time) ledgers.push_back(maker.make(wanted, work.held));
+  ledgers.reserve(plan.samples->over_time.size());
+  for (const LedgerInput& input : plan.samples->over_time) ledgers.push_back(builder.build(input));
   device.libraries = largest_libraries(ledgers);
   device.points = points_of(ledgers, device.libraries);
   return device;
@@ -251,35 +136,54 @@ LedgerDevice finish(const Store& store, const SlowTimes& slow, const Work& work,
 }  // namespace
 
 Result<Ledger> analyze_ledger(const Store& store, const Symbols& symbols, const LedgerOptions& options) {
-  const auto targets = select_targets(store, options.device);
+  std::vector<SampledDevice> sampled;
+  sampled.reserve(store.samples.devices.size());
+  for (const DeviceSeries& series : store.samples.devices) sampled.push_back(series.device);
+  auto targets = select_targets(store, ledger_targets(store, sampled), options.device);
   if (!targets) return targets.error();
-  const SlowTimes slow(store.samples.slow_calls);
+
+  std::vector<LedgerLookup> lookups;
+  std::vector<std::optional<std::size_t>> lookup_of;  // by target
+  for (const LedgerTarget& target : *targets) {
+    const auto time_ns = time_without_sample(store, target, options.at);
+    lookup_of.push_back(time_ns ? std::optional(lookups.size()) : std::nullopt);
+    if (time_ns) lookups.push_back({*time_ns, target.sampled});
+  }
+  const CollectedSamples collected = collect_samples(store, make_query(store, options), lookups);
+
   MemoryOwners owners(store.definitions);
-  std::vector<Work> works;
-  works.reserve(targets->size());
-  for (const LedgerTarget& target : *targets) works.push_back(plan(store, slow, target, options));
-  fill_held(store, works, owners);
   Ledger ledger;
-  ledger.devices.reserve(works.size());
-  for (const Work& work : works) ledger.devices.push_back(finish(store, slow, work, owners));
+  for (std::size_t n = 0; n < targets->size(); ++n) {
+    DevicePlan plan;
+    plan.target = std::move((*targets)[n]);
+    if (plan.target.sampled) plan.samples = &collected.devices[*plan.target.sampled];
+    if (lookup_of[n]) plan.without_sample = &collected.lookups[*lookup_of[n]];
+    const bool listed = plan.samples != nullptr && plan.samples->lists_process;
+    if (!options.device && !plan.target.used && !listed) continue;
+    ledger.devices.push_back(build_device(store, plan, options.at.kind == Moment::Kind::peak, owners));
+  }
   ledger.recording = describe_recording(store, symbols);
   return ledger;
 }
 
-std::vector<LedgerExtremes> ledger_extremes(const Overview& overview, const std::optional<std::string>& device) {
+std::vector<LedgerExtremes> ledger_extremes(const Overview& overview, const std::vector<DeviceSamples>& samples,
+                                            const std::optional<std::string>& device) {
+  std::vector<SampledDevice> sampled;
+  sampled.reserve(samples.size());
+  for (const DeviceSamples& each : samples) sampled.push_back(each.device);
   std::vector<LedgerExtremes> extremes;
   MemoryOwners owners(overview.definitions);
-  for (const LedgerTarget& target : ledger_targets(overview)) {
-    if (!target.sampled || !(device ? *device == target.name : target.used)) continue;
-    const DeviceMoments& moments = overview.device_moments[*target.sampled];
-    if (!moments.peak) continue;
-    const Maker maker(target, owners);
-    LedgerExtremes& here = extremes.emplace_back();
-    here.device = target.name;
-    here.model = moments.device.name;
-    here.total_bytes = moments.device.total_bytes;
-    here.peak = maker.make_peak(moments);
-    if (moments.end) here.end = maker.make(*moments.end);
+  for (const LedgerTarget& target : ledger_targets(overview, sampled)) {
+    if (!target.sampled) continue;
+    const DeviceSamples& here = samples[*target.sampled];
+    if (!here.peak || !(device ? *device == target.name : target.used || here.lists_process)) continue;
+    const LedgerBuilder builder(target, owners);
+    LedgerExtremes& ends = extremes.emplace_back();
+    ends.device = target.name;
+    ends.model = here.device.name;
+    ends.total_bytes = here.device.total_bytes;
+    ends.peak = builder.build_peak(here);
+    if (here.last) ends.end = builder.build(*here.last);
   }
   return extremes;
 }

@@ -10,6 +10,7 @@
 #include "analyze/common/moment.h"
 #include "analyze/common/recording.h"
 #include "analyze/ledger/lines.h"
+#include "analyze/ledger/samples.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -53,7 +54,7 @@ struct Ledger {
 /// Fails only when the device asked for is not there.
 Result<Ledger> analyze_ledger(const Store& store, const Symbols& symbols, const LedgerOptions& options);
 
-/// The two moments of a device that need no Store.
+/// The ledgers of a device that need no Store.
 struct LedgerExtremes {
   std::string device;  ///< as in LedgerDevice
   std::string model;
@@ -62,8 +63,10 @@ struct LedgerExtremes {
   std::optional<LedgerBreakdown> end;
 };
 
-/// Of the devices with samples that the process used, or of the one asked for.
+/// Of the devices with samples that the process used, or of the requested one. `samples`: of the same recording, chosen
+/// by a LedgerCollector with the default query.
 [[nodiscard]] std::vector<LedgerExtremes> ledger_extremes(const Overview& overview,
+                                                          const std::vector<DeviceSamples>& samples,
                                                           const std::optional<std::string>& device);
 
 }  // namespace tidemark

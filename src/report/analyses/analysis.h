@@ -5,11 +5,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "analyze/common/analysis_options.h"
 #include "analyze/common/result_table.h"
+#include "analyze/ledger/samples.h"
 #include "base/result.h"
 #include "report/json/json.h"
 #include "report/text/terminal.h"
@@ -25,7 +27,7 @@ class AnalysisRun {
  public:
   virtual ~AnalysisRun() = default;
   /// Analyses one more recording. Fails when the device asked for is not in it, or what else the analysis needs.
-  virtual Result<void> add(const Overview& recording, Symbols& symbols, const AnalysisOptions& options) = 0;
+  virtual Result<void> add(const SampledOverview& recording, Symbols& symbols, const AnalysisOptions& options) = 0;
   /// The same for analyses that need every block (Analysis::needs_blocks).
   virtual Result<void> add(const Store& recording, Symbols& symbols, const AnalysisOptions& options) = 0;
   /// All results as one of Analysis::formats. `terminal`: where text goes.
@@ -46,7 +48,7 @@ struct AnalysisInfo {
 
 struct Analysis : AnalysisInfo {
   std::vector<std::string> formats;  ///< "text", "json", and perhaps "csv", "png", "svg"
-  bool needs_blocks = true;          ///< a Store; otherwise an Overview does, which takes little memory
+  bool needs_blocks = true;          ///< a Store; otherwise a SampledOverview does, which takes little memory
   std::function<std::unique_ptr<AnalysisRun>()> start;
   /// For pages, which write tables of any analysis; empty where the result is none.
   std::function<Result<ResultTable>(const Store& store, Symbols& symbols, const AnalysisOptions& options)> table;
@@ -62,7 +64,7 @@ struct AnalysisFormat {
   Result<std::string> (*write)(const std::vector<R>& results);
 };
 
-/// An analysis with a result type of its own. `Recording` is Store or Overview.
+/// An analysis with a result type of its own. `Recording` is Store, Overview or SampledOverview.
 template <typename R, typename Recording>
 struct AnalysisParts {
   AnalysisInfo info;
@@ -98,15 +100,19 @@ class TypedRun final : public AnalysisRun {
  public:
   explicit TypedRun(std::shared_ptr<const AnalysisParts<R, Recording>> parts) : parts_(std::move(parts)) {}
 
-  Result<void> add(const Overview& recording, Symbols& symbols, const AnalysisOptions& options) override {
-    if constexpr (std::is_same_v<Recording, Overview>) {
+  Result<void> add(const SampledOverview& recording, Symbols& symbols, const AnalysisOptions& options) override {
+    if constexpr (std::is_convertible_v<const SampledOverview&, const Recording&>) {
       return keep(parts_->analyze(recording, symbols, options));
     } else {
       return Error{recording.path + ": read without its blocks"};
     }
   }
   Result<void> add(const Store& recording, Symbols& symbols, const AnalysisOptions& options) override {
-    return keep(parts_->analyze(recording, symbols, options));
+    if constexpr (std::is_convertible_v<const Store&, const Recording&>) {
+      return keep(parts_->analyze(recording, symbols, options));
+    } else {
+      return Error{recording.path + ": read with its blocks"};
+    }
   }
   [[nodiscard]] Result<std::string> write(const std::string& format, const Terminal& terminal) const override {
     if (format == "json") return to_json(std::span<const R>(results_));

@@ -5,7 +5,7 @@
 namespace tidemark {
 
 Analysis summary_analysis() {
-  AnalysisParts<Summary, Overview> parts;
+  AnalysisParts<Summary, SampledOverview> parts;
   parts.info = {
       "summary",
       "Peak memory, and the call sites that held it",
@@ -13,8 +13,9 @@ Analysis summary_analysis() {
       {top_option(SummaryOptions().top, "Call sites to list for each device; 0 = all")},
       false,
       {"run.tide", "run.rank*.tide --device cuda:0", "run.tide --format json | jq '.devices[0].peak_allocated_bytes'"}};
-  parts.analyze = [](const Overview& overview, Symbols& symbols, const AnalysisOptions& options) -> Result<Summary> {
-    return analyze_summary(overview, symbols, {options.device, options.count("top")});
+  parts.analyze = [](const SampledOverview& overview, Symbols& symbols,
+                     const AnalysisOptions& options) -> Result<Summary> {
+    return analyze_summary(overview, symbols, {options.device, options.count("top"), overview.samples});
   };
   parts.text_has_title = true;
   return make_analysis(std::move(parts));

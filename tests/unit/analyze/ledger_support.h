@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyze/ledger/ledger.h"
+#include "analyze/ledger/samples.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark::testing {
@@ -44,6 +45,19 @@ inline LedgerDevice analyze_one(const Scenario& scenario, const LedgerOptions& o
   Ledger ledger = analyze(scenario.store(), options);
   EXPECT_EQ(ledger.devices.size(), 1U);
   return ledger.devices.empty() ? LedgerDevice{} : ledger.devices.front();
+}
+
+/// The samples that are chosen while a recording is read.
+inline std::vector<DeviceSamples> samples_of(const Scenario& scenario) {
+  LedgerCollector collector;
+  const Overview overview = scenario.overview(
+      "run.tide", [&](const SampleRecord& sample, const EventsSoFar& events) { collector.add(sample, events); });
+  return std::move(collector).finish(overview.last_event_ns);
+}
+
+inline std::vector<LedgerExtremes> extremes_of(const Scenario& scenario,
+                                               const std::optional<std::string>& device = std::nullopt) {
+  return ledger_extremes(scenario.overview(), samples_of(scenario), device);
 }
 
 inline LedgerOptions at(std::uint64_t time_ns) {

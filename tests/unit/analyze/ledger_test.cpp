@@ -117,7 +117,7 @@ TEST(Ledger, TheSameFromAnOverview) {
   const Scenario scenario = everything();
   LedgerOptions end;
   end.at.kind = Moment::Kind::end;
-  const std::vector<LedgerExtremes> extremes = ledger_extremes(scenario.overview(), std::nullopt);
+  const std::vector<LedgerExtremes> extremes = extremes_of(scenario);
   ASSERT_EQ(extremes.size(), 1U);
   EXPECT_EQ(extremes[0].device, "cuda:0");
   const LedgerBreakdown peak = analyze_one(scenario).breakdown;
@@ -127,7 +127,7 @@ TEST(Ledger, TheSameFromAnOverview) {
   const LedgerBreakdown at_end = analyze_one(scenario, end).breakdown;
   EXPECT_EQ(lines_of(*extremes[0].end), lines_of(at_end));
   EXPECT_EQ(extremes[0].end->unexplained_bytes, at_end.unexplained_bytes);
-  EXPECT_THAT(ledger_extremes(scenario.overview(), "cuda:1"), IsEmpty());
+  EXPECT_THAT(extremes_of(scenario, "cuda:1"), IsEmpty());
 }
 
 TEST(Ledger, WithoutDriverEventsLibrariesAreInTheContext) {
@@ -184,7 +184,7 @@ TEST(Ledger, DevicesAreKeptApartAndUnusedOnesLeftOut) {
   missing.device = "cuda:3";
   const Symbols symbols(store.definitions);
   EXPECT_THAT(analyze_ledger(store, symbols, missing).error().message,
-              HasSubstr("no device 'cuda:3' that a ledger can be of (it has: cuda:0, cuda:1, cuda:2)"));
+              HasSubstr("has no GPU 'cuda:3' (it has: cuda:0, cuda:1, cuda:2)"));
 }
 
 // 900 are used while cuMemAlloc takes 400 for a block that is freed again before the next sample: no event has them.

@@ -103,7 +103,7 @@ TEST(Ledger, WithoutSamplesThePartsThatAreKnown) {
   EXPECT_EQ(device.breakdown.unexplained_bytes, std::nullopt);
   EXPECT_THAT(device.breakdown.caveats, ElementsAre(LedgerCaveat::no_samples));
   EXPECT_THAT(device.points, IsEmpty());
-  EXPECT_THAT(ledger_extremes(scenario.overview(), std::nullopt), IsEmpty());
+  EXPECT_THAT(extremes_of(scenario), IsEmpty());
 }
 
 TEST(Ledger, WhereTheSampledDevicesAreOthers) {
@@ -145,7 +145,7 @@ TEST(Ledger, TheNearestListOfProcessesCounts) {
   EXPECT_EQ(peak.time_ns, 31U);
   EXPECT_EQ(peak.processes_sampled_at_ns, 40U);
   EXPECT_THAT(lines_of(peak), ElementsAre("pytorch 600", "context 90"));
-  EXPECT_EQ(lines_of(ledger_extremes(scenario.overview(), std::nullopt).at(0).peak), lines_of(peak));
+  EXPECT_EQ(lines_of(extremes_of(scenario).at(0).peak), lines_of(peak));
   const LedgerBreakdown before = analyze_one(scenario, at(30)).breakdown;
   EXPECT_EQ(before.processes_sampled_at_ns, 20U);
   EXPECT_THAT(lines_of(before), ElementsAre("pytorch 600", "context 60"));

@@ -131,10 +131,18 @@ class Scenario {
     feed(builder);
     return std::move(builder).finish(path, definitions);
   }
-  [[nodiscard]] Overview overview(const std::string& path = "run.tide") const {
-    Tally tally;
-    feed(tally);
-    return std::move(tally).finish(path, definitions);
+  [[nodiscard]] Overview overview(const std::string& path = "run.tide", const SampleConsumer& consumer = {}) const {
+    struct {
+      Tally tally;
+      const SampleConsumer& consumer;
+
+      void add(const Event& event) { tally.add(event); }
+      void add_sample(const SampleRecord& record) const {
+        if (consumer) consumer(record, tally);
+      }
+    } reader{{}, consumer};
+    feed(reader);
+    return std::move(reader.tally).finish(path, definitions);
   }
 
   Definitions definitions;

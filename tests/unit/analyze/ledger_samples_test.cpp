@@ -1,4 +1,4 @@
-// What a ledger is made of, kept while reading: by hand, and equal when the same comes from a file.
+// The samples that ledgers are made from: the same while a file is read and from a store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,10 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/ledger/replay.h"
 #include "store/store.h"
-#include "store_scenario.h"
 #include "temporary_folder.h"
 #include "trace/writer.h"
+#include "unit/analyze/ledger_support.h"
 
 namespace tidemark::testing {
 namespace {
@@ -23,7 +24,7 @@ SampledProcess recorded(std::uint64_t bytes) {
   return {123, ProcessKind::recorded, bytes, "python train.py"};
 }
 
-TEST(DeviceMoments, PeakAndEndWithWhatWasHeldThen) {
+TEST(LedgerSamples, PeakAndEndWithWhatWasHeldThen) {
   Scenario scenario;
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
   const StackId nccl = scenario.stack({scenario.native("/lib/libnccl.so.2", 1)});
@@ -40,58 +41,62 @@ TEST(DeviceMoments, PeakAndEndWithWhatWasHeldThen) {
   scenario.used(26, gpu, std::nullopt);
   scenario.free(30, "a");
   scenario.used(35, gpu, 120);
-  const Overview overview = scenario.overview();
-  ASSERT_EQ(overview.device_moments.size(), 1U);
-  const DeviceMoments& moments = overview.device_moments[0];
-  EXPECT_TRUE(moments.seen_in_use);
-  EXPECT_EQ(moments.device.cuda_index, 0U);
+  for (const auto& devices : {samples_of(scenario), collect_samples(scenario.store()).devices}) {
+    ASSERT_EQ(devices.size(), 1U);
+    const DeviceSamples& samples = devices[0];
+    EXPECT_TRUE(samples.lists_process);
+    EXPECT_EQ(samples.device.cuda_index, 0U);
 
-  ASSERT_TRUE(moments.peak);
-  EXPECT_EQ(moments.peak->time_ns, 10U);
-  EXPECT_EQ(moments.peak->used_bytes, 300U);
-  EXPECT_THAT(moments.peak->held.devices, ElementsAre(OnDevice{60, 100}, OnDevice{40, std::nullopt}));
-  EXPECT_THAT(moments.peak->held.driver_stacks, ElementsAre(StackUsage{1, nccl, 40, 1}));
-  EXPECT_FALSE(moments.peak->processes);
-  ASSERT_TRUE(moments.peak->next_processes);
-  EXPECT_EQ(moments.peak->next_processes->sample.time_ns, 11U);
+    ASSERT_TRUE(samples.peak);
+    EXPECT_EQ(samples.peak->time_ns, 10U);
+    EXPECT_EQ(samples.peak->used_bytes, 300U);
+    EXPECT_THAT(samples.peak->held.devices, ElementsAre(OnDevice{60, 100}, OnDevice{40, std::nullopt}));
+    EXPECT_THAT(samples.peak->held.driver_stacks, ElementsAre(StackUsage{1, nccl, 40, 1}));
+    EXPECT_FALSE(samples.peak->lists->latest);
+    ASSERT_TRUE(samples.peak->lists->next);
+    EXPECT_EQ(samples.peak->lists->next->sample.time_ns, 11U);
 
-  // The sample at 35 is after the last event, and the one at 26 says nothing.
-  ASSERT_TRUE(moments.end);
-  EXPECT_EQ(moments.end->time_ns, 25U);
-  EXPECT_EQ(moments.end->used_bytes, 300U);
-  EXPECT_THAT(moments.end->held.devices, ElementsAre(OnDevice{60, 100}, OnDevice{20, std::nullopt}));
-  EXPECT_THAT(moments.end->held.driver_stacks, ElementsAre(StackUsage{1, cublas, 20, 1}));
-  ASSERT_TRUE(moments.end->processes);
-  EXPECT_EQ(moments.end->processes->sample.time_ns, 11U);
-  EXPECT_THAT(moments.end->processes->held.driver_stacks, ElementsAre(StackUsage{1, nccl, 40, 1})) << "as it was at 11";
-  EXPECT_FALSE(moments.end->next_processes);
+    // The sample at 35 is after the last event, and the one at 26 says nothing.
+    ASSERT_TRUE(samples.last);
+    EXPECT_EQ(samples.last->time_ns, 25U);
+    EXPECT_EQ(samples.last->used_bytes, 300U);
+    EXPECT_THAT(samples.last->held.devices, ElementsAre(OnDevice{60, 100}, OnDevice{20, std::nullopt}));
+    EXPECT_THAT(samples.last->held.driver_stacks, ElementsAre(StackUsage{1, cublas, 20, 1}));
+    ASSERT_TRUE(samples.last->lists->latest);
+    EXPECT_EQ(samples.last->lists->latest->sample.time_ns, 11U);
+    EXPECT_THAT(samples.last->lists->latest->held.driver_stacks, ElementsAre(StackUsage{1, nccl, 40, 1}))
+        << "as it was at 11";
+    EXPECT_FALSE(samples.last->lists->next);
+  }
 }
 
-TEST(DeviceMoments, ASampleAtTheTimeOfTheLastEventIsTheEnd) {
+TEST(LedgerSamples, ASampleAtTheTimeOfTheLastEventIsTheEnd) {
   Scenario scenario;
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
   scenario.allocate(10, "a", 60);
   scenario.used(10, gpu, 7);
   scenario.used(11, gpu, 8);
-  const Overview overview = scenario.overview();
-  const DeviceMoments& moments = overview.device_moments[0];
-  EXPECT_FALSE(moments.seen_in_use);
-  ASSERT_TRUE(moments.end);
-  EXPECT_EQ(moments.end->used_bytes, 7U);
-  EXPECT_EQ(moments.peak->used_bytes, 8U);
-  EXPECT_FALSE(moments.peak->next_processes);
+  for (const auto& devices : {samples_of(scenario), collect_samples(scenario.store()).devices}) {
+    const DeviceSamples& samples = devices.at(0);
+    EXPECT_FALSE(samples.lists_process);
+    ASSERT_TRUE(samples.last);
+    EXPECT_EQ(samples.last->used_bytes, 7U);
+    EXPECT_EQ(samples.peak->used_bytes, 8U);
+    EXPECT_FALSE(samples.peak->lists->next);
+  }
 }
 
-TEST(DeviceMoments, WithoutEventsThereIsNoEnd) {
+TEST(LedgerSamples, WithoutEventsThereIsNoEnd) {
   Scenario scenario;
   scenario.used(10, scenario.sampled_gpu(0, 1000), 7);
-  const Overview overview = scenario.overview();
-  EXPECT_TRUE(overview.device_moments[0].peak);
-  EXPECT_FALSE(overview.device_moments[0].end);
+  for (const auto& devices : {samples_of(scenario), collect_samples(scenario.store()).devices}) {
+    EXPECT_TRUE(devices.at(0).peak);
+    EXPECT_FALSE(devices.at(0).last);
+  }
 }
 
 // In a file samples stand in frames of their own, before or after the events of their time.
-TEST(DeviceMoments, ReadFromAFileInOrderOfTime) {
+TEST(LedgerSamples, ReadFromAFileInOrderOfTime) {
   const TemporaryFolder folder;
   auto sink = open_file_sink(folder.at("run.tide"), false);
   ASSERT_TRUE(sink.ok());
@@ -119,23 +124,26 @@ TEST(DeviceMoments, ReadFromAFileInOrderOfTime) {
   (*writer)->sample(DeviceSample{301, {0}, 1, {}, {}, {}, {}});
   ASSERT_TRUE((*writer)->finish({400, true}).ok());
 
-  const auto overview = load_overview(folder.at("run.tide"));
+  LedgerCollector collector;
+  const auto overview =
+      load_overview(folder.at("run.tide"), {},
+                    [&](const SampleRecord& sample, const EventsSoFar& events) { collector.add(sample, events); });
   const auto store = load_store(folder.at("run.tide"));
   ASSERT_TRUE(overview.ok() && store.ok());
   EXPECT_THAT(store->samples.devices[0].time_ns, ElementsAre(150, 199, 201, 301));
-  for (const Overview* read : {&*overview, static_cast<const Overview*>(&*store)}) {
-    const DeviceMoments& moments = read->device_moments.at(0);
-    EXPECT_EQ(moments.peak->time_ns, 199U);
-    EXPECT_THAT(moments.peak->held.devices, ElementsAre(OnDevice{100, std::nullopt}));
-    EXPECT_EQ(moments.end->time_ns, 201U);
-    EXPECT_THAT(moments.end->held.devices, ElementsAre(OnDevice{300, std::nullopt}));
-    EXPECT_EQ(moments.end->next_processes->sample.time_ns, 202U);
-    EXPECT_TRUE(moments.seen_in_use);
+  for (const auto& devices : {std::move(collector).finish(overview->last_event_ns), collect_samples(*store).devices}) {
+    const DeviceSamples& samples = devices.at(0);
+    EXPECT_EQ(samples.peak->time_ns, 199U);
+    EXPECT_THAT(samples.peak->held.devices, ElementsAre(OnDevice{100, std::nullopt}));
+    EXPECT_EQ(samples.last->time_ns, 201U);
+    EXPECT_THAT(samples.last->held.devices, ElementsAre(OnDevice{300, std::nullopt}));
+    EXPECT_EQ(samples.last->lists->next->sample.time_ns, 202U);
+    EXPECT_TRUE(samples.lists_process);
   }
 }
 
 // What was held then is not known behind damage, so samples there explain nothing.
-TEST(DeviceMoments, EndWhereADamagedFileEnds) {
+TEST(LedgerSamples, EndWhereADamagedFileEnds) {
   const TemporaryFolder folder;
   const std::string path = folder.at("run.tide");
   std::vector<std::uint64_t> flushed;  // size of the file after each
@@ -158,7 +166,7 @@ TEST(DeviceMoments, EndWhereADamagedFileEnds) {
     }
     ASSERT_TRUE((*writer)->finish({400, true}).ok());
   }
-  EXPECT_EQ(load_overview(path)->device_moments.at(0).peak->time_ns, 301U);
+  EXPECT_EQ(collect_samples(*load_store(path)).devices.at(0).peak->time_ns, 301U);
   // The frame of the second event begins where the first flush ended: 16 bytes of header, then its payload.
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   file.seekp(static_cast<std::streamoff>(flushed[0]) + 17);
@@ -168,7 +176,7 @@ TEST(DeviceMoments, EndWhereADamagedFileEnds) {
   ASSERT_TRUE(store.ok());
   EXPECT_EQ(store->event_count, 1U);
   EXPECT_THAT(store->samples.devices.at(0).time_ns, ElementsAre(101));
-  EXPECT_EQ(store->device_moments.at(0).peak->time_ns, 101U);
+  EXPECT_EQ(collect_samples(*store).devices.at(0).peak->time_ns, 101U);
 }
 
 }  // namespace
