@@ -20,7 +20,7 @@ TABLE = {
     "collect/ring": [],
     # Runs inside the recorded program: nothing but libc, and headers of ours that need no runtime.
     "collect/process": ["collect/ring", "base/uint128.h", "trace/quality_id.h", "tidemark"],
-    "collect/machine": ["base"],
+    "collect/machine": ["base", "trace/sample.h"],
     "collect/recorder": ["base", "trace", "collect/ring", "collect/machine"],
     "store": ["base", "allocator", "trace"],
     "import": ["base", "allocator", "trace", "store"],
@@ -28,7 +28,7 @@ TABLE = {
     "report": ["base", "allocator", "trace", "store", "analyze", "doctor", "launch", "collect/machine"],
     "export": ["base", "allocator", "trace", "store", "analyze", "report"],
     "launch": ["base", "collect/ring"],
-    "doctor": ["base", "collect/ring", "collect/machine", "launch"],
+    "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
     "cli": ["base", "allocator", "trace", "store", "import", "analyze", "report", "export", "launch", "doctor",
             "collect/ring", "collect/machine", "collect/recorder"],
 }  # fmt: skip

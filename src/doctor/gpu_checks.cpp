@@ -24,7 +24,7 @@ Check check_gpu(const ListedDevice& device, std::size_t index) {
     check.finding = Finding::gpu_failed;
     check.status = CheckStatus::problem;
     check.subject = device.error;
-  } else if (!device.reading.used_bytes && !divided) {
+  } else if (!device.sample.used_bytes && !divided) {
     check.finding = Finding::gpu_memory_unknown;
     check.status = CheckStatus::warning;
   }

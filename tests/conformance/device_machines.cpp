@@ -13,6 +13,10 @@ using nlohmann::json;
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
+SampledProcess listed(std::int64_t pid, std::optional<std::uint64_t> bytes) {
+  return {pid, ProcessKind::other, bytes, ""};
+}
+
 class RealNvml final : public DeviceMachine {
  public:
   std::unique_ptr<DeviceSource> open() override {
@@ -60,25 +64,26 @@ class FakeNvml final : public DeviceMachine {
   }
 
   [[nodiscard]] std::vector<ExpectedDevice> expected() const override {
-    const std::vector<DeviceProcess> processes = {{70, 200 * kMiB}, {71, std::nullopt}, {72, 5 * kMiB}};
+    const std::vector<SampledProcess> processes = {listed(70, 200 * kMiB), listed(71, std::nullopt),
+                                                   listed(72, 5 * kMiB)};
     if (old_) {
       // Without version 2, `used` has what the driver keeps; MIG is not known.
-      return {{{"nvidia", 0, "Fake H100", "GPU-1111", "0000:65:00.0", {}, {}},
-               {1000 * kMiB, 320 * kMiB, {}, 37, 41, 71500},
+      return {{{{"nvidia", 0, {}, {}, "Fake H100", "GPU-1111", "0000:65:00.0", 1000 * kMiB}, {}},
+               {0, {}, 320 * kMiB, {}, 37, 41, 71500},
                processes},
-              {{"nvidia", 1, "Fake A100", "GPU-2222", "0000:b3:00.0", {}, {}},
-               {500 * kMiB, 10 * kMiB, {}, {}, {}, {}},
-               std::vector<DeviceProcess>{}}};
+              {{{"nvidia", 1, {}, {}, "Fake A100", "GPU-2222", "0000:b3:00.0", 500 * kMiB}, {}},
+               {0, {}, 10 * kMiB, {}, {}, {}, {}},
+               std::vector<SampledProcess>{}}};
     }
-    return {{{"nvidia", 0, "Fake H100", "GPU-1111", "0000:65:00.0", {}, {}},
-             {1000 * kMiB, 300 * kMiB, 20 * kMiB, 37, 41, 71500},
+    return {{{{"nvidia", 0, {}, {}, "Fake H100", "GPU-1111", "0000:65:00.0", 1000 * kMiB}, {}},
+             {0, {}, 300 * kMiB, 20 * kMiB, 37, 41, 71500},
              processes},
-            {{"nvidia", 1, "Fake A100", "GPU-2222", "0000:b3:00.0", true, {}},
-             {500 * kMiB, 0, 10 * kMiB, {}, {}, {}},
+            {{{"nvidia", 1, {}, {}, "Fake A100", "GPU-2222", "0000:b3:00.0", 500 * kMiB}, true},
+             {0, {}, 0, 10 * kMiB, {}, {}, {}},
              std::nullopt},
-            {{"nvidia", 1, "Fake A100 MIG 1g.5gb", "MIG-3333", "0000:b3:00.0", {}, 1},
-             {100 * kMiB, 4 * kMiB, 0, {}, {}, {}},
-             std::vector<DeviceProcess>{{80, 4 * kMiB}}}};
+            {{{"nvidia", 1, 1, {}, "Fake A100 MIG 1g.5gb", "MIG-3333", "0000:b3:00.0", 100 * kMiB}, {}},
+             {0, {}, 4 * kMiB, 0, {}, {}, {}},
+             std::vector<SampledProcess>{listed(80, 4 * kMiB)}}};
   }
 
   bool lose_first() override {
@@ -164,12 +169,12 @@ class FakeAmd final : public FakeKernel {
   }
   std::unique_ptr<DeviceSource> open() override { return open_source("amd"); }
   [[nodiscard]] std::vector<ExpectedDevice> expected() const override {
-    return {{{"amd", 1, "AMD Instinct MI300X", "2c3a9b", "0000:c1:00.0", {}, {}},
-             {206141652992, 297938944, {}, 12, 47, 140000},
-             std::vector<DeviceProcess>{{90, 17 * kMiB}, {91, std::nullopt}}},
-            {{"amd", 2, "AMD GPU 0x744c", "", "0000:c2:00.0", {}, {}},
-             {1024, {}, {}, {}, {}, {}},
-             std::vector<DeviceProcess>{}}};
+    return {{{{"amd", 1, {}, {}, "AMD Instinct MI300X", "2c3a9b", "0000:c1:00.0", 206141652992}, {}},
+             {0, {}, 297938944, {}, 12, 47, 140000},
+             std::vector<SampledProcess>{listed(90, 17 * kMiB), listed(91, std::nullopt)}},
+            {{{"amd", 2, {}, {}, "AMD GPU 0x744c", "", "0000:c2:00.0", 1024}, {}},
+             {0, {}, {}, {}, {}, {}, {}},
+             std::vector<SampledProcess>{}}};
   }
   bool lose_first() override { return fs::remove_all(folder_.at(first_)) != 0; }
   bool silence_first() override {
@@ -200,10 +205,12 @@ class FakeIntel final : public FakeKernel {
   }
   std::unique_ptr<DeviceSource> open() override { return open_source("intel"); }
   [[nodiscard]] std::vector<ExpectedDevice> expected() const override {
-    return {{{"intel", 0, "Intel GPU 0xe20b", "", "0000:03:00.0", {}, {}},
-             {17179869184, {}, {}, {}, {}, {}},
-             std::vector<DeviceProcess>{{60, 2 * kMiB}}},
-            {{"intel", 1, "Intel GPU 0x56a0", "", "0000:04:00.0", {}, {}}, {}, std::vector<DeviceProcess>{{61, 77}}}};
+    return {{{{"intel", 0, {}, {}, "Intel GPU 0xe20b", "", "0000:03:00.0", 17179869184}, {}},
+             {0, {}, {}, {}, {}, {}, {}},
+             std::vector<SampledProcess>{listed(60, 2 * kMiB)}},
+            {{{"intel", 1, {}, {}, "Intel GPU 0x56a0", "", "0000:04:00.0", {}}, {}},
+             {0, {}, {}, {}, {}, {}, {}},
+             std::vector<SampledProcess>{listed(61, 77)}}};
   }
   bool lose_first() override { return fs::remove_all(folder_.at(first_)) != 0; }
   bool silence_first() override {

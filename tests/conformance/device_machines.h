@@ -16,8 +16,8 @@ namespace tidemark::testing {
 /// What a source must say of a device of a fake machine.
 struct ExpectedDevice {
   DeviceInfo info;
-  DeviceReading reading;
-  std::optional<std::vector<DeviceProcess>> processes;
+  DeviceSample sample;
+  std::optional<std::vector<SampledProcess>> processes;
 };
 
 class DeviceMachine {

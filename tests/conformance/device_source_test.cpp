@@ -49,14 +49,14 @@ TEST_P(DeviceSourceTest, SaysWhatIsThere) {
     EXPECT_EQ(info.bus_id, expected[n].info.bus_id);
     EXPECT_EQ(info.mig_enabled, expected[n].info.mig_enabled);
     EXPECT_EQ(info.instance_of, expected[n].info.instance_of);
-    const auto reading = source->read(n);
-    ASSERT_TRUE(reading.ok()) << reading.error().message;
-    EXPECT_EQ(reading->total_bytes, expected[n].reading.total_bytes);
-    EXPECT_EQ(reading->used_bytes, expected[n].reading.used_bytes);
-    EXPECT_EQ(reading->driver_reserved_bytes, expected[n].reading.driver_reserved_bytes);
-    EXPECT_EQ(reading->utilization_percent, expected[n].reading.utilization_percent);
-    EXPECT_EQ(reading->temperature_celsius, expected[n].reading.temperature_celsius);
-    EXPECT_EQ(reading->power_milliwatts, expected[n].reading.power_milliwatts);
+    const auto sample = source->read(n);
+    ASSERT_TRUE(sample.ok()) << sample.error().message;
+    EXPECT_EQ(info.total_bytes, expected[n].info.total_bytes);
+    EXPECT_EQ(sample->used_bytes, expected[n].sample.used_bytes);
+    EXPECT_EQ(sample->driver_reserved_bytes, expected[n].sample.driver_reserved_bytes);
+    EXPECT_EQ(sample->utilization_percent, expected[n].sample.utilization_percent);
+    EXPECT_EQ(sample->temperature_celsius, expected[n].sample.temperature_celsius);
+    EXPECT_EQ(sample->power_milliwatts, expected[n].sample.power_milliwatts);
     const auto processes = source->processes(n);
     ASSERT_TRUE(processes.ok()) << processes.error().message;
     EXPECT_EQ(*processes, expected[n].processes);
@@ -66,21 +66,22 @@ TEST_P(DeviceSourceTest, SaysWhatIsThere) {
 TEST_P(DeviceSourceTest, ReadingsMakeSense) {
   OPEN_OR_SKIP(source);
   for (std::size_t n = 0; n < source->devices().size(); ++n) {
-    const auto reading = source->read(n);
-    ASSERT_TRUE(reading.ok()) << reading.error().message;
-    if (reading->total_bytes && reading->used_bytes) {
-      EXPECT_LE(*reading->used_bytes + reading->driver_reserved_bytes.value_or(0), *reading->total_bytes);
+    const auto sample = source->read(n);
+    ASSERT_TRUE(sample.ok()) << sample.error().message;
+    const auto total_bytes = source->devices()[n].total_bytes;
+    if (total_bytes && sample->used_bytes) {
+      EXPECT_LE(*sample->used_bytes + sample->driver_reserved_bytes.value_or(0), *total_bytes);
     }
-    EXPECT_LE(reading->utilization_percent.value_or(0), 100U);
-    EXPECT_LT(reading->temperature_celsius.value_or(20), 150);
-    EXPECT_LT(reading->power_milliwatts.value_or(0), 5'000'000U);
+    EXPECT_LE(sample->utilization_percent.value_or(0), 100U);
+    EXPECT_LT(sample->temperature_celsius.value_or(20), 150);
+    EXPECT_LT(sample->power_milliwatts.value_or(0), 5'000'000U);
     const auto processes = source->processes(n);
     ASSERT_TRUE(processes.ok()) << processes.error().message;
     std::set<std::int64_t> pids;
-    for (const DeviceProcess& process : processes->value_or(std::vector<DeviceProcess>())) {
+    for (const SampledProcess& process : processes->value_or(std::vector<SampledProcess>())) {
       EXPECT_GT(process.pid, 0);
       EXPECT_TRUE(pids.insert(process.pid).second) << process.pid << " twice";
-      EXPECT_LE(process.bytes.value_or(0), reading->total_bytes.value_or(~std::uint64_t{0}));
+      EXPECT_LE(process.bytes.value_or(0), total_bytes.value_or(~std::uint64_t{0}));
     }
   }
 }
@@ -109,18 +110,19 @@ TEST_P(DeviceSourceTest, WhatADeviceDoesNotSayIsUnknown) {
   ASSERT_NE(source, nullptr);
   const std::vector<ExpectedDevice> expected = machine_->expected();
   ASSERT_EQ(source->devices().size(), expected.size());
-  const auto reading = source->read(0);
-  ASSERT_TRUE(reading.ok()) << reading.error().message;
-  EXPECT_EQ(reading->total_bytes, std::nullopt);
-  EXPECT_EQ(reading->used_bytes, std::nullopt);
-  EXPECT_EQ(reading->driver_reserved_bytes, std::nullopt);
-  EXPECT_EQ(reading->utilization_percent, std::nullopt);
-  EXPECT_EQ(reading->temperature_celsius, std::nullopt);
-  EXPECT_EQ(reading->power_milliwatts, std::nullopt);
+  const auto sample = source->read(0);
+  ASSERT_TRUE(sample.ok()) << sample.error().message;
+  EXPECT_EQ(source->devices()[0].total_bytes, std::nullopt);
+  EXPECT_EQ(sample->used_bytes, std::nullopt);
+  EXPECT_EQ(sample->driver_reserved_bytes, std::nullopt);
+  EXPECT_EQ(sample->utilization_percent, std::nullopt);
+  EXPECT_EQ(sample->temperature_celsius, std::nullopt);
+  EXPECT_EQ(sample->power_milliwatts, std::nullopt);
   const auto processes = source->processes(0);
   ASSERT_TRUE(processes.ok());
-  EXPECT_TRUE(processes->value_or(std::vector<DeviceProcess>()).empty());
-  EXPECT_EQ(source->read(1)->total_bytes, expected[1].reading.total_bytes) << "the others are as before";
+  EXPECT_TRUE(processes->value_or(std::vector<SampledProcess>()).empty());
+  EXPECT_EQ(source->devices()[1].total_bytes, expected[1].info.total_bytes) << "the others are as before";
+  EXPECT_EQ(source->read(1)->used_bytes, expected[1].sample.used_bytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, DeviceSourceTest, ::testing::ValuesIn(device_machines()),

@@ -33,6 +33,7 @@ class AmdSource final : public DeviceSource {
       if (info.name.empty()) info.name = "AMD GPU " + trimmed(read_file(card.folder + "/device").value_or(""));
       info.uuid = trimmed(read_file(card.folder + "/unique_id").value_or(""));
       info.bus_id = card.bus_id;
+      info.total_bytes = read_number(card.folder + "/mem_info_vram_total");
       devices_.push_back(std::move(info));
       sensors_.push_back(sensors_of(card));
     }
@@ -41,25 +42,24 @@ class AmdSource final : public DeviceSource {
   [[nodiscard]] std::string driver() const override { return "amdgpu"; }
   [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
 
-  Result<DeviceReading> read(std::size_t device) override {
+  Result<DeviceSample> read(std::size_t device) override {
     if (auto there = check(device); !there) return there.error();
     const std::string& folder = cards_[device].folder;
-    DeviceReading reading;
-    reading.total_bytes = read_number(folder + "/mem_info_vram_total");
-    reading.used_bytes = read_number(folder + "/mem_info_vram_used");
+    DeviceSample sample;
+    sample.used_bytes = read_number(folder + "/mem_info_vram_used");
     if (const auto busy = read_number(folder + "/gpu_busy_percent")) {
-      reading.utilization_percent = static_cast<std::uint32_t>(*busy);
+      sample.utilization_percent = static_cast<std::uint32_t>(*busy);
     }
     if (const auto millicelsius = read_number(sensors_[device] + "/temp1_input")) {
-      reading.temperature_celsius = static_cast<std::int32_t>(*millicelsius / 1000);
+      sample.temperature_celsius = static_cast<std::int32_t>(*millicelsius / 1000);
     }
     auto microwatts = read_number(sensors_[device] + "/power1_average");
     if (!microwatts) microwatts = read_number(sensors_[device] + "/power1_input");
-    if (microwatts) reading.power_milliwatts = static_cast<std::uint32_t>(*microwatts / 1000);
-    return reading;
+    if (microwatts) sample.power_milliwatts = static_cast<std::uint32_t>(*microwatts / 1000);
+    return sample;
   }
 
-  Result<std::optional<std::vector<DeviceProcess>>> processes(std::size_t device) override {
+  Result<std::optional<std::vector<SampledProcess>>> processes(std::size_t device) override {
     if (auto there = check(device); !there) return there.error();
     return std::optional(card_processes(root_, cards_[device].bus_id, {"drm-memory-vram"}));
   }

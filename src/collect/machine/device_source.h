@@ -12,38 +12,13 @@
 #include <vector>
 
 #include "base/result.h"
+#include "trace/sample.h"
 
 namespace tidemark {
 
-/// What a device is. Text is empty where it is not known.
-struct DeviceInfo {
-  std::string vendor;       ///< "nvidia", "amd", "intel"
-  std::uint32_t index = 0;  ///< as the vendor's own tool numbers it (nvidia-smi), else the number of its card in /sys
-  std::string name;         ///< "NVIDIA H100 80GB HBM3"
-  std::string uuid;         ///< "GPU-…", "MIG-…", or the vendor's serial of the chip
-  std::string bus_id;       ///< PCI address, "0000:65:00.0"
-  std::optional<bool> mig_enabled;           ///< the device is divided into MIG instances
-  std::optional<std::uint32_t> instance_of;  ///< of a MIG instance: `index` of its GPU; `index` counts within that GPU
-};
-
-/// What a device says at one time; none where it does not say.
-struct DeviceReading {
-  std::optional<std::uint64_t> total_bytes;
-  /// In use by anybody: allocations, contexts, loaded kernels. Includes what the driver keeps for itself only where
-  /// `driver_reserved_bytes` is not known (NVML before driver 510).
-  std::optional<std::uint64_t> used_bytes;
-  std::optional<std::uint64_t> driver_reserved_bytes;  ///< kept by driver and firmware, usable by nobody
-  std::optional<std::uint32_t> utilization_percent;    ///< share of recent time in which a kernel ran
-  std::optional<std::int32_t> temperature_celsius;
-  std::optional<std::uint32_t> power_milliwatts;
-};
-
-/// A process that holds memory of a device.
-struct DeviceProcess {
-  std::int64_t pid = -1;               ///< as the driver says: perhaps of another PID namespace (see process_names.h)
-  std::optional<std::uint64_t> bytes;  ///< none where the driver does not say
-
-  bool operator==(const DeviceProcess&) const = default;
+/// A device as a source describes it, without the number that a program gives it (`cuda_index`).
+struct DeviceInfo : SampledDevice {
+  std::optional<bool> mig_enabled;  ///< whether the device is divided into MIG instances; none where there is no MIG
 };
 
 class DeviceSource {
@@ -54,10 +29,12 @@ class DeviceSource {
   [[nodiscard]] virtual std::string driver() const { return ""; }
   /// Its devices, in an order that stays; MIG instances follow their GPU. Positions in it name devices below.
   [[nodiscard]] virtual const std::vector<DeviceInfo>& devices() const = 0;
-  /// An error when the device is lost (fell off the bus, needs a reset) or was never there; it names the device.
-  virtual Result<DeviceReading> read(std::size_t device) = 0;
-  /// Who uses it, each process once. None where the driver does not say (not supported, no permission).
-  virtual Result<std::optional<std::vector<DeviceProcess>>> processes(std::size_t device) = 0;
+  /// A sample without time and device. An error when the device is lost (fell off the bus, needs a reset) or was never
+  /// there; it names the device.
+  virtual Result<DeviceSample> read(std::size_t device) = 0;
+  /// The processes that hold memory of it, each once, with PID and bytes; name_process() tells the rest. None where the
+  /// driver does not list them (not supported, no permission).
+  virtual Result<std::optional<std::vector<SampledProcess>>> processes(std::size_t device) = 0;
 };
 
 /// Where sources look. Tests point elsewhere.

@@ -71,14 +71,14 @@ std::vector<DrmCard> find_cards(const std::string& root, std::uint64_t vendor) {
   return cards;
 }
 
-std::vector<DeviceProcess> card_processes(const std::string& root, const std::string& bus_id,
-                                          const std::vector<std::string>& keys) {
-  std::vector<DeviceProcess> processes;
+std::vector<SampledProcess> card_processes(const std::string& root, const std::string& bus_id,
+                                           const std::vector<std::string>& keys) {
+  std::vector<SampledProcess> processes;
   for (const std::string& entry : names_in(root + "/proc")) {
     if (!all_digits(entry)) continue;
     const std::string folder = fmt::format("{}/proc/{}", root, entry);
     std::set<std::string> clients;
-    DeviceProcess process;
+    SampledProcess process;
     for (const std::string& descriptor : names_in(folder + "/fd")) {
       // Reading fdinfo of every file would cost; those of a GPU are character devices below /dev/dri.
       std::error_code error;

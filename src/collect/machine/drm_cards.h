@@ -21,8 +21,8 @@ struct DrmCard {
 
 /// Who has the card open, and how much of its memory: the sum of the values of `keys` ("drm-memory-vram") over the
 /// process's open files, each client of the driver once. Processes of other users are seen only by root.
-[[nodiscard]] std::vector<DeviceProcess> card_processes(const std::string& root, const std::string& bus_id,
-                                                        const std::vector<std::string>& keys);
+[[nodiscard]] std::vector<SampledProcess> card_processes(const std::string& root, const std::string& bus_id,
+                                                         const std::vector<std::string>& keys);
 
 /// Whether the card is still in /sys; an error that names it otherwise.
 [[nodiscard]] Result<void> check_card(const DrmCard& card, const char* vendor);

@@ -31,22 +31,20 @@ class IntelSource final : public DeviceSource {
       info.index = card.number;
       info.name = "Intel GPU " + trimmed(read_file(card.folder + "/device").value_or(""));
       info.bus_id = card.bus_id;
+      info.total_bytes = memory_of(card);
       devices_.push_back(std::move(info));
-      total_bytes_.push_back(memory_of(card));
     }
   }
 
   [[nodiscard]] std::string driver() const override { return cards_.front().driver; }
   [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
 
-  Result<DeviceReading> read(std::size_t device) override {
+  Result<DeviceSample> read(std::size_t device) override {
     if (auto there = check(device); !there) return there.error();
-    DeviceReading reading;
-    reading.total_bytes = total_bytes_[device];
-    return reading;
+    return DeviceSample();
   }
 
-  Result<std::optional<std::vector<DeviceProcess>>> processes(std::size_t device) override {
+  Result<std::optional<std::vector<SampledProcess>>> processes(std::size_t device) override {
     if (auto there = check(device); !there) return there.error();
     const char* key = cards_[device].driver == "xe" ? "drm-total-vram0" : "drm-total-local0";
     return std::optional(card_processes(root_, cards_[device].bus_id, {key}));
@@ -61,7 +59,6 @@ class IntelSource final : public DeviceSource {
   std::string root_;
   std::vector<DrmCard> cards_;
   std::vector<DeviceInfo> devices_;
-  std::vector<std::optional<std::uint64_t>> total_bytes_;  // does not change
 };
 
 }  // namespace

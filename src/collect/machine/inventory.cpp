@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "collect/machine/process_names.h"
 #include "collect/machine/visible_devices.h"
 
 namespace tidemark {
@@ -17,19 +18,18 @@ std::optional<std::string> variable(const char* name) {
 ListedDevice list(DeviceSource& source, std::size_t position, const std::string& root) {
   ListedDevice listed;
   listed.info = source.devices()[position];
-  auto reading = source.read(position);
-  if (!reading) {
-    listed.error = reading.error().message;
+  auto sample = source.read(position);
+  if (!sample) {
+    listed.error = sample.error().message;
     return listed;
   }
-  listed.reading = *reading;
+  listed.sample = *sample;
   auto processes = source.processes(position);
   if (!processes || !*processes) return listed;
-  std::stable_sort((*processes)->begin(), (*processes)->end(),
-                   [](const DeviceProcess& left, const DeviceProcess& right) { return left.bytes > right.bytes; });
-  listed.processes.emplace();
-  for (const DeviceProcess& process : **processes)
-    listed.processes->push_back({process, name_process(process.pid, root)});
+  listed.processes = std::move(*processes);
+  for (SampledProcess& process : *listed.processes) name_process(process, root);
+  std::stable_sort(listed.processes->begin(), listed.processes->end(),
+                   [](const SampledProcess& left, const SampledProcess& right) { return left.bytes > right.bytes; });
   return listed;
 }
 
@@ -45,7 +45,7 @@ void add_visibility(Inventory& inventory) {
   inventory.visibility_problem = seen.problem;
   for (std::size_t n = 0; n < devices.size(); ++n) {
     inventory.devices[n].visible_to_cuda = seen.visible[n];
-    inventory.devices[n].cuda_index = seen.ordinals[n];
+    inventory.devices[n].info.cuda_index = seen.ordinals[n];
   }
 }
 

@@ -7,22 +7,15 @@
 
 #include "collect/machine/device_source.h"
 #include "collect/machine/host_memory.h"
-#include "collect/machine/process_names.h"
 
 namespace tidemark {
 
-struct ListedProcess {
-  DeviceProcess process;
-  ProcessName who;
-};
-
 struct ListedDevice {
-  DeviceInfo info;
-  bool visible_to_cuda = false;             ///< with this process's environment; false for other vendors
-  std::optional<std::uint32_t> cuda_index;  ///< N of cuda:N
-  DeviceReading reading;
-  std::string error;                                    ///< why there is no reading; empty when there is one
-  std::optional<std::vector<ListedProcess>> processes;  ///< most bytes first; none where the driver does not say
+  DeviceInfo info;               ///< with the number that a CUDA program of this process's environment gives it
+  bool visible_to_cuda = false;  ///< likewise; false for other vendors
+  DeviceSample sample;           ///< without time and device
+  std::string error;             ///< why there is no sample; empty when there is one
+  std::optional<std::vector<SampledProcess>> processes;  ///< most bytes first; none where the driver does not say
 };
 
 struct ListedDriver {

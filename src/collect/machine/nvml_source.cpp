@@ -62,23 +62,23 @@ class NvmlSource final : public DeviceSource {
 
   [[nodiscard]] const std::vector<DeviceInfo>& devices() const override { return devices_; }
 
-  Result<DeviceReading> read(std::size_t device) override {
+  Result<DeviceSample> read(std::size_t device) override {
     if (auto there = check(device); !there) return there.error();
     const nvml::Device handle = handles_[device];
-    DeviceReading reading;
-    const std::array<Return, 4> codes = {read_memory(handle, reading), read_utilization(handle, reading),
-                                         read_temperature(handle, reading), read_power(handle, reading)};
+    DeviceSample sample;
+    const std::array<Return, 4> codes = {read_memory(handle, sample), read_utilization(handle, sample),
+                                         read_temperature(handle, sample), read_power(handle, sample)};
     const auto lost = std::find_if(codes.begin(), codes.end(), is_lost);
     if (lost != codes.end()) return gone(device, *lost);
-    return reading;
+    return sample;
   }
 
-  Result<std::optional<std::vector<DeviceProcess>>> processes(std::size_t device) override {
-    using Found = std::optional<std::vector<DeviceProcess>>;
+  Result<std::optional<std::vector<SampledProcess>>> processes(std::size_t device) override {
+    using Found = std::optional<std::vector<SampledProcess>>;
     if (auto there = check(device); !there) return there.error();
     // A GPU in MIG mode says who uses all of it; its instances say it for each.
     if (devices_[device].mig_enabled.value_or(false)) return Found();
-    std::vector<DeviceProcess> found;
+    std::vector<SampledProcess> found;
     const bool modern = api_.compute_processes != nullptr;
     const auto list = [&](auto versioned, auto first) {
       return modern ? add_processes<nvml::Process>(versioned, handles_[device], found)
@@ -108,6 +108,7 @@ class NvmlSource final : public DeviceSource {
     info.name = text_from(api_.name, handle);
     info.uuid = text_from(api_.uuid, handle);
     info.bus_id = bus_id_of(api_, handle);
+    info.total_bytes = total_of(handle);
     unsigned mode = 0;
     unsigned pending = 0;
     if (call(api_.mig_mode, handle, &mode, &pending) == nvml::kSuccess) info.mig_enabled = mode == nvml::kMigEnabled;
@@ -129,6 +130,7 @@ class NvmlSource final : public DeviceSource {
       info.name = text_from(api_.name, instance);
       info.uuid = text_from(api_.uuid, instance);
       info.bus_id = bus_id;
+      info.total_bytes = total_of(instance);
       info.instance_of = gpu;
       add(std::move(info), instance, nvml::kSuccess);
     }
@@ -164,50 +166,65 @@ class NvmlSource final : public DeviceSource {
                              library_->describe(code))};
   }
 
-  Return read_memory(nvml::Device handle, DeviceReading& reading) const {
-    nvml::MemoryV2 memory{};
-    memory.version = nvml::kMemoryV2;
-    const Return code = call(api_.memory_v2, handle, &memory);
+  struct Memory {
+    std::optional<std::uint64_t> total_bytes;
+    std::optional<std::uint64_t> used_bytes;
+    std::optional<std::uint64_t> driver_reserved_bytes;
+  };
+
+  Return read_memory(nvml::Device handle, Memory& memory) const {
+    nvml::MemoryV2 second{};
+    second.version = nvml::kMemoryV2;
+    const Return code = call(api_.memory_v2, handle, &second);
     if (code == nvml::kSuccess) {
-      reading.total_bytes = memory.total;
-      reading.used_bytes = memory.used;
-      reading.driver_reserved_bytes = memory.reserved;
+      memory = {second.total, second.used, second.reserved};
       return code;
     }
     if (is_lost(code)) return code;
-    nvml::Memory simple{};
-    const Return first = call(api_.memory, handle, &simple);
-    if (first == nvml::kSuccess) {
-      reading.total_bytes = simple.total;
-      reading.used_bytes = simple.used;
-    }
-    return first;
+    nvml::Memory first{};
+    const Return simple = call(api_.memory, handle, &first);
+    if (simple == nvml::kSuccess) memory = {first.total, first.used, std::nullopt};
+    return simple;
   }
 
-  Return read_utilization(nvml::Device handle, DeviceReading& reading) const {
+  Return read_memory(nvml::Device handle, DeviceSample& sample) const {
+    Memory memory;
+    const Return code = read_memory(handle, memory);
+    sample.used_bytes = memory.used_bytes;
+    sample.driver_reserved_bytes = memory.driver_reserved_bytes;
+    return code;
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> total_of(nvml::Device handle) const {
+    Memory memory;
+    (void)read_memory(handle, memory);
+    return memory.total_bytes;
+  }
+
+  Return read_utilization(nvml::Device handle, DeviceSample& sample) const {
     nvml::Utilization utilization{};
     const Return code = call(api_.utilization, handle, &utilization);
-    if (code == nvml::kSuccess) reading.utilization_percent = utilization.gpu;
+    if (code == nvml::kSuccess) sample.utilization_percent = utilization.gpu;
     return code;
   }
 
-  Return read_temperature(nvml::Device handle, DeviceReading& reading) const {
+  Return read_temperature(nvml::Device handle, DeviceSample& sample) const {
     unsigned celsius = 0;
     const Return code = call(api_.temperature, handle, nvml::kTemperatureGpu, &celsius);
-    if (code == nvml::kSuccess) reading.temperature_celsius = static_cast<std::int32_t>(celsius);
+    if (code == nvml::kSuccess) sample.temperature_celsius = static_cast<std::int32_t>(celsius);
     return code;
   }
 
-  Return read_power(nvml::Device handle, DeviceReading& reading) const {
+  Return read_power(nvml::Device handle, DeviceSample& sample) const {
     unsigned milliwatts = 0;
     const Return code = call(api_.power, handle, &milliwatts);
-    if (code == nvml::kSuccess) reading.power_milliwatts = milliwatts;
+    if (code == nvml::kSuccess) sample.power_milliwatts = milliwatts;
     return code;
   }
 
   // More processes may start between two calls, so the room asked for grows beyond what was said.
   template <typename Process, typename Function>
-  static Return add_processes(Function function, nvml::Device handle, std::vector<DeviceProcess>& found) {
+  static Return add_processes(Function function, nvml::Device handle, std::vector<SampledProcess>& found) {
     std::vector<Process> processes(64);
     unsigned count = 0;
     Return code = nvml::kInsufficientSize;
@@ -223,10 +240,11 @@ class NvmlSource final : public DeviceSource {
   }
 
   // One that computes and draws is in both lists, with the same sum.
-  static void add_process(unsigned pid, unsigned long long bytes, std::vector<DeviceProcess>& found) {
+  static void add_process(unsigned pid, unsigned long long bytes, std::vector<SampledProcess>& found) {
     const auto known =
-        std::find_if(found.begin(), found.end(), [&](const DeviceProcess& process) { return process.pid == pid; });
-    DeviceProcess& process = known != found.end() ? *known : found.emplace_back(DeviceProcess{pid, std::nullopt});
+        std::find_if(found.begin(), found.end(), [&](const SampledProcess& process) { return process.pid == pid; });
+    SampledProcess& process = known != found.end() ? *known : found.emplace_back();
+    process.pid = pid;
     if (bytes != nvml::kNotAvailable) process.bytes = std::max<std::uint64_t>(process.bytes.value_or(0), bytes);
   }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "collect/machine/files.h"
@@ -62,16 +61,18 @@ std::string short_command(std::int64_t pid, const std::string& root) {
   return text;
 }
 
-ProcessName name_process(std::int64_t pid, const std::string& root) {
+void name_process(SampledProcess& process, const std::string& root) {
   const bool first = in_first_pid_namespace(root);
+  process.name.clear();
   std::error_code error;
-  if (!fs::exists(folder_of(pid, root), error)) {
-    return {first ? ProcessName::Kind::ended : ProcessName::Kind::elsewhere, ""};
+  if (!fs::exists(folder_of(process.pid, root), error)) {
+    process.kind = first ? ProcessKind::ended : ProcessKind::other_namespace;
+  } else if (!first && !has_gpu_open(process.pid, root)) {
+    process.kind = ProcessKind::other_namespace;
+  } else {
+    process.name = short_command(process.pid, root);
+    process.kind = process.name.empty() ? ProcessKind::ended : ProcessKind::other;
   }
-  if (!first && !has_gpu_open(pid, root)) return {};
-  std::string name = short_command(pid, root);
-  if (name.empty()) return {ProcessName::Kind::ended, ""};
-  return {ProcessName::Kind::known, std::move(name)};
 }
 
 }  // namespace tidemark

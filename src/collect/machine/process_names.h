@@ -1,24 +1,17 @@
-// Who the PIDs are that a driver names.
+// The names of the processes that a driver lists.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "trace/sample.h"
+
 namespace tidemark {
 
-struct ProcessName {
-  enum class Kind : std::uint8_t {
-    known,      ///< a process that /proc shows here
-    ended,      ///< was one; gone since the driver listed it
-    elsewhere,  ///< a PID of another PID namespace: another container, or this one's own process numbered by the host
-  };
-  Kind kind = Kind::elsewhere;
-  std::string name;  ///< "python train.py"; empty unless known
-};
-
-/// A driver numbers processes as the host does. In a container such a number may belong to some other process here, so
-/// there it counts as known only when that process has the GPU open. `root` comes before "/proc".
-[[nodiscard]] ProcessName name_process(std::int64_t pid, const std::string& root = "");
+/// Sets kind and name of a process that a driver lists: `other`, `ended` or `other_namespace`. A driver numbers
+/// processes as the host does. In a container such a number may belong to some other process here, so there it counts
+/// as `other` only when that process has the GPU open. `root` comes before "/proc".
+void name_process(SampledProcess& process, const std::string& root = "");
 
 /// "python train.py", "python -m torch.distributed.run", "Xorg": the program, and for an interpreter what it runs; no
 /// other arguments, which may hold secrets. Empty when there is no such process.

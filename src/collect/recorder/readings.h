@@ -1,4 +1,4 @@
-// What the sampler read, on the way to the recordings. Times are ticks of the recorder's clock.
+// What the sampler read, on the way to the recordings.
 #pragma once
 
 #include <cstdint>
@@ -8,39 +8,19 @@
 #include <vector>
 
 #include "collect/machine/device_source.h"
-#include "collect/machine/host_memory.h"
-#include "collect/machine/process_names.h"
+#include "trace/sample.h"
 
 namespace tidemark {
 
-/// The devices that the readings are about, by position; the first thing that is read.
+/// The devices that the readings are about; the first thing that is read.
 struct DevicesFound {
   std::vector<DeviceInfo> devices;
-  std::vector<std::optional<std::uint64_t>> total_bytes;
   std::vector<std::string> problems;  ///< of drivers that are there and do not work
-};
-
-struct DeviceReadingAt {
-  std::uint64_t ticks = 0;
-  std::size_t device = 0;
-  DeviceReading reading;
-};
-
-struct NamedProcess {
-  DeviceProcess process;
-  ProcessName who;
-  bool of_job = false;
-};
-
-struct DeviceProcessesAt {
-  std::uint64_t ticks = 0;
-  std::size_t device = 0;
-  std::vector<NamedProcess> processes;
 };
 
 /// The device does not answer any more: nothing else comes of it.
 struct DeviceLost {
-  std::size_t device = 0;
+  SampledDeviceId device;
   std::string why;
 };
 
@@ -50,13 +30,17 @@ struct ProcessMemory {
   std::optional<std::uint64_t> pss_bytes;  ///< none also where it was not read this time
 };
 
-struct HostReadingAt {
-  std::uint64_t ticks = 0;
-  std::vector<ProcessMemory> processes;  ///< of the job
-  std::optional<std::uint64_t> cgroup_limit_bytes;
-  CgroupReading cgroup;
+/// The host: all but the recorded process's own memory, which is among that of the job's processes.
+struct HostReading {
+  HostSample sample;
+  std::vector<ProcessMemory> processes;
 };
 
-using Reading = std::variant<DevicesFound, DeviceReadingAt, DeviceProcessesAt, DeviceLost, HostReadingAt>;
+/// Samples without their time, of devices by their position in DevicesFound: a recording has times of its own, and only
+/// the devices that its process sees. A process of the recording's own job is ProcessKind::job.
+struct Reading {
+  std::uint64_t ticks = 0;  ///< of the recorder's clock; 0 for what has no time
+  std::variant<DevicesFound, DeviceSample, DeviceProcessesSample, DeviceLost, HostReading> what;
+};
 
 }  // namespace tidemark

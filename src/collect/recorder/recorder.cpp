@@ -201,8 +201,8 @@ void Recorder::admit(ScopedFd memory, pid_t pid) {
 
 void Recorder::take_samples() {
   for (const Reading& reading : sampler_.collect()) {
-    if (const auto* found = std::get_if<DevicesFound>(&reading)) {
-      devices_ = *found;
+    if (const auto* found = std::get_if<DevicesFound>(&reading.what)) {
+      devices_ = reading;
       for (const std::string& problem : found->problems) say_(fmt::format("no samples of GPUs: {}", problem));
     }
     for (Client& client : clients_) {

@@ -89,8 +89,8 @@ class Recorder {
   TickClock clock_;
   OutputFiles outputs_;
   Sampler sampler_;
-  std::optional<DevicesFound> devices_;  ///< once the sampler has found them
-  std::string folder_;                   ///< private directory of the socket
+  std::optional<Reading> devices_;  ///< once the sampler has found them
+  std::string folder_;              ///< private directory of the socket
   ScopedFd listener_;
   std::vector<ScopedFd> greeting_;  ///< accepted, first message not read yet
   std::vector<Client> clients_;

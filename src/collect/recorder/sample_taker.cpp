@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collect/machine/process_names.h"
 #include "collect/machine/process_tree.h"
 
 namespace tidemark {
@@ -27,9 +28,18 @@ std::chrono::nanoseconds processor_time() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-bool says_anything(const DeviceReading& reading) {
-  return reading.used_bytes || reading.driver_reserved_bytes || reading.utilization_percent ||
-         reading.temperature_celsius || reading.power_milliwatts;
+bool says_anything(const DeviceSample& sample) {
+  return sample.used_bytes || sample.driver_reserved_bytes || sample.utilization_percent ||
+         sample.temperature_celsius || sample.power_milliwatts;
+}
+
+SampledDeviceId id_at(std::size_t position) {
+  return SampledDeviceId{static_cast<std::uint32_t>(position)};
+}
+
+// A value that is not known adds nothing.
+void add_to(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& value) {
+  if (value) sum = sum.value_or(0) + *value;
 }
 
 }  // namespace
@@ -58,16 +68,12 @@ SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const T
   }
 }
 
-DevicesFound SampleTaker::found() {
+DevicesFound SampleTaker::found() const {
   DevicesFound found;
   for (const OpenedSource& opened : sources_) {
     if (!opened.problem.empty()) found.problems.push_back(opened.problem);
   }
-  for (const Device& device : devices_) {
-    const auto reading = device.source->read(device.position);
-    found.devices.push_back(device.source->devices()[device.position]);
-    found.total_bytes.push_back(reading ? reading->total_bytes : std::nullopt);
-  }
+  for (const Device& device : devices_) found.devices.push_back(device.source->devices()[device.position]);
   return found;
 }
 
@@ -111,12 +117,13 @@ void SampleTaker::read_devices(std::vector<Reading>& readings) {
   for (std::size_t n = 0; n < devices_.size(); ++n) {
     if (devices_[n].lost) continue;
     const std::uint64_t ticks = clock_.now();
-    auto reading = devices_[n].source->read(devices_[n].position);
-    if (!reading) {
-      lose(n, reading.error(), readings);
-    } else if (says_anything(*reading)) {
-      devices_[n].used_bytes = reading->used_bytes.value_or(devices_[n].used_bytes);
-      readings.emplace_back(DeviceReadingAt{ticks, n, *reading});
+    auto sample = devices_[n].source->read(devices_[n].position);
+    if (!sample) {
+      lose(n, sample.error(), readings);
+    } else if (says_anything(*sample)) {
+      devices_[n].used_bytes = sample->used_bytes.value_or(devices_[n].used_bytes);
+      sample->device = id_at(n);
+      readings.push_back({ticks, std::move(*sample)});
     }
   }
 }
@@ -125,43 +132,46 @@ void SampleTaker::read_processes(std::vector<Reading>& readings) {
   for (std::size_t n = 0; n < devices_.size(); ++n) {
     if (devices_[n].lost) continue;
     devices_[n].used_at_listing_bytes = devices_[n].used_bytes;
-    DeviceProcessesAt at{clock_.now(), n, {}};
+    const std::uint64_t ticks = clock_.now();
     auto processes = devices_[n].source->processes(devices_[n].position);
     if (!processes) {
       lose(n, processes.error(), readings);
       continue;
     }
     if (!*processes) continue;
-    at.processes.reserve((*processes)->size());
-    for (const DeviceProcess& process : **processes) {
-      ProcessName who = name_process(process.pid, root_);
-      const bool of_job =
-          who.kind == ProcessName::Kind::known && std::find(job_.begin(), job_.end(), process.pid) != job_.end();
-      at.processes.push_back({process, std::move(who), of_job});
+    for (SampledProcess& process : **processes) {
+      name_process(process, root_);
+      const bool of_job = std::find(job_.begin(), job_.end(), process.pid) != job_.end();
+      if (process.kind == ProcessKind::other && of_job) process.kind = ProcessKind::job;
     }
-    readings.emplace_back(std::move(at));
+    readings.push_back({ticks, DeviceProcessesSample{0, id_at(n), std::move(**processes)}});
   }
 }
 
 void SampleTaker::read_host(std::vector<Reading>& readings) {
-  HostReadingAt at;
-  at.ticks = clock_.now();
+  const std::uint64_t ticks = clock_.now();
+  HostReading host;
   for (const std::int64_t pid : job_) {
     ProcessMemory memory{pid, resident_bytes(pid, root_), std::nullopt};
     if (!memory.rss_bytes) continue;  // it has ended
     if (read_pss_) memory.pss_bytes = proportional_bytes(pid, root_);
-    at.processes.push_back(memory);
+    add_to(host.sample.job_rss_bytes, memory.rss_bytes);
+    add_to(host.sample.job_pss_bytes, memory.pss_bytes);
+    host.processes.push_back(memory);
   }
+  if (!host.processes.empty()) host.sample.job_processes = static_cast<std::uint32_t>(host.processes.size());
   if (cgroup_) {
-    at.cgroup = cgroup_->read();
-    at.cgroup_limit_bytes = cgroup_->limit_bytes();
+    const CgroupReading cgroup = cgroup_->read();
+    host.sample.cgroup_usage_bytes = cgroup.usage_bytes;
+    host.sample.cgroup_limit_bytes = cgroup_->limit_bytes();
+    host.sample.cgroup_oom_kills = cgroup.oom_kills;
   }
-  readings.emplace_back(std::move(at));
+  readings.push_back({ticks, std::move(host)});
 }
 
 void SampleTaker::lose(std::size_t device, const Error& error, std::vector<Reading>& readings) {
   devices_[device].lost = true;
-  readings.emplace_back(DeviceLost{device, error.message});
+  readings.push_back({0, DeviceLost{id_at(device), error.message}});
 }
 
 }  // namespace tidemark

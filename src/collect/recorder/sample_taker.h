@@ -49,7 +49,7 @@ class SampleTaker {
   SampleTaker(const SampleOptions& options, std::int64_t job, const TickClock& clock);
 
   /// What was found; before all readings.
-  [[nodiscard]] DevicesFound found();
+  [[nodiscard]] DevicesFound found() const;
   /// Appends what is due now.
   void take(std::vector<Reading>& readings);
   /// When something is due next.

@@ -23,21 +23,21 @@ class SampleWriter {
   void add(const Reading& reading);
 
  private:
-  void write(const DevicesFound& found);
-  void write(const DeviceReadingAt& at);
-  void write(const DeviceProcessesAt& at);
-  void write(const DeviceLost& lost);
-  void write(const HostReadingAt& at);
+  void write(std::uint64_t ticks, const DevicesFound& found);
+  void write(std::uint64_t ticks, DeviceSample sample);
+  void write(std::uint64_t ticks, DeviceProcessesSample sample);
+  void write(std::uint64_t ticks, const DeviceLost& lost);
+  void write(std::uint64_t ticks, const HostReading& host);
 
-  [[nodiscard]] std::optional<SampledDeviceId> id_of(std::size_t device) const;
-  [[nodiscard]] ProcessKind kind_of(const NamedProcess& process) const;
+  /// In the recording, of a position in DevicesFound; none where the process does not see the device.
+  [[nodiscard]] std::optional<SampledDeviceId> id_of(SampledDeviceId position) const;
   [[nodiscard]] std::uint64_t time_ns(std::uint64_t ticks) const { return clock_.between_ns(start_ticks_, ticks); }
 
   TraceWriter& writer_;
   const TickClock& clock_;
   std::int64_t pid_;
   std::uint64_t start_ticks_;
-  std::vector<std::optional<SampledDeviceId>> ids_;  // by position; none: not seen by the process
+  std::vector<std::optional<SampledDeviceId>> ids_;  // by position in DevicesFound
 };
 
 }  // namespace tidemark

@@ -61,7 +61,7 @@ void Sampler::start() {
 void Sampler::run(const std::shared_ptr<Shared>& shared) {
   {
     SampleTaker taker(shared->options, shared->job, shared->clock);
-    std::vector<Reading> readings = {taker.found()};
+    std::vector<Reading> readings = {Reading{0, taker.found()}};
     std::unique_lock lock(shared->mutex);
     while (!shared->stop) {
       lock.unlock();

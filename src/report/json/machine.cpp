@@ -6,33 +6,26 @@
 namespace tidemark {
 namespace {
 
-const char* kind_name(ProcessName::Kind kind) {
-  switch (kind) {
-    case ProcessName::Kind::known:
-      return "process";
-    case ProcessName::Kind::ended:
-      return "ended";
-    case ProcessName::Kind::elsewhere:
-      return "another_container";
-  }
-  return "";
+const char* kind_name(ProcessKind kind) {
+  if (kind == ProcessKind::ended) return "ended";
+  return kind == ProcessKind::other_namespace ? "another_container" : "process";
 }
 
 Json processes_json(const ListedDevice& device) {
   if (!device.processes) return nullptr;
   Json processes = Json::array();
-  for (const ListedProcess& listed : *device.processes) {
-    processes.push_back({{"pid", listed.process.pid},
-                         {"bytes", nullable(listed.process.bytes)},
-                         {"kind", kind_name(listed.who.kind)},
-                         {"name", nullable_text(listed.who.name)}});
+  for (const SampledProcess& process : *device.processes) {
+    processes.push_back({{"pid", process.pid},
+                         {"bytes", nullable(process.bytes)},
+                         {"kind", kind_name(process.kind)},
+                         {"name", nullable_text(process.name)}});
   }
   return processes;
 }
 
 Json device_json(const ListedDevice& device) {
   const DeviceInfo& info = device.info;
-  const DeviceReading& reading = device.reading;
+  const DeviceSample& sample = device.sample;
   return {{"vendor", info.vendor},
           {"index", info.index},
           {"instance_of", nullable(info.instance_of)},
@@ -41,14 +34,14 @@ Json device_json(const ListedDevice& device) {
           {"bus_id", nullable_text(info.bus_id)},
           {"mig_enabled", nullable(info.mig_enabled)},
           {"visible_to_cuda", device.visible_to_cuda},
-          {"cuda_index", nullable(device.cuda_index)},
+          {"cuda_index", nullable(info.cuda_index)},
           {"error", nullable_text(device.error)},
-          {"total_bytes", nullable(reading.total_bytes)},
-          {"used_bytes", nullable(reading.used_bytes)},
-          {"driver_reserved_bytes", nullable(reading.driver_reserved_bytes)},
-          {"utilization_percent", nullable(reading.utilization_percent)},
-          {"temperature_celsius", nullable(reading.temperature_celsius)},
-          {"power_milliwatts", nullable(reading.power_milliwatts)},
+          {"total_bytes", nullable(info.total_bytes)},
+          {"used_bytes", nullable(sample.used_bytes)},
+          {"driver_reserved_bytes", nullable(sample.driver_reserved_bytes)},
+          {"utilization_percent", nullable(sample.utilization_percent)},
+          {"temperature_celsius", nullable(sample.temperature_celsius)},
+          {"power_milliwatts", nullable(sample.power_milliwatts)},
           {"processes", processes_json(device)}};
 }
 

@@ -11,16 +11,17 @@
 namespace tidemark {
 namespace {
 
-std::string memory_text(const DeviceReading& reading) {
-  std::string text = fmt::format("{} used of {}", bytes_text(reading.used_bytes), bytes_text(reading.total_bytes));
-  if (reading.driver_reserved_bytes) {
-    text += fmt::format(", {} reserved by the driver", format_bytes(*reading.driver_reserved_bytes));
+std::string memory_text(const ListedDevice& device) {
+  std::string text =
+      fmt::format("{} used of {}", bytes_text(device.sample.used_bytes), bytes_text(device.info.total_bytes));
+  if (device.sample.driver_reserved_bytes) {
+    text += fmt::format(", {} reserved by the driver", format_bytes(*device.sample.driver_reserved_bytes));
   }
   return text;
 }
 
 std::string cuda_text(const ListedDevice& device, const Inventory& inventory) {
-  if (device.cuda_index) return fmt::format("cuda:{}", *device.cuda_index);
+  if (device.info.cuda_index) return fmt::format("cuda:{}", *device.info.cuda_index);
   if (device.visible_to_cuda) return "visible; index unknown";
   if (device.info.mig_enabled.value_or(false)) return "only its MIG instances are visible";
   if (inventory.cuda_visible_devices) {
@@ -29,17 +30,17 @@ std::string cuda_text(const ListedDevice& device, const Inventory& inventory) {
   return "not visible";
 }
 
-std::string process_text(const ProcessName& who) {
-  if (who.kind == ProcessName::Kind::known) return printable(who.name);
-  return who.kind == ProcessName::Kind::ended ? "(ended)" : "(another container)";
+std::string process_text(const SampledProcess& process) {
+  if (process.kind == ProcessKind::ended) return "(ended)";
+  return process.kind == ProcessKind::other_namespace ? "(another container)" : printable(process.name);
 }
 
 std::string processes_text(const ListedDevice& device, const Terminal& terminal) {
   if (!device.processes) return fact("processes", "n/a");
   if (device.processes->empty()) return fact("processes", "none");
   Columns columns({"bytes", "pid", "process"});
-  for (const ListedProcess& listed : *device.processes) {
-    columns.add({bytes_text(listed.process.bytes), std::to_string(listed.process.pid), process_text(listed.who)});
+  for (const SampledProcess& process : *device.processes) {
+    columns.add({bytes_text(process.bytes), std::to_string(process.pid), process_text(process)});
   }
   return columns.text(terminal, 4);
 }
@@ -51,22 +52,22 @@ std::string device_text(const ListedDevice& device, const Inventory& inventory, 
   if (!info.uuid.empty()) text += fact("UUID", printable(info.uuid));
   text += fact("PCI address", info.bus_id.empty() ? "n/a" : printable(info.bus_id));
   if (!device.error.empty()) return text + fact("lost", paint(terminal, Tone::error, printable(device.error)));
-  const DeviceReading& reading = device.reading;
+  const DeviceSample& sample = device.sample;
   const auto number = [](const auto& value, double scale, const char* unit) {
     return value ? fmt::format("{:g} {}", static_cast<double>(*value) * scale, unit) : std::string("n/a");
   };
-  text += fact("memory", memory_text(reading));
-  text += fact("utilization", number(reading.utilization_percent, 1, "%"));
-  text += fact("temperature", number(reading.temperature_celsius, 1, "°C"));
-  text += fact("power", number(reading.power_milliwatts, 1e-3, "W"));
+  text += fact("memory", memory_text(device));
+  text += fact("utilization", number(sample.utilization_percent, 1, "%"));
+  text += fact("temperature", number(sample.temperature_celsius, 1, "°C"));
+  text += fact("power", number(sample.power_milliwatts, 1e-3, "W"));
   if (info.mig_enabled) text += fact("MIG", *info.mig_enabled ? "enabled; instances below" : "disabled");
   return text + processes_text(device, terminal);
 }
 
 bool any_elsewhere(const Inventory& inventory) {
   for (const ListedDevice& device : inventory.devices) {
-    for (const ListedProcess& listed : device.processes.value_or(std::vector<ListedProcess>())) {
-      if (listed.who.kind == ProcessName::Kind::elsewhere) return true;
+    for (const SampledProcess& process : device.processes.value_or(std::vector<SampledProcess>())) {
+      if (process.kind == ProcessKind::other_namespace) return true;
     }
   }
   return false;

@@ -11,7 +11,13 @@ namespace tidemark::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using Kind = ProcessName::Kind;
+
+SampledProcess named(std::int64_t pid, const std::string& root = "") {
+  SampledProcess process;
+  process.pid = pid;
+  name_process(process, root);
+  return process;
+}
 
 /// A /proc with processes 10 (has a GPU open), 11 (has not) and 12 (a kernel thread).
 class FakeProc {
@@ -38,18 +44,18 @@ class FakeProc {
 
 TEST(ProcessNames, OnTheHost) {
   const FakeProc proc("pid:[4026531836]");
-  EXPECT_EQ(name_process(10, proc.root()).name, "python3 train.py");
-  EXPECT_EQ(name_process(11, proc.root()).name, "bash");
-  EXPECT_EQ(name_process(12, proc.root()).name, "kworker/0:1");
-  EXPECT_EQ(name_process(13, proc.root()).kind, Kind::ended);
+  EXPECT_EQ(named(10, proc.root()).name, "python3 train.py");
+  EXPECT_EQ(named(11, proc.root()).name, "bash");
+  EXPECT_EQ(named(12, proc.root()).name, "kworker/0:1");
+  EXPECT_EQ(named(13, proc.root()).kind, ProcessKind::ended);
 }
 
 TEST(ProcessNames, InAContainerOnlyThoseThatHaveTheGpuOpen) {
   const FakeProc proc("pid:[4026532000]");
-  EXPECT_EQ(name_process(10, proc.root()).name, "python3 train.py");
-  EXPECT_EQ(name_process(11, proc.root()).kind, Kind::elsewhere) << "the host's 11 is not the 11 here";
-  EXPECT_EQ(name_process(11, proc.root()).name, "");
-  EXPECT_EQ(name_process(13, proc.root()).kind, Kind::elsewhere);
+  EXPECT_EQ(named(10, proc.root()).name, "python3 train.py");
+  EXPECT_EQ(named(11, proc.root()).kind, ProcessKind::other_namespace) << "the host's 11 is not the 11 here";
+  EXPECT_EQ(named(11, proc.root()).name, "");
+  EXPECT_EQ(named(13, proc.root()).kind, ProcessKind::other_namespace);
 }
 
 TEST(ProcessNames, ShortCommands) {

@@ -25,11 +25,20 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
-template <typename Kind, typename Record>
-std::vector<Kind> of_kind(const std::vector<Record>& records) {
+template <typename Kind>
+std::vector<Kind> of_kind(const std::vector<SampleRecord>& records) {
   std::vector<Kind> found;
-  for (const Record& record : records) {
+  for (const SampleRecord& record : records) {
     if (const auto* kind = std::get_if<Kind>(&record)) found.push_back(*kind);
+  }
+  return found;
+}
+
+template <typename Kind>
+std::vector<Kind> of_kind(const std::vector<Reading>& readings) {
+  std::vector<Kind> found;
+  for (const Reading& reading : readings) {
+    if (const auto* kind = std::get_if<Kind>(&reading.what)) found.push_back(*kind);
   }
   return found;
 }
@@ -105,7 +114,7 @@ class SamplesTest : public ::testing::Test {
 
 TEST_F(SamplesTest, EverythingTheDriverSays) {
   SampleTaker taker(options(100ms), ::getppid(), clock_);
-  std::vector<Reading> readings = {taker.found()};
+  std::vector<Reading> readings = {Reading{0, taker.found()}};
   const std::uint64_t before = clock_.now();
   taker.take(readings);
   const auto records = written(readings, before);
@@ -141,7 +150,7 @@ TEST_F(SamplesTest, EverythingTheDriverSays) {
 
 TEST_F(SamplesTest, WhatWasReadBeforeTheProcessBeganIsLeftOut) {
   SampleTaker taker(options(100ms), ::getppid(), clock_);
-  std::vector<Reading> readings = {taker.found()};
+  std::vector<Reading> readings = {Reading{0, taker.found()}};
   taker.take(readings);
   const auto records = written(readings, clock_.now());
   EXPECT_EQ(records.size(), 2U) << "the devices alone";
@@ -149,32 +158,29 @@ TEST_F(SamplesTest, WhatWasReadBeforeTheProcessBeganIsLeftOut) {
 
 TEST_F(SamplesTest, DevicesThatTheProcessDoesNotSeeAreLeftOut) {
   DevicesFound found;
-  found.devices.resize(2);
-  found.total_bytes.resize(2);
-  found.devices[0] = {"amd", 0, "MI300X", "", "0000:01:00.0", {}, {}};
-  found.devices[1] = {"nvidia", 0, "A100", "GPU-1", "0000:02:00.0", true, {}};  // CUDA shows instances only
-  DeviceReading reading;
-  reading.used_bytes = 5;
-  const auto records =
-      written({found, DeviceReadingAt{1, 1, reading}, DeviceLost{1, "gone"}, DeviceReadingAt{1, 0, reading}});
+  found.devices.push_back({{"amd", 0, {}, {}, "MI300X", "", "0000:01:00.0", {}}, {}});
+  found.devices.push_back(
+      {{"nvidia", 0, {}, {}, "A100", "GPU-1", "0000:02:00.0", {}}, true});  // CUDA shows instances only
+  const DeviceSample first{0, {0}, 5, {}, {}, {}, {}};
+  const DeviceSample second{0, {1}, 5, {}, {}, {}, {}};
+  const auto records = written({{0, found}, {1, second}, {0, DeviceLost{{1}, "gone"}}, {1, first}});
   ASSERT_EQ(records.size(), 2U);
   EXPECT_EQ(std::get<SampledDevice>(records[0]).vendor, "amd");
   EXPECT_EQ(std::get<DeviceSample>(records[1]).device.value, 0U);
   EXPECT_TRUE(losses_.empty());
 }
 
-TEST_F(SamplesTest, WhoUsesADevice) {
+TEST_F(SamplesTest, ProcessesOfADevice) {
   DevicesFound found;
-  found.devices = {{"nvidia", 0, "H100", "GPU-1", "", {}, {}}};
-  found.total_bytes = {100};
-  const auto known = [](const char* name) { return ProcessName{ProcessName::Kind::known, name}; };
-  const auto records = written({found, DeviceProcessesAt{1,
-                                                         0,
-                                                         {{{::getpid(), 1}, known("python a.py"), true},
-                                                          {{5, 2}, known("python b.py"), true},
-                                                          {{6, 3}, known("Xorg"), false},
-                                                          {{7, 4}, {ProcessName::Kind::ended, ""}, false},
-                                                          {{8, {}}, {ProcessName::Kind::elsewhere, ""}, false}}}});
+  found.devices = {{{"nvidia", 0, {}, {}, "H100", "GPU-1", "", 100}, {}}};
+  const DeviceProcessesSample listed{0,
+                                     {0},
+                                     {{::getpid(), ProcessKind::job, 1, "python a.py"},
+                                      {5, ProcessKind::job, 2, "python b.py"},
+                                      {6, ProcessKind::other, 3, "Xorg"},
+                                      {7, ProcessKind::ended, 4, ""},
+                                      {8, ProcessKind::other_namespace, {}, ""}}};
+  const auto records = written({{0, found}, {1, listed}});
   const auto processes = of_kind<DeviceProcessesSample>(records).at(0).processes;
   EXPECT_EQ(processes, (std::vector<SampledProcess>{{::getpid(), ProcessKind::recorded, 1, "python a.py"},
                                                     {5, ProcessKind::job, 2, "python b.py"},
@@ -185,14 +191,14 @@ TEST_F(SamplesTest, WhoUsesADevice) {
 
 TEST_F(SamplesTest, LostDeviceIsNotedOnceAndTheOthersGoOn) {
   SampleTaker taker(options(1ns), ::getpid(), clock_);
-  std::vector<Reading> readings = {taker.found()};
+  std::vector<Reading> readings = {Reading{0, taker.found()}};
   taker.take(readings);
   folder_.write("lost", "");
   const auto deadline = Clock::now() + 20s;
   const auto lost_and_more = [&] {
-    const auto last = of_kind<DeviceReadingAt>(readings);
+    const auto last = of_kind<DeviceSample>(readings);
     return !of_kind<DeviceLost>(readings).empty() &&
-           std::count_if(last.begin(), last.end(), [](const auto& at) { return at.device == 1; }) >= 4;
+           std::count_if(last.begin(), last.end(), [](const auto& sample) { return sample.device.value == 1; }) >= 4;
   };
   while (!lost_and_more() && Clock::now() < deadline) taker.take(readings);
   EXPECT_TRUE(lost_and_more());
@@ -211,13 +217,13 @@ TEST_F(SamplesTest, OnAThreadOfItsOwn) {
     sampler.start();
     sampler.start();
     const auto deadline = Clock::now() + 20s;
-    while (of_kind<HostReadingAt>(readings).size() < 3 && Clock::now() < deadline) {
+    while (of_kind<HostReading>(readings).size() < 3 && Clock::now() < deadline) {
       std::this_thread::sleep_for(1ms);
       for (Reading& reading : sampler.collect()) readings.push_back(std::move(reading));
     }
   }
-  ASSERT_GE(of_kind<HostReadingAt>(readings).size(), 3U);
-  EXPECT_TRUE(std::holds_alternative<DevicesFound>(readings.front()));
+  ASSERT_GE(of_kind<HostReading>(readings).size(), 3U);
+  EXPECT_TRUE(std::holds_alternative<DevicesFound>(readings.front().what));
   EXPECT_EQ(of_kind<DevicesFound>(readings).size(), 1U);
 }
 
