@@ -29,7 +29,7 @@ class LedgerBuilder {
     const ProcessLines* processes = choose(input.time_ns, own, latest, next);
     LedgerBreakdown ledger =
         make_ledger(input.time_ns, input.used_bytes, target_.indexes ? &own : nullptr, processes, owners_);
-    if (input.during_driver_call) ledger.caveats.push_back(LedgerCaveat::slow_call);
+    if (input.during_driver_call) ledger.caveats.push_back(LedgerCaveat::during_driver_call);
     return ledger;
   }
   // Where there is no time to look at.

@@ -116,8 +116,8 @@ ProcessLines read_processes(const DeviceProcessesSample& sample, const OwnMemory
   } else if (own->reserved_bytes) {
     const std::uint64_t known = own->known_bytes();
     part.context_bytes = saturating_subtract(*process->bytes, known);
-    if (process->kind == ProcessKind::other_namespace) part.caveats.push_back(LedgerCaveat::process_taken);
-    if (*process->bytes < known) part.caveats.push_back(LedgerCaveat::process_below_held);
+    if (process->kind == ProcessKind::other_namespace) part.caveats.push_back(LedgerCaveat::process_matched);
+    if (*process->bytes < known) part.caveats.push_back(LedgerCaveat::process_below_known);
   }
   return part;
 }

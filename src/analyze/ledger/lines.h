@@ -42,10 +42,10 @@ enum class LedgerCaveat : std::uint8_t {
   processes_unknown,      ///< the driver did not list the processes of the device
   process_not_listed,     ///< the recorded process was not in the list of processes
   process_bytes_unknown,  ///< it was, but the driver did not say how much it held
-  process_taken,          ///< a process of another PID namespace was taken for the recorded one
-  process_below_held,     ///< the driver says that it held less than what is known of it
+  process_matched,        ///< a process of another PID namespace was taken for the recorded one
+  process_below_known,    ///< the driver says that it held less than what is known of it
   other_bytes_unknown,    ///< the driver did not say how much some other process held
-  slow_call,              ///< a call of the driver was under way: events do not have what is used yet, or no more
+  during_driver_call,     ///< a slow driver call was under way: the used bytes may not match the events
   transient_peak,         ///< more was used at another time, during such a call
 };
 

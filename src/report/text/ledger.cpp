@@ -33,8 +33,7 @@ std::string to_text(const Ledger& ledger, const Terminal& terminal) {
     if (!text.empty()) text += "\n";
     text += device_text(device, terminal);
   }
-  if (ledger.devices.empty())
-    text += "This process used no GPU, as far as is known; --device shows one that it did not use.\n";
+  if (ledger.devices.empty()) text += "The recorded process used no GPU; --device shows one that it did not use.\n";
   return text + quality_hint(ledger.recording, terminal);
 }
 

@@ -100,7 +100,7 @@ std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) 
   if (!ledger.model.empty()) title += ", " + printable(ledger.model);
   if (ledger.total_bytes) title += fmt::format(" ({})", format_bytes(*ledger.total_bytes));
   std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
-  if (!ledger.peak.caveats.empty()) text += "  `tidemark ledger` says what would tell more.\n";
+  if (!ledger.peak.caveats.empty()) text += "  See `tidemark ledger` for caveats.\n";
   return text;
 }
 

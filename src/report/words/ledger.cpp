@@ -20,7 +20,7 @@ std::string process_words(const LedgerLine& line) {
       who = "the recorded process";
       break;
     case ProcessKind::job:
-      who = "of this job: " + line.name;
+      who = "same job: " + line.name;
       break;
     case ProcessKind::other:
       who = line.name.empty() ? "another process" : line.name;
@@ -110,14 +110,14 @@ const char* name_of(LedgerCaveat caveat) {
       return "process_not_listed";
     case LedgerCaveat::process_bytes_unknown:
       return "process_bytes_unknown";
-    case LedgerCaveat::process_taken:
-      return "process_taken";
-    case LedgerCaveat::process_below_held:
-      return "process_below_held";
+    case LedgerCaveat::process_matched:
+      return "process_matched";
+    case LedgerCaveat::process_below_known:
+      return "process_below_known";
     case LedgerCaveat::other_bytes_unknown:
       return "other_bytes_unknown";
-    case LedgerCaveat::slow_call:
-      return "slow_call";
+    case LedgerCaveat::during_driver_call:
+      return "during_driver_call";
     case LedgerCaveat::transient_peak:
       return "transient_peak";
   }
@@ -127,48 +127,47 @@ const char* name_of(LedgerCaveat caveat) {
 std::string caveat_words(LedgerCaveat caveat, const LedgerBreakdown& ledger) {
   switch (caveat) {
     case LedgerCaveat::no_samples:
-      return "there are no samples of GPUs: recordings of `tidemark run` have them where a driver answers "
-             "(`tidemark doctor` says more)";
+      return "the recording has no GPU samples; `tidemark run` takes them where a GPU driver is available (see "
+             "`tidemark doctor`)";
     case LedgerCaveat::device_not_sampled:
-      return "none of the sampled GPUs is known to be this device: the program may have set CUDA_VISIBLE_DEVICES "
+      return "none of the sampled GPUs is known to be this device; the program may have set CUDA_VISIBLE_DEVICES "
              "itself";
     case LedgerCaveat::no_sample_yet:
-      return "no sample says how much of the device was used by then";
+      return "no sample of the device's used memory had been taken by then";
     case LedgerCaveat::used_unknown:
-      return "the driver does not say how much of the device is used";
+      return "the driver does not report the used memory of this device";
     case LedgerCaveat::no_events:
-      return "nothing was recorded on this device: there is no moment to look at";
+      return "nothing was recorded on this device";
     case LedgerCaveat::reserved_unknown:
-      return "what PyTorch had reserved is not known: no event had told it by then";
+      return "the memory reserved by PyTorch is unknown: no event had reported it by then";
     case LedgerCaveat::allocator_unknown:
-      return "which of the program's devices this is is not known: only what the driver says of it is shown";
+      return "the program's index of this device is unknown: only what the driver reports is shown";
     case LedgerCaveat::libraries_in_context:
-      return "no calls to the driver were recorded: `tidemark run --driver on` tells libraries from the context";
+      return "no driver calls were recorded; `tidemark run --driver on` separates libraries from the context";
     case LedgerCaveat::driver_calls_missing:
-      return "calls to the driver are missing, in part or whole, so libraries may hold more or less: see the data "
-             "quality in `tidemark summary`";
+      return "some or all driver calls are missing, so the libraries' memory may be wrong; see the data quality in "
+             "`tidemark summary`";
     case LedgerCaveat::processes_unknown:
-      return "the driver did not say who used the device: context and other processes are part of unexplained";
+      return "the driver did not list the processes of the device: context and other processes are part of unexplained";
     case LedgerCaveat::process_not_listed:
-      return "the recorded process is not among the processes that the driver lists: its context is part of "
-             "unexplained";
+      return "the driver did not list the recorded process: its context is part of unexplained";
     case LedgerCaveat::process_bytes_unknown:
-      return "the driver does not say how much this process holds (MIG, a container): its context is part of "
-             "unexplained";
-    case LedgerCaveat::process_taken:
-      return "the one process of another PID namespace that holds enough was taken for the recorded one";
-    case LedgerCaveat::process_below_held:
-      return "the driver says that this process held less than is known of it: the context was taken as 0";
+      return "the driver does not report how much memory the recorded process holds (MIG, containers): its context is "
+             "part of unexplained";
+    case LedgerCaveat::process_matched:
+      return "the recorded process was taken to be the only listed process of another PID namespace that holds enough "
+             "memory";
+    case LedgerCaveat::process_below_known:
+      return "the driver reports less memory for the recorded process than it is known to hold: its context was taken "
+             "as 0";
     case LedgerCaveat::other_bytes_unknown:
-      return "the driver does not say how much some other processes hold: that is part of unexplained";
-    case LedgerCaveat::slow_call:
-      return "a long call to the driver was taking memory or giving it back at this time: the lines may not have it "
-             "yet, or "
-             "no more";
+      return "the driver does not report how much memory some other processes hold: it is part of unexplained";
+    case LedgerCaveat::during_driver_call:
+      return "a long driver call was reserving or releasing memory at this time: the lines may not match the used "
+             "memory";
     case LedgerCaveat::transient_peak:
-      return fmt::format(
-          "{} were used for a moment, while a long call to the driver was taking memory or giving it back",
-          bytes_text(ledger.transient_peak_bytes));
+      return fmt::format("{} were used for a short time, while a long driver call was reserving or releasing memory",
+                         bytes_text(ledger.transient_peak_bytes));
   }
   return {};
 }

@@ -39,11 +39,11 @@ std::vector<LedgerRow> ledger_rows(const LedgerBreakdown& ledger) {
 std::vector<std::string> ledger_remarks(const LedgerBreakdown& ledger) {
   std::vector<std::string> remarks;
   if (ledger.managed_bytes.value_or(0) != 0) {
-    remarks.push_back(fmt::format("{} of managed memory beside that: how much of it is on the GPU is not known",
+    remarks.push_back(fmt::format("{} of managed memory, not included: how much of it is on the GPU is unknown",
                                   format_bytes(*ledger.managed_bytes)));
   }
   if (ledger.pinned_host_bytes.value_or(0) != 0) {
-    remarks.push_back(fmt::format("{} on the host: pinned by this process", format_bytes(*ledger.pinned_host_bytes)));
+    remarks.push_back(fmt::format("{} of pinned host memory, not included", format_bytes(*ledger.pinned_host_bytes)));
   }
   return remarks;
 }

@@ -19,7 +19,7 @@ struct LedgerRow {
 /// The lines that add up, with what PyTorch reserved split up below it; `unexplained` comes last.
 [[nodiscard]] std::vector<LedgerRow> ledger_rows(const LedgerBreakdown& ledger);
 
-/// What is beside the sum: "1.5 GiB pinned by this process on the host". Printable, may be empty.
+/// Memory that is not in the sum: "1.5 GiB of pinned host memory, not included". Printable, may be empty.
 [[nodiscard]] std::vector<std::string> ledger_remarks(const LedgerBreakdown& ledger);
 
 }  // namespace tidemark

@@ -179,5 +179,26 @@ TEST(LedgerSamples, EndWhereADamagedFileEnds) {
   EXPECT_EQ(collect_samples(*store).devices.at(0).peak->time_ns, 101U);
 }
 
+TEST(LedgerSamples, AReplayHoldsWhatATallyHoldsAfterTheSameEvents) {
+  const Scenario scenario = everything();
+  std::vector<LedgerLookup> lookups;
+  for (const std::uint64_t time_ns : {0U, 5U, 10U, 10U, 13U, 19U, 20U, 30U, 31U, 40U, 99U})
+    lookups.push_back({time_ns, {}});
+  const std::vector<LedgerInput> inputs = collect_samples(scenario.store(), {}, lookups).lookups;
+  ASSERT_EQ(inputs.size(), lookups.size());
+  for (std::size_t index = 0; index < lookups.size(); ++index) {
+    const std::uint64_t time_ns = lookups[index].time_ns;
+    EXPECT_EQ(inputs[index].time_ns, time_ns);
+    Tally tally;
+    for (const Event& event : scenario.events) {
+      if (event.time_ns <= time_ns) tally.add(event);
+    }
+    const HeldMemory expected = tally.held();
+    EXPECT_EQ(inputs[index].held.devices, expected.devices) << time_ns;
+    EXPECT_THAT(inputs[index].held.driver_stacks, ::testing::UnorderedElementsAreArray(expected.driver_stacks))
+        << time_ns;
+  }
+}
+
 }  // namespace
 }  // namespace tidemark::testing

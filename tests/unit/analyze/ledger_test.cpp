@@ -210,9 +210,9 @@ TEST(Ledger, SamplesDuringALongCallOfTheDriverAreNoPeak) {
   std::vector<std::uint64_t> times;
   for (const LedgerPoint& point : device.points) times.push_back(point.time_ns);
   EXPECT_THAT(times, ElementsAre(20, 60));
-  EXPECT_THAT(analyze_one(scenario, at(41)).breakdown.caveats, Contains(LedgerCaveat::slow_call))
+  EXPECT_THAT(analyze_one(scenario, at(41)).breakdown.caveats, Contains(LedgerCaveat::during_driver_call))
       << "asked for, it is shown";
-  EXPECT_THAT(analyze_one(scenario, at(61)).breakdown.caveats, Not(Contains(LedgerCaveat::slow_call)));
+  EXPECT_THAT(analyze_one(scenario, at(61)).breakdown.caveats, Not(Contains(LedgerCaveat::during_driver_call)));
 }
 
 // What 3 ns of the call before it returned do not cover stays the peak.

@@ -27,7 +27,7 @@ TEST(Ledger, UnexplainedMayBeNegative) {
   const LedgerBreakdown ledger = analyze_one(scenario).breakdown;
   EXPECT_THAT(lines_of(ledger), ElementsAre("pytorch 600", "context 0"));
   EXPECT_EQ(ledger.unexplained_bytes, -50);
-  EXPECT_THAT(ledger.caveats, Contains(LedgerCaveat::process_below_held));
+  EXPECT_THAT(ledger.caveats, Contains(LedgerCaveat::process_below_known));
 }
 
 TEST(Ledger, WhereTheDriverDoesNotSayWhatProcessesHold) {
@@ -72,7 +72,7 @@ TEST(Ledger, OneProcessOfAnotherNamespaceThatHoldsEnoughIsTaken) {
   EXPECT_THAT(lines_of(ledger), ElementsAre("pytorch 600", "context 50", "process 30"));
   EXPECT_EQ(ledger.lines.back().pid, 5);
   EXPECT_EQ(ledger.unexplained_bytes, 20);
-  EXPECT_THAT(ledger.caveats, Contains(LedgerCaveat::process_taken));
+  EXPECT_THAT(ledger.caveats, Contains(LedgerCaveat::process_matched));
 }
 
 TEST(Ledger, NoneIsTakenWhereItCouldBeEither) {
@@ -86,7 +86,7 @@ TEST(Ledger, NoneIsTakenWhereItCouldBeEither) {
   EXPECT_THAT(lines_of(ledger), ElementsAre("pytorch 600", "context n/a", "process 650", "process 640"));
   EXPECT_EQ(ledger.unexplained_bytes, 1300 - 600 - 650 - 640);
   EXPECT_THAT(ledger.caveats, Contains(LedgerCaveat::process_not_listed));
-  EXPECT_THAT(ledger.caveats, Not(Contains(LedgerCaveat::process_taken)));
+  EXPECT_THAT(ledger.caveats, Not(Contains(LedgerCaveat::process_matched)));
 }
 
 TEST(Ledger, WithoutSamplesThePartsThatAreKnown) {

@@ -6,29 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "analyze/ledger/held_at.h"
 #include "unit/analyze/ledger_support.h"
 
 namespace tidemark::testing {
 namespace {
-
-TEST(HeldAt, GivesWhatATallyHasAfterTheSameEvents) {
-  const Scenario scenario = everything();
-  const Store store = scenario.store();
-  const std::vector<std::uint64_t> times = {0, 5, 10, 10, 13, 19, 20, 30, 31, 40, 99};
-  std::size_t visited = 0;
-  visit_held(store, times, [&](std::size_t index, const HeldMemory& held) {
-    EXPECT_EQ(index, visited++);
-    Tally tally;
-    for (const Event& event : scenario.events) {
-      if (event.time_ns <= times[index]) tally.add(event);
-    }
-    const HeldMemory expected = tally.held();
-    EXPECT_EQ(held.devices, expected.devices) << times[index];
-    EXPECT_THAT(held.driver_stacks, ::testing::UnorderedElementsAreArray(expected.driver_stacks)) << times[index];
-  });
-  EXPECT_EQ(visited, times.size());
-}
 
 TEST(MemoryOwner, NamesLibrariesByTheirFiles) {
   EXPECT_EQ(library_name("/opt/torch/lib/libc10_cuda.so"), "PyTorch's allocator");
