@@ -61,7 +61,7 @@ struct DeviceSummary {
 
 /// What only some sources know of a request that failed.
 struct OutOfMemoryDetails {
-  std::optional<std::uint64_t> device_free;  ///< by the driver's word
+  std::optional<std::uint64_t> device_free;  ///< as reported by the driver
   std::optional<std::uint16_t> stream;       ///< index into Store::streams
   std::optional<std::uint16_t> pool;         ///< index into Store::pools
   std::size_t segment_changes = 0;           ///< how many of Store::segment_changes had happened by then
@@ -80,8 +80,8 @@ struct OutOfMemory : OutOfMemoryDetails {
 
 /// The allocator's own totals at one time.
 struct AllocatorTotals {
-  std::uint64_t active = 0;    ///< allocated, and given back but still in use by a stream
-  std::uint64_t reserved = 0;  ///< taken from the driver
+  std::uint64_t active = 0;    ///< allocated, and freed but still in use by a stream
+  std::uint64_t reserved = 0;  ///< reserved from the driver
 };
 
 /// Where the events come from.

@@ -1,7 +1,7 @@
-// What the recorder read of devices and of the host beside the events, on the events' clock.
+// Samples of devices and of the host, taken by the recorder beside the events, on the events' clock.
 //
-// Text is empty and numbers are none where nobody said. Times as in Event. A recording has the devices that its process
-// could use; those of other vendors are there too.
+// Text is empty and numbers are none where they are not known. Times as in Event. A recording has the devices that its
+// process could use; those of other vendors are there too.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct SampledDevice {
   std::uint32_t index = 0;                   ///< as the vendor's tool numbers it, in MIG instances within their GPU
   std::optional<std::uint32_t> instance_of;  ///< of a MIG instance: its GPU's index
   /// N when the recorded process calls it cuda:N, by the environment that it was started with. A program that sets
-  /// CUDA_VISIBLE_DEVICES itself may number otherwise: then DeviceProcessesSample shows the process on another device.
+  /// CUDA_VISIBLE_DEVICES itself may number otherwise: then DeviceProcessesSample lists the process on another device.
   std::optional<std::uint32_t> cuda_index;
   std::string name;
   std::string uuid;
@@ -50,12 +50,12 @@ enum class ProcessKind : std::uint8_t {
   job = 1,              ///< another process below the same `tidemark run`
   other = 2,            ///< some other process of this machine
   ended = 3,            ///< one that was gone before it could be named
-  other_namespace = 4,  ///< a PID that means nothing here: of another container, or of the job as the host numbers it
+  other_namespace = 4,  ///< a PID of another PID namespace: of another container, or of the job as the host numbers it
 };
 
-/// Who held memory of a device.
+/// A process that held memory of a device.
 struct SampledProcess {
-  std::int64_t pid = -1;  ///< as the driver says
+  std::int64_t pid = -1;  ///< as the driver numbers it
   ProcessKind kind = ProcessKind::other;
   std::optional<std::uint64_t> bytes;
   std::string name;  ///< "python train.py"; empty for `ended` and `other_namespace`
@@ -87,8 +87,8 @@ struct HostSample {
   bool operator==(const HostSample&) const = default;
 };
 
-/// A call of the recorded process that took memory from the CUDA driver or gave it back, and was long in doing so: what
-/// a device's samples say in between, events do not know yet, or no more.
+/// A long call of the recorded process that reserved memory from the CUDA driver or released it: the used bytes of
+/// samples taken meanwhile do not match the events.
 struct SlowDriverCall {
   std::uint64_t time_ns = 0;  ///< when it returned
   std::uint64_t duration_ns = 0;

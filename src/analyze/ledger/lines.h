@@ -1,4 +1,4 @@
-// The lines of a ledger at one moment, from what was held then and what the driver said of the device.
+// The lines of a ledger at one time, from what was held then and what the driver reported of the device.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace tidemark {
 
-/// The owner of the memory of a line.
+/// The owner of a line's memory.
 enum class LedgerPart : std::uint8_t {
   pytorch,  ///< reserved by the framework's allocator
-  library,  ///< taken from the driver by a library of the recorded process, for itself
+  library,  ///< reserved from the driver by a library of the recorded process, for itself
   context,  ///< the recorded process's CUDA context and loaded code; without driver events the libraries' memory too
   process,  ///< another process's
 };
@@ -24,26 +24,26 @@ struct LedgerLine {
   LedgerPart part = LedgerPart::pytorch;
   std::optional<std::uint64_t> bytes;
   std::string name;                                  ///< of the library or process; may be empty. Not safe to print
-  std::int64_t pid = -1;                             ///< process: as the driver says
+  std::int64_t pid = -1;                             ///< process: as the driver numbers it
   ProcessKind process_kind = ProcessKind::recorded;  ///< process; `recorded` on devices whose allocator is not known
 };
 
-/// What is to know about a ledger.
+/// What limits the accuracy of a ledger.
 enum class LedgerCaveat : std::uint8_t {
   no_samples,             ///< the recording has no samples of devices
   device_not_sampled,     ///< it has some, but none is known to be this device
   no_sample_yet,          ///< the first was taken later
   used_unknown,           ///< the driver never said how much of the device was used
-  no_events,              ///< nothing was recorded: there is no moment to look at
+  no_events,              ///< nothing was recorded: there is no time to look at
   reserved_unknown,       ///< what PyTorch had reserved was not known yet
-  allocator_unknown,      ///< which of the program's devices this is is not known: only the driver's word
+  allocator_unknown,      ///< the program's index of the device is unknown: only what the driver reports
   libraries_in_context,   ///< no calls to the driver were recorded: `tidemark run --driver on` would split the context
   driver_calls_missing,   ///< some or all calls to the driver could not be recorded: libraries may be wrong
   processes_unknown,      ///< the driver did not list the processes of the device
   process_not_listed,     ///< the recorded process was not in the list of processes
   process_bytes_unknown,  ///< it was, but the driver did not say how much it held
   process_matched,        ///< a process of another PID namespace was taken for the recorded one
-  process_below_known,    ///< the driver says that it held less than what is known of it
+  process_below_known,    ///< the driver reports less than it is known to hold
   other_bytes_unknown,    ///< the driver did not say how much some other process held
   during_driver_call,     ///< a slow driver call was under way: the used bytes may not match the events
   transient_peak,         ///< more was used at another time, during such a call
@@ -95,8 +95,8 @@ struct ProcessLines {
   std::vector<LedgerCaveat> caveats;
 };
 
-/// Context and modules are what the process held by the driver's word less what is known of it, at the time of the
-/// list; never below 0. `own`: at that time; null where the device's allocator is not known.
+/// Context and modules are the memory of the process as reported by the driver, less what is known of it, at the time
+/// of the list; never below 0. `own`: at that time; null where the device's allocator is not known.
 [[nodiscard]] ProcessLines read_processes(const DeviceProcessesSample& sample, const OwnMemory* own);
 
 /// Device used = the sum of the lines + unexplained.
@@ -110,7 +110,7 @@ struct LedgerBreakdown {
   std::optional<std::uint64_t> managed_bytes;      ///< not in the sum: how much of it is on the device is not known
   std::optional<std::uint64_t> pinned_host_bytes;  ///< of the whole process; on the host
   std::optional<std::uint64_t> processes_sampled_at_ns;  ///< when the list of processes was taken
-  std::optional<std::uint64_t> transient_peak_bytes;     ///< used at another time, with the note of that name
+  std::optional<std::uint64_t> transient_peak_bytes;     ///< used at another time, with the caveat of that name
   std::vector<LedgerCaveat> caveats;
 };
 

@@ -1,4 +1,4 @@
-// Which library took a block of driver memory: the one whose code called CUDA.
+// The library that owns a block of driver memory: the one whose code called CUDA.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace tidemark {
 
-/// What people call a library, by the path of its file: "NCCL" for "/usr/lib/libnccl.so.2.21", the file's name without
-/// version ("libfoo") where the table has no other.
+/// The common name of a library, by the path of its file: "NCCL" for "/usr/lib/libnccl.so.2.21", the file's name
+/// without version ("libfoo") where the table has no other.
 [[nodiscard]] std::string library_name(std::string_view path);
 
 /// Whether the file only passes calls on to the driver: the CUDA runtime, the driver itself, CUPTI, and what records
@@ -26,7 +26,7 @@ class MemoryOwners {
  public:
   explicit MemoryOwners(const Definitions& definitions);
 
-  /// PyTorch's caching allocator: what it takes is what it reports as reserved.
+  /// PyTorch's caching allocator: what it reserves from the driver is what it reports as reserved.
   static constexpr std::size_t kTorchAllocator = 0;
 
   /// A number for the owner of the blocks of a stack.

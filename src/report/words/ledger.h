@@ -1,4 +1,4 @@
-// What the lines and caveats of a ledger are called, for every report.
+// Labels of a ledger's lines and texts of its caveats, for every report.
 #pragma once
 
 #include <string>
