@@ -48,9 +48,8 @@ void add_option(CommandLine& app, const AnalysisOption& option, AnalysisOptions&
 
 Result<SampledOverview> open_sampled_overview(const std::string& path, const Progress& progress) {
   LedgerCollector collector;
-  auto overview = open_overview(path, progress, [&](const SampleRecord& sample, const EventsSoFar& events) {
-    collector.add(sample, events);
-  });
+  auto overview = open_overview(
+      path, progress, [&](const SampleRecord& sample, const EventsSoFar& events) { collector.add(sample, events); });
   if (!overview) return overview.error();
   SampledOverview sampled;
   static_cast<Overview&>(sampled) = std::move(*overview);
