@@ -14,7 +14,7 @@
 namespace tidemark {
 namespace {
 
-using Use = MapPiece::Use;
+using State = MapBlock::State;
 
 constexpr double kWidth = 1200;
 constexpr double kHeader = 84;
@@ -56,9 +56,9 @@ Panel panel_of(const FragmentationDevice& device, const std::string& recording) 
 
 const Colour& colour_of(const DrawnPiece& piece) {
   if (!piece.alone()) return colours::kMixed;
-  return piece.piece->use == Use::used      ? colours::kAllocated
-         : piece.piece->use == Use::pending ? colours::kActive
-                                            : colours::kFree;
+  return piece.piece->state == State::allocated      ? colours::kAllocated
+         : piece.piece->state == State::pending_free ? colours::kActive
+                                                     : colours::kFree;
 }
 
 void draw_panel(Canvas& canvas, const Panel& panel, double top) {

@@ -15,14 +15,16 @@
 namespace tidemark::html {
 namespace {
 
-using Use = MapPiece::Use;
+using State = MapBlock::State;
 
 constexpr std::size_t kMostRows = 60;
 constexpr double kRow = 18;  // pixels
 
 const char* colour_of(const DrawnPiece& drawn) {
   if (!drawn.alone()) return "mixed";
-  return drawn.piece->use == Use::used ? "used" : drawn.piece->use == Use::pending ? "pending" : "free";
+  return drawn.piece->state == State::allocated      ? "used"
+         : drawn.piece->state == State::pending_free ? "pending"
+                                                     : "free";
 }
 
 std::string title_of(const Report& report, const DrawnPiece& drawn, std::uint64_t segment) {
@@ -33,7 +35,7 @@ std::string title_of(const Report& report, const DrawnPiece& drawn, std::uint64_
   }
   std::string title = fmt::format("{}: {} {}", colour_of(drawn), format_bytes(drawn.piece->size), where);
   const auto stack = report.map_stacks.find(drawn.piece->stack);
-  if (drawn.piece->use != Use::free && stack != report.map_stacks.end()) title += "\n" + stack_text(stack->second);
+  if (drawn.piece->state != State::free && stack != report.map_stacks.end()) title += "\n" + stack_text(stack->second);
   return title;
 }
 

@@ -43,10 +43,10 @@ struct Fact {
 /// One line for reports other than the summary: nothing when the recording is complete, else that it is not.
 [[nodiscard]] std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal);
 
-/// Says that there is nothing to show, and why that may be.
+/// States that the recording has no events, and the possible reason.
 [[nodiscard]] std::string no_events_text(const RecordingInfo& recording);
 
-/// Says that the live set is empty.
+/// States that no block is alive.
 [[nodiscard]] std::string nothing_alive_text();
 
 }  // namespace tidemark
