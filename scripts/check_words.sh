@@ -36,7 +36,7 @@ is none of
 not to be had
 no driver of one
 left to right is not time
-believable
+believable\(
 driver.s word'
 
 found=0

@@ -102,7 +102,7 @@ TEST(LeaksTest, NothingThatRepeatsIsNotEnough) {
   const Leaks leaks = analyze(scenario.store());
   EXPECT_EQ(leaks.verdict, LeakVerdict::insufficient_data);
   EXPECT_EQ(leaks.insufficient, InsufficientData::no_steps);
-  EXPECT_EQ(analyze(testing::Scenario().store()).doubt, InsufficientData::no_events);
+  EXPECT_EQ(analyze(testing::Scenario().store()).insufficient, InsufficientData::no_events);
 }
 
 TEST(LeaksTest, WarmUpIsWhatTheCallerSays) {

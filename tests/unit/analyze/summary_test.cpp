@@ -35,7 +35,7 @@ TEST(Summary, PutsStacksOfOnePlaceTogether) {
   EXPECT_EQ(call_sites[0].blocks, 2U);
   EXPECT_EQ(call_sites[0].stacks, 2U);
   EXPECT_DOUBLE_EQ(call_sites[0].share, 0.5);
-  EXPECT_EQ(call_sites[0].stack.frames[call_sites[0].stack.place].function, "forward");
+  EXPECT_EQ(call_sites[0].stack.frames[call_sites[0].stack.call_site].function, "forward");
   EXPECT_EQ(call_sites[0].stack.frames[call_sites[0].stack.leaf.value()].function, "linear");
   EXPECT_EQ(call_sites[1].bytes, 400U);
   EXPECT_EQ(call_sites[1].stack.leaf, std::nullopt);
