@@ -50,7 +50,7 @@ std::optional<std::uint64_t> unrecorded_at_peak(const DeviceSummary* device) {
   return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0;
 }
 
-void add(const Side& side, Device device, std::optional<StackId> Match::*id, std::uint64_t Compared::*value,
+void add(const Side& side, Device device, std::optional<StackId> Match::*id, std::uint64_t ComparedValue::*value,
          std::unordered_map<std::uint32_t, Match>& matches) {
   for (const StackTotals& totals : side.recording.stacks) {
     if (side.recording.overview.devices[totals.device].device != device) continue;
@@ -63,25 +63,25 @@ void add(const Side& side, Device device, std::optional<StackId> Match::*id, std
   }
 }
 
-const Compared& bytes_of(const ComparedStack& stack, CompareBy by) {
+const ComparedValue& bytes_of(const ComparedStack& stack, CompareBy by) {
   return by == CompareBy::peak ? stack.peak_bytes : stack.traffic_bytes;
 }
 
 ChangeKind kind_of(const Match& match, CompareBy by) {
-  const Compared& bytes = bytes_of(match.values, by);
-  const Compared& count = by == CompareBy::peak ? match.values.peak_blocks : match.values.allocations;
+  const ComparedValue& bytes = bytes_of(match.values, by);
+  const ComparedValue& count = by == CompareBy::peak ? match.values.peak_blocks : match.values.allocations;
   if (bytes.a == bytes.b && count.a == count.b) return ChangeKind::unchanged;
-  if (!match.in_a) return ChangeKind::appeared;
-  if (!match.in_b) return ChangeKind::vanished;
+  if (!match.in_a) return ChangeKind::added;
+  if (!match.in_b) return ChangeKind::removed;
   return std::tie(bytes.a, count.a) < std::tie(bytes.b, count.b) ? ChangeKind::grew : ChangeKind::shrank;
 }
 
 ChangeGroup& group_of(ComparedDevice& device, ChangeKind kind) {
   switch (kind) {
-    case ChangeKind::appeared:
-      return device.appeared;
-    case ChangeKind::vanished:
-      return device.vanished;
+    case ChangeKind::added:
+      return device.added;
+    case ChangeKind::removed:
+      return device.removed;
     case ChangeKind::grew:
       return device.grew;
     case ChangeKind::shrank:
@@ -95,8 +95,8 @@ ChangeGroup& group_of(ComparedDevice& device, ChangeKind kind) {
 /// Every stack on one device, the largest change first.
 std::vector<Match> match_stacks(const Side& a, const Side& b, Device device, CompareBy by) {
   std::unordered_map<std::uint32_t, Match> matches;
-  add(a, device, &Match::in_a, &Compared::a, matches);
-  add(b, device, &Match::in_b, &Compared::b, matches);
+  add(a, device, &Match::in_a, &ComparedValue::a, matches);
+  add(b, device, &Match::in_b, &ComparedValue::b, matches);
   std::vector<Match> sorted;
   sorted.reserve(matches.size());
   for (auto& [number, match] : matches) {
@@ -105,7 +105,7 @@ std::vector<Match> match_stacks(const Side& a, const Side& b, Device device, Com
     sorted.push_back(std::move(match));
   }
   const auto size_of_change = [by](const Match& match) {
-    const Compared& bytes = bytes_of(match.values, by);
+    const ComparedValue& bytes = bytes_of(match.values, by);
     return std::max(bytes.a, bytes.b) - std::min(bytes.a, bytes.b);
   };
   std::sort(sorted.begin(), sorted.end(), [&](const Match& left, const Match& right) {
@@ -163,8 +163,8 @@ Result<std::vector<Device>> select_both(const Overview& a, const Overview& b, co
   std::erase_if(devices, [&](Device device) { return only ? to_string(device) != *only : is_driver_memory(device); });
   if (!only) return devices;
   if (!devices.empty()) return devices;
-  return Error{fmt::format("neither {} nor {} has a device '{}' (they have: {})", a.path, b.path, *only,
-                           known.empty() ? "none, for they hold no events" : known)};
+  return Error{fmt::format("no device '{2}' in {0} or {1} (available: {3})", a.path, b.path, *only,
+                           known.empty() ? "none: no events recorded" : known)};
 }
 
 /// Whether memory on this device would have been seen. Snapshots are of the CUDA allocator.
@@ -172,11 +172,11 @@ bool would_have_seen(const Overview& overview, Device device) {
   return overview.source.kind == SourceKind::recording || device.type == DeviceType::cuda;
 }
 
-void judge(const Overview& a, const Budget& budget, Comparison& result) {
+void check_budget(const Overview& a, const Budget& budget, Comparison& result) {
   result.budget = budget;
   for (const ComparedDevice& device : result.devices) {
     if (!device.in_b || (!device.in_a && !would_have_seen(a, device.device))) continue;
-    ++result.judged_devices;
+    ++result.checked_devices;
     if (budget.exceeded(device.peak_allocated.a.value_or(0), *device.peak_allocated.b)) {
       result.over_budget.push_back({device.device, device.peak_allocated.a, *device.peak_allocated.b});
     }
@@ -184,22 +184,6 @@ void judge(const Overview& a, const Budget& budget, Comparison& result) {
 }
 
 }  // namespace
-
-const char* name(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::appeared:
-      return "appeared";
-    case ChangeKind::vanished:
-      return "vanished";
-    case ChangeKind::grew:
-      return "grew";
-    case ChangeKind::shrank:
-      return "shrank";
-    case ChangeKind::unchanged:
-      break;
-  }
-  return "unchanged";
-}
 
 ComparedRecording reduce_for_compare(Store&& store) {
   const Blocks& blocks = store.blocks;
@@ -245,7 +229,7 @@ Result<Comparison> analyze_compare(const ComparedRecording& a, Symbols& symbols_
   for (const Device device : *selected) {
     result.devices.push_back(compare_device(side_a, side_b, device, options));
   }
-  if (options.budget) judge(a.overview, *options.budget, result);
+  if (options.budget) check_budget(a.overview, *options.budget, result);
   result.a = describe_recording(a.overview, symbols_a);
   result.b = describe_recording(b.overview, symbols_b);
   return result;

@@ -11,6 +11,7 @@
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_matching.h"
 #include "analyze/common/stack_names.h"
+#include "base/enum_names.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -21,6 +22,10 @@ enum class CompareBy : std::uint8_t {
   peak,     ///< bytes alive at the device's own peak
   traffic,  ///< the sum of all allocations
 };
+inline constexpr EnumName<CompareBy> kCompareByNames[] = {{CompareBy::peak, "peak"}, {CompareBy::traffic, "traffic"}};
+[[nodiscard]] constexpr std::string_view name_of(CompareBy by) {
+  return name_in(kCompareByNames, by);
+}
 
 struct CompareOptions {
   CompareBy by = CompareBy::peak;
@@ -49,12 +54,12 @@ struct ComparedRecording {
 [[nodiscard]] ComparedRecording reduce_for_compare(Store&& store);
 
 /// A value in both runs.
-struct Compared {
+struct ComparedValue {
   std::uint64_t a = 0;
   std::uint64_t b = 0;
 
   [[nodiscard]] std::int64_t change() const { return static_cast<std::int64_t>(b - a); }
-  bool operator==(const Compared&) const = default;
+  bool operator==(const ComparedValue&) const = default;
 };
 
 /// A value of a device, where it is known.
@@ -68,14 +73,20 @@ struct ComparedTotal {
 };
 
 enum class ChangeKind : std::uint8_t {
-  appeared,   ///< no block of the stack is in A on this device
-  vanished,   ///< none in B
+  added,      ///< no block of the stack is in A on this device
+  removed,    ///< none in B
   grew,       ///< more bytes, or as many in more blocks
   shrank,     ///< less
   unchanged,  ///< as many bytes in as many blocks
 };
-/// "appeared", ...: for people and for machines.
-[[nodiscard]] const char* name(ChangeKind kind);
+inline constexpr EnumName<ChangeKind> kChangeKindNames[] = {{ChangeKind::added, "added"},
+                                                            {ChangeKind::removed, "removed"},
+                                                            {ChangeKind::grew, "grew"},
+                                                            {ChangeKind::shrank, "shrank"},
+                                                            {ChangeKind::unchanged, "unchanged"}};
+[[nodiscard]] constexpr std::string_view name_of(ChangeKind kind) {
+  return name_in(kChangeKindNames, kind);
+}
 
 /// Stacks of one kind, by what the comparison is about.
 struct ChangeGroup {
@@ -86,15 +97,15 @@ struct ChangeGroup {
 struct ComparedStack {
   ChangeKind kind = ChangeKind::unchanged;
   NamedStack stack;  ///< as in B; where it is not in B, as in A
-  Compared peak_bytes;
-  Compared peak_blocks;
-  Compared traffic_bytes;
-  Compared allocations;
+  ComparedValue peak_bytes;
+  ComparedValue peak_blocks;
+  ComparedValue traffic_bytes;
+  ComparedValue allocations;
 };
 
 struct ComparedDevice {
   Device device;
-  bool in_a = false;  ///< whether A has an event of this device; what it lacks has no totals, and no rows are listed
+  bool in_a = false;  ///< whether A has an event of this device; otherwise it has no totals, and no rows are listed
   bool in_b = false;
   ComparedTotal peak_allocated;
   ComparedTotal peak_reserved;
@@ -102,8 +113,8 @@ struct ComparedDevice {
   ComparedTotal allocations;
   ComparedTotal traffic;
   ComparedTotal unrecorded_at_peak;  ///< of the peak, what is in no recorded block
-  ChangeGroup appeared;
-  ChangeGroup vanished;
+  ChangeGroup added;
+  ChangeGroup removed;
   ChangeGroup grew;
   ChangeGroup shrank;
   ChangeGroup unchanged;
@@ -127,10 +138,10 @@ struct Comparison {
   std::vector<ComparedDevice> devices;  ///< those of A, then those only in B
   std::optional<Budget> budget;
   std::vector<OverBudget> over_budget;
-  std::uint64_t judged_devices = 0;  ///< how many could be held against the budget
+  std::uint64_t checked_devices = 0;  ///< number of devices compared with the budget
 };
 
-/// `symbols_a` and `symbols_b` name what is in `a` and `b`. Fails when the device asked for is in neither.
+/// `symbols_a` and `symbols_b` name what is in `a` and `b`. Fails when neither contains the requested device.
 Result<Comparison> analyze_compare(const ComparedRecording& a, Symbols& symbols_a, const ComparedRecording& b,
                                    Symbols& symbols_b, const CompareOptions& options);
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/common/held_blocks.h"
+#include "analyze/common/earlier_frees.h"
 #include "analyze/common/moment.h"
 #include "analyze/common/totals.h"
 #include "analyze/temporary.h"
@@ -17,15 +17,15 @@ struct Change {
 };
 
 /// How much is absent, going forward in time.
-class Absent {
+class FreedEarlier {
  public:
-  Absent(const Store& store, const std::vector<Absence>& absences) {
-    begins_.reserve(absences.size());
-    ends_.reserve(absences.size());
-    for (const Absence& absence : absences) {
-      const std::uint64_t size = store.blocks.size[absence.block.value];
-      begins_.push_back({absence.from, size});
-      ends_.push_back({absence.to, size});
+  FreedEarlier(const Store& store, const std::vector<EarlierFree>& earlier_frees) {
+    begins_.reserve(earlier_frees.size());
+    ends_.reserve(earlier_frees.size());
+    for (const EarlierFree& earlier_free : earlier_frees) {
+      const std::uint64_t size = store.blocks.size[earlier_free.block.value];
+      begins_.push_back({earlier_free.from, size});
+      ends_.push_back({earlier_free.to, size});
     }
     const auto earlier = [](const Change& left, const Change& right) { return left.change_count < right.change_count; };
     std::sort(begins_.begin(), begins_.end(), earlier);
@@ -52,17 +52,17 @@ class DevicePatterns {
   DevicePatterns(const Store& store, Symbols& symbols, std::size_t device, std::size_t top)
       : store_(store), symbols_(symbols), device_(device), top_(top) {}
 
-  Pattern describe(const std::vector<Absence>& absences) {
+  Pattern describe(const std::vector<EarlierFree>& earlier_frees) {
     Pattern pattern;
-    pattern.count = absences.size();
-    replay(absences, pattern);
+    pattern.count = earlier_frees.size();
+    replay(earlier_frees, pattern);
     std::unordered_map<StackId, Sum> sums;
-    for (const Absence& absence : absences) {
-      Sum& sum = sums[store_.blocks.stack[absence.block.value]];
-      const std::uint64_t size = store_.blocks.size[absence.block.value];
+    for (const EarlierFree& earlier_free : earlier_frees) {
+      Sum& sum = sums[store_.blocks.stack[earlier_free.block.value]];
+      const std::uint64_t size = store_.blocks.size[earlier_free.block.value];
       ++sum.count;
       sum.bytes += size;
-      if (!absence.covers(store_.devices[device_].peak_change_count)) continue;
+      if (!earlier_free.covers(store_.devices[device_].peak_change_count)) continue;
       ++sum.peak_blocks;
       sum.peak_bytes += size;
       pattern.peak_bytes += size;
@@ -79,15 +79,15 @@ class DevicePatterns {
     std::uint64_t bytes = 0;
   };
 
-  void replay(const std::vector<Absence>& absences, Pattern& pattern) const {
-    Absent absent(store_, absences);
+  void replay(const std::vector<EarlierFree>& earlier_frees, Pattern& pattern) const {
+    FreedEarlier freed_earlier(store_, earlier_frees);
     walk_totals(store_, [&](const DeviceTotals& totals) {
       if (totals.device != device_) return;
       const std::uint64_t bytes =
-          totals.allocated_bytes - std::min(totals.allocated_bytes, absent.at(totals.change_count));
-      if (bytes <= pattern.peak_without_bytes) return;
-      pattern.peak_without_bytes = bytes;
-      pattern.peak_without_at_ns = totals.time_ns;
+          totals.allocated_bytes - std::min(totals.allocated_bytes, freed_earlier.at(totals.change_count));
+      if (bytes <= pattern.reduced_peak_bytes) return;
+      pattern.reduced_peak_bytes = bytes;
+      pattern.reduced_peak_at_ns = totals.time_ns;
     });
   }
 
@@ -141,13 +141,13 @@ Result<Patterns> analyze_patterns(const Store& store, Symbols& symbols, const Pa
     PatternsDevice& device = result.devices.emplace_back();
     device.totals = store.devices[index];
     for (const BlockId block : live_blocks(store, index, device.totals.peak_change_count)) {
-      LifetimeHeld& held = device.held[static_cast<std::size_t>(lifetime_of(store, steps, temporary, block.value))];
+      LifetimeUsage& held = device.held[static_cast<std::size_t>(lifetime_of(store, steps, temporary, block.value))];
       held.bytes += store.blocks.size[block.value];
       ++held.blocks;
     }
     DevicePatterns patterns(store, symbols, index, options.top);
     if (!steps.starts.empty()) {
-      device.held_until_replaced = patterns.describe(held_until_replaced(store, index, steps));
+      device.kept_into_next_step = patterns.describe(kept_into_next_step(store, index, steps));
     }
     device.freed_after_allocation = patterns.describe(freed_after_allocation(store, index));
   }

@@ -1,5 +1,5 @@
-// Patterns of lifetimes that make the peak larger than it had to be, as far as allocations and frees tell: what the
-// peak is made of by lifetime, what is held until its replacement is there, and what is freed right after the peak.
+// Patterns of block lifetimes that raise the peak: memory at the peak by lifetime, blocks kept alive into the next
+// step, and blocks freed right after another allocation.
 //
 // DrGPUM (Lin et al., ASPLOS 2023) names more patterns. Early allocation, late deallocation, unused allocations,
 // idleness and dead writes need to know when memory is read and written, which recordings and snapshots do not say. The
@@ -16,6 +16,7 @@
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/steps/training_steps.h"
+#include "base/enum_names.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -25,7 +26,7 @@ namespace tidemark {
 struct PatternsOptions {
   std::optional<std::string> device;     ///< only this one: "cuda:0"
   std::size_t top = 10;                  ///< stacks to list for each pattern of a device; 0 = all
-  const TrainingSteps* steps = nullptr;  ///< what another analysis found in this store; null: looked for
+  const TrainingSteps* steps = nullptr;  ///< steps already found in this store; null: detected here
 };
 
 /// How long a block lives. The first that applies.
@@ -37,9 +38,17 @@ enum class Lifetime : std::uint8_t {
   freed,  ///< and there are no training steps to tell more
 };
 inline constexpr std::size_t kLifetimes = 5;
+inline constexpr EnumName<Lifetime> kLifetimeNames[] = {{Lifetime::never_freed, "never_freed"},
+                                                        {Lifetime::temporary, "temporary"},
+                                                        {Lifetime::across_steps, "across_steps"},
+                                                        {Lifetime::within_step, "within_step"},
+                                                        {Lifetime::freed, "freed"}};
+[[nodiscard]] constexpr std::string_view name_of(Lifetime lifetime) {
+  return name_in(kLifetimeNames, lifetime);
+}
 
 /// What blocks of one lifetime hold at the peak.
-struct LifetimeHeld {
+struct LifetimeUsage {
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
 };
@@ -58,8 +67,8 @@ struct Pattern {
   std::uint64_t peak_bytes = 0;  ///< of the blocks alive at the device's peak
   /// What the peak would be if each of these blocks had been freed earlier (see PatternsDevice) and everything else had
   /// happened as it did.
-  std::uint64_t peak_without_bytes = 0;
-  std::optional<std::uint64_t> peak_without_at_ns;  ///< its first moment; none when nothing was allocated
+  std::uint64_t reduced_peak_bytes = 0;
+  std::optional<std::uint64_t> reduced_peak_at_ns;  ///< its first time; none when nothing was allocated
   std::vector<PatternRow> rows;                     ///< most bytes at the peak first, then most bytes
   std::uint64_t other_rows = 0;                     ///< beyond the listed ones
   std::uint64_t other_peak_bytes = 0;
@@ -67,12 +76,12 @@ struct Pattern {
 
 struct PatternsDevice {
   DeviceSummary totals;
-  LifetimeHeld held[kLifetimes];  ///< at the peak, by Lifetime; the sum is totals.peak_recorded_bytes
-  /// A block that is alive when the next one from its place in the program is allocated, one training step later, and
+  LifetimeUsage held[kLifetimes];  ///< at the peak, by Lifetime; the sum is totals.peak_recorded_bytes
+  /// A block that is alive when the next one of its stack is allocated, one training step later, and
   /// freed soon after, in most steps: the variable that names it still holds the old value while the new one is
   /// made (`outputs = model(batch)`). As if freed when its training step ended, as `del` there does.
   /// None without training steps.
-  std::optional<Pattern> held_until_replaced;
+  std::optional<Pattern> kept_into_next_step;
   /// A block that is freed after an allocation and before the next on the device, and was allocated before: perhaps an
   /// input of the operation whose output is the allocation. As if freed right before that: operations in place.
   Pattern freed_after_allocation;
@@ -81,8 +90,8 @@ struct PatternsDevice {
     return totals.peak_allocated_bytes - std::min(totals.peak_allocated_bytes, totals.peak_recorded_bytes);
   }
   /// An upper bound of what a pattern costs.
-  [[nodiscard]] std::uint64_t saving_bytes(const Pattern& pattern) const {
-    return totals.peak_allocated_bytes - std::min(totals.peak_allocated_bytes, pattern.peak_without_bytes);
+  [[nodiscard]] std::uint64_t avoidable_peak_bytes(const Pattern& pattern) const {
+    return totals.peak_allocated_bytes - std::min(totals.peak_allocated_bytes, pattern.reduced_peak_bytes);
   }
 };
 
@@ -93,7 +102,7 @@ struct Patterns {
   std::vector<PatternsDevice> devices;
 };
 
-/// Fails only when the device asked for is not in the recording. Time n log n for n blocks.
+/// Fails only when the recording does not contain the requested device. Time n log n for n blocks.
 Result<Patterns> analyze_patterns(const Store& store, Symbols& symbols, const PatternsOptions& options);
 
 }  // namespace tidemark

@@ -9,9 +9,9 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kListed = 10;         // of places, leaks, segments, ...
-constexpr std::size_t kMapStacks = 200;     // that the maps of segments have names for
-constexpr std::size_t kMapPieces = 20'000;  // of the map of a device
+constexpr std::size_t kListed = 10;            // of call sites, leaks, segments, ...
+constexpr std::size_t kMapStacks = 200;        // that the maps of segments have names for
+constexpr std::size_t kMaxMapBlocks = 20'000;  // of the map of a device
 
 void leave_out(ReportMap& map, std::size_t kept) {
   for (std::size_t index = kept; index < map.segments.size(); ++index) {
@@ -26,11 +26,11 @@ ReportMap take_map(FragmentationDevice& device) {
   map.segments = std::move(device.map);
   std::stable_sort(map.segments.begin(), map.segments.end(),
                    [](const MapSegment& left, const MapSegment& right) { return left.size > right.size; });
-  std::size_t pieces = 0;
+  std::size_t blocks = 0;
   std::size_t kept = 0;
   for (; kept < map.segments.size(); ++kept) {
-    pieces += map.segments[kept].pieces.size();
-    if (pieces > kMapPieces) break;
+    blocks += map.segments[kept].blocks.size();
+    if (blocks > kMaxMapBlocks) break;
   }
   leave_out(map, kept);
   return map;
@@ -40,8 +40,8 @@ std::map<StackId, NamedStack> name_map_stacks(const std::vector<ReportMap>& maps
   std::map<StackId, std::uint64_t> bytes;
   for (const ReportMap& map : maps) {
     for (const MapSegment& segment : map.segments) {
-      for (const MapPiece& piece : segment.pieces) {
-        if (piece.use != MapPiece::Use::free) bytes[piece.stack] += piece.size;
+      for (const MapBlock& block : segment.blocks) {
+        if (block.state != MapBlock::State::free) bytes[block.stack] += block.size;
       }
     }
   }
@@ -148,9 +148,9 @@ bool halve(Report& report) {
   bool shortened = false;
   const auto nothing = [](const auto&) {};
   for (SummaryDevice& device : report.summary.devices) {
-    shortened |= halve_list(device.places, [&](const Place& place) {
-      ++device.other_places;
-      device.other_bytes += place.bytes;
+    shortened |= halve_list(device.call_sites, [&](const CallSite& site) {
+      ++device.other_call_sites;
+      device.other_bytes += site.bytes;
     });
   }
   for (TableSection& section : report.table.sections) {
@@ -164,7 +164,7 @@ bool halve(Report& report) {
   for (FragmentationDevice& device : report.fragmentation.devices) {
     shortened |= halve_list(device.segments, [&](const MapSegment& segment) {
       ++device.other_segments;
-      device.other_free_bytes += segment.bytes(MapPiece::Use::free);
+      device.other_free_bytes += segment.bytes(MapBlock::State::free);
     });
     shortened |= halve_list(device.pinning, [&](const PinningStack&) { ++device.other_pinning; });
   }
@@ -186,18 +186,18 @@ bool halve(Report& report) {
     });
   };
   for (PatternsDevice& device : report.patterns.devices) {
-    if (device.held_until_replaced) halve_pattern(*device.held_until_replaced);
+    if (device.kept_into_next_step) halve_pattern(*device.kept_into_next_step);
     halve_pattern(device.freed_after_allocation);
   }
   for (OomFailure& failure : report.explanation.failures) {
-    shortened |= halve_list(failure.holders, [&](const OomHolder& holder) {
-      ++failure.other_holders;
-      failure.other_bytes += holder.bytes;
+    shortened |= halve_list(failure.top_allocations, [&](const TopAllocation& allocation) {
+      ++failure.other_allocations;
+      failure.other_bytes += allocation.bytes;
     });
     shortened |= halve_list(failure.leaks, nothing);
   }
-  shortened |= halve_list(report.leaks.leaks, nothing);  // counted in leak_count and growth_count
-  shortened |= halve_list(report.leaks.growths, nothing);
+  shortened |= halve_list(report.leaks.leaks, nothing);  // counted in leak_count and non_leak_growth_count
+  shortened |= halve_list(report.leaks.non_leak_growth, nothing);
   return shortened;
 }
 

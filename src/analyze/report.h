@@ -55,7 +55,7 @@ struct Report {
   Explanation explanation;  ///< of the latest failed requests
 };
 
-/// Fails only when the device asked for is not in the recording.
+/// Fails only when the recording does not contain the requested device.
 Result<Report> analyze_report(const Store& store, Symbols& symbols, const ReportOptions& options);
 
 /// Makes every list half as long, for a page that would become too large; what is left out is counted as elsewhere.

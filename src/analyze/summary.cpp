@@ -25,8 +25,8 @@ SummaryDevice summarize_device(const Overview& overview, Symbols& symbols, std::
       static_cast<std::int64_t>(result.totals.peak_allocated_bytes - result.totals.peak_recorded_bytes);
   result.unrecorded_at_peak_bytes = unrecorded > 0 ? static_cast<std::uint64_t>(unrecorded) : 0;
 
-  static_cast<Places&>(result) =
-      group_by_place(at_peak(overview, device), symbols, result.totals.peak_allocated_bytes, top);
+  static_cast<CallSites&>(result) =
+      group_by_call_site(at_peak(overview, device), symbols, result.totals.peak_allocated_bytes, top);
   return result;
 }
 

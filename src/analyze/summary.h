@@ -1,4 +1,4 @@
-// What ran, how much memory it took on each device, and which places held it at the peak.
+// What ran, how much memory it took on each device, and which call sites held it at the peak.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/common/places.h"
+#include "analyze/common/call_sites.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/ledger/ledger.h"
@@ -18,14 +18,14 @@ namespace tidemark {
 
 struct SummaryOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
-  std::size_t top = 10;               ///< places to list for each device; 0 = all
+  std::size_t top = 10;               ///< call sites to list for each device; 0 = all
   /// Of the same recording, for the ledgers: as a LedgerCollector chose them while it was read, or collect_samples()
   /// from a Store.
   std::vector<DeviceSamples> samples = {};
 };
 
-/// With what each place held at the peak; shares are of the peak.
-struct SummaryDevice : Places {
+/// With the call sites that held memory at the peak; shares are of the peak.
+struct SummaryDevice : CallSites {
   DeviceSummary totals;
   std::uint64_t unrecorded_at_peak_bytes = 0;  ///< of the peak, what is in no recorded block
 };
@@ -43,7 +43,7 @@ struct Summary {
   std::vector<LedgerExtremes> ledgers;            ///< of devices with samples
 };
 
-/// Fails only when the device asked for is not in the recording.
+/// Fails only when the recording does not contain the requested device.
 Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, const SummaryOptions& options);
 
 }  // namespace tidemark

@@ -102,12 +102,12 @@ std::uint64_t total_bytes(const std::vector<Sum>& sums) {
 
 TableSection section_of_device(const Store& store, Symbols& symbols, const TableOptions& options, const Groups& groups,
                                std::size_t device) {
-  const Instant instant = find_instant(store, options.at, device);
-  const std::vector<Sum> sums = largest_first(store, live_blocks(store, device, instant.change_count), groups);
+  const ResolvedMoment resolved = resolve_moment(store, options.at, device);
+  const std::vector<Sum> sums = largest_first(store, live_blocks(store, device, resolved.change_count), groups);
   TableSection section;
-  section.device = DeviceAt{store.devices[device].device, instant.time_ns};
-  section.unrecorded_bytes = instant.unrecorded_bytes;
-  section.allocated_bytes = total_bytes(sums) + instant.unrecorded_bytes;
+  section.device = DeviceAt{store.devices[device].device, resolved.time_ns};
+  section.unrecorded_bytes = resolved.unrecorded_bytes;
+  section.allocated_bytes = total_bytes(sums) + resolved.unrecorded_bytes;
   for (const Sum& sum : sums) {
     if (options.top != 0 && section.rows.size() == options.top) {
       ++section.other_rows;
@@ -125,11 +125,11 @@ TableSection section_of_all(const Store& store, const TableOptions& options, con
                             const std::vector<std::size_t>& devices) {
   TableSection section;
   for (const std::size_t device : devices) {
-    const Instant instant = find_instant(store, options.at, device);
+    const ResolvedMoment resolved = resolve_moment(store, options.at, device);
     TableRow row;
-    row.key = DeviceAt{store.devices[device].device, instant.time_ns};
-    row.bytes = instant.unrecorded_bytes;
-    for (const Sum& sum : largest_first(store, live_blocks(store, device, instant.change_count), groups)) {
+    row.key = DeviceAt{store.devices[device].device, resolved.time_ns};
+    row.bytes = resolved.unrecorded_bytes;
+    for (const Sum& sum : largest_first(store, live_blocks(store, device, resolved.change_count), groups)) {
       row.bytes += sum.bytes;
       row.blocks += sum.blocks;
     }
@@ -149,14 +149,13 @@ Result<Table> analyze_table(const Store& store, Symbols& symbols, const TableOpt
   if (!selected) return selected.error();
   if ((options.by == GroupBy::stream || options.by == GroupBy::pool) &&
       store.blocks.stream.size() != store.blocks.count()) {
-    return Error{fmt::format("{}: does not say which {} a block belongs to; PyTorch snapshots do", store.path,
+    return Error{fmt::format("{}: no {} data for its blocks (only PyTorch snapshots contain it)", store.path,
                              options.by == GroupBy::stream ? "stream" : "pool")};
   }
   if (options.by == GroupBy::annotation && store.definitions.marks.empty() && store.blocks.notes.empty()) {
     return Error{
-        fmt::format("{}: names no ranges. In a PyTorch snapshot they come from torch.profiler.record_function with "
-                    "_record_memory_history(global_record_annotations=True), in a recording from "
-                    "tidemark_range_begin",
+        fmt::format("{}: no annotations (PyTorch snapshots: torch.profiler.record_function with "
+                    "_record_memory_history(global_record_annotations=True); recordings: tidemark_range_begin)",
                     store.path)};
   }
   const Groups groups(store, options.by);

@@ -1,4 +1,4 @@
-// The live set at a moment, grouped: which stacks, sizes, devices, threads, streams, pools or annotations hold how
+// Live blocks at a given time, grouped: which stacks, sizes, devices, threads, streams, pools or annotations hold how
 // much.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include "analyze/common/moment.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
+#include "base/enum_names.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -18,6 +19,13 @@
 namespace tidemark {
 
 enum class GroupBy : std::uint8_t { stack, size, device, thread, stream, pool, annotation };
+inline constexpr EnumName<GroupBy> kGroupByNames[] = {{GroupBy::stack, "stack"},          {GroupBy::size, "size"},
+                                                      {GroupBy::device, "device"},        {GroupBy::thread, "thread"},
+                                                      {GroupBy::stream, "stream"},        {GroupBy::pool, "pool"},
+                                                      {GroupBy::annotation, "annotation"}};
+[[nodiscard]] constexpr std::string_view name_of(GroupBy by) {
+  return name_in(kGroupByNames, by);
+}
 
 struct TableOptions {
   GroupBy by = GroupBy::stack;
@@ -30,7 +38,7 @@ struct BlockSize {
   std::uint64_t bytes = 0;  ///< of each block of the row
 };
 
-/// A device, and the moment it was looked at (at its own peak, moments differ).
+/// A device, and the time of its live blocks (peaks of devices differ).
 struct DeviceAt {
   Device device;
   std::optional<std::uint64_t> at_ns;
@@ -70,7 +78,7 @@ struct Table {
   std::vector<TableSection> sections;
 };
 
-/// Fails when the device asked for is not in the recording, or when that does not say what to group by.
+/// Fails when the recording does not contain the requested device or the property to group by.
 Result<Table> analyze_table(const Store& store, Symbols& symbols, const TableOptions& options);
 
 }  // namespace tidemark

@@ -34,7 +34,7 @@ class Replay {
       const std::size_t device = store_.blocks.device[block];
       const std::uint64_t size = left_out_[block] ? 0 : store_.blocks.size[block];
       now_[device].recorded += live_change.birth ? size : 0 - size;
-      // A change that came with this live change is part of the same moment: between the two nothing was ever true.
+      // A change that came with this live change is part of the same state: between the two nothing was ever true.
       if (change != store_.totals_changes.end() && change->with_live_change && change->change_count == index + 1) {
         now_[change->device].unrecorded = static_cast<std::uint64_t>(change->unrecorded);
         ++change;
@@ -101,8 +101,8 @@ TemporaryDevice describe(const DeviceSummary& totals, const Peak& peak, const st
                          std::size_t top) {
   TemporaryDevice result;
   result.totals = totals;
-  result.peak_without_bytes = peak.bytes;
-  result.peak_without_at_ns = peak.at_ns;
+  result.reduced_peak_bytes = peak.bytes;
+  result.reduced_peak_at_ns = peak.at_ns;
   for (const Sum& sum : sums) {
     result.count += sum.count;
     result.bytes += sum.bytes;

@@ -38,16 +38,16 @@ struct TemporaryDevice {
   std::uint64_t bytes = 0;
   std::optional<double> share;  ///< of totals.total_bytes_allocated; none when that is 0
   /// What the peak would be if these blocks had never been allocated and everything else had happened as it did.
-  std::uint64_t peak_without_bytes = 0;
-  std::optional<std::uint64_t> peak_without_at_ns;  ///< its first moment; none when nothing else was allocated
+  std::uint64_t reduced_peak_bytes = 0;
+  std::optional<std::uint64_t> reduced_peak_at_ns;  ///< its first time; none when nothing else was allocated
   std::vector<TemporaryRow> rows;                   ///< most bytes first
   std::uint64_t other_rows = 0;                     ///< beyond the listed ones
   std::uint64_t other_count = 0;
   std::uint64_t other_bytes = 0;
 
   /// An upper bound of what avoiding them can save.
-  [[nodiscard]] std::uint64_t saving_bytes() const {
-    return totals.peak_allocated_bytes - std::min(totals.peak_allocated_bytes, peak_without_bytes);
+  [[nodiscard]] std::uint64_t avoidable_peak_bytes() const {
+    return totals.peak_allocated_bytes - std::min(totals.peak_allocated_bytes, reduced_peak_bytes);
   }
 };
 
@@ -61,7 +61,7 @@ struct Temporary {
 /// event is not: when it was allocated is not known.
 [[nodiscard]] std::vector<bool> find_temporary(const Store& store, std::uint64_t within);
 
-/// Fails only when the device asked for is not in the recording.
+/// Fails only when the recording does not contain the requested device.
 Result<Temporary> analyze_temporary(const Store& store, Symbols& symbols, const TemporaryOptions& options);
 
 }  // namespace tidemark

@@ -38,7 +38,7 @@ struct TimelineSeries {
   std::optional<std::uint64_t> peak_reserved_bytes;
   std::optional<std::uint64_t> peak_active_bytes;
 
-  /// Whether memory was ever pending: given back, and not free because another stream still used it.
+  /// Whether memory was ever pending: freed by the program, but still used by another stream.
   [[nodiscard]] bool active_differs() const {
     return std::any_of(points.begin(), points.end(), [](const TimelinePoint& point) {
       return point.active_bytes && *point.active_bytes != point.allocated_bytes;
@@ -58,7 +58,7 @@ struct Timeline {
   std::vector<TimelineOutOfMemory> out_of_memory;
 };
 
-/// Fails only when the device asked for is not in the recording.
+/// Fails only when the recording does not contain the requested device.
 Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, const TimelineOptions& options);
 
 }  // namespace tidemark

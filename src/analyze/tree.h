@@ -1,4 +1,4 @@
-// The live set at a moment as one tree of calls, from the callers down to the allocations.
+// Live blocks at a given time as a call tree, outermost caller first.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ struct Tree {
   std::vector<TreeSection> sections;
 };
 
-/// Fails only when the device asked for is not in the recording.
+/// Fails only when the recording does not contain the requested device.
 Result<Tree> analyze_tree(const Store& store, Symbols& symbols, const TreeOptions& options);
 
 }  // namespace tidemark

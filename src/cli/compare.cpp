@@ -32,7 +32,7 @@ std::uintmax_t size_of(const std::string& path) {
 
 CompareOptions what(const Options& options) {
   CompareOptions what;
-  what.by = options.by == "peak" ? CompareBy::peak : CompareBy::traffic;
+  what.by = *value_in(kCompareByNames, options.by);
   what.ignore_lines = options.ignore_lines;
   what.device = options.only_device();
   what.top = options.top;
@@ -58,7 +58,7 @@ int run(const Options& options) {
   const int printed =
       print(options.format == "json" ? to_json(*comparison) : to_text(*comparison, detect_terminal(STDOUT_FILENO)));
   if (printed != kOk || !comparison->budget) return printed;
-  if (comparison->judged_devices == 0) {
+  if (comparison->checked_devices == 0) {
     return fail(fmt::format("--fail-over: no device of {} can be compared with {}", options.b, options.a));
   }
   if (comparison->over_budget.empty()) return kOk;

@@ -83,7 +83,8 @@ Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions
 
   BlockRows rows(store, symbols);
   std::string text =
-      "birth_ns,death_ns,device,address,size_bytes,requested_bytes,stream,pool,tid,thread_name,annotation,stack\n";
+      "allocated_at_ns,freed_at_ns,device,address,size_bytes,requested_bytes,stream,pool,tid,thread_name,annotation,"
+      "stack\n";
   for (std::size_t block = 0; block < store.blocks.count(); ++block) {
     if (wanted[store.blocks.device[block]]) rows.append(block, text);
     if (text.size() < kPiece) continue;

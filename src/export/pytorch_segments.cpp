@@ -13,10 +13,10 @@ class SegmentWriter {
   void write() {
     Moment end;
     end.kind = Moment::Kind::end;
-    const auto cut = cut_at(store_, device_, end);
-    if (!cut) return;
+    const auto position = position_at(store_, device_, end);
+    if (!position) return;
     const bool known = store_.source.kind == SourceKind::pytorch_snapshot;
-    const auto segments = known ? segment_map(store_, device_, *cut) : used_pages(store_, device_, *cut);
+    const auto segments = known ? segment_map(store_, device_, *position) : used_pages(store_, device_, *position);
     for (const MapSegment& segment : segments) {
       pickle_.next_item();
       write_segment(segment, known);
@@ -24,22 +24,22 @@ class SegmentWriter {
   }
 
  private:
-  [[nodiscard]] std::uint64_t requested(const MapPiece& piece) const {
-    if (piece.use == MapPiece::Use::free) return 0;
+  [[nodiscard]] std::uint64_t requested(const MapBlock& block) const {
+    if (block.state == MapBlock::State::free) return 0;
     const Blocks& blocks = store_.blocks;
-    return blocks.requested.empty() ? piece.size : blocks.requested[piece.block.value];
+    return blocks.requested.empty() ? block.size : blocks.requested[block.block.value];
   }
 
   void write_segment(const MapSegment& segment, bool known) {
-    const std::uint64_t allocated = segment.bytes(MapPiece::Use::used);
+    const std::uint64_t allocated = segment.bytes(MapBlock::State::allocated);
     std::uint64_t asked = 0;
-    for (const MapPiece& piece : segment.pieces) asked += requested(piece);
+    for (const MapBlock& block : segment.blocks) asked += requested(block);
     pickle_.begin_dict();
     pickle_.item(Word::device, number_);
     pickle_.item(Word::address, segment.address);
     pickle_.item(Word::total_size, segment.size);
     pickle_.item(Word::allocated_size, allocated);
-    pickle_.item(Word::active_size, allocated + segment.bytes(MapPiece::Use::pending));
+    pickle_.item(Word::active_size, allocated + segment.bytes(MapBlock::State::pending_free));
     pickle_.item(Word::requested_size, asked);
     pickle_.stream_item(segment.stream);
     if (known) {
@@ -58,32 +58,32 @@ class SegmentWriter {
     }
     pickle_.word(Word::blocks);
     pickle_.begin_list();
-    for (const MapPiece& piece : segment.pieces) {
+    for (const MapBlock& block : segment.blocks) {
       pickle_.next_item();
-      write_block(piece);
+      write_block(block);
     }
     pickle_.end_list();
     pickle_.end_dict();
   }
 
-  void write_block(const MapPiece& piece) {
+  void write_block(const MapBlock& block) {
     pickle_.begin_dict();
-    pickle_.item(Word::address, piece.address);
-    pickle_.item(Word::size, piece.size);
-    pickle_.item(Word::requested_size, requested(piece));
-    switch (piece.use) {
-      case MapPiece::Use::free:
+    pickle_.item(Word::address, block.address);
+    pickle_.item(Word::size, block.size);
+    pickle_.item(Word::requested_size, requested(block));
+    switch (block.state) {
+      case MapBlock::State::free:
         pickle_.item(Word::state, Word::inactive);
         break;
-      case MapPiece::Use::used:
+      case MapBlock::State::allocated:
         pickle_.item(Word::state, Word::active_allocated);
         break;
-      case MapPiece::Use::pending:
+      case MapBlock::State::pending_free:
         pickle_.item(Word::state, Word::active_pending_free);
         break;
     }
-    if (piece.use != MapPiece::Use::free && store_.blocks.stack[piece.block.value].valid()) {
-      pickle_.frames_item(store_.blocks.stack[piece.block.value]);
+    if (block.state != MapBlock::State::free && store_.blocks.stack[block.block.value].valid()) {
+      pickle_.frames_item(store_.blocks.stack[block.block.value]);
     } else {
       pickle_.word(Word::frames);  // without it PyTorch's viewer takes the block for one of torch 2.0
       pickle_.begin_list();

@@ -119,7 +119,7 @@ TEST_P(FakesTest, SummaryAgreesWithTheAllocatorsOwnCounters) {
     const nlohmann::json& device = devices[name];
     EXPECT_EQ(device["peak_allocated_bytes"], peak_allocated) << name;
     EXPECT_EQ(device["peak_reserved_bytes"], peak_reserved) << name;
-    EXPECT_EQ(device["live_allocated_bytes"], allocated) << name;
+    EXPECT_EQ(device["end_allocated_bytes"], allocated) << name;
     EXPECT_EQ(device["allocation_count"], allocations) << name;
     EXPECT_EQ(device["free_count"], frees) << name;
     ++compared;
@@ -136,7 +136,7 @@ TEST_P(FakesTest, SummaryAgreesWithTheAllocatorsOwnCounters) {
   }
   std::uint64_t bytes = 0;
   for (const auto& [address, size] : live) bytes += size;
-  EXPECT_EQ(devices["cpu"]["live_allocated_bytes"], bytes);
+  EXPECT_EQ(devices["cpu"]["end_allocated_bytes"], bytes);
 }
 
 TEST_P(FakesTest, AKilledProgramLosesNothing) {

@@ -28,7 +28,7 @@ class Control(Case):
         self.assertFalse(quality["complete"], "what happened meanwhile is missing")
         self.assertEqual([issue["id"] for issue in quality["issues"]], ["paused"])
         # Five of the first ten were freed while nobody looked; the last ten were freed and seen.
-        self.assertEqual(self.device()["live_block_count"], 20)
+        self.assertEqual(self.device()["end_block_count"], 20)
 
     def test_the_functions_are_absent_without_recording(self):
         self.assertEqual(run([PYTHON, "-c", "import ctypes; print(hasattr(ctypes.CDLL(None), 'tidemark_pause'))"]).stdout, b"False\n")

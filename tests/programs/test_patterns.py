@@ -17,27 +17,27 @@ class Patterns(Case):
         result = json.loads(self.read("patterns", "--format", "json", self.output))
         self.assertGreaterEqual(result["steps"]["count"], 20)
         (device,) = [device for device in result["devices"] if device["device"] == "cpu"]
-        return device, device["held_until_replaced"]
+        return device, device["kept_into_next_step"]
 
     def test_saving_is_that_of_the_changed_program(self):
         held, pattern = self.patterns()
         changed, _ = self.patterns("del")
         self.assertEqual(changed["peak_allocated_bytes"], WEIGHTS + BATCH + HIDDEN + LOGITS + SQUARES + LOSS)
         self.assertEqual(held["peak_allocated_bytes"], changed["peak_allocated_bytes"] + LOGITS + LOSS)
-        self.assertEqual(pattern["peak_without_bytes"], changed["peak_allocated_bytes"])
-        self.assertEqual(pattern["saving_bytes"], LOGITS + LOSS)
-        self.assertEqual(pattern["peak_bytes"], LOGITS + LOSS)
+        self.assertEqual(pattern["reduced_peak_bytes"], changed["peak_allocated_bytes"])
+        self.assertEqual(pattern["avoidable_peak_bytes"], LOGITS + LOSS)
+        self.assertEqual(pattern["held_at_peak_bytes"], LOGITS + LOSS)
 
     def test_the_stacks_are_those_of_the_outputs(self):
         _, pattern = self.patterns()
-        at_peak = [row for row in pattern["rows"] if row["peak_bytes"] != 0]
-        self.assertEqual([row["peak_bytes"] for row in at_peak], [LOGITS, LOSS])
+        at_peak = [row for row in pattern["rows"] if row["held_at_peak_bytes"] != 0]
+        self.assertEqual([row["held_at_peak_bytes"] for row in at_peak], [LOGITS, LOSS])
         self.assertEqual({row["stack"]["frames"][-1]["function"] for row in at_peak}, {"model"})
 
     def test_nothing_to_save_in_the_changed_program(self):
         changed, pattern = self.patterns("del")
-        self.assertEqual(pattern["saving_bytes"], 0)
-        self.assertEqual(pattern["peak_bytes"], 0)
+        self.assertEqual(pattern["avoidable_peak_bytes"], 0)
+        self.assertEqual(pattern["held_at_peak_bytes"], 0)
         self.assertNotIn("model", {row["stack"]["frames"][-1]["function"] for row in pattern["rows"]})
         lifetimes = {part["lifetime"]: part["bytes"] for part in changed["lifetimes_at_peak"]}
         self.assertEqual(sum(lifetimes.values()), changed["peak_allocated_bytes"])

@@ -42,7 +42,7 @@ class SameOutput(Case):
 
     def test_os_exit(self):
         self.check(program("os_exit.py"), 7, ONE)
-        self.assertEqual(self.device()["live_allocated_bytes"], 100 * 8000)
+        self.assertEqual(self.device()["end_allocated_bytes"], 100 * 8000)
 
     def test_threads(self):
         self.check(program("threads.py"), 0, ONE)

@@ -23,7 +23,7 @@ class Signals(Case):
         recorded = self.record([PYTHON, "-c", dying])
         self.assertEqual(recorded.returncode, -signal.SIGSEGV)
         self.assertEqual(split_stderr(recorded.stderr)[0], b"")
-        self.assertEqual(self.device()["live_allocated_bytes"], 4000)
+        self.assertEqual(self.device()["end_allocated_bytes"], 4000)
         self.assertTrue(self.summary()["data_quality"]["complete"])
 
     def test_handled_by_the_program(self):

@@ -65,8 +65,8 @@ class Stacks(Case):
         libraries = [os.path.basename(file) for _, file, _ in stack]
         self.assertTrue(libraries[0].startswith(("python", "libc.so")), libraries)
         self.assertTrue(libraries[-1].startswith("libc10.so"), libraries)
-        (place,) = self.device()["places_at_peak"]
-        names = " ".join(frame["function"] for frame in place["stack"]["frames"])
+        (call_site,) = self.device()["call_sites_at_peak"]
+        names = " ".join(frame["function"] for frame in call_site["stack"]["frames"])
         self.assertIn("at::_ops::empty_memory_format::call(", names)
 
     def test_unknown_python(self):

@@ -100,7 +100,7 @@ std::vector<StringId> annotations_of_blocks(const Store& store) {
     }
     names[block] = open.innermost();
   }
-  for (const BlockNote& note : blocks.notes) names[note.block.value] = note.text;
+  for (const BlockNote& metadata : blocks.notes) names[metadata.block.value] = metadata.text;
   return names;
 }
 
@@ -122,13 +122,13 @@ Result<std::uint64_t> find_mark(const Overview& overview, std::string_view wante
     }
   }
   if (ranges.empty()) {
-    return Error{
-        fmt::format("{}: has no mark '{}', for it has no marks at all: use peak, end, a time such as 12.5s or "
-                    "300ms, or a share such as 40%",
-                    overview.path, wanted)};
+    return Error{fmt::format(
+        "{}: no mark '{}': the file contains no marks (expected peak, end, a time such as 12.5s or 300ms, or a "
+        "share such as 40%)",
+        overview.path, wanted)};
   }
   return Error{
-      fmt::format("{}: has no mark '{}'; it has {}", overview.path, wanted, listed(overview.definitions, ranges))};
+      fmt::format("{}: no mark '{}' (available: {})", overview.path, wanted, listed(overview.definitions, ranges))};
 }
 
 }  // namespace tidemark

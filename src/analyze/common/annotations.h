@@ -1,4 +1,4 @@
-// What the program itself says about its memory: named moments and ranges of time, and text on single blocks.
+// Annotations by the program: named points and ranges in time, and text attached to blocks.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace tidemark {
 
-/// A named stretch of time, or a moment (begin and end are the same).
+/// A named range of time, or a point in time (begin and end are equal).
 struct AnnotatedRange {
   StringId name;
   std::uint64_t begin_ns = 0;

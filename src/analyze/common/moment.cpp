@@ -17,10 +17,11 @@ namespace {
 constexpr std::array<std::pair<std::string_view, double>, 6> kUnits = {
     {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"m", 60e9}, {"s", 1e9}, {"%", 0}}};
 
-Error not_a_moment(std::string_view text) {
-  return Error{fmt::format(
-      "'{}' is not a moment: use peak, end, a time such as 12.5s or 300ms, a share such as 40%, or the name of a mark",
-      text)};
+Error invalid_moment(std::string_view text) {
+  return Error{
+      fmt::format("invalid time '{}' (expected peak, end, a time such as 12.5s or 300ms, a share such as 40%, or the "
+                  "name of a mark)",
+                  text)};
 }
 
 std::uint64_t from_signed(std::int64_t value) {
@@ -43,18 +44,18 @@ Result<Moment> parse_moment(std::string_view text) {
   if (text == "end") return Moment{Moment::Kind::end, 0, 0};
   double number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !std::isfinite(number) || number < 0) return not_a_moment(text);
+  if (error != std::errc() || !std::isfinite(number) || number < 0) return invalid_moment(text);
   const std::string_view unit = text.substr(static_cast<std::size_t>(rest - text.data()));
   for (const auto& [name, factor] : kUnits) {
     if (unit != name) continue;
     if (name == "%") {
-      if (number > 100) return not_a_moment(text);
+      if (number > 100) return invalid_moment(text);
       return Moment{Moment::Kind::share, 0, number / 100};
     }
-    if (number * factor >= 1.8e19) return not_a_moment(text);
+    if (number * factor >= 1.8e19) return invalid_moment(text);
     return Moment{Moment::Kind::time, static_cast<std::uint64_t>(std::llround(std::min(number * factor, 9.2e18))), 0};
   }
-  return not_a_moment(text);
+  return invalid_moment(text);
 }
 
 Result<Moment> find_moment(const Overview& overview, std::string_view text) {
@@ -65,7 +66,7 @@ Result<Moment> find_moment(const Overview& overview, std::string_view text) {
   return Moment{Moment::Kind::time, *time_ns, 0};
 }
 
-Instant find_instant(const Store& store, const Moment& moment, std::size_t device) {
+ResolvedMoment resolve_moment(const Store& store, const Moment& moment, std::size_t device) {
   const DeviceSummary& summary = store.devices[device];
   const auto beyond = [](std::uint64_t allocated, std::uint64_t recorded) {
     return from_signed(static_cast<std::int64_t>(allocated - recorded));
@@ -117,8 +118,8 @@ Result<std::vector<std::size_t>> select_devices(const Overview& overview, const 
     known += (known.empty() ? "" : ", ") + name;
   }
   if (device && selected.empty()) {
-    return Error{fmt::format("{}: has no device '{}' (it has: {})", overview.path, *device,
-                             known.empty() ? "none, for it holds no events" : known)};
+    return Error{fmt::format("{}: no device '{}' (available: {})", overview.path, *device,
+                             known.empty() ? "none: no events recorded" : known)};
   }
   return selected;
 }

@@ -27,17 +27,17 @@ struct Moment {
 Result<Moment> parse_moment(std::string_view text);
 
 /// What parse_moment() reads, or when a mark begins: its name, "mark:NAME" where that looks like something else, and
-/// "NAME@3" for its third time. Fails, naming the marks there are, when there is no such mark.
+/// "NAME@3" for its third time. Fails, listing the available marks, when there is no such mark.
 Result<Moment> find_moment(const Overview& overview, std::string_view text);
 
-/// A moment on one device.
-struct Instant {
+/// A Moment resolved for one device.
+struct ResolvedMoment {
   std::optional<std::uint64_t> time_ns;  ///< none: the peak of a device on which nothing was allocated
   std::uint64_t change_count = 0;        ///< how many of Store::live_changes happened before
   std::uint64_t unrecorded_bytes = 0;    ///< allocated by the allocator's own total, but in no recorded block
 };
 
-[[nodiscard]] Instant find_instant(const Store& store, const Moment& moment, std::size_t device);
+[[nodiscard]] ResolvedMoment resolve_moment(const Store& store, const Moment& moment, std::size_t device);
 
 /// The blocks of a device that are alive after `change_count` live changes, in order of birth.
 [[nodiscard]] std::vector<BlockId> live_blocks(const Store& store, std::size_t device, std::uint64_t change_count);
@@ -46,8 +46,8 @@ struct Instant {
 /// first, and they are not among the device's allocations.
 [[nodiscard]] std::vector<std::uint64_t> blocks_at_start(const Store& store);
 
-/// Indexes into Overview::devices: all of the framework's, or the one asked for, which may be one of the driver's. An
-/// error that lists the devices when it is not there.
+/// Indexes into Overview::devices: all of the framework's, or the requested one, which may be one of the driver's. The
+/// error lists the available devices.
 Result<std::vector<std::size_t>> select_devices(const Overview& overview, const std::optional<std::string>& device);
 
 }  // namespace tidemark

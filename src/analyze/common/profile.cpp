@@ -8,11 +8,11 @@ namespace tidemark {
 namespace {
 
 ProfileDevice profile_of_device(const Store& store, const Moment& moment, std::size_t device) {
-  const Instant instant = find_instant(store, moment, device);
+  const ResolvedMoment resolved = resolve_moment(store, moment, device);
   ProfileDevice profile;
   profile.device = store.devices[device].device;
-  profile.at_ns = instant.time_ns;
-  profile.unrecorded_bytes = instant.unrecorded_bytes;
+  profile.at_ns = resolved.time_ns;
+  profile.unrecorded_bytes = resolved.unrecorded_bytes;
 
   const Blocks& blocks = store.blocks;
   std::unordered_map<StackId, std::size_t> index_of;
@@ -23,7 +23,7 @@ ProfileDevice profile_of_device(const Store& store, const Moment& moment, std::s
     ProfileStack& stack = profile.stacks[entry->second];
     stack.allocated_bytes += blocks.size[block];
     ++stack.allocated_blocks;
-    if (!blocks.alive(block, instant.change_count)) continue;
+    if (!blocks.alive(block, resolved.change_count)) continue;
     stack.held_bytes += blocks.size[block];
     ++stack.held_blocks;
     profile.held_bytes += blocks.size[block];

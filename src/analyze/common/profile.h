@@ -1,4 +1,4 @@
-// What each stack held at a moment and allocated in all: the profile of a recording, for tools that show stacks.
+// Live and total allocated memory of each stack: the profile of a recording, for tools that show stacks.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ struct ProfileDevice {
   std::uint64_t unrecorded_bytes = 0;  ///< allocated at the moment, but in no recorded block
 };
 
-/// One entry for each device, in the recording's order. Fails only when the device asked for is not in the recording.
+/// One entry for each device, in the recording's order. Fails only when the recording does not contain the requested
+/// device.
 Result<std::vector<ProfileDevice>> analyze_profile(const Store& store, const ProfileOptions& options);
 
 }  // namespace tidemark

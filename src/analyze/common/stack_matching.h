@@ -30,7 +30,7 @@ class StackMatcher {
 
   explicit StackMatcher(StackMatching matching) : matching_(matching) {}
 
-  /// By StackId. Names every place of the recording.
+  /// By StackId. Resolves every frame of the recording.
   std::vector<std::uint32_t> numbers(const Definitions& definitions, Symbols& symbols);
 
  private:

@@ -15,10 +15,10 @@ bool is_allocator_frame(const FrameName& frame) {
 
 void choose_native(NamedStack& stack) {
   for (std::size_t index = stack.frames.size(); index-- > 0;) {
-    stack.place = index;
+    stack.call_site = index;
     if (!is_allocator_frame(stack.frames[index])) return;
   }
-  stack.place = stack.frames.size() - 1;
+  stack.call_site = stack.frames.size() - 1;
 }
 
 }  // namespace
@@ -43,8 +43,8 @@ NamedStack name_stack(Symbols& symbols, StackId stack) {
     if (!named.frames.empty()) choose_native(named);
     return named;
   }
-  named.place = user.value_or(*innermost);
-  if (named.place != *innermost) named.leaf = innermost;
+  named.call_site = user.value_or(*innermost);
+  if (named.call_site != *innermost) named.leaf = innermost;
   return named;
 }
 

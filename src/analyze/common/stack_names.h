@@ -13,7 +13,7 @@ namespace tidemark {
 /// Frames from the outermost to the innermost; no frames = the stack is not known.
 struct NamedStack {
   std::vector<FrameName> frames;
-  std::size_t place = 0;            ///< frame to show for the whole stack: the innermost of the user's own Python code
+  std::size_t call_site = 0;        ///< frame to show for the whole stack: the innermost of the user's own Python code
   std::optional<std::size_t> leaf;  ///< frame to add as "via": the innermost Python frame, when it is another one
 };
 

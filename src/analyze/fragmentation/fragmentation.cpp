@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-using Use = MapPiece::Use;
+using State = MapBlock::State;
 
 std::optional<double> one_minus(std::optional<std::uint64_t> part, std::optional<std::uint64_t> whole) {
   if (!part || !whole || *whole == 0 || *part > *whole) return std::nullopt;
@@ -19,9 +19,11 @@ std::optional<double> one_minus(std::optional<std::uint64_t> part, std::optional
 }
 
 // What the allocator's own totals say: no map needed.
-void take_totals(const Store& store, std::size_t device, const Cut& cut, FragmentationMeasures& measures) {
+void take_totals(const Store& store, std::size_t device, const TracePosition& position,
+                 FragmentationMeasures& measures) {
   walk_totals(store, [&](const DeviceTotals& totals) {
-    if (totals.device != device || totals.change_count > cut.change_count || totals.time_ns > cut.time_ns) return;
+    if (totals.device != device || totals.change_count > position.change_count || totals.time_ns > position.time_ns)
+      return;
     measures.allocated = totals.allocated_bytes;
     measures.reserved = totals.reserved_bytes;
     measures.active = totals.active_bytes;
@@ -33,22 +35,22 @@ void take_map(const Store& store, const std::vector<MapSegment>& map, Fragmentat
   std::uint64_t pending = 0;
   std::uint64_t requested = 0;
   std::uint64_t reserved = 0;
-  measures.free = measures.free_pieces = measures.largest_free = measures.releasable = measures.inactive_split = 0;
+  measures.free = measures.free_blocks = measures.largest_free = measures.releasable = measures.inactive_split = 0;
   for (const MapSegment& segment : map) {
     reserved += segment.size;
-    for (const MapPiece& piece : segment.pieces) {
-      if (piece.use != Use::free) {
-        (piece.use == Use::used ? used : pending) += piece.size;
-        if (piece.use == Use::used) requested += store.blocks.requested[piece.block.value];
+    for (const MapBlock& block : segment.blocks) {
+      if (block.state != State::free) {
+        (block.state == State::allocated ? used : pending) += block.size;
+        if (block.state == State::allocated) requested += store.blocks.requested[block.block.value];
         continue;
       }
-      ++*measures.free_pieces;
-      *measures.free += piece.size;
-      measures.largest_free = std::max(*measures.largest_free, piece.size);
-      if (piece.size == segment.size) {
-        *measures.releasable += piece.size;
+      ++*measures.free_blocks;
+      *measures.free += block.size;
+      measures.largest_free = std::max(*measures.largest_free, block.size);
+      if (block.size == segment.size) {
+        *measures.releasable += block.size;
       } else if (!segment.expandable) {
-        *measures.inactive_split += piece.size;
+        *measures.inactive_split += block.size;
       }
     }
   }
@@ -58,13 +60,13 @@ void take_map(const Store& store, const std::vector<MapSegment>& map, Fragmentat
   measures.rounding = used - std::min(used, requested);
 }
 
-FragmentationMeasures measure(const Store& store, std::size_t device, const Cut& cut) {
+FragmentationMeasures measure(const Store& store, std::size_t device, const TracePosition& position) {
   FragmentationMeasures measures;
-  measures.time_ns = cut.time_ns;
+  measures.time_ns = position.time_ns;
   if (store.segment_changes.empty()) {
-    take_totals(store, device, cut, measures);
+    take_totals(store, device, position, measures);
   } else {
-    take_map(store, segment_map(store, device, cut), measures);
+    take_map(store, segment_map(store, device, position), measures);
   }
   return measures;
 }
@@ -75,7 +77,7 @@ std::size_t class_of(std::uint64_t bytes) {
   return width <= kFirst + 1 ? 0 : width - kFirst - 1;
 }
 
-std::vector<SizeClass> size_classes(const Store& store, std::size_t device, const Cut& cut,
+std::vector<SizeClass> size_classes(const Store& store, std::size_t device, const TracePosition& position,
                                     const std::vector<MapSegment>& map) {
   std::vector<SizeClass> classes(64);
   for (std::size_t index = 1; index < classes.size(); ++index) {
@@ -86,19 +88,19 @@ std::vector<SizeClass> size_classes(const Store& store, std::size_t device, cons
     if (blocks.device[block] != device) continue;
     SizeClass& sizes = classes[class_of(blocks.size[block])];
     ++sizes.allocations;
-    if (!blocks.alive(block, cut.change_count)) continue;
+    if (!blocks.alive(block, position.change_count)) continue;
     ++sizes.live_blocks;
     sizes.live_bytes += blocks.size[block];
   }
   for (const MapSegment& segment : map) {
-    for (const MapPiece& piece : segment.pieces) {
-      if (piece.use != Use::free) continue;
-      SizeClass& sizes = classes[class_of(piece.size)];
-      ++sizes.free_pieces;
-      sizes.free_bytes += piece.size;
+    for (const MapBlock& block : segment.blocks) {
+      if (block.state != State::free) continue;
+      SizeClass& sizes = classes[class_of(block.size)];
+      ++sizes.free_blocks;
+      sizes.free_bytes += block.size;
     }
   }
-  std::erase_if(classes, [](const SizeClass& sizes) { return sizes.allocations == 0 && sizes.free_pieces == 0; });
+  std::erase_if(classes, [](const SizeClass& sizes) { return sizes.allocations == 0 && sizes.free_blocks == 0; });
   return classes;
 }
 
@@ -108,15 +110,15 @@ void find_pinning(Symbols& symbols, const std::vector<MapSegment>& map, std::siz
   };
   std::map<StackId, Pinning> stacks;
   for (const MapSegment& segment : map) {
-    const std::uint64_t free = segment.bytes(Use::free);
+    const std::uint64_t free = segment.bytes(State::free);
     if (free == 0 || free == segment.size || segment.expandable) continue;
     std::set<StackId> holders;
-    for (const MapPiece& piece : segment.pieces) {
-      if (piece.use == Use::free) continue;
-      Pinning& pinning = stacks[piece.stack];
+    for (const MapBlock& block : segment.blocks) {
+      if (block.state == State::free) continue;
+      Pinning& pinning = stacks[block.stack];
       ++pinning.blocks;
-      pinning.bytes += piece.size;
-      if (holders.insert(piece.stack).second) ++pinning.segments;
+      pinning.bytes += block.size;
+      if (holders.insert(block.stack).second) ++pinning.segments;
     }
     if (holders.size() == 1) stacks[*holders.begin()].pinned += free;
   }
@@ -137,15 +139,15 @@ void find_pinning(Symbols& symbols, const std::vector<MapSegment>& map, std::siz
 }
 
 void list_segments(std::vector<MapSegment> map, std::size_t top, FragmentationDevice& result) {
-  std::erase_if(map, [](const MapSegment& segment) { return segment.bytes(Use::free) == 0; });
+  std::erase_if(map, [](const MapSegment& segment) { return segment.bytes(State::free) == 0; });
   result.empty_segments =
-      std::erase_if(map, [](const MapSegment& segment) { return segment.bytes(Use::free) == segment.size; });
+      std::erase_if(map, [](const MapSegment& segment) { return segment.bytes(State::free) == segment.size; });
   std::stable_sort(map.begin(), map.end(), [](const MapSegment& left, const MapSegment& right) {
-    return left.bytes(Use::free) > right.bytes(Use::free);
+    return left.bytes(State::free) > right.bytes(State::free);
   });
   for (std::size_t index = top; top != 0 && index < map.size(); ++index) {
     ++result.other_segments;
-    result.other_free_bytes += map[index].bytes(Use::free);
+    result.other_free_bytes += map[index].bytes(State::free);
   }
   if (top != 0 && map.size() > top) map.resize(top);
   result.segments = std::move(map);
@@ -164,22 +166,23 @@ FragmentationDevice analyze_device(const Store& store, Symbols& symbols, std::si
   FragmentationDevice result;
   result.totals = store.devices[device];
   result.knows_segments = !store.segment_changes.empty();
-  const auto measured = [&](const std::optional<Cut>& cut) -> std::optional<FragmentationMeasures> {
-    if (!cut) return std::nullopt;
-    return measure(store, device, *cut);
+  const auto measured = [&](const std::optional<TracePosition>& position) -> std::optional<FragmentationMeasures> {
+    if (!position) return std::nullopt;
+    return measure(store, device, *position);
   };
-  result.at_peak_allocated = measured(cut_at(store, device, Moment{}));
-  result.at_peak_reserved = measured(cut_at_peak_reserved(store, device));
-  result.at_end = measure(store, device, *cut_at(store, device, Moment{Moment::Kind::end, 0, 0}));
+  result.at_peak_allocated = measured(position_at(store, device, Moment{}));
+  result.at_peak_reserved = measured(position_at_peak_reserved(store, device));
+  result.at_end = measure(store, device, *position_at(store, device, Moment{Moment::Kind::end, 0, 0}));
   for (std::size_t sample = 1; sample <= options.samples; ++sample) {
     const double share = static_cast<double>(sample) / static_cast<double>(options.samples);
-    result.over_time.push_back(measure(store, device, *cut_at(store, device, Moment{Moment::Kind::share, 0, share})));
+    result.over_time.push_back(
+        measure(store, device, *position_at(store, device, Moment{Moment::Kind::share, 0, share})));
   }
   result.unused_trend =
       trend_over(result.over_time, [](const FragmentationMeasures& measures) { return measures.unused_share(); });
   result.external_trend =
       trend_over(result.over_time, [](const FragmentationMeasures& measures) { return measures.external_share(); });
-  const std::optional<Cut> moment = cut_at(store, device, options.at);
+  const std::optional<TracePosition> moment = position_at(store, device, options.at);
   result.at_moment = measured(moment);
   if (!moment) return result;
   std::vector<MapSegment> map = segment_map(store, device, *moment);

@@ -21,10 +21,10 @@ struct FragmentationOptions {
   Moment at;                          ///< of the map, the sizes and the pinning stacks
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t top = 10;               ///< segments and stacks to list; 0 = all
-  std::size_t samples = 12;           ///< moments to look at over time
+  std::size_t samples = 12;           ///< equidistant times over the recording
 };
 
-/// A device at one moment. What the source does not know is nullopt.
+/// A device at one time. Values that the source does not contain are nullopt.
 struct FragmentationMeasures {
   std::uint64_t time_ns = 0;
   std::uint64_t allocated = 0;
@@ -32,28 +32,28 @@ struct FragmentationMeasures {
   std::optional<std::uint64_t> active;          ///< allocated and pending
   std::optional<std::uint64_t> rounding;        ///< allocated beyond what was requested
   std::optional<std::uint64_t> free;            ///< reserved and not active: cached by the allocator
-  std::optional<std::uint64_t> free_pieces;     ///< how many pieces that is in
-  std::optional<std::uint64_t> largest_free;    ///< the largest piece: what could be had without asking the driver
+  std::optional<std::uint64_t> free_blocks;     ///< number of free blocks
+  std::optional<std::uint64_t> largest_free;    ///< the largest request that needs no memory from the driver
   std::optional<std::uint64_t> releasable;      ///< free, in segments that are free as a whole
   std::optional<std::uint64_t> inactive_split;  ///< free, in ordinary segments that are not free as a whole
 
   /// 1 - allocated / reserved. None also where they contradict each other.
   [[nodiscard]] std::optional<double> unused_share() const;
-  /// 1 - largest_free / free: 0 when all free memory is one piece.
+  /// 1 - largest_free / free: 0 when all free memory is one block.
   [[nodiscard]] std::optional<double> external_share() const;
 };
 
-/// Blocks and free pieces of at least `from` and fewer than twice as many bytes; the first class begins at 0.
+/// Blocks and free blocks with sizes from `from` to below twice that; the first class starts at 0.
 struct SizeClass {
   std::uint64_t from = 0;
   std::uint64_t allocations = 0;  ///< in the whole recording
   std::uint64_t live_blocks = 0;
   std::uint64_t live_bytes = 0;
-  std::uint64_t free_pieces = 0;
+  std::uint64_t free_blocks = 0;
   std::uint64_t free_bytes = 0;
 };
 
-/// A stack whose blocks keep segments from being given back.
+/// A stack whose blocks prevent segments from being released.
 struct PinningStack {
   NamedStack stack;
   std::uint64_t segments = 0;           ///< with free memory in them
@@ -70,9 +70,9 @@ struct FragmentationDevice {
   std::optional<FragmentationMeasures> at_moment;  ///< FragmentationOptions::at
   FragmentationMeasures at_end;
   std::vector<FragmentationMeasures> over_time;  ///< equally far apart, the last one at the end
-  std::optional<ShareTrend> unused_trend;        ///< of FragmentationMeasures::unused_share over these moments
+  std::optional<ShareTrend> unused_trend;        ///< of FragmentationMeasures::unused_share over these times
   std::optional<ShareTrend> external_trend;      ///< likewise of external_share
-  std::vector<MapSegment> map;                   ///< at the moment; all segments, in order of address
+  std::vector<MapSegment> map;                   ///< at FragmentationOptions::at; all segments, in order of address
   std::vector<MapSegment> segments;              ///< of these, those with both blocks and free memory, most of it first
   std::uint64_t other_segments = 0;              ///< beyond the listed ones
   std::uint64_t other_free_bytes = 0;
@@ -90,7 +90,7 @@ struct Fragmentation {
   std::vector<FragmentationDevice> devices;
 };
 
-/// Fails only when the device asked for is not in the recording.
+/// Fails only when the recording does not contain the requested device.
 Result<Fragmentation> analyze_fragmentation(const Store& store, Symbols& symbols, const FragmentationOptions& options);
 
 }  // namespace tidemark

@@ -64,32 +64,32 @@ void release(Segments& segments, const SegmentChange& change) {
   }
 }
 
-std::vector<MapPiece> blocks_at(const Store& store, std::size_t device, const Cut& cut) {
-  std::vector<MapPiece> pieces;
+std::vector<MapBlock> blocks_at(const Store& store, std::size_t device, const TracePosition& position) {
+  std::vector<MapBlock> found;
   const Blocks& blocks = store.blocks;
-  const auto add = [&](BlockId block, MapPiece::Use use) {
-    pieces.push_back({blocks.address[block.value], blocks.size[block.value], use, block, blocks.stack[block.value]});
+  const auto add = [&](BlockId block, MapBlock::State state) {
+    found.push_back({blocks.address[block.value], blocks.size[block.value], state, block, blocks.stack[block.value]});
   };
-  for (const BlockId block : live_blocks(store, device, cut.change_count)) add(block, MapPiece::Use::used);
+  for (const BlockId block : live_blocks(store, device, position.change_count)) add(block, MapBlock::State::allocated);
   for (const PendingFree& pending : store.pending_frees) {
     const std::uint32_t death = blocks.death_change[pending.block.value];
-    const bool done = pending.until_change_count < cut.change_count ||
-                      (pending.until_change_count == cut.change_count && pending.until_ns <= cut.time_ns);
-    if (blocks.device[pending.block.value] == device && death < cut.change_count && !done) {
-      add(pending.block, MapPiece::Use::pending);
+    const bool done = pending.until_change_count < position.change_count ||
+                      (pending.until_change_count == position.change_count && pending.until_ns <= position.time_ns);
+    if (blocks.device[pending.block.value] == device && death < position.change_count && !done) {
+      add(pending.block, MapBlock::State::pending_free);
     }
   }
-  std::sort(pieces.begin(), pieces.end(),
-            [](const MapPiece& left, const MapPiece& right) { return left.address < right.address; });
-  return pieces;
+  std::sort(found.begin(), found.end(),
+            [](const MapBlock& left, const MapBlock& right) { return left.address < right.address; });
+  return found;
 }
 
 void add_free(MapSegment& segment, std::uint64_t from, std::uint64_t to) {
-  if (from < to) segment.pieces.push_back({from, to - from, MapPiece::Use::free, {}, {}});
+  if (from < to) segment.blocks.push_back({from, to - from, MapBlock::State::free, {}, {}});
 }
 
 // Puts blocks into the segments, both in order of address.
-void fill(std::vector<MapSegment>& segments, const std::vector<MapPiece>& blocks) {
+void fill(std::vector<MapSegment>& segments, const std::vector<MapBlock>& blocks) {
   auto block = blocks.begin();
   for (MapSegment& segment : segments) {
     const std::uint64_t end = segment.address + segment.size;
@@ -98,15 +98,15 @@ void fill(std::vector<MapSegment>& segments, const std::vector<MapPiece>& blocks
     for (; block != blocks.end() && block->address < end; ++block) {
       if (block->address < done) continue;
       add_free(segment, done, block->address);
-      segment.pieces.push_back(*block);
-      segment.pieces.back().size = std::min(block->size, end - block->address);
-      done = block->address + segment.pieces.back().size;
+      segment.blocks.push_back(*block);
+      segment.blocks.back().size = std::min(block->size, end - block->address);
+      done = block->address + segment.blocks.back().size;
     }
     add_free(segment, done, end);
   }
 }
 
-// Of the memory that a driver or kernel hands out at least: of a GPU's driver, and of Linux.
+// The allocation granularity of GPU drivers, and of Linux.
 std::uint64_t page_size(Device device) {
   return std::uint64_t{1} << (device.type == DeviceType::cpu ? 12 : 21);
 }
@@ -118,27 +118,28 @@ struct PageRun {
 
 }  // namespace
 
-std::uint64_t MapSegment::bytes(MapPiece::Use use) const {
+std::uint64_t MapSegment::bytes(MapBlock::State state) const {
   std::uint64_t sum = 0;
-  for (const MapPiece& piece : pieces) sum += piece.use == use ? piece.size : 0;
+  for (const MapBlock& block : blocks) sum += block.state == state ? block.size : 0;
   return sum;
 }
 
-std::optional<Cut> cut_at(const Store& store, std::size_t device, const Moment& moment) {
-  const Instant instant = find_instant(store, moment, device);
-  if (!instant.time_ns) return std::nullopt;
-  Cut cut = {*instant.time_ns, instant.change_count, 0};
+std::optional<TracePosition> position_at(const Store& store, std::size_t device, const Moment& moment) {
+  const ResolvedMoment resolved = resolve_moment(store, moment, device);
+  if (!resolved.time_ns) return std::nullopt;
+  TracePosition position = {*resolved.time_ns, resolved.change_count, 0};
   for (const SegmentChange& change : store.segment_changes) {
     // The peak is right after a step: what came later at the same time does not belong to it.
-    if (moment.kind == Moment::Kind::peak ? change.change_count >= cut.change_count : change.time_ns > cut.time_ns)
+    if (moment.kind == Moment::Kind::peak ? change.change_count >= position.change_count
+                                          : change.time_ns > position.time_ns)
       break;
-    ++cut.segment_changes;
+    ++position.segment_changes;
   }
-  return cut;
+  return position;
 }
 
-std::optional<Cut> cut_at_peak_reserved(const Store& store, std::size_t device) {
-  std::optional<Cut> peak;
+std::optional<TracePosition> position_at_peak_reserved(const Store& store, std::size_t device) {
+  std::optional<TracePosition> peak;
   std::uint64_t reserved = 0;
   std::uint64_t most = 0;
   for (std::size_t index = 0; index < store.segment_changes.size(); ++index) {
@@ -147,25 +148,25 @@ std::optional<Cut> cut_at_peak_reserved(const Store& store, std::size_t device) 
     reserved = change.reserved ? reserved + change.size : reserved - change.size;
     if (reserved <= most || !change.reserved) continue;
     most = reserved;
-    peak = Cut{change.time_ns, change.change_count, index + 1};
+    peak = TracePosition{change.time_ns, change.change_count, index + 1};
   }
   return peak;
 }
 
-std::vector<MapSegment> segment_map(const Store& store, std::size_t device, const Cut& cut) {
+std::vector<MapSegment> segment_map(const Store& store, std::size_t device, const TracePosition& position) {
   Segments segments;
-  for (std::size_t index = 0; index < cut.segment_changes; ++index) {
+  for (std::size_t index = 0; index < position.segment_changes; ++index) {
     const SegmentChange& change = store.segment_changes[index];
     if (change.device == device) (change.reserved ? reserve : release)(segments, change);
   }
   std::vector<MapSegment> map;
   map.reserve(segments.size());
   for (auto& [address, segment] : segments) map.push_back(std::move(segment));
-  fill(map, blocks_at(store, device, cut));
+  fill(map, blocks_at(store, device, position));
   return map;
 }
 
-std::vector<MapSegment> used_pages(const Store& store, std::size_t device, const Cut& cut) {
+std::vector<MapSegment> used_pages(const Store& store, std::size_t device, const TracePosition& position) {
   const std::uint64_t page = page_size(store.devices[device].device);
   const Blocks& blocks = store.blocks;
   std::vector<PageRun> runs;
@@ -188,7 +189,7 @@ std::vector<MapSegment> used_pages(const Store& store, std::size_t device, const
     MapSegment& segment = map.back();
     segment.size = std::max(segment.size, (run.last + 1) * page - segment.address);
   }
-  fill(map, blocks_at(store, device, cut));
+  fill(map, blocks_at(store, device, position));
   return map;
 }
 

@@ -1,4 +1,4 @@
-// What lies where in the memory that the allocator took from the driver, at one moment.
+// The segments that the allocator reserved from the driver, and the blocks in them, at one time.
 #pragma once
 
 #include <cstdint>
@@ -6,34 +6,42 @@
 #include <vector>
 
 #include "analyze/common/moment.h"
+#include "base/enum_names.h"
 #include "store/store.h"
 
 namespace tidemark {
 
-/// How much of the recording has happened.
-struct Cut {
+/// A position in the recording: so many changes have happened.
+struct TracePosition {
   std::uint64_t time_ns = 0;
   std::uint64_t change_count = 0;   ///< of Store::live_changes
   std::size_t segment_changes = 0;  ///< of Store::segment_changes
 };
 
 /// None where nothing was allocated on the device.
-[[nodiscard]] std::optional<Cut> cut_at(const Store& store, std::size_t device, const Moment& moment);
+[[nodiscard]] std::optional<TracePosition> position_at(const Store& store, std::size_t device, const Moment& moment);
 /// Right after the segment was reserved that made most reserved bytes. None for sources that do not know segments.
-[[nodiscard]] std::optional<Cut> cut_at_peak_reserved(const Store& store, std::size_t device);
+[[nodiscard]] std::optional<TracePosition> position_at_peak_reserved(const Store& store, std::size_t device);
 
-struct MapPiece {
-  enum class Use : std::uint8_t {
+struct MapBlock {
+  enum class State : std::uint8_t {
     free,
-    used,
-    pending,  ///< given back, still in use by another stream
+    allocated,
+    pending_free,  ///< freed by the program, still in use by another stream
   };
   std::uint64_t address = 0;
   std::uint64_t size = 0;
-  Use use = Use::free;
+  State state = State::free;
   BlockId block;  ///< invalid for free ones
   StackId stack;  ///< of the block
 };
+
+inline constexpr EnumName<MapBlock::State> kBlockStateNames[] = {{MapBlock::State::free, "free"},
+                                                                 {MapBlock::State::allocated, "allocated"},
+                                                                 {MapBlock::State::pending_free, "pending_free"}};
+[[nodiscard]] constexpr std::string_view name_of(MapBlock::State state) {
+  return name_in(kBlockStateNames, state);
+}
 
 /// A segment; of expandable ones, a stretch without a gap.
 struct MapSegment {
@@ -41,20 +49,21 @@ struct MapSegment {
   std::uint64_t size = 0;
   std::uint16_t stream = 0;  ///< index into Store::streams
   std::uint16_t pool = 0;    ///< index into Store::pools
-  StackId stack;             ///< of whoever made the allocator take it; of several pieces, of the first
+  StackId stack;             ///< of whoever made the allocator take it; of several blocks, of the first
   bool expandable = false;
-  std::vector<MapPiece> pieces;  ///< in order of address, without gaps; free neighbours are one piece
+  std::vector<MapBlock> blocks;  ///< in order of address, without gaps; free neighbours are one block
 
-  /// Bytes of the pieces in this use.
-  [[nodiscard]] std::uint64_t bytes(MapPiece::Use use) const;
+  /// Bytes of the blocks in this state.
+  [[nodiscard]] std::uint64_t bytes(MapBlock::State state) const;
 };
 
 /// In order of address. Empty for sources that do not know segments. Blocks that were pending before the trace began
 /// show as free.
-[[nodiscard]] std::vector<MapSegment> segment_map(const Store& store, std::size_t device, const Cut& cut);
+[[nodiscard]] std::vector<MapSegment> segment_map(const Store& store, std::size_t device,
+                                                  const TracePosition& position);
 
-/// What there is to know of sources that do not know segments: runs of pages that blocks of the device used, at any
-/// time, with the blocks in them at the cut. In order of address; without stream, pool and stack.
-[[nodiscard]] std::vector<MapSegment> used_pages(const Store& store, std::size_t device, const Cut& cut);
+/// For sources without segments: runs of pages that blocks of the device used at any time, with the blocks alive at the
+/// position. In order of address; without stream, pool and stack.
+[[nodiscard]] std::vector<MapSegment> used_pages(const Store& store, std::size_t device, const TracePosition& position);
 
 }  // namespace tidemark

@@ -12,7 +12,7 @@ std::optional<ShareTrend> trend_of(std::span<const std::optional<double>> shares
     if (!share && !known.empty()) return std::nullopt;
     if (share) known.push_back(*share);
   }
-  if (known.size() < kFewestTrendMoments) return std::nullopt;
+  if (known.size() < kMinTrendPoints) return std::nullopt;
   const Slope slope = theil_sen(known);
   const auto spans = static_cast<double>(known.size() - 1);
   return ShareTrend{{slope.value * spans, slope.low * spans, slope.high * spans}, known.size()};

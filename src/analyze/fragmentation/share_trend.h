@@ -10,18 +10,18 @@
 namespace tidemark {
 
 struct ShareTrend {
-  Slope over_recording;       ///< change from the first to the last moment, of a share from 0 to 1; 95% interval
-  std::uint64_t moments = 0;  ///< that were looked at
+  Slope over_recording;      ///< change from the first to the last moment, of a share from 0 to 1; 95% interval
+  std::uint64_t points = 0;  ///< that were looked at
 
   /// With 97.5% confidence each.
   [[nodiscard]] bool rises() const { return over_recording.low > 0; }
   [[nodiscard]] bool falls() const { return over_recording.high < 0; }
 };
 
-inline constexpr std::size_t kFewestTrendMoments = 8;
+inline constexpr std::size_t kMinTrendPoints = 8;
 
 /// The trend of values that are equally far apart in time, by theil_sen. Those at the beginning may be unknown; none
-/// for fewer than kFewestTrendMoments from there on, or when one of these is unknown.
+/// for fewer than kMinTrendPoints from there on, or when one of these is unknown.
 [[nodiscard]] std::optional<ShareTrend> trend_of(std::span<const std::optional<double>> shares);
 
 }  // namespace tidemark

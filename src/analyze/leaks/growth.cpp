@@ -6,7 +6,7 @@
 namespace tidemark {
 namespace {
 
-// Of a place's long-lived blocks, so many may be freed later than all others without changing what is usual.
+// Share of a call site's long-lived blocks that may be freed later than the others without changing the usual age.
 constexpr double kUnusual = 0.05;
 // A block has survived when it is older than what is freed gets, by this factor; by more where no block is known to
 // have outlived one of those frees: the next collection of garbage may yet take them all.
@@ -25,7 +25,7 @@ std::uint32_t round_down(double value) {
 }
 
 // What is freed, and how late.
-struct Releases {
+struct FreeHistory {
   std::uint32_t usual_age = 0;  // boundaries lived through by the oldest that is not unusual; 0 = nothing is freed
   std::uint32_t last_step = 0;  // the step of the last one
   std::size_t outlived = 0;     // blocks born before that step and still there
@@ -38,42 +38,43 @@ struct Releases {
 };
 
 // Only blocks that lived through a whole step count: others are the work of a step.
-Releases releases_of(std::span<const Stay> stays, std::uint32_t boundaries, std::uint32_t warmup) {
-  Releases releases;
-  std::vector<std::uint32_t>& ages = releases.ages;
-  for (const Stay& stay : stays) {
-    if (stay.first == 0 || stay.boundaries() < 2 || stay.last + 1 == boundaries) continue;
-    ages.push_back(stay.boundaries());
-    releases.last_step = std::max(releases.last_step, stay.last);
+FreeHistory free_history_of(std::span<const StepSpan> spans, std::uint32_t boundaries, std::uint32_t warmup) {
+  FreeHistory frees;
+  std::vector<std::uint32_t>& ages = frees.ages;
+  for (const StepSpan& span : spans) {
+    if (span.first == 0 || span.boundaries() < 2 || span.last + 1 == boundaries) continue;
+    ages.push_back(span.boundaries());
+    frees.last_step = std::max(frees.last_step, span.last);
   }
-  for (const Stay& stay : stays) {
-    if (stay.first <= warmup || stay.boundaries() < 2 || stay.last + 1 != boundaries) continue;
-    ++releases.survivors;
-    if (stay.first - 1 < releases.last_step) ++releases.outlived;
+  for (const StepSpan& span : spans) {
+    if (span.first <= warmup || span.boundaries() < 2 || span.last + 1 != boundaries) continue;
+    ++frees.survivors;
+    if (span.first - 1 < frees.last_step) ++frees.outlived;
   }
-  const auto unusual = round_down(kUnusual * static_cast<double>(ages.size() + releases.survivors));
+  const auto unusual = round_down(kUnusual * static_cast<double>(ages.size() + frees.survivors));
   if (ages.size() > unusual) {
     const auto oldest = ages.end() - 1 - unusual;
     std::nth_element(ages.begin(), oldest, ages.end());
-    releases.usual_age = *oldest;
+    frees.usual_age = *oldest;
   }
-  return releases;
+  return frees;
 }
 
-// What each of the judged steps left, bytes and blocks.
-struct Left {
+// What each of the analyzed steps left, bytes and blocks.
+struct RetainedPerStep {
   std::vector<double> bytes;
   std::vector<std::uint32_t> blocks;
 };
 
-Left left_by(std::span<const Stay> stays, std::uint32_t boundaries, std::uint32_t begin, std::uint32_t end) {
-  Left left{std::vector<double>(end - begin), std::vector<std::uint32_t>(end - begin)};
-  for (const Stay& stay : stays) {
-    if (stay.last + 1 != boundaries || stay.first <= begin || stay.first - 1 >= end) continue;
-    left.bytes[stay.first - 1 - begin] += static_cast<double>(stay.bytes);
-    ++left.blocks[stay.first - 1 - begin];
+RetainedPerStep retained_per_step(std::span<const StepSpan> spans, std::uint32_t boundaries, std::uint32_t begin,
+                                  std::uint32_t end) {
+  RetainedPerStep retained{std::vector<double>(end - begin), std::vector<std::uint32_t>(end - begin)};
+  for (const StepSpan& span : spans) {
+    if (span.last + 1 != boundaries || span.first <= begin || span.first - 1 >= end) continue;
+    retained.bytes[span.first - 1 - begin] += static_cast<double>(span.bytes);
+    ++retained.blocks[span.first - 1 - begin];
   }
-  return left;
+  return retained;
 }
 
 std::vector<double> thinned(std::span<const double> values, std::size_t stride) {
@@ -84,31 +85,32 @@ std::vector<double> thinned(std::span<const double> values, std::size_t stride) 
 
 }  // namespace
 
-std::uint32_t judged_steps(std::uint32_t boundaries, std::uint32_t warmup) {
+std::uint32_t analyzed_steps(std::uint32_t boundaries, std::uint32_t warmup) {
   return boundaries < 2 || boundaries - 2 < warmup ? 0 : boundaries - 2 - warmup;
 }
 
-std::optional<Growth> judge_kept(std::span<const Stay> stays, std::uint32_t boundaries, std::uint32_t warmup) {
-  const Releases releases = releases_of(stays, boundaries, warmup);
-  if (releases.survivors < 2) return std::nullopt;
+std::optional<Growth> find_retained_growth(std::span<const StepSpan> spans, std::uint32_t boundaries,
+                                           std::uint32_t warmup) {
+  const FreeHistory frees = free_history_of(spans, boundaries, warmup);
+  if (frees.survivors < 2) return std::nullopt;
   Growth growth;
-  growth.released_after = releases.usual_age;
-  const bool proof = releases.outlived >= kProof;
+  growth.released_after = frees.usual_age;
+  const bool proof = frees.outlived >= kProof;
   const std::uint32_t young =
-      std::max(1U, round_down(releases.usual_age * (proof || releases.usual_age == 0 ? kOlder : kOlderWithoutProof)));
-  const std::uint32_t end = boundaries > young + 1 ? boundaries - young - 1 : 0;  // the first step not judged
+      std::max(1U, round_down(frees.usual_age * (proof || frees.usual_age == 0 ? kOlder : kOlderWithoutProof)));
+  const std::uint32_t end = boundaries > young + 1 ? boundaries - young - 1 : 0;  // the first step not values_by_step
   std::vector<std::uint32_t> grown;
-  for (const Stay& stay : stays) {
-    if (stay.last + 1 != boundaries || stay.first <= warmup || stay.boundaries() < 2) continue;
-    growth.last_step = std::max(growth.last_step, stay.first - 1);
-    grown.push_back(stay.first - 1);
+  for (const StepSpan& span : spans) {
+    if (span.last + 1 != boundaries || span.first <= warmup || span.boundaries() < 2) continue;
+    growth.last_step = std::max(growth.last_step, span.first - 1);
+    grown.push_back(span.first - 1);
   }
   std::sort(grown.begin(), grown.end());
   grown.erase(std::unique(grown.begin(), grown.end()), grown.end());
   growth.first_step = grown.front();
-  if (end < warmup + kFewestJudgedSteps) {
-    if (!proof || grown.size() < kFewestGrownSteps) return std::nullopt;
-    growth.finding = GrowthFinding::unclear;
+  if (end < warmup + kMinAnalyzedSteps) {
+    if (!proof || grown.size() < kMinGrownSteps) return std::nullopt;
+    growth.classification = GrowthClass::unclear;
     return growth;
   }
   grown.erase(std::lower_bound(grown.begin(), grown.end(), end), grown.end());
@@ -118,46 +120,48 @@ std::optional<Growth> judge_kept(std::span<const Stay> stays, std::uint32_t boun
   for (std::size_t index = 1; index < grown.size(); ++index) pause = std::max(pause, grown[index] - grown[index - 1]);
   const std::uint32_t long_pause = kPause * (pause + 1);
   const std::uint32_t begin = grown.front() - warmup > long_pause ? grown.front() : warmup;
-  const Left left = left_by(stays, boundaries, begin, end);
-  growth.bytes_per_step = mean_with_interval(left.bytes);
+  const RetainedPerStep retained = retained_per_step(spans, boundaries, begin, end);
+  growth.bytes_per_step = mean_with_interval(retained.bytes);
   growth.bytes_per_step.low = std::max(growth.bytes_per_step.low, 0.0);
-  const auto blocks = std::accumulate(left.blocks.begin(), left.blocks.end(), std::size_t{0});
-  growth.judged_steps = end - begin;
-  growth.blocks_per_step = static_cast<double>(blocks) / growth.judged_steps;
+  const auto blocks = std::accumulate(retained.blocks.begin(), retained.blocks.end(), std::size_t{0});
+  growth.analyzed_steps = end - begin;
+  growth.blocks_per_step = static_cast<double>(blocks) / growth.analyzed_steps;
   growth.grown_steps = static_cast<std::uint32_t>(grown.size());
 
   const auto middle = std::lower_bound(grown.begin(), grown.end(), warmup + (end - warmup) / 2);
   const auto early = static_cast<std::uint32_t>(middle - grown.begin());
   if (end - 1 - grown.back() > long_pause) {
-    growth.finding = GrowthFinding::stopped;
-  } else if (grown.size() < kFewestGrownSteps || end - grown.front() < kFewestJudgedSteps) {
-    growth.finding = GrowthFinding::too_few;
+    growth.classification = GrowthClass::stopped;
+  } else if (grown.size() < kMinGrownSteps || end - grown.front() < kMinAnalyzedSteps) {
+    growth.classification = GrowthClass::too_few;
   } else if ((growth.grown_steps - early) * kSlower < early) {
-    growth.finding = GrowthFinding::slowing;
-  } else if (releases.later_than(young) * kPerLateFree >= blocks) {
-    growth.finding = GrowthFinding::unclear;
+    growth.classification = GrowthClass::slowing;
+  } else if (frees.later_than(young) * kPerLateFree >= blocks) {
+    growth.classification = GrowthClass::unclear;
   }
   return growth;
 }
 
-std::optional<Growth> judge_replaced(std::span<const Stay> stays, std::uint32_t boundaries, std::uint32_t warmup,
-                                     std::span<const double> work) {
-  if (judged_steps(boundaries, warmup) < kFewestJudgedSteps) return std::nullopt;
+std::optional<Growth> find_replacement_growth(std::span<const StepSpan> spans, std::uint32_t boundaries,
+                                              std::uint32_t warmup, std::span<const double> work) {
+  if (analyzed_steps(boundaries, warmup) < kMinAnalyzedSteps) return std::nullopt;
   std::vector<double> held(boundaries + 1);
   std::size_t replaced = 0;
   std::size_t others = 0;
-  for (const Stay& stay : stays) {
-    held[stay.first] += static_cast<double>(stay.bytes);
-    held[stay.last + 1] -= static_cast<double>(stay.bytes);
-    if (stay.first > warmup && stay.last + 1 != boundaries) ++(stay.boundaries() == 1 ? replaced : others);
+  for (const StepSpan& span : spans) {
+    held[span.first] += static_cast<double>(span.bytes);
+    held[span.last + 1] -= static_cast<double>(span.bytes);
+    if (span.first > warmup && span.last + 1 != boundaries) ++(span.boundaries() == 1 ? replaced : others);
   }
   for (std::size_t index = 1; index < held.size(); ++index) held[index] += held[index - 1];
-  if (replaced < kFewestJudgedSteps || others > replaced) return std::nullopt;
+  if (replaced < kMinAnalyzedSteps || others > replaced) return std::nullopt;
 
-  const std::span<const double> judged = std::span(held).subspan(warmup + 1, boundaries - warmup - 1);
-  if (judged.back() <= judged.front() || *std::min_element(judged.begin(), judged.end()) <= 0) return std::nullopt;
-  const std::size_t stride = 1 + judged.size() / kMostValues;
-  const std::vector<double> values = thinned(judged, stride);
+  const std::span<const double> values_by_step = std::span(held).subspan(warmup + 1, boundaries - warmup - 1);
+  if (values_by_step.back() <= values_by_step.front() ||
+      *std::min_element(values_by_step.begin(), values_by_step.end()) <= 0)
+    return std::nullopt;
+  const std::size_t stride = 1 + values_by_step.size() / kMostValues;
+  const std::vector<double> values = thinned(values_by_step, stride);
   if (kendall_tau(values) < kSteadyRise) return std::nullopt;
   Growth growth;
   growth.kind = GrowthKind::replaced;
@@ -166,19 +170,19 @@ std::optional<Growth> judge_replaced(std::span<const Stay> stays, std::uint32_t 
     *bound /= static_cast<double>(stride);
   }
   if (growth.bytes_per_step.low <= 0) return std::nullopt;
-  growth.judged_steps = static_cast<std::uint32_t>(judged.size() - 1);
-  for (std::size_t index = 1; index < judged.size(); ++index) {
-    if (judged[index] <= judged[index - 1]) continue;
+  growth.analyzed_steps = static_cast<std::uint32_t>(values_by_step.size() - 1);
+  for (std::size_t index = 1; index < values_by_step.size(); ++index) {
+    if (values_by_step[index] <= values_by_step[index - 1]) continue;
     if (growth.grown_steps++ == 0) growth.first_step = static_cast<std::uint32_t>(warmup + index);
     growth.last_step = static_cast<std::uint32_t>(warmup + index);
   }
-  const double middle = judged[judged.size() / 2];
+  const double middle = values_by_step[values_by_step.size() / 2];
   if (kendall_tau(thinned(work.subspan(warmup, boundaries - 1 - warmup), stride)) >= kWorkRises) {
-    growth.finding = GrowthFinding::with_work;
-  } else if (growth.grown_steps < kFewestGrownSteps) {
-    growth.finding = GrowthFinding::too_few;
-  } else if ((judged.back() - middle) * kSlower < middle - judged.front()) {
-    growth.finding = GrowthFinding::slowing;
+    growth.classification = GrowthClass::with_work;
+  } else if (growth.grown_steps < kMinGrownSteps) {
+    growth.classification = GrowthClass::too_few;
+  } else if ((values_by_step.back() - middle) * kSlower < middle - values_by_step.front()) {
+    growth.classification = GrowthClass::slowing;
   }
   return growth;
 }

@@ -1,4 +1,4 @@
-// Whether the memory of one place grows from step to step, judged from when its blocks were born and freed.
+// Whether the memory of one call site grows from step to step, from the lifetimes of its blocks.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "analyze/leaks/trend.h"
+#include "base/enum_names.h"
 
 namespace tidemark {
 
 /// The boundaries at which a block was alive. Boundary k is the start of step k; the last boundary is where looking
 /// ends, so that what is freed when the program ends counts as held.
-struct Stay {
+struct StepSpan {
   std::uint32_t first = 0;  ///< born in step first - 1; 0: before the first step
   std::uint32_t last = 0;   ///< the last one at which it was alive
   std::uint64_t bytes = 0;
@@ -22,44 +23,55 @@ struct Stay {
 };
 
 enum class GrowthKind : std::uint8_t {
-  kept,      ///< blocks pile up: those of most steps are still there
+  retained,  ///< blocks accumulate: those of most steps are still alive
   replaced,  ///< each step's block is freed, for a larger one
 };
+inline constexpr EnumName<GrowthKind> kGrowthKindNames[] = {{GrowthKind::retained, "retained"},
+                                                            {GrowthKind::replaced, "replaced"}};
+[[nodiscard]] constexpr std::string_view name_of(GrowthKind kind) {
+  return name_in(kGrowthKindNames, kind);
+}
 
-enum class GrowthFinding : std::uint8_t {
+enum class GrowthClass : std::uint8_t {
   leak,
-  too_few,    ///< it grew in fewer than kFewestGrownSteps steps, or began too shortly before the end
+  too_few,    ///< it grew in fewer than kMinGrownSteps steps, or began too shortly before the end
   stopped,    ///< it has not grown for longer than it ever paused before
   slowing,    ///< it grew in far fewer steps of the second half than of the first: a cache that fills
   unclear,    ///< its blocks are freed too, but so late that the recording is too short to tell
   with_work,  ///< it grows as the steps themselves do
 };
+inline constexpr EnumName<GrowthClass> kGrowthClassNames[] = {
+    {GrowthClass::leak, "leak"},       {GrowthClass::too_few, "too_few_steps"}, {GrowthClass::stopped, "stopped"},
+    {GrowthClass::slowing, "slowing"}, {GrowthClass::unclear, "unclear"},       {GrowthClass::with_work, "with_work"}};
+[[nodiscard]] constexpr std::string_view name_of(GrowthClass classification) {
+  return name_in(kGrowthClassNames, classification);
+}
 
 struct Growth {
-  GrowthKind kind = GrowthKind::kept;
-  GrowthFinding finding = GrowthFinding::leak;
+  GrowthKind kind = GrowthKind::retained;
+  GrowthClass classification = GrowthClass::leak;
   Slope bytes_per_step;              ///< means nothing where `finding` is unclear
   double blocks_per_step = 0;        ///< 0 for replaced blocks
-  std::uint32_t grown_steps = 0;     ///< how many of the judged steps left something
-  std::uint32_t judged_steps = 0;    ///< 0 where `finding` is unclear
-  std::uint32_t first_step = 0;      ///< first judged step that left something
-  std::uint32_t last_step = 0;       ///< last one that did, judged or not
+  std::uint32_t grown_steps = 0;     ///< number of analyzed steps that left memory behind
+  std::uint32_t analyzed_steps = 0;  ///< 0 where `finding` is unclear
+  std::uint32_t first_step = 0;      ///< first analyzed step that left memory behind
+  std::uint32_t last_step = 0;       ///< last one that did, analyzed or not
   std::uint32_t released_after = 0;  ///< boundaries after which its blocks are freed at the latest; 0: never seen
 };
 
-inline constexpr std::uint32_t kFewestJudgedSteps = 8;
-inline constexpr std::uint32_t kFewestGrownSteps = 4;
+inline constexpr std::uint32_t kMinAnalyzedSteps = 8;
+inline constexpr std::uint32_t kMinGrownSteps = 4;
 
-/// How many steps are judged at most: those from `warmup` on whose blocks could be seen to outlive a whole step.
-[[nodiscard]] std::uint32_t judged_steps(std::uint32_t boundaries, std::uint32_t warmup);
+/// Maximum number of analyzed steps: those from `warmup` on whose blocks could be seen to outlive a whole step.
+[[nodiscard]] std::uint32_t analyzed_steps(std::uint32_t boundaries, std::uint32_t warmup);
 
-/// What the blocks of a place do after `warmup` steps, given the number of boundaries. None: nothing that grows.
-[[nodiscard]] std::optional<Growth> judge_kept(std::span<const Stay> stays, std::uint32_t boundaries,
-                                               std::uint32_t warmup);
+/// Growth of the blocks of a call site after `warmup` steps, given the number of boundaries. None: nothing that grows.
+[[nodiscard]] std::optional<Growth> find_retained_growth(std::span<const StepSpan> spans, std::uint32_t boundaries,
+                                                         std::uint32_t warmup);
 
 /// Likewise for blocks that live from one boundary to the next. `work[k]`: bytes allocated in step k that were freed in
 /// it.
-[[nodiscard]] std::optional<Growth> judge_replaced(std::span<const Stay> stays, std::uint32_t boundaries,
-                                                   std::uint32_t warmup, std::span<const double> work);
+[[nodiscard]] std::optional<Growth> find_replacement_growth(std::span<const StepSpan> spans, std::uint32_t boundaries,
+                                                            std::uint32_t warmup, std::span<const double> work);
 
 }  // namespace tidemark

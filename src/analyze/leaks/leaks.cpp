@@ -18,7 +18,7 @@ constexpr double kMoreThanSizes = 1.25;
 struct Group {
   StackId stack;
   std::optional<std::uint64_t> requested_bytes;
-  std::vector<Stay> stays;
+  std::vector<StepSpan> spans;
 };
 
 struct DeviceGroups {
@@ -45,7 +45,7 @@ class Grouping {
         if (boundary != 0) result.work[boundary - 1] += static_cast<double>(bytes);
         continue;
       }
-      group_of(block, result).stays.push_back({boundary, last_boundary(block), bytes});
+      group_of(block, result).spans.push_back({boundary, last_boundary(block), bytes});
     }
     return result;
   }
@@ -77,34 +77,36 @@ class Grouping {
   std::unordered_map<std::uint64_t, std::size_t> by_size_;
 };
 
-struct Judged {
+struct GroupGrowth {
   const Group* group = nullptr;
   Growth growth;
 };
 
-class DeviceJudge {
+class DeviceGrowth {
  public:
-  DeviceJudge(const DeviceGroups& groups, std::uint32_t boundaries, std::uint32_t warmup)
+  DeviceGrowth(const DeviceGroups& groups, std::uint32_t boundaries, std::uint32_t warmup)
       : groups_(groups), boundaries_(boundaries), warmup_(warmup) {}
 
-  std::vector<Judged> run() {
-    std::vector<Judged> judged;
+  std::vector<GroupGrowth> run() {
+    std::vector<GroupGrowth> group_growth;
     double by_size = 0;
     for (const Group& group : groups_.groups) {
-      auto growth = judge_kept(group.stays, boundaries_, warmup_);
-      if (!growth) growth = judge_replaced(group.stays, boundaries_, warmup_, groups_.work);
-      if (growth) judged.push_back({&group, *growth});
+      auto growth = find_retained_growth(group.spans, boundaries_, warmup_);
+      if (!growth) growth = find_replacement_growth(group.spans, boundaries_, warmup_, groups_.work);
+      if (growth) group_growth.push_back({&group, *growth});
       if (group.stack.valid()) continue;
-      all_sizes_.stays.insert(all_sizes_.stays.end(), group.stays.begin(), group.stays.end());
-      if (growth && growth->finding == GrowthFinding::leak) by_size += growth->bytes_per_step.value;
+      all_sizes_.spans.insert(all_sizes_.spans.end(), group.spans.begin(), group.spans.end());
+      if (growth && growth->classification == GrowthClass::leak) by_size += growth->bytes_per_step.value;
     }
-    // Without a stack, blocks of varying sizes may be of one place: then no single size shows all of it.
-    const auto growth = judge_kept(all_sizes_.stays, boundaries_, warmup_);
-    if (growth && growth->finding == GrowthFinding::leak && growth->bytes_per_step.value > kMoreThanSizes * by_size) {
-      std::erase_if(judged, [](const Judged& of_size) { return !of_size.group->stack.valid(); });
-      judged.push_back({&all_sizes_, *growth});
+    // Without a stack, blocks of varying sizes may belong to one call site: then no single size shows all of its
+    // growth.
+    const auto growth = find_retained_growth(all_sizes_.spans, boundaries_, warmup_);
+    if (growth && growth->classification == GrowthClass::leak &&
+        growth->bytes_per_step.value > kMoreThanSizes * by_size) {
+      std::erase_if(group_growth, [](const GroupGrowth& of_size) { return !of_size.group->stack.valid(); });
+      group_growth.push_back({&all_sizes_, *growth});
     }
-    return judged;
+    return group_growth;
   }
 
  private:
@@ -114,45 +116,45 @@ class DeviceJudge {
   Group all_sizes_;
 };
 
-LeakPlace place_of(const Judged& judged, const TrainingSteps& steps, std::uint32_t warmup, Device device,
-                   Symbols& symbols) {
-  LeakPlace place;
-  place.device = device;
-  place.stack_id = judged.group->stack;
-  place.stack = name_stack(symbols, judged.group->stack);
-  place.requested_bytes = judged.group->requested_bytes;
-  place.growth = judged.growth;
-  for (const Stay& stay : judged.group->stays) {
-    if (stay.first <= warmup || stay.last + 1 != steps.starts.size()) continue;
-    place.held_bytes += stay.bytes;
-    ++place.held_blocks;
+LeakSite site_of(const GroupGrowth& group_growth, const TrainingSteps& steps, std::uint32_t warmup, Device device,
+                 Symbols& symbols) {
+  LeakSite site;
+  site.device = device;
+  site.stack_id = group_growth.group->stack;
+  site.stack = name_stack(symbols, group_growth.group->stack);
+  site.requested_bytes = group_growth.group->requested_bytes;
+  site.growth = group_growth.growth;
+  for (const StepSpan& span : group_growth.group->spans) {
+    if (span.first <= warmup || span.last + 1 != steps.starts.size()) continue;
+    site.held_bytes += span.bytes;
+    ++site.held_blocks;
   }
-  place.first_step_ns = steps.starts[judged.growth.first_step].time_ns;
-  place.last_step_ns = steps.starts[judged.growth.last_step].time_ns;
-  return place;
+  site.first_step_ns = steps.starts[group_growth.growth.first_step].time_ns;
+  site.last_step_ns = steps.starts[group_growth.growth.last_step].time_ns;
+  return site;
 }
 
-void judge_device(const Store& store, Symbols& symbols, std::size_t device, Leaks& leaks) {
+void analyze_device(const Store& store, Symbols& symbols, std::size_t device, Leaks& leaks) {
   const DeviceGroups groups = Grouping(store, leaks.steps).run(device);
-  DeviceJudge judge(groups, static_cast<std::uint32_t>(leaks.steps.starts.size()), leaks.warmup_steps);
-  for (const Judged& judged : judge.run()) {
-    const bool leak = judged.growth.finding == GrowthFinding::leak;
-    (leak ? leaks.leaks : leaks.growths)
-        .push_back(place_of(judged, leaks.steps, leaks.warmup_steps, store.devices[device].device, symbols));
+  DeviceGrowth growth(groups, static_cast<std::uint32_t>(leaks.steps.starts.size()), leaks.warmup_steps);
+  for (const GroupGrowth& group_growth : growth.run()) {
+    const bool leak = group_growth.growth.classification == GrowthClass::leak;
+    (leak ? leaks.leaks : leaks.non_leak_growth)
+        .push_back(site_of(group_growth, leaks.steps, leaks.warmup_steps, store.devices[device].device, symbols));
   }
 }
 
 void sort_and_cut(Leaks& leaks, std::size_t top) {
-  std::stable_sort(leaks.leaks.begin(), leaks.leaks.end(), [](const LeakPlace& left, const LeakPlace& right) {
+  std::stable_sort(leaks.leaks.begin(), leaks.leaks.end(), [](const LeakSite& left, const LeakSite& right) {
     return left.growth.bytes_per_step.value > right.growth.bytes_per_step.value;
   });
-  std::stable_sort(leaks.growths.begin(), leaks.growths.end(),
-                   [](const LeakPlace& left, const LeakPlace& right) { return left.held_bytes > right.held_bytes; });
+  std::stable_sort(leaks.non_leak_growth.begin(), leaks.non_leak_growth.end(),
+                   [](const LeakSite& left, const LeakSite& right) { return left.held_bytes > right.held_bytes; });
   leaks.leak_count = leaks.leaks.size();
-  leaks.growth_count = leaks.growths.size();
-  for (const LeakPlace& place : leaks.leaks) leaks.bytes_per_step += place.growth.bytes_per_step.value;
+  leaks.non_leak_growth_count = leaks.non_leak_growth.size();
+  for (const LeakSite& site : leaks.leaks) leaks.bytes_per_step += site.growth.bytes_per_step.value;
   if (top != 0 && leaks.leaks.size() > top) leaks.leaks.resize(top);
-  if (top != 0 && leaks.growths.size() > top) leaks.growths.resize(top);
+  if (top != 0 && leaks.non_leak_growth.size() > top) leaks.non_leak_growth.resize(top);
 }
 
 std::uint32_t default_warmup(std::size_t steps) {
@@ -166,21 +168,21 @@ Result<Leaks> analyze_leaks(const Store& store, Symbols& symbols, const LeakOpti
   if (!selected) return selected.error();
   const auto& given = options.step_starts_ns;
   if (std::adjacent_find(given.begin(), given.end(), std::greater_equal<>()) != given.end()) {
-    return Error{fmt::format("{}: starts of steps must increase", store.path)};
+    return Error{fmt::format("{}: start times of steps must increase", store.path)};
   }
   Leaks leaks;
   leaks.steps = given.empty() ? find_training_steps(store) : given_training_steps(store, given);
   const auto count = static_cast<std::uint32_t>(leaks.steps.starts.size());
   leaks.warmup_steps = options.warmup_steps.value_or(default_warmup(count));
-  leaks.judged_steps = judged_steps(count, leaks.warmup_steps);
+  leaks.analyzed_steps = analyzed_steps(count, leaks.warmup_steps);
   if (store.devices.empty()) {
-    leaks.doubt = LeakDoubt::no_events;
+    leaks.insufficient = InsufficientData::no_events;
   } else if (leaks.steps.source == TrainingSteps::Source::none) {
-    leaks.doubt = LeakDoubt::no_steps;
-  } else if (leaks.judged_steps < kFewestJudgedSteps) {
-    leaks.doubt = LeakDoubt::too_few_steps;
+    leaks.insufficient = InsufficientData::no_steps;
+  } else if (leaks.analyzed_steps < kMinAnalyzedSteps) {
+    leaks.insufficient = InsufficientData::too_few_steps;
   } else {
-    for (const std::size_t device : *selected) judge_device(store, symbols, device, leaks);
+    for (const std::size_t device : *selected) analyze_device(store, symbols, device, leaks);
     sort_and_cut(leaks, options.top);
     leaks.verdict = leaks.leak_count != 0 ? LeakVerdict::leak : LeakVerdict::no_leak;
   }

@@ -1,4 +1,4 @@
-// Memory that grows from step to step of the training loop and is not given back: which stacks, and how fast.
+// Memory that grows from step to step of the training loop and is not freed: which stacks, and how fast.
 //
 // A leak is growth that survives at the same phase of successive steps after warm-up, attributed to a stack. What each
 // step left behind is counted at the last step's start: blocks born in it that are still there and older than blocks of
@@ -14,6 +14,7 @@
 #include "analyze/common/stack_names.h"
 #include "analyze/leaks/growth.h"
 #include "analyze/steps/training_steps.h"
+#include "base/enum_names.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -28,16 +29,30 @@ struct LeakOptions {
 };
 
 enum class LeakVerdict : std::uint8_t { leak, no_leak, insufficient_data };
+inline constexpr EnumName<LeakVerdict> kLeakVerdictNames[] = {{LeakVerdict::leak, "leak"},
+                                                              {LeakVerdict::no_leak, "no_leak"},
+                                                              {LeakVerdict::insufficient_data, "insufficient_data"}};
+[[nodiscard]] constexpr std::string_view name_of(LeakVerdict verdict) {
+  return name_in(kLeakVerdictNames, verdict);
+}
 
-/// Why there is not enough to say.
-enum class LeakDoubt : std::uint8_t { none, no_events, no_steps, too_few_steps };
+/// Why the data do not suffice for a verdict.
+enum class InsufficientData : std::uint8_t { none, no_events, no_steps, too_few_steps };
+inline constexpr EnumName<InsufficientData> kInsufficientDataNames[] = {
+    {InsufficientData::none, "none"},
+    {InsufficientData::no_events, "no_events"},
+    {InsufficientData::no_steps, "no_steps"},
+    {InsufficientData::too_few_steps, "too_few_steps"}};
+[[nodiscard]] constexpr std::string_view name_of(InsufficientData reason) {
+  return name_in(kInsufficientDataNames, reason);
+}
 
-/// The blocks of a stack on one device; blocks without a stack go by the size asked for.
-struct LeakPlace {
+/// The blocks of a stack on one device; blocks without a stack are grouped by requested size.
+struct LeakSite {
   Device device;
   StackId stack_id;
   NamedStack stack;
-  std::optional<std::uint64_t> requested_bytes;  ///< only blocks asked for with this size; none: of all sizes
+  std::optional<std::uint64_t> requested_bytes;  ///< only blocks of this requested size; none: all sizes
   Growth growth;
   std::uint64_t held_bytes = 0;  ///< at the last step's start, in blocks born after warm-up
   std::uint64_t held_blocks = 0;
@@ -48,20 +63,20 @@ struct LeakPlace {
 struct Leaks {
   RecordingInfo recording;
   LeakVerdict verdict = LeakVerdict::insufficient_data;
-  LeakDoubt doubt = LeakDoubt::none;  ///< none unless the verdict is insufficient_data
+  InsufficientData insufficient = InsufficientData::none;  ///< none unless the verdict is insufficient_data
   TrainingSteps steps;
   NamedStack anchor;                ///< of steps.anchor
   std::optional<std::string> mark;  ///< text of steps.mark
   std::uint32_t warmup_steps = 0;
-  std::uint32_t judged_steps = 0;  ///< steps after warm-up that could leave something, at most
-  std::uint64_t leak_count = 0;    ///< all, also those not listed
-  double bytes_per_step = 0;       ///< of all leaks
-  std::vector<LeakPlace> leaks;    ///< fastest first
-  std::uint64_t growth_count = 0;
-  std::vector<LeakPlace> growths;  ///< what grew but is no leak by the criterion, and why; most bytes held first
+  std::uint32_t analyzed_steps = 0;  ///< steps after warm-up that could leave something, at most
+  std::uint64_t leak_count = 0;      ///< all, also those not listed
+  double bytes_per_step = 0;         ///< of all leaks
+  std::vector<LeakSite> leaks;       ///< fastest first
+  std::uint64_t non_leak_growth_count = 0;
+  std::vector<LeakSite> non_leak_growth;  ///< growth that is not a leak; most bytes held first
 };
 
-/// Fails when the device asked for is not in the recording, or when step_starts_ns does not increase.
+/// Fails when the recording does not contain the requested device, or when step_starts_ns does not increase.
 Result<Leaks> analyze_leaks(const Store& store, Symbols& symbols, const LeakOptions& options);
 
 }  // namespace tidemark

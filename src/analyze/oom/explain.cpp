@@ -10,8 +10,8 @@
 
 #include "analyze/common/moment.h"
 #include "analyze/common/saturating.h"
-#include "analyze/oom/changes.h"
-#include "analyze/oom/findings.h"
+#include "analyze/oom/causes.h"
+#include "analyze/oom/fixes.h"
 
 namespace tidemark {
 namespace {
@@ -68,11 +68,11 @@ class Explainer {
     failure.count = group.count;
     failure.first_ns = store_.out_of_memory[group.first].time_ns;
     take_request(event, failure);
-    take_holders(event, failure);
+    list_top_allocations(event, failure);
     const std::unique_ptr<OomMemory> memory = take_memory(event, failure);
     find_leaks(store_, symbols_, event, failure);
     find_causes(store_, event, options_.capacity, failure);
-    find_changes(store_, symbols_, memory.get(), failure);
+    find_fixes(store_, symbols_, memory.get(), failure);
     return failure;
   }
 
@@ -95,7 +95,7 @@ class Explainer {
     failure.device_free = event.device_free;
   }
 
-  void take_holders(const OutOfMemory& event, OomFailure& failure) {
+  void list_top_allocations(const OutOfMemory& event, OomFailure& failure) {
     std::unordered_map<StackId, Held> held;
     std::uint64_t recorded = 0;
     for (const BlockId block : live_blocks(store_, event.device, event.change_count)) {
@@ -118,17 +118,17 @@ class Explainer {
     for (std::size_t index = 0; index < usages.size(); ++index) {
       const StackUsage& usage = usages[index];
       if (index >= listed) {
-        ++failure.other_holders;
+        ++failure.other_allocations;
         failure.other_bytes += usage.bytes;
         continue;
       }
       const Held& stack = held[usage.stack];
       const double share =
           failure.allocated == 0 ? 0 : static_cast<double>(usage.bytes) / static_cast<double>(failure.allocated);
-      failure.holders.push_back(
+      failure.top_allocations.push_back(
           {name_stack(symbols_, usage.stack), usage.bytes, usage.blocks, share, stack.oldest_ns, stack.newest_ns});
     }
-    failure.places = group_by_place(std::move(usages), symbols_, failure.allocated, options_.top);
+    failure.call_sites = group_by_call_site(std::move(usages), symbols_, failure.allocated, options_.top);
   }
 
   std::unique_ptr<OomMemory> take_memory(const OutOfMemory& event, OomFailure& failure) const {
@@ -138,7 +138,7 @@ class Explainer {
       memory = std::make_unique<OomMemory>(store_, event, failure.request);
       const OomCache& cache = memory->cache();
       failure.cache = cache;
-      failure.fitting_piece = memory->fits();
+      failure.fitting_block = memory->fits();
       failure.cached =
           cache.usable.bytes + cache.other_streams.bytes + cache.other_pools.bytes + cache.other_kinds.bytes;
     }

@@ -1,5 +1,5 @@
-// Why requests failed for want of memory: what was asked, who held the memory, what was cached where the request could
-// not use it, and the smallest changes that would have let it pass. docs/commands.md defines the causes.
+// Causes of out-of-memory errors: the request, the memory that was allocated, cached and free, and the smallest changes
+// that would have let the request succeed. docs/commands.md defines the causes.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "analyze/common/places.h"
+#include "analyze/common/call_sites.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/leaks/leaks.h"
 #include "analyze/oom/memory.h"
+#include "base/enum_names.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -20,19 +21,32 @@ namespace tidemark {
 
 struct ExplainOptions {
   std::optional<std::string> device;      ///< only this one: "cuda:0"
-  std::size_t top = 10;                   ///< holders and places to list for each failure; 0 = all
+  std::size_t top = 10;                   ///< stacks and call sites to list for each failure; 0 = all
   std::size_t failures = 3;               ///< to explain, equal ones as one, the latest first; 0 = all
   std::optional<std::uint64_t> capacity;  ///< bytes that the device has in all; no file says it
 };
 
 enum class OomCause : std::uint8_t { leak, other_process, limit, fragmentation, demand };
+inline constexpr EnumName<OomCause> kOomCauseNames[] = {{OomCause::leak, "leak"},
+                                                        {OomCause::other_process, "other_process"},
+                                                        {OomCause::limit, "limit"},
+                                                        {OomCause::fragmentation, "fragmentation"},
+                                                        {OomCause::demand, "demand"}};
+[[nodiscard]] constexpr std::string_view name_of(OomCause cause) {
+  return name_in(kOomCauseNames, cause);
+}
 
 /// What refused to give the allocator a new segment.
-enum class OomStop : std::uint8_t {
+enum class OomRefusedBy : std::uint8_t {
   unknown,
   device,  ///< the driver had too little free
   limit,   ///< the driver had enough: a limit on what this process may reserve
 };
+inline constexpr EnumName<OomRefusedBy> kOomRefusedByNames[] = {
+    {OomRefusedBy::unknown, "unknown"}, {OomRefusedBy::device, "device"}, {OomRefusedBy::limit, "limit"}};
+[[nodiscard]] constexpr std::string_view name_of(OomRefusedBy refused_by) {
+  return name_in(kOomRefusedByNames, refused_by);
+}
 
 /// A cause, and the bytes that prove it.
 struct OomFinding {
@@ -43,26 +57,38 @@ struct OomFinding {
   bool certain = true;  ///< leak: its steps are named, or an optimizer's; else what repeats may be no step
 };
 
-enum class OomRemedy : std::uint8_t {
+enum class OomFixKind : std::uint8_t {
   free_blocks,         ///< these blocks of one stack, the newest ones, not alive then
   stop_leak,           ///< what leaked not there
   free_device,         ///< so much less in use outside PyTorch
   raise_limit,         ///< by so much at most
-  empty_private_pool,  ///< wholly free segments of private pools given back before
-  empty_cache_before,  ///< wholly free segments given back before the CUDA graph was captured
-  same_stream,         ///< the request made on the stream that has a piece of this size
+  empty_private_pool,  ///< free segments of private pools released before
+  empty_cache_before,  ///< free segments released before the CUDA graph was captured
+  same_stream,         ///< the request made on the stream with a free block of this size
   smaller_request,     ///< the request by so much smaller
-  expandable,          ///< expandable_segments:True: free handles of this size in all could have been given back
+  expandable,          ///< expandable_segments:True: free handles of this total size could have been released
 };
+inline constexpr EnumName<OomFixKind> kOomFixKindNames[] = {{OomFixKind::free_blocks, "free_blocks"},
+                                                            {OomFixKind::stop_leak, "stop_leak"},
+                                                            {OomFixKind::free_device, "free_device"},
+                                                            {OomFixKind::raise_limit, "raise_limit"},
+                                                            {OomFixKind::empty_private_pool, "empty_private_pool"},
+                                                            {OomFixKind::empty_cache_before, "empty_cache_before"},
+                                                            {OomFixKind::same_stream, "same_stream"},
+                                                            {OomFixKind::smaller_request, "smaller_request"},
+                                                            {OomFixKind::expandable, "expandable_segments"}};
+[[nodiscard]] constexpr std::string_view name_of(OomFixKind kind) {
+  return name_in(kOomFixKindNames, kind);
+}
 
 /// A change that would have let the request pass.
-struct OomChange {
-  OomRemedy remedy = OomRemedy::free_blocks;
+struct OomFix {
+  OomFixKind kind = OomFixKind::free_blocks;
   std::uint64_t bytes = 0;      ///< how much it frees, gives or asks for less
   bool certain = true;          ///< worked out from the segment map or sums; otherwise likely, to be tried
   NamedStack stack;             ///< free_blocks
-  std::uint64_t blocks = 0;     ///< free_blocks: so many,
-  std::uint64_t of_blocks = 0;  ///< of so many of that stack alive then
+  std::uint64_t blocks = 0;     ///< free_blocks: number of blocks to free,
+  std::uint64_t of_blocks = 0;  ///< of this number of live blocks of the stack
 };
 
 /// The limit that stopped a request, if it stayed the same from the start: at_least <= limit < below.
@@ -72,7 +98,7 @@ struct OomLimit {
 };
 
 /// A stack's blocks alive at the failure.
-struct OomHolder {
+struct TopAllocation {
   NamedStack stack;
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
@@ -97,28 +123,28 @@ struct OomFailure {
   std::uint64_t allocated = 0;
   std::optional<std::uint64_t> reserved;
   std::optional<std::uint64_t> cached;       ///< reserved, and in no block
-  std::optional<std::uint64_t> device_free;  ///< by the driver's word
+  std::optional<std::uint64_t> device_free;  ///< as reported by the driver
   std::optional<std::uint64_t> outside;      ///< in use on the device but not reserved; known only with a capacity
-  std::uint64_t outside_grew = 0;            ///< by so much at least since a moment before; 0 where nothing shows it
+  std::uint64_t outside_grew = 0;            ///< lower bound of the growth since an earlier time; 0 where unknown
   std::optional<OomCache> cache;             ///< none where segments are not known
-  bool fitting_piece = false;                ///< OomMemory::fits(): what the file says of pools or settings is not all
+  bool fitting_block = false;                ///< OomMemory::fits(): what the file says of pools or settings is not all
 
-  OomStop stop = OomStop::unknown;
-  std::optional<OomLimit> limit;         ///< OomStop::limit
+  OomRefusedBy refused_by = OomRefusedBy::unknown;
+  std::optional<OomLimit> limit;         ///< OomRefusedBy::limit
   std::optional<std::uint64_t> missing;  ///< bytes that the driver, or at most the limit, was short of
   std::optional<OomCause> cause;         ///< the first of the findings, if certain; none: the file does not tell
   std::vector<OomFinding> findings;      ///< the main one first, what is not certain last
   LeakVerdict leak_verdict = LeakVerdict::insufficient_data;  ///< of the recording up to then
   TrainingSteps::Source step_source = TrainingSteps::Source::none;
-  std::size_t step_count = 0;      ///< that the leak analysis found
-  std::uint64_t leaked = 0;        ///< bytes of what leaked, alive at the failure
-  std::vector<LeakPlace> leaks;    ///< fastest first
-  std::vector<OomChange> changes;  ///< certain ones first, by bytes; before them what stops a leak
+  std::size_t step_count = 0;   ///< that the leak analysis found
+  std::uint64_t leaked = 0;     ///< bytes of what leaked, alive at the failure
+  std::vector<LeakSite> leaks;  ///< fastest first
+  std::vector<OomFix> fixes;    ///< certain ones first, by bytes; before them what stops a leak
 
-  std::vector<OomHolder> holders;  ///< most bytes first
-  std::uint64_t other_holders = 0;
+  std::vector<TopAllocation> top_allocations;  ///< most bytes first
+  std::uint64_t other_allocations = 0;
   std::uint64_t other_bytes = 0;
-  Places places;                 ///< the same by place
+  CallSites call_sites;          ///< the same by call site
   std::uint64_t unrecorded = 0;  ///< allocated, in no recorded block
 };
 
@@ -131,7 +157,7 @@ struct Explanation {
   std::uint64_t other_failures = 0;    ///< beyond the listed ones
 };
 
-/// Fails only when the device asked for is not in the recording.
+/// Fails only when the recording does not contain the requested device.
 Result<Explanation> analyze_explain(const Store& store, Symbols& symbols, const ExplainOptions& options);
 
 }  // namespace tidemark

@@ -8,13 +8,13 @@ namespace tidemark {
 namespace {
 
 using pytorch::BlockPool;
-using Use = MapPiece::Use;
+using State = MapBlock::State;
 
 // The trace does not tell the pool of a segment. The size of ordinary segments shows it, the blocks of expandable ones.
 BlockPool pool_of(const MapSegment& segment) {
   if (!segment.expandable) return pytorch::pool_of_segment(segment.size);
-  for (const MapPiece& piece : segment.pieces) {
-    if (piece.use != Use::free) return pytorch::get_pool(piece.size);
+  for (const MapBlock& block : segment.blocks) {
+    if (block.state != State::free) return pytorch::get_pool(block.size);
   }
   return segment.size % pytorch::handle_size(BlockPool::large) == 0 ? BlockPool::large : BlockPool::small;
 }
@@ -26,10 +26,10 @@ std::uint64_t whole_handles(const MapSegment& segment, std::uint64_t from, std::
 
 }  // namespace
 
-void CachedMemory::add(std::uint64_t piece) {
-  bytes += piece;
-  ++pieces;
-  largest = std::max(largest, piece);
+void CachedMemory::add(std::uint64_t block) {
+  bytes += block;
+  ++blocks;
+  largest = std::max(largest, block);
 }
 
 OomRequest size_request(std::uint64_t bytes, bool expandable) {
@@ -50,9 +50,9 @@ OomMemory::OomMemory(const Store& store, const OutOfMemory& failure, const OomRe
   pool_ = failure.pool.value_or(default_pool_);
   segments_ = segment_map(store, failure.device, {failure.time_ns, failure.change_count, failure.segment_changes});
   for (const MapSegment& segment : segments_) {
-    for (const MapPiece& piece : segment.pieces) {
-      if (piece.use == Use::pending) cache_.pending += piece.size;
-      if (piece.use == Use::free) take_cached(segment, piece.address, piece.size);
+    for (const MapBlock& block : segment.blocks) {
+      if (block.state == State::pending_free) cache_.pending += block.size;
+      if (block.state == State::free) take_cached(segment, block.address, block.size);
     }
   }
 }
@@ -61,8 +61,8 @@ bool OomMemory::usable(const MapSegment& segment) const {
   return segment.pool == pool_ && segment.stream == stream_ && pool_of(segment) == request_.pool;
 }
 
-bool OomMemory::takes(std::uint64_t piece) const {
-  return piece >= request_.bytes && rules_.serves(piece, request_.bytes);
+bool OomMemory::takes(std::uint64_t block) const {
+  return block >= request_.bytes && rules_.serves(block, request_.bytes);
 }
 
 void OomMemory::take_cached(const MapSegment& segment, std::uint64_t address, std::uint64_t bytes) {
@@ -83,38 +83,39 @@ void OomMemory::take_cached(const MapSegment& segment, std::uint64_t address, st
   }
 }
 
-void OomMemory::take_run(const MapSegment& segment, std::uint64_t from, std::uint64_t to, OomGain& gain) const {
+void OomMemory::take_run(const MapSegment& segment, std::uint64_t from, std::uint64_t to, FreedMemory& freed) const {
   const std::uint64_t bytes = to - from;
-  if (usable(segment) && takes(bytes)) gain.largest = std::max(gain.largest, bytes);
+  if (usable(segment) && takes(bytes)) freed.largest = std::max(freed.largest, bytes);
   if (segment.pool != default_pool_ || !flushed()) return;
   if (segment.expandable) {
-    gain.released += whole_handles(segment, from, to);
+    freed.released += whole_handles(segment, from, to);
   } else if (bytes == segment.size) {
-    gain.released += bytes;
+    freed.released += bytes;
   }
 }
 
-OomGain OomMemory::gain(std::span<OomBlock> blocks) const {
+FreedMemory OomMemory::freeing(std::span<OomBlock> blocks) const {
   std::sort(blocks.begin(), blocks.end(), [](const OomBlock& left, const OomBlock& right) {
-    return std::tuple(left.segment, left.piece) < std::tuple(right.segment, right.piece);
+    return std::tuple(left.segment, left.block) < std::tuple(right.segment, right.block);
   });
-  OomGain gain;
+  FreedMemory freed;
   for (std::size_t index = 0; index < blocks.size();) {
     const std::uint32_t segment = blocks[index].segment;
-    const std::vector<MapPiece>& pieces = segments_[segment].pieces;
-    std::size_t first = blocks[index].piece;
+    const std::vector<MapBlock>& in_segment = segments_[segment].blocks;
+    std::size_t first = blocks[index].block;
     std::size_t last = first;
     ++index;
-    if (first != 0 && pieces[first - 1].use == Use::free) --first;
-    while (last + 1 < pieces.size()) {
-      const bool freed = index < blocks.size() && blocks[index].segment == segment && blocks[index].piece == last + 1;
-      if (!freed && pieces[last + 1].use != Use::free) break;
-      index += freed ? 1 : 0;
+    if (first != 0 && in_segment[first - 1].state == State::free) --first;
+    while (last + 1 < in_segment.size()) {
+      const bool is_freed =
+          index < blocks.size() && blocks[index].segment == segment && blocks[index].block == last + 1;
+      if (!is_freed && in_segment[last + 1].state != State::free) break;
+      index += is_freed ? 1 : 0;
       ++last;
     }
-    take_run(segments_[segment], pieces[first].address, pieces[last].address + pieces[last].size, gain);
+    take_run(segments_[segment], in_segment[first].address, in_segment[last].address + in_segment[last].size, freed);
   }
-  return gain;
+  return freed;
 }
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
 // The memory of a device when a request failed, as PyTorch's caching allocator saw it for that request: which free
-// pieces the request could use, what it asked the driver for, and what would have changed had some blocks been free.
+// blocks the request could use, what it asked the driver for, and what would have changed had some blocks been free.
 //
 // Before it gives up the allocator hands every wholly free segment back (of expandable ones every wholly free handle),
 // except those of private pools in use, and except while a CUDA graph is captured. Source: malloc, alloc_block,
@@ -20,10 +20,10 @@ namespace tidemark {
 /// Free memory that the allocator keeps.
 struct CachedMemory {
   std::uint64_t bytes = 0;
-  std::uint64_t pieces = 0;
-  std::uint64_t largest = 0;  ///< piece
+  std::uint64_t blocks = 0;
+  std::uint64_t largest = 0;  ///< block
 
-  void add(std::uint64_t piece);
+  void add(std::uint64_t block);
 };
 
 /// What a request asks for. All bytes.
@@ -41,7 +41,7 @@ struct OomCache {
   CachedMemory other_streams;  ///< of other streams, same pool
   CachedMemory other_pools;    ///< of other pools: private ones, or the default one for a request in a private pool
   CachedMemory other_kinds;    ///< in segments for small blocks for a large request, or the other way round
-  std::uint64_t pending = 0;   ///< bytes of blocks given back that another stream still uses; not cached
+  std::uint64_t pending = 0;   ///< bytes of blocks freed by the program that another stream still uses; not cached
   std::uint64_t whole_in_private_pools = 0;  ///< bytes of the cached ones in wholly free segments: such pools keep them
   std::uint64_t whole_in_default_pool = 0;   ///< likewise: kept only while a CUDA graph is captured
   std::uint64_t whole_handles = 0;           ///< bytes that handles of expandable segments would be free as a whole,
@@ -51,12 +51,12 @@ struct OomCache {
 /// A block at the failure.
 struct OomBlock {
   std::uint32_t segment = 0;  ///< index into OomMemory::segments()
-  std::uint32_t piece = 0;    ///< index into its pieces
+  std::uint32_t block = 0;    ///< index into its blocks
 };
 
-/// What freeing some blocks brings.
-struct OomGain {
-  std::uint64_t largest = 0;   ///< the largest piece that the request could use among those that become free
+/// Memory that becomes available when some blocks are freed.
+struct FreedMemory {
+  std::uint64_t largest = 0;   ///< the largest block that the request could use among those that become free
   std::uint64_t released = 0;  ///< bytes that would go back to the driver before the request fails
 };
 
@@ -68,18 +68,18 @@ class OomMemory {
 
   [[nodiscard]] const std::vector<MapSegment>& segments() const { return segments_; }
   [[nodiscard]] const OomCache& cache() const { return cache_; }
-  /// Whether a cached piece would do by the rules, and yet the request failed: it was of a pool that is not known.
+  /// Whether a cached block would do by the rules, and yet the request failed: it was of a pool that is not known.
   [[nodiscard]] bool fits() const { return fits_; }
   /// Whether wholly free segments went back to the driver before the request failed.
   [[nodiscard]] bool flushed() const { return cache_.whole_in_default_pool == 0; }
   /// What becomes free with these blocks, which must be in use; sorts them.
-  [[nodiscard]] OomGain gain(std::span<OomBlock> blocks) const;
+  [[nodiscard]] FreedMemory freeing(std::span<OomBlock> blocks) const;
 
  private:
   [[nodiscard]] bool usable(const MapSegment& segment) const;
-  [[nodiscard]] bool takes(std::uint64_t piece) const;
+  [[nodiscard]] bool takes(std::uint64_t block) const;
   void take_cached(const MapSegment& segment, std::uint64_t address, std::uint64_t bytes);
-  void take_run(const MapSegment& segment, std::uint64_t from, std::uint64_t to, OomGain& gain) const;
+  void take_run(const MapSegment& segment, std::uint64_t from, std::uint64_t to, FreedMemory& freed) const;
 
   OomRequest request_;
   std::uint16_t stream_ = 0;

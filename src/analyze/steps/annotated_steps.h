@@ -15,7 +15,7 @@ struct AnnotatedSteps {
   bool of_optimizer = false;
 };
 
-/// Ranges or moments that occur at least four times and are named, whatever number follows, in this order of
+/// Ranges or marks that occur at least four times and are named, whatever number follows, in this order of
 /// preference: as PyTorch's profiler does ("ProfilerStep#12"), as a step ("step", "train_step 7", "iteration",
 /// "batch"), or as PyTorch's optimizers do ("Optimizer.step#AdamW.step").
 [[nodiscard]] AnnotatedSteps annotated_steps(const Definitions& definitions);

@@ -63,7 +63,7 @@ std::vector<std::uint32_t> keys_by_sizes(const Store& store, const KeySequence& 
   std::vector<std::uint32_t> keys(sequence.blocks.size(), kNoKey);
   std::unordered_map<std::uint64_t, std::uint32_t> known;
   known.reserve(sequence.blocks.size());
-  // What was asked for where that is known: the same request may be met by blocks of several sizes.
+  // Requested sizes where known: blocks of several sizes may serve the same request.
   const auto& sizes = store.blocks.requested.empty() ? store.blocks.size : store.blocks.requested;
   const auto mixed = [&](std::size_t position) {
     std::uint64_t hash = 0;
@@ -79,7 +79,7 @@ std::vector<std::uint32_t> keys_by_sizes(const Store& store, const KeySequence& 
   return keys;
 }
 
-// Sizes in a row may repeat by chance, or with the length of a batch: more is asked of them.
+// Sizes in a row may repeat by chance, or with the length of a batch: the requirements are higher.
 bool occurs_all_over(const StepKey& key, bool by_stack) {
   const int tenths = std::popcount(key.deciles);
   if (!by_stack) return key.count >= kFewestBySizes && tenths >= kTenthsBySizes;

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "store/store.h"
 
 namespace tidemark {
@@ -36,6 +37,17 @@ struct TrainingSteps {
   double regularity = 0;  ///< 0 to 1: how alike the steps are, by step_score(), or by 1 / (1 + cv^2) for sizes, where
                           ///< cv is the coefficient of variation of the allocations a step; 0 when given or none
 };
+
+inline constexpr EnumName<TrainingSteps::Source> kStepSourceNames[] = {
+    {TrainingSteps::Source::none, "none"},
+    {TrainingSteps::Source::given, "given"},
+    {TrainingSteps::Source::annotation, "annotation"},
+    {TrainingSteps::Source::optimizer, "optimizer"},
+    {TrainingSteps::Source::stack, "stack"},
+    {TrainingSteps::Source::sizes, "sizes"}};
+[[nodiscard]] constexpr std::string_view name_of(TrainingSteps::Source source) {
+  return name_in(kStepSourceNames, source);
+}
 
 /// Looks at the device with the most allocations; the steps hold for all devices. Takes O(n log n) for n blocks.
 [[nodiscard]] TrainingSteps find_training_steps(const Store& store);

@@ -1,7 +1,5 @@
 #include "analyze/table.h"
 
-#include <map>
-
 #include "report/analyses/analysis.h"
 #include "report/text/csv.h"
 
@@ -9,14 +7,6 @@ namespace tidemark {
 namespace {
 
 constexpr const char* kGroupings = "stack|size|device|thread|stream|pool|annotation";
-
-GroupBy group_by(const std::string& word) {
-  static const std::map<std::string, GroupBy> kWords = {{"stack", GroupBy::stack},          {"size", GroupBy::size},
-                                                        {"device", GroupBy::device},        {"thread", GroupBy::thread},
-                                                        {"stream", GroupBy::stream},        {"pool", GroupBy::pool},
-                                                        {"annotation", GroupBy::annotation}};
-  return kWords.at(word);
-}
 
 }  // namespace
 
@@ -33,7 +23,8 @@ Analysis table_analysis() {
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Table> {
     const auto at = options.moment(store);
     if (!at) return at.error();
-    return analyze_table(store, symbols, {group_by(options.word("by")), *at, options.device, options.count("top")});
+    return analyze_table(store, symbols,
+                         {*value_in(kGroupByNames, options.word("by")), *at, options.device, options.count("top")});
   };
   parts.formats = {{"csv", [](const std::vector<Table>& results) -> Result<std::string> { return to_csv(results); }}};
   return make_analysis(std::move(parts));

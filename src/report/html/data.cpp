@@ -32,7 +32,7 @@ Json map_json(const ReportMap& map, const Device& device) {
   for (const MapSegment& segment : map.segments) segments.push_back(segment_json(segment));
   return {{"device", to_string(device)},
           {"segments", std::move(segments)},
-          {"other_segments", map.other_segments},
+          {"other_segment_count", map.other_segments},
           {"other_bytes", map.other_bytes}};
 }
 

@@ -25,39 +25,39 @@ void add_state(std::string& out, const OomFailure& failure) {
 
 void add_why(std::string& out, const OomFailure& failure) {
   if (failure.findings.empty()) {
-    fmt::format_to(std::back_inserter(out), "<p><b>Cause:</b> {}</p>\n", escaped(unknown_cause_words(failure)));
+    fmt::format_to(std::back_inserter(out), "<p><b>Cause:</b> {}</p>\n", escaped(unknown_cause_text(failure)));
     return;
   }
   out += "<p><b>Cause</b></p>\n<ul>\n";
   for (const OomFinding& finding : failure.findings) {
     fmt::format_to(std::back_inserter(out), "<li><b>{}</b>: {}</li>\n", name_of(finding.cause),
-                   escaped(evidence_words(failure, finding)));
+                   escaped(evidence_text(failure, finding)));
   }
   out += "</ul>\n";
 }
 
 void add_changes(std::string& out, const Explanation& explanation, const OomFailure& failure) {
-  if (failure.changes.empty()) return;
+  if (failure.fixes.empty()) return;
   out += "<p><b>Possible fixes</b></p>\n<ul>\n";
-  for (const OomChange& change : failure.changes) {
+  for (const OomFix& fix : failure.fixes) {
     fmt::format_to(std::back_inserter(out), "<li><b>{}</b> {}<br><small>check: {}</small></li>\n",
-                   format_bytes(change.bytes), escaped(change_words(failure, change)),
-                   escaped(check_words(explanation, failure, change)));
+                   format_bytes(fix.bytes), escaped(fix_text(failure, fix)),
+                   escaped(check_text(explanation, failure, fix)));
   }
   out += "</ul>\n";
 }
 
 void add_holders(std::string& out, const OomFailure& failure) {
-  if (failure.holders.empty()) return;
+  if (failure.top_allocations.empty()) return;
   out += "<p><b>Top allocations at that time</b></p>\n";
   open_table(out, {"held", "share", "blocks", "allocated by"});
-  for (const OomHolder& holder : failure.holders) {
-    add_row(out, {format_bytes(holder.bytes), share_text(holder.share), format_count(holder.blocks),
-                  stack_cell(holder.stack)});
+  for (const TopAllocation& allocation : failure.top_allocations) {
+    add_row(out, {format_bytes(allocation.bytes), share_text(allocation.share), format_count(allocation.blocks),
+                  stack_cell(allocation.stack)});
   }
-  if (failure.other_holders != 0) {
+  if (failure.other_allocations != 0) {
     add_row(out, {format_bytes(failure.other_bytes), "", "",
-                  fmt::format("<i>{} other stacks</i>", format_count(failure.other_holders))});
+                  fmt::format("<i>{} other stacks</i>", format_count(failure.other_allocations))});
   }
   if (failure.unrecorded != 0) add_row(out, {format_bytes(failure.unrecorded), "", "", "<i>in no recorded block</i>"});
   out += kTableEnd;
@@ -68,7 +68,7 @@ void add_holders(std::string& out, const OomFailure& failure) {
 void add_failures(std::string& out, const Explanation& explanation) {
   for (const OomFailure& failure : explanation.failures) {
     fmt::format_to(std::back_inserter(out), "<h4 class=\"alarm\">Out of memory <small>{}</small></h4>\n<p>{}</p>\n",
-                   to_string(failure.device), escaped(verdict_words(failure)));
+                   to_string(failure.device), escaped(verdict_text(failure)));
     add_state(out, failure);
     out += "<p>Requested by ";
     add_stack(out, failure.stack);

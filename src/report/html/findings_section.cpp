@@ -25,26 +25,26 @@ void add_leaks(std::string& out, const Leaks& leaks) {
   add_paragraph(out, escaped(leak_verdict(leaks)) + (leaks.verdict == LeakVerdict::insufficient_data ? "" : "."));
   if (!leaks.leaks.empty()) {
     open_table(out, {"a step", "95% interval", "grew in steps", "held at the end", "device", "allocated by"});
-    for (const LeakPlace& place : leaks.leaks) {
-      const Growth& growth = place.growth;
+    for (const LeakSite& site : leaks.leaks) {
+      const Growth& growth = site.growth;
       add_row(out,
               {rate_text(growth.bytes_per_step.value),
                fmt::format("{} to {}", rate_text(growth.bytes_per_step.low), rate_text(growth.bytes_per_step.high)),
-               fmt::format("{} of {}", format_count(growth.grown_steps), format_count(growth.judged_steps)),
-               format_bytes(place.held_bytes), to_string(place.device), stack_cell(place.stack)});
+               fmt::format("{} of {}", format_count(growth.grown_steps), format_count(growth.analyzed_steps)),
+               format_bytes(site.held_bytes), to_string(site.device), stack_cell(site.stack)});
     }
     out += kTableEnd;
   }
-  if (!leaks.growths.empty()) {
+  if (!leaks.non_leak_growth.empty()) {
     add_paragraph(out, "Grew, but is not a leak by the criterion:");
     open_table(out, {"held at the end", "device", "allocated by, and why it is not a leak"});
-    for (const LeakPlace& place : leaks.growths) {
-      add_row(out, {format_bytes(place.held_bytes), to_string(place.device),
-                    stack_cell(place.stack) + "<small>" + escaped(growth_finding(place.growth)) + "</small>"});
+    for (const LeakSite& site : leaks.non_leak_growth) {
+      add_row(out, {format_bytes(site.held_bytes), to_string(site.device),
+                    stack_cell(site.stack) + "<small>" + escaped(growth_text(site.growth)) + "</small>"});
     }
     out += kTableEnd;
   }
-  if (leaks.leak_count > leaks.leaks.size() || leaks.growth_count > leaks.growths.size()) {
+  if (leaks.leak_count > leaks.leaks.size() || leaks.non_leak_growth_count > leaks.non_leak_growth.size()) {
     add_remark(out, "Not all are listed: <code>tidemark leaks --top 0</code> has them.");
   }
   if (const std::string steps = leak_steps(leaks); !steps.empty())
@@ -72,7 +72,7 @@ void add_fragmentation(std::string& out, const FragmentationDevice& device) {
                  to_string(device.totals.device));
   add_paragraph(out, "How much of the reserved memory is used, by separate measures.");
   std::vector<std::string> headings;
-  for (const MeasuredMoment& moment : measured_moments(device)) headings.emplace_back(moment.name);
+  for (const MeasureColumn& moment : measure_columns(device)) headings.emplace_back(moment.name);
   headings.emplace_back("");
   open_table(out, headings);
   for (MeasureRow& row : measure_rows(device)) {
@@ -102,7 +102,7 @@ void add_temporary(std::string& out, const Temporary& temporary, const Temporary
                             format_count(device.count), format_count(device.totals.allocation_count),
                             format_count(temporary.within), one ? "" : "s", format_bytes(device.bytes),
                             format_bytes(device.totals.total_bytes_allocated), share_text(device.share),
-                            format_bytes(device.peak_without_bytes), format_bytes(device.totals.peak_allocated_bytes)));
+                            format_bytes(device.reduced_peak_bytes), format_bytes(device.totals.peak_allocated_bytes)));
   if (device.rows.empty()) return;
   open_table(out, {"over time", "share", "count", "largest", "allocated by"});
   for (const TemporaryRow& row : device.rows) {
@@ -117,13 +117,13 @@ void add_temporary(std::string& out, const Temporary& temporary, const Temporary
 }
 
 void add_pattern(std::string& out, const PatternsDevice& device, const NamedPattern& named) {
-  const std::uint64_t saving = device.saving_bytes(*named.pattern);
+  const std::uint64_t saving = device.avoidable_peak_bytes(*named.pattern);
   if (saving == 0) return;
   add_paragraph(
       out, fmt::format("<b>{}</b>: {} of the peak. Freed earlier, the peak would be {} instead of {}, if nothing "
                        "else changes: at most {} saved. To try: {}.",
                        escaped(named.title), format_bytes(named.pattern->peak_bytes),
-                       format_bytes(named.pattern->peak_without_bytes),
+                       format_bytes(named.pattern->reduced_peak_bytes),
                        format_bytes(device.totals.peak_allocated_bytes), format_bytes(saving), escaped(named.advice)));
   open_table(out, {"at the peak", "blocks", "in total", "allocated by"});
   for (const PatternRow& row : named.pattern->rows) {
@@ -143,7 +143,7 @@ void add_lifetimes(std::string& out, const PatternsDevice& device) {
   add_paragraph(out, "How long the blocks at the peak live, and which of them could be freed earlier.");
   open_table(out, {"at the peak", "share", "blocks", ""});
   for (std::size_t index = 0; index < kLifetimes; ++index) {
-    const LifetimeHeld& held = device.held[index];
+    const LifetimeUsage& held = device.held[index];
     if (held.bytes == 0) continue;
     add_row(out, {format_bytes(held.bytes), share_text(ratio(held.bytes, peak)), format_count(held.blocks),
                   escaped(kLifetimeWords[index])});

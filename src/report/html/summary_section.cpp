@@ -78,10 +78,10 @@ void add_glance(std::string& out, const Report& report, const std::string& id) {
                    to_string(device.totals.device), share_text(device.at_peak_allocated->unused_share()));
   }
   for (const TemporaryDevice& device : report.temporary.devices) {
-    if (device.saving_bytes() == 0) continue;
+    if (device.avoidable_peak_bytes() == 0) continue;
     fmt::format_to(std::back_inserter(out),
                    "<li>{}: avoiding temporary allocations can save at most {} of the peak</li>\n",
-                   to_string(device.totals.device), format_bytes(device.saving_bytes()));
+                   to_string(device.totals.device), format_bytes(device.avoidable_peak_bytes()));
   }
   fmt::format_to(std::back_inserter(out), "</ul>\n<p><a href=\"#{}findings\">The evidence</a> is below.</p>\n", id);
 }

@@ -6,7 +6,7 @@
 namespace tidemark {
 namespace {
 
-Json both(const Compared& value) {
+Json both(const ComparedValue& value) {
   return {{"a", value.a}, {"b", value.b}, {"change", value.change()}};
 }
 
@@ -15,15 +15,15 @@ Json both(const ComparedTotal& total) {
 }
 
 Json group_json(const ChangeGroup& group) {
-  return {{"stacks", group.stacks}, {"change_bytes", group.bytes}};
+  return {{"stack_count", group.stacks}, {"change_bytes", group.bytes}};
 }
 
 Json row_json(const ComparedStack& row) {
-  return {{"kind", name(row.kind)},
+  return {{"kind", name_of(row.kind)},
           {"peak_bytes", both(row.peak_bytes)},
-          {"peak_blocks", both(row.peak_blocks)},
-          {"traffic_bytes", both(row.traffic_bytes)},
-          {"allocations", both(row.allocations)},
+          {"peak_block_count", both(row.peak_blocks)},
+          {"total_allocated_bytes", both(row.traffic_bytes)},
+          {"allocation_count", both(row.allocations)},
           {"stack", stack_json(row.stack)}};
 }
 
@@ -37,15 +37,15 @@ Json device_json(const ComparedDevice& device) {
           {"peak_reserved_bytes", both(device.peak_reserved)},
           {"peak_active_bytes", both(device.peak_active)},
           {"allocation_count", both(device.allocations)},
-          {"total_bytes_allocated", both(device.traffic)},
+          {"total_allocated_bytes", both(device.traffic)},
           {"unrecorded_at_peak_bytes", both(device.unrecorded_at_peak)},
-          {"appeared", group_json(device.appeared)},
-          {"vanished", group_json(device.vanished)},
+          {"added", group_json(device.added)},
+          {"removed", group_json(device.removed)},
           {"grew", group_json(device.grew)},
           {"shrank", group_json(device.shrank)},
           {"unchanged", group_json(device.unchanged)},
           {"rows", std::move(rows)},
-          {"other_rows", device.other_rows},
+          {"other_row_count", device.other_rows},
           {"other_change_bytes", device.other_change}};
 }
 
@@ -55,7 +55,7 @@ Json budget_json(const Comparison& comparison) {
   for (const OverBudget& device : comparison.over_budget) {
     over.push_back({{"device", to_string(device.device)},
                     {"peak_allocated_bytes", both(ComparedTotal{device.a, device.b})},
-                    {"over_bytes", device.b - device.a.value_or(0)}});
+                    {"excess_bytes", device.b - device.a.value_or(0)}});
   }
   return {{"limit", comparison.budget->text}, {"exceeded", !comparison.over_budget.empty()}, {"over", std::move(over)}};
 }
@@ -66,7 +66,7 @@ std::string to_json(const Comparison& comparison) {
   const StackMatching& matching = comparison.matching;
   Json object = {{"a", recording_json(comparison.a)},
                  {"b", recording_json(comparison.b)},
-                 {"by", comparison.by == CompareBy::peak ? "peak" : "traffic"},
+                 {"by", name_of(comparison.by)},
                  {"matching",
                   {{"lines", matching.lines},
                    {"python_frames", matching.python_frames},

@@ -9,7 +9,7 @@ namespace tidemark {
 namespace {
 
 Json cached_json(const CachedMemory& memory) {
-  return {{"bytes", memory.bytes}, {"pieces", memory.pieces}, {"largest_bytes", memory.largest}};
+  return {{"bytes", memory.bytes}, {"block_count", memory.blocks}, {"largest_block_bytes", memory.largest}};
 }
 
 Json cache_json(const std::optional<OomCache>& cache) {
@@ -17,10 +17,10 @@ Json cache_json(const std::optional<OomCache>& cache) {
   return {{"usable", cached_json(cache->usable)},
           {"other_streams", cached_json(cache->other_streams)},
           {"other_pools", cached_json(cache->other_pools)},
-          {"other_kinds", cached_json(cache->other_kinds)},
-          {"pending_bytes", cache->pending},
-          {"whole_segments_in_private_pools_bytes", cache->whole_in_private_pools},
-          {"whole_segments_in_default_pool_bytes", cache->whole_in_default_pool}};
+          {"other_segment_kinds", cached_json(cache->other_kinds)},
+          {"pending_free_bytes", cache->pending},
+          {"releasable_in_private_pools_bytes", cache->whole_in_private_pools},
+          {"releasable_in_default_pool_bytes", cache->whole_in_default_pool}};
 }
 
 Json request_json(const OomFailure& failure) {
@@ -36,92 +36,68 @@ Json request_json(const OomFailure& failure) {
           {"pool", failure.pool ? Json{failure.pool->first, failure.pool->second} : Json(nullptr)}};
 }
 
-const char* name_of(OomStop stop) {
-  switch (stop) {
-    case OomStop::unknown:
-      break;
-    case OomStop::device:
-      return "device";
-    case OomStop::limit:
-      return "limit";
-  }
-  return "unknown";
-}
-
-const char* name_of(LeakVerdict verdict) {
-  switch (verdict) {
-    case LeakVerdict::leak:
-      return "leak";
-    case LeakVerdict::no_leak:
-      return "no_leak";
-    case LeakVerdict::insufficient_data:
-      break;
-  }
-  return "insufficient_data";
-}
-
 Json findings_json(const OomFailure& failure) {
   Json list = Json::array();
   for (const OomFinding& finding : failure.findings) {
     list.push_back({{"cause", name_of(finding.cause)},
                     {"bytes", finding.bytes},
                     {"certain", finding.certain},
-                    {"text", evidence_words(failure, finding)}});
+                    {"text", evidence_text(failure, finding)}});
   }
   return list;
 }
 
-Json changes_json(const Explanation& explanation, const OomFailure& failure) {
+Json fixes_json(const Explanation& explanation, const OomFailure& failure) {
   Json list = Json::array();
-  for (const OomChange& change : failure.changes) {
-    const bool blocks = change.remedy == OomRemedy::free_blocks;
-    list.push_back({{"change", name_of(change.remedy)},
-                    {"bytes", change.bytes},
-                    {"certain", change.certain},
-                    {"blocks", blocks ? Json(change.blocks) : Json(nullptr)},
-                    {"of_blocks", blocks ? Json(change.of_blocks) : Json(nullptr)},
-                    {"stack", stack_json(change.stack)},
-                    {"text", change_words(failure, change)},
-                    {"check", check_words(explanation, failure, change)}});
+  for (const OomFix& fix : failure.fixes) {
+    const bool blocks = fix.kind == OomFixKind::free_blocks;
+    list.push_back({{"kind", name_of(fix.kind)},
+                    {"bytes", fix.bytes},
+                    {"certain", fix.certain},
+                    {"block_count", blocks ? Json(fix.blocks) : Json(nullptr)},
+                    {"stack_block_count", blocks ? Json(fix.of_blocks) : Json(nullptr)},
+                    {"stack", stack_json(fix.stack)},
+                    {"text", fix_text(failure, fix)},
+                    {"check", check_text(explanation, failure, fix)}});
   }
   return list;
 }
 
 Json leaks_json(const OomFailure& failure) {
   Json list = Json::array();
-  for (const LeakPlace& place : failure.leaks) {
-    list.push_back({{"bytes_per_step", place.growth.bytes_per_step.value},
-                    {"held_bytes", place.held_bytes},
-                    {"held_blocks", place.held_blocks},
-                    {"stack", stack_json(place.stack)}});
+  for (const LeakSite& site : failure.leaks) {
+    list.push_back({{"bytes_per_step", site.growth.bytes_per_step.value},
+                    {"held_bytes", site.held_bytes},
+                    {"held_block_count", site.held_blocks},
+                    {"stack", stack_json(site.stack)}});
   }
   return {{"verdict", name_of(failure.leak_verdict)},
-          {"steps", failure.step_count},
+          {"step_count", failure.step_count},
           {"leaked_bytes", failure.leaked},
           {"leaks", std::move(list)}};
 }
 
-Json holders_json(const OomFailure& failure) {
+Json top_allocations_json(const OomFailure& failure) {
   Json list = Json::array();
-  for (const OomHolder& holder : failure.holders) {
-    list.push_back({{"bytes", holder.bytes},
-                    {"blocks", holder.blocks},
-                    {"share", holder.share},
-                    {"oldest_ns", holder.oldest_ns},
-                    {"newest_ns", holder.newest_ns},
-                    {"stack", stack_json(holder.stack)}});
+  for (const TopAllocation& allocation : failure.top_allocations) {
+    list.push_back({{"bytes", allocation.bytes},
+                    {"block_count", allocation.blocks},
+                    {"share", allocation.share},
+                    {"oldest_at_ns", allocation.oldest_ns},
+                    {"newest_at_ns", allocation.newest_ns},
+                    {"stack", stack_json(allocation.stack)}});
   }
   return list;
 }
 
-Json places_json(const Places& places) {
+Json call_sites_json(const CallSites& sites) {
   Json list = Json::array();
-  for (const Place& place : places.places) {
-    list.push_back({{"bytes", place.bytes},
-                    {"blocks", place.blocks},
-                    {"stacks", place.stacks},
-                    {"share", place.share},
-                    {"stack", stack_json(place.stack)}});
+  for (const CallSite& site : sites.call_sites) {
+    list.push_back({{"bytes", site.bytes},
+                    {"block_count", site.blocks},
+                    {"stack_count", site.stacks},
+                    {"share", site.share},
+                    {"stack", stack_json(site.stack)}});
   }
   return list;
 }
@@ -130,30 +106,30 @@ Json failure_json(const Explanation& explanation, const OomFailure& failure) {
   Json limit = nullptr;
   if (failure.limit) limit = {{"at_least_bytes", failure.limit->at_least}, {"below_bytes", failure.limit->below}};
   return {{"device", to_string(failure.device)},
-          {"verdict", verdict_words(failure)},
+          {"message", verdict_text(failure)},
           {"cause", failure.cause ? Json(name_of(*failure.cause)) : Json(nullptr)},
           {"count", failure.count},
-          {"first_ns", failure.first_ns},
-          {"last_ns", failure.last_ns},
+          {"first_at_ns", failure.first_ns},
+          {"last_at_ns", failure.last_ns},
           {"request", request_json(failure)},
           {"allocated_bytes", failure.allocated},
           {"reserved_bytes", nullable(failure.reserved)},
           {"cached_bytes", nullable(failure.cached)},
           {"device_free_bytes", nullable(failure.device_free)},
-          {"outside_bytes", nullable(failure.outside)},
+          {"outside_pytorch_bytes", nullable(failure.outside)},
           {"cache", cache_json(failure.cache)},
-          {"stopped_by", name_of(failure.stop)},
+          {"refused_by", name_of(failure.refused_by)},
           {"limit", std::move(limit)},
           {"missing_bytes", nullable(failure.missing)},
-          {"findings", findings_json(failure)},
+          {"causes", findings_json(failure)},
           {"leak_analysis", leaks_json(failure)},
-          {"changes", changes_json(explanation, failure)},
-          {"holders", holders_json(failure)},
-          {"other_holders", failure.other_holders},
-          {"other_holders_bytes", failure.other_bytes},
-          {"places", places_json(failure.places)},
-          {"other_places", failure.places.other_places},
-          {"other_places_bytes", failure.places.other_bytes},
+          {"fixes", fixes_json(explanation, failure)},
+          {"top_allocations", top_allocations_json(failure)},
+          {"other_stack_count", failure.other_allocations},
+          {"other_stacks_bytes", failure.other_bytes},
+          {"call_sites", call_sites_json(failure.call_sites)},
+          {"other_call_site_count", failure.call_sites.other_call_sites},
+          {"other_call_sites_bytes", failure.call_sites.other_bytes},
           {"unrecorded_bytes", failure.unrecorded}};
 }
 
@@ -162,12 +138,12 @@ Json failure_json(const Explanation& explanation, const OomFailure& failure) {
 Json to_object(const Explanation& explanation) {
   Json object = recording_json(explanation.recording);
   object["capacity_bytes"] = nullable(explanation.capacity);
-  object["failed_requests"] = explanation.failed_requests;
+  object["out_of_memory_count"] = explanation.failed_requests;
   object["failures"] = Json::array();
   for (const OomFailure& failure : explanation.failures) {
     object["failures"].push_back(failure_json(explanation, failure));
   }
-  object["other_failures"] = explanation.other_failures;
+  object["other_failure_count"] = explanation.other_failures;
   object["devices"] = Json::array();
   for (const DeviceSummary& device : explanation.devices) {
     object["devices"].push_back({{"device", to_string(device.device)},

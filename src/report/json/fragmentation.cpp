@@ -13,9 +13,9 @@ Json measures_json(const FragmentationMeasures& measures) {
           {"active_bytes", nullable(measures.active)},
           {"unused_share", nullable(measures.unused_share())},
           {"free_bytes", nullable(measures.free)},
-          {"free_pieces", nullable(measures.free_pieces)},
-          {"largest_free_bytes", nullable(measures.largest_free)},
-          {"external_share", nullable(measures.external_share())},
+          {"free_block_count", nullable(measures.free_blocks)},
+          {"largest_free_block_bytes", nullable(measures.largest_free)},
+          {"external_fragmentation", nullable(measures.external_share())},
           {"releasable_bytes", nullable(measures.releasable)},
           {"inactive_split_bytes", nullable(measures.inactive_split)},
           {"rounding_bytes", nullable(measures.rounding)}};
@@ -25,25 +25,13 @@ Json nullable_measures(const std::optional<FragmentationMeasures>& measures) {
   return measures ? measures_json(*measures) : Json(nullptr);
 }
 
-const char* name_of(MapPiece::Use use) {
-  switch (use) {
-    case MapPiece::Use::free:
-      return "free";
-    case MapPiece::Use::used:
-      return "used";
-    case MapPiece::Use::pending:
-      return "pending";
-  }
-  return "";
-}
-
 // In shares, 0 to 1, as the measures themselves.
 Json trend_json(const std::optional<ShareTrend>& trend) {
   if (!trend) return nullptr;
   return {{"change", trend->over_recording.value},
           {"low", trend->over_recording.low},
           {"high", trend->over_recording.high},
-          {"moments", trend->moments},
+          {"point_count", trend->points},
           {"verdict", trend->rises()   ? "rises"
                       : trend->falls() ? "falls"
                                        : "unclear"}};
@@ -57,50 +45,50 @@ Json device_json(const FragmentationDevice& device) {
   Json pinning = Json::array();
   for (const PinningStack& row : device.pinning) {
     pinning.push_back({{"pinned_free_bytes", row.pinned_free_bytes},
-                       {"segments", row.segments},
-                       {"blocks", row.blocks},
+                       {"segment_count", row.segments},
+                       {"block_count", row.blocks},
                        {"bytes", row.bytes},
                        {"stack", stack_json(row.stack)}});
   }
   Json sizes = Json::array();
   for (const SizeClass& row : device.sizes) {
-    sizes.push_back({{"from_bytes", row.from},
-                     {"allocations", row.allocations},
-                     {"live_blocks", row.live_blocks},
+    sizes.push_back({{"min_bytes", row.from},
+                     {"allocation_count", row.allocations},
+                     {"live_block_count", row.live_blocks},
                      {"live_bytes", row.live_bytes},
-                     {"free_pieces", row.free_pieces},
+                     {"free_block_count", row.free_blocks},
                      {"free_bytes", row.free_bytes}});
   }
   return {{"device", to_string(device.totals.device)},
-          {"peak_share", nullable(device.peak_share())},
+          {"peak_unused_share", nullable(device.peak_share())},
           {"at_peak_allocated", nullable_measures(device.at_peak_allocated)},
           {"at_peak_reserved", nullable_measures(device.at_peak_reserved)},
           {"at_end", measures_json(device.at_end)},
           {"over_time", std::move(over_time)},
           {"unused_share_trend", trend_json(device.unused_trend)},
-          {"external_share_trend", trend_json(device.external_trend)},
+          {"external_fragmentation_trend", trend_json(device.external_trend)},
           {"at_moment", nullable_measures(device.at_moment)},
           {"segments", std::move(segments)},
-          {"other_segments", device.other_segments},
-          {"other_free_bytes", device.other_free_bytes},
-          {"empty_segments", device.empty_segments},
+          {"other_segment_count", device.other_segments},
+          {"other_segments_free_bytes", device.other_free_bytes},
+          {"empty_segment_count", device.empty_segments},
           {"pinning_stacks", std::move(pinning)},
-          {"other_pinning_stacks", device.other_pinning},
-          {"sizes", std::move(sizes)}};
+          {"other_pinning_stack_count", device.other_pinning},
+          {"size_classes", std::move(sizes)}};
 }
 
 }  // namespace
 
 Json segment_json(const MapSegment& segment) {
-  Json pieces = Json::array();
-  for (const MapPiece& piece : segment.pieces) {
-    pieces.push_back({{"address", piece.address}, {"bytes", piece.size}, {"use", name_of(piece.use)}});
+  Json blocks = Json::array();
+  for (const MapBlock& block : segment.blocks) {
+    blocks.push_back({{"address", block.address}, {"bytes", block.size}, {"state", name_of(block.state)}});
   }
   return {{"address", segment.address},
           {"bytes", segment.size},
-          {"free_bytes", segment.bytes(MapPiece::Use::free)},
+          {"free_bytes", segment.bytes(MapBlock::State::free)},
           {"expandable", segment.expandable},
-          {"pieces", std::move(pieces)}};
+          {"blocks", std::move(blocks)}};
 }
 
 Json to_object(const Fragmentation& fragmentation) {

@@ -1,4 +1,3 @@
-#include <array>
 #include <utility>
 
 #include "report/json/json.h"
@@ -7,53 +6,43 @@
 namespace tidemark {
 namespace {
 
-constexpr std::array kVerdicts = {"leak", "no_leak", "insufficient_data"};
-constexpr std::array kSources = {"none", "given", "annotation", "optimizer", "stack", "sizes"};
-constexpr std::array kFindings = {"leak", "too_few", "stopped", "slowing", "unclear", "with_work"};
-constexpr std::array kDoubts = {"none", "no_events", "no_steps", "too_few_steps"};
-
-template <typename Names, typename Enum>
-const char* name(const Names& names, Enum value) {
-  return names[static_cast<std::size_t>(value)];
-}
-
-Json place_json(const LeakPlace& place) {
-  const Growth& growth = place.growth;
-  const bool rated = growth.finding != GrowthFinding::unclear;
-  const bool counted = rated && growth.kind == GrowthKind::kept;
-  return {{"device", to_string(place.device)},
-          {"finding", name(kFindings, growth.finding)},
-          {"kind", growth.kind == GrowthKind::kept ? "kept" : "replaced"},
+Json site_json(const LeakSite& site) {
+  const Growth& growth = site.growth;
+  const bool rated = growth.classification != GrowthClass::unclear;
+  const bool counted = rated && growth.kind == GrowthKind::retained;
+  return {{"device", to_string(site.device)},
+          {"classification", name_of(growth.classification)},
+          {"kind", name_of(growth.kind)},
           {"bytes_per_step", rated ? Json(growth.bytes_per_step.value) : Json(nullptr)},
           {"bytes_per_step_low", rated ? Json(growth.bytes_per_step.low) : Json(nullptr)},
           {"bytes_per_step_high", rated ? Json(growth.bytes_per_step.high) : Json(nullptr)},
           {"blocks_per_step", counted ? Json(growth.blocks_per_step) : Json(nullptr)},
-          {"grown_steps", rated ? Json(growth.grown_steps) : Json(nullptr)},
-          {"judged_steps", rated ? Json(growth.judged_steps) : Json(nullptr)},
+          {"growing_step_count", rated ? Json(growth.grown_steps) : Json(nullptr)},
+          {"analyzed_step_count", rated ? Json(growth.analyzed_steps) : Json(nullptr)},
           {"first_step", growth.first_step},
-          {"first_step_ns", place.first_step_ns},
+          {"first_step_ns", site.first_step_ns},
           {"last_step", growth.last_step},
-          {"last_step_ns", place.last_step_ns},
-          {"released_after_steps", growth.released_after == 0 ? Json(nullptr) : Json(growth.released_after)},
-          {"held_bytes", place.held_bytes},
-          {"held_blocks", place.held_blocks},
-          {"requested_bytes", nullable(place.requested_bytes)},
-          {"stack", stack_json(place.stack)}};
+          {"last_step_ns", site.last_step_ns},
+          {"freed_after_steps", growth.released_after == 0 ? Json(nullptr) : Json(growth.released_after)},
+          {"held_bytes", site.held_bytes},
+          {"held_block_count", site.held_blocks},
+          {"requested_bytes", nullable(site.requested_bytes)},
+          {"stack", stack_json(site.stack)}};
 }
 
-Json places_json(const std::vector<LeakPlace>& places) {
+Json sites_json(const std::vector<LeakSite>& sites) {
   Json list = Json::array();
-  for (const LeakPlace& place : places) list.push_back(place_json(place));
+  for (const LeakSite& site : sites) list.push_back(site_json(site));
   return list;
 }
 
 Json steps_json(const Leaks& leaks) {
   Json starts = Json::array();
   for (const TrainingSteps::Start& start : leaks.steps.starts) starts.push_back(start.time_ns);
-  return {{"source", name(kSources, leaks.steps.source)},
+  return {{"source", name_of(leaks.steps.source)},
           {"count", leaks.steps.starts.size()},
-          {"warmup", leaks.warmup_steps},
-          {"judged", leaks.judged_steps},
+          {"warmup_count", leaks.warmup_steps},
+          {"analyzed_count", leaks.analyzed_steps},
           {"regularity", leaks.steps.regularity > 0 ? Json(leaks.steps.regularity) : Json(nullptr)},
           {"anchor", stack_json(leaks.anchor)},
           {"mark", nullable(leaks.mark)},
@@ -65,13 +54,13 @@ Json steps_json(const Leaks& leaks) {
 Json to_object(const Leaks& leaks) {
   Json object = recording_json(leaks.recording);
   const bool judged = leaks.verdict != LeakVerdict::insufficient_data;
-  object["verdict"] = name(kVerdicts, leaks.verdict);
-  object["doubt"] = judged ? Json(nullptr) : Json(name(kDoubts, leaks.doubt));
+  object["verdict"] = name_of(leaks.verdict);
+  object["insufficient_data_reason"] = judged ? Json(nullptr) : Json(name_of(leaks.insufficient));
   object["bytes_per_step"] = judged ? Json(leaks.bytes_per_step) : Json(nullptr);
-  object["leaks"] = places_json(leaks.leaks);
-  object["other_leaks"] = leaks.leak_count - leaks.leaks.size();
-  object["growths"] = places_json(leaks.growths);
-  object["other_growths"] = leaks.growth_count - leaks.growths.size();
+  object["leaks"] = sites_json(leaks.leaks);
+  object["other_leak_count"] = leaks.leak_count - leaks.leaks.size();
+  object["non_leak_growth"] = sites_json(leaks.non_leak_growth);
+  object["other_non_leak_growth_count"] = leaks.non_leak_growth_count - leaks.non_leak_growth.size();
   object["steps"] = steps_json(leaks);
   return object;
 }

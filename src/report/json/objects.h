@@ -27,7 +27,7 @@ Json to_object(const Explanation& explanation);
 Json to_object(const Patterns& patterns);
 Json to_object(const ResultTable& table);
 
-/// {"address", "bytes", "free_bytes", "expandable", "pieces"}.
+/// {"address", "bytes", "free_bytes", "expandable", "blocks"}.
 Json segment_json(const MapSegment& segment);
 
 /// {"time_ns", "used_bytes", "lines", "unexplained_bytes", ...}.

@@ -35,7 +35,7 @@ Json section_json(const ResultTable& table, const ResultSection& section) {
     rows.push_back(std::move(fields));
   }
   object["rows"] = std::move(rows);
-  object["other_rows"] = section.other_rows;
+  object["other_row_count"] = section.other_rows;
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
     if (table.columns[column].summed) object["other_" + table.columns[column].key] = section.other_sum[column];
   }

@@ -7,18 +7,18 @@
 namespace tidemark {
 namespace {
 
-Json place_json(const Place& place) {
-  return {{"bytes", place.bytes},
-          {"blocks", place.blocks},
-          {"stacks", place.stacks},
-          {"share", place.share},
-          {"stack", stack_json(place.stack)}};
+Json call_site_json(const CallSite& site) {
+  return {{"bytes", site.bytes},
+          {"block_count", site.blocks},
+          {"stack_count", site.stacks},
+          {"share", site.share},
+          {"stack", stack_json(site.stack)}};
 }
 
 Json device_json(const SummaryDevice& device) {
   const DeviceSummary& totals = device.totals;
-  Json places = Json::array();
-  for (const Place& place : device.places) places.push_back(place_json(place));
+  Json call_sites = Json::array();
+  for (const CallSite& site : device.call_sites) call_sites.push_back(call_site_json(site));
   return {{"device", to_string(totals.device)},
           {"peak_allocated_bytes", totals.peak_allocated_bytes},
           {"peak_allocated_at_ns", nullable(totals.peak_allocated_at_ns)},
@@ -26,9 +26,9 @@ Json device_json(const SummaryDevice& device) {
           {"peak_reserved_at_ns", nullable(totals.peak_reserved_at_ns)},
           {"peak_active_bytes", nullable(totals.peak_active_bytes)},
           {"peak_active_at_ns", nullable(totals.peak_active_at_ns)},
-          {"live_allocated_bytes", totals.live_allocated_bytes},
-          {"live_recorded_bytes", totals.live_recorded_bytes},
-          {"live_block_count", totals.live_count},
+          {"end_allocated_bytes", totals.live_allocated_bytes},
+          {"end_recorded_bytes", totals.live_recorded_bytes},
+          {"end_block_count", totals.live_count},
           {"end_reserved_bytes", nullable(totals.end_reserved_bytes)},
           {"end_active_bytes", nullable(totals.end_active_bytes)},
           {"baseline_bytes", nullable(totals.baseline_bytes)},
@@ -36,31 +36,11 @@ Json device_json(const SummaryDevice& device) {
           {"free_count", totals.free_count},
           {"unmatched_free_count", totals.unmatched_free_count},
           {"out_of_memory_count", totals.out_of_memory_count},
-          {"total_bytes_allocated", totals.total_bytes_allocated},
-          {"places_at_peak", std::move(places)},
-          {"other_places", device.other_places},
-          {"other_bytes", device.other_bytes},
+          {"total_allocated_bytes", totals.total_bytes_allocated},
+          {"call_sites_at_peak", std::move(call_sites)},
+          {"other_call_site_count", device.other_call_sites},
+          {"other_call_sites_bytes", device.other_bytes},
           {"unrecorded_at_peak_bytes", device.unrecorded_at_peak_bytes}};
-}
-
-const char* name_of(GroupBy by) {
-  switch (by) {
-    case GroupBy::stack:
-      return "stack";
-    case GroupBy::size:
-      return "size";
-    case GroupBy::device:
-      return "device";
-    case GroupBy::thread:
-      return "thread";
-    case GroupBy::stream:
-      return "stream";
-    case GroupBy::pool:
-      return "pool";
-    case GroupBy::annotation:
-      return "annotation";
-  }
-  return "";
 }
 
 // The fields that say what a row is about.
@@ -122,7 +102,7 @@ Json to_object(const Table& table) {
   for (const TableSection& section : table.sections) {
     Json rows = Json::array();
     for (const TableRow& row : section.rows) {
-      Json fields = {{"bytes", row.bytes}, {"blocks", row.blocks}, {"share", row.share}};
+      Json fields = {{"bytes", row.bytes}, {"block_count", row.blocks}, {"share", row.share}};
       std::visit([&](const auto& key) { add_key(fields, key); }, row.key);
       rows.push_back(std::move(fields));
     }
@@ -131,9 +111,9 @@ Json to_object(const Table& table) {
                                   {"allocated_bytes", section.allocated_bytes},
                                   {"unrecorded_bytes", section.unrecorded_bytes},
                                   {"rows", std::move(rows)},
-                                  {"other_rows", section.other_rows},
+                                  {"other_row_count", section.other_rows},
                                   {"other_bytes", section.other_bytes},
-                                  {"other_blocks", section.other_blocks}});
+                                  {"other_block_count", section.other_blocks}});
   }
   return object;
 }

@@ -11,24 +11,24 @@ Json device_json(const TemporaryDevice& device) {
   for (const TemporaryRow& row : device.rows) {
     rows.push_back({{"bytes", row.bytes},
                     {"share", nullable(row.share)},
-                    {"count", row.count},
+                    {"allocation_count", row.count},
                     {"largest_bytes", row.largest_bytes},
                     {"stack", stack_json(row.stack)}});
   }
   return {{"device", to_string(device.totals.device)},
           {"allocation_count", device.totals.allocation_count},
-          {"total_bytes_allocated", device.totals.total_bytes_allocated},
+          {"total_allocated_bytes", device.totals.total_bytes_allocated},
           {"temporary_count", device.count},
           {"temporary_bytes", device.bytes},
           {"temporary_share", nullable(device.share)},
           {"peak_allocated_bytes", device.totals.peak_allocated_bytes},
           {"peak_allocated_at_ns", nullable(device.totals.peak_allocated_at_ns)},
-          {"peak_without_bytes", device.peak_without_bytes},
-          {"peak_without_at_ns", nullable(device.peak_without_at_ns)},
-          {"saving_bytes", device.saving_bytes()},
+          {"reduced_peak_bytes", device.reduced_peak_bytes},
+          {"reduced_peak_at_ns", nullable(device.reduced_peak_at_ns)},
+          {"avoidable_peak_bytes", device.avoidable_peak_bytes()},
           {"rows", std::move(rows)},
-          {"other_rows", device.other_rows},
-          {"other_count", device.other_count},
+          {"other_row_count", device.other_rows},
+          {"other_allocation_count", device.other_count},
           {"other_bytes", device.other_bytes}};
 }
 

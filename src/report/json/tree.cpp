@@ -7,7 +7,7 @@ namespace tidemark {
 namespace {
 
 Json hidden_json(const HiddenNodes& hidden) {
-  return {{"count", hidden.count}, {"bytes", hidden.bytes}, {"blocks", hidden.blocks}};
+  return {{"count", hidden.count}, {"bytes", hidden.bytes}, {"block_count", hidden.blocks}};
 }
 
 // Nests the flat list again; as deep as TreeOptions::kMaxDepth. Takes the nodes of `depth` from *next on.
@@ -17,9 +17,9 @@ Json nodes_json(const std::vector<TreeNode>& nodes, std::size_t* next, std::uint
     const TreeNode& node = nodes[(*next)++];
     Json object = frame_json(node.frame);
     object["bytes"] = node.bytes;
-    object["blocks"] = node.blocks;
+    object["block_count"] = node.blocks;
     object["own_bytes"] = node.own_bytes;
-    object["own_blocks"] = node.own_blocks;
+    object["own_block_count"] = node.own_blocks;
     object["share"] = node.share;
     object["hidden"] = hidden_json(node.hidden);
     object["children"] = nodes_json(nodes, next, depth + 1);
@@ -41,8 +41,8 @@ Json to_object(const Tree& tree) {
                                   {"allocated_bytes", section.allocated_bytes},
                                   {"unrecorded_bytes", section.unrecorded_bytes},
                                   {"no_stack_bytes", section.no_stack_bytes},
-                                  {"no_stack_blocks", section.no_stack_blocks},
-                                  {"blocks", section.blocks},
+                                  {"no_stack_block_count", section.no_stack_blocks},
+                                  {"block_count", section.blocks},
                                   {"hidden", hidden_json(section.hidden)},
                                   {"roots", nodes_json(section.nodes, &next, 0)}});
   }

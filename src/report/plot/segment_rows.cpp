@@ -13,16 +13,16 @@ constexpr double kNarrowest = 1 / 800.0;  // narrower pieces are drawn together
 std::vector<DrawnPiece> draw_pieces(const MapSegment& segment, double begin, double widest) {
   std::vector<DrawnPiece> drawn;
   bool joins = false;  // whether the last one is narrow still
-  for (const MapPiece& piece : segment.pieces) {
-    const double width = static_cast<double>(piece.size) / widest;
+  for (const MapBlock& block : segment.blocks) {
+    const double width = static_cast<double>(block.size) / widest;
     const bool narrow = width < kNarrowest;
     if (!narrow || !joins) {
-      drawn.push_back({begin, 0, 0, {}, &piece});
+      drawn.push_back({begin, 0, 0, {}, &block});
     }
     DrawnPiece& last = drawn.back();
     last.width += width;
     ++last.pieces;
-    last.bytes[static_cast<std::size_t>(piece.use)] += piece.size;
+    last.bytes[static_cast<std::size_t>(block.state)] += block.size;
     joins = narrow && last.width < kNarrowest;
     begin += width;
   }

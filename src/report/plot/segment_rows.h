@@ -17,8 +17,8 @@ struct DrawnPiece {
   double begin = 0;
   double width = 0;
   std::uint64_t pieces = 0;
-  std::array<std::uint64_t, 3> bytes{};  ///< by MapPiece::Use
-  const MapPiece* piece = nullptr;       ///< the first of them
+  std::array<std::uint64_t, 3> bytes{};  ///< by MapBlock::State
+  const MapBlock* piece = nullptr;       ///< the first of them
 
   [[nodiscard]] bool alone() const { return pieces == 1; }
 };

@@ -10,7 +10,7 @@
 namespace tidemark {
 namespace {
 
-using Use = MapPiece::Use;
+using State = MapBlock::State;
 using Sample = PlotKey::Sample;
 
 constexpr std::size_t kMostRows = 80;
@@ -19,7 +19,9 @@ constexpr double kBox = 14;
 
 Role role_of(const DrawnPiece& drawn) {
   if (!drawn.alone()) return Role::mixed;
-  return drawn.piece->use == Use::used ? Role::used : drawn.piece->use == Use::pending ? Role::pending : Role::free;
+  return drawn.piece->state == State::allocated      ? Role::used
+         : drawn.piece->state == State::pending_free ? Role::pending
+                                                     : Role::free;
 }
 
 std::vector<std::string> tooltip_of(const SegmentPlotInput& input, const DrawnPiece& drawn, std::uint64_t segment) {
@@ -31,7 +33,7 @@ std::vector<std::string> tooltip_of(const SegmentPlotInput& input, const DrawnPi
   }
   std::vector<std::string> lines = {
       fmt::format("{}: {} {}", name_of(role_of(drawn)), format_bytes(drawn.piece->size), where)};
-  if (input.stacks != nullptr && drawn.piece->use != Use::free) {
+  if (input.stacks != nullptr && drawn.piece->state != State::free) {
     if (const auto stack = input.stacks->find(drawn.piece->stack); stack != input.stacks->end()) {
       lines.push_back(stack_text(stack->second));
     }

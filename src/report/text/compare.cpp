@@ -48,10 +48,10 @@ std::string settings_line(const RecordingInfo& a, const RecordingInfo& b) {
 
 std::string matching_line(const StackMatching& matching) {
   if (!matching.python_frames && !matching.native_frames) {
-    return "   stacks cannot be told apart: A and B have no frames of the same kind\n";
+    return "   stacks cannot be matched: A and B have no frames of the same kind\n";
   }
-  std::string text = "   stacks are the same when functions and files are";
-  if (matching.lines) text = "   stacks are the same when functions, files and lines are";
+  std::string text = "   stacks matched by function and file";
+  if (matching.lines) text = "   stacks matched by function, file and line";
   if (!matching.native_frames) text += "; Python frames only";
   if (!matching.python_frames) text += "; native frames only";
   return text + "\n";
@@ -72,12 +72,12 @@ void add_total(Columns& columns, const char* name, const ComparedTotal& total,
 }
 
 std::string totals_text(const ComparedDevice& device, const Terminal& terminal) {
-  Columns columns({"A", "B", "change", "share", "total"});
+  Columns columns({"A", "B", "change", "relative", "metric"});
   add_total(columns, "peak allocated", device.peak_allocated);
   add_total(columns, "peak reserved", device.peak_reserved);
   add_total(columns, "peak active", device.peak_active);
   add_total(columns, "allocations", device.allocations, format_count);
-  add_total(columns, "allocated over time", device.traffic);
+  add_total(columns, "total allocated", device.traffic);
   return columns.text(terminal, 2);
 }
 
@@ -87,25 +87,25 @@ std::string group_text(const ChangeGroup& group, const char* word) {
 }
 
 std::string groups_line(const ComparedDevice& device, CompareBy by) {
-  return fmt::format("  stacks {}: {}{}{}{}{} unchanged\n", by == CompareBy::peak ? "at the peak" : "over time",
-                     group_text(device.appeared, "appeared"), group_text(device.vanished, "vanished"),
-                     group_text(device.grew, "grew"), group_text(device.shrank, "shrank"),
-                     format_count(device.unchanged.stacks));
+  return fmt::format("  stacks {}: {}{}{}{}{} unchanged\n",
+                     by == CompareBy::peak ? "at the peak" : "by total allocated", group_text(device.added, "added"),
+                     group_text(device.removed, "removed"), group_text(device.grew, "grew"),
+                     group_text(device.shrank, "shrank"), format_count(device.unchanged.stacks));
 }
 
 /// "1 → 3", or the one number.
-std::string count_text(const Compared& count) {
+std::string count_text(const ComparedValue& count) {
   if (count.a == count.b) return format_count(count.a);
   return fmt::format("{} \xE2\x86\x92 {}", format_count(count.a), format_count(count.b));
 }
 
 std::string rows_text(const ComparedDevice& device, CompareBy by, const Terminal& terminal) {
   const bool peak = by == CompareBy::peak;
-  Columns columns({"change", "A", "B", peak ? "blocks" : "allocations", "", "stack"});
+  Columns columns({"change", "A", "B", peak ? "blocks" : "allocations", "status", "stack"});
   for (const ComparedStack& row : device.rows) {
-    const Compared& bytes = peak ? row.peak_bytes : row.traffic_bytes;
+    const ComparedValue& bytes = peak ? row.peak_bytes : row.traffic_bytes;
     columns.add({signed_bytes(bytes.change()), format_bytes(bytes.a), format_bytes(bytes.b),
-                 count_text(peak ? row.peak_blocks : row.allocations), name(row.kind),
+                 count_text(peak ? row.peak_blocks : row.allocations), std::string(name_of(row.kind)),
                  stack_text_with_callers(row.stack)});
   }
   if (device.other_rows != 0) {
@@ -147,7 +147,7 @@ std::string to_text(const Comparison& comparison, const Terminal& terminal) {
                                     [](const ComparedDevice& device) { return device.in_a && device.in_b; });
   if (has_both) text += matching_line(comparison.matching);
   for (const ComparedDevice& device : comparison.devices) text += device_text(device, comparison, terminal);
-  if (comparison.devices.empty()) text += "\nNothing was recorded in A or B.\n";
+  if (comparison.devices.empty()) text += "\nNo events recorded in A or B.\n";
   text += missing_events("A", comparison.a, terminal);
   return text + missing_events("B", comparison.b, terminal);
 }
@@ -162,11 +162,11 @@ std::string budget_text(const Comparison& comparison) {
       share = fmt::format(" ({:.1f}%)", static_cast<double>(over.b - before) / static_cast<double>(before) * 100);
     }
     text +=
-        fmt::format("{}: peak allocated is {} in B, {}{} over {} in A", to_string(over.device), format_bytes(over.b),
-                    format_bytes(over.b - before), share, over.a ? format_bytes(before) : "nothing");
+        fmt::format("{}: peak allocated {} in B exceeds {} in A by {}{}", to_string(over.device), format_bytes(over.b),
+                    over.a ? format_bytes(before) : "n/a", format_bytes(over.b - before), share);
   }
   if (text.empty()) return text;
-  return text + fmt::format("; --fail-over allows {}", printable(comparison.budget->text));
+  return text + fmt::format("; --fail-over limit: {}", printable(comparison.budget->text));
 }
 
 }  // namespace tidemark

@@ -75,7 +75,7 @@ std::string stack_fields(const NamedStack& stack) {
 
 std::string to_csv(std::span<const Table> tables) {
   const GroupBy by = tables.empty() ? GroupBy::stack : tables.front().by;
-  std::string text = fmt::format("file,rank,device,at_ns,{}bytes,blocks,share\n", key_columns(by));
+  std::string text = fmt::format("file,rank,device,at_ns,{}bytes,block_count,share\n", key_columns(by));
   for (const Table& table : tables) {
     const std::string recording = recording_fields(table.recording);
     for (const TableSection& section : table.sections) {
@@ -92,7 +92,7 @@ std::string to_csv(std::span<const Table> tables) {
 }
 
 std::string to_csv(std::span<const Temporary> results) {
-  std::string text = "file,rank,device,stack,frames,count,bytes,largest_bytes,share\n";
+  std::string text = "file,rank,device,stack,frames,allocation_count,bytes,largest_bytes,share\n";
   for (const Temporary& temporary : results) {
     const std::string recording = recording_fields(temporary.recording);
     for (const TemporaryDevice& device : temporary.devices) {

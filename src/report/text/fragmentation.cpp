@@ -14,7 +14,7 @@
 namespace tidemark {
 namespace {
 
-using Use = MapPiece::Use;
+using State = MapBlock::State;
 
 std::string known_count(const std::optional<std::uint64_t>& count) {
   return count ? format_count(*count) : "n/a";
@@ -22,7 +22,7 @@ std::string known_count(const std::optional<std::uint64_t>& count) {
 
 std::string measures_text(const FragmentationDevice& device, const Terminal& terminal) {
   std::vector<std::string> headings;
-  for (const MeasuredMoment& moment : measured_moments(device)) headings.emplace_back(moment.name);
+  for (const MeasureColumn& moment : measure_columns(device)) headings.emplace_back(moment.name);
   headings.emplace_back("");
   Columns columns(headings);
   for (MeasureRow& row : measure_rows(device)) {
@@ -35,19 +35,19 @@ std::string measures_text(const FragmentationDevice& device, const Terminal& ter
 // What most of each of `width` equal stretches is used for; a free one with something in it shows that.
 std::string map_line(const MapSegment& segment, std::size_t width) {
   std::string line;
-  auto piece = segment.pieces.begin();
+  auto block = segment.blocks.begin();
   for (std::size_t cell = 0; cell < width; ++cell) {
     const std::uint64_t from = segment.address + segment.size / width * cell;
     const std::uint64_t to = cell + 1 == width ? segment.address + segment.size : from + segment.size / width;
     std::array<std::uint64_t, 3> bytes{};
-    while (piece != segment.pieces.end() && piece->address + piece->size <= from) ++piece;
-    for (auto part = piece; part != segment.pieces.end() && part->address < to; ++part) {
-      bytes[static_cast<std::size_t>(part->use)] +=
+    while (block != segment.blocks.end() && block->address + block->size <= from) ++block;
+    for (auto part = block; part != segment.blocks.end() && part->address < to; ++part) {
+      bytes[static_cast<std::size_t>(part->state)] +=
           std::min(to, part->address + part->size) - std::max(from, part->address);
     }
-    const auto most = static_cast<Use>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
-    const bool mixed = most == Use::free && bytes[0] != to - from;
-    line += most == Use::used ? "█" : most == Use::pending ? "▒" : mixed ? "░" : "·";
+    const auto most = static_cast<State>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
+    const bool mixed = most == State::free && bytes[0] != to - from;
+    line += most == State::allocated ? "█" : most == State::pending_free ? "▒" : mixed ? "░" : "·";
   }
   return line;
 }
@@ -55,11 +55,11 @@ std::string map_line(const MapSegment& segment, std::size_t width) {
 std::string segments_text(const FragmentationDevice& device, const Terminal& terminal) {
   constexpr std::size_t kWidth = 48;
   if (device.segments.empty() && device.empty_segments == 0) return {};
-  Columns columns({"free", "segment", "blocks", "█ used  ▒ pending  ░ a part used  · free"});
+  Columns columns({"free", "segment", "blocks", "█ allocated  ▒ pending free  ░ partly allocated  · free"});
   for (const MapSegment& segment : device.segments) {
-    const auto blocks = std::count_if(segment.pieces.begin(), segment.pieces.end(),
-                                      [](const MapPiece& piece) { return piece.use != Use::free; });
-    columns.add({format_bytes(segment.bytes(Use::free)), format_bytes(segment.size),
+    const auto blocks = std::count_if(segment.blocks.begin(), segment.blocks.end(),
+                                      [](const MapBlock& block) { return block.state != State::free; });
+    columns.add({format_bytes(segment.bytes(State::free)), format_bytes(segment.size),
                  format_count(static_cast<std::uint64_t>(blocks)), map_line(segment, kWidth)});
   }
   if (device.other_segments != 0) {
@@ -68,7 +68,7 @@ std::string segments_text(const FragmentationDevice& device, const Terminal& ter
   }
   std::string text = "\n" + columns.text(terminal, 2);
   if (device.empty_segments != 0) {
-    text += fmt::format("  and segments without any block: {}, {} in all\n", format_count(device.empty_segments),
+    text += fmt::format("  segments without blocks: {} ({})\n", format_count(device.empty_segments),
                         bytes_text(device.at_moment->releasable));
   }
   return text;
@@ -76,18 +76,18 @@ std::string segments_text(const FragmentationDevice& device, const Terminal& ter
 
 std::string sizes_text(const FragmentationDevice& device, const Terminal& terminal) {
   if (device.sizes.empty()) return {};
-  Columns columns({"allocations", "live blocks", "live", "free pieces", "free", "size of each"});
+  Columns columns({"allocations", "live blocks", "live bytes", "free blocks", "free bytes", "block size"});
   for (const SizeClass& sizes : device.sizes) {
     columns.add({format_count(sizes.allocations), format_count(sizes.live_blocks), format_bytes(sizes.live_bytes),
-                 format_count(sizes.free_pieces), format_bytes(sizes.free_bytes),
-                 sizes.from == 0 ? "below 1.0 KiB" : "from " + format_bytes(sizes.from)});
+                 format_count(sizes.free_blocks), format_bytes(sizes.free_bytes),
+                 sizes.from == 0 ? "< 1.0 KiB" : ">= " + format_bytes(sizes.from)});
   }
   return "\n" + columns.text(terminal, 2);
 }
 
 std::string pinning_text(const FragmentationDevice& device, const Terminal& terminal) {
   if (device.pinning.empty()) return {};
-  Columns columns({"pins alone", "segments", "blocks", "bytes", "whose blocks keep segments with free memory"});
+  Columns columns({"pinned free", "segments", "blocks", "bytes", "stack that pins the segments"});
   for (const PinningStack& row : device.pinning) {
     columns.add({format_bytes(row.pinned_free_bytes), format_count(row.segments), format_count(row.blocks),
                  format_bytes(row.bytes), stack_text(row.stack)});
@@ -99,16 +99,16 @@ std::string pinning_text(const FragmentationDevice& device, const Terminal& term
 }
 
 std::string over_time_text(const FragmentationDevice& device, const Terminal& terminal) {
-  Columns columns({"time", "allocated", "reserved", "not allocated", "free pieces", "largest"});
+  Columns columns({"time", "allocated", "reserved", "unused share", "free blocks", "largest free block"});
   for (const FragmentationMeasures& measures : device.over_time) {
     columns.add({format_duration_ns(measures.time_ns), format_bytes(measures.allocated), bytes_text(measures.reserved),
-                 share_text(measures.unused_share()), known_count(measures.free_pieces),
+                 share_text(measures.unused_share()), known_count(measures.free_blocks),
                  bytes_text(measures.largest_free)});
   }
   std::string text = "\n" + columns.text(terminal, 2);
-  text += fmt::format("  the share not allocated {}\n", trend_text(device.unused_trend));
+  text += fmt::format("  unused share {}\n", trend_text(device.unused_trend));
   if (device.knows_segments) {
-    text += fmt::format("  the share of free memory outside the largest piece {}\n", trend_text(device.external_trend));
+    text += fmt::format("  external fragmentation {}\n", trend_text(device.external_trend));
   }
   return text;
 }
@@ -116,18 +116,19 @@ std::string over_time_text(const FragmentationDevice& device, const Terminal& te
 std::string device_text(const FragmentationDevice& device, const Terminal& terminal) {
   std::string text = paint(terminal, Tone::heading, to_string(device.totals.device)) + "\n";
   if (!device.totals.peak_reserved_bytes) {
-    return text + "  the allocator of this device reports no reserved memory: nothing can be said\n";
+    return text + "  fragmentation unavailable: the allocator of this device does not report reserved memory\n";
   }
   text += measures_text(device, terminal);
   if (const auto share = device.peak_share()) {
-    text += fmt::format("  1 - peak active / peak reserved: {}\n", share_text(*share));
+    text += fmt::format("  unused share of the peaks (1 - peak active / peak reserved): {}\n", share_text(*share));
   }
   text += over_time_text(device, terminal);
   if (!device.knows_segments) {
-    return text + "\n  recordings do not know segments yet: see a PyTorch snapshot for where free memory lies\n";
+    return text + "\n  segment map unavailable: recordings contain no segments (PyTorch snapshots do)\n";
   }
   if (device.at_moment) {
-    text += "\n  " + paint(terminal, Tone::heading, "At " + format_duration_ns(device.at_moment->time_ns)) + "\n";
+    text +=
+        "\n  " + paint(terminal, Tone::heading, "Segments at " + format_duration_ns(device.at_moment->time_ns)) + "\n";
   }
   return text + segments_text(device, terminal) + pinning_text(device, terminal) + sizes_text(device, terminal);
 }

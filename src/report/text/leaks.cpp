@@ -10,9 +10,9 @@
 namespace tidemark {
 namespace {
 
-std::string place_text(const LeakPlace& place) {
-  std::string text = stack_text_with_callers(place.stack);
-  if (place.requested_bytes) text += fmt::format(", {} bytes each", format_count(*place.requested_bytes));
+std::string site_text(const LeakSite& site) {
+  std::string text = stack_text_with_callers(site.stack);
+  if (site.requested_bytes) text += fmt::format(", {} bytes each", format_count(*site.requested_bytes));
   return text;
 }
 
@@ -21,17 +21,17 @@ std::string step_text(std::uint32_t step, std::uint64_t time_ns) {
 }
 
 std::string leaks_table(const Leaks& leaks, const Terminal& terminal) {
-  Columns columns({"a step", "95% interval", "blocks a step", "grew in steps", "first in", "last in", "held at the end",
-                   "device", "stack"});
-  for (const LeakPlace& place : leaks.leaks) {
-    const Growth& growth = place.growth;
+  Columns columns({"per step", "95% interval", "blocks per step", "growing steps", "first growth", "last growth",
+                   "held at end", "device", "stack"});
+  for (const LeakSite& site : leaks.leaks) {
+    const Growth& growth = site.growth;
     columns.add({rate_text(growth.bytes_per_step.value),
                  fmt::format("{} to {}", rate_text(growth.bytes_per_step.low), rate_text(growth.bytes_per_step.high)),
                  growth.kind == GrowthKind::replaced ? "replaced" : fmt::format("{:.2f}", growth.blocks_per_step),
-                 fmt::format("{} of {}", format_count(growth.grown_steps), format_count(growth.judged_steps)),
-                 step_text(growth.first_step, place.first_step_ns), step_text(growth.last_step, place.last_step_ns),
-                 fmt::format("{} in {}", format_bytes(place.held_bytes), format_count(place.held_blocks)),
-                 to_string(place.device), place_text(place)});
+                 fmt::format("{} of {}", format_count(growth.grown_steps), format_count(growth.analyzed_steps)),
+                 step_text(growth.first_step, site.first_step_ns), step_text(growth.last_step, site.last_step_ns),
+                 fmt::format("{} in {} blocks", format_bytes(site.held_bytes), format_count(site.held_blocks)),
+                 to_string(site.device), site_text(site)});
   }
   std::string text = columns.text(terminal, 2);
   if (leaks.leak_count > leaks.leaks.size()) {
@@ -41,14 +41,14 @@ std::string leaks_table(const Leaks& leaks, const Terminal& terminal) {
 }
 
 std::string growths_table(const Leaks& leaks, const Terminal& terminal) {
-  Columns columns({"held at the end", "why it is no leak", "device", "stack"});
-  for (const LeakPlace& place : leaks.growths) {
-    columns.add(
-        {format_bytes(place.held_bytes), growth_finding(place.growth), to_string(place.device), place_text(place)});
+  Columns columns({"held at end", "reason", "device", "stack"});
+  for (const LeakSite& site : leaks.non_leak_growth) {
+    columns.add({format_bytes(site.held_bytes), growth_text(site.growth), to_string(site.device), site_text(site)});
   }
   std::string text = columns.text(terminal, 2);
-  if (leaks.growth_count > leaks.growths.size()) {
-    text += fmt::format("  ({} more; --top 0 lists all)\n", format_count(leaks.growth_count - leaks.growths.size()));
+  if (leaks.non_leak_growth_count > leaks.non_leak_growth.size()) {
+    text += fmt::format("  ({} more; --top 0 lists all)\n",
+                        format_count(leaks.non_leak_growth_count - leaks.non_leak_growth.size()));
   }
   return text;
 }
@@ -60,8 +60,8 @@ std::string to_text(const Leaks& leaks, const Terminal& terminal) {
   std::string text = paint(terminal, tone, leak_verdict(leaks)) + "\n";
   if (!leaks.leaks.empty()) text += leaks_table(leaks, terminal);
   text += leak_steps(leaks);
-  if (!leaks.growths.empty()) {
-    text += "\n" + paint(terminal, Tone::heading, "Grew, but is no leak by the criterion") + "\n";
+  if (!leaks.non_leak_growth.empty()) {
+    text += "\n" + paint(terminal, Tone::heading, "Growth that is not a leak") + "\n";
     text += growths_table(leaks, terminal);
   }
   return text + quality_hint(leaks.recording, terminal);

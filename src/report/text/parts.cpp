@@ -36,7 +36,7 @@ std::string quality_hint(const RecordingInfo& recording, const Terminal& termina
 }
 
 std::string nothing_alive_text() {
-  return "  (nothing was allocated then)\n";
+  return "  (no live blocks)\n";
 }
 
 }  // namespace tidemark

@@ -17,7 +17,7 @@ std::string exact(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns
 
 std::string lifetimes_text(const PatternsDevice& device, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
-  Columns columns({"at the peak", "share", "blocks", "lifetime"});
+  Columns columns({"held at peak", "share", "blocks", "lifetime"});
   const auto add = [&](std::uint64_t bytes, const std::string& blocks, const char* lifetime) {
     if (bytes == 0) return;
     columns.add({format_bytes(bytes),
@@ -31,9 +31,9 @@ std::string lifetimes_text(const PatternsDevice& device, const Terminal& termina
   return "\n" + columns.text(terminal, 2);
 }
 
-// Only what is alive at the peak: the rest costs traffic, not memory.
+// Only blocks alive at the peak: the others do not add to it.
 std::string rows_text(const Pattern& pattern, const Terminal& terminal) {
-  Columns columns({"at the peak", "blocks", "in all", "stack"});
+  Columns columns({"held at peak", "blocks", "total blocks", "stack"});
   std::uint64_t others = pattern.other_rows;
   for (const PatternRow& row : pattern.rows) {
     if (row.peak_bytes == 0) {
@@ -56,12 +56,12 @@ std::string pattern_text(const PatternsDevice& device, const NamedPattern& named
   const Pattern& pattern = *named.pattern;
   std::string text = "\n" + paint(terminal, Tone::heading, named.title) + "\n";
   if (pattern.count == 0) return text + "  none\n";
-  text += fact("blocks", fmt::format("{}, {} of them at the peak", format_count(pattern.count),
+  text += fact("blocks", fmt::format("{}, holding {} at the peak", format_count(pattern.count),
                                      format_bytes(pattern.peak_bytes)));
-  text += fact("freed earlier", fmt::format("peak {}", exact(pattern.peak_without_bytes, pattern.peak_without_at_ns)));
-  const std::uint64_t saving = device.saving_bytes(pattern);
-  text += fact("saving", saving == 0 ? "none: they do not make the peak"
-                                     : fmt::format("at most {}: {}", format_bytes(saving), named.advice));
+  text += fact("reduced peak", exact(pattern.reduced_peak_bytes, pattern.reduced_peak_at_ns));
+  const std::uint64_t saving = device.avoidable_peak_bytes(pattern);
+  text += fact("avoidable peak", saving == 0 ? "none (the peak stays the same)" : "up to " + format_bytes(saving));
+  if (saving != 0) text += fact("possible fix", named.advice);
   return text + rows_text(pattern, terminal);
 }
 
@@ -69,7 +69,7 @@ std::string device_text(const PatternsDevice& device, const Patterns& patterns, 
   const DeviceSummary& totals = device.totals;
   std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
   text += fact("peak allocated", exact(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
-  text += fact("training steps", patterns.steps == 0 ? "none found" : format_count(patterns.steps));
+  text += fact("training steps", patterns.steps == 0 ? "none detected" : format_count(patterns.steps));
   if (totals.peak_allocated_bytes == 0) return text;
   text += lifetimes_text(device, terminal);
   for (const NamedPattern& named : named_patterns(device)) text += pattern_text(device, named, terminal);

@@ -20,15 +20,16 @@ std::string head(const RecordingInfo& recording, const Terminal& terminal) {
   return text;
 }
 
-std::string places(const SummaryDevice& device, const Terminal& terminal) {
+std::string call_sites(const SummaryDevice& device, const Terminal& terminal) {
   if (device.totals.peak_allocated_bytes == 0) return {};
-  Columns columns({"held at peak", "share", "blocks", "where"});
-  for (const Place& place : device.places) {
-    columns.add(
-        {format_bytes(place.bytes), share_text(place.share), format_count(place.blocks), stack_text(place.stack)});
+  Columns columns({"held at peak", "share", "blocks", "call site"});
+  for (const CallSite& site : device.call_sites) {
+    columns.add({format_bytes(site.bytes), share_text(site.share), format_count(site.blocks), stack_text(site.stack)});
   }
-  if (device.other_places != 0) {
-    columns.add({format_bytes(device.other_bytes), "", "", fmt::format("({} other places)", device.other_places)});
+  if (device.other_call_sites != 0) {
+    columns.add({format_bytes(device.other_bytes), "", "",
+                 fmt::format("({} other {})", format_count(device.other_call_sites),
+                             device.other_call_sites == 1 ? "call site" : "call sites")});
   }
   if (device.unrecorded_at_peak_bytes != 0) {
     columns.add({format_bytes(device.unrecorded_at_peak_bytes), "", "", "(not recorded)"});
@@ -54,23 +55,24 @@ std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
         fact("peak active", fmt::format("{} ({} bytes) {}", format_bytes(*totals.peak_active_bytes),
                                         format_count(*totals.peak_active_bytes), at_text(totals.peak_active_at_ns)));
   }
-  text += fact("at the end", fmt::format("{} allocated, {} reserved, recorded blocks alive: {}",
-                                         format_bytes(totals.live_allocated_bytes),
-                                         bytes_text(totals.end_reserved_bytes), format_count(totals.live_count)));
-  text += fact("allocations", fmt::format("{}, frees {}, {} allocated over time", format_count(totals.allocation_count),
+  text += fact("at end",
+               fmt::format("{} allocated, {} reserved, live blocks: {}", format_bytes(totals.live_allocated_bytes),
+                           bytes_text(totals.end_reserved_bytes), format_count(totals.live_count)));
+  text += fact("allocations", fmt::format("{}, frees: {}, total allocated: {}", format_count(totals.allocation_count),
                                           format_count(totals.free_count), format_bytes(totals.total_bytes_allocated)));
   if (totals.out_of_memory_count != 0) {
-    text += fact("out of memory", fmt::format("failed requests: {}", format_count(totals.out_of_memory_count)));
+    text += fact("out of memory",
+                 format_count(totals.out_of_memory_count) + (totals.out_of_memory_count == 1 ? " error" : " errors"));
   }
-  return text + places(device, terminal);
+  return text + call_sites(device, terminal);
 }
 
 std::string out_of_memory_text(const Summary& summary, const Terminal& terminal) {
   if (summary.out_of_memory.empty()) return {};
-  std::string text = "\n" + paint(terminal, Tone::error, "Out of memory") + "\n";
+  std::string text = "\n" + paint(terminal, Tone::error, "Out-of-memory errors") + "\n";
   for (const SummaryOutOfMemory& failure : summary.out_of_memory) {
     text +=
-        fmt::format("  {} {}: {} requested with {} allocated, {} reserved: {}\n", to_string(failure.device),
+        fmt::format("  {} {}: {} requested, {} allocated, {} reserved; allocated by {}\n", to_string(failure.device),
                     at_text(failure.event.time_ns), format_bytes(failure.event.requested),
                     bytes_text(failure.event.allocated), bytes_text(failure.event.reserved), stack_text(failure.stack));
   }
@@ -87,16 +89,16 @@ std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) 
   for (LedgerRow& row : at_end) {
     if (find(rows, row.words) == rows.end()) rows.insert(rows.end() - 1, {"", "", row.words});
   }
-  Columns columns({"at peak", "at the end", "owner"});
+  Columns columns({"at peak", "at end", "owner"});
   columns.add({bytes_text(ledger.peak.used_bytes), ledger.end ? bytes_text(ledger.end->used_bytes) : "n/a",
-               fmt::format("used: peak {}, end {}", at_text(ledger.peak.time_ns),
+               fmt::format("device used (peak {}, end {})", at_text(ledger.peak.time_ns),
                            ledger.end ? at_text(ledger.end->time_ns) : "n/a")});
   for (const LedgerRow& row : rows) {
     if (row.part) continue;
     const auto end = find(at_end, row.words);
     columns.add({row.bytes, end == at_end.end() ? "" : end->bytes, row.words});
   }
-  std::string title = "All memory of " + printable(ledger.device);
+  std::string title = "Device memory of " + printable(ledger.device);
   if (!ledger.model.empty()) title += ", " + printable(ledger.model);
   if (ledger.total_bytes) title += fmt::format(" ({})", format_bytes(*ledger.total_bytes));
   std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);

@@ -20,14 +20,13 @@ std::string definition(std::uint64_t within) {
   return fmt::format("freed after at most {} other allocations on the same device", format_count(within));
 }
 
-std::string saving(const TemporaryDevice& device) {
-  if (device.saving_bytes() == 0) return "none: they do not make the peak";
-  return fmt::format("at most {}, if nothing else changes and no other block moves",
-                     format_bytes(device.saving_bytes()));
+std::string avoidable_peak(const TemporaryDevice& device) {
+  if (device.avoidable_peak_bytes() == 0) return "none (the peak stays the same)";
+  return fmt::format("up to {}, if all other allocations stay the same", format_bytes(device.avoidable_peak_bytes()));
 }
 
 std::string rows_text(const TemporaryDevice& device, const Terminal& terminal) {
-  Columns columns({"over time", "share", "count", "largest", "stack"});
+  Columns columns({"total", "share", "allocations", "largest", "stack"});
   for (const TemporaryRow& row : device.rows) {
     columns.add({format_bytes(row.bytes), share_text(row.share), format_count(row.count),
                  format_bytes(row.largest_bytes), stack_text_with_callers(row.stack)});
@@ -44,11 +43,11 @@ std::string device_text(const TemporaryDevice& device, std::uint64_t within, con
   std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
   text += fact("temporary", fmt::format("{} of {} allocations: {}", format_count(device.count),
                                         format_count(totals.allocation_count), definition(within)));
-  text += fact("over time", fmt::format("{} of {} allocated ({})", format_bytes(device.bytes),
-                                        format_bytes(totals.total_bytes_allocated), share_text(device.share)));
+  text += fact("total allocated", fmt::format("{} of {} ({})", format_bytes(device.bytes),
+                                              format_bytes(totals.total_bytes_allocated), share_text(device.share)));
   text += fact("peak allocated", exact(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
-  text += fact("without them", exact(device.peak_without_bytes, device.peak_without_at_ns));
-  text += fact("saving", saving(device));
+  text += fact("reduced peak", exact(device.reduced_peak_bytes, device.reduced_peak_at_ns));
+  text += fact("avoidable peak", avoidable_peak(device));
   return device.count == 0 ? text : text + rows_text(device, terminal);
 }
 

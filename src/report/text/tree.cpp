@@ -61,9 +61,9 @@ class TreeDrawing {
 
 std::string section_text(const TreeSection& section, const Terminal& terminal) {
   const std::string title =
-      fmt::format("{} {}: {} allocated, recorded blocks: {}", to_string(section.device), at_text(section.at_ns),
+      fmt::format("{} {}: {} allocated, live blocks: {}", to_string(section.device), at_text(section.at_ns),
                   format_bytes(section.allocated_bytes), format_count(section.blocks));
-  Columns columns({"bytes", "share", "blocks", "callers, down to the allocation"});
+  Columns columns({"bytes", "share", "blocks", "call tree, outermost caller first"});
   TreeDrawing(section, columns).draw();
   if (section.no_stack_blocks != 0) {
     columns.add({format_bytes(section.no_stack_bytes), "", format_count(section.no_stack_blocks), "(no stack)"});

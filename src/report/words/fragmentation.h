@@ -9,12 +9,12 @@
 namespace tidemark {
 
 /// A column of measures for people.
-struct MeasuredMoment {
+struct MeasureColumn {
   const char* name;  ///< "peak allocated"
   const FragmentationMeasures* measures;
 };
 /// The device's peaks, where it has them, and the end.
-[[nodiscard]] std::vector<MeasuredMoment> measured_moments(const FragmentationDevice& device);
+[[nodiscard]] std::vector<MeasureColumn> measure_columns(const FragmentationDevice& device);
 
 /// A row of them: its cells in the order of the moments. Begins with spaces where it is a part of the row above.
 struct MeasureRow {
@@ -23,7 +23,8 @@ struct MeasureRow {
 };
 [[nodiscard]] std::vector<MeasureRow> measure_rows(const FragmentationDevice& device);
 
-/// "rises by 12.3 points over the recording (95% interval +3.1 to +20.4)", "neither rises nor falls ...", or "has no
+/// "rises by 12.3 percentage points over the recording (95% interval +3.1 to +20.4 percentage points)", "shows no clear
+/// trend ...", or "has no
 /// trend: ...".
 [[nodiscard]] std::string trend_text(const std::optional<ShareTrend>& trend);
 

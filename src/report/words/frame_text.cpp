@@ -71,7 +71,7 @@ std::string frame_text(const FrameName& frame) {
 
 std::string stack_text(const NamedStack& stack) {
   if (stack.frames.empty()) return "(no stack)";
-  std::string text = frame_text(stack.frames[stack.place]);
+  std::string text = frame_text(stack.frames[stack.call_site]);
   if (stack.leaf) text += " via " + printable(local_name(stack.frames[*stack.leaf].function));
   return text;
 }
@@ -79,8 +79,8 @@ std::string stack_text(const NamedStack& stack) {
 std::string callers_text(const NamedStack& stack) {
   std::string text;
   if (stack.frames.empty()) return text;
-  const bool python = stack.frames[stack.place].kind == Location::Kind::python;
-  for (std::size_t index = stack.place; index-- > 0;) {
+  const bool python = stack.frames[stack.call_site].kind == Location::Kind::python;
+  for (std::size_t index = stack.call_site; index-- > 0;) {
     const FrameName& caller = stack.frames[index];
     if (is_framework_file(caller.file)) continue;
     if (python && caller.kind != Location::Kind::python) continue;  // the interpreter between two functions

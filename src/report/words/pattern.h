@@ -10,8 +10,8 @@ namespace tidemark {
 
 /// By Lifetime.
 inline constexpr std::array<const char*, kLifetimes> kLifetimeWords = {
-    "never freed", "freed after at most one other allocation", "allocated in one step, freed in a later one",
-    "allocated and freed in one step", "freed later"};
+    "never freed", "temporary (freed after at most 1 other allocation)", "across steps (freed in a later step)",
+    "within a step (freed in the same step)", "freed (no training steps detected)"};
 
 struct NamedPattern {
   const Pattern* pattern = nullptr;
@@ -22,12 +22,12 @@ struct NamedPattern {
 /// Those that could be looked for. Valid as long as the device's result.
 [[nodiscard]] inline std::vector<NamedPattern> named_patterns(const PatternsDevice& device) {
   std::vector<NamedPattern> patterns;
-  if (device.held_until_replaced) {
-    patterns.push_back({&*device.held_until_replaced, "Held until the next step's are there",
-                        "del the variable at the end of a step, if the next step does not use it"});
+  if (device.kept_into_next_step) {
+    patterns.push_back({&*device.kept_into_next_step, "Kept alive into the next step",
+                        "del the variable at the end of the step if the next step does not use it"});
   }
   patterns.push_back({&device.freed_after_allocation, "Freed right after another allocation",
-                      "work in place, if the allocation is made from them"});
+                      "use in-place operations if the allocation is computed from these blocks"});
   return patterns;
 }
 

@@ -32,8 +32,8 @@ std::vector<Fact> snapshot_facts(const RecordingInfo& recording) {
     settings = recording.allocator_settings->empty() ? "default" : printable(*recording.allocator_settings);
   }
   return {{"source", "PyTorch memory snapshot"},
-          {"first entry", fmt::format("{}, {} up to the last", wall_clock_text(recording.process.start_wall_ns),
-                                      format_duration_ns(recording.duration_ns))},
+          {"started", fmt::format("{}, duration {}", wall_clock_text(recording.process.start_wall_ns),
+                                  format_duration_ns(recording.duration_ns))},
           {"allocator", settings},
           {"trace entries",
            fmt::format("{}, stacks: {}", format_count(recording.event_count), known(recording.process.stack_mode))}};
@@ -76,7 +76,7 @@ std::vector<Fact> recording_facts(const RecordingInfo& recording) {
   if (recording.source == SourceKind::pytorch_snapshot) return snapshot_facts(recording);
   const ProcessInfo& process = recording.process;
   return {{"command", fit(known(process.command_line), kCommandWidth)},
-          {"started", fmt::format("{}, recorded for {}", wall_clock_text(process.start_wall_ns),
+          {"started", fmt::format("{}, duration {}", wall_clock_text(process.start_wall_ns),
                                   format_duration_ns(recording.duration_ns))},
           {"process", process_text(process)},
           {"software", fmt::format("Python {}, PyTorch {}, tidemark {}", known(process.python_version),
@@ -85,8 +85,8 @@ std::vector<Fact> recording_facts(const RecordingInfo& recording) {
 }
 
 std::string no_events_text(const RecordingInfo& recording) {
-  std::string text = "Nothing was recorded: the program made no tensor allocation that tidemark could see.\n";
-  if (recording.process.torch_version.empty()) text += "PyTorch was not seen in it.\n";
+  std::string text = "No events recorded: tidemark saw no tensor allocations.\n";
+  if (recording.process.torch_version.empty()) text += "PyTorch was not detected in the process.\n";
   return text;
 }
 

@@ -35,7 +35,7 @@ struct Fact {
 /// "2026-11-20 22:14:03 UTC", or "n/a".
 [[nodiscard]] std::string wall_clock_text(const std::optional<std::uint64_t>& wall_ns);
 
-/// Says that there is nothing to show, and why that may be.
+/// States that the recording has no events, and the possible reason.
 [[nodiscard]] std::string no_events_text(const RecordingInfo& recording);
 
 }  // namespace tidemark

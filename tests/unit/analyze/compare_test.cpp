@@ -71,17 +71,17 @@ TEST(Compare, FindsWhatChangedAtThePeak) {
   EXPECT_EQ(cpu.allocations.change(), 4);
   EXPECT_FALSE(cpu.peak_reserved.change());
   ASSERT_EQ(cpu.rows.size(), 3U);
-  EXPECT_EQ(cpu.rows[0].kind, ChangeKind::appeared);
-  EXPECT_EQ(cpu.rows[0].peak_bytes, (Compared{0, 500}));
+  EXPECT_EQ(cpu.rows[0].kind, ChangeKind::added);
+  EXPECT_EQ(cpu.rows[0].peak_bytes, (ComparedValue{0, 500}));
   EXPECT_EQ(cpu.rows[0].stack.frames.at(0).function, "new");
-  EXPECT_EQ(cpu.rows[1].kind, ChangeKind::vanished);
+  EXPECT_EQ(cpu.rows[1].kind, ChangeKind::removed);
   EXPECT_EQ(cpu.rows[1].peak_bytes.change(), -300);
   EXPECT_EQ(cpu.rows[1].stack.frames.at(0).function, "old");
   EXPECT_EQ(cpu.rows[2].kind, ChangeKind::grew);
-  EXPECT_EQ(cpu.rows[2].peak_bytes, (Compared{100, 210}));
-  EXPECT_EQ(cpu.rows[2].peak_blocks, (Compared{1, 3}));
-  EXPECT_EQ(cpu.appeared.bytes, 500);
-  EXPECT_EQ(cpu.vanished.bytes, -300);
+  EXPECT_EQ(cpu.rows[2].peak_bytes, (ComparedValue{100, 210}));
+  EXPECT_EQ(cpu.rows[2].peak_blocks, (ComparedValue{1, 3}));
+  EXPECT_EQ(cpu.added.bytes, 500);
+  EXPECT_EQ(cpu.removed.bytes, -300);
   EXPECT_EQ(cpu.grew.stacks, 1U);
   EXPECT_EQ(cpu.unchanged.stacks, 2U);  // model, and temp: not at the peak
 }
@@ -94,9 +94,9 @@ TEST(Compare, FindsWhatChangedInTraffic) {
   const ComparedStack* temp = find(cpu, "temp");
   ASSERT_NE(temp, nullptr);
   EXPECT_EQ(temp->kind, ChangeKind::grew);
-  EXPECT_EQ(temp->traffic_bytes, (Compared{40, 120}));
-  EXPECT_EQ(temp->allocations, (Compared{1, 3}));
-  EXPECT_EQ(temp->peak_bytes, (Compared{0, 0}));
+  EXPECT_EQ(temp->traffic_bytes, (ComparedValue{40, 120}));
+  EXPECT_EQ(temp->allocations, (ComparedValue{1, 3}));
+  EXPECT_EQ(temp->peak_bytes, (ComparedValue{0, 0}));
   EXPECT_EQ(cpu.traffic.change(), 500 - 300 + 110 + 80);
 }
 
@@ -163,8 +163,8 @@ TEST(Compare, BlocksFromBeforeTheFirstEventAreHeldButNotAllocated) {
   const ComparedDevice cpu = analyze_compare(whole, symbols_a, cut, symbols_b, options)->devices[0];
   ASSERT_EQ(cpu.rows.size(), 1U);
   EXPECT_EQ(cpu.rows[0].kind, ChangeKind::shrank);  // its block is in both
-  EXPECT_EQ(cpu.rows[0].allocations, (Compared{1, 0}));
-  EXPECT_EQ(cpu.rows[0].traffic_bytes, (Compared{40, 0}));
+  EXPECT_EQ(cpu.rows[0].allocations, (ComparedValue{1, 0}));
+  EXPECT_EQ(cpu.rows[0].traffic_bytes, (ComparedValue{40, 0}));
 }
 
 TEST(Compare, FailsOverTheBudget) {
@@ -239,7 +239,7 @@ using Changes = std::map<std::tuple<std::string, std::string>, std::tuple<int, s
 
 Changes changes_of(const Comparison& comparison, int sign) {
   static const std::map<ChangeKind, int> kSigns = {
-      {ChangeKind::appeared, 2}, {ChangeKind::vanished, -2}, {ChangeKind::grew, 1}, {ChangeKind::shrank, -1}};
+      {ChangeKind::added, 2}, {ChangeKind::removed, -2}, {ChangeKind::grew, 1}, {ChangeKind::shrank, -1}};
   Changes changes;
   for (const ComparedDevice& device : comparison.devices) {
     for (const ComparedStack& row : device.rows) {

@@ -30,16 +30,15 @@ Explanation explain(const Store& store, const ExplainOptions& options) {
   return *result;
 }
 
-bool advises(const OomFailure& failure, OomRemedy remedy) {
-  return std::any_of(failure.changes.begin(), failure.changes.end(),
-                     [&](const OomChange& change) { return change.remedy == remedy; });
+bool advises(const OomFailure& failure, OomFixKind kind) {
+  return std::any_of(failure.fixes.begin(), failure.fixes.end(), [&](const OomFix& fix) { return fix.kind == kind; });
 }
 
 struct Case {
   const char* name;
   OomCause cause;
   const char* holder;  // whose blocks hold most
-  OomRemedy change;    // the first one
+  OomFixKind change;   // the first one
 };
 
 void PrintTo(const Case& real, std::ostream* out) {
@@ -47,16 +46,16 @@ void PrintTo(const Case& real, std::ostream* out) {
 }
 
 constexpr Case kCases[] = {
-    {"oom_demand", OomCause::demand, "load_weights", OomRemedy::smaller_request},
-    {"oom_fragmentation", OomCause::fragmentation, "leave_holes", OomRemedy::free_blocks},
-    {"oom_fragmentation_expandable", OomCause::fragmentation, "leave_holes", OomRemedy::free_blocks},
-    {"oom_other_stream", OomCause::fragmentation, "leave_holes", OomRemedy::free_blocks},
-    {"oom_private_pool", OomCause::fragmentation, "load_weights", OomRemedy::smaller_request},
-    {"oom_capture", OomCause::fragmentation, "", OomRemedy::smaller_request},
-    {"oom_limit", OomCause::limit, "load_weights", OomRemedy::free_blocks},
-    {"oom_leak", OomCause::leak, "load_weights", OomRemedy::stop_leak},
-    {"oom_other_process", OomCause::other_process, "load_weights", OomRemedy::free_device},
-    {"oom_retried", OomCause::demand, "load_weights", OomRemedy::smaller_request},
+    {"oom_demand", OomCause::demand, "load_weights", OomFixKind::smaller_request},
+    {"oom_fragmentation", OomCause::fragmentation, "leave_holes", OomFixKind::free_blocks},
+    {"oom_fragmentation_expandable", OomCause::fragmentation, "leave_holes", OomFixKind::free_blocks},
+    {"oom_other_stream", OomCause::fragmentation, "leave_holes", OomFixKind::free_blocks},
+    {"oom_private_pool", OomCause::fragmentation, "load_weights", OomFixKind::smaller_request},
+    {"oom_capture", OomCause::fragmentation, "", OomFixKind::smaller_request},
+    {"oom_limit", OomCause::limit, "load_weights", OomFixKind::free_blocks},
+    {"oom_leak", OomCause::leak, "load_weights", OomFixKind::stop_leak},
+    {"oom_other_process", OomCause::other_process, "load_weights", OomFixKind::free_device},
+    {"oom_retried", OomCause::demand, "load_weights", OomFixKind::smaller_request},
 };
 
 class RealFailure : public ::testing::TestWithParam<Case> {};
@@ -93,16 +92,16 @@ TEST_P(RealFailure, HasItsCauseAndHolder) {
   const Store store = load(kFolder + GetParam().name + ".pickle.xz");
   const OomFailure failure = explain(store, {}).failures.at(0);
   EXPECT_EQ(failure.cause, GetParam().cause);
-  ASSERT_FALSE(failure.changes.empty());
-  EXPECT_EQ(failure.changes[0].remedy, GetParam().change);
+  ASSERT_FALSE(failure.fixes.empty());
+  EXPECT_EQ(failure.fixes[0].kind, GetParam().change);
   const auto calls = [](const NamedStack& stack, const std::string& function) {
     for (const FrameName& frame : stack.frames) {
       if (frame.function == function) return true;
     }
     return function.empty();
   };
-  ASSERT_FALSE(failure.holders.empty());
-  EXPECT_TRUE(calls(failure.holders[0].stack, GetParam().holder));
+  ASSERT_FALSE(failure.top_allocations.empty());
+  EXPECT_TRUE(calls(failure.top_allocations[0].stack, GetParam().holder));
 }
 
 INSTANTIATE_TEST_SUITE_P(Causes, RealFailure, ::testing::ValuesIn(kCases),
@@ -121,7 +120,7 @@ TEST(RealFailures, ThoseThatAreEqualAreOne) {
 TEST(RealFailures, PrivatePool) {
   const OomFailure failure = explain(load(kFolder + "oom_private_pool.pickle.xz"), {}).failures.at(0);
   EXPECT_EQ(failure.cache->whole_in_private_pools, std::uint64_t{38} << 30);
-  EXPECT_TRUE(advises(failure, OomRemedy::empty_private_pool));
+  EXPECT_TRUE(advises(failure, OomFixKind::empty_private_pool));
 }
 
 // Half of the device was free but kept, in one segment, while the graph was captured.
@@ -129,7 +128,7 @@ TEST(RealFailures, Capture) {
   const OomFailure failure = explain(load(kFolder + "oom_capture.pickle.xz"), {}).failures.at(0);
   EXPECT_EQ(failure.cache->whole_in_default_pool, std::uint64_t{39} << 30);
   EXPECT_FALSE(failure.pool) << "it was private, and this version of PyTorch does not say so";
-  EXPECT_TRUE(advises(failure, OomRemedy::empty_cache_before));
+  EXPECT_TRUE(advises(failure, OomFixKind::empty_cache_before));
 }
 
 // Each step kept 1200 MiB (record_snapshots.py, remember_loss).
@@ -148,7 +147,7 @@ TEST(RealFailures, LimitOfOneGibibyte) {
       EXPECT_EQ(failure.findings.front().cause, OomCause::limit) << name;
       EXPECT_LE(failure.limit->at_least, std::uint64_t{1} << 30) << name;
       EXPECT_GT(failure.limit->below, std::uint64_t{1} << 30) << name;
-      EXPECT_FALSE(failure.fitting_piece) << name;
+      EXPECT_FALSE(failure.fitting_block) << name;
     }
   }
 }
@@ -175,7 +174,7 @@ TEST(RealFailures, SharedSnapshotOfAGrowingBatch) {
 
   // The largest holders, as the table has them.
   std::uint64_t held = 0;
-  for (const OomHolder& holder : failure.holders) held += holder.bytes;
+  for (const TopAllocation& allocation : failure.top_allocations) held += allocation.bytes;
   EXPECT_EQ(held, failure.allocated);
   Symbols symbols(store.definitions);
   TableOptions at;
@@ -183,8 +182,8 @@ TEST(RealFailures, SharedSnapshotOfAGrowingBatch) {
   const auto table = analyze_table(store, symbols, at);
   ASSERT_TRUE(table.ok());
   for (std::size_t row = 0; row < 5; ++row) {
-    EXPECT_EQ(failure.holders.at(row).bytes, table->sections.at(0).rows.at(row).bytes);
-    EXPECT_EQ(failure.holders.at(row).blocks, table->sections.at(0).rows.at(row).blocks);
+    EXPECT_EQ(failure.top_allocations.at(row).bytes, table->sections.at(0).rows.at(row).bytes);
+    EXPECT_EQ(failure.top_allocations.at(row).blocks, table->sections.at(0).rows.at(row).blocks);
   }
 }
 

@@ -32,20 +32,20 @@ struct Explained : OomFailure {
     }
     return std::nullopt;
   }
-  [[nodiscard]] const OomChange* change(OomRemedy wanted) const {
-    for (const OomChange& change : changes) {
-      if (change.remedy == wanted) return &change;
+  [[nodiscard]] const OomFix* change(OomFixKind wanted) const {
+    for (const OomFix& fix : fixes) {
+      if (fix.kind == wanted) return &fix;
     }
     return nullptr;
   }
-  [[nodiscard]] std::optional<std::uint64_t> bytes_of(OomRemedy wanted) const {
-    const OomChange* found = change(wanted);
+  [[nodiscard]] std::optional<std::uint64_t> bytes_of(OomFixKind wanted) const {
+    const OomFix* found = change(wanted);
     return found == nullptr ? std::nullopt : std::optional(found->bytes);
   }
 };
 
 std::string function_of(const NamedStack& stack) {
-  return stack.frames.empty() ? "" : stack.frames[stack.place].function;
+  return stack.frames.empty() ? "" : stack.frames[stack.call_site].function;
 }
 
 class Explain : public ::testing::Test {
@@ -66,7 +66,7 @@ TEST_F(Explain, Demand) {
   EXPECT_EQ(failure.cause, OomCause::demand);
   EXPECT_EQ(failure.findings.size(), 1U);
   EXPECT_EQ(failure.found(OomCause::demand), 20 * kMiB) << "40 asked for, 20 free, nothing cached";
-  EXPECT_EQ(failure.stop, OomStop::device);
+  EXPECT_EQ(failure.refused_by, OomRefusedBy::device);
   EXPECT_EQ(failure.missing, 20 * kMiB);
   EXPECT_EQ(failure.allocated, 60 * kMiB);
   EXPECT_EQ(failure.reserved, 60 * kMiB);
@@ -78,12 +78,12 @@ TEST_F(Explain, Demand) {
   EXPECT_EQ(failure.pool, PoolId{});
   EXPECT_EQ(failure.last_ns, 3'000'000U);
   EXPECT_EQ(failure.leak_verdict, LeakVerdict::insufficient_data);
-  ASSERT_EQ(failure.changes.size(), 2U);
-  EXPECT_EQ(failure.changes[0].remedy, OomRemedy::smaller_request);
-  EXPECT_EQ(failure.changes[0].bytes, 20 * kMiB) << "20 MiB would have been served";
-  EXPECT_EQ(failure.changes[1].remedy, OomRemedy::free_blocks);
-  EXPECT_EQ(failure.changes[1].bytes, 60 * kMiB) << "the only block";
-  EXPECT_EQ(function_of(failure.changes[1].stack), "weights");
+  ASSERT_EQ(failure.fixes.size(), 2U);
+  EXPECT_EQ(failure.fixes[0].kind, OomFixKind::smaller_request);
+  EXPECT_EQ(failure.fixes[0].bytes, 20 * kMiB) << "20 MiB would have been served";
+  EXPECT_EQ(failure.fixes[1].kind, OomFixKind::free_blocks);
+  EXPECT_EQ(failure.fixes[1].bytes, 60 * kMiB) << "the only block";
+  EXPECT_EQ(function_of(failure.fixes[1].stack), "weights");
 }
 
 // Two segments of 30 MiB, 20 of each free; 25 are asked for.
@@ -100,13 +100,13 @@ TEST_F(Explain, Fragmentation) {
   EXPECT_EQ(failure.found(OomCause::fragmentation), 40 * kMiB);
   EXPECT_EQ(failure.missing, 22 * kMiB) << "a segment of 26, of which 4 were there";
   EXPECT_EQ(failure.cache->usable.bytes, 40 * kMiB);
-  EXPECT_EQ(failure.cache->usable.pieces, 2U);
+  EXPECT_EQ(failure.cache->usable.blocks, 2U);
   EXPECT_EQ(failure.cache->usable.largest, 20 * kMiB);
-  ASSERT_EQ(failure.changes.size(), 2U);
-  EXPECT_EQ(failure.bytes_of(OomRemedy::smaller_request), 5 * kMiB) << "20 MiB would have been served";
-  EXPECT_EQ(failure.bytes_of(OomRemedy::free_blocks), 10 * kMiB) << "either block makes 30 MiB in one piece";
-  EXPECT_EQ(failure.changes[1].blocks, 1U);
-  EXPECT_EQ(failure.changes[1].of_blocks, 2U);
+  ASSERT_EQ(failure.fixes.size(), 2U);
+  EXPECT_EQ(failure.bytes_of(OomFixKind::smaller_request), 5 * kMiB) << "20 MiB would have been served";
+  EXPECT_EQ(failure.bytes_of(OomFixKind::free_blocks), 10 * kMiB) << "either block makes 30 MiB in one piece";
+  EXPECT_EQ(failure.fixes[1].blocks, 1U);
+  EXPECT_EQ(failure.fixes[1].of_blocks, 2U);
 }
 
 // A piece between two blocks of one stack: freeing the newer one joins it with what is free behind it.
@@ -120,7 +120,7 @@ TEST_F(Explain, AsFewBlocksAsDo) {
   gpu.fail(60 * kMiB, 0);
   const Explained failure = explained();
   // Free: 10 to 40, 45 to 80, 82 to 90. Without the block at 80: 45 MiB in one piece. Without that at 40, too: 80.
-  const OomChange* change = failure.change(OomRemedy::free_blocks);
+  const OomFix* change = failure.change(OomFixKind::free_blocks);
   ASSERT_NE(change, nullptr);
   EXPECT_EQ(change->bytes, 7 * kMiB);
   EXPECT_EQ(change->blocks, 2U);
@@ -137,11 +137,11 @@ TEST_F(Explain, ExpandableSegmentsWouldGiveBackWholeHandles) {
   }
   gpu.fail(75 * kMiB, 10 * kMiB);
   const Explained failure = explained();
-  const OomChange* change = failure.change(OomRemedy::expandable);
+  const OomFix* change = failure.change(OomFixKind::expandable);
   ASSERT_NE(change, nullptr);
   EXPECT_EQ(change->bytes, 80 * kMiB);
   EXPECT_FALSE(change->certain);
-  EXPECT_EQ(failure.changes.back().remedy, OomRemedy::expandable) << "what is certain comes first";
+  EXPECT_EQ(failure.fixes.back().kind, OomFixKind::expandable) << "what is certain comes first";
 }
 
 TEST_F(Explain, ExpandableSegmentsAskForHandles) {
@@ -154,8 +154,8 @@ TEST_F(Explain, ExpandableSegmentsAskForHandles) {
   EXPECT_EQ(failure.request.driver, 40 * kMiB) << "two handles";
   EXPECT_EQ(failure.missing, 10 * kMiB);
   EXPECT_EQ(failure.found(OomCause::fragmentation), 19 * kMiB);
-  EXPECT_EQ(failure.bytes_of(OomRemedy::free_blocks), 21 * kMiB);
-  EXPECT_EQ(failure.bytes_of(OomRemedy::smaller_request), 5 * kMiB) << "one handle is there";
+  EXPECT_EQ(failure.bytes_of(OomFixKind::free_blocks), 21 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomFixKind::smaller_request), 5 * kMiB) << "one handle is there";
 }
 
 TEST_F(Explain, CachedForAnotherStream) {
@@ -164,10 +164,10 @@ TEST_F(Explain, CachedForAnotherStream) {
   gpu.fail(30 * kMiB, 2 * kMiB);
   const Explained failure = explained();
   EXPECT_EQ(failure.cause, OomCause::fragmentation);
-  EXPECT_EQ(failure.cache->usable.pieces, 0U);
+  EXPECT_EQ(failure.cache->usable.blocks, 0U);
   EXPECT_EQ(failure.cache->other_streams.bytes, 30 * kMiB);
-  EXPECT_EQ(failure.bytes_of(OomRemedy::same_stream), 30 * kMiB);
-  EXPECT_EQ(failure.bytes_of(OomRemedy::free_blocks), 10 * kMiB) << "then the whole segment goes back to the driver";
+  EXPECT_EQ(failure.bytes_of(OomFixKind::same_stream), 30 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomFixKind::free_blocks), 10 * kMiB) << "then the whole segment goes back to the driver";
 }
 
 TEST_F(Explain, CachedByAPrivatePool) {
@@ -181,7 +181,7 @@ TEST_F(Explain, CachedByAPrivatePool) {
   EXPECT_EQ(failure.cache->other_pools.bytes, 40 * kMiB);
   EXPECT_EQ(failure.cache->other_kinds.bytes, kMiB + 512 * 1024) << "of the small segment";
   EXPECT_EQ(failure.cache->whole_in_private_pools, 40 * kMiB);
-  EXPECT_EQ(failure.bytes_of(OomRemedy::empty_private_pool), 40 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomFixKind::empty_private_pool), 40 * kMiB);
 }
 
 // Wholly free segments of the default pool are given back before the request fails, except during a capture.
@@ -195,8 +195,8 @@ TEST_F(Explain, CachedDuringACapture) {
   EXPECT_EQ(failure.stream, 7U);
   EXPECT_EQ(failure.cause, OomCause::fragmentation);
   EXPECT_EQ(failure.cache->other_pools.bytes, 40 * kMiB);
-  EXPECT_EQ(failure.bytes_of(OomRemedy::empty_cache_before), 40 * kMiB);
-  EXPECT_EQ(failure.bytes_of(OomRemedy::free_blocks), std::nullopt) << "the driver would not have got it back";
+  EXPECT_EQ(failure.bytes_of(OomFixKind::empty_cache_before), 40 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomFixKind::free_blocks), std::nullopt) << "the driver would not have got it back";
 }
 
 TEST_F(Explain, PendingMemoryIsNotCached) {
@@ -220,12 +220,12 @@ TEST_F(Explain, Limit) {
   gpu.fail(20 * kMiB, kGiB);
   const Explained failure = explained();
   EXPECT_EQ(failure.cause, OomCause::limit);
-  EXPECT_EQ(failure.stop, OomStop::limit);
+  EXPECT_EQ(failure.refused_by, OomRefusedBy::limit);
   EXPECT_EQ(failure.limit->at_least, 60 * kMiB) << "so much was reserved before";
   EXPECT_EQ(failure.limit->below, 70 * kMiB);
   EXPECT_EQ(failure.missing, 10 * kMiB) << "at most";
-  EXPECT_EQ(failure.bytes_of(OomRemedy::raise_limit), 10 * kMiB);
-  EXPECT_EQ(failure.bytes_of(OomRemedy::smaller_request), 10 * kMiB) << "10 MiB more were reserved before";
+  EXPECT_EQ(failure.bytes_of(OomFixKind::raise_limit), 10 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomFixKind::smaller_request), 10 * kMiB) << "10 MiB more were reserved before";
 }
 
 TEST_F(Explain, LimitThatWasLoweredMeanwhile) {
@@ -255,7 +255,7 @@ TEST_F(Explain, TheDriverNeedsALittleItself) {
   gpu.allocate(0, 60 * kMiB, 60 * kMiB);
   gpu.fail(20 * kMiB, 21 * kMiB);
   const Explained failure = explained();
-  EXPECT_EQ(failure.stop, OomStop::unknown);
+  EXPECT_EQ(failure.refused_by, OomRefusedBy::unknown);
   EXPECT_EQ(failure.cause, std::nullopt);
   EXPECT_EQ(failure.limit.has_value(), false);
 }
@@ -274,7 +274,7 @@ TEST_F(Explain, OtherProcess) {
   EXPECT_EQ(failure.found(OomCause::other_process), 30 * kMiB);
   EXPECT_EQ(failure.found(OomCause::demand), 30 * kMiB);
   EXPECT_EQ(failure.outside, std::nullopt);
-  EXPECT_EQ(failure.bytes_of(OomRemedy::free_device), 30 * kMiB);
+  EXPECT_EQ(failure.bytes_of(OomFixKind::free_device), 30 * kMiB);
 
   ExplainOptions options;
   options.capacity = 100 * kMiB;
@@ -301,8 +301,8 @@ TEST_F(Explain, APieceThatFitsIsAContradiction) {
   gpu.allocate(0, 10 * kMiB, 10 * kMiB, stack("first"));
   gpu.fail(20 * kMiB, 19 * kMiB);
   const Explained failure = explained();
-  EXPECT_TRUE(failure.fitting_piece);
-  EXPECT_EQ(failure.bytes_of(OomRemedy::free_blocks), std::nullopt);
+  EXPECT_TRUE(failure.fitting_block);
+  EXPECT_EQ(failure.bytes_of(OomFixKind::free_blocks), std::nullopt);
 }
 
 // With max_split_size a block of that size serves no smaller request.
@@ -313,7 +313,7 @@ TEST_F(Explain, OversizeBlocksAreNotSplit) {
   Store store = gpu.finish();
   store.source.allocator_settings.emplace().max_split_size = 30 * kMiB;
   const Explained failure(store);
-  EXPECT_FALSE(failure.fitting_piece);
+  EXPECT_FALSE(failure.fitting_block);
   EXPECT_EQ(failure.cause, OomCause::fragmentation);
 }
 
@@ -340,15 +340,15 @@ TEST_F(Explain, HoldersAndEqualFailures) {
   EXPECT_EQ(failure.count, 2U);
   EXPECT_EQ(failure.first_ns, 6'000'000U);
   EXPECT_EQ(failure.last_ns, 7'000'000U);
-  ASSERT_EQ(failure.holders.size(), 1U);
-  EXPECT_EQ(failure.other_holders, 1U);
+  ASSERT_EQ(failure.top_allocations.size(), 1U);
+  EXPECT_EQ(failure.other_allocations, 1U);
   EXPECT_EQ(failure.other_bytes, 30 * kMiB);
-  const OomHolder& holder = failure.holders[0];
-  EXPECT_EQ(holder.bytes, 60 * kMiB);
-  EXPECT_EQ(holder.blocks, 2U);
-  EXPECT_DOUBLE_EQ(holder.share, 60.0 / 90);
-  EXPECT_EQ(holder.oldest_ns, 2'000'000U);
-  EXPECT_EQ(holder.newest_ns, 4'000'000U);
+  const TopAllocation& allocation = failure.top_allocations[0];
+  EXPECT_EQ(allocation.bytes, 60 * kMiB);
+  EXPECT_EQ(allocation.blocks, 2U);
+  EXPECT_DOUBLE_EQ(allocation.share, 60.0 / 90);
+  EXPECT_EQ(allocation.oldest_ns, 2'000'000U);
+  EXPECT_EQ(allocation.newest_ns, 4'000'000U);
   options.failures = 0;
   EXPECT_EQ(explain(store, options).failures.size(), 2U);
 }
@@ -366,7 +366,7 @@ TEST_F(Explain, ImpossibleSizes) {
   options.capacity = 1;
   const Explanation explanation = explain(gpu.finish(names.definitions), options);
   ASSERT_EQ(explanation.failures.size(), 3U);
-  EXPECT_EQ(explanation.failures[0].stop, OomStop::limit);
+  EXPECT_EQ(explanation.failures[0].refused_by, OomRefusedBy::limit);
   EXPECT_EQ(explanation.failures[1].missing, kMost - 1) << "the whole of it, but for one byte";
   EXPECT_EQ(explanation.failures[2].cause, OomCause::demand);
   EXPECT_EQ(explanation.failures[2].findings[0].bytes, kMost - 1) << "of a device of one byte";
@@ -396,7 +396,7 @@ TEST(ExplainRecording, SaysWhatItKnows) {
   EXPECT_EQ(larger.cache.has_value(), false);
   EXPECT_EQ(larger.device_free, std::nullopt);
   EXPECT_EQ(larger.missing, std::nullopt);
-  EXPECT_TRUE(larger.changes.empty());
+  EXPECT_TRUE(larger.fixes.empty());
   const OomFailure& smaller = explanation.failures[1];
   EXPECT_EQ(smaller.cause, OomCause::fragmentation) << "40 MiB were reserved and in no block, whatever the device had";
 
@@ -415,7 +415,7 @@ TEST(ExplainRecording, Cpu) {
   EXPECT_FALSE(failure.caching);
   EXPECT_EQ(failure.allocated, 40 * kMiB);
   EXPECT_EQ(failure.cause, std::nullopt);
-  EXPECT_EQ(failure.holders.size(), 1U);
+  EXPECT_EQ(failure.top_allocations.size(), 1U);
 }
 
 // A loop that keeps 4 KiB a step, then fails; what comes after the failure must not count.

@@ -35,7 +35,7 @@ TEST(Fragmentation, MeasuresAtThePeaksAndAtTheEnd) {
   EXPECT_EQ(peak.allocated, 12 * kMiB);
   EXPECT_EQ(peak.reserved, 20 * kMiB);
   EXPECT_EQ(peak.free, 8 * kMiB);
-  EXPECT_EQ(peak.free_pieces, 1U);
+  EXPECT_EQ(peak.free_blocks, 1U);
   EXPECT_EQ(peak.rounding, 101U);
   EXPECT_EQ(peak.inactive_split, 8 * kMiB);
   EXPECT_EQ(peak.releasable, 0U);
@@ -48,14 +48,14 @@ TEST(Fragmentation, MeasuresAtThePeaksAndAtTheEnd) {
   EXPECT_EQ(reserved.active, 8 * kMiB) << "6 MiB are still in use by another stream";
   EXPECT_EQ(reserved.reserved, 50 * kMiB);
   EXPECT_EQ(reserved.free, 42 * kMiB);
-  EXPECT_EQ(reserved.free_pieces, 3U);
+  EXPECT_EQ(reserved.free_blocks, 3U);
   EXPECT_EQ(reserved.largest_free, 30 * kMiB);
   EXPECT_EQ(reserved.releasable, 30 * kMiB);
   EXPECT_EQ(reserved.inactive_split, 12 * kMiB);
   EXPECT_DOUBLE_EQ(reserved.external_share().value(), 1 - 30.0 / 42);
 
   EXPECT_EQ(device.at_end.active, 2 * kMiB);
-  EXPECT_EQ(device.at_end.free_pieces, 3U) << "what was pending joined the free piece before it";
+  EXPECT_EQ(device.at_end.free_blocks, 3U) << "what was pending joined the free piece before it";
   EXPECT_DOUBLE_EQ(device.peak_share().value(), 1 - 12.0 / 50);
   EXPECT_EQ(device.over_time.size(), 12U);
   EXPECT_EQ(device.over_time.back().reserved, 50 * kMiB);
@@ -68,10 +68,10 @@ TEST(Fragmentation, NeighboursOfAnExpandableSegmentAreOne) {
   gpu.allocate(0, kMiB, kMiB);
   gpu.reserve(2 * kMiB, 2 * kMiB, true);
   const Store store = gpu.finish();
-  const auto map = segment_map(store, 0, cut_at(store, 0, Moment{Moment::Kind::end, 0, 0}).value());
+  const auto map = segment_map(store, 0, position_at(store, 0, Moment{Moment::Kind::end, 0, 0}).value());
   ASSERT_EQ(map.size(), 1U);
   EXPECT_EQ(map[0].size, 6 * kMiB);
-  EXPECT_EQ(map[0].bytes(MapPiece::Use::free), 5 * kMiB);
+  EXPECT_EQ(map[0].bytes(MapBlock::State::free), 5 * kMiB);
   const FragmentationDevice device = analyze(store);
   EXPECT_EQ(device.at_end.inactive_split, 0U) << "pages of expandable segments can be given back one by one";
 }
@@ -82,7 +82,7 @@ TEST(Fragmentation, PartsOfAnExpandableSegmentGoAway) {
   gpu.allocate(0, kMiB, kMiB);
   gpu.release(4 * kMiB, 2 * kMiB, true);
   const Store store = gpu.finish();
-  const auto map = segment_map(store, 0, cut_at(store, 0, Moment{Moment::Kind::end, 0, 0}).value());
+  const auto map = segment_map(store, 0, position_at(store, 0, Moment{Moment::Kind::end, 0, 0}).value());
   ASSERT_EQ(map.size(), 2U);
   EXPECT_EQ(map[0].size, 4 * kMiB);
   EXPECT_EQ(map[1].address, 6 * kMiB);
@@ -130,7 +130,7 @@ TEST(Fragmentation, CountsSizesByPowersOfTwo) {
   EXPECT_EQ(device.sizes[1].live_blocks, 1U);
   EXPECT_EQ(device.sizes[1].live_bytes, 2047U);
   EXPECT_EQ(device.sizes[2].from, kMiB);
-  EXPECT_EQ(device.sizes[2].free_pieces, 1U);
+  EXPECT_EQ(device.sizes[2].free_blocks, 1U);
   EXPECT_EQ(device.sizes[2].free_bytes, 2 * kMiB - 2559);
 }
 

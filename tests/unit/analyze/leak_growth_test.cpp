@@ -11,28 +11,28 @@ constexpr std::uint32_t kBoundaries = 30;
 constexpr std::uint32_t kWarmup = 3;
 
 // A block of `bytes` born in step `birth` and alive at so many boundaries; 0 = to the end.
-Stay stay(std::uint32_t birth, std::uint32_t boundaries = 0, std::uint64_t bytes = 100) {
+StepSpan span(std::uint32_t birth, std::uint32_t boundaries = 0, std::uint64_t bytes = 100) {
   return {birth + 1, boundaries == 0 ? kBoundaries - 1 : birth + boundaries, bytes};
 }
 
-std::optional<Growth> judge(const std::vector<Stay>& stays) {
-  return judge_kept(stays, kBoundaries, kWarmup);
+std::optional<Growth> judge(const std::vector<StepSpan>& spans) {
+  return find_retained_growth(spans, kBoundaries, kWarmup);
 }
 
 TEST(LeakGrowthTest, JudgedStepsAreThoseSeenToOutliveAStep) {
-  EXPECT_EQ(judged_steps(12, 2), 8U);
-  EXPECT_EQ(judged_steps(12, 11), 0U);
-  EXPECT_EQ(judged_steps(0, 0), 0U);
-  EXPECT_EQ(judged_steps(12, 4'294'967'295U), 0U);
+  EXPECT_EQ(analyzed_steps(12, 2), 8U);
+  EXPECT_EQ(analyzed_steps(12, 11), 0U);
+  EXPECT_EQ(analyzed_steps(0, 0), 0U);
+  EXPECT_EQ(analyzed_steps(12, 4'294'967'295U), 0U);
 }
 
 TEST(LeakGrowthTest, BlocksOfEveryStepAreALeak) {
-  std::vector<Stay> stays;
-  for (std::uint32_t step = 0; step < kBoundaries - 1; ++step) stays.push_back(stay(step));
-  const auto growth = judge(stays);
+  std::vector<StepSpan> spans;
+  for (std::uint32_t step = 0; step < kBoundaries - 1; ++step) spans.push_back(span(step));
+  const auto growth = judge(spans);
   ASSERT_TRUE(growth);
-  EXPECT_EQ(growth->finding, GrowthFinding::leak);
-  EXPECT_EQ(growth->judged_steps, 25U);  // 3 to 27
+  EXPECT_EQ(growth->classification, GrowthClass::leak);
+  EXPECT_EQ(growth->analyzed_steps, 25U);  // 3 to 27
   EXPECT_EQ(growth->grown_steps, 25U);
   EXPECT_DOUBLE_EQ(growth->bytes_per_step.value, 100);
   EXPECT_EQ(growth->first_step, 3U);
@@ -41,125 +41,125 @@ TEST(LeakGrowthTest, BlocksOfEveryStepAreALeak) {
 }
 
 TEST(LeakGrowthTest, BlocksOfTheWarmUpAndFromBeforeAreNot) {
-  std::vector<Stay> stays;
-  for (std::uint32_t step = 0; step < kWarmup; ++step) stays.push_back(stay(step));
-  for (int block = 0; block < 50; ++block) stays.push_back({0, kBoundaries - 1, 100});
-  EXPECT_FALSE(judge(stays));
+  std::vector<StepSpan> spans;
+  for (std::uint32_t step = 0; step < kWarmup; ++step) spans.push_back(span(step));
+  for (int block = 0; block < 50; ++block) spans.push_back({0, kBoundaries - 1, 100});
+  EXPECT_FALSE(judge(spans));
 }
 
 TEST(LeakGrowthTest, TwoStepsAreTooFewAndOneIsNothing) {
-  EXPECT_FALSE(judge({stay(10)}));
-  EXPECT_FALSE(judge({stay(10), stay(10)}));
-  const auto growth = judge({stay(10), stay(20)});
+  EXPECT_FALSE(judge({span(10)}));
+  EXPECT_FALSE(judge({span(10), span(10)}));
+  const auto growth = judge({span(10), span(20)});
   ASSERT_TRUE(growth);
-  EXPECT_EQ(growth->finding, GrowthFinding::too_few);
+  EXPECT_EQ(growth->classification, GrowthClass::too_few);
   EXPECT_DOUBLE_EQ(growth->bytes_per_step.value, 200.0 / 25);
 }
 
 TEST(LeakGrowthTest, GrowthThatHasStoppedIsNot) {
-  std::vector<Stay> stays;
-  for (std::uint32_t step = 3; step < 15; ++step) stays.push_back(stay(step));
-  EXPECT_EQ(judge(stays)->finding, GrowthFinding::stopped);
+  std::vector<StepSpan> spans;
+  for (std::uint32_t step = 3; step < 15; ++step) spans.push_back(span(step));
+  EXPECT_EQ(judge(spans)->classification, GrowthClass::stopped);
 }
 
 TEST(LeakGrowthTest, GrowthThatSlowsIsNot) {
-  std::vector<Stay> stays;
-  for (const std::uint32_t step : {3U, 4U, 5U, 6U, 8U, 10U, 13U, 19U}) stays.push_back(stay(step));
-  EXPECT_EQ(judge(stays)->finding, GrowthFinding::slowing);
+  std::vector<StepSpan> spans;
+  for (const std::uint32_t step : {3U, 4U, 5U, 6U, 8U, 10U, 13U, 19U}) spans.push_back(span(step));
+  EXPECT_EQ(judge(spans)->classification, GrowthClass::slowing);
 }
 
 // Freed after 10 boundaries: what is left is too young, though it has lived through 1 to 9 of them.
 TEST(LeakGrowthTest, AQueueIsNot) {
-  std::vector<Stay> stays;
-  for (std::uint32_t step = 0; step < 19; ++step) stays.push_back(stay(step, 10));
-  for (std::uint32_t step = 19; step < kBoundaries - 1; ++step) stays.push_back(stay(step));
-  EXPECT_FALSE(judge(stays));
+  std::vector<StepSpan> spans;
+  for (std::uint32_t step = 0; step < 19; ++step) spans.push_back(span(step, 10));
+  for (std::uint32_t step = 19; step < kBoundaries - 1; ++step) spans.push_back(span(step));
+  EXPECT_FALSE(judge(spans));
 }
 
 // Half of the blocks go after two boundaries. The others have outlived that: those older than 3 boundaries are judged.
 TEST(LeakGrowthTest, BlocksThatOutliveFreesOfTheirKindAreALeak) {
-  std::vector<Stay> stays;
+  std::vector<StepSpan> spans;
   for (std::uint32_t step = 0; step < kBoundaries - 1; ++step) {
-    stays.push_back(stay(step));
-    if (step < 27) stays.push_back(stay(step, 2, 7000));
+    spans.push_back(span(step));
+    if (step < 27) spans.push_back(span(step, 2, 7000));
   }
-  const auto growth = judge(stays);
+  const auto growth = judge(spans);
   ASSERT_TRUE(growth);
-  EXPECT_EQ(growth->finding, GrowthFinding::leak);
+  EXPECT_EQ(growth->classification, GrowthClass::leak);
   EXPECT_EQ(growth->released_after, 2U);
-  EXPECT_EQ(growth->judged_steps, 23U);  // steps 3 to 25: alive at 4 boundaries or more
+  EXPECT_EQ(growth->analyzed_steps, 23U);  // steps 3 to 25: alive at 4 boundaries or more
   EXPECT_DOUBLE_EQ(growth->bytes_per_step.value, 100);
 }
 
 // Without such a proof, three times the age is needed: freed all at once after up to 6 steps, the last 11 are still
 // there.
 TEST(LeakGrowthTest, GarbageNotCollectedForALittleLongerIsNot) {
-  std::vector<Stay> stays;
-  for (std::uint32_t step = 0; step < 18; ++step) stays.push_back(stay(step, 6 - step % 6));
-  for (std::uint32_t step = 18; step < kBoundaries - 1; ++step) stays.push_back(stay(step));
-  EXPECT_FALSE(judge(stays));
+  std::vector<StepSpan> spans;
+  for (std::uint32_t step = 0; step < 18; ++step) spans.push_back(span(step, 6 - step % 6));
+  for (std::uint32_t step = 18; step < kBoundaries - 1; ++step) spans.push_back(span(step));
+  EXPECT_FALSE(judge(spans));
 }
 
 TEST(LeakGrowthTest, OneLateFreeAmongManyKeptIsUnusual) {
-  std::vector<Stay> stays = {stay(1, 25)};
-  for (std::uint32_t step = 0; step < kBoundaries - 1; ++step) stays.push_back(stay(step));
-  EXPECT_EQ(judge(stays)->finding, GrowthFinding::leak);
+  std::vector<StepSpan> spans = {span(1, 25)};
+  for (std::uint32_t step = 0; step < kBoundaries - 1; ++step) spans.push_back(span(step));
+  EXPECT_EQ(judge(spans)->classification, GrowthClass::leak);
 }
 
 // Freed as late as after 20 boundaries, three blocks in four, and the fourth not yet: nobody can tell.
 TEST(LeakGrowthTest, FreesThatComeLateLeaveItUnclear) {
-  std::vector<Stay> stays;
+  std::vector<StepSpan> spans;
   for (std::uint32_t step = 0; step < 9; ++step) {
-    for (int block = 0; block < 3; ++block) stays.push_back(stay(step, 20));
+    for (int block = 0; block < 3; ++block) spans.push_back(span(step, 20));
   }
-  for (std::uint32_t step = 3; step < kBoundaries - 1; ++step) stays.push_back(stay(step));
-  const auto growth = judge(stays);
+  for (std::uint32_t step = 3; step < kBoundaries - 1; ++step) spans.push_back(span(step));
+  const auto growth = judge(spans);
   ASSERT_TRUE(growth);
-  EXPECT_EQ(growth->finding, GrowthFinding::unclear);
+  EXPECT_EQ(growth->classification, GrowthClass::unclear);
   EXPECT_EQ(growth->released_after, 20U);
 }
 
 // Most are freed after 2 boundaries, and one of every fifth step is left: a leak, unless blocks as old are freed now
 // and then. Judged are blocks older than 3 boundaries: of steps 3 to 25; 5, 10, 15, 20 and 25 leave one.
 TEST(LeakGrowthTest, FreesOfBlocksAsOldAsThoseLeftMakeItUnclear) {
-  std::vector<Stay> stays;
+  std::vector<StepSpan> spans;
   for (std::uint32_t step = 0; step < 27; ++step) {
-    for (int block = 0; block < 3; ++block) stays.push_back(stay(step, 2));
+    for (int block = 0; block < 3; ++block) spans.push_back(span(step, 2));
   }
-  for (std::uint32_t step = 5; step < kBoundaries - 1; step += 5) stays.push_back(stay(step));
-  stays.push_back(stay(4, 12));
-  EXPECT_EQ(judge(stays)->finding, GrowthFinding::leak);
-  stays.push_back(stay(8, 12));
-  EXPECT_EQ(judge(stays)->finding, GrowthFinding::unclear);
+  for (std::uint32_t step = 5; step < kBoundaries - 1; step += 5) spans.push_back(span(step));
+  spans.push_back(span(4, 12));
+  EXPECT_EQ(judge(spans)->classification, GrowthClass::leak);
+  spans.push_back(span(8, 12));
+  EXPECT_EQ(judge(spans)->classification, GrowthClass::unclear);
 }
 
 TEST(LeakGrowthTest, ABlockReplacedByALargerOneIsALeak) {
-  std::vector<Stay> stays;
-  for (std::uint32_t step = 0; step < kBoundaries - 1; ++step) stays.push_back(stay(step, 1, 1000 + step * 64));
+  std::vector<StepSpan> spans;
+  for (std::uint32_t step = 0; step < kBoundaries - 1; ++step) spans.push_back(span(step, 1, 1000 + step * 64));
   const std::vector<double> work(kBoundaries, 5000);
-  EXPECT_FALSE(judge(stays));
-  const auto growth = judge_replaced(stays, kBoundaries, kWarmup, work);
+  EXPECT_FALSE(judge(spans));
+  const auto growth = find_replacement_growth(spans, kBoundaries, kWarmup, work);
   ASSERT_TRUE(growth);
   EXPECT_EQ(growth->kind, GrowthKind::replaced);
-  EXPECT_EQ(growth->finding, GrowthFinding::leak);
+  EXPECT_EQ(growth->classification, GrowthClass::leak);
   EXPECT_DOUBLE_EQ(growth->bytes_per_step.value, 64);
   EXPECT_EQ(growth->grown_steps, 25U);
 }
 
 TEST(LeakGrowthTest, NotWhenTheWorkGrowsToo) {
-  std::vector<Stay> stays;
+  std::vector<StepSpan> spans;
   std::vector<double> work;
   for (std::uint32_t step = 0; step < kBoundaries; ++step) {
-    if (step + 1 < kBoundaries) stays.push_back(stay(step, 1, 1000 + step * 64));
+    if (step + 1 < kBoundaries) spans.push_back(span(step, 1, 1000 + step * 64));
     work.push_back(5000.0 + step);
   }
-  EXPECT_EQ(judge_replaced(stays, kBoundaries, kWarmup, work)->finding, GrowthFinding::with_work);
+  EXPECT_EQ(find_replacement_growth(spans, kBoundaries, kWarmup, work)->classification, GrowthClass::with_work);
 }
 
 TEST(LeakGrowthTest, NotWhenTheSizeGoesUpAndDown) {
-  std::vector<Stay> stays;
-  for (std::uint32_t step = 0; step < kBoundaries - 1; ++step) stays.push_back(stay(step, 1, 1000 + step * 7919 % 640));
-  EXPECT_FALSE(judge_replaced(stays, kBoundaries, kWarmup, std::vector<double>(kBoundaries, 1)));
+  std::vector<StepSpan> spans;
+  for (std::uint32_t step = 0; step < kBoundaries - 1; ++step) spans.push_back(span(step, 1, 1000 + step * 7919 % 640));
+  EXPECT_FALSE(find_replacement_growth(spans, kBoundaries, kWarmup, std::vector<double>(kBoundaries, 1)));
 }
 
 }  // namespace

@@ -43,9 +43,9 @@ TEST_P(LeaksOfLoop, AreWhatTheyAre) {
   }
   EXPECT_EQ(leaks.verdict, LeakVerdict::leak);
   ASSERT_EQ(leaks.leaks.size(), 1U);
-  const LeakPlace& leak = leaks.leaks[0];
+  const LeakSite& leak = leaks.leaks[0];
   if (stacks != Stacks::none) {
-    EXPECT_EQ(leak.stack.frames.at(leak.stack.place).function, loop.function);
+    EXPECT_EQ(leak.stack.frames.at(leak.stack.call_site).function, loop.function);
   } else {
     EXPECT_TRUE(leak.stack.frames.empty());
   }
@@ -68,9 +68,9 @@ TEST(LeaksTest, SaysHowMuchAndSinceWhen) {
   EXPECT_EQ(leaks.steps.source, TrainingSteps::Source::optimizer);
   EXPECT_EQ(leaks.steps.starts.size(), 160U);
   EXPECT_EQ(leaks.warmup_steps, 16U);
-  EXPECT_EQ(leaks.judged_steps, 142U);  // 160 - 16, less the last, whose end is not seen, and the one before
+  EXPECT_EQ(leaks.analyzed_steps, 142U);  // 160 - 16, less the last, whose end is not seen, and the one before
   EXPECT_DOUBLE_EQ(leaks.bytes_per_step, 512);
-  const LeakPlace& leak = leaks.leaks.at(0);
+  const LeakSite& leak = leaks.leaks.at(0);
   EXPECT_EQ(to_string(leak.device), "cuda:0");
   EXPECT_EQ(leak.growth.grown_steps, 142U);
   EXPECT_DOUBLE_EQ(leak.growth.bytes_per_step.low, 512);
@@ -89,7 +89,7 @@ TEST(LeaksTest, TooFewStepsAreNotEnough) {
     training.run(steps, [&](int step) { training.allocate(numbered("kept", step), 512, "track"); });
     const Leaks leaks = analyze(training.scenario.store());
     EXPECT_EQ(leaks.verdict, steps == 11 ? LeakVerdict::insufficient_data : LeakVerdict::leak);
-    EXPECT_EQ(leaks.doubt, steps == 11 ? LeakDoubt::too_few_steps : LeakDoubt::none);
+    EXPECT_EQ(leaks.insufficient, steps == 11 ? InsufficientData::too_few_steps : InsufficientData::none);
   }
 }
 
@@ -101,8 +101,8 @@ TEST(LeaksTest, NothingThatRepeatsIsNotEnough) {
   }
   const Leaks leaks = analyze(scenario.store());
   EXPECT_EQ(leaks.verdict, LeakVerdict::insufficient_data);
-  EXPECT_EQ(leaks.doubt, LeakDoubt::no_steps);
-  EXPECT_EQ(analyze(testing::Scenario().store()).doubt, LeakDoubt::no_events);
+  EXPECT_EQ(leaks.insufficient, InsufficientData::no_steps);
+  EXPECT_EQ(analyze(testing::Scenario().store()).insufficient, InsufficientData::no_events);
 }
 
 TEST(LeaksTest, WarmUpIsWhatTheCallerSays) {
@@ -113,9 +113,9 @@ TEST(LeaksTest, WarmUpIsWhatTheCallerSays) {
   LeakOptions options;
   options.warmup_steps = 60;
   const Leaks leaks = analyze(training.scenario.store(), options);
-  EXPECT_EQ(leaks.judged_steps, 98U);
-  EXPECT_EQ(leaks.growth_count, 0U);
-  EXPECT_EQ(analyze(training.scenario.store()).growths.at(0).growth.finding, GrowthFinding::stopped);
+  EXPECT_EQ(leaks.analyzed_steps, 98U);
+  EXPECT_EQ(leaks.non_leak_growth_count, 0U);
+  EXPECT_EQ(analyze(training.scenario.store()).non_leak_growth.at(0).growth.classification, GrowthClass::stopped);
   options.warmup_steps = 4'000'000'000U;
   EXPECT_EQ(analyze(training.scenario.store(), options).verdict, LeakVerdict::insufficient_data);
 }

@@ -29,7 +29,7 @@ TEST(ParseMoment, RefusesWhatIsNoMoment) {
     const auto moment = parse_moment(text);
     EXPECT_FALSE(moment.ok()) << text;
   }
-  EXPECT_THAT(parse_moment("soon").error().message, HasSubstr("'soon' is not a moment"));
+  EXPECT_THAT(parse_moment("soon").error().message, HasSubstr("invalid time 'soon'"));
 }
 
 TEST(FindMoment, FindsMarksByName) {
@@ -52,15 +52,15 @@ TEST(FindMoment, FindsMarksByName) {
   EXPECT_EQ(find_moment(store, "mail@2")->time_ns, 260U) << "the name itself";
   EXPECT_EQ(find_moment(store, "40ns")->time_ns, 40U);
   for (const char* text : {"step@3", "step@0", "step@", "stop", "mail"}) {
-    EXPECT_THAT(find_moment(store, text).error().message, HasSubstr("; it has 'step' (2 times), 'mail@2', 'peak'"))
+    EXPECT_THAT(find_moment(store, text).error().message, HasSubstr("(available: 'step' (2 times), 'mail@2', 'peak')"))
         << text;
   }
-  EXPECT_THAT(find_moment(Scenario().store(), "step").error().message, HasSubstr("no marks at all"));
+  EXPECT_THAT(find_moment(Scenario().store(), "step").error().message, HasSubstr("contains no marks"));
 }
 
 std::vector<std::uint32_t> blocks_at(const Store& store, const Moment& moment) {
   std::vector<std::uint32_t> blocks;
-  for (const BlockId block : live_blocks(store, 0, find_instant(store, moment, 0).change_count)) {
+  for (const BlockId block : live_blocks(store, 0, resolve_moment(store, moment, 0).change_count)) {
     blocks.push_back(block.value);
   }
   return blocks;
@@ -90,10 +90,10 @@ TEST(FindInstant, KnowsWhatIsInNoBlock) {
   scenario.allocate(100, "a", 500, kGpu);
   scenario.free_unknown(200, kGpu, 300);
   const Store store = scenario.store();
-  EXPECT_EQ(find_instant(store, {}, 0).unrecorded_bytes, 1000U);
-  EXPECT_EQ(find_instant(store, *parse_moment("150ns"), 0).unrecorded_bytes, 1000U);
-  EXPECT_EQ(find_instant(store, *parse_moment("200ns"), 0).unrecorded_bytes, 700U);
-  EXPECT_EQ(find_instant(store, *parse_moment("end"), 0).unrecorded_bytes, 700U);
+  EXPECT_EQ(resolve_moment(store, {}, 0).unrecorded_bytes, 1000U);
+  EXPECT_EQ(resolve_moment(store, *parse_moment("150ns"), 0).unrecorded_bytes, 1000U);
+  EXPECT_EQ(resolve_moment(store, *parse_moment("200ns"), 0).unrecorded_bytes, 700U);
+  EXPECT_EQ(resolve_moment(store, *parse_moment("end"), 0).unrecorded_bytes, 700U);
 }
 
 TEST(SelectDevices, ShowsWhatTheDriverHandedOutOnlyWhenAsked) {

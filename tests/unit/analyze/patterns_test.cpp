@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/common/held_blocks.h"
+#include "analyze/common/earlier_frees.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {
@@ -56,7 +56,7 @@ Patterns analyze(const Store& store, const PatternsOptions& options = {}) {
   return std::move(*result);
 }
 
-LifetimeHeld held(const PatternsDevice& device, Lifetime lifetime) {
+LifetimeUsage held(const PatternsDevice& device, Lifetime lifetime) {
   return device.held[static_cast<std::size_t>(lifetime)];
 }
 
@@ -66,13 +66,13 @@ TEST(Patterns, BlocksHeldUntilReplacedAreFoundWithTheirSaving) {
   ASSERT_EQ(patterns.devices.size(), 1U);
   const PatternsDevice& device = patterns.devices[0];
   EXPECT_EQ(device.totals.peak_allocated_bytes, 1850U);
-  ASSERT_TRUE(device.held_until_replaced);
-  const Pattern& pattern = *device.held_until_replaced;
+  ASSERT_TRUE(device.kept_into_next_step);
+  const Pattern& pattern = *device.kept_into_next_step;
   EXPECT_EQ(pattern.count, 3U) << "nothing replaces the last";
   EXPECT_EQ(pattern.peak_bytes, 400U);
-  EXPECT_EQ(pattern.peak_without_bytes, 1450U) << "as in the first step";
-  EXPECT_EQ(pattern.peak_without_at_ns, 120U);
-  EXPECT_EQ(device.saving_bytes(pattern), 400U);
+  EXPECT_EQ(pattern.reduced_peak_bytes, 1450U) << "as in the first step";
+  EXPECT_EQ(pattern.reduced_peak_at_ns, 120U);
+  EXPECT_EQ(device.avoidable_peak_bytes(pattern), 400U);
   ASSERT_EQ(pattern.rows.size(), 1U);
   EXPECT_EQ(pattern.rows[0].stack.frames.back().function, "head");
   EXPECT_EQ(std::tuple(pattern.rows[0].peak_bytes, pattern.rows[0].peak_blocks, pattern.rows[0].count),
@@ -85,8 +85,8 @@ TEST(Patterns, FreedRightAfterAnAllocationCountAsIfFreedBefore) {
   const Pattern& pattern = patterns.devices[0].freed_after_allocation;
   EXPECT_EQ(pattern.count, 7U) << "four activations and three outputs";
   EXPECT_EQ(pattern.peak_bytes, 1400U);
-  EXPECT_EQ(pattern.peak_without_bytes, 1450U) << "when the activations of the second step are allocated";
-  EXPECT_EQ(pattern.peak_without_at_ns, 210U);
+  EXPECT_EQ(pattern.reduced_peak_bytes, 1450U) << "when the activations of the second step are allocated";
+  EXPECT_EQ(pattern.reduced_peak_at_ns, 210U);
   ASSERT_EQ(pattern.rows.size(), 2U);
   EXPECT_EQ(pattern.rows[0].peak_bytes, 1000U);
   EXPECT_EQ(pattern.rows[1].peak_bytes, 400U);
@@ -108,21 +108,21 @@ TEST(Patterns, WithoutStepsNothingIsReplaced) {
   EXPECT_EQ(patterns.steps, 0U);
   const PatternsDevice& device = patterns.devices[0];
   EXPECT_EQ(device.totals.peak_allocated_bytes, 1850U);
-  EXPECT_FALSE(device.held_until_replaced);
+  EXPECT_FALSE(device.kept_into_next_step);
   EXPECT_EQ(held(device, Lifetime::never_freed).bytes, 450U) << "the second outputs, too";
   EXPECT_EQ(held(device, Lifetime::freed).bytes, 400U);
-  EXPECT_EQ(device.freed_after_allocation.peak_without_bytes, 1450U);
+  EXPECT_EQ(device.freed_after_allocation.reduced_peak_bytes, 1450U);
 }
 
 // What the last step holds is not replaced: the program is over. Its step has ended when a fifth begins.
 TEST(Patterns, TheLastBlockOfAPatternCountsToo) {
   const Store store = double_buffer().store();
   const TrainingSteps steps = given_training_steps(store, std::vector<std::uint64_t>{100, 200, 300, 400, 425});
-  const std::vector<Absence> absences = held_until_replaced(store, 0, steps);
-  ASSERT_EQ(absences.size(), 4U);
-  EXPECT_EQ(store.blocks.size[absences[3].block.value], 400U);
-  EXPECT_EQ(absences[3].from, 15U) << "all events but the free of the last activations";
-  EXPECT_EQ(absences[3].to, Absence::kEnd);
+  const std::vector<EarlierFree> earlier_frees = kept_into_next_step(store, 0, steps);
+  ASSERT_EQ(earlier_frees.size(), 4U);
+  EXPECT_EQ(store.blocks.size[earlier_frees[3].block.value], 400U);
+  EXPECT_EQ(earlier_frees[3].from, 15U) << "all events but the free of the last activations";
+  EXPECT_EQ(earlier_frees[3].to, EarlierFree::kEnd);
 }
 
 // The same steps, but the old outputs go before the new ones are made.
@@ -135,7 +135,7 @@ TEST(Patterns, WhatIsFreedBeforeItsReplacementIsNotHeld) {
   }
   const Store store = scenario.store();
   const TrainingSteps steps = given_training_steps(store, std::vector<std::uint64_t>{5, 105, 205, 305, 405});
-  EXPECT_TRUE(held_until_replaced(store, 0, steps).empty());
+  EXPECT_TRUE(kept_into_next_step(store, 0, steps).empty());
 }
 
 // Old and new overlap in each layer of one step, as the input of an operation and its output do.
@@ -154,7 +154,7 @@ TEST(Patterns, WhatOverlapsWithinAStepIsNotHeld) {
     scenario.free(time += 10, std::to_string(step) + ".5");
   }
   const Store store = scenario.store();
-  EXPECT_TRUE(held_until_replaced(store, 0, given_training_steps(store, starts)).empty());
+  EXPECT_TRUE(kept_into_next_step(store, 0, given_training_steps(store, starts)).empty());
 }
 
 TEST(Patterns, AnUnknownDeviceIsAnError) {

@@ -17,7 +17,7 @@ TEST(ShareTrend, RisesWithAStraightLine) {
   ASSERT_TRUE(trend.has_value());
   EXPECT_NEAR(trend->over_recording.value, 0.44, 1e-12);
   EXPECT_NEAR(trend->over_recording.low, 0.44, 1e-12);  // all slopes are the same
-  EXPECT_EQ(trend->moments, 12U);
+  EXPECT_EQ(trend->points, 12U);
   EXPECT_TRUE(trend->rises());
   EXPECT_FALSE(trend->falls());
 }
@@ -37,7 +37,7 @@ TEST(ShareTrend, LeavesOutWhatIsUnknownAtTheBeginning) {
   const auto trend = trend_of(shares);
   ASSERT_TRUE(trend.has_value());
   EXPECT_NEAR(trend->over_recording.value, -0.40, 1e-12);  // 8 steps of -0.05
-  EXPECT_EQ(trend->moments, 9U);
+  EXPECT_EQ(trend->points, 9U);
   EXPECT_TRUE(trend->falls());
 }
 

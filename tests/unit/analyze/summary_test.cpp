@@ -29,17 +29,17 @@ TEST(Summary, PutsStacksOfOnePlaceTogether) {
   const auto summary = analyze_summary(overview, symbols, {});
   ASSERT_TRUE(summary.ok());
   ASSERT_EQ(summary->devices.size(), 1U);
-  const std::vector<Place>& places = summary->devices[0].places;
-  ASSERT_EQ(places.size(), 3U);
-  EXPECT_EQ(places[0].bytes, 500U);
-  EXPECT_EQ(places[0].blocks, 2U);
-  EXPECT_EQ(places[0].stacks, 2U);
-  EXPECT_DOUBLE_EQ(places[0].share, 0.5);
-  EXPECT_EQ(places[0].stack.frames[places[0].stack.place].function, "forward");
-  EXPECT_EQ(places[0].stack.frames[places[0].stack.leaf.value()].function, "linear");
-  EXPECT_EQ(places[1].bytes, 400U);
-  EXPECT_EQ(places[1].stack.leaf, std::nullopt);
-  EXPECT_TRUE(places[2].stack.frames.empty());
+  const std::vector<CallSite>& call_sites = summary->devices[0].call_sites;
+  ASSERT_EQ(call_sites.size(), 3U);
+  EXPECT_EQ(call_sites[0].bytes, 500U);
+  EXPECT_EQ(call_sites[0].blocks, 2U);
+  EXPECT_EQ(call_sites[0].stacks, 2U);
+  EXPECT_DOUBLE_EQ(call_sites[0].share, 0.5);
+  EXPECT_EQ(call_sites[0].stack.frames[call_sites[0].stack.call_site].function, "forward");
+  EXPECT_EQ(call_sites[0].stack.frames[call_sites[0].stack.leaf.value()].function, "linear");
+  EXPECT_EQ(call_sites[1].bytes, 400U);
+  EXPECT_EQ(call_sites[1].stack.leaf, std::nullopt);
+  EXPECT_TRUE(call_sites[2].stack.frames.empty());
 }
 
 TEST(Summary, AddsUpWhatItDoesNotList) {
@@ -51,8 +51,8 @@ TEST(Summary, AddsUpWhatItDoesNotList) {
   const Overview overview = scenario.overview();
   Symbols symbols(overview.definitions);
   const auto summary = analyze_summary(overview, symbols, {std::nullopt, 2});
-  ASSERT_EQ(summary->devices[0].places.size(), 2U);
-  EXPECT_EQ(summary->devices[0].other_places, 2U);
+  ASSERT_EQ(summary->devices[0].call_sites.size(), 2U);
+  EXPECT_EQ(summary->devices[0].other_call_sites, 2U);
   EXPECT_EQ(summary->devices[0].other_bytes, 300U);
 }
 

@@ -61,9 +61,9 @@ TEST(Temporary, CountsWithinTheGivenNumber) {
 TEST(Temporary, SaysWhatThePeakWouldBeWithoutThem) {
   const TemporaryDevice cpu = analyzed(small().store()).devices[0];
   EXPECT_EQ(cpu.totals.peak_allocated_bytes, 1540U);
-  EXPECT_EQ(cpu.peak_without_bytes, 1055U);
-  EXPECT_EQ(cpu.peak_without_at_ns, 8U);
-  EXPECT_EQ(cpu.saving_bytes(), 485U);
+  EXPECT_EQ(cpu.reduced_peak_bytes, 1055U);
+  EXPECT_EQ(cpu.reduced_peak_at_ns, 8U);
+  EXPECT_EQ(cpu.avoidable_peak_bytes(), 485U);
 }
 
 TEST(Temporary, LeavesWhatIsInNoRecordedBlockInThePeak) {
@@ -74,8 +74,8 @@ TEST(Temporary, LeavesWhatIsInNoRecordedBlockInThePeak) {
   scenario.free_unknown(3, kGpu, 200);
   const TemporaryDevice gpu = analyzed(scenario.store()).devices[0];
   EXPECT_EQ(gpu.totals.peak_allocated_bytes, 1100U);
-  EXPECT_EQ(gpu.peak_without_bytes, 1000U);
-  EXPECT_EQ(gpu.peak_without_at_ns, 1U);
+  EXPECT_EQ(gpu.reduced_peak_bytes, 1000U);
+  EXPECT_EQ(gpu.reduced_peak_at_ns, 1U);
 }
 
 TEST(Temporary, AnotherDevicesAllocationsDoNotCount) {
@@ -102,7 +102,7 @@ TEST(Temporary, ABlockFromBeforeTheFirstEventIsNone) {
   EXPECT_EQ(cpu.count, 1U);
   EXPECT_EQ(cpu.bytes, 100U);
   EXPECT_DOUBLE_EQ(*cpu.share, 1.0);
-  EXPECT_EQ(cpu.peak_without_bytes, 4000U);
+  EXPECT_EQ(cpu.reduced_peak_bytes, 4000U);
 }
 
 TEST(Temporary, ABlockThatIsNeverFreedIsNone) {
@@ -110,8 +110,8 @@ TEST(Temporary, ABlockThatIsNeverFreedIsNone) {
   scenario.allocate(1, "a", 100);
   const TemporaryDevice cpu = analyzed(scenario.store()).devices[0];
   EXPECT_EQ(cpu.count, 0U);
-  EXPECT_EQ(cpu.peak_without_bytes, 100U);
-  EXPECT_EQ(cpu.saving_bytes(), 0U);
+  EXPECT_EQ(cpu.reduced_peak_bytes, 100U);
+  EXPECT_EQ(cpu.avoidable_peak_bytes(), 0U);
 }
 
 TEST(Temporary, AddsUpWhatItDoesNotList) {
@@ -205,8 +205,8 @@ TEST(Temporary, EqualsARecordingWithoutTheseBlocks) {
       }
       EXPECT_EQ(found.count, count) << seed;
       EXPECT_EQ(found.bytes, bytes) << seed;
-      EXPECT_EQ(found.peak_without_bytes, without.devices[device].peak_allocated_bytes) << seed;
-      EXPECT_EQ(found.peak_without_at_ns, without.devices[device].peak_allocated_at_ns) << seed;
+      EXPECT_EQ(found.reduced_peak_bytes, without.devices[device].peak_allocated_bytes) << seed;
+      EXPECT_EQ(found.reduced_peak_at_ns, without.devices[device].peak_allocated_at_ns) << seed;
     }
   }
 }

@@ -25,11 +25,11 @@ std::vector<std::string> lines_of(const std::string& text) {
 TEST(CsvExport, HasALineForEachBlockInOrderOfBirth) {
   EXPECT_THAT(
       lines_of(exported(small_run().store(), "csv")),
-      ::testing::ElementsAre(
-          "birth_ns,death_ns,device,address,size_bytes,requested_bytes,stream,pool,tid,thread_name,annotation,stack",
-          "5,8,cuda:0,0x1000,100,,,,77,python,,step (w/train.py:5)",
-          "10,40,cuda:0,0x2000,300,,,,77,python,,forward (w/model.py:3)", "20,,cpu,0x3000,64,,,,,,,",
-          "30,,cuda:0,0x4000,500,,,,77,python,,step (w/train.py:5)"));
+      ::testing::ElementsAre("allocated_at_ns,freed_at_ns,device,address,size_bytes,requested_bytes,stream,pool,tid,"
+                             "thread_name,annotation,stack",
+                             "5,8,cuda:0,0x1000,100,,,,77,python,,step (w/train.py:5)",
+                             "10,40,cuda:0,0x2000,300,,,,77,python,,forward (w/model.py:3)", "20,,cpu,0x3000,64,,,,,,,",
+                             "30,,cuda:0,0x4000,500,,,,77,python,,step (w/train.py:5)"));
 }
 
 TEST(CsvExport, WritesOneDevice) {

@@ -15,11 +15,11 @@
 namespace tidemark::pytorch::testing {
 namespace {
 
-using Piece = std::tuple<std::uint64_t, std::uint64_t, MapPiece::Use>;
+using Piece = std::tuple<std::uint64_t, std::uint64_t, MapBlock::State>;
 
-MapPiece::Use use_of(BlockState state) {
-  if (state == BlockState::active_allocated) return MapPiece::Use::used;
-  return state == BlockState::active_pending_free ? MapPiece::Use::pending : MapPiece::Use::free;
+MapBlock::State use_of(BlockState state) {
+  if (state == BlockState::active_allocated) return MapBlock::State::allocated;
+  return state == BlockState::active_pending_free ? MapBlock::State::pending_free : MapBlock::State::free;
 }
 
 class SegmentMapTruth : public RecordedSnapshot {};
@@ -35,23 +35,23 @@ TEST_P(SegmentMapTruth, EqualsTheFinalSegments) {
     if (segment.device != 0) continue;
     for (const SnapshotBlock& block : segment.blocks) {
       // Stretches of an expandable segment that follow each other are several segments in the file.
-      if (use_of(block.state) == MapPiece::Use::free && segment.expandable) continue;
+      if (use_of(block.state) == MapBlock::State::free && segment.expandable) continue;
       expected.emplace_back(block.address, block.size, use_of(block.state));
-      if (use_of(block.state) == MapPiece::Use::free && segment.blocks.size() > 1) inactive_split += block.size;
+      if (use_of(block.state) == MapBlock::State::free && segment.blocks.size() > 1) inactive_split += block.size;
     }
   }
   std::sort(expected.begin(), expected.end());
 
-  const auto cut = cut_at(*store, 0, Moment{Moment::Kind::end, 0, 0});
-  ASSERT_TRUE(cut.has_value());
+  const auto position = position_at(*store, 0, Moment{Moment::Kind::end, 0, 0});
+  ASSERT_TRUE(position.has_value());
   std::vector<Piece> found;
-  for (const MapSegment& segment : segment_map(*store, 0, *cut)) {
-    for (const MapPiece& piece : segment.pieces) {
-      if (piece.use == MapPiece::Use::free && segment.expandable) continue;
-      found.emplace_back(piece.address, piece.size, piece.use);
+  for (const MapSegment& segment : segment_map(*store, 0, *position)) {
+    for (const MapBlock& block : segment.blocks) {
+      if (block.state == MapBlock::State::free && segment.expandable) continue;
+      found.emplace_back(block.address, block.size, block.state);
     }
   }
-  EXPECT_TRUE(found == expected) << found.size() << " pieces, " << expected.size() << " in the file";
+  EXPECT_TRUE(found == expected) << found.size() << " blocks, " << expected.size() << " in the file";
 
   Symbols symbols(store->definitions);
   const auto fragmentation = analyze_fragmentation(*store, symbols, {});

@@ -180,9 +180,9 @@ Fragmentation half_free() {
   constexpr std::uint64_t kMiB = 1 << 20;
   MapSegment segment;
   segment.size = 8 * kMiB;
-  segment.pieces = {{0, 2 * kMiB, MapPiece::Use::used, {}, {}},
-                    {2 * kMiB, 2 * kMiB, MapPiece::Use::pending, {}, {}},
-                    {4 * kMiB, 4 * kMiB, MapPiece::Use::free, {}, {}}};
+  segment.blocks = {{0, 2 * kMiB, MapBlock::State::allocated, {}, {}},
+                    {2 * kMiB, 2 * kMiB, MapBlock::State::pending_free, {}, {}},
+                    {4 * kMiB, 4 * kMiB, MapBlock::State::free, {}, {}}};
   FragmentationDevice device;
   device.totals.device = {DeviceType::cuda, 0};
   device.knows_segments = true;

@@ -55,7 +55,7 @@ TEST(Json, IsValidWhateverTheNames) {
   const auto summary = analyzed(hostile(), analyze_summary, SummaryOptions{});
   const auto document = nlohmann::json::parse(to_json(summary));
   EXPECT_EQ(document["file"], "run\x1b.tide");
-  EXPECT_EQ(document["devices"][0]["places_at_peak"][0]["stack"]["frames"][0]["function"], "f\x1b[2J\n,\"");
+  EXPECT_EQ(document["devices"][0]["call_sites_at_peak"][0]["stack"]["frames"][0]["function"], "f\x1b[2J\n,\"");
 }
 
 TEST(Json, WritesUnknownAsNull) {
@@ -85,7 +85,7 @@ TEST(Csv, QuotesWhatWouldBreakARow) {
 
 TEST(Text, SaysSoWhenNothingWasRecorded) {
   const auto summary = analyzed(Scenario(), analyze_summary, SummaryOptions{});
-  EXPECT_THAT(to_text(summary[0], Terminal()), HasSubstr("Nothing was recorded"));
+  EXPECT_THAT(to_text(summary[0], Terminal()), HasSubstr("No events recorded"));
 }
 
 }  // namespace

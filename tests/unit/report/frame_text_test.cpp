@@ -46,7 +46,7 @@ TEST(FrameText, NamesNativePlaces) {
 TEST(StackText, AddsTheLeaf) {
   NamedStack stack;
   stack.frames = {python("main", "t.py", 9), python("step", "t.py", 3), python("linear", "f.py", 1)};
-  stack.place = 1;
+  stack.call_site = 1;
   stack.leaf = 2;
   EXPECT_EQ(stack_text(stack), "step (t.py:3) via linear");
   EXPECT_EQ(stack_text_with_callers(stack), "step (t.py:3) via linear \xE2\x86\x90 main (t.py:9)");
@@ -58,7 +58,7 @@ TEST(StackText, LeavesOutCallersInPyTorchItself) {
   stack.frames = {python("main", "t.py", 9),
                   python("Module._call_impl", "/venv/site-packages/torch/nn/modules/module.py", 1790),
                   python("forward", "model.py", 3)};
-  stack.place = 2;
+  stack.call_site = 2;
   EXPECT_EQ(stack_text_with_callers(stack), "forward (model.py:3) \xE2\x86\x90 main (t.py:9)");
 }
 

@@ -5,22 +5,22 @@
 namespace tidemark {
 namespace {
 
-using Use = MapPiece::Use;
+using State = MapBlock::State;
 
-MapSegment segment(std::uint64_t address, std::vector<std::pair<std::uint64_t, Use>> pieces) {
+MapSegment segment(std::uint64_t address, std::vector<std::pair<std::uint64_t, State>> blocks) {
   MapSegment result;
   result.address = address;
-  for (const auto& [size, use] : pieces) {
-    result.pieces.push_back({address + result.size, size, use, {}, {}});
+  for (const auto& [size, state] : blocks) {
+    result.blocks.push_back({address + result.size, size, state, {}, {}});
     result.size += size;
   }
   return result;
 }
 
 TEST(SegmentRows, LargestFirstAndSmallOnesTogether) {
-  const std::vector<MapSegment> map = {segment(0, {{200, Use::used}}),
-                                       segment(5000, {{600, Use::used}, {400, Use::free}}),
-                                       segment(9000, {{200, Use::pending}})};
+  const std::vector<MapSegment> map = {segment(0, {{200, State::allocated}}),
+                                       segment(5000, {{600, State::allocated}, {400, State::free}}),
+                                       segment(9000, {{200, State::pending_free}})};
   const SegmentRows rows = lay_out_segments(map, 10);
   ASSERT_EQ(rows.segments.size(), 3U);
   EXPECT_EQ(rows.rows, 2U);
@@ -35,8 +35,8 @@ TEST(SegmentRows, LargestFirstAndSmallOnesTogether) {
 }
 
 TEST(SegmentRows, CountsWhatHasNoRow) {
-  const std::vector<MapSegment> map = {segment(0, {{1000, Use::used}}), segment(5000, {{900, Use::used}}),
-                                       segment(9000, {{10, Use::free}})};
+  const std::vector<MapSegment> map = {segment(0, {{1000, State::allocated}}), segment(5000, {{900, State::allocated}}),
+                                       segment(9000, {{10, State::free}})};
   const SegmentRows rows = lay_out_segments(map, 1);
   EXPECT_EQ(rows.segments.size(), 1U);
   EXPECT_EQ(rows.other_segments, 2U);  // none comes after one that was left out
@@ -47,10 +47,10 @@ TEST(SegmentRows, NarrowPiecesAreDrawnTogether) {
   // 1 of 10,000 is less than 1/800, 8 pieces are too, 13 are not: two runs, then a piece of its own.
   MapSegment map = segment(0, {});
   for (int piece = 0; piece < 20; ++piece) {
-    map.pieces.push_back({map.size, 1, piece % 2 == 0 ? Use::used : Use::free, {}, {}});
+    map.blocks.push_back({map.size, 1, piece % 2 == 0 ? State::allocated : State::free, {}, {}});
     ++map.size;
   }
-  map.pieces.push_back({map.size, 9980, Use::free, {}, {}});
+  map.blocks.push_back({map.size, 9980, State::free, {}, {}});
   map.size = 10'000;
   const SegmentRows rows = lay_out_segments(std::span(&map, 1), 1);
   const std::vector<DrawnPiece>& pieces = rows.segments.at(0).pieces;

@@ -8,10 +8,10 @@
 
 namespace tidemark {
 
-/// Fills failure.changes; find_causes() comes first. `memory`: none where segments are not known.
+/// Fills failure.fixes; find_causes() comes first. `memory`: none where segments are not known.
 ///
 /// Of each stack the newest blocks are taken, as few as do; of all stacks the three are listed that this costs least,
 /// but of more than the request only one.
-void find_changes(const Store& store, Symbols& symbols, const OomMemory* memory, OomFailure& failure);
+void find_fixes(const Store& store, Symbols& symbols, const OomMemory* memory, OomFailure& failure);
 
 }  // namespace tidemark

@@ -13,7 +13,7 @@ namespace tidemark {
 
 /// A block that would be gone in the states after `from` and up to `to` steps of Store::live_changes, were it freed
 /// earlier.
-struct Absence {
+struct EarlierFree {
   static constexpr std::uint64_t kEnd = std::numeric_limits<std::uint64_t>::max();  ///< of the recording
 
   BlockId block;
@@ -27,10 +27,10 @@ struct Absence {
 /// in which they were allocated. Blocks are matched by stack and by their number in the step. That counts where it
 /// happens at least three times, and to most; then the last block, which nothing replaces, counts as well. Blocks
 /// without a stack are left out.
-[[nodiscard]] std::vector<Absence> held_until_replaced(const Store& store, std::size_t device,
-                                                       const TrainingSteps& steps);
+[[nodiscard]] std::vector<EarlierFree> kept_into_next_step(const Store& store, std::size_t device,
+                                                           const TrainingSteps& steps);
 
 /// Those that are freed after another allocation of the device and before the next, from right before it.
-[[nodiscard]] std::vector<Absence> freed_after_allocation(const Store& store, std::size_t device);
+[[nodiscard]] std::vector<EarlierFree> freed_after_allocation(const Store& store, std::size_t device);
 
 }  // namespace tidemark

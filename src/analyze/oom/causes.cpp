@@ -1,4 +1,4 @@
-#include "analyze/oom/findings.h"
+#include "analyze/oom/causes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,10 +37,10 @@ std::uint64_t outside_grew(const Store& store, const OutOfMemory& event, std::ui
   return saturating_subtract(most, saturating_add(*event.reserved, *event.device_free));
 }
 
-OomStop find_stop(const OomFailure& failure) {
-  if (!failure.caching || !failure.device_free || !failure.reserved) return OomStop::unknown;
-  if (*failure.device_free < failure.request.driver) return OomStop::device;
-  return *failure.device_free - failure.request.driver < kDriverReserve ? OomStop::unknown : OomStop::limit;
+OomRefusedBy find_refused_by(const OomFailure& failure) {
+  if (!failure.caching || !failure.device_free || !failure.reserved) return OomRefusedBy::unknown;
+  if (*failure.device_free < failure.request.driver) return OomRefusedBy::device;
+  return *failure.device_free - failure.request.driver < kDriverReserve ? OomRefusedBy::unknown : OomRefusedBy::limit;
 }
 
 // A limit is compared with the size of a whole segment, for expandable ones too (alloc_block).
@@ -51,12 +51,12 @@ OomLimit find_limit(const OomFailure& failure, std::uint64_t peak_reserved) {
 }
 
 std::optional<std::uint64_t> find_missing(const OomFailure& failure) {
-  switch (failure.stop) {
-    case OomStop::device:
+  switch (failure.refused_by) {
+    case OomRefusedBy::device:
       return failure.request.driver - *failure.device_free;
-    case OomStop::limit:
+    case OomRefusedBy::limit:
       return failure.limit->below - failure.limit->at_least;
-    case OomStop::unknown:
+    case OomRefusedBy::unknown:
       break;
   }
   return std::nullopt;
@@ -64,7 +64,7 @@ std::optional<std::uint64_t> find_missing(const OomFailure& failure) {
 
 std::uint64_t demand(const OomFailure& failure, std::optional<std::uint64_t> capacity) {
   const std::uint64_t cached = failure.cached.value_or(0);
-  if (failure.stop == OomStop::device)
+  if (failure.refused_by == OomRefusedBy::device)
     return saturating_subtract(failure.request.bytes, saturating_add(*failure.device_free, cached));
   const std::uint64_t in_blocks = failure.cached ? saturating_subtract(*failure.reserved, cached) : failure.allocated;
   return capacity ? saturating_subtract(saturating_add(in_blocks, failure.request.bytes), *capacity) : 0;
@@ -73,13 +73,13 @@ std::uint64_t demand(const OomFailure& failure, std::optional<std::uint64_t> cap
 // Whether the request would have fitted had all cached memory been usable for it.
 bool cached_would_do(const OomFailure& failure) {
   if (failure.cached.value_or(0) == 0) return false;
-  switch (failure.stop) {
-    case OomStop::device:
+  switch (failure.refused_by) {
+    case OomRefusedBy::device:
       return saturating_add(*failure.cached, *failure.device_free) >= failure.request.bytes;
-    case OomStop::limit:
+    case OomRefusedBy::limit:
       return saturating_add(saturating_subtract(*failure.reserved, *failure.cached), failure.request.bytes) <=
              failure.limit->at_least;
-    case OomStop::unknown:
+    case OomRefusedBy::unknown:
       break;
   }
   return *failure.cached >= failure.request.bytes;
@@ -87,7 +87,7 @@ bool cached_would_do(const OomFailure& failure) {
 
 // In use outside PyTorch, as far as it is proven and more than any program takes. 0: nothing is.
 std::uint64_t taken_by_others(const OomFailure& failure, std::optional<std::uint64_t> capacity) {
-  if (failure.stop != OomStop::device) return 0;
+  if (failure.refused_by != OomRefusedBy::device) return 0;
   const std::uint64_t half = (*failure.missing + 1) / 2;
   if (failure.outside && *failure.outside >= half &&
       static_cast<double>(*failure.outside) > kOrdinaryOutside * static_cast<double>(*capacity)) {
@@ -126,20 +126,20 @@ Store until(const Store& store, const OutOfMemory& event) {
 }
 
 // At the start of the last step, that is: some of it may have been freed since.
-std::uint64_t leaked_by(const LeakPlace& place) {
-  if (place.growth.kind == GrowthKind::kept) return place.held_bytes;
-  const double grown = place.growth.bytes_per_step.value * place.growth.grown_steps;
-  return std::min(place.held_bytes, static_cast<std::uint64_t>(std::llround(std::max(0.0, grown))));
+std::uint64_t leaked_by(const LeakSite& site) {
+  if (site.growth.kind == GrowthKind::retained) return site.held_bytes;
+  const double grown = site.growth.bytes_per_step.value * site.growth.grown_steps;
+  return std::min(site.held_bytes, static_cast<std::uint64_t>(std::llround(std::max(0.0, grown))));
 }
 
-// What the place's blocks hold at the failure.
-std::uint64_t alive_bytes(const Store& store, const OutOfMemory& event, const LeakPlace& place) {
+// What the site's blocks hold at the failure.
+std::uint64_t alive_bytes(const Store& store, const OutOfMemory& event, const LeakSite& site) {
   const Blocks& blocks = store.blocks;
   const std::vector<std::uint64_t>& asked = blocks.requested.empty() ? blocks.size : blocks.requested;
   std::uint64_t bytes = 0;
   for (const BlockId block : live_blocks(store, event.device, event.change_count)) {
-    if (blocks.stack[block.value] != place.stack_id) continue;
-    if (place.requested_bytes && asked[block.value] != *place.requested_bytes) continue;
+    if (blocks.stack[block.value] != site.stack_id) continue;
+    if (site.requested_bytes && asked[block.value] != *site.requested_bytes) continue;
     bytes += blocks.size[block.value];
   }
   return bytes;
@@ -156,8 +156,8 @@ void find_causes(const Store& store, const OutOfMemory& event, std::optional<std
                  OomFailure& failure) {
   const std::uint64_t peak_reserved = peak_reserved_until(store, event);
   if (event.reserved && event.device_free) failure.outside_grew = outside_grew(store, event, peak_reserved);
-  failure.stop = find_stop(failure);
-  if (failure.stop == OomStop::limit) failure.limit = find_limit(failure, peak_reserved);
+  failure.refused_by = find_refused_by(failure);
+  if (failure.refused_by == OomRefusedBy::limit) failure.limit = find_limit(failure, peak_reserved);
   failure.missing = find_missing(failure);
 
   const auto found = [&](OomCause cause, std::uint64_t bytes, bool certain = true) {
@@ -167,7 +167,7 @@ void find_causes(const Store& store, const OutOfMemory& event, std::optional<std
     found(OomCause::leak, failure.leaked, steps_are_certain(failure));
   }
   if (const std::uint64_t others = taken_by_others(failure, capacity)) found(OomCause::other_process, others);
-  if (failure.stop == OomStop::limit) found(OomCause::limit, *failure.device_free);
+  if (failure.refused_by == OomRefusedBy::limit) found(OomCause::limit, *failure.device_free);
   if (cached_would_do(failure)) found(OomCause::fragmentation, *failure.cached);
   if (const std::uint64_t bytes = demand(failure, capacity)) found(OomCause::demand, bytes);
   std::stable_partition(failure.findings.begin(), failure.findings.end(),
@@ -188,8 +188,8 @@ void find_leaks(const Store& store, Symbols& symbols, const OutOfMemory& event, 
   failure.step_source = leaks->steps.source;
   failure.step_count = leaks->steps.starts.size();
   failure.leaks = leaks->leaks;
-  std::erase_if(failure.leaks, [&](const LeakPlace& place) {
-    const std::uint64_t bytes = std::min(leaked_by(place), alive_bytes(store, event, place));
+  std::erase_if(failure.leaks, [&](const LeakSite& site) {
+    const std::uint64_t bytes = std::min(leaked_by(site), alive_bytes(store, event, site));
     failure.leaked += bytes;
     return bytes == 0;
   });

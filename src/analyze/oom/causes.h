@@ -1,4 +1,4 @@
-// From what a failed request asked for and what there was to the causes of the failure.
+// The causes of a failed request, from its size and the state of the memory.
 #pragma once
 
 #include <cstdint>
