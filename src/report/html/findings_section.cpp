@@ -24,7 +24,7 @@ void add_leaks(std::string& out, const Leaks& leaks) {
                  leaks.verdict == LeakVerdict::leak ? " class=\"alarm\"" : "");
   add_paragraph(out, escaped(leak_verdict(leaks)) + (leaks.verdict == LeakVerdict::insufficient_data ? "" : "."));
   if (!leaks.leaks.empty()) {
-    open_table(out, {"a step", "95% interval", "grew in steps", "held at the end", "device", "allocated by"});
+    open_table(out, {"per step", "95% interval", "growing steps", "held at end", "device", "allocated by"});
     for (const LeakSite& site : leaks.leaks) {
       const Growth& growth = site.growth;
       add_row(out,
@@ -37,7 +37,7 @@ void add_leaks(std::string& out, const Leaks& leaks) {
   }
   if (!leaks.non_leak_growth.empty()) {
     add_paragraph(out, "Grew, but is not a leak by the criterion:");
-    open_table(out, {"held at the end", "device", "allocated by, and why it is not a leak"});
+    open_table(out, {"held at end", "device", "allocated by, and reason"});
     for (const LeakSite& site : leaks.non_leak_growth) {
       add_row(out, {format_bytes(site.held_bytes), to_string(site.device),
                     stack_cell(site.stack) + "<small>" + escaped(growth_text(site.growth)) + "</small>"});
@@ -85,9 +85,8 @@ void add_fragmentation(std::string& out, const FragmentationDevice& device) {
   add_paragraph(out,
                 fmt::format("The share of reserved memory that is not allocated {}.", trend_text(device.unused_trend)));
   if (device.knows_segments) {
-    add_paragraph(out,
-                  fmt::format("External fragmentation, the share of free memory outside the largest free block, {}.",
-                              trend_text(device.external_trend)));
+    add_paragraph(out, fmt::format("External fragmentation (1 - largest free block / free) {}.",
+                                   trend_text(device.external_trend)));
   }
   add_pinning(out, device);
 }
@@ -104,7 +103,7 @@ void add_temporary(std::string& out, const Temporary& temporary, const Temporary
                             format_bytes(device.totals.total_bytes_allocated), share_text(device.share),
                             format_bytes(device.reduced_peak_bytes), format_bytes(device.totals.peak_allocated_bytes)));
   if (device.rows.empty()) return;
-  open_table(out, {"over time", "share", "count", "largest", "allocated by"});
+  open_table(out, {"total", "share", "allocations", "largest", "allocated by"});
   for (const TemporaryRow& row : device.rows) {
     add_row(out, {format_bytes(row.bytes), share_text(row.share), format_count(row.count),
                   format_bytes(row.largest_bytes), stack_cell(row.stack)});
@@ -125,7 +124,7 @@ void add_pattern(std::string& out, const PatternsDevice& device, const NamedPatt
                        escaped(named.title), format_bytes(named.pattern->peak_bytes),
                        format_bytes(named.pattern->reduced_peak_bytes),
                        format_bytes(device.totals.peak_allocated_bytes), format_bytes(saving), escaped(named.advice)));
-  open_table(out, {"at the peak", "blocks", "in total", "allocated by"});
+  open_table(out, {"held at peak", "blocks", "total blocks", "allocated by"});
   for (const PatternRow& row : named.pattern->rows) {
     if (row.peak_bytes == 0) continue;
     add_row(out, {format_bytes(row.peak_bytes), format_count(row.peak_blocks), format_count(row.count),
@@ -141,7 +140,7 @@ void add_lifetimes(std::string& out, const PatternsDevice& device) {
   if (peak == 0) return;
   fmt::format_to(std::back_inserter(out), "<h4>Lifetimes <small>{}</small></h4>\n", to_string(device.totals.device));
   add_paragraph(out, "How long the blocks at the peak live, and which of them could be freed earlier.");
-  open_table(out, {"at the peak", "share", "blocks", ""});
+  open_table(out, {"held at peak", "share", "blocks", "lifetime"});
   for (std::size_t index = 0; index < kLifetimes; ++index) {
     const LifetimeUsage& held = device.held[index];
     if (held.bytes == 0) continue;

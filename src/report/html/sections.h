@@ -15,7 +15,7 @@ void add_flame_graph(std::string& out, const Report& report, const std::string& 
 void add_segment_map(std::string& out, const Report& report, const std::string& id);
 void add_findings(std::string& out, const Report& report, const std::string& id);
 
-/// A part of the findings: why requests failed for want of memory.
+/// A part of the findings: causes of out-of-memory errors.
 void add_failures(std::string& out, const Explanation& explanation);
 
 /// What programs read: all the results as one JSON document. docs/commands.md describes it.
