@@ -7,9 +7,9 @@ cd "$(dirname "$0")/.."
 python=$(command -v python3 || true)
 version=$([[ -z $python ]] || torch_version "$python" || true)
 if [[ -n $version ]]; then
-  scripts/setup.sh
+  scripts/setup.sh --no-tests
 else
-  scripts/setup.sh --torch
+  scripts/setup.sh --no-tests --torch
   python=/usr/bin/python3
   version=$(torch_version "$python") || fail "$python cannot import torch"
 fi

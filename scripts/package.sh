@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 mkdir -p build "${1:-build/package/dist}"
 output=$(cd "${1:-build/package/dist}" && pwd)
-scripts/setup.sh
+scripts/setup.sh --no-tests
 cmake --preset package >build/configure-package.log 2>&1 || { cat build/configure-package.log >&2 && exit 1; }
 cmake --build --preset package
 

@@ -2,6 +2,7 @@
 # Installs what building and testing Tidemark needs on Debian 12, and does nothing where it is there already.
 #
 #   scripts/setup.sh                   to build it and its tests
+#   scripts/setup.sh --no-tests        to build it only
 #   scripts/setup.sh --dev             also clang, for sanitizers, fuzzing and linters
 #   scripts/setup.sh --torch           also Debian's PyTorch 1.13, with an optimized BLAS
 #   scripts/setup.sh --torch-newest    also PyPI's newest PyTorch (5 GB) in a virtual environment, and NVIDIA's nvml.h
@@ -11,21 +12,25 @@
 cd "$(dirname "$0")/.."
 . scripts/common.sh
 
-packages=(build-essential ca-certificates cmake ninja-build ccache pkg-config python3 python3-dev
-  libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev liblzma-dev zlib1g-dev libcairo2-dev libutf8proc-dev libelf-dev libprotozero-dev
-  libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev)
+packages=(build-essential ca-certificates cmake ninja-build ccache pkg-config python3
+  libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev liblzma-dev zlib1g-dev libcairo2-dev libutf8proc-dev libelf-dev
+  libprotozero-dev)
+tests=(python3-dev libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev)
 newest=false
 for option in "$@"; do
   case $option in
+    --no-tests) tests=() ;;
     --dev) packages+=(clang clang-tidy clang-format lld libclang-rt-14-dev shellcheck) ;;
     --torch) packages+=(python3-torch libopenblas0-pthread) ;;
     --torch-newest)
       newest=true
       [[ -n ${TIDEMARK_TORCH_NEWEST_PYTHON:-} ]] || packages+=(python3-venv)
       ;;
-    *) fail "unknown option $option (known: --dev --torch --torch-newest)" ;;
+    *) fail "unknown option $option (known: --no-tests --dev --torch --torch-newest)" ;;
   esac
 done
+
+packages+=("${tests[@]}")
 
 install_packages() {
   command -v dpkg-query >/dev/null || fail "this is not Debian; install the counterparts of: ${packages[*]}"
