@@ -1,5 +1,3 @@
-#include "analyze/report.h"
-
 #include <algorithm>
 #include <memory>
 
@@ -10,29 +8,29 @@ namespace tidemark::cli {
 namespace {
 
 // Many recordings share the room that a page has.
-ReportOptions options_for(const ReadingOptions& options) {
+html::PageOptions options_for(const ReadingOptions& options) {
   constexpr std::size_t kInFull = 4;
-  ReportOptions report;
-  report.device = options.only_device();
+  html::PageOptions page;
+  page.device = options.only_device();
   const std::size_t times = std::max<std::size_t>(1, options.files.size() / kInFull);
-  report.points = std::max<std::size_t>(100, report.points / times);
-  report.rows = std::max<std::size_t>(5, report.rows / times);
-  return report;
+  page.points = std::max<std::size_t>(100, page.points / times);
+  page.rows = std::max<std::size_t>(5, page.rows / times);
+  return page;
 }
 
 int run(const ReadingOptions& options) {
   const auto fine = check_output(options.files, options.output, true, "an HTML page", "report.html");
   if (!fine) return fail(fine.error().message);
-  const ReportOptions what = options_for(options);
-  std::vector<Report> reports;
+  const html::PageOptions what = options_for(options);
+  std::vector<html::PageContents> pages;
   const auto read = read_files(options.files, open_store, [&](const Store& store, Symbols& symbols) -> Result<void> {
-    auto report = analyze_report(store, symbols, what);
-    if (!report) return report.error();
-    reports.push_back(std::move(*report));
+    auto contents = html::collect_page_contents(store, symbols, what);
+    if (!contents) return contents.error();
+    pages.push_back(std::move(*contents));
     return {};
   });
   if (!read) return fail(read.error().message);
-  const auto page = to_html(std::move(reports));
+  const auto page = to_html(std::move(pages));
   if (!page) return fail(page.error().message);
   return write_output(options.output, *page);
 }

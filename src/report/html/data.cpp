@@ -27,7 +27,7 @@ Json part(const Result& result, const Json& recording) {
   return object;
 }
 
-Json map_json(const ReportMap& map, const Device& device) {
+Json map_json(const PageMap& map, const Device& device) {
   Json segments = Json::array();
   for (const MapSegment& segment : map.segments) segments.push_back(segment_json(segment));
   return {{"device", to_string(device)},
@@ -36,23 +36,25 @@ Json map_json(const ReportMap& map, const Device& device) {
           {"other_bytes", map.other_bytes}};
 }
 
-Json report_json(const Report& report) {
-  Json object = recording_json(report.recording);
+Json contents_json(const PageContents& contents) {
+  Json object = recording_json(contents.recording);
   const Json recording = object;
-  object["summary"] = part(report.summary, recording);
-  object["timeline"] = part(report.timeline, recording);
-  object["ledger"] = part(report.ledger, recording);
-  object["table"] = part(report.table, recording);
-  object["tree"] = part(report.tree, recording);
-  object["fragmentation"] = part(report.fragmentation, recording);
-  object["temporary"] = part(report.temporary, recording);
-  object["patterns"] = part(report.patterns, recording);
-  object["leaks"] = part(report.leaks, recording);
-  object["explain"] = part(report.explanation, recording);
+  object["summary"] = part(contents.summary, recording);
+  object["timeline"] = part(contents.timeline, recording);
+  object["ledger"] = part(contents.ledger, recording);
+  object["table"] = part(contents.table, recording);
+  object["tree"] = part(contents.tree, recording);
+  object["fragmentation"] = part(contents.fragmentation, recording);
+  object["temporary"] = part(contents.temporary, recording);
+  object["patterns"] = part(contents.patterns, recording);
+  object["leaks"] = part(contents.leaks, recording);
+  object["explain"] = part(contents.explanation, recording);
+  for (const PageTable& page : contents.tables) object[page.analysis->name] = part(page.table, recording);
   object["segment_maps"] = Json::array();
-  for (std::size_t index = 0; index < report.maps.size(); ++index) {
-    if (report.maps[index].segments.empty()) continue;
-    object["segment_maps"].push_back(map_json(report.maps[index], report.fragmentation.devices[index].totals.device));
+  for (std::size_t index = 0; index < contents.maps.size(); ++index) {
+    if (contents.maps[index].segments.empty()) continue;
+    object["segment_maps"].push_back(
+        map_json(contents.maps[index], contents.fragmentation.devices[index].totals.device));
   }
   shorten_texts(object);
   return object;
@@ -60,9 +62,9 @@ Json report_json(const Report& report) {
 
 }  // namespace
 
-std::string data_block(const std::vector<Report>& reports) {
+std::string data_block(const std::vector<PageContents>& pages) {
   Json document = {{"schema", "tidemark-report"}, {"version", 1}, {"recordings", Json::array()}};
-  for (const Report& report : reports) document["recordings"].push_back(report_json(report));
+  for (const PageContents& contents : pages) document["recordings"].push_back(contents_json(contents));
   const std::string json = document.dump(-1, ' ', true, Json::error_handler_t::replace);
   // Angle brackets stand in strings only; without them nothing in a script element ends it or opens a comment.
   std::string safe;

@@ -153,14 +153,14 @@ void add_lifetimes(std::string& out, const PatternsDevice& device) {
 
 }  // namespace
 
-void add_findings(std::string& out, const Report& report, const std::string& id) {
-  if (report.summary.devices.empty()) return;
+void add_findings(std::string& out, const PageContents& contents, const std::string& id) {
+  if (contents.summary.devices.empty()) return;
   open_section(out, id + "findings", "Findings", "Results of the analyses of this run, each with its evidence.");
-  add_failures(out, report.explanation);
-  add_leaks(out, report.leaks);
-  for (const FragmentationDevice& device : report.fragmentation.devices) add_fragmentation(out, device);
-  for (const TemporaryDevice& device : report.temporary.devices) add_temporary(out, report.temporary, device);
-  for (const PatternsDevice& device : report.patterns.devices) add_lifetimes(out, device);
+  add_failures(out, contents.explanation);
+  add_leaks(out, contents.leaks);
+  for (const FragmentationDevice& device : contents.fragmentation.devices) add_fragmentation(out, device);
+  for (const TemporaryDevice& device : contents.temporary.devices) add_temporary(out, contents.temporary, device);
+  for (const PatternsDevice& device : contents.patterns.devices) add_lifetimes(out, device);
   out += kSectionEnd;
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analyze/report.h"
 #include "base/result.h"
+#include "report/html/page_contents.h"
 
 namespace tidemark {
 
@@ -15,6 +15,6 @@ inline constexpr std::size_t kMaxHtmlBytes = 15'000'000;
 
 /// One page for all of them, in their order. Lists are shortened, and the page says so, until it is small enough. Fails
 /// when that cannot be reached: for hundreds of recordings.
-Result<std::string> to_html(std::vector<Report> reports);
+Result<std::string> to_html(std::vector<html::PageContents> pages);
 
 }  // namespace tidemark

@@ -28,19 +28,19 @@ void add_lines(std::string& out, const LedgerBreakdown& ledger) {
 
 }  // namespace
 
-void add_ledger(std::string& out, const Report& report, const std::string& id) {
+void add_ledger(std::string& out, const PageContents& contents, const std::string& id) {
   const auto sampled = [](const LedgerDevice& device) { return device.breakdown.used_bytes.has_value(); };
-  if (std::none_of(report.ledger.devices.begin(), report.ledger.devices.end(), sampled)) return;
+  if (std::none_of(contents.ledger.devices.begin(), contents.ledger.devices.end(), sampled)) return;
   open_section(
       out, id + "ledger", "All memory of the GPU",
-      "The memory that the driver reports as used, by owner: at the sample with the most used bytes, and over time.");
-  for (const LedgerDevice& device : report.ledger.devices) {
+      "The memory that the driver pages as used, by owner: at the sample with the most used bytes, and over time.");
+  for (const LedgerDevice& device : contents.ledger.devices) {
     if (!sampled(device)) continue;
     fmt::format_to(std::back_inserter(out), "<h4>{}</h4>\n",
                    escaped(ledger_title(device.device, device.model, device.total_bytes, device.breakdown)));
     add_plot(out, ledger_bar(device), "sum");
     add_lines(out, device.breakdown);
-    if (!device.points.empty()) add_plot(out, ledger_plot(device, {report.recording.duration_ns}), "time");
+    if (!device.points.empty()) add_plot(out, ledger_plot(device, {contents.recording.duration_ns}), "time");
   }
   out += kSectionEnd;
 }

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "report/html/html.h"
 #include "report/html/markup.h"
+#include "report/html/page_budget.h"
 #include "report/html/page_files.h"
 #include "report/html/sections.h"
 #include "report/plot/palette.h"
@@ -17,10 +18,10 @@ namespace {
 
 using html::escaped;
 
-void add_head(std::string& out, const std::vector<Report>& reports) {
+void add_head(std::string& out, const std::vector<html::PageContents>& pages) {
   std::string title = "Memory report";
-  if (!reports.empty()) title += ": " + escaped(recording_title(reports.front().recording));
-  if (reports.size() > 1) title += fmt::format(" and {} more", reports.size() - 1);
+  if (!pages.empty()) title += ": " + escaped(recording_title(pages.front().recording));
+  if (pages.size() > 1) title += fmt::format(" and {} more", pages.size() - 1);
   fmt::format_to(
       std::back_inserter(out),
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -41,16 +42,16 @@ void add_facts(std::string& out, const RecordingInfo& recording) {
 }
 
 // Of several recordings, what tells them apart.
-void add_overview(std::string& out, const std::vector<Report>& reports) {
+void add_overview(std::string& out, const std::vector<html::PageContents>& pages) {
   out +=
       "<table class=\"overview\"><thead><tr><th>recording</th><th>device</th><th class=\"number\">peak allocated</th>"
       "<th class=\"number\">peak reserved</th><th class=\"number\">out of memory</th></tr></thead><tbody>\n";
-  for (std::size_t index = 0; index < reports.size(); ++index) {
-    for (const SummaryDevice& device : reports[index].summary.devices) {
+  for (std::size_t index = 0; index < pages.size(); ++index) {
+    for (const SummaryDevice& device : pages[index].summary.devices) {
       fmt::format_to(std::back_inserter(out),
                      "<tr><td><a href=\"#r{}\">{}</a></td><td>{}</td><td class=\"number\">{}</td>"
                      "<td class=\"number\">{}</td><td class=\"number\">{}</td></tr>\n",
-                     index, escaped(recording_title(reports[index].recording)), to_string(device.totals.device),
+                     index, escaped(recording_title(pages[index].recording)), to_string(device.totals.device),
                      format_bytes(device.totals.peak_allocated_bytes), bytes_text(device.totals.peak_reserved_bytes),
                      format_count(device.totals.out_of_memory_count));
     }
@@ -58,42 +59,43 @@ void add_overview(std::string& out, const std::vector<Report>& reports) {
   out += "</tbody></table>\n";
 }
 
-void add_recording(std::string& out, const Report& report, std::size_t index) {
+void add_recording(std::string& out, const html::PageContents& contents, std::size_t index) {
   const std::string id = fmt::format("r{}-", index);
   fmt::format_to(std::back_inserter(out), "<article id=\"r{}\">\n<h2>{}</h2>\n", index,
-                 escaped(recording_title(report.recording)));
-  add_facts(out, report.recording);
-  html::add_summary(out, report, id);
-  html::add_timeline(out, report, id);
-  html::add_ledger(out, report, id);
-  html::add_peak(out, report, id);
-  html::add_flame_graph(out, report, id);
-  html::add_segment_map(out, report, id);
-  html::add_findings(out, report, id);
+                 escaped(recording_title(contents.recording)));
+  add_facts(out, contents.recording);
+  html::add_summary(out, contents, id);
+  html::add_timeline(out, contents, id);
+  html::add_ledger(out, contents, id);
+  html::add_peak(out, contents, id);
+  html::add_flame_graph(out, contents, id);
+  html::add_segment_map(out, contents, id);
+  html::add_findings(out, contents, id);
+  html::add_tables(out, contents, id);
   out += "</article>\n";
 }
 
-std::string page_of(const std::vector<Report>& reports) {
+std::string page_of(const std::vector<html::PageContents>& pages) {
   std::string out;
-  add_head(out, reports);
+  add_head(out, pages);
   out += "<body>\n<header><h1>Memory report</h1></header>\n<main>\n";
-  if (reports.size() > 1) add_overview(out, reports);
-  for (std::size_t index = 0; index < reports.size(); ++index) add_recording(out, reports[index], index);
+  if (pages.size() > 1) add_overview(out, pages);
+  for (std::size_t index = 0; index < pages.size(); ++index) add_recording(out, pages[index], index);
   out += "</main>\n<footer>Made by Tidemark. This page is complete in itself and loads nothing.</footer>\n";
   fmt::format_to(std::back_inserter(out), "<script type=\"application/json\" id=\"tidemark-data\">{}</script>\n",
-                 html::data_block(reports));
+                 html::data_block(pages));
   fmt::format_to(std::back_inserter(out), "<script>{}</script>\n</body>\n</html>\n", html::kPageScript);
   return out;
 }
 
 }  // namespace
 
-Result<std::string> to_html(std::vector<Report> reports) {
+Result<std::string> to_html(std::vector<html::PageContents> pages) {
   for (;;) {
-    std::string page = page_of(reports);
+    std::string page = page_of(pages);
     if (page.size() <= kMaxHtmlBytes) return page;
     bool shortened = false;
-    for (Report& report : reports) shortened |= halve(report);
+    for (html::PageContents& contents : pages) shortened |= html::halve(contents);
     if (shortened) continue;
     return Error{
         fmt::format("the page would have {}, more than the {} that a report may have; name fewer files, or one "

@@ -55,12 +55,12 @@ void add_section(std::string& out, const TableSection& section) {
 
 }  // namespace
 
-void add_peak(std::string& out, const Report& report, const std::string& id) {
-  if (report.table.sections.empty()) return;
+void add_peak(std::string& out, const PageContents& contents, const std::string& id) {
+  if (contents.table.sections.empty()) return;
   open_section(
       out, id + "peak", "Memory held at the peak",
       "By call stack: the blocks that were alive when the most memory was allocated. A row opens to all frames.");
-  for (const TableSection& section : report.table.sections) add_section(out, section);
+  for (const TableSection& section : contents.table.sections) add_section(out, section);
   out += kSectionEnd;
 }
 

@@ -3,22 +3,24 @@
 
 #include <string>
 
-#include "analyze/report.h"
+#include "report/html/page_contents.h"
 
 namespace tidemark::html {
 
-void add_summary(std::string& out, const Report& report, const std::string& id);
-void add_timeline(std::string& out, const Report& report, const std::string& id);
-void add_ledger(std::string& out, const Report& report, const std::string& id);
-void add_peak(std::string& out, const Report& report, const std::string& id);
-void add_flame_graph(std::string& out, const Report& report, const std::string& id);
-void add_segment_map(std::string& out, const Report& report, const std::string& id);
-void add_findings(std::string& out, const Report& report, const std::string& id);
+void add_summary(std::string& out, const PageContents& contents, const std::string& id);
+void add_timeline(std::string& out, const PageContents& contents, const std::string& id);
+void add_ledger(std::string& out, const PageContents& contents, const std::string& id);
+void add_peak(std::string& out, const PageContents& contents, const std::string& id);
+void add_flame_graph(std::string& out, const PageContents& contents, const std::string& id);
+void add_segment_map(std::string& out, const PageContents& contents, const std::string& id);
+void add_findings(std::string& out, const PageContents& contents, const std::string& id);
+/// One section for each of contents.tables.
+void add_tables(std::string& out, const PageContents& contents, const std::string& id);
 
 /// A part of the findings: causes of out-of-memory errors.
 void add_failures(std::string& out, const Explanation& explanation);
 
 /// What programs read: all the results as one JSON document. docs/commands.md describes it.
-std::string data_block(const std::vector<Report>& reports);
+std::string data_block(const std::vector<PageContents>& pages);
 
 }  // namespace tidemark::html

@@ -60,24 +60,24 @@ void add_quality(std::string& out, const DataQuality& quality) {
 }
 
 // What the findings say, in a line each.
-void add_glance(std::string& out, const Report& report, const std::string& id) {
+void add_glance(std::string& out, const PageContents& contents, const std::string& id) {
   out += "<ul class=\"glance\">\n";
-  for (const SummaryDevice& device : report.summary.devices) {
+  for (const SummaryDevice& device : contents.summary.devices) {
     const std::uint64_t failures = device.totals.out_of_memory_count;
     if (failures == 0) continue;
     fmt::format_to(std::back_inserter(out), "<li class=\"alarm\">{}: out of memory, {} failed</li>\n",
                    to_string(device.totals.device), failures == 1 ? "1 request" : format_count(failures) + " requests");
   }
-  const LeakVerdict verdict = report.leaks.verdict;
+  const LeakVerdict verdict = contents.leaks.verdict;
   fmt::format_to(std::back_inserter(out), "<li{}>{}{}</li>\n", verdict == LeakVerdict::leak ? " class=\"alarm\"" : "",
                  verdict == LeakVerdict::insufficient_data ? "Leaks: not determined. " : "",
-                 escaped(leak_verdict(report.leaks)));
-  for (const FragmentationDevice& device : report.fragmentation.devices) {
+                 escaped(leak_verdict(contents.leaks)));
+  for (const FragmentationDevice& device : contents.fragmentation.devices) {
     if (!device.at_peak_allocated || !device.at_peak_allocated->unused_share()) continue;
     fmt::format_to(std::back_inserter(out), "<li>{}: {} of the reserved memory was not allocated at the peak</li>\n",
                    to_string(device.totals.device), share_text(device.at_peak_allocated->unused_share()));
   }
-  for (const TemporaryDevice& device : report.temporary.devices) {
+  for (const TemporaryDevice& device : contents.temporary.devices) {
     if (device.avoidable_peak_bytes() == 0) continue;
     fmt::format_to(std::back_inserter(out),
                    "<li>{}: avoiding temporary allocations can save at most {} of the peak</li>\n",
@@ -88,16 +88,16 @@ void add_glance(std::string& out, const Report& report, const std::string& id) {
 
 }  // namespace
 
-void add_summary(std::string& out, const Report& report, const std::string& id) {
+void add_summary(std::string& out, const PageContents& contents, const std::string& id) {
   open_section(
       out, id + "summary", "Summary",
       "<b>Allocated</b> is the memory of live blocks, <b>reserved</b> what the allocator reserved from the driver.");
-  for (const SummaryDevice& device : report.summary.devices) add_device(out, device);
-  if (report.summary.devices.empty()) {
-    fmt::format_to(std::back_inserter(out), "<p>{}</p>\n", escaped(no_events_text(report.recording)));
+  for (const SummaryDevice& device : contents.summary.devices) add_device(out, device);
+  if (contents.summary.devices.empty()) {
+    fmt::format_to(std::back_inserter(out), "<p>{}</p>\n", escaped(no_events_text(contents.recording)));
   }
-  if (!report.summary.devices.empty()) add_glance(out, report, id);
-  add_quality(out, report.recording.quality);
+  if (!contents.summary.devices.empty()) add_glance(out, contents, id);
+  add_quality(out, contents.recording.quality);
   out += kSectionEnd;
 }
 

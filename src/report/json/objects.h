@@ -7,10 +7,16 @@
 #include <vector>
 
 #include "analyze/common/result_table.h"
+#include "analyze/fragmentation/fragmentation.h"
+#include "analyze/leaks/leaks.h"
 #include "analyze/ledger/ledger.h"
 #include "analyze/oom/explain.h"
 #include "analyze/patterns.h"
-#include "analyze/report.h"
+#include "analyze/summary.h"
+#include "analyze/table.h"
+#include "analyze/temporary.h"
+#include "analyze/timeline.h"
+#include "analyze/tree.h"
 #include "report/json/parts.h"
 
 namespace tidemark {

@@ -37,11 +37,11 @@ Scenario shared_gpu() {
 std::string page_of(const Scenario& scenario) {
   const Store store = scenario.store();
   Symbols symbols(store.definitions);
-  auto report = analyze_report(store, symbols, {});
-  EXPECT_TRUE(report.ok());
-  std::vector<Report> reports;
-  reports.push_back(std::move(*report));
-  auto page = to_html(std::move(reports));
+  auto contents = html::collect_page_contents(store, symbols, {});
+  EXPECT_TRUE(contents.ok());
+  std::vector<html::PageContents> pages;
+  pages.push_back(std::move(*contents));
+  auto page = to_html(std::move(pages));
   EXPECT_TRUE(page.ok());
   return page.ok() ? *page : std::string();
 }

@@ -1,4 +1,4 @@
-// Everything that a report page shows of one recording: the results of the other analyses, from one store.
+// Everything that a page shows of one recording: the results of the analyses, from one store.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,13 @@
 #include "analyze/timeline.h"
 #include "analyze/tree.h"
 #include "base/result.h"
+#include "report/analyses/analysis.h"
 #include "store/store.h"
 #include "store/symbols.h"
 
-namespace tidemark {
+namespace tidemark::html {
 
-struct ReportOptions {
+struct PageOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t points = 1200;          ///< of the timeline, for each device
   std::size_t rows = 25;              ///< stacks at the peak to list for each device; the other lists have at most 10
@@ -32,14 +33,20 @@ struct ReportOptions {
 };
 
 /// The segments of a device at its peak, largest first; empty where the source does not know segments.
-struct ReportMap {
+struct PageMap {
   std::vector<MapSegment> segments;
   std::uint64_t other_segments = 0;  ///< smaller ones beyond those
   std::uint64_t other_bytes = 0;
 };
 
+/// The result of an analysis that is a table.
+struct PageTable {
+  const Analysis* analysis = nullptr;
+  ResultTable table;
+};
+
 /// Everything is at each device's peak, where it is at one moment. Devices are in the same order everywhere.
-struct Report {
+struct PageContents {
   RecordingInfo recording;
   Summary summary;
   Timeline timeline;
@@ -47,19 +54,16 @@ struct Report {
   Table table;    ///< by stack
   Tree tree;      ///< without frames of the interpreter
   Fragmentation fragmentation;
-  std::vector<ReportMap> maps;               ///< one for each device
+  std::vector<PageMap> maps;                 ///< one for each device
   std::map<StackId, NamedStack> map_stacks;  ///< those that hold most in them
   Temporary temporary;
   Patterns patterns;
   Leaks leaks;
-  Explanation explanation;  ///< of the latest failed requests
+  Explanation explanation;        ///< of the latest failed requests
+  std::vector<PageTable> tables;  ///< of the analyses in the list whose result is a table, in its order
 };
 
-/// Fails only when the recording does not contain the requested device.
-Result<Report> analyze_report(const Store& store, Symbols& symbols, const ReportOptions& options);
+/// Runs the analyses. Fails only when the device asked for is not in the recording.
+Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options);
 
-/// Makes every list half as long, for a page that would become too large; what is left out is counted as elsewhere.
-/// False when nothing could be left out any more.
-bool halve(Report& report);
-
-}  // namespace tidemark
+}  // namespace tidemark::html

@@ -1,0 +1,106 @@
+#include "report/html/page_contents.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "analyze/ledger/replay.h"
+#include "report/html/page_budget.h"
+
+namespace tidemark::html {
+namespace {
+
+constexpr std::size_t kListed = 10;            // of call sites, leaks, segments, ...
+constexpr std::size_t kMapStacks = 200;        // that the maps of segments have names for
+constexpr std::size_t kMaxMapBlocks = 20'000;  // of the map of a device
+
+PageMap take_map(FragmentationDevice& device) {
+  PageMap map;
+  map.segments = std::move(device.map);
+  std::stable_sort(map.segments.begin(), map.segments.end(),
+                   [](const MapSegment& left, const MapSegment& right) { return left.size > right.size; });
+  std::size_t blocks = 0;
+  std::size_t kept = 0;
+  for (; kept < map.segments.size(); ++kept) {
+    blocks += map.segments[kept].blocks.size();
+    if (blocks > kMaxMapBlocks) break;
+  }
+  leave_out(map, kept);
+  return map;
+}
+
+std::map<StackId, NamedStack> name_map_stacks(const std::vector<PageMap>& maps, Symbols& symbols) {
+  std::map<StackId, std::uint64_t> bytes;
+  for (const PageMap& map : maps) {
+    for (const MapSegment& segment : map.segments) {
+      for (const MapBlock& block : segment.blocks) {
+        if (block.state != MapBlock::State::free) bytes[block.stack] += block.size;
+      }
+    }
+  }
+  std::vector<std::pair<std::uint64_t, StackId>> largest;
+  largest.reserve(bytes.size());
+  for (const auto& [stack, size] : bytes) largest.emplace_back(size, stack);
+  const std::size_t named = std::min(largest.size(), kMapStacks);
+  std::partial_sort(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(named), largest.end(),
+                    [](const auto& left, const auto& right) {
+                      return left.first != right.first ? left.first > right.first : left.second < right.second;
+                    });
+  std::map<StackId, NamedStack> names;
+  for (std::size_t index = 0; index < named; ++index) {
+    names.emplace(largest[index].second, name_stack(symbols, largest[index].second));
+  }
+  return names;
+}
+
+}  // namespace
+
+Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options) {
+  auto summary = analyze_summary(store, symbols,
+                                 {options.device, std::min(kListed, options.rows), collect_samples(store).devices});
+  if (!summary) return summary.error();
+  const std::size_t listed = std::min(kListed, options.rows);
+  PageContents contents;
+  contents.summary = std::move(*summary);
+  // The device is there, as the summary found: nothing below can fail.
+  contents.timeline = *analyze_timeline(store, symbols, {options.device, options.points});
+  // One point a stretch; the timeline has up to four.
+  if (auto ledger = analyze_ledger(store, symbols, {options.device, Moment{}, options.points / 2})) {
+    contents.ledger = std::move(*ledger);
+  }
+  contents.table = *analyze_table(store, symbols, {GroupBy::stack, Moment{}, options.device, options.rows});
+  TreeOptions tree;
+  tree.device = options.device;
+  tree.min_share = options.min_share;
+  tree.skip_interpreter = true;
+  contents.tree = *analyze_tree(store, symbols, tree);
+  FragmentationOptions fragmentation;
+  fragmentation.device = options.device;
+  fragmentation.top = listed;
+  contents.fragmentation = *analyze_fragmentation(store, symbols, fragmentation);
+  for (FragmentationDevice& device : contents.fragmentation.devices) contents.maps.push_back(take_map(device));
+  contents.map_stacks = name_map_stacks(contents.maps, symbols);
+  contents.temporary = *analyze_temporary(store, symbols, {TemporaryOptions().within, options.device, listed});
+  LeakOptions leaks;
+  leaks.device = options.device;
+  leaks.top = listed;
+  contents.leaks = *analyze_leaks(store, symbols, leaks);
+  contents.patterns = *analyze_patterns(store, symbols, {options.device, listed, &contents.leaks.steps});
+  ExplainOptions explain;
+  explain.device = options.device;
+  explain.top = listed;
+  contents.explanation = *analyze_explain(store, symbols, explain);
+  for (const Analysis& analysis : analyses()) {
+    if (!analysis.table) continue;
+    AnalysisOptions chosen(analysis.options);
+    chosen.device = options.device;
+    chosen.set("top", std::to_string(listed));
+    // A page leaves out what a recording has not the data for.
+    auto table = analysis.table(store, symbols, chosen);
+    if (table) contents.tables.push_back({&analysis, std::move(*table)});
+  }
+  contents.recording = describe_recording(store, symbols);
+  return contents;
+}
+
+}  // namespace tidemark::html
