@@ -1,5 +1,7 @@
 #include "collect/machine/host_memory.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <sstream>
 #include <vector>
@@ -32,7 +34,7 @@ std::optional<Group> own_group(const std::string& root) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string controllers = fmt::format(",{},", line.substr(first + 1, second - first - 1));
     if (controllers.find(",memory,") != std::string::npos) return Group{1, line.substr(second + 1)};
     if (controllers == ",,") group = Group{2, line.substr(second + 1)};
   }

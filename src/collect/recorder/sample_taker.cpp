@@ -42,6 +42,14 @@ void add_to(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t
   if (value) sum = sum.value_or(0) + *value;
 }
 
+// Assigned in place: moving a whole Reading makes GCC 12 warn about uninitialized members of the variant.
+template <typename What>
+void add_reading(std::vector<Reading>& readings, std::uint64_t ticks, What what) {
+  Reading& reading = readings.emplace_back();
+  reading.ticks = ticks;
+  reading.what = std::move(what);
+}
+
 }  // namespace
 
 void Pace::done(Clock::time_point began, std::chrono::nanoseconds cost, std::chrono::nanoseconds elapsed) {
@@ -123,7 +131,7 @@ void SampleTaker::read_devices(std::vector<Reading>& readings) {
     } else if (says_anything(*sample)) {
       devices_[n].used_bytes = sample->used_bytes.value_or(devices_[n].used_bytes);
       sample->device = id_at(n);
-      readings.push_back({ticks, std::move(*sample)});
+      add_reading(readings, ticks, std::move(*sample));
     }
   }
 }
@@ -144,7 +152,7 @@ void SampleTaker::read_processes(std::vector<Reading>& readings) {
       const bool of_job = std::find(job_.begin(), job_.end(), process.pid) != job_.end();
       if (process.kind == ProcessKind::other && of_job) process.kind = ProcessKind::job;
     }
-    readings.push_back({ticks, DeviceProcessesSample{0, id_at(n), std::move(**processes)}});
+    add_reading(readings, ticks, DeviceProcessesSample{0, id_at(n), std::move(**processes)});
   }
 }
 
@@ -166,12 +174,12 @@ void SampleTaker::read_host(std::vector<Reading>& readings) {
     host.sample.cgroup_limit_bytes = cgroup_->limit_bytes();
     host.sample.cgroup_oom_kills = cgroup.oom_kills;
   }
-  readings.push_back({ticks, std::move(host)});
+  add_reading(readings, ticks, std::move(host));
 }
 
 void SampleTaker::lose(std::size_t device, const Error& error, std::vector<Reading>& readings) {
   devices_[device].lost = true;
-  readings.push_back({0, DeviceLost{id_at(device), error.message}});
+  add_reading(readings, 0, DeviceLost{id_at(device), error.message});
 }
 
 }  // namespace tidemark
