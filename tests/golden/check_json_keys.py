@@ -19,13 +19,16 @@ def keys_of(value):
 
 def main(folder, page):
     with open(page, encoding="utf-8") as file:
-        documented = set(re.findall(r'"(\w+)"', file.read()))
+        text = file.read()
+    documented = set(re.findall(r'"(\w+)"', text))
+    documented |= set(re.findall(r"\{(\w+)", text))  # values of "params", named in the texts of data quality
     missing = {}
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
         if "speedscope" in path:  # the format of another tool
             continue
         with open(path, encoding="utf-8") as file:
-            for key in keys_of(json.load(file)):
+            document, _ = json.JSONDecoder().raw_decode(file.read())  # messages on stderr may follow
+            for key in keys_of(document):
                 if key not in documented:
                     missing.setdefault(key, os.path.basename(path))
     for key, path in sorted(missing.items()):
