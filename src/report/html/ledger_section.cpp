@@ -33,7 +33,7 @@ void add_ledger(std::string& out, const PageContents& contents, const std::strin
   if (std::none_of(contents.ledger.devices.begin(), contents.ledger.devices.end(), sampled)) return;
   open_section(
       out, id + "ledger", "All memory of the GPU",
-      "The memory that the driver pages as used, by owner: at the sample with the most used bytes, and over time.");
+      "The memory that the driver reports as used, by owner: at the sample with the most used bytes, and over time.");
   for (const LedgerDevice& device : contents.ledger.devices) {
     if (!sampled(device)) continue;
     fmt::format_to(std::back_inserter(out), "<h4>{}</h4>\n",

@@ -124,7 +124,7 @@ TEST(LedgerChart, DrawsThemFromTheBottomUp) {
   const Picture picture(*png);
   // In the middle of the picture, from the time axis upwards: each colour once, then paper, where nothing explains it.
   std::vector<std::uint32_t> colours;
-  for (int thousandth = 900; thousandth > 400; --thousandth) {
+  for (int thousandth = 900; thousandth > 300; --thousandth) {
     const double y = thousandth / 1000.0;
     const std::uint32_t colour = picture.colour(0.52, y);
     const bool steady = colour == picture.colour(0.52, y - 0.004);
