@@ -68,7 +68,7 @@ Result<std::vector<LedgerTarget>> select_targets(const Overview& overview, std::
     if (*device == target.name) selected.push_back(std::move(target));
   }
   if (selected.empty()) {
-    return Error{fmt::format("{}: has no GPU '{}' (it has: {})", overview.path, *device,
+    return Error{fmt::format("{}: no GPU '{}' (available: {})", overview.path, *device,
                              known.empty() ? "none; no GPU was used or sampled" : known)};
   }
   return selected;

@@ -45,7 +45,7 @@ std::string request_text(const OomFailure& failure) {
   if (failure.caching && format_bytes(request.segment) != size) {
     size += fmt::format(" (segment to reserve: {})", format_bytes(request.segment));
   }
-  return fact("requested", size) + fact("allocated by", stack_text_with_callers(failure.stack)) +
+  return fact("requested", size) + fact("requested by", stack_text_with_callers(failure.stack)) +
          fact("device", where_text(failure)) + fact("time", times_text(failure));
 }
 
