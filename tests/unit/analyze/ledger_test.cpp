@@ -184,7 +184,7 @@ TEST(Ledger, DevicesAreKeptApartAndUnusedOnesLeftOut) {
   missing.device = "cuda:3";
   const Symbols symbols(store.definitions);
   EXPECT_THAT(analyze_ledger(store, symbols, missing).error().message,
-              HasSubstr("has no GPU 'cuda:3' (it has: cuda:0, cuda:1, cuda:2)"));
+              HasSubstr("no GPU 'cuda:3' (available: cuda:0, cuda:1, cuda:2)"));
 }
 
 // 900 are used while cuMemAlloc takes 400 for a block that is freed again before the next sample: no event has them.

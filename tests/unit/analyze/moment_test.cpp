@@ -115,7 +115,7 @@ TEST(SelectDevices, ListsTheDevicesWhenOneIsNotThere) {
   EXPECT_THAT(*select_devices(overview, std::nullopt), ElementsAre(0, 1));
   EXPECT_THAT(*select_devices(overview, "cuda:0"), ElementsAre(1));
   EXPECT_EQ(select_devices(overview, "cuda:7").error().message,
-            "run.tide: has no device 'cuda:7' (it has: cpu, cuda:0)");
+            "run.tide: no device 'cuda:7' (available: cpu, cuda:0)");
 }
 
 }  // namespace
