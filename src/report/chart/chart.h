@@ -24,7 +24,7 @@ Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat 
 /// panel.
 Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat format);
 
-/// The segments at FragmentationOptions::at: what is used, pending and free, to scale within each device.
+/// The segments at FragmentationOptions::at: allocated, pending and free blocks, to scale within each device.
 Result<std::string> draw_segment_map(std::span<const Fragmentation> results, ChartFormat format);
 
 }  // namespace tidemark

@@ -27,9 +27,8 @@ enum class Role : std::uint8_t {
   context,
   processes,
   unexplained,
-  // Blocks of a segment map.
-  used,
-  pending,
+  // Blocks of a segment map, beside allocated ones.
+  pending_free,
   mixed,  ///< neighbours that are too narrow to be drawn one by one
   free,
   // Boxes of a flame graph.

@@ -8,10 +8,10 @@ namespace tidemark {
 namespace {
 
 constexpr double kGap = 0.004;            // between segments that share a row
-constexpr double kNarrowest = 1 / 800.0;  // narrower pieces are drawn together
+constexpr double kNarrowest = 1 / 800.0;  // narrower blocks are drawn together
 
-std::vector<DrawnPiece> draw_pieces(const MapSegment& segment, double begin, double widest) {
-  std::vector<DrawnPiece> drawn;
+std::vector<DrawnBlocks> draw_blocks(const MapSegment& segment, double begin, double widest) {
+  std::vector<DrawnBlocks> drawn;
   bool joins = false;  // whether the last one is narrow still
   for (const MapBlock& block : segment.blocks) {
     const double width = static_cast<double>(block.size) / widest;
@@ -19,9 +19,9 @@ std::vector<DrawnPiece> draw_pieces(const MapSegment& segment, double begin, dou
     if (!narrow || !joins) {
       drawn.push_back({begin, 0, 0, {}, &block});
     }
-    DrawnPiece& last = drawn.back();
+    DrawnBlocks& last = drawn.back();
     last.width += width;
-    ++last.pieces;
+    ++last.count;
     last.bytes[static_cast<std::size_t>(block.state)] += block.size;
     joins = narrow && last.width < kNarrowest;
     begin += width;
@@ -51,7 +51,7 @@ SegmentRows lay_out_segments(std::span<const MapSegment> map, std::size_t most_r
       ++rows.rows;
       end = 0;
     }
-    rows.segments.push_back({segment, rows.rows - 1, end, draw_pieces(*segment, end, widest)});
+    rows.segments.push_back({segment, rows.rows - 1, end, draw_blocks(*segment, end, widest)});
     end += width + kGap;
   }
   return rows;

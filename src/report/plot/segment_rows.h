@@ -1,4 +1,4 @@
-// Where each segment and each of its pieces goes in a picture of the segment map, in units of the picture's width.
+// Where each segment and each of its blocks goes in a picture of the segment map, in units of the picture's width.
 #pragma once
 
 #include <array>
@@ -12,22 +12,22 @@
 
 namespace tidemark {
 
-/// A piece, or neighbouring ones that are too narrow to be seen one by one.
-struct DrawnPiece {
+/// A block, or neighbouring ones that are too narrow to be seen one by one.
+struct DrawnBlocks {
   double begin = 0;
   double width = 0;
-  std::uint64_t pieces = 0;
+  std::uint64_t count = 0;
   std::array<std::uint64_t, 3> bytes{};  ///< by MapBlock::State
-  const MapBlock* piece = nullptr;       ///< the first of them
+  const MapBlock* first = nullptr;       ///< of them
 
-  [[nodiscard]] bool alone() const { return pieces == 1; }
+  [[nodiscard]] bool alone() const { return count == 1; }
 };
 
 struct DrawnSegment {
   const MapSegment* segment = nullptr;
   std::size_t row = 0;
   double begin = 0;
-  std::vector<DrawnPiece> pieces;  ///< from the left to the right
+  std::vector<DrawnBlocks> blocks;  ///< from the left to the right
 };
 
 /// Largest segments first, to scale: the largest fills a row, small ones share rows.

@@ -17,24 +17,28 @@ constexpr std::size_t kMostRows = 80;
 constexpr double kRow = 18;
 constexpr double kBox = 14;
 
-Role role_of(const DrawnPiece& drawn) {
+Role role_of(const DrawnBlocks& drawn) {
   if (!drawn.alone()) return Role::mixed;
-  return drawn.piece->state == State::allocated      ? Role::used
-         : drawn.piece->state == State::pending_free ? Role::pending
+  return drawn.first->state == State::allocated      ? Role::allocated
+         : drawn.first->state == State::pending_free ? Role::pending_free
                                                      : Role::free;
 }
 
-std::vector<std::string> tooltip_of(const SegmentPlotInput& input, const DrawnPiece& drawn, std::uint64_t segment) {
+const char* words_of(State state) {
+  return state == State::allocated ? "allocated" : state == State::pending_free ? "pending free" : "free";
+}
+
+std::vector<std::string> tooltip_of(const SegmentPlotInput& input, const DrawnBlocks& drawn, std::uint64_t segment) {
   const std::string where = fmt::format("in a segment of {}", format_bytes(segment));
   if (!drawn.alone()) {
-    return {fmt::format("{} blocks {}", format_count(drawn.pieces), where),
-            fmt::format("used {}, pending {}, free {}", format_bytes(drawn.bytes[1]), format_bytes(drawn.bytes[2]),
-                        format_bytes(drawn.bytes[0]))};
+    return {fmt::format("{} blocks {}", format_count(drawn.count), where),
+            fmt::format("allocated {}, pending free {}, free {}", format_bytes(drawn.bytes[1]),
+                        format_bytes(drawn.bytes[2]), format_bytes(drawn.bytes[0]))};
   }
   std::vector<std::string> lines = {
-      fmt::format("{}: {} {}", name_of(role_of(drawn)), format_bytes(drawn.piece->size), where)};
-  if (input.stacks != nullptr && drawn.piece->state != State::free) {
-    if (const auto stack = input.stacks->find(drawn.piece->stack); stack != input.stacks->end()) {
+      fmt::format("{}: {} {}", words_of(drawn.first->state), format_bytes(drawn.first->size), where)};
+  if (input.stacks != nullptr && drawn.first->state != State::free) {
+    if (const auto stack = input.stacks->find(drawn.first->stack); stack != input.stacks->end()) {
       lines.push_back(stack_text(stack->second));
     }
   }
@@ -53,18 +57,18 @@ Plot segment_plot(const SegmentPlotInput& input) {
     plot.margin.push_back({static_cast<double>(plot.margin.size()) * kRow + kBox / 2, label});
   }
   for (const DrawnSegment& segment : rows.segments) {
-    for (const DrawnPiece& piece : segment.pieces) {
-      plot.boxes.push_back({role_of(piece),
-                            piece.begin,
-                            piece.width,
+    for (const DrawnBlocks& drawn : segment.blocks) {
+      plot.boxes.push_back({role_of(drawn),
+                            drawn.begin,
+                            drawn.width,
                             static_cast<double>(segment.row) * kRow,
                             kBox,
-                            tooltip_of(input, piece, segment.segment->size),
+                            tooltip_of(input, drawn, segment.segment->size),
                             {}});
     }
   }
-  plot.legend = {{Role::used, Sample::box, "used"},
-                 {Role::pending, Sample::box, "pending: freed, still in use by another stream"},
+  plot.legend = {{Role::allocated, Sample::box, "allocated"},
+                 {Role::pending_free, Sample::box, "pending free: freed, still in use by another stream"},
                  {Role::mixed, Sample::box, "several blocks, too small to be drawn one by one"},
                  {Role::free, Sample::box, "free"}};
   if (const std::uint64_t segments = rows.other_segments + input.other_segments; segments != 0) {

@@ -199,8 +199,8 @@ TEST(SegmentMapPicture, ColoursEachPieceByItsUse) {
   const Picture picture(*png);
   // The row: from 84 + 34 units below the top, 13 high; 110 to 1164 units from the left of 1200.
   const double y = (84 + 34 + 6) * 2.0 / picture.height();
-  EXPECT_EQ(picture.colour((110 + 1054 * 0.12) / 1200, y), 0x0073B3U);  // Role::used
-  EXPECT_EQ(picture.colour((110 + 1054 * 0.37) / 1200, y), 0x009E73U);  // Role::pending
+  EXPECT_EQ(picture.colour((110 + 1054 * 0.12) / 1200, y), 0x0073B3U);  // Role::allocated
+  EXPECT_EQ(picture.colour((110 + 1054 * 0.37) / 1200, y), 0x009E73U);  // Role::pending_free
   EXPECT_EQ(picture.colour((110 + 1054 * 0.75) / 1200, y), 0xDEE3E8U);  // Role::free
 }
 

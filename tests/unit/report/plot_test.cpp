@@ -108,12 +108,12 @@ TEST(SvgPlot, EscapesNamesAndKeepsLines) {
   plot.height = 20;
   plot.frame_height = 20;
   plot.description = "\"><script>";
-  plot.boxes.push_back({Role::used, 0, 0.5, 0, 14, {"first", "<b>"}, {}});
+  plot.boxes.push_back({Role::allocated, 0, 0.5, 0, 14, {"first", "<b>"}, {}});
   plot.boxes.push_back({Role::own, 0.5, 0.01, 0, 14, {}, "<i>"});
   plot.legend.push_back({Role::free, PlotKey::Sample::box, "a & b"});
   std::string page;
   html::add_plot(page, plot, "map");
-  EXPECT_THAT(page, HasSubstr("<rect class=\"used\" x=\"0%\" width=\"50%\""));
+  EXPECT_THAT(page, HasSubstr("<rect class=\"allocated\" x=\"0%\" width=\"50%\""));
   EXPECT_THAT(page, HasSubstr("<title>first\n&lt;b&gt;</title>"));
   EXPECT_THAT(page, HasSubstr("<svg class=\"own s\" x=\"50%\""));
   EXPECT_THAT(page, HasSubstr("<i class=\"free\"></i>a &amp; b"));

@@ -25,9 +25,9 @@ TEST(SegmentRows, LargestFirstAndSmallOnesTogether) {
   ASSERT_EQ(rows.segments.size(), 3U);
   EXPECT_EQ(rows.rows, 2U);
   EXPECT_EQ(rows.segments[0].segment, &map[1]);
-  ASSERT_EQ(rows.segments[0].pieces.size(), 2U);
-  EXPECT_DOUBLE_EQ(rows.segments[0].pieces[1].begin, 0.6);
-  EXPECT_DOUBLE_EQ(rows.segments[0].pieces[1].width, 0.4);
+  ASSERT_EQ(rows.segments[0].blocks.size(), 2U);
+  EXPECT_DOUBLE_EQ(rows.segments[0].blocks[1].begin, 0.6);
+  EXPECT_DOUBLE_EQ(rows.segments[0].blocks[1].width, 0.4);
   EXPECT_EQ(rows.segments[1].row, 1U);
   EXPECT_EQ(rows.segments[2].row, 1U);
   EXPECT_GT(rows.segments[2].begin, 0.2);
@@ -43,23 +43,23 @@ TEST(SegmentRows, CountsWhatHasNoRow) {
   EXPECT_EQ(rows.other_bytes, 910U);
 }
 
-TEST(SegmentRows, NarrowPiecesAreDrawnTogether) {
-  // 1 of 10,000 is less than 1/800, 8 pieces are too, 13 are not: two runs, then a piece of its own.
+TEST(SegmentRows, NarrowBlocksAreDrawnTogether) {
+  // 1 of 10,000 is less than 1/800, 8 blocks are too, 13 are not: two runs, then a block of its own.
   MapSegment map = segment(0, {});
-  for (int piece = 0; piece < 20; ++piece) {
-    map.blocks.push_back({map.size, 1, piece % 2 == 0 ? State::allocated : State::free, {}, {}});
+  for (int block = 0; block < 20; ++block) {
+    map.blocks.push_back({map.size, 1, block % 2 == 0 ? State::allocated : State::free, {}, {}});
     ++map.size;
   }
   map.blocks.push_back({map.size, 9980, State::free, {}, {}});
   map.size = 10'000;
   const SegmentRows rows = lay_out_segments(std::span(&map, 1), 1);
-  const std::vector<DrawnPiece>& pieces = rows.segments.at(0).pieces;
-  ASSERT_EQ(pieces.size(), 3U);
-  EXPECT_EQ(pieces[0].pieces, 13U);
-  EXPECT_EQ(pieces[0].bytes, (std::array<std::uint64_t, 3>{6, 7, 0}));
-  EXPECT_EQ(pieces[1].pieces, 7U);
-  EXPECT_TRUE(pieces[2].alone());
-  EXPECT_NEAR(pieces[2].begin, 0.002, 1e-9);
+  const std::vector<DrawnBlocks>& drawn = rows.segments.at(0).blocks;
+  ASSERT_EQ(drawn.size(), 3U);
+  EXPECT_EQ(drawn[0].count, 13U);
+  EXPECT_EQ(drawn[0].bytes, (std::array<std::uint64_t, 3>{6, 7, 0}));
+  EXPECT_EQ(drawn[1].count, 7U);
+  EXPECT_TRUE(drawn[2].alone());
+  EXPECT_NEAR(drawn[2].begin, 0.002, 1e-9);
 }
 
 TEST(SegmentRows, NothingToDraw) {
