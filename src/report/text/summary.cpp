@@ -72,7 +72,7 @@ std::string out_of_memory_text(const Summary& summary, const Terminal& terminal)
   std::string text = "\n" + paint(terminal, Tone::error, "Out-of-memory errors") + "\n";
   for (const SummaryOutOfMemory& failure : summary.out_of_memory) {
     text +=
-        fmt::format("  {} {}: {} requested, {} allocated, {} reserved; allocated by {}\n", to_string(failure.device),
+        fmt::format("  {} {}: {} requested, {} allocated, {} reserved; requested by {}\n", to_string(failure.device),
                     at_text(failure.event.time_ns), format_bytes(failure.event.requested),
                     bytes_text(failure.event.allocated), bytes_text(failure.event.reserved), stack_text(failure.stack));
   }
