@@ -93,7 +93,10 @@ Plot ledger_plot(const LedgerDevice& device, const TimeFrame& frame) {
   }
   time.add_curve(Role::ink, 1.6, 0, device.points, [](const LedgerPoint& point) { return point.used_bytes; });
   for (const LedgerLayer& layer : layers) plot.legend.push_back({layer.role, Sample::box, layer.words});
-  plot.legend.push_back({Role::ink, Sample::line, "used, as reported by the driver (above the layers: unexplained)"});
+  PlotKey& used = plot.legend.emplace_back();
+  used.role = Role::ink;
+  used.sample = Sample::line;
+  used.words = "used, as reported by the driver (above the layers: unexplained)";
   time.add_hints(device.points, [&](std::size_t index) { return hint_words(layers, device.points[index], index); });
   const auto peak = std::max_element(
       device.points.begin(), device.points.end(),

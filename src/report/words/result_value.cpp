@@ -18,10 +18,11 @@ std::string number_text(ResultKind kind, std::uint64_t number) {
 }  // namespace
 
 std::string heading_of(const std::string& key) {
-  std::string heading = key;
-  for (const char* unit : {"_bytes", "_ns"}) {
-    if (heading.ends_with(unit)) heading.resize(heading.size() - std::string_view(unit).size());
+  std::string_view stem = key;
+  for (const std::string_view unit : {"_bytes", "_ns"}) {
+    if (stem.ends_with(unit)) stem.remove_suffix(unit.size());
   }
+  std::string heading(stem);
   std::replace(heading.begin(), heading.end(), '_', ' ');
   return heading;
 }

@@ -15,11 +15,12 @@
 namespace tidemark::pytorch::testing {
 namespace {
 
-using Piece = std::tuple<std::uint64_t, std::uint64_t, MapBlock::State>;
+using Piece = std::tuple<std::uint64_t, std::uint64_t, tidemark::MapBlock::State>;
 
-MapBlock::State use_of(BlockState state) {
-  if (state == BlockState::active_allocated) return MapBlock::State::allocated;
-  return state == BlockState::active_pending_free ? MapBlock::State::pending_free : MapBlock::State::free;
+tidemark::MapBlock::State use_of(BlockState state) {
+  if (state == BlockState::active_allocated) return tidemark::MapBlock::State::allocated;
+  return state == BlockState::active_pending_free ? tidemark::MapBlock::State::pending_free
+                                                  : tidemark::MapBlock::State::free;
 }
 
 class SegmentMapTruth : public RecordedSnapshot {};
@@ -35,9 +36,10 @@ TEST_P(SegmentMapTruth, EqualsTheFinalSegments) {
     if (segment.device != 0) continue;
     for (const SnapshotBlock& block : segment.blocks) {
       // Stretches of an expandable segment that follow each other are several segments in the file.
-      if (use_of(block.state) == MapBlock::State::free && segment.expandable) continue;
+      if (use_of(block.state) == tidemark::MapBlock::State::free && segment.expandable) continue;
       expected.emplace_back(block.address, block.size, use_of(block.state));
-      if (use_of(block.state) == MapBlock::State::free && segment.blocks.size() > 1) inactive_split += block.size;
+      if (use_of(block.state) == tidemark::MapBlock::State::free && segment.blocks.size() > 1)
+        inactive_split += block.size;
     }
   }
   std::sort(expected.begin(), expected.end());
@@ -46,8 +48,8 @@ TEST_P(SegmentMapTruth, EqualsTheFinalSegments) {
   ASSERT_TRUE(position.has_value());
   std::vector<Piece> found;
   for (const MapSegment& segment : segment_map(*store, 0, *position)) {
-    for (const MapBlock& block : segment.blocks) {
-      if (block.state == MapBlock::State::free && segment.expandable) continue;
+    for (const tidemark::MapBlock& block : segment.blocks) {
+      if (block.state == tidemark::MapBlock::State::free && segment.expandable) continue;
       found.emplace_back(block.address, block.size, block.state);
     }
   }
