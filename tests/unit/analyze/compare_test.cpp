@@ -144,8 +144,7 @@ TEST(Compare, KeepsDevicesApart) {
   only.device = "cuda:7";
   const auto neither = try_compare(a, b, only);
   ASSERT_FALSE(neither.ok());
-  EXPECT_EQ(neither.error().message,
-            "neither a.tide nor b.tide has a device 'cuda:7' (they have: cpu, cuda:0, cuda:1)");
+  EXPECT_EQ(neither.error().message, "no device 'cuda:7' in a.tide or b.tide (available: cpu, cuda:0, cuda:1)");
 }
 
 TEST(Compare, BlocksFromBeforeTheFirstEventAreHeldButNotAllocated) {
