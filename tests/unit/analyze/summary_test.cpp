@@ -80,7 +80,7 @@ TEST(StackNames, PreferTheUsersPythonOverNativeLeaves) {
   const Store store = scenario.store();
   Symbols symbols(store.definitions);
   const NamedStack named = name_stack(symbols, stack);
-  EXPECT_EQ(named.place, 0U);
+  EXPECT_EQ(named.call_site, 0U);
   EXPECT_EQ(named.leaf, 1U);
 }
 
@@ -92,7 +92,7 @@ TEST(StackNames, SkipTheAllocatorInNativeStacks) {
   const Store store = scenario.store();
   Symbols symbols(store.definitions);
   const NamedStack named = name_stack(symbols, stack);
-  EXPECT_EQ(named.frames[named.place].function, "libtorch_cpu.so+0x10");
+  EXPECT_EQ(named.frames[named.call_site].function, "libtorch_cpu.so+0x10");
   EXPECT_EQ(named.leaf, std::nullopt);
 }
 
@@ -102,7 +102,7 @@ TEST(StackNames, ShowTheInnermostFrameWhenAllIsTorch) {
   const Store store = scenario.store();
   Symbols symbols(store.definitions);
   const NamedStack named = name_stack(symbols, stack);
-  EXPECT_EQ(named.place, 1U);
+  EXPECT_EQ(named.call_site, 1U);
   EXPECT_EQ(named.leaf, std::nullopt);
 }
 
