@@ -138,11 +138,11 @@ class Killed(Case):
         # As if the last write had been cut short, which may also have happened: exactly the frame that is cut is gone. It
         # may be one without events (a sample of the host, say).
         whole = self.frames("run.tide")
-        if "torn_tail" not in self.note_kinds():
+        if "torn_tail" not in self.issue_ids():
             whole.pop()
         torn = self.folder / "torn.tide"
         torn.write_bytes(self.output.read_bytes()[:-1])
-        self.assertIn("torn_tail", self.note_kinds("torn.tide"))
+        self.assertIn("torn_tail", self.issue_ids("torn.tide"))
         self.assertEqual(self.frames("torn.tide"), whole)
         left = self.sizes("torn.tide")
         self.assertLess(0, len(left))

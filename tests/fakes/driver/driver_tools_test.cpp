@@ -65,7 +65,7 @@ TEST_F(DriverTest, DriverThatIsTooOld) {
   const DriverRun result = run("plain", {.is_old_driver = true});
   EXPECT_EQ(result.code, 0);
   EXPECT_GT(result.said.size(), 250U);
-  EXPECT_THAT(result.messages, HasSubstr("too old"));
+  EXPECT_THAT(result.messages, HasSubstr("older than 11.4"));
   EXPECT_EQ(delivered(result), 0U);
 }
 
