@@ -61,10 +61,10 @@ TEST(ResultTable, AsText) {
             "cuda:0\n"
             "  peak allocated  64 B\n"
             "\n"
-            "     held  blocks  share  lifetime     name  stack\n"
+            "     held  blocks  share  lifetime    name  stack\n"
             "  2.0 KiB       2  50.0%    3.2 ms  a,\\x1b  forward (model.py:3)\n"
-            "  1.0 KiB       1    n/a       n/a        b  (no stack)\n"
-            "    512 B       7                            (1 more; --top 0 lists all)\n");
+            "  1.0 KiB       1    n/a       n/a       b  (no stack)\n"
+            "    512 B       7                           (1 more; --top 0 lists all)\n");
 }
 
 TEST(ResultTable, AsJson) {
@@ -79,7 +79,7 @@ TEST(ResultTable, AsJson) {
   EXPECT_EQ(device["rows"][1]["share"], nullptr);
   EXPECT_EQ(device["rows"][1]["lifetime_ns"], nullptr);
   EXPECT_EQ(device["rows"][1]["stack"], nullptr);
-  EXPECT_EQ(device["other_rows"], 1);
+  EXPECT_EQ(device["other_row_count"], 1);
   EXPECT_EQ(device["other_held_bytes"], 512);
   EXPECT_EQ(device["other_blocks"], 7);
   EXPECT_FALSE(device.contains("other_lifetime_ns"));
