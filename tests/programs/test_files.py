@@ -46,7 +46,7 @@ class Files(Case):
         self.output.write_text("precious")
         refused = self.record(ALLOCATE)
         self.assertEqual((refused.returncode, refused.stdout), (2, b""), "refused before the program starts")
-        self.assertIn(f"{self.output} exists", refused.stderr.decode())
+        self.assertIn(f"{self.output}: already exists", refused.stderr.decode())
         self.assertEqual(self.output.read_text(), "precious")
         self.assertEqual(self.record_well(ALLOCATE, "--force").stdout, b"10.0\n")
         self.assertIn(40, self.sizes())

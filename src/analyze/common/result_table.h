@@ -80,12 +80,12 @@ void keep_rows(ResultSection& section, const std::vector<ResultColumn>& columns,
 
 /// An analysis whose result is such a table. It is whole in its own file, and one line of report/analyses/analyses.cpp.
 struct TableAnalysis {
-  std::string name;                     ///< of the command, and its key in the page's data: a lower-case word
-  std::string help;                     ///< one line: what it shows
-  std::string about;                    ///< sentences for --help and the page: what rows and columns are
-  std::size_t top = 20;                 ///< rows to list for each device where --top does not say otherwise
-  bool takes_moment = false;            ///< whether AnalysisOptions::at means something
-  std::vector<AnalysisOption> options;  ///< beside --top
+  std::string name;                       ///< of the command, and its key in the page's data: a lower-case word
+  std::string help;                       ///< one line: what it shows
+  std::string about;                      ///< sentences for --help and the page: what rows and columns are
+  std::size_t top = 20;                   ///< rows to list for each device where --top does not say otherwise
+  bool takes_moment = false;              ///< whether AnalysisOptions::at means something
+  std::vector<AnalysisOption> options{};  ///< beside --top
   /// Fails when the device asked for is not in the recording, or when that does not hold what is needed. Ends with
   /// finish_table(…, options.count("top")).
   Result<ResultTable> (*analyze)(const Store& store, Symbols& symbols, const AnalysisOptions& options) = nullptr;
