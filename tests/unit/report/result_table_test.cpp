@@ -139,7 +139,7 @@ TEST(ResultTable, IsASectionOfThePage) {
     EXPECT_THAT(*page, HasSubstr(part));
   }
   ASSERT_TRUE(html::halve(*contents));
-  EXPECT_EQ(contents->tables[0].table.sections[0].rows.size(), 1U);
+  EXPECT_EQ(contents->tables.back().table.sections[0].rows.size(), 1U);
 }
 
 TEST(AnalysisOption, AllowsWhatItsKindSays) {
