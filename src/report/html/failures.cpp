@@ -23,7 +23,7 @@ void add_state(std::string& out, const OomFailure& failure) {
   out += "</dl>\n";
 }
 
-void add_why(std::string& out, const OomFailure& failure) {
+void add_causes(std::string& out, const OomFailure& failure) {
   if (failure.findings.empty()) {
     fmt::format_to(std::back_inserter(out), "<p><b>Cause:</b> {}</p>\n", escaped(unknown_cause_text(failure)));
     return;
@@ -36,7 +36,7 @@ void add_why(std::string& out, const OomFailure& failure) {
   out += "</ul>\n";
 }
 
-void add_changes(std::string& out, const Explanation& explanation, const OomFailure& failure) {
+void add_fixes(std::string& out, const Explanation& explanation, const OomFailure& failure) {
   if (failure.fixes.empty()) return;
   out += "<p><b>Possible fixes</b></p>\n<ul>\n";
   for (const OomFix& fix : failure.fixes) {
@@ -47,7 +47,7 @@ void add_changes(std::string& out, const Explanation& explanation, const OomFail
   out += "</ul>\n";
 }
 
-void add_holders(std::string& out, const OomFailure& failure) {
+void add_top_allocations(std::string& out, const OomFailure& failure) {
   if (failure.top_allocations.empty()) return;
   out += "<p><b>Top allocations at that time</b></p>\n";
   open_table(out, {"held", "share", "blocks", "allocated by"});
@@ -73,9 +73,9 @@ void add_failures(std::string& out, const Explanation& explanation) {
     out += "<p>Requested by ";
     add_stack(out, failure.stack);
     out += "</p>\n";
-    add_why(out, failure);
-    add_changes(out, explanation, failure);
-    add_holders(out, failure);
+    add_causes(out, failure);
+    add_fixes(out, explanation, failure);
+    add_top_allocations(out, failure);
   }
   if (explanation.other_failures != 0) {
     add_remark(out, fmt::format("And {} more: <code>tidemark explain</code> has them.",
