@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over the sources of a build, and remembers what was fine.
+"""Runs clang-tidy over the translation units of a build, and remembers what was fine.
 
-    scripts/tidy.py -p BUILD [-j N] [--checks CHECKS] REGEX     sources whose path below the repository begins with REGEX
+    scripts/tidy.py -p BUILD [-j N] [--checks CHECKS] REGEX     units whose path begins with REGEX: "src/report/"
 
-A source is read again when it, a header that it includes, .clang-tidy, the checks or clang-tidy's version is another one:
-the key of what is remembered is the text after preprocessing, comments included (they hold NOLINT). It lies in
-tidy/ below TIDEMARK_CACHE (default: ~/.cache/tidemark).
+The path of a source is its path below the repository; that of a unit of several sources (CMAKE_UNITY_BUILD) is its path
+below BUILD, where it lies in the folder of its target. A unit is read again when it, a header that it includes, .clang-tidy,
+the checks or clang-tidy's version is another one: the key of what is remembered is the text after preprocessing, comments
+included (they hold NOLINT). It lies in tidy/ below TIDEMARK_CACHE (default: ~/.cache/tidemark).
 """
 
 import argparse
@@ -81,10 +82,12 @@ def main():
     parser.add_argument("--checks", default="")
     parser.add_argument("regex")
     options = parser.parse_args()
+    build = Path(options.build).resolve()
     entries = {}
-    for entry in json.loads(Path(options.build, "compile_commands.json").read_text()):
+    for entry in json.loads((build / "compile_commands.json").read_text()):
         file = Path(entry["directory"], entry["file"])
-        if ROOT in file.parents and re.match(options.regex, file.relative_to(ROOT).as_posix()):
+        base = next((folder for folder in (build, ROOT) if folder in file.parents), None)
+        if base and re.match(options.regex, file.relative_to(base).as_posix()):
             entries.setdefault(str(file), entry)
     version = run(["clang-tidy", "--version"]).stdout
     fixed = b"\0".join([version, (ROOT / ".clang-tidy").read_bytes(), options.checks.encode()])
@@ -97,7 +100,7 @@ def main():
                 failed += 1
                 print(problem, flush=True)
     forget_the_oldest()
-    print(f"clang-tidy: {len(entries)} sources, {remembered} of them remembered, {failed} with problems", file=sys.stderr)
+    print(f"clang-tidy: {len(entries)} units, {remembered} of them remembered, {failed} with problems", file=sys.stderr)
     return 1 if failed or not entries else 0
 
 

@@ -13,10 +13,10 @@ namespace tidemark {
 namespace {
 
 constexpr double kMillion = 1e6;
-constexpr double kMost = 9e18;  // fits 64 bits
+constexpr double kMostBytes = 9e18;  // fits 64 bits
 
 // Factors of bytes; the first letter of a unit decides.
-constexpr std::array<std::pair<char, double>, 5> kUnits = {
+constexpr std::array<std::pair<char, double>, 5> kSizeUnits = {
     {{'b', 1}, {'k', 0x1p10}, {'m', 0x1p20}, {'g', 0x1p30}, {'t', 0x1p40}}};
 
 char lower(char letter) {
@@ -28,7 +28,7 @@ double factor_of(std::string_view unit) {
   if (unit.empty()) return 1;
   std::string rest;
   for (const char letter : unit.substr(1)) rest += lower(letter);
-  for (const auto& [letter, factor] : kUnits) {
+  for (const auto& [letter, factor] : kSizeUnits) {
     if (letter != lower(unit[0])) continue;
     const bool is_unit = rest.empty() || (letter != 'b' && (rest == "b" || rest == "ib"));
     return is_unit ? factor : 0;
@@ -53,7 +53,7 @@ Result<Budget> parse_budget(std::string_view text) {
   const std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   const bool relative = unit == "%";
   const double scaled = number * (relative ? kMillion / 100 : factor_of(unit));
-  if ((!relative && factor_of(unit) == 0) || scaled > kMost) return error;
+  if ((!relative && factor_of(unit) == 0) || scaled > kMostBytes) return error;
   return Budget{std::string(text), relative, static_cast<std::uint64_t>(std::llround(scaled))};
 }
 

@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "analyze/common/annotations.h"
+#include "analyze/common/arithmetic.h"
 
 namespace tidemark {
 namespace {
 
-struct Sum {
+struct RowSum {
   std::uint64_t key = 0;
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
@@ -51,20 +52,20 @@ std::uint64_t Groups::of(std::size_t block) const {
   return 0;  // blocks of one device at a time: one group
 }
 
-std::vector<Sum> largest_first(const Store& store, const std::vector<BlockId>& live, const Groups& groups) {
-  std::unordered_map<std::uint64_t, Sum> sums;
+std::vector<RowSum> largest_first(const Store& store, const std::vector<BlockId>& live, const Groups& groups) {
+  std::unordered_map<std::uint64_t, RowSum> sums;
   for (const BlockId block : live) {
-    Sum& sum = sums[groups.of(block.value)];
+    RowSum& sum = sums[groups.of(block.value)];
     sum.bytes += store.blocks.size[block.value];
     ++sum.blocks;
   }
-  std::vector<Sum> sorted;
+  std::vector<RowSum> sorted;
   sorted.reserve(sums.size());
   for (auto& [key, sum] : sums) {
     sum.key = key;
     sorted.push_back(sum);
   }
-  std::sort(sorted.begin(), sorted.end(), [](const Sum& left, const Sum& right) {
+  std::sort(sorted.begin(), sorted.end(), [](const RowSum& left, const RowSum& right) {
     return left.bytes != right.bytes ? left.bytes > right.bytes : left.key < right.key;
   });
   return sorted;
@@ -90,25 +91,21 @@ decltype(TableRow::key) key_of(const Store& store, Symbols& symbols, GroupBy by,
   return BlockSize{group};
 }
 
-double share_of(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-std::uint64_t total_bytes(const std::vector<Sum>& sums) {
+std::uint64_t total_bytes(const std::vector<RowSum>& sums) {
   std::uint64_t bytes = 0;
-  for (const Sum& sum : sums) bytes += sum.bytes;
+  for (const RowSum& sum : sums) bytes += sum.bytes;
   return bytes;
 }
 
 TableSection section_of_device(const Store& store, Symbols& symbols, const TableOptions& options, const Groups& groups,
                                std::size_t device) {
   const ResolvedMoment resolved = resolve_moment(store, options.at, device);
-  const std::vector<Sum> sums = largest_first(store, live_blocks(store, device, resolved.change_count), groups);
+  const std::vector<RowSum> sums = largest_first(store, live_blocks(store, device, resolved.change_count), groups);
   TableSection section;
   section.device = DeviceAt{store.devices[device].device, resolved.time_ns};
   section.unrecorded_bytes = resolved.unrecorded_bytes;
   section.allocated_bytes = total_bytes(sums) + resolved.unrecorded_bytes;
-  for (const Sum& sum : sums) {
+  for (const RowSum& sum : sums) {
     if (options.top != 0 && section.rows.size() == options.top) {
       ++section.other_rows;
       section.other_bytes += sum.bytes;
@@ -116,7 +113,7 @@ TableSection section_of_device(const Store& store, Symbols& symbols, const Table
       continue;
     }
     section.rows.push_back({key_of(store, symbols, options.by, sum.key), sum.bytes, sum.blocks,
-                            share_of(sum.bytes, section.allocated_bytes)});
+                            share_of(sum.bytes, section.allocated_bytes).value_or(0)});
   }
   return section;
 }
@@ -129,14 +126,14 @@ TableSection section_of_all(const Store& store, const TableOptions& options, con
     TableRow row;
     row.key = DeviceAt{store.devices[device].device, resolved.time_ns};
     row.bytes = resolved.unrecorded_bytes;
-    for (const Sum& sum : largest_first(store, live_blocks(store, device, resolved.change_count), groups)) {
+    for (const RowSum& sum : largest_first(store, live_blocks(store, device, resolved.change_count), groups)) {
       row.bytes += sum.bytes;
       row.blocks += sum.blocks;
     }
     section.allocated_bytes += row.bytes;
     section.rows.push_back(std::move(row));
   }
-  for (TableRow& row : section.rows) row.share = share_of(row.bytes, section.allocated_bytes);
+  for (TableRow& row : section.rows) row.share = share_of(row.bytes, section.allocated_bytes).value_or(0);
   std::stable_sort(section.rows.begin(), section.rows.end(),
                    [](const TableRow& left, const TableRow& right) { return left.bytes > right.bytes; });
   return section;

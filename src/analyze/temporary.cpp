@@ -4,15 +4,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/common/arithmetic.h"
 #include "analyze/common/moment.h"
 
 namespace tidemark {
 namespace {
-
-std::optional<double> share_of(std::uint64_t part, std::uint64_t whole) {
-  if (whole == 0) return std::nullopt;
-  return static_cast<double>(part) / static_cast<double>(whole);
-}
 
 struct Peak {
   std::uint64_t bytes = 0;
@@ -20,9 +16,9 @@ struct Peak {
 };
 
 /// Replays the steps of all devices without the blocks that are left out; the allocator's totals shrink by them.
-class Replay {
+class PeakReplay {
  public:
-  Replay(const Store& store, const std::vector<bool>& left_out)
+  PeakReplay(const Store& store, const std::vector<bool>& left_out)
       : store_(store), left_out_(left_out), now_(store.devices.size()), peaks_(store.devices.size()) {}
 
   std::vector<Peak> run() && {
@@ -67,7 +63,7 @@ class Replay {
   std::vector<Peak> peaks_;
 };
 
-struct Sum {
+struct StackSum {
   StackId stack;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
@@ -75,35 +71,35 @@ struct Sum {
 };
 
 /// Of each device.
-std::vector<std::vector<Sum>> sums_by_stack(const Store& store, const std::vector<bool>& temporary) {
-  std::vector<std::unordered_map<StackId, Sum>> sums(store.devices.size());
+std::vector<std::vector<StackSum>> sums_by_stack(const Store& store, const std::vector<bool>& temporary) {
+  std::vector<std::unordered_map<StackId, StackSum>> sums(store.devices.size());
   const Blocks& blocks = store.blocks;
   for (std::size_t block = 0; block < blocks.count(); ++block) {
     if (!temporary[block]) continue;
-    Sum& sum = sums[blocks.device[block]][blocks.stack[block]];
+    StackSum& sum = sums[blocks.device[block]][blocks.stack[block]];
     sum.stack = blocks.stack[block];
     ++sum.count;
     sum.bytes += blocks.size[block];
     sum.largest = std::max(sum.largest, blocks.size[block]);
   }
-  std::vector<std::vector<Sum>> sorted;
+  std::vector<std::vector<StackSum>> sorted;
   for (const auto& of_device : sums) {
-    std::vector<Sum>& list = sorted.emplace_back();
+    std::vector<StackSum>& list = sorted.emplace_back();
     for (const auto& [stack, sum] : of_device) list.push_back(sum);
-    std::sort(list.begin(), list.end(), [](const Sum& left, const Sum& right) {
+    std::sort(list.begin(), list.end(), [](const StackSum& left, const StackSum& right) {
       return left.bytes != right.bytes ? left.bytes > right.bytes : left.stack < right.stack;
     });
   }
   return sorted;
 }
 
-TemporaryDevice describe(const DeviceSummary& totals, const Peak& peak, const std::vector<Sum>& sums, Symbols& symbols,
-                         std::size_t top) {
+TemporaryDevice describe(const DeviceSummary& totals, const Peak& peak, const std::vector<StackSum>& sums,
+                         Symbols& symbols, std::size_t top) {
   TemporaryDevice result;
   result.totals = totals;
   result.reduced_peak_bytes = peak.bytes;
   result.reduced_peak_at_ns = peak.at_ns;
-  for (const Sum& sum : sums) {
+  for (const StackSum& sum : sums) {
     result.count += sum.count;
     result.bytes += sum.bytes;
     if (top == 0 || result.rows.size() < top) {
@@ -144,8 +140,8 @@ Result<Temporary> analyze_temporary(const Store& store, Symbols& symbols, const 
   const auto selected = select_devices(store, options.device);
   if (!selected) return selected.error();
   const std::vector<bool> temporary = find_temporary(store, options.within);
-  const std::vector<Peak> peaks = Replay(store, temporary).run();
-  const std::vector<std::vector<Sum>> sums = sums_by_stack(store, temporary);
+  const std::vector<Peak> peaks = PeakReplay(store, temporary).run();
+  const std::vector<std::vector<StackSum>> sums = sums_by_stack(store, temporary);
   Temporary result;
   result.within = options.within;
   for (const std::size_t device : *selected) {

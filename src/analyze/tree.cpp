@@ -75,7 +75,7 @@ class WeightedStacks {
 };
 
 // Sibling nodes that people cannot tell apart: different addresses in one native function, for instance.
-struct Group {
+struct NodeGroup {
   std::vector<std::uint32_t> nodes;
   Weight total;
   std::uint32_t depth = 0;
@@ -89,14 +89,14 @@ class TreeBuilder {
   void build() {
     push(stacks_.roots, 0, section_.hidden);
     while (!pending_.empty()) {
-      const Group group = std::move(pending_.back());
+      const NodeGroup group = std::move(pending_.back());
       pending_.pop_back();
       add(group);
     }
   }
 
  private:
-  void add(const Group& group) {
+  void add(const NodeGroup& group) {
     TreeNode node;
     node.depth = group.depth;
     node.frame = symbols_.name(stacks_.location(group.nodes.front()));
@@ -134,10 +134,10 @@ class TreeBuilder {
   // Groups `nodes` and puts those worth listing on the stack of pending ones, largest on top.
   void push(std::vector<std::uint32_t> nodes, std::uint32_t depth, HiddenNodes& hidden) {
     if (options_.skip_interpreter) nodes = without_interpreter(std::move(nodes));
-    std::map<std::tuple<Location::Kind, std::string, std::string, std::uint32_t>, Group> groups;
+    std::map<std::tuple<Location::Kind, std::string, std::string, std::uint32_t>, NodeGroup> groups;
     for (const std::uint32_t node : nodes) {
       const FrameName& name = symbols_.name(stacks_.location(node));
-      Group& group = groups[{name.kind, name.function, name.file, name.line}];
+      NodeGroup& group = groups[{name.kind, name.function, name.file, name.line}];
       group.nodes.push_back(node);
       group.total += stacks_.total(node);
       group.depth = depth;
@@ -154,7 +154,7 @@ class TreeBuilder {
     }
     // Equals keep the order of their names, which the reversal turns around first.
     std::reverse(pending_.begin() + first, pending_.end());
-    std::stable_sort(pending_.begin() + first, pending_.end(), [this](const Group& left, const Group& right) {
+    std::stable_sort(pending_.begin() + first, pending_.end(), [this](const NodeGroup& left, const NodeGroup& right) {
       return options_.by_count ? left.total.blocks < right.total.blocks : left.total.bytes < right.total.bytes;
     });
   }
@@ -169,7 +169,7 @@ class TreeBuilder {
   Symbols& symbols_;
   const TreeOptions& options_;
   TreeSection& section_;
-  std::vector<Group> pending_;
+  std::vector<NodeGroup> pending_;
 };
 
 }  // namespace

@@ -6,6 +6,10 @@
 
 namespace tidemark {
 
+inline constexpr std::uint64_t kKiB = 1024;
+inline constexpr std::uint64_t kMiB = 1024 * kKiB;
+inline constexpr std::uint64_t kGiB = 1024 * kMiB;
+
 /// "1536.0 MiB", "12.3 GiB", "512 B": binary units, spelled out; one decimal from KiB on.
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 

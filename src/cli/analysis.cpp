@@ -13,8 +13,8 @@
 namespace tidemark::cli {
 namespace {
 
-struct Options : ReadingOptions {
-  explicit Options(const Analysis& what) : chosen(what.options) {}
+struct AnalysisArguments : ReadingOptions {
+  explicit AnalysisArguments(const Analysis& what) : chosen(what.options) {}
 
   AnalysisOptions chosen;
 };
@@ -57,7 +57,7 @@ Result<SampledOverview> open_sampled_overview(const std::string& path, const Pro
   return sampled;
 }
 
-int run(const Analysis& analysis, Options& options) {
+int run(const Analysis& analysis, AnalysisArguments& options) {
   const auto format = output_format(options);
   if (!format) return fail(format.error().message);
   options.chosen.device = options.only_device();
@@ -87,7 +87,7 @@ std::string footer_of(const Analysis& analysis) {
 }  // namespace
 
 std::function<int()> setup_analysis(const Analysis& analysis, CommandLine& app) {
-  auto options = std::make_shared<Options>(analysis);
+  auto options = std::make_shared<AnalysisArguments>(analysis);
   add_reading(app, *options, {fmt::format("{}", fmt::join(analysis.formats, "|")), analysis.takes_moment});
   for (const AnalysisOption& option : analysis.options) add_option(app, option, options->chosen);
   app.footer(footer_of(analysis));

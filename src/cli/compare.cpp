@@ -15,7 +15,7 @@
 namespace tidemark::cli {
 namespace {
 
-struct Options : ReadingOptions {
+struct CompareArguments : ReadingOptions {
   std::string a;
   std::string b;
   std::string by = "peak";
@@ -30,7 +30,7 @@ std::uintmax_t size_of(const std::string& path) {
   return error ? 0 : size;
 }
 
-CompareOptions what(const Options& options) {
+CompareOptions what(const CompareArguments& options) {
   CompareOptions what;
   what.by = *value_in(kCompareByNames, options.by);
   what.ignore_lines = options.ignore_lines;
@@ -40,7 +40,7 @@ CompareOptions what(const Options& options) {
   return what;
 }
 
-int run(const Options& options) {
+int run(const CompareArguments& options) {
   for (const std::string& path : {options.a, options.b}) {
     if (auto fine = check_recording_path(path); !fine) return fail(fine.error().message);
   }
@@ -69,7 +69,7 @@ int run(const Options& options) {
 }  // namespace
 
 std::function<int()> setup_compare(CommandLine& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareArguments>();
   app.add_option("A", options->a, "Recording or PyTorch memory snapshot to compare with")
       ->required()
       ->type_name("FILE");

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct DumpArguments {
   std::string path;
   std::string format = "text";
   bool frames_only = false;
@@ -217,7 +217,7 @@ std::pair<const char*, Json> last_record(format::RecordKind kind, const Definiti
   return {"unknown", {{"kind", static_cast<unsigned>(kind)}}};
 }
 
-int dump(const Options& options) {
+int dump(const DumpArguments& options) {
   const auto opened = TraceReader::open(options.path);
   if (!opened.ok()) return fail(opened.error().message);
   TraceReader& reader = **opened;
@@ -256,7 +256,7 @@ int dump(const Options& options) {
 }  // namespace
 
 std::function<int()> setup_dump(CommandLine& app) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DumpArguments>();
   app.add_option("FILE", options->path, "Recording")->required();
   app.add_option("--format", options->format, "Output format; json is one object per line")
       ->one_of("text|json")

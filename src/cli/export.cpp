@@ -13,7 +13,7 @@
 namespace tidemark::cli {
 namespace {
 
-struct Options : ReadingOptions {
+struct ExportArguments : ReadingOptions {
   std::string file;
   std::string to;
   bool at_given = false;
@@ -36,7 +36,7 @@ Result<void> write_to_stdout(std::string_view bytes) {
   return Error{fmt::format("cannot write to stdout: {}", std::strerror(errno))};
 }
 
-Result<void> export_store(const Store& store, const Options& options, const ExportFormat& format) {
+Result<void> export_store(const Store& store, const ExportArguments& options, const ExportFormat& format) {
   const auto at = find_moment(store, options.at);
   if (!at) return at.error();
   Symbols symbols(store.definitions);
@@ -58,7 +58,7 @@ Result<void> export_store(const Store& store, const Options& options, const Expo
   return {};
 }
 
-int run(const Options& options) {
+int run(const ExportArguments& options) {
   const ExportFormat& format = format_of(options.to);
   if (auto fine = check_recording_path(options.file); !fine) return fail(fine.error().message);
   if (auto fine = check_output({&options.file, 1}, options.output, format.binary,
@@ -78,7 +78,7 @@ int run(const Options& options) {
 }  // namespace
 
 std::function<int()> setup_export(CommandLine& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportArguments>();
   app.add_option("FILE", options->file, "Recording or PyTorch memory snapshot")->required()->type_name("FILE");
   std::string names;
   std::string footer = "Formats:\n";

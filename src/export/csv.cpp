@@ -16,8 +16,6 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 18;  // bytes to gather before writing
-
 // What blocks have in common is made into text once.
 class BlockRows {
  public:
@@ -87,7 +85,7 @@ Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions
       "stack\n";
   for (std::size_t block = 0; block < store.blocks.count(); ++block) {
     if (wanted[store.blocks.device[block]]) rows.append(block, text);
-    if (text.size() < kPiece) continue;
+    if (text.size() < kOutputPiece) continue;
     if (auto written = output(text); !written) return written;
     text.clear();
     if (progress) progress(block, store.blocks.count());

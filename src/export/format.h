@@ -1,6 +1,7 @@
 // Files that other tools open, made from any store. A new format is one file and one line in formats.cpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,6 +18,9 @@ namespace tidemark {
 
 /// Takes the bytes of a file, piece by piece and in order.
 using ByteOutput = std::function<Result<void>(std::string_view)>;
+
+/// Bytes that a format gathers before it passes them to its output.
+inline constexpr std::size_t kOutputPiece = std::size_t{1} << 18;
 
 struct ExportOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"

@@ -23,12 +23,10 @@
 namespace tidemark {
 namespace {
 
-namespace message = perfetto;
 template <typename Message>
 using Builder = protozero::pbf_builder<Message>;
 
-constexpr std::size_t kMostLanes = 32;                // of annotations that overlap; more are left out
-constexpr std::size_t kPiece = std::size_t{1} << 18;  // bytes to gather before writing
+constexpr std::size_t kMostLanes = 32;  // of annotations that overlap; more are left out
 
 // A counter's track, and what it showed last.
 struct Counter {
@@ -90,11 +88,11 @@ class TraceWriter {
   template <typename Fill>
   void packet(const Fill& fill) {
     {
-      Builder<message::TracePacket> builder(trace_, message::Trace::packet);
-      builder.add_uint32(message::TracePacket::trusted_packet_sequence_id, file_id_ | 1U);  // any but 0
+      Builder<perfetto::TracePacket> builder(trace_, perfetto::Trace::packet);
+      builder.add_uint32(perfetto::TracePacket::trusted_packet_sequence_id, file_id_ | 1U);  // any but 0
       fill(builder);
     }
-    if (bytes_.size() < kPiece) return;
+    if (bytes_.size() < kOutputPiece) return;
     if (written_.ok()) written_ = output_(bytes_);
     bytes_.clear();
   }
@@ -103,22 +101,22 @@ class TraceWriter {
   std::uint64_t add_track(std::optional<std::uint64_t> parent, const std::string& name, const Fill& fill) {
     const std::uint64_t track = new_track();
     packet([&](auto& builder) {
-      Builder<message::TrackDescriptor> descriptor(builder, message::TracePacket::track_descriptor);
-      descriptor.add_uint64(message::TrackDescriptor::uuid, track);
-      if (parent) descriptor.add_uint64(message::TrackDescriptor::parent_uuid, *parent);
-      if (!name.empty()) descriptor.add_string(message::TrackDescriptor::name, name);
+      Builder<perfetto::TrackDescriptor> descriptor(builder, perfetto::TracePacket::track_descriptor);
+      descriptor.add_uint64(perfetto::TrackDescriptor::uuid, track);
+      if (parent) descriptor.add_uint64(perfetto::TrackDescriptor::parent_uuid, *parent);
+      if (!name.empty()) descriptor.add_string(perfetto::TrackDescriptor::name, name);
       fill(descriptor);
     });
     return track;
   }
 
   template <typename Fill>
-  void add_event(std::uint64_t time_ns, std::uint64_t track, message::EventType type, const Fill& fill) {
+  void add_event(std::uint64_t time_ns, std::uint64_t track, perfetto::EventType type, const Fill& fill) {
     packet([&](auto& builder) {
-      builder.add_uint64(message::TracePacket::timestamp, start_wall_ns_.value_or(0) + time_ns);
-      Builder<message::TrackEvent> event(builder, message::TracePacket::track_event);
-      event.add_enum(message::TrackEvent::type, static_cast<std::int32_t>(type));
-      event.add_uint64(message::TrackEvent::track_uuid, track);
+      builder.add_uint64(perfetto::TracePacket::timestamp, start_wall_ns_.value_or(0) + time_ns);
+      Builder<perfetto::TrackEvent> event(builder, perfetto::TracePacket::track_event);
+      event.add_enum(perfetto::TrackEvent::type, static_cast<std::int32_t>(type));
+      event.add_uint64(perfetto::TrackEvent::track_uuid, track);
       fill(event);
     });
   }
@@ -127,11 +125,11 @@ class TraceWriter {
   void add_clock() {
     if (!start_wall_ns_) return;
     packet([&](auto& builder) {
-      Builder<message::ClockSnapshot> snapshot(builder, message::TracePacket::clock_snapshot);
-      for (const message::ClockId clock : {message::ClockId::realtime, message::ClockId::boottime}) {
-        Builder<message::Clock> reading(snapshot, message::ClockSnapshot::clocks);
-        reading.add_uint32(message::Clock::clock_id, static_cast<std::uint32_t>(clock));
-        reading.add_uint64(message::Clock::timestamp, *start_wall_ns_);
+      Builder<perfetto::ClockSnapshot> snapshot(builder, perfetto::TracePacket::clock_snapshot);
+      for (const perfetto::ClockId clock : {perfetto::ClockId::realtime, perfetto::ClockId::boottime}) {
+        Builder<perfetto::Clock> reading(snapshot, perfetto::ClockSnapshot::clocks);
+        reading.add_uint32(perfetto::Clock::clock_id, static_cast<std::uint32_t>(clock));
+        reading.add_uint64(perfetto::Clock::timestamp, *start_wall_ns_);
       }
     });
   }
@@ -142,10 +140,10 @@ class TraceWriter {
     const std::string title = recording_title(describe_recording(store_, symbols_));
     process_ = add_track(std::nullopt, !info.pid ? title : "", [&](auto& descriptor) {
       if (!info.pid) return;
-      Builder<message::Process> process(descriptor, message::TrackDescriptor::process);
-      process.add_int32(message::Process::pid, static_cast<std::int32_t>(*info.pid));
-      if (!info.command_line.empty()) process.add_string(message::Process::cmdline, printable(info.command_line));
-      process.add_string(message::Process::process_name, title);
+      Builder<perfetto::Process> process(descriptor, perfetto::TrackDescriptor::process);
+      process.add_int32(perfetto::Process::pid, static_cast<std::int32_t>(*info.pid));
+      if (!info.command_line.empty()) process.add_string(perfetto::Process::cmdline, printable(info.command_line));
+      process.add_string(perfetto::Process::process_name, title);
     });
   }
 
@@ -153,8 +151,8 @@ class TraceWriter {
     const DeviceSummary& summary = store_.devices[device];
     const auto track = [&](const char* what) {
       return add_track(process_, fmt::format("{} {}", to_string(summary.device), what), [](auto& descriptor) {
-        Builder<message::Counter> counter(descriptor, message::TrackDescriptor::counter);
-        counter.add_enum(message::Counter::unit, static_cast<std::int32_t>(message::CounterUnit::size_bytes));
+        Builder<perfetto::Counter> counter(descriptor, perfetto::TrackDescriptor::counter);
+        counter.add_enum(perfetto::Counter::unit, static_cast<std::int32_t>(perfetto::CounterUnit::size_bytes));
       });
     };
     DeviceCounters& counters = counters_[device];
@@ -172,7 +170,7 @@ class TraceWriter {
     std::vector<Lane> lanes;
     const auto end_until = [&](Lane& lane, std::uint64_t time_ns) {
       for (; !lane.ends.empty() && lane.ends.back() <= time_ns; lane.ends.pop_back()) {
-        add_event(lane.ends.back(), lane.track, message::EventType::slice_end, [](auto&) {});
+        add_event(lane.ends.back(), lane.track, perfetto::EventType::slice_end, [](auto&) {});
       }
     };
     for (const AnnotatedRange& range : annotated_ranges(store_.definitions)) {
@@ -183,9 +181,9 @@ class TraceWriter {
       if (lane == lanes.end() && lanes.size() == kMostLanes) continue;
       if (lane == lanes.end()) lane = lanes.insert(lane, {add_track(process_, "annotations", [](auto&) {}), {}});
       const bool moment = range.begin_ns == range.end_ns;
-      const auto type = moment ? message::EventType::instant : message::EventType::slice_begin;
+      const auto type = moment ? perfetto::EventType::instant : perfetto::EventType::slice_begin;
       add_event(range.begin_ns, lane->track, type,
-                [&](auto& event) { event.add_string(message::TrackEvent::name, printable(text_of(range.name))); });
+                [&](auto& event) { event.add_string(perfetto::TrackEvent::name, printable(text_of(range.name))); });
       if (!moment) lane->ends.push_back(end_ns);
     }
     for (Lane& lane : lanes) end_until(lane, store_.end_ns);
@@ -209,32 +207,33 @@ class TraceWriter {
   void add_value(Counter& counter, std::uint64_t time_ns, std::optional<std::uint64_t> value) {
     if (!value || counter.shown == value) return;
     counter.shown = value;
-    add_event(time_ns, counter.track, message::EventType::counter, [&](auto& event) {
-      event.add_int64(message::TrackEvent::counter_value, static_cast<std::int64_t>(*value));
+    add_event(time_ns, counter.track, perfetto::EventType::counter, [&](auto& event) {
+      event.add_int64(perfetto::TrackEvent::counter_value, static_cast<std::int64_t>(*value));
     });
   }
 
   // On the thread that asked, where it is known.
   void add_out_of_memory(const OutOfMemory& failure) {
     const std::uint64_t track = thread_track(failure.thread);
-    add_event(failure.time_ns, track, message::EventType::instant, [&](auto& event) {
+    add_event(failure.time_ns, track, perfetto::EventType::instant, [&](auto& event) {
       const std::string device = to_string(store_.devices[failure.device].device);
-      event.add_string(message::TrackEvent::name,
+      event.add_string(perfetto::TrackEvent::name,
                        fmt::format("out of memory: {} on {}", format_bytes(failure.requested), device));
       annotate(event, "requested_bytes", failure.requested);
       annotate(event, "allocated_bytes", failure.allocated);
       annotate(event, "reserved_bytes", failure.reserved);
-      Builder<message::Annotation> stack(event, message::TrackEvent::debug_annotations);
-      stack.add_string(message::Annotation::name, "stack");
-      stack.add_string(message::Annotation::string_value, stack_text_with_callers(name_stack(symbols_, failure.stack)));
+      Builder<perfetto::Annotation> stack(event, perfetto::TrackEvent::debug_annotations);
+      stack.add_string(perfetto::Annotation::name, "stack");
+      stack.add_string(perfetto::Annotation::string_value,
+                       stack_text_with_callers(name_stack(symbols_, failure.stack)));
     });
   }
 
-  static void annotate(Builder<message::TrackEvent>& event, const char* name, std::optional<std::uint64_t> bytes) {
+  static void annotate(Builder<perfetto::TrackEvent>& event, const char* name, std::optional<std::uint64_t> bytes) {
     if (!bytes) return;
-    Builder<message::Annotation> annotation(event, message::TrackEvent::debug_annotations);
-    annotation.add_string(message::Annotation::name, name);
-    annotation.add_uint64(message::Annotation::uint_value, *bytes);
+    Builder<perfetto::Annotation> annotation(event, perfetto::TrackEvent::debug_annotations);
+    annotation.add_string(perfetto::Annotation::name, name);
+    annotation.add_uint64(perfetto::Annotation::uint_value, *bytes);
   }
 
   std::uint64_t thread_track(ThreadId id) {
@@ -244,10 +243,10 @@ class TraceWriter {
     if (!is_new) return entry->second;
     const ThreadInfo& info = store_.definitions.threads[id.value];
     entry->second = add_track(process_, "", [&](auto& descriptor) {
-      Builder<message::Thread> thread(descriptor, message::TrackDescriptor::thread);
-      thread.add_int32(message::Thread::pid, static_cast<std::int32_t>(*pid));
-      thread.add_int32(message::Thread::tid, static_cast<std::int32_t>(*info.tid));
-      if (!info.name.empty()) thread.add_string(message::Thread::thread_name, printable(info.name));
+      Builder<perfetto::Thread> thread(descriptor, perfetto::TrackDescriptor::thread);
+      thread.add_int32(perfetto::Thread::pid, static_cast<std::int32_t>(*pid));
+      thread.add_int32(perfetto::Thread::tid, static_cast<std::int32_t>(*info.tid));
+      if (!info.name.empty()) thread.add_string(perfetto::Thread::thread_name, printable(info.name));
     });
     return entry->second;
   }
@@ -263,7 +262,7 @@ class TraceWriter {
   std::uint64_t process_ = 0;
   std::uint64_t track_count_ = 0;
   std::string bytes_;
-  Builder<message::Trace> trace_{bytes_};
+  Builder<perfetto::Trace> trace_{bytes_};
   Result<void> written_;
 };
 

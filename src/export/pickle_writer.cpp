@@ -35,7 +35,7 @@ void PickleWriter::begin_list() {
 }
 
 void PickleWriter::next_item() {
-  if (bytes_.size() >= kPiece) flush();
+  if (bytes_.size() >= kOutputPiece) flush();
   std::uint32_t& items = batches_.back();
   if (items == kBatch) {
     put(kAppends);

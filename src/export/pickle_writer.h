@@ -57,8 +57,7 @@ class PickleWriter {
   void put_text(std::string_view utf8);
   void flush();
 
-  static constexpr std::size_t kPiece = std::size_t{1} << 18;  // bytes to gather before writing
-  static constexpr std::uint32_t kBatch = 1000;                // items appended at once, as Python does
+  static constexpr std::uint32_t kBatch = 1000;  // items appended at once, as Python does
 
   std::span<const std::string_view> words_;
   const ByteOutput& output_;

@@ -22,7 +22,7 @@ namespace {
 
 // Messages and field numbers of pprof's profile.proto (github.com/google/pprof, proto/profile.proto). All text is in
 // one table, and fields hold indexes into it; number 0 of a function, mapping or location means none.
-namespace message {
+namespace pprof {
 enum class Profile : protozero::pbf_tag_type {
   sample_type = 1,
   sample = 2,
@@ -50,7 +50,7 @@ enum class Mapping : protozero::pbf_tag_type {
 enum class Location : protozero::pbf_tag_type { id = 1, mapping_id = 2, line = 4 };
 enum class Line : protozero::pbf_tag_type { function_id = 1, line = 2 };
 enum class Function : protozero::pbf_tag_type { id = 1, name = 2, filename = 4 };
-}  // namespace message
+}  // namespace pprof
 
 template <typename Message>
 using Builder = protozero::pbf_builder<Message>;
@@ -64,14 +64,14 @@ class ProfileWriter {
     for (const ProfileDevice& device : devices) add_device(device);
     add_locations();
     if (const auto& start = store_.definitions.process.start_wall_ns) {
-      profile_.add_int64(message::Profile::time_nanos, static_cast<std::int64_t>(*start));
+      profile_.add_int64(pprof::Profile::time_nanos, static_cast<std::int64_t>(*start));
     }
-    profile_.add_int64(message::Profile::duration_nanos, static_cast<std::int64_t>(store_.end_ns));
-    for (const std::string& line : texts_) profile_.add_string(message::Profile::string_table, line);
+    profile_.add_int64(pprof::Profile::duration_nanos, static_cast<std::int64_t>(store_.end_ns));
+    for (const std::string& line : texts_) profile_.add_string(pprof::Profile::string_table, line);
     return std::move(bytes_);
   }
 
-  void comment(const std::string& line) { profile_.add_int64(message::Profile::comment, text(line)); }
+  void comment(const std::string& line) { profile_.add_int64(pprof::Profile::comment, text(line)); }
 
  private:
   // Index into the table of strings.
@@ -81,23 +81,23 @@ class ProfileWriter {
     return entry->second;
   }
 
-  void add_value_type(message::Profile field, const char* type, const char* unit) {
+  void add_value_type(pprof::Profile field, const char* type, const char* unit) {
     const auto type_text = text(type);
     const auto unit_text = text(unit);
-    Builder<message::ValueType> value(profile_, field);
-    value.add_int64(message::ValueType::type, type_text);
-    value.add_int64(message::ValueType::unit, unit_text);
+    Builder<pprof::ValueType> value(profile_, field);
+    value.add_int64(pprof::ValueType::type, type_text);
+    value.add_int64(pprof::ValueType::unit, unit_text);
   }
 
   // The names of Go's heap profiles, which pprof knows.
   void add_sample_types() {
-    add_value_type(message::Profile::sample_type, "alloc_objects", "count");
-    add_value_type(message::Profile::sample_type, "alloc_space", "bytes");
-    add_value_type(message::Profile::sample_type, "inuse_objects", "count");
-    add_value_type(message::Profile::sample_type, "inuse_space", "bytes");
-    add_value_type(message::Profile::period_type, "space", "bytes");
-    profile_.add_int64(message::Profile::period, 1);  // bytes between samples: every allocation is there
-    profile_.add_int64(message::Profile::default_sample_type, text("inuse_space"));
+    add_value_type(pprof::Profile::sample_type, "alloc_objects", "count");
+    add_value_type(pprof::Profile::sample_type, "alloc_space", "bytes");
+    add_value_type(pprof::Profile::sample_type, "inuse_objects", "count");
+    add_value_type(pprof::Profile::sample_type, "inuse_space", "bytes");
+    add_value_type(pprof::Profile::period_type, "space", "bytes");
+    profile_.add_int64(pprof::Profile::period, 1);  // bytes between samples: every allocation is there
+    profile_.add_int64(pprof::Profile::default_sample_type, text("inuse_space"));
   }
 
   void add_device(const ProfileDevice& device) {
@@ -114,17 +114,17 @@ class ProfileWriter {
   void add_sample(const std::string& device, const std::vector<std::uint32_t>& frames, const ProfileStack& stack) {
     const auto key = text("device");
     const auto value = text(device);
-    Builder<message::Sample> sample(profile_, message::Profile::sample);
+    Builder<pprof::Sample> sample(profile_, pprof::Profile::sample);
     std::vector<std::uint64_t> locations;  // innermost first
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) locations.push_back(*frame + 1);
-    sample.add_packed_uint64(message::Sample::location_id, locations.begin(), locations.end());
+    sample.add_packed_uint64(pprof::Sample::location_id, locations.begin(), locations.end());
     const std::vector<std::int64_t> values = {
         static_cast<std::int64_t>(stack.allocated_blocks), static_cast<std::int64_t>(stack.allocated_bytes),
         static_cast<std::int64_t>(stack.held_blocks), static_cast<std::int64_t>(stack.held_bytes)};
-    sample.add_packed_int64(message::Sample::value, values.begin(), values.end());
-    Builder<message::Label> label(sample, message::Sample::label);
-    label.add_int64(message::Label::key, key);
-    label.add_int64(message::Label::str, value);
+    sample.add_packed_int64(pprof::Sample::value, values.begin(), values.end());
+    Builder<pprof::Label> label(sample, pprof::Sample::label);
+    label.add_int64(pprof::Label::key, key);
+    label.add_int64(pprof::Label::str, value);
   }
 
   // Every frame is a location, numbered from 1. The first mapping is what pprof shows as the profile's file: the
@@ -136,12 +136,12 @@ class ProfileWriter {
       const bool native = frame.kind == Location::Kind::native && !frame.file.empty();
       const std::uint64_t mapping_id = native ? mapping(frame.file) : recording;
       const std::uint64_t function_id = function(frame);
-      Builder<message::Location> location(profile_, message::Profile::location);
-      location.add_uint64(message::Location::id, ++id);
-      location.add_uint64(message::Location::mapping_id, mapping_id);
-      Builder<message::Line> line(location, message::Location::line);
-      line.add_uint64(message::Line::function_id, function_id);
-      if (frame.line != 0) line.add_int64(message::Line::line, frame.line);
+      Builder<pprof::Location> location(profile_, pprof::Profile::location);
+      location.add_uint64(pprof::Location::id, ++id);
+      location.add_uint64(pprof::Location::mapping_id, mapping_id);
+      Builder<pprof::Line> line(location, pprof::Location::line);
+      line.add_uint64(pprof::Line::function_id, function_id);
+      if (frame.line != 0) line.add_int64(pprof::Line::line, frame.line);
     }
   }
 
@@ -150,12 +150,12 @@ class ProfileWriter {
     const auto [entry, is_new] = mappings_.try_emplace(file, mappings_.size() + 1);
     if (!is_new) return entry->second;
     const auto name = text(file);
-    Builder<message::Mapping> mapping(profile_, message::Profile::mapping);
-    mapping.add_uint64(message::Mapping::id, entry->second);
-    mapping.add_int64(message::Mapping::filename, name);
-    mapping.add_bool(message::Mapping::has_functions, true);
-    mapping.add_bool(message::Mapping::has_filenames, true);
-    mapping.add_bool(message::Mapping::has_line_numbers, true);
+    Builder<pprof::Mapping> mapping(profile_, pprof::Profile::mapping);
+    mapping.add_uint64(pprof::Mapping::id, entry->second);
+    mapping.add_int64(pprof::Mapping::filename, name);
+    mapping.add_bool(pprof::Mapping::has_functions, true);
+    mapping.add_bool(pprof::Mapping::has_filenames, true);
+    mapping.add_bool(pprof::Mapping::has_line_numbers, true);
     return entry->second;
   }
 
@@ -165,17 +165,17 @@ class ProfileWriter {
     const auto [entry, is_new] = functions_.try_emplace({name, file}, functions_.size() + 1);
     if (!is_new) return entry->second;
     // Without a system_name: where it equals the name, pprof takes "<module>" for the arguments of a C++ template.
-    Builder<message::Function> function(profile_, message::Profile::function);
-    function.add_uint64(message::Function::id, entry->second);
-    function.add_int64(message::Function::name, name);
-    function.add_int64(message::Function::filename, file);
+    Builder<pprof::Function> function(profile_, pprof::Profile::function);
+    function.add_uint64(pprof::Function::id, entry->second);
+    function.add_int64(pprof::Function::name, name);
+    function.add_int64(pprof::Function::filename, file);
     return entry->second;
   }
 
   const Store& store_;
   FrameList frames_;
   std::string bytes_;
-  Builder<message::Profile> profile_{bytes_};
+  Builder<pprof::Profile> profile_{bytes_};
   std::vector<std::string> texts_;
   std::unordered_map<std::string, std::int64_t> text_of_;
   std::unordered_map<std::string, std::uint64_t> mappings_;

@@ -17,14 +17,15 @@
 #include "base/scoped_fd.h"
 
 namespace tidemark {
-namespace {
 
-struct Function {
+struct ElfFunction {
   std::uint64_t address;
   std::uint64_t size;
   std::uint32_t name;  // offset into the string table
   std::uint8_t rank;   // which of several names of one address to show: the smallest
 };
+
+namespace {
 
 std::string read_build_id(Elf* elf) {
   std::size_t count = 0;
@@ -69,8 +70,8 @@ std::uint8_t binding_rank(unsigned char binding) {
   return binding == STB_WEAK ? 1 : 2;
 }
 
-std::vector<Function> read_functions(Elf_Data* data, const GElf_Shdr& header) {
-  std::vector<Function> functions;
+std::vector<ElfFunction> read_functions(Elf_Data* data, const GElf_Shdr& header) {
+  std::vector<ElfFunction> functions;
   if (header.sh_entsize == 0) return functions;
   const std::size_t count = data->d_size / header.sh_entsize;
   for (std::size_t index = 0; index < count; ++index) {
@@ -80,7 +81,7 @@ std::vector<Function> read_functions(Elf_Data* data, const GElf_Shdr& header) {
     if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0) continue;
     functions.push_back({symbol.st_value, symbol.st_size, symbol.st_name, binding_rank(GELF_ST_BIND(symbol.st_info))});
   }
-  std::sort(functions.begin(), functions.end(), [](const Function& left, const Function& right) {
+  std::sort(functions.begin(), functions.end(), [](const ElfFunction& left, const ElfFunction& right) {
     if (left.address != right.address) return left.address < right.address;
     return left.rank != right.rank ? left.rank < right.rank : left.name < right.name;
   });
@@ -93,7 +94,7 @@ struct ElfSymbols::Impl {
   ScopedFd file;
   Elf* elf = nullptr;
   std::size_t string_section = 0;
-  std::vector<Function> functions;  // by address
+  std::vector<ElfFunction> functions;  // by address
 
   Impl() = default;
   Impl(const Impl&) = delete;
@@ -129,15 +130,16 @@ Result<std::unique_ptr<ElfSymbols>> ElfSymbols::open(const std::string& path, co
 }
 
 std::optional<std::string> ElfSymbols::function_at(std::uint64_t address) const {
-  const std::vector<Function>& functions = impl_->functions;
-  auto after = std::upper_bound(functions.begin(), functions.end(), address,
-                                [](std::uint64_t value, const Function& function) { return value < function.address; });
+  const std::vector<ElfFunction>& functions = impl_->functions;
+  auto after =
+      std::upper_bound(functions.begin(), functions.end(), address,
+                       [](std::uint64_t value, const ElfFunction& function) { return value < function.address; });
   if (after == functions.begin()) return std::nullopt;
   // All names of the nearest address below, best first.
   const std::uint64_t start = std::prev(after)->address;
-  auto candidate = std::lower_bound(functions.begin(), after, start, [](const Function& function, std::uint64_t value) {
-    return function.address < value;
-  });
+  auto candidate =
+      std::lower_bound(functions.begin(), after, start,
+                       [](const ElfFunction& function, std::uint64_t value) { return function.address < value; });
   for (; candidate != after; ++candidate) {
     // Hand-written assembly often has size 0: it reaches up to the next symbol.
     if (candidate->size != 0 && address - start >= candidate->size) continue;

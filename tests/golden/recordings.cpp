@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.h"
 #include "trace/writer.h"
 
 namespace tidemark::testing {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kMs = 1'000'000;
 constexpr Device kCpu = {DeviceType::cpu, 0};
 constexpr Device kGpu = {DeviceType::cuda, 0};

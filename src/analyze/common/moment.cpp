@@ -14,7 +14,7 @@ namespace tidemark {
 namespace {
 
 // Longer units first where one ends like another.
-constexpr std::array<std::pair<std::string_view, double>, 6> kUnits = {
+constexpr std::array<std::pair<std::string_view, double>, 6> kTimeUnits = {
     {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"m", 60e9}, {"s", 1e9}, {"%", 0}}};
 
 Error invalid_moment(std::string_view text) {
@@ -46,7 +46,7 @@ Result<Moment> parse_moment(std::string_view text) {
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number) || number < 0) return invalid_moment(text);
   const std::string_view unit = text.substr(static_cast<std::size_t>(rest - text.data()));
-  for (const auto& [name, factor] : kUnits) {
+  for (const auto& [name, factor] : kTimeUnits) {
     if (unit != name) continue;
     if (name == "%") {
       if (number > 100) return invalid_moment(text);

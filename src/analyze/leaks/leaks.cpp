@@ -15,14 +15,14 @@ namespace {
 constexpr double kMoreThanSizes = 1.25;
 
 // The blocks of a stack, or of a size without a stack, that were alive at some boundary.
-struct Group {
+struct LeakGroup {
   StackId stack;
   std::optional<std::uint64_t> requested_bytes;
   std::vector<StepSpan> spans;
 };
 
 struct DeviceGroups {
-  std::vector<Group> groups;
+  std::vector<LeakGroup> groups;
   std::vector<double> work;  // bytes allocated in each step that were freed in it
 };
 
@@ -59,7 +59,7 @@ class Grouping {
         [](std::uint32_t event, const TrainingSteps::Start& start) { return event < start.event_count; });
     return static_cast<std::uint32_t>(after - starts_.begin() - 1);
   }
-  Group& group_of(std::size_t block, DeviceGroups& result) {
+  LeakGroup& group_of(std::size_t block, DeviceGroups& result) {
     const StackId stack = store_.blocks.stack[block];
     const std::uint64_t bytes =
         store_.blocks.requested.empty() ? store_.blocks.size[block] : store_.blocks.requested[block];
@@ -78,7 +78,7 @@ class Grouping {
 };
 
 struct GroupGrowth {
-  const Group* group = nullptr;
+  const LeakGroup* group = nullptr;
   Growth growth;
 };
 
@@ -90,7 +90,7 @@ class DeviceGrowth {
   std::vector<GroupGrowth> run() {
     std::vector<GroupGrowth> group_growth;
     double by_size = 0;
-    for (const Group& group : groups_.groups) {
+    for (const LeakGroup& group : groups_.groups) {
       auto growth = find_retained_growth(group.spans, boundaries_, warmup_);
       if (!growth) growth = find_replacement_growth(group.spans, boundaries_, warmup_, groups_.work);
       if (growth) group_growth.push_back({&group, *growth});
@@ -113,7 +113,7 @@ class DeviceGrowth {
   const DeviceGroups& groups_;
   std::uint32_t boundaries_;
   std::uint32_t warmup_;
-  Group all_sizes_;
+  LeakGroup all_sizes_;
 };
 
 LeakSite site_of(const GroupGrowth& group_growth, const TrainingSteps& steps, std::uint32_t warmup, Device device,

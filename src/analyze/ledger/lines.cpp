@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyze/common/saturating.h"
+#include "analyze/common/arithmetic.h"
 
 namespace tidemark {
 namespace {

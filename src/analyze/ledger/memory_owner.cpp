@@ -14,7 +14,7 @@ constexpr const char* kTorchAllocatorName = "PyTorch's allocator";
 using Known = std::pair<std::string_view, const char*>;
 
 // By the file's name without ".so" and what follows.
-constexpr std::array kLibraries = {
+constexpr std::array kKnownLibraries = {
     Known{"libc10_cuda", kTorchAllocatorName},
     Known{"libc10", "PyTorch"},
     Known{"libcublas", "cuBLAS"},
@@ -64,7 +64,7 @@ std::string_view file_stem(std::string_view path) {
 
 std::string library_name(std::string_view path) {
   const std::string_view stem = file_stem(path);
-  for (const auto& [file, name] : kLibraries) {
+  for (const auto& [file, name] : kKnownLibraries) {
     if (stem == file) return name;
   }
   for (const auto& [file, name] : kFamilies) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyze/common/arithmetic.h"
 #include "analyze/common/moment.h"
-#include "analyze/common/saturating.h"
 
 namespace tidemark {
 namespace {

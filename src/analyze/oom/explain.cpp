@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/common/arithmetic.h"
 #include "analyze/common/moment.h"
-#include "analyze/common/saturating.h"
 #include "analyze/oom/causes.h"
 #include "analyze/oom/fixes.h"
 
@@ -17,26 +17,26 @@ namespace tidemark {
 namespace {
 
 // Equal failed requests, as indexes into Overview::out_of_memory.
-struct Group {
+struct FailureGroup {
   std::size_t first = 0;
   std::size_t last = 0;
   std::uint64_t count = 0;
 };
 
-std::vector<Group> group_failures(const Store& store, const std::vector<std::size_t>& devices) {
-  std::map<std::tuple<std::uint8_t, StackId, std::uint64_t>, Group> groups;
+std::vector<FailureGroup> group_failures(const Store& store, const std::vector<std::size_t>& devices) {
+  std::map<std::tuple<std::uint8_t, StackId, std::uint64_t>, FailureGroup> groups;
   for (std::size_t index = 0; index < store.out_of_memory.size(); ++index) {
     const OutOfMemory& event = store.out_of_memory[index];
     if (std::find(devices.begin(), devices.end(), event.device) == devices.end()) continue;
-    Group& group = groups[{event.device, event.stack, event.requested}];
+    FailureGroup& group = groups[{event.device, event.stack, event.requested}];
     if (group.count++ == 0) group.first = index;
     group.last = index;
   }
-  std::vector<Group> latest_first;
+  std::vector<FailureGroup> latest_first;
   latest_first.reserve(groups.size());
   for (const auto& [key, group] : groups) latest_first.push_back(group);
   std::sort(latest_first.begin(), latest_first.end(),
-            [](const Group& left, const Group& right) { return left.last > right.last; });
+            [](const FailureGroup& left, const FailureGroup& right) { return left.last > right.last; });
   return latest_first;
 }
 
@@ -62,7 +62,7 @@ class Explainer {
   Explainer(const Store& store, Symbols& symbols, const ExplainOptions& options)
       : store_(store), symbols_(symbols), options_(options) {}
 
-  OomFailure explain(const Group& group) {
+  OomFailure explain(const FailureGroup& group) {
     const OutOfMemory& event = store_.out_of_memory[group.last];
     OomFailure failure;
     failure.count = group.count;
@@ -162,16 +162,16 @@ Result<Explanation> analyze_explain(const Store& store, Symbols& symbols, const 
   Explanation explanation;
   explanation.capacity = options.capacity;
   for (const std::size_t device : *selected) explanation.devices.push_back(store.devices[device]);
-  std::vector<Group> groups = group_failures(store, *selected);
+  std::vector<FailureGroup> groups = group_failures(store, *selected);
   explanation.failed_requests =
       std::accumulate(groups.begin(), groups.end(), std::uint64_t{0},
-                      [](std::uint64_t sum, const Group& group) { return sum + group.count; });
+                      [](std::uint64_t sum, const FailureGroup& group) { return sum + group.count; });
   if (options.failures != 0 && groups.size() > options.failures) {
     explanation.other_failures = groups.size() - options.failures;
     groups.resize(options.failures);
   }
   Explainer explainer(store, symbols, options);
-  for (const Group& group : groups) explanation.failures.push_back(explainer.explain(group));
+  for (const FailureGroup& group : groups) explanation.failures.push_back(explainer.explain(group));
   explanation.recording = describe_recording(store, symbols);
   return explanation;
 }

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/common/saturating.h"
+#include "analyze/common/arithmetic.h"
 
 namespace tidemark {
 namespace {

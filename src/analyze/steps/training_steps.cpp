@@ -10,8 +10,8 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostCandidates = 16;
-constexpr std::size_t kFewestSteps = 4;
+constexpr std::size_t kMostClocks = 16;
+constexpr std::size_t kFewestClockSteps = 4;
 // A clock must order at least so much of what repeats; measured: 0.65 and more for real training, with varying lengths
 // too.
 constexpr double kLowestScore = 0.35;
@@ -104,7 +104,7 @@ std::vector<Clock> candidate_clocks(const KeySequence& sequence) {
   }
   std::stable_sort(clocks.begin(), clocks.end(),
                    [](const Clock& left, const Clock& right) { return left.keys_alike > right.keys_alike; });
-  if (clocks.size() > kMostCandidates) clocks.resize(kMostCandidates);
+  if (clocks.size() > kMostClocks) clocks.resize(kMostClocks);
   return clocks;
 }
 
@@ -220,7 +220,7 @@ TrainingSteps find_training_steps(const Store& store) {
   const std::optional<Clock> repeating = choose(sequence, clocks);
 
   const auto tells_steps = [&](Clock& clock) {
-    if (clock.boundaries.size() < kFewestSteps) return false;
+    if (clock.boundaries.size() < kFewestClockSteps) return false;
     clock.score = step_score(sequence, clock.boundaries);
     return clock.score >= std::max(kLowestScore, repeating ? kOptimizerScore * repeating->score : 0);
   };

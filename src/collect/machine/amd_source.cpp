@@ -10,7 +10,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::uint64_t kVendor = 0x1002;
+constexpr std::uint64_t kAmdVendor = 0x1002;
 
 /// The folder of the card's sensors, hwmonN.
 std::string sensors_of(const DrmCard& card) {
@@ -82,7 +82,7 @@ class AmdSource final : public DeviceSource {
 OpenedSource open_amd_source(const SourcePlaces& places) {
   OpenedSource opened;
   opened.vendor = "amd";
-  std::vector<DrmCard> cards = find_cards(places.root, kVendor);
+  std::vector<DrmCard> cards = find_cards(places.root, kAmdVendor);
   std::erase_if(cards, [](const DrmCard& card) { return card.driver != "amdgpu"; });
   if (cards.empty()) {
     opened.absent = "no AMD GPU with the amdgpu driver";

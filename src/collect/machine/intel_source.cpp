@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::uint64_t kVendor = 0x8086;
+constexpr std::uint64_t kIntelVendor = 0x8086;
 constexpr int kMostTiles = 4;
 
 /// Memory of all tiles, as xe says; none for other drivers.
@@ -68,7 +68,7 @@ class IntelSource final : public DeviceSource {
 OpenedSource open_intel_source(const SourcePlaces& places) {
   OpenedSource opened;
   opened.vendor = "intel";
-  std::vector<DrmCard> cards = find_cards(places.root, kVendor);
+  std::vector<DrmCard> cards = find_cards(places.root, kIntelVendor);
   std::erase_if(cards, [](const DrmCard& card) { return card.driver != "xe" && card.driver != "i915"; });
   if (cards.empty()) {
     opened.absent = "no Intel GPU with the xe or i915 driver";

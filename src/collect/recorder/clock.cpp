@@ -10,14 +10,14 @@
 namespace tidemark {
 namespace {
 
-struct Reading {
+struct ClockReading {
   std::uint64_t ticks;
   std::uint64_t ns;
 };
 
 // The tightest of several brackets: the reading least disturbed by interrupts.
-Reading read_both(ring::Clock clock) {
-  Reading best{};
+ClockReading read_both(ring::Clock clock) {
+  ClockReading best{};
   std::uint64_t narrowest = ~std::uint64_t{0};
   for (int attempt = 0; attempt < 16; ++attempt) {
     const std::uint64_t before = ring::monotonic_ns();
@@ -44,9 +44,9 @@ ring::Clock choose_clock() {
 
 TickClock::TickClock(ring::Clock clock) : clock_(clock) {
   if (clock == ring::Clock::monotonic) return;
-  const Reading first = read_both(clock);
+  const ClockReading first = read_both(clock);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  const Reading second = read_both(clock);
+  const ClockReading second = read_both(clock);
   const auto ns = static_cast<uint128>(second.ns - first.ns);
   ns_per_tick_ = static_cast<std::uint64_t>((ns << kShift) / (second.ticks - first.ticks));
 }

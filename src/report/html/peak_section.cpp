@@ -11,8 +11,8 @@
 namespace tidemark::html {
 namespace {
 
-void add_row(std::string& out, std::uint64_t bytes, double share, std::string_view blocks, const NamedStack* stack,
-             std::string_view words) {
+void add_peak_row(std::string& out, std::uint64_t bytes, double share, std::string_view blocks, const NamedStack* stack,
+                  std::string_view words) {
   fmt::format_to(std::back_inserter(out),
                  "<tr><td class=\"number\">{}</td><td class=\"bar\"><svg width=\"100%\" height=\"10\" "
                  "aria-hidden=\"true\"><rect width=\"{}\" height=\"10\"/></svg></td><td class=\"number\">{}</td>"
@@ -39,16 +39,16 @@ void add_section(std::string& out, const TableSection& section) {
       "<th class=\"number\">share</th><th class=\"number blocks\">blocks</th><th>allocated "
       "by</th></tr></thead><tbody>\n";
   for (const TableRow& row : section.rows) {
-    add_row(out, row.bytes, row.share, format_count(row.blocks), std::get_if<NamedStack>(&row.key), {});
+    add_peak_row(out, row.bytes, row.share, format_count(row.blocks), std::get_if<NamedStack>(&row.key), {});
   }
   if (section.other_rows != 0) {
-    add_row(out, section.other_bytes, ratio(section.other_bytes, section.allocated_bytes),
-            format_count(section.other_blocks), nullptr,
-            fmt::format("<i>{} other stacks</i>", format_count(section.other_rows)));
+    add_peak_row(out, section.other_bytes, ratio(section.other_bytes, section.allocated_bytes),
+                 format_count(section.other_blocks), nullptr,
+                 fmt::format("<i>{} other stacks</i>", format_count(section.other_rows)));
   }
   if (section.unrecorded_bytes != 0) {
-    add_row(out, section.unrecorded_bytes, ratio(section.unrecorded_bytes, section.allocated_bytes), "", nullptr,
-            "<i>not recorded</i>: allocated before the recording began, while it was paused, or lost");
+    add_peak_row(out, section.unrecorded_bytes, ratio(section.unrecorded_bytes, section.allocated_bytes), "", nullptr,
+                 "<i>not recorded</i>: allocated before the recording began, while it was paused, or lost");
   }
   out += "</tbody></table>\n";
 }

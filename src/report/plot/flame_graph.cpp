@@ -14,7 +14,7 @@ namespace {
 
 using Sample = PlotKey::Sample;
 
-constexpr double kRow = 19;
+constexpr double kFrameRow = 19;
 
 Role role_of(const FrameName& frame) {
   if (frame.kind != Location::Kind::python) return Role::native;
@@ -34,7 +34,7 @@ class FlameGraph {
     plot_.description = "Flame graph of " + device;
     std::uint32_t deepest = 0;
     for (const TreeNode& node : section_.nodes) deepest = std::max(deepest, node.depth + 1);
-    plot_.frame_height = (deepest + 1) * kRow;
+    plot_.frame_height = (deepest + 1) * kFrameRow;
     plot_.height = plot_.frame_height;
     add(Role::root, 0, 0, section_.allocated_bytes, section_.blocks, device + ": all allocated memory",
         fmt::format("{}, {}", device, format_bytes(section_.allocated_bytes)));
@@ -63,7 +63,8 @@ class FlameGraph {
     const double width = share(bytes);
     std::string size = fmt::format("{}, {}", format_bytes(bytes), share_text(width));
     if (blocks != 0) size += fmt::format(", blocks: {}", format_count(blocks));
-    PlotBox box{role, begin, width, depth * kRow, kRow - 1, {std::move(title), std::move(size)}, std::move(label)};
+    PlotBox box{
+        role, begin, width, depth * kFrameRow, kFrameRow - 1, {std::move(title), std::move(size)}, std::move(label)};
     box.dashed = role == Role::no_stack;
     plot_.boxes.push_back(std::move(box));
   }

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyze/common/saturating.h"
+#include "analyze/common/arithmetic.h"
 #include "report/words/ledger.h"
 #include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kNameWidth = 40;
+constexpr std::size_t kMostLabelWidth = 40;
 
 class Stack {
  public:
@@ -49,7 +49,8 @@ std::vector<LedgerLayer> ledger_layers(const LedgerDevice& device) {
   stack.add(Role::allocated, "allocated", [](const LedgerPoint& point) { return point.allocated_bytes; });
   stack.add(Role::cached, "cached", [](const LedgerPoint& point) { return point.cached_bytes; });
   for (std::size_t library = 0; library < device.libraries.size(); ++library) {
-    stack.add(library_role(device, device.libraries[library]), fit(printable(device.libraries[library]), kNameWidth),
+    stack.add(library_role(device, device.libraries[library]),
+              fit(printable(device.libraries[library]), kMostLabelWidth),
               [&](const LedgerPoint& point) { return point.library_bytes[library]; });
   }
   stack.add(Role::other_libraries, "other libraries",

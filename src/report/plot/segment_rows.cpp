@@ -7,15 +7,15 @@
 namespace tidemark {
 namespace {
 
-constexpr double kGap = 0.004;            // between segments that share a row
-constexpr double kNarrowest = 1 / 800.0;  // narrower blocks are drawn together
+constexpr double kSegmentGap = 0.004;          // between segments that share a row
+constexpr double kNarrowestBlock = 1 / 800.0;  // narrower blocks are drawn together
 
 std::vector<DrawnBlocks> draw_blocks(const MapSegment& segment, double begin, double widest) {
   std::vector<DrawnBlocks> drawn;
   bool joins = false;  // whether the last one is narrow still
   for (const MapBlock& block : segment.blocks) {
     const double width = static_cast<double>(block.size) / widest;
-    const bool narrow = width < kNarrowest;
+    const bool narrow = width < kNarrowestBlock;
     if (!narrow || !joins) {
       drawn.push_back({begin, 0, 0, {}, &block});
     }
@@ -23,7 +23,7 @@ std::vector<DrawnBlocks> draw_blocks(const MapSegment& segment, double begin, do
     last.width += width;
     ++last.count;
     last.bytes[static_cast<std::size_t>(block.state)] += block.size;
-    joins = narrow && last.width < kNarrowest;
+    joins = narrow && last.width < kNarrowestBlock;
     begin += width;
   }
   return drawn;
@@ -52,7 +52,7 @@ SegmentRows lay_out_segments(std::span<const MapSegment> map, std::size_t most_r
       end = 0;
     }
     rows.segments.push_back({segment, rows.rows - 1, end, draw_blocks(*segment, end, widest)});
-    end += width + kGap;
+    end += width + kSegmentGap;
   }
   return rows;
 }

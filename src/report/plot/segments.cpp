@@ -14,7 +14,7 @@ using State = MapBlock::State;
 using Sample = PlotKey::Sample;
 
 constexpr std::size_t kMostRows = 80;
-constexpr double kRow = 18;
+constexpr double kSegmentRow = 18;
 constexpr double kBox = 14;
 
 Role role_of(const DrawnBlocks& drawn) {
@@ -51,17 +51,17 @@ Plot segment_plot(const SegmentPlotInput& input) {
   const SegmentRows rows = lay_out_segments(input.segments, kMostRows);
   Plot plot;
   plot.description = "Segments and the blocks in them, to scale";
-  plot.frame_height = static_cast<double>(std::max<std::size_t>(rows.rows, 1)) * kRow;
+  plot.frame_height = static_cast<double>(std::max<std::size_t>(rows.rows, 1)) * kSegmentRow;
   plot.height = plot.frame_height;
   for (const std::string& label : rows.labels()) {
-    plot.margin.push_back({static_cast<double>(plot.margin.size()) * kRow + kBox / 2, label});
+    plot.margin.push_back({static_cast<double>(plot.margin.size()) * kSegmentRow + kBox / 2, label});
   }
   for (const DrawnSegment& segment : rows.segments) {
     for (const DrawnBlocks& drawn : segment.blocks) {
       plot.boxes.push_back({role_of(drawn),
                             drawn.begin,
                             drawn.width,
-                            static_cast<double>(segment.row) * kRow,
+                            static_cast<double>(segment.row) * kSegmentRow,
                             kBox,
                             tooltip_of(input, drawn, segment.segment->size),
                             {}});

@@ -8,8 +8,8 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kGap = 2;
-constexpr std::size_t kNarrowest = 24;  // of the last column, however narrow the terminal
+constexpr std::size_t kColumnGap = 2;
+constexpr std::size_t kNarrowestLast = 24;  // of the last column, however narrow the terminal
 
 }  // namespace
 
@@ -27,10 +27,10 @@ std::string Columns::text(const Terminal& terminal, std::size_t indent) const {
   std::size_t before_last = indent;
   for (std::size_t column = 0; column < last; ++column) {
     for (const auto& row : rows_) widths[column] = std::max(widths[column], display_width(row[column]));
-    before_last += widths[column] + kGap;
+    before_last += widths[column] + kColumnGap;
   }
   std::size_t room = 0;
-  if (terminal.width != 0) room = std::max(kNarrowest, terminal.width - std::min(terminal.width, before_last));
+  if (terminal.width != 0) room = std::max(kNarrowestLast, terminal.width - std::min(terminal.width, before_last));
 
   std::string text;
   for (std::size_t index = 0; index < rows_.size(); ++index) {
@@ -39,7 +39,7 @@ std::string Columns::text(const Terminal& terminal, std::size_t indent) const {
       const std::string& cell = rows_[index][column];
       line.append(widths[column] - display_width(cell), ' ');
       line += cell;
-      line.append(kGap, ' ');
+      line.append(kColumnGap, ' ');
     }
     line += fit(rows_[index][last], room);
     line.erase(line.find_last_not_of(' ') + 1);

@@ -53,14 +53,14 @@ std::string map_line(const MapSegment& segment, std::size_t width) {
 }
 
 std::string segments_text(const FragmentationDevice& device, const Terminal& terminal) {
-  constexpr std::size_t kWidth = 48;
+  constexpr std::size_t kMapWidth = 48;
   if (device.segments.empty() && device.empty_segments == 0) return {};
   Columns columns({"free", "segment", "blocks", "█ allocated  ▒ pending free  ░ partly allocated  · free"});
   for (const MapSegment& segment : device.segments) {
     const auto blocks = std::count_if(segment.blocks.begin(), segment.blocks.end(),
                                       [](const MapBlock& block) { return block.state != State::free; });
     columns.add({format_bytes(segment.bytes(State::free)), format_bytes(segment.size),
-                 format_count(static_cast<std::uint64_t>(blocks)), map_line(segment, kWidth)});
+                 format_count(static_cast<std::uint64_t>(blocks)), map_line(segment, kMapWidth)});
   }
   if (device.other_segments != 0) {
     columns.add({format_bytes(device.other_free_bytes), "", "",

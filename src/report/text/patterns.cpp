@@ -6,14 +6,10 @@
 #include "report/text/text.h"
 #include "report/words/frame_text.h"
 #include "report/words/pattern.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {
-
-std::string exact(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns) {
-  if (!at_ns) return format_bytes(bytes);
-  return fmt::format("{} ({} bytes) {}", format_bytes(bytes), format_count(bytes), at_text(at_ns));
-}
 
 std::string lifetimes_text(const PatternsDevice& device, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
@@ -58,7 +54,7 @@ std::string pattern_text(const PatternsDevice& device, const NamedPattern& named
   if (pattern.count == 0) return text + "  none\n";
   text += fact("blocks", fmt::format("{}, holding {} at the peak", format_count(pattern.count),
                                      format_bytes(pattern.peak_bytes)));
-  text += fact("reduced peak", exact(pattern.reduced_peak_bytes, pattern.reduced_peak_at_ns));
+  text += fact("reduced peak", peak_text(pattern.reduced_peak_bytes, pattern.reduced_peak_at_ns));
   const std::uint64_t saving = device.avoidable_peak_bytes(pattern);
   text += fact("avoidable peak", saving == 0 ? "none (the peak stays the same)" : "up to " + format_bytes(saving));
   if (saving != 0) text += fact("possible fix", named.advice);
@@ -68,7 +64,7 @@ std::string pattern_text(const PatternsDevice& device, const NamedPattern& named
 std::string device_text(const PatternsDevice& device, const Patterns& patterns, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
   std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
-  text += fact("peak allocated", exact(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
+  text += fact("peak allocated", peak_text(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
   text += fact("training steps", patterns.steps == 0 ? "none detected" : format_count(patterns.steps));
   if (totals.peak_allocated_bytes == 0) return text;
   text += lifetimes_text(device, terminal);

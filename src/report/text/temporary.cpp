@@ -5,14 +5,10 @@
 #include "report/text/parts.h"
 #include "report/text/text.h"
 #include "report/words/frame_text.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {
-
-std::string exact(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns) {
-  if (!at_ns) return format_bytes(bytes);
-  return fmt::format("{} ({} bytes) {}", format_bytes(bytes), format_count(bytes), at_text(at_ns));
-}
 
 std::string definition(std::uint64_t within) {
   if (within == 0) return "freed before the next allocation on the same device";
@@ -45,8 +41,8 @@ std::string device_text(const TemporaryDevice& device, std::uint64_t within, con
                                         format_count(totals.allocation_count), definition(within)));
   text += fact("total allocated", fmt::format("{} of {} ({})", format_bytes(device.bytes),
                                               format_bytes(totals.total_bytes_allocated), share_text(device.share)));
-  text += fact("peak allocated", exact(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
-  text += fact("reduced peak", exact(device.reduced_peak_bytes, device.reduced_peak_at_ns));
+  text += fact("peak allocated", peak_text(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
+  text += fact("reduced peak", peak_text(device.reduced_peak_bytes, device.reduced_peak_at_ns));
   text += fact("avoidable peak", avoidable_peak(device));
   return device.count == 0 ? text : text + rows_text(device, terminal);
 }

@@ -53,6 +53,11 @@ std::string at_text(const std::optional<std::uint64_t>& time_ns) {
   return time_ns ? "at " + format_duration_ns(*time_ns) : "n/a";
 }
 
+std::string peak_text(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns) {
+  if (!at_ns) return format_bytes(bytes);
+  return fmt::format("{} ({} bytes) {}", format_bytes(bytes), format_count(bytes), at_text(at_ns));
+}
+
 std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
   return bytes ? format_bytes(*bytes) : "n/a";
 }

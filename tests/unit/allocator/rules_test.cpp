@@ -4,10 +4,11 @@
 
 #include <limits>
 
+#include "base/units.h"
+
 namespace tidemark::pytorch {
 namespace {
 
-constexpr std::uint64_t kMiB = 1U << 20;
 constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
 
 TEST(AllocatorRules, RoundsTo512) {

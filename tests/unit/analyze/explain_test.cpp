@@ -5,14 +5,12 @@
 
 #include <limits>
 
+#include "base/units.h"
 #include "unit/analyze/memory_layout.h"
 #include "unit/analyze/training_loop.h"
 
 namespace tidemark::testing {
 namespace {
-
-constexpr std::uint64_t kMiB = 1 << 20;
-constexpr std::uint64_t kGiB = 1 << 30;
 
 Explanation explain(const Store& store, const ExplainOptions& options = {}) {
   Symbols symbols(store.definitions);

@@ -3,14 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "base/units.h"
 #include "unit/analyze/memory_layout.h"
 
 namespace tidemark::testing {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
-
-FragmentationDevice analyze(const Store& store, const FragmentationOptions& options = {}) {
+FragmentationDevice fragmentation_of(const Store& store, const FragmentationOptions& options = {}) {
   Symbols symbols(store.definitions);
   auto result = analyze_fragmentation(store, symbols, options);
   EXPECT_TRUE(result.ok());
@@ -28,7 +27,7 @@ TEST(Fragmentation, MeasuresAtThePeaksAndAtTheEnd) {
   gpu.reserve(100 * kMiB, 30 * kMiB);
   gpu.complete(middle, 6 * kMiB);
   const Store store = gpu.finish();
-  const FragmentationDevice device = analyze(store);
+  const FragmentationDevice device = fragmentation_of(store);
 
   const FragmentationMeasures& peak = device.at_peak_allocated.value();
   EXPECT_EQ(peak.time_ns, 4'000'000U);
@@ -72,7 +71,7 @@ TEST(Fragmentation, NeighboursOfAnExpandableSegmentAreOne) {
   ASSERT_EQ(map.size(), 1U);
   EXPECT_EQ(map[0].size, 6 * kMiB);
   EXPECT_EQ(map[0].bytes(MapBlock::State::free), 5 * kMiB);
-  const FragmentationDevice device = analyze(store);
+  const FragmentationDevice device = fragmentation_of(store);
   EXPECT_EQ(device.at_end.inactive_split, 0U) << "pages of expandable segments can be given back one by one";
 }
 
@@ -103,7 +102,7 @@ TEST(Fragmentation, NamesTheStacksThatPinSegments) {
   gpu.reserve(300 * kMiB, 8 * kMiB);  // empty
   FragmentationOptions options;
   options.at.kind = Moment::Kind::end;
-  const FragmentationDevice device = analyze(gpu.finish(), options);
+  const FragmentationDevice device = fragmentation_of(gpu.finish(), options);
   ASSERT_EQ(device.pinning.size(), 2U);
   EXPECT_EQ(device.pinning[0].pinned_free_bytes, 16 * kMiB);
   EXPECT_EQ(device.pinning[0].segments, 2U);
@@ -121,7 +120,7 @@ TEST(Fragmentation, CountsSizesByPowersOfTwo) {
   gpu.free(gpu.allocate(0, 1024, 1024), 1024);
   gpu.allocate(0, 512, 1);
   gpu.allocate(512, 2047, 2047);
-  const FragmentationDevice device = analyze(gpu.finish());
+  const FragmentationDevice device = fragmentation_of(gpu.finish());
   ASSERT_EQ(device.sizes.size(), 3U);
   EXPECT_EQ(device.sizes[0].from, 0U);
   EXPECT_EQ(device.sizes[0].live_blocks, 1U);
@@ -144,7 +143,7 @@ TEST(Fragmentation, ARecordingWithoutSegmentsSaysWhatItKnows) {
   event.total_allocated = 4 * kMiB;  // one of them was there before
   event.total_reserved = 10 * kMiB;
   builder.add(event);
-  const FragmentationDevice device = analyze(std::move(builder).finish("recording", {}));
+  const FragmentationDevice device = fragmentation_of(std::move(builder).finish("recording", {}));
   EXPECT_FALSE(device.knows_segments);
   EXPECT_EQ(device.at_end.allocated, 4 * kMiB);
   EXPECT_EQ(device.at_end.reserved, 10 * kMiB);

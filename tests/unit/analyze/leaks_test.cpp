@@ -21,7 +21,7 @@ using testing::run_slow_leak;
 using testing::TrainingLoop;
 using Stacks = TrainingLoop::Stacks;
 
-Leaks analyze(const Store& store, const LeakOptions& options = {}) {
+Leaks leaks_of(const Store& store, const LeakOptions& options = {}) {
   Symbols symbols(store.definitions);
   auto leaks = analyze_leaks(store, symbols, options);
   EXPECT_TRUE(leaks.ok());
@@ -35,7 +35,7 @@ TEST_P(LeaksOfLoop, AreWhatTheyAre) {
   if (stacks == Stacks::none && loop.needs_stacks) GTEST_SKIP() << "cannot be seen without stacks";
   TrainingLoop training(stacks);
   loop.run(training);
-  const Leaks leaks = analyze(training.scenario.store());
+  const Leaks leaks = leaks_of(training.scenario.store());
   if (loop.function == nullptr) {
     EXPECT_EQ(leaks.verdict, LeakVerdict::no_leak);
     EXPECT_TRUE(leaks.leaks.empty());
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Loops, LeaksOfLoop,
 TEST(LeaksTest, SaysHowMuchAndSinceWhen) {
   TrainingLoop training(Stacks::named_optimizer);
   run_slow_leak(training);
-  const Leaks leaks = analyze(training.scenario.store());
+  const Leaks leaks = leaks_of(training.scenario.store());
   EXPECT_EQ(leaks.steps.source, TrainingSteps::Source::optimizer);
   EXPECT_EQ(leaks.steps.starts.size(), 160U);
   EXPECT_EQ(leaks.warmup_steps, 16U);
@@ -87,7 +87,7 @@ TEST(LeaksTest, TooFewStepsAreNotEnough) {
   for (const int steps : {11, 12}) {
     TrainingLoop training(Stacks::named_optimizer);
     training.run(steps, [&](int step) { training.allocate(numbered("kept", step), 512, "track"); });
-    const Leaks leaks = analyze(training.scenario.store());
+    const Leaks leaks = leaks_of(training.scenario.store());
     EXPECT_EQ(leaks.verdict, steps == 11 ? LeakVerdict::insufficient_data : LeakVerdict::leak);
     EXPECT_EQ(leaks.insufficient, steps == 11 ? InsufficientData::too_few_steps : InsufficientData::none);
   }
@@ -99,10 +99,10 @@ TEST(LeaksTest, NothingThatRepeatsIsNotEnough) {
     scenario.allocate(static_cast<std::uint64_t>(block), numbered("block", block),
                       static_cast<std::uint64_t>(block + 1) * 512, kGpu);
   }
-  const Leaks leaks = analyze(scenario.store());
+  const Leaks leaks = leaks_of(scenario.store());
   EXPECT_EQ(leaks.verdict, LeakVerdict::insufficient_data);
   EXPECT_EQ(leaks.insufficient, InsufficientData::no_steps);
-  EXPECT_EQ(analyze(testing::Scenario().store()).insufficient, InsufficientData::no_events);
+  EXPECT_EQ(leaks_of(testing::Scenario().store()).insufficient, InsufficientData::no_events);
 }
 
 TEST(LeaksTest, WarmUpIsWhatTheCallerSays) {
@@ -112,12 +112,12 @@ TEST(LeaksTest, WarmUpIsWhatTheCallerSays) {
   });
   LeakOptions options;
   options.warmup_steps = 60;
-  const Leaks leaks = analyze(training.scenario.store(), options);
+  const Leaks leaks = leaks_of(training.scenario.store(), options);
   EXPECT_EQ(leaks.analyzed_steps, 98U);
   EXPECT_EQ(leaks.non_leak_growth_count, 0U);
-  EXPECT_EQ(analyze(training.scenario.store()).non_leak_growth.at(0).growth.classification, GrowthClass::stopped);
+  EXPECT_EQ(leaks_of(training.scenario.store()).non_leak_growth.at(0).growth.classification, GrowthClass::stopped);
   options.warmup_steps = 4'000'000'000U;
-  EXPECT_EQ(analyze(training.scenario.store(), options).verdict, LeakVerdict::insufficient_data);
+  EXPECT_EQ(leaks_of(training.scenario.store(), options).verdict, LeakVerdict::insufficient_data);
 }
 
 TEST(LeaksTest, StepsMayBeGiven) {
@@ -127,7 +127,7 @@ TEST(LeaksTest, StepsMayBeGiven) {
     options.step_starts_ns.push_back(step * 100);
     scenario.allocate(step * 100 + 50, "kept" + std::to_string(step), 1000 + step, kGpu);
   }
-  const Leaks leaks = analyze(scenario.store(), options);
+  const Leaks leaks = leaks_of(scenario.store(), options);
   EXPECT_EQ(leaks.steps.source, TrainingSteps::Source::given);
   ASSERT_EQ(leaks.leaks.size(), 1U);
   // Steps 2 to 17 are judged: 1002 to 1017 bytes, 1009.5 on average.
@@ -146,13 +146,13 @@ TEST(LeaksTest, EachDeviceByItself) {
     training.scenario.allocate(training.scenario.events.back().time_ns, numbered("copy", step), 256, kGpu1);
   });
   const Store store = training.scenario.store();
-  const Leaks leaks = analyze(store);
+  const Leaks leaks = leaks_of(store);
   ASSERT_EQ(leaks.leaks.size(), 1U);
   EXPECT_EQ(to_string(leaks.leaks[0].device), "cuda:1");
   EXPECT_EQ(leaks.leaks[0].requested_bytes, 256U);
   LeakOptions options;
   options.device = "cuda:0";
-  EXPECT_EQ(analyze(store, options).verdict, LeakVerdict::no_leak);
+  EXPECT_EQ(leaks_of(store, options).verdict, LeakVerdict::no_leak);
 }
 
 TEST(LeaksTest, ListsTheFastestFirst) {
@@ -165,7 +165,7 @@ TEST(LeaksTest, ListsTheFastestFirst) {
   });
   LeakOptions options;
   options.top = 2;
-  const Leaks leaks = analyze(training.scenario.store(), options);
+  const Leaks leaks = leaks_of(training.scenario.store(), options);
   EXPECT_EQ(leaks.leak_count, 3U);
   EXPECT_DOUBLE_EQ(leaks.bytes_per_step, 512 + 1024 + 1536);
   ASSERT_EQ(leaks.leaks.size(), 2U);

@@ -49,7 +49,7 @@ Scenario double_buffer(std::uint64_t steps = 4) {
   return scenario;
 }
 
-Patterns analyze(const Store& store, const PatternsOptions& options = {}) {
+Patterns patterns_of(const Store& store, const PatternsOptions& options = {}) {
   Symbols symbols(store.definitions);
   auto result = analyze_patterns(store, symbols, options);
   EXPECT_TRUE(result.ok());
@@ -61,7 +61,7 @@ LifetimeUsage held(const PatternsDevice& device, Lifetime lifetime) {
 }
 
 TEST(Patterns, BlocksHeldUntilReplacedAreFoundWithTheirSaving) {
-  const Patterns patterns = analyze(double_buffer().store());
+  const Patterns patterns = patterns_of(double_buffer().store());
   EXPECT_EQ(patterns.steps, 4U);
   ASSERT_EQ(patterns.devices.size(), 1U);
   const PatternsDevice& device = patterns.devices[0];
@@ -81,7 +81,7 @@ TEST(Patterns, BlocksHeldUntilReplacedAreFoundWithTheirSaving) {
 }
 
 TEST(Patterns, FreedRightAfterAnAllocationCountAsIfFreedBefore) {
-  const Patterns patterns = analyze(double_buffer().store());
+  const Patterns patterns = patterns_of(double_buffer().store());
   const Pattern& pattern = patterns.devices[0].freed_after_allocation;
   EXPECT_EQ(pattern.count, 7U) << "four activations and three outputs";
   EXPECT_EQ(pattern.peak_bytes, 1400U);
@@ -93,7 +93,7 @@ TEST(Patterns, FreedRightAfterAnAllocationCountAsIfFreedBefore) {
 }
 
 TEST(Patterns, ThePeakIsTheSumOfLifetimes) {
-  const Patterns patterns = analyze(double_buffer().store());
+  const Patterns patterns = patterns_of(double_buffer().store());
   const PatternsDevice& device = patterns.devices[0];
   EXPECT_EQ(held(device, Lifetime::never_freed).bytes, 50U);
   EXPECT_EQ(held(device, Lifetime::temporary).bytes, 1000U) << "one other allocation while they live";
@@ -104,7 +104,7 @@ TEST(Patterns, ThePeakIsTheSumOfLifetimes) {
 }
 
 TEST(Patterns, WithoutStepsNothingIsReplaced) {
-  const Patterns patterns = analyze(double_buffer(2).store());  // two are too few to be steps
+  const Patterns patterns = patterns_of(double_buffer(2).store());  // two are too few to be steps
   EXPECT_EQ(patterns.steps, 0U);
   const PatternsDevice& device = patterns.devices[0];
   EXPECT_EQ(device.totals.peak_allocated_bytes, 1850U);
@@ -164,7 +164,7 @@ TEST(Patterns, AnUnknownDeviceIsAnError) {
 }
 
 TEST(Patterns, ListsTheTopStacksAndSumsUpTheOthers) {
-  const Patterns patterns = analyze(double_buffer().store(), {std::nullopt, 1});
+  const Patterns patterns = patterns_of(double_buffer().store(), {std::nullopt, 1});
   const Pattern& pattern = patterns.devices[0].freed_after_allocation;
   ASSERT_EQ(pattern.rows.size(), 1U);
   EXPECT_EQ(pattern.other_rows, 1U);

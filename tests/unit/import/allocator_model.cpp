@@ -4,10 +4,10 @@
 #include <iterator>
 #include <utility>
 
+#include "base/units.h"
+
 namespace tidemark::pytorch::testing {
 namespace {
-
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 std::uint64_t up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;

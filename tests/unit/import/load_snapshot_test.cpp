@@ -162,7 +162,6 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(LoadedSnapshot);
 
 // See tests/data/snapshots/make_small.py for what is in it.
 TEST(LoadSnapshot, GivesTheSmallSnapshotAsWorkedOutByHand) {
-  constexpr std::uint64_t kMiB = 1 << 20;
   const auto loaded = open_store(kSmall);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   const Store& store = *loaded;

@@ -7,12 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "import/pytorch_snapshot/replay/replay.h"
 
 namespace tidemark::pytorch::testing {
-
-inline constexpr std::uint64_t kKiB = 1024;
-inline constexpr std::uint64_t kMiB = 1024 * kKiB;
 
 /// Writes a snapshot of device 0. Entries are one microsecond apart.
 class Script {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/units.h"
 #include "report/plot/ledger_layers.h"
 
 namespace tidemark {
@@ -19,7 +20,6 @@ using ::testing::StartsWith;
 
 // 8 MiB from 0 to 5 s, 1 MiB from then on; 9 MiB reserved.
 Timeline sample() {
-  constexpr std::uint64_t kMiB = 1 << 20;
   Timeline timeline;
   timeline.recording.duration_ns = 10'000'000'000;
   TimelineSeries series;
@@ -82,7 +82,6 @@ TEST(Chart, FillsTheAreaBelowTheCurve) {
 
 // 4 GiB allocated, 2 cached, 1 of NCCL and 3 of others for 10 s; 12 used, so 2 are not explained.
 Ledger layered() {
-  constexpr std::uint64_t kGiB = 1 << 30;
   LedgerDevice device;
   device.device = "cuda:0";
   device.libraries = {"NCCL"};
@@ -105,7 +104,6 @@ Ledger layered() {
 TEST(LedgerChart, StacksTheLayersThatAreNotEmpty) {
   const Ledger ledger = layered();
   const std::vector<LedgerLayer> layers = ledger_layers(ledger.devices[0]);
-  constexpr std::uint64_t kGiB = 1 << 30;
   ASSERT_EQ(layers.size(), 4U);
   EXPECT_THAT(layers[0].top, ::testing::Each(4 * kGiB));
   EXPECT_THAT(layers[1].top, ::testing::Each(6 * kGiB));
@@ -177,7 +175,6 @@ TEST(Chart, RefusesMorePanelsThanCanBeRead) {
 
 // One segment of 8 MiB: used, pending, and from the middle on free.
 Fragmentation half_free() {
-  constexpr std::uint64_t kMiB = 1 << 20;
   MapSegment segment;
   segment.size = 8 * kMiB;
   segment.blocks = {{0, 2 * kMiB, MapBlock::State::allocated, {}, {}},

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "base/units.h"
 #include "report/html/svg_plot.h"
 #include "report/plot/plots.h"
 
@@ -17,7 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
 // Reserved bytes are not known from 2 s to 6 s; a request fails at 5 s.

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uintptr_t kLowestCode = 4096;
 
-constexpr std::uintptr_t kRegister = 0;
+constexpr std::uintptr_t kInRegister = 0;
 constexpr std::uintptr_t kNowhere = 1;
 
 struct Frame {
@@ -30,7 +30,7 @@ class Notes {
     record_->words[record_->word_count++] = {reinterpret_cast<const std::uintptr_t*>(place), value};
   }
   void frame_pointer(const Frame& frame) {
-    if (frame.fp_place == kRegister) {
+    if (frame.fp_place == kInRegister) {
       if (record_ != nullptr) record_->reads_fp = true;
     } else if (frame.fp_place != kNowhere) {
       word(frame.fp_place, frame.fp);
@@ -131,29 +131,27 @@ bool step_over_signal(Frame& frame, const StackReader& stack) {
 }
 
 bool step(Frame& frame, const StackReader& stack, Notes& notes) {
-  using Kind = UnwindRule::Kind;
-  using SavedFp = UnwindRule::SavedFp;
   const UnwindRule rule = unpack(rule_for(frame.pc));
   const auto offset = static_cast<std::uintptr_t>(std::intptr_t{rule.cfa_offset});
   std::uintptr_t cfa = 0;
   switch (rule.kind) {
-    case Kind::sp_offset:
+    case UnwindRule::Kind::sp_offset:
       cfa = frame.sp + offset;
       break;
-    case Kind::fp_offset:
+    case UnwindRule::Kind::fp_offset:
       notes.frame_pointer(frame);
       cfa = frame.fp + offset;
       break;
-    case Kind::fp_indirect:
+    case UnwindRule::Kind::fp_indirect:
       notes.frame_pointer(frame);
       if (!stack.holds(frame.fp + offset)) return false;
       cfa = StackReader::word(frame.fp + offset);
       notes.word(frame.fp + offset, cfa);
       break;
-    case Kind::frame_pointer_chain:
+    case UnwindRule::Kind::frame_pointer_chain:
       notes.incomplete();
       return step_without_rule(frame, stack);
-    case Kind::signal_frame:
+    case UnwindRule::Kind::signal_frame:
       notes.incomplete();
       return step_over_signal(frame, stack);
     default:
@@ -162,11 +160,11 @@ bool step(Frame& frame, const StackReader& stack, Notes& notes) {
   if (cfa <= frame.sp || !stack.holds(cfa - 8)) return false;
   std::uintptr_t fp = frame.fp;
   std::uintptr_t fp_place = frame.fp_place;
-  if (rule.saved_fp != SavedFp::same) {
-    if (rule.saved_fp == SavedFp::at_fp) notes.frame_pointer(frame);
-    fp_place = (rule.saved_fp == SavedFp::at_cfa ? cfa - std::uintptr_t{rule.fp_slot} * 8
-                                                 : frame.fp + std::uintptr_t{rule.fp_slot} * 8);
-    if (rule.saved_fp == SavedFp::unknown) {
+  if (rule.saved_fp != UnwindRule::SavedFp::same) {
+    if (rule.saved_fp == UnwindRule::SavedFp::at_fp) notes.frame_pointer(frame);
+    fp_place = (rule.saved_fp == UnwindRule::SavedFp::at_cfa ? cfa - std::uintptr_t{rule.fp_slot} * 8
+                                                             : frame.fp + std::uintptr_t{rule.fp_slot} * 8);
+    if (rule.saved_fp == UnwindRule::SavedFp::unknown) {
       fp = 0;
       fp_place = kNowhere;
     } else if (!stack.holds(fp_place)) {
@@ -195,7 +193,7 @@ std::size_t native_walk(const NativeContext& context, StackBounds bounds, std::u
                         std::uintptr_t stop_high, std::uintptr_t* pcs, std::size_t capacity, bool* truncated,
                         WalkRecord* record) noexcept {
   *truncated = false;
-  Frame frame{code_address(context.pc), context.sp, context.fp, kRegister};
+  Frame frame{code_address(context.pc), context.sp, context.fp, kInRegister};
   const std::uintptr_t high = bounds.high & ~(sizeof(std::uintptr_t) - 1);
   const bool on_stack =
       frame.sp >= bounds.low && frame.sp < high && frame.sp % sizeof(std::uintptr_t) == 0 && plausible_code(frame.pc);

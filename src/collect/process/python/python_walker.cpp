@@ -29,9 +29,9 @@ PythonStackKey key_of_nothing(const Interpreter&, std::size_t) noexcept {
   return {};
 }
 
-// `interpreter` and `layout` are written while busy and constant once the phase says found.
-constinit Interpreter interpreter{};
-constinit const Layout* layout = nullptr;
+// `own_interpreter` and `own_layout` are written while busy and constant once the phase says found.
+constinit Interpreter own_interpreter{};
+constinit const Layout* own_layout = nullptr;
 constinit std::atomic<Phase> phase{Phase::searching};
 constinit std::atomic<Walk> walk{walk_nothing};
 constinit std::atomic<StackKey> stack_key{key_of_nothing};
@@ -53,13 +53,13 @@ bool search_is_due() {
 }
 
 Phase search() {
-  if (!find_interpreter(&interpreter)) return Phase::searching;
-  layout = find_layout(interpreter.version);
-  return interpreter.ordinary && layout != nullptr ? Phase::found : Phase::unsupported;
+  if (!find_interpreter(&own_interpreter)) return Phase::searching;
+  own_layout = find_layout(own_interpreter.version);
+  return own_interpreter.ordinary && own_layout != nullptr ? Phase::found : Phase::unsupported;
 }
 
 Phase verify() {
-  switch (verify_layout(*layout, interpreter)) {
+  switch (verify_layout(*own_layout, own_interpreter)) {
     case Verdict::no_frames:
       return Phase::found;
     case Verdict::differs:
@@ -67,8 +67,8 @@ Phase verify() {
     case Verdict::fits:
       break;
   }
-  watch_code_deaths(interpreter.code_type);
-  use_row(static_cast<std::size_t>(layout - kLayouts), std::make_index_sequence<kLayoutCount>{});
+  watch_code_deaths(own_interpreter.code_type);
+  use_row(static_cast<std::size_t>(own_layout - kLayouts), std::make_index_sequence<kLayoutCount>{});
   return Phase::supported;
 }
 
@@ -92,36 +92,36 @@ bool found() {
 PythonSupport python_detect() noexcept {
   Phase now = phase.load(std::memory_order_acquire);
   if (now == Phase::searching && search_is_due()) now = advance(now, search);
-  if (now == Phase::found && interpreter.this_thread_state() != nullptr) now = advance(now, verify);
+  if (now == Phase::found && own_interpreter.this_thread_state() != nullptr) now = advance(now, verify);
   if (now == Phase::supported) return PythonSupport::supported;
   return now == Phase::unsupported ? PythonSupport::unsupported : PythonSupport::absent;
 }
 
 std::uint16_t python_minor_version() noexcept {
-  return found() ? interpreter.version : 0;
+  return found() ? own_interpreter.version : 0;
 }
 
 const char* python_version_text() noexcept {
-  return found() ? interpreter.version_text : "";
+  return found() ? own_interpreter.version_text : "";
 }
 
 void python_eval_range(std::uintptr_t* low, std::uintptr_t* high) noexcept {
   const bool known = found();
-  *low = known ? interpreter.eval_low : 0;
-  *high = known ? interpreter.eval_high : 0;
+  *low = known ? own_interpreter.eval_low : 0;
+  *high = known ? own_interpreter.eval_high : 0;
 }
 
 std::size_t python_walk(PythonFrame* frames, std::size_t capacity, bool* truncated) noexcept {
-  return walk.load(std::memory_order_relaxed)(interpreter, frames, capacity, truncated);
+  return walk.load(std::memory_order_relaxed)(own_interpreter, frames, capacity, truncated);
 }
 
 PythonStackKey python_stack_key(std::size_t capacity) noexcept {
-  return stack_key.load(std::memory_order_relaxed)(interpreter, capacity);
+  return stack_key.load(std::memory_order_relaxed)(own_interpreter, capacity);
 }
 
 bool python_describe(std::uintptr_t code, PythonCode* out) noexcept {
   return phase.load(std::memory_order_acquire) == Phase::supported &&
-         describe_code(*layout, interpreter.code_type, code, out);
+         describe_code(*own_layout, own_interpreter.code_type, code, out);
 }
 
 void python_watch(std::uintptr_t code) noexcept {

@@ -2,12 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "base/units.h"
 #include "temporary_folder.h"
 
 namespace tidemark::testing {
 namespace {
-
-constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
 TEST(HostMemory, FromMeminfo) {
   const TemporaryFolder folder;

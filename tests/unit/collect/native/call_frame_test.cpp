@@ -9,7 +9,7 @@
 namespace tidemark::process {
 namespace {
 
-using Kind = RegisterRule::Kind;
+using RegisterKind = RegisterRule::Kind;
 
 constexpr std::uint64_t kFunction = 0x1000;
 
@@ -41,9 +41,9 @@ void expect_cfa(std::uint64_t offset, const Bytes& fde, std::uint64_t reg, std::
 TEST(CallFrame, StartsWithTheRulesOfTheCie) {
   expect_cfa(0, {}, 7, 8);
   const auto rules = rules_at(0, {});
-  EXPECT_EQ(rules->return_address.kind, Kind::at_cfa);
+  EXPECT_EQ(rules->return_address.kind, RegisterKind::at_cfa);
   EXPECT_EQ(rules->return_address.offset, -8);
-  EXPECT_EQ(rules->frame_pointer.kind, Kind::same);
+  EXPECT_EQ(rules->frame_pointer.kind, RegisterKind::same);
 }
 
 // push %rbp; mov %rsp,%rbp; …; pop %rbp; ret; and more code behind the epilogue.
@@ -56,9 +56,9 @@ TEST(CallFrame, FollowsAFunctionWithFramePointer) {
   expect_cfa(4, fde, 6, 16);
   expect_cfa(0x23, fde, 6, 16);
   expect_cfa(0x24, fde, 7, 8);
-  EXPECT_EQ(rules_at(0x24, fde)->frame_pointer.kind, Kind::same);
+  EXPECT_EQ(rules_at(0x24, fde)->frame_pointer.kind, RegisterKind::same);
   expect_cfa(0x25, fde, 6, 16);  // the remembered state
-  EXPECT_EQ(rules_at(0x25, fde)->frame_pointer.kind, Kind::at_cfa);
+  EXPECT_EQ(rules_at(0x25, fde)->frame_pointer.kind, RegisterKind::at_cfa);
 }
 
 TEST(CallFrame, AdvancesByEveryWidth) {
@@ -86,16 +86,16 @@ TEST(CallFrame, FactorsSignedOffsets) {
 }
 
 TEST(CallFrame, KnowsEveryKindOfRegisterRule) {
-  EXPECT_EQ(rules_at(0, {0x07, 16})->return_address.kind, Kind::undefined);
-  EXPECT_EQ(rules_at(0, {0x86, 2, 0x08, 6})->frame_pointer.kind, Kind::same);
-  EXPECT_EQ(rules_at(0, {0x09, 6, 3})->frame_pointer.kind, Kind::other);
-  EXPECT_EQ(rules_at(0, {0x14, 7, 2})->stack_pointer.kind, Kind::other);
-  EXPECT_EQ(rules_at(0, {0x15, 7, 0x7E})->stack_pointer.kind, Kind::other);
-  EXPECT_EQ(rules_at(0, {0x16, 7, 1, 0x30})->stack_pointer.kind, Kind::other);
+  EXPECT_EQ(rules_at(0, {0x07, 16})->return_address.kind, RegisterKind::undefined);
+  EXPECT_EQ(rules_at(0, {0x86, 2, 0x08, 6})->frame_pointer.kind, RegisterKind::same);
+  EXPECT_EQ(rules_at(0, {0x09, 6, 3})->frame_pointer.kind, RegisterKind::other);
+  EXPECT_EQ(rules_at(0, {0x14, 7, 2})->stack_pointer.kind, RegisterKind::other);
+  EXPECT_EQ(rules_at(0, {0x15, 7, 0x7E})->stack_pointer.kind, RegisterKind::other);
+  EXPECT_EQ(rules_at(0, {0x16, 7, 1, 0x30})->stack_pointer.kind, RegisterKind::other);
   const auto rules = rules_at(0, {0x10, 6, 2, 0x76, 0x00});
-  EXPECT_EQ(rules->frame_pointer.kind, Kind::at_expression);
+  EXPECT_EQ(rules->frame_pointer.kind, RegisterKind::at_expression);
   EXPECT_EQ(rules->frame_pointer.expression.end - rules->frame_pointer.expression.begin, 2u);
-  EXPECT_EQ(rules_at(0, {0x86, 2, 0x06, 6})->frame_pointer.kind, Kind::same);  // restore_extended
+  EXPECT_EQ(rules_at(0, {0x86, 2, 0x06, 6})->frame_pointer.kind, RegisterKind::same);  // restore_extended
 }
 
 TEST(CallFrame, IgnoresOtherRegistersAndArgumentSizes) {

@@ -29,6 +29,10 @@ namespace tidemark::process {
   return stacks;
 }
 
+void capture_into(void* argument) {
+  *static_cast<Stacks*>(argument) = capture_stacks();
+}
+
 Addresses as_backtrace(const Stacks& stacks) {
   // mov $15, %rax (rt_sigreturn): what libc's trampoline starts with.
   constexpr std::array<unsigned char, 7> kTrampoline = {0x48, 0xC7, 0xC0, 0x0F, 0x00, 0x00, 0x00};

@@ -38,6 +38,9 @@ struct Stacks {
 /// called it elsewhere: the first time it asks for the bounds of the stack, and backtrace() loads its library.
 Stacks capture_stacks();
 
+/// capture_stacks() for what calls a function with an argument: a `Stacks*`, which takes them.
+void capture_into(void* argument);
+
 /// ours, with places that a signal interrupted as backtrace() reports them: their address rather than that + 1. They
 /// follow the C library's signal trampoline.
 Addresses as_backtrace(const Stacks& stacks);

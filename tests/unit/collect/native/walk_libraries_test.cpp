@@ -9,10 +9,6 @@ namespace {
 
 using PluginCall = void (*)(void (*)(void*), void*);
 
-void capture_into(void* argument) {
-  *static_cast<Stacks*>(argument) = capture_stacks();
-}
-
 struct Plugin {
   explicit Plugin(const char* path) : handle(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
     if (handle != nullptr) call = reinterpret_cast<PluginCall>(dlsym(handle, "plugin_call"));

@@ -14,10 +14,6 @@
 namespace tidemark::process {
 namespace {
 
-void capture_into(void* argument) {
-  *static_cast<Stacks*>(argument) = capture_stacks();
-}
-
 void expect_same_stacks(const char* where) {
   for (const Shapes& shapes : all_shapes()) {
     for (const Shape* shape = shapes.begin; shape != shapes.end; ++shape) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/units.h"
 #include "collect/recorder/sample_taker.h"
 #include "collect/recorder/sample_writer.h"
 #include "collect/recorder/sampler.h"
@@ -22,8 +23,6 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
-
-constexpr std::uint64_t kMiB = 1 << 20;
 
 template <typename Kind>
 std::vector<Kind> of_kind(const std::vector<SampleRecord>& records) {
