@@ -37,3 +37,6 @@ if triton: print(triton.submodule_search_locations[0] + "/backends/nvidia/includ
 torch_version() { "$1" -c 'import torch; print(torch.__version__)' 2>/dev/null; }
 
 jobs() { nproc 2>/dev/null || echo 2; }
+
+# Some tests wait for programs: one more than there are cores keeps these busy.
+test_jobs() { echo $(($(jobs) + 1)); }

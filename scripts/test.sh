@@ -18,4 +18,4 @@ cmake --build --preset release
 if ! nvidia-smi -L >/dev/null 2>&1; then
   say "no GPU here: the tests that need one are skipped; scripts/gpu_check.sh runs them where there is one"
 fi
-ctest --preset release -j "$(jobs)" "$@"
+ctest --preset release -j "$(test_jobs)" "$@"

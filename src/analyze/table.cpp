@@ -149,7 +149,7 @@ Result<Table> analyze_table(const Store& store, Symbols& symbols, const TableOpt
     return Error{fmt::format("{}: no {} data for its blocks (only PyTorch snapshots contain it)", store.path,
                              options.by == GroupBy::stream ? "stream" : "pool")};
   }
-  if (options.by == GroupBy::annotation && store.definitions.marks.empty() && store.blocks.notes.empty()) {
+  if (options.by == GroupBy::annotation && store.definitions.marks.empty() && store.blocks.metadata.empty()) {
     return Error{
         fmt::format("{}: no annotations (PyTorch snapshots: torch.profiler.record_function with "
                     "_record_memory_history(global_record_annotations=True); recordings: tidemark_range_begin)",

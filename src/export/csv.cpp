@@ -22,7 +22,7 @@ class BlockRows {
   BlockRows(const Store& store, Symbols& symbols) : store_(store), symbols_(symbols) {
     for (const DeviceSummary& device : store.devices) devices_.push_back(to_string(device.device));
     for (const ThreadInfo& thread : store.definitions.threads) threads_.push_back(thread_fields(thread));
-    if (!store.definitions.marks.empty() || !store.blocks.notes.empty()) annotations_ = annotations_of_blocks(store);
+    if (!store.definitions.marks.empty() || !store.blocks.metadata.empty()) annotations_ = annotations_of_blocks(store);
     for (const PoolId& pool : store.pools) pools_.push_back(fmt::format("{}:{}", pool.first, pool.second));
   }
 

@@ -22,7 +22,11 @@ struct Incident {
 class TraceWriter {
  public:
   TraceWriter(const Store& store, std::size_t device, SnapshotPickle& pickle, const Progress& progress)
-      : store_(store), device_(device), pickle_(pickle), progress_(progress), note_(store.blocks.notes.begin()) {}
+      : store_(store),
+        device_(device),
+        pickle_(pickle),
+        progress_(progress),
+        metadata_(store.blocks.metadata.begin()) {}
 
   void write(bool with_marks) {
     gather_incidents();
@@ -91,26 +95,26 @@ class TraceWriter {
 
   // With the texts attached to the block: when the later ones were is not known.
   void write_birth(std::uint64_t time_ns, std::uint32_t block) {
-    const auto end = store_.blocks.notes.end();
-    while (note_ != end && note_->block.value < block) ++note_;
+    const auto end = store_.blocks.metadata.end();
+    while (metadata_ != end && metadata_->block.value < block) ++metadata_;
     Word action = Word::alloc;
     do {
-      const bool noted = note_ != end && note_->block.value == block;
-      write_block(action, time_ns, block, noted ? (note_++)->text : StringId{});
+      const bool attached = metadata_ != end && metadata_->block.value == block;
+      write_block(action, time_ns, block, attached ? (metadata_++)->text : StringId{});
       action = Word::annotate;
-    } while (note_ != end && note_->block.value == block);
+    } while (metadata_ != end && metadata_->block.value == block);
   }
 
-  void write_block(Word action, std::uint64_t time_ns, std::uint32_t block, StringId note = {}) {
+  void write_block(Word action, std::uint64_t time_ns, std::uint32_t block, StringId metadata = {}) {
     const Blocks& blocks = store_.blocks;
     begin_entry(action, Word::addr, time_ns);
     pickle_.integer(blocks.address[block]);
     pickle_.item(Word::size, blocks.requested.empty() ? blocks.size[block] : blocks.requested[block]);
     pickle_.stream_item(blocks.stream.empty() ? 0 : blocks.stream[block]);
     if (!blocks.pool.empty()) pickle_.pool_item(Word::pool_id, blocks.pool[block]);
-    if (note.valid()) {
+    if (metadata.valid()) {
       pickle_.word(Word::user_metadata);
-      pickle_.string(note);
+      pickle_.string(metadata);
     }
     end_entry(blocks.stack[block]);
   }
@@ -188,7 +192,7 @@ class TraceWriter {
   SnapshotPickle& pickle_;
   const Progress& progress_;
   std::vector<Incident> incidents_;
-  std::vector<BlockNote>::const_iterator note_;
+  std::vector<BlockMetadata>::const_iterator metadata_;
   std::vector<std::uint32_t> held_back_;  // blocks whose free is not completed at once; sorted
 };
 

@@ -39,7 +39,7 @@ void StoreBuilder::add(const Event& event, const BlockDetails& details) {
   blocks.requested.push_back(details.requested);
   blocks.stream.push_back(details.stream);
   blocks.pool.push_back(details.pool);
-  add_note(event.slot, details.note);
+  add_metadata(event.slot, details.metadata);
 }
 
 void StoreBuilder::begin() {
@@ -79,10 +79,10 @@ void StoreBuilder::hold_back(SlotId slot) {
   store_.pending_frees.push_back({BlockId{block_of_slot_[slot.value]}});
 }
 
-void StoreBuilder::add_note(SlotId slot, StringId text) {
+void StoreBuilder::add_metadata(SlotId slot, StringId text) {
   if (full_ || !text.valid() || slot.value >= block_of_slot_.size()) return;
   const BlockId block{block_of_slot_[slot.value]};
-  if (block.valid()) store_.blocks.notes.push_back({block, text});
+  if (block.valid()) store_.blocks.metadata.push_back({block, text});
 }
 
 void StoreBuilder::complete(std::uint64_t time_ns, SlotId slot) {
@@ -102,9 +102,10 @@ void StoreBuilder::note_change(const Tally::Effect& effect) {
 
 Store StoreBuilder::finish(std::string path, Definitions definitions) && {
   static_cast<Overview&>(store_) = std::move(tally_).finish(std::move(path), std::move(definitions));
-  std::vector<BlockNote>& notes = store_.blocks.notes;
-  std::stable_sort(notes.begin(), notes.end(),
-                   [](const BlockNote& left, const BlockNote& right) { return left.block.value < right.block.value; });
+  std::vector<BlockMetadata>& metadata = store_.blocks.metadata;
+  std::stable_sort(metadata.begin(), metadata.end(), [](const BlockMetadata& left, const BlockMetadata& right) {
+    return left.block.value < right.block.value;
+  });
   return std::move(store_);
 }
 

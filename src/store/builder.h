@@ -27,8 +27,8 @@ class StoreBuilder {
   /// The block that had this slot was given back, and is in use by another stream until complete() or the end. Call
   /// after the free.
   void hold_back(SlotId slot);
-  /// Adds to Blocks::notes. Nothing for an invalid text, or where the slot never had a block.
-  void add_note(SlotId slot, StringId text);
+  /// Adds to Blocks::metadata. Nothing for an invalid text, or where the slot never had a block.
+  void add_metadata(SlotId slot, StringId text);
   /// What was held back is free.
   void complete(std::uint64_t time_ns, SlotId slot);
   /// As Tally::add_totals.

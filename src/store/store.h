@@ -115,11 +115,11 @@ struct BlockDetails {
   std::uint64_t requested = 0;  ///< bytes asked for: at most the block's size
   std::uint16_t stream = 0;     ///< index into Store::streams
   std::uint16_t pool = 0;       ///< index into Store::pools
-  StringId note = {};           ///< as in Blocks::notes; invalid: none
+  StringId metadata = {};       ///< as in Blocks::metadata; invalid: none
 };
 
-/// Text that the program attached to a block.
-struct BlockNote {
+/// Text that the program attached to a block: torch.cuda.memory._set_memory_metadata, _annotate_tensor.
+struct BlockMetadata {
   BlockId block;
   StringId text;
 };
@@ -140,8 +140,7 @@ struct Blocks {
   std::vector<std::uint64_t> requested;
   std::vector<std::uint16_t> stream;
   std::vector<std::uint16_t> pool;
-  std::vector<BlockNote>
-      notes;  ///< in order of blocks, then of time (torch.cuda.memory._set_memory_metadata, _annotate_tensor)
+  std::vector<BlockMetadata> metadata;  ///< in order of blocks, then of time
 
   [[nodiscard]] std::size_t count() const { return size.size(); }
   /// Whether the block is alive after the first `change_count` live changes.

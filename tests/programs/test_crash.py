@@ -167,7 +167,7 @@ class Killed(Case):
         self.assertEqual(stdout + tidemark.stdout.read(), b"ready\n9.0\nexit code 0\n")
         rest, ours = split_stderr(tidemark.stderr.read())
         self.assertEqual((rest, len(ours)), (b"", 1), ours)
-        self.assertIn("cannot reach the recorder; the program goes on without recording", ours[0])
+        self.assertIn("recording is off: the recorder cannot be reached; the program continues", ours[0])
         self.assertEqual(self.recordings(), [])
 
 

@@ -100,7 +100,7 @@ std::vector<StringId> annotations_of_blocks(const Store& store) {
     }
     names[block] = open.innermost();
   }
-  for (const BlockNote& metadata : blocks.notes) names[metadata.block.value] = metadata.text;
+  for (const BlockMetadata& metadata : blocks.metadata) names[metadata.block.value] = metadata.text;
   return names;
 }
 

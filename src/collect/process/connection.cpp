@@ -106,18 +106,18 @@ bool connection_configured() noexcept {
 ring::Shared* open_connection(ring::Clock clock) noexcept {
   if (!file_size_limit_allows_memory()) {
     return fail(
-        "the file size limit (ulimit -f) leaves no room for shared memory; the program goes on without recording");
+        "recording is off: the file size limit (ulimit -f) leaves no room for shared memory; the program continues");
   }
   int memory = -1;
   ring::Shared* shared = make_memory(clock, &memory);
-  if (shared == nullptr) return fail("no shared memory for recording; the program goes on without it");
+  if (shared == nullptr) return fail("recording is off: shared memory is unavailable; the program continues");
   const int socket = connect_to_recorder();
   const bool sent = socket >= 0 && send_memory(socket, memory);
   if (socket >= 0) ::close(socket);
   ::close(memory);
   if (sent) return shared;
   ::munmap(shared, sizeof(ring::Shared));
-  return fail("cannot reach the recorder; the program goes on without recording");
+  return fail("recording is off: the recorder cannot be reached; the program continues");
 }
 
 bool recorder_alive() noexcept {

@@ -87,7 +87,7 @@ bool connect() noexcept {
   void* threads = ::mmap(nullptr, sizeof(ThreadState) * ring::kLaneCount, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (threads == MAP_FAILED) {
-    say("no memory for recording; the program goes on without it");
+    say("recording is off: no memory for it; the program continues");
     return false;
   }
   ring::Shared* shared = open_connection(session.clock);
@@ -193,7 +193,7 @@ void event_dropped(ThreadState* thread) noexcept {
     switch_off(nullptr);
   } else if (before % 65536 == 0) {
     const int saved = errno;
-    if (!recorder_alive()) switch_off("the recorder is gone; recording stops here, the program goes on");
+    if (!recorder_alive()) switch_off("recording stopped: the recorder has exited; the program continues");
     errno = saved;
   }
 }

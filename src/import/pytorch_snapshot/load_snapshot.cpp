@@ -65,7 +65,7 @@ void add_to(StoreBuilder& builder, const ReplayedEvent& replayed) {
       builder.complete(event.time_ns, event.slot);
       break;
     case ReplayedEvent::Kind::annotation:
-      builder.add_note(event.slot, replayed.details.note);
+      builder.add_metadata(event.slot, replayed.details.metadata);
       break;
     case ReplayedEvent::Kind::totals:
       break;

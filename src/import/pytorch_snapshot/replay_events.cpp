@@ -100,7 +100,7 @@ class EventMaker : public ReplaySink {
     ReplayedEvent& next = hold(when, totals);
     next.kind = ReplayedEvent::Kind::annotation;
     next.event.slot = SlotId{slots_ + block};
-    next.details.note = user_metadata_of(when);
+    next.details.metadata = user_metadata_of(when);
   }
   void marked(Action action, const TracePosition& when, const MemoryTotals&) override {
     if (action != Action::user_defined) return;

@@ -20,7 +20,7 @@ struct ReplayedEvent {
     out_of_memory,   ///< `event` and `failed`
     segment_change,  ///< `segment`; of `event` only time and device mean something
     completion,      ///< of the free of the block with event.slot, which was held back
-    annotation,      ///< details.note is about the block with event.slot
+    annotation,      ///< details.metadata is about the block with event.slot
     totals,          ///< only the totals changed; of `event` only time and device mean something
   };
   Kind kind = Kind::event;

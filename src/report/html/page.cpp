@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -75,16 +76,21 @@ void add_recording(std::string& out, const html::PageContents& contents, std::si
   out += "</article>\n";
 }
 
-std::string page_of(const std::vector<html::PageContents>& pages) {
+// None where it is known to become larger than a report may be.
+std::optional<std::string> page_of(const std::vector<html::PageContents>& pages) {
   std::string out;
   add_head(out, pages);
   out += "<body>\n<header><h1>Memory report</h1></header>\n<main>\n";
   if (pages.size() > 1) add_overview(out, pages);
-  for (std::size_t index = 0; index < pages.size(); ++index) add_recording(out, pages[index], index);
+  for (std::size_t index = 0; index < pages.size(); ++index) {
+    add_recording(out, pages[index], index);
+    if (out.size() > kMaxHtmlBytes) return std::nullopt;
+  }
   out += "</main>\n<footer>Made by Tidemark. This page is complete in itself and loads nothing.</footer>\n";
   fmt::format_to(std::back_inserter(out), "<script type=\"application/json\" id=\"tidemark-data\">{}</script>\n",
                  html::data_block(pages));
   fmt::format_to(std::back_inserter(out), "<script>{}</script>\n</body>\n</html>\n", html::kPageScript);
+  if (out.size() > kMaxHtmlBytes) return std::nullopt;
   return out;
 }
 
@@ -92,15 +98,14 @@ std::string page_of(const std::vector<html::PageContents>& pages) {
 
 Result<std::string> to_html(std::vector<html::PageContents> pages) {
   for (;;) {
-    std::string page = page_of(pages);
-    if (page.size() <= kMaxHtmlBytes) return page;
+    std::optional<std::string> page = page_of(pages);
+    if (page) return *std::move(page);
     bool shortened = false;
     for (html::PageContents& contents : pages) shortened |= html::halve(contents);
     if (shortened) continue;
-    return Error{
-        fmt::format("the page would have {}, more than the {} that a report may have; name fewer files, or one "
-                    "device with --device",
-                    format_bytes(page.size()), format_bytes(kMaxHtmlBytes))};
+    return Error{fmt::format(
+        "the page would be larger than the {} that a report may have; name fewer files, or one device with --device",
+        format_bytes(kMaxHtmlBytes))};
   }
 }
 

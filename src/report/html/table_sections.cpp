@@ -29,6 +29,7 @@ void add_facts(std::string& out, const std::vector<ResultFact>& facts) {
 void add_rows(std::string& out, const PageTable& page, const ResultSection& section) {
   const std::vector<ResultColumn>& columns = page.table.columns;
   std::vector<std::string> cells;
+  cells.reserve(columns.size());
   for (const ResultColumn& column : columns) cells.push_back(escaped(heading_of(column.key)));
   open_table(out, cells);
   for (const ResultRow& row : section.rows) {

@@ -32,6 +32,13 @@ CodePoint decode(std::string_view text) {
   return point;
 }
 
+// How many bytes `text` begins with that are printable ASCII, which nearly all text is: one column each, shown as they
+// are.
+std::size_t plain_prefix(std::string_view text) {
+  const auto special = [](char byte) { return static_cast<unsigned char>(byte - 0x20) >= 0x7F - 0x20; };
+  return static_cast<std::size_t>(std::find_if(text.begin(), text.end(), special) - text.begin());
+}
+
 bool must_be_escaped(utf8proc_int32_t value) {
   if (value < 0x80) return value < 0x20 || value == 0x7F;
   switch (utf8proc_category(value)) {
@@ -56,7 +63,11 @@ std::string escape(utf8proc_int32_t value) {
 std::string printable(std::string_view text) {
   std::string result;
   result.reserve(text.size());
-  while (!text.empty()) {
+  while (true) {
+    const std::size_t plain = plain_prefix(text);
+    result += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) return result;
     const CodePoint point = decode(text);
     if (point.length == 0) {
       result += kReplacement;
@@ -70,17 +81,19 @@ std::string printable(std::string_view text) {
     }
     text.remove_prefix(point.length);
   }
-  return result;
 }
 
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
-  while (!text.empty()) {
+  while (true) {
+    const std::size_t plain = plain_prefix(text);
+    width += plain;
+    text.remove_prefix(plain);
+    if (text.empty()) return width;
     const CodePoint point = decode(text);
     width += point.width();
     text.remove_prefix(std::max<std::size_t>(point.length, 1));
   }
-  return width;
 }
 
 std::string fit(std::string_view text, std::size_t width) {

@@ -70,11 +70,11 @@ TEST_F(Annotations, TextOnABlockCountsMore) {
   const StringId later = name("later");
   StoreBuilder builder;
   for (const Event& event : scenario_.events) builder.add(event);
-  builder.add_note(SlotId{2}, first);
-  builder.add_note(SlotId{1}, first);
-  builder.add_note(SlotId{1}, later);
-  builder.add_note(SlotId{0}, {});
-  builder.add_note(SlotId{9}, later);  // there was no such block
+  builder.add_metadata(SlotId{2}, first);
+  builder.add_metadata(SlotId{1}, first);
+  builder.add_metadata(SlotId{1}, later);
+  builder.add_metadata(SlotId{0}, {});
+  builder.add_metadata(SlotId{9}, later);  // there was no such block
   const Store store = std::move(builder).finish("x", scenario_.definitions);
   EXPECT_THAT(annotations_of_blocks(store), ElementsAre(name("step"), later, first));
 }

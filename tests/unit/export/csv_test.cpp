@@ -45,7 +45,7 @@ TEST(CsvExport, WritesWhatOnlySnapshotsKnow) {
   store.blocks.stream = {1, 0, 0, 0};
   store.blocks.pool = {0, 1, 0, 0};
   store.definitions.strings.emplace_back("packed, saved");
-  store.blocks.notes = {{BlockId{1}, StringId{static_cast<std::uint32_t>(store.definitions.strings.size() - 1)}}};
+  store.blocks.metadata = {{BlockId{1}, StringId{static_cast<std::uint32_t>(store.definitions.strings.size() - 1)}}};
   const auto lines = lines_of(exported(store, "csv"));
   EXPECT_EQ(lines[1], "5,8,cuda:0,0x1000,100,90,85,0:0,77,python,,step (w/train.py:5)");
   EXPECT_EQ(lines[2], "10,40,cuda:0,0x2000,300,300,0,1:7,77,python,\"packed, saved\",forward (w/model.py:3)");

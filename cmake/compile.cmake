@@ -1,0 +1,70 @@
+# How targets are compiled: with which optimization, and with the headers of libraries precompiled, which take most of the
+# time of a small source. Sources include what they use all the same, so that they compile without it (TIDEMARK_PCH=OFF).
+option(TIDEMARK_PCH "Precompile the headers of libraries" ON)
+
+# What runs once and briefly: optimizing it further would only take longer to compile.
+if(TIDEMARK_SANITIZE)
+  set(tidemark_quick_options -O0)
+else()
+  set(tidemark_quick_options $<$<CONFIG:Release>:-O1>)
+endif()
+set(tidemark_thorough_options "")
+if(TIDEMARK_FUZZ)
+  set(tidemark_thorough_options -fsanitize=fuzzer-no-link)
+endif()
+
+set(tidemark_precompiled_headers
+  <algorithm> <array> <bit> <chrono> <cstddef> <cstdint> <functional> <limits> <map> <memory> <optional> <string>
+  <string_view> <tuple> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
+
+# tidemark_compile(TARGET KIND), where KIND is
+#   stage     a stage that reads and computes: optimized, and instrumented for the fuzz targets where there are any
+#   results   a stage that words results, with nlohmann-json
+#   test      a test program, with GoogleTest, and with nlohmann-json where TARGET links it
+function(tidemark_compile target kind)
+  set(headers ${tidemark_precompiled_headers})
+  set(libraries fmt::fmt)
+  set(options ${tidemark_quick_options})
+  set(position -fPIC)
+  set(json FALSE)
+  if(kind STREQUAL "stage")
+    set(options ${tidemark_thorough_options})
+  elseif(kind STREQUAL "results")
+    set(json TRUE)
+  elseif(kind STREQUAL "test")
+    set(position -fPIE)  # of programs
+    list(APPEND headers <gtest/gtest.h> <gmock/gmock.h>)
+    list(APPEND libraries GTest::gtest GTest::gmock)
+    get_target_property(linked ${target} LINK_LIBRARIES)
+    if("nlohmann_json::nlohmann_json" IN_LIST linked)
+      set(json TRUE)
+      string(APPEND kind _json)
+    endif()
+  else()
+    message(FATAL_ERROR "tidemark_compile: no kind ${kind}")
+  endif()
+  if(json)
+    list(APPEND headers <nlohmann/json.hpp>)
+    list(APPEND libraries nlohmann_json::nlohmann_json)
+  endif()
+  target_compile_options(${target} PRIVATE ${options})
+  if(NOT TIDEMARK_PCH)
+    return()
+  endif()
+
+  # What uses precompiled headers has to be compiled as they are: the same options, definitions and position independence.
+  set(precompiled tidemark_precompiled_${kind})
+  if(NOT TARGET ${precompiled})
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled/${precompiled}.cpp CONTENT "")
+    add_library(${precompiled} OBJECT ${PROJECT_BINARY_DIR}/precompiled/${precompiled}.cpp)
+    set_target_properties(${precompiled} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${precompiled} PRIVATE ${position} ${options})
+    target_link_libraries(${precompiled} PRIVATE ${libraries} tidemark_options)
+    target_precompile_headers(${precompiled} PRIVATE ${headers})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+      # Without it the file holds the time at which it was made, and ccache takes everything that uses it for changed.
+      target_compile_options(${precompiled} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+    endif()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${precompiled})
+endfunction()
