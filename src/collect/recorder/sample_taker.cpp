@@ -54,6 +54,7 @@ void add_reading(std::vector<Reading>& readings, std::uint64_t ticks, What what)
 
 void Pace::done(Clock::time_point began, std::chrono::nanoseconds cost, std::chrono::nanoseconds elapsed) {
   // On the grid of intervals when on time; what was missed is not made up for.
+  if (std::exchange(first_, false)) cost = elapsed = 0ns;
   const Clock::time_point regular = next_ + interval_;
   next_ = std::max(regular > began ? regular : began + interval_, began + cost * kShareOfCore);
   earliest_ = began + std::max(cost, elapsed) * kShareOfCore;

@@ -23,7 +23,7 @@ struct SampleOptions {
 };
 
 /// When to do something next. It takes at most a thousandth of one core: what costs 1 ms of processor time is not done
-/// again for 1 s, however short the interval.
+/// again for 1 s, however short the interval. What the first time costs does not count: drivers load and connect then.
 class Pace {
  public:
   explicit Pace(std::chrono::nanoseconds interval) : interval_(interval) {}
@@ -40,6 +40,7 @@ class Pace {
   std::chrono::nanoseconds interval_;
   std::chrono::steady_clock::time_point next_;
   std::chrono::steady_clock::time_point earliest_;
+  bool first_ = true;
 };
 
 /// One thread. A call may block for as long as a driver does.
