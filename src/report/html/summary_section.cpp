@@ -83,7 +83,7 @@ void add_glance(std::string& out, const PageContents& contents, const std::strin
                    "<li>{}: avoiding temporary allocations can save at most {} of the peak</li>\n",
                    to_string(device.totals.device), format_bytes(device.avoidable_peak_bytes()));
   }
-  fmt::format_to(std::back_inserter(out), "</ul>\n<p><a href=\"#{}findings\">The evidence</a> is below.</p>\n", id);
+  fmt::format_to(std::back_inserter(out), "</ul>\n<p><a href=\"#{}findings\">Details</a> are below.</p>\n", id);
 }
 
 }  // namespace
