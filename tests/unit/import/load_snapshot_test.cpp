@@ -12,6 +12,7 @@
 #include <map>
 #include <string>
 
+#include "base/units.h"
 #include "import/open.h"
 #include "store/symbols.h"
 #include "unit/import/recorded_snapshots.h"
