@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "collect/machine/inventory.h"
 #include "launch/interpreter_probe.h"
 
@@ -76,6 +78,15 @@ enum class Finding : std::uint8_t {
 };
 
 enum class CheckStatus : std::uint8_t { ok, warning, problem };
+/// Stable names for machines.
+inline constexpr EnumName<CheckStatus> kCheckStatusNames[] = {
+    {CheckStatus::ok, "ok"},
+    {CheckStatus::warning, "warning"},
+    {CheckStatus::problem, "problem"},
+};
+[[nodiscard]] constexpr std::string_view name_of(CheckStatus value) {
+  return name_in(kCheckStatusNames, value);
+}
 
 struct Check {
   const char* name;  ///< stable, for machines: "driver", "gpu", "python", ...

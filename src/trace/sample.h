@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
+#include "base/enum_names.h"
 #include "base/ids.h"
 
 namespace tidemark {
@@ -52,6 +54,17 @@ enum class ProcessKind : std::uint8_t {
   ended = 3,            ///< one that was gone before it could be named
   other_namespace = 4,  ///< a PID of another PID namespace: of another container, or of the job as the host numbers it
 };
+/// Stable names for machines.
+inline constexpr EnumName<ProcessKind> kProcessKindNames[] = {
+    {ProcessKind::recorded, "recorded"},
+    {ProcessKind::job, "job"},
+    {ProcessKind::other, "other"},
+    {ProcessKind::ended, "ended"},
+    {ProcessKind::other_namespace, "other_namespace"},
+};
+[[nodiscard]] constexpr std::string_view name_of(ProcessKind value) {
+  return name_in(kProcessKindNames, value);
+}
 
 /// A process that held memory of a device.
 struct SampledProcess {

@@ -5,9 +5,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/ledger/memory_owner.h"
+#include "base/enum_names.h"
 #include "store/store.h"
 
 namespace tidemark {
@@ -19,6 +21,16 @@ enum class LedgerPart : std::uint8_t {
   context,  ///< the recorded process's CUDA context and loaded code; without driver events the libraries' memory too
   process,  ///< another process's
 };
+/// Stable names for machines.
+inline constexpr EnumName<LedgerPart> kLedgerPartNames[] = {
+    {LedgerPart::pytorch, "pytorch"},
+    {LedgerPart::library, "library"},
+    {LedgerPart::context, "context"},
+    {LedgerPart::process, "process"},
+};
+[[nodiscard]] constexpr std::string_view name_of(LedgerPart value) {
+  return name_in(kLedgerPartNames, value);
+}
 
 struct LedgerLine {
   LedgerPart part = LedgerPart::pytorch;
@@ -48,6 +60,29 @@ enum class LedgerCaveat : std::uint8_t {
   during_driver_call,     ///< a slow driver call was under way: the used bytes may not match the events
   transient_peak,         ///< more was used at another time, during such a call
 };
+/// Stable names for machines.
+inline constexpr EnumName<LedgerCaveat> kLedgerCaveatNames[] = {
+    {LedgerCaveat::no_samples, "no_samples"},
+    {LedgerCaveat::device_not_sampled, "device_not_sampled"},
+    {LedgerCaveat::no_sample_yet, "no_sample_yet"},
+    {LedgerCaveat::used_unknown, "used_unknown"},
+    {LedgerCaveat::no_events, "no_events"},
+    {LedgerCaveat::reserved_unknown, "reserved_unknown"},
+    {LedgerCaveat::allocator_unknown, "allocator_unknown"},
+    {LedgerCaveat::libraries_in_context, "libraries_in_context"},
+    {LedgerCaveat::driver_calls_missing, "driver_calls_missing"},
+    {LedgerCaveat::processes_unknown, "processes_unknown"},
+    {LedgerCaveat::process_not_listed, "process_not_listed"},
+    {LedgerCaveat::process_bytes_unknown, "process_bytes_unknown"},
+    {LedgerCaveat::process_matched, "process_matched"},
+    {LedgerCaveat::process_below_known, "process_below_known"},
+    {LedgerCaveat::other_bytes_unknown, "other_bytes_unknown"},
+    {LedgerCaveat::during_driver_call, "during_driver_call"},
+    {LedgerCaveat::transient_peak, "transient_peak"},
+};
+[[nodiscard]] constexpr std::string_view name_of(LedgerCaveat value) {
+  return name_in(kLedgerCaveatNames, value);
+}
 
 /// What the recorded process is known to have held on one device at one time.
 struct OwnMemory {

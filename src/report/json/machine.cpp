@@ -84,7 +84,7 @@ std::string to_json(const Diagnosis& diagnosis) {
   for (const Check& check : diagnosis.checks) {
     const CheckText words = check_text(check, diagnosis);
     object["checks"].push_back({{"name", check.name},
-                                {"status", status_name(check.status)},
+                                {"status", name_of(check.status)},
                                 {"text", words.text},
                                 {"advice", nullable_text(words.advice)}});
   }

@@ -101,7 +101,7 @@ std::string to_text(const Diagnosis& diagnosis, const Terminal& terminal) {
                       : check.status == CheckStatus::warning ? Tone::warning
                                                              : Tone::error;
     const CheckText words = check_text(check, diagnosis);
-    const std::string status = fmt::format("{:<8}", status_name(check.status));
+    const std::string status = fmt::format("{:<8}", name_of(check.status));
     text += fmt::format("{} {}\n", paint(terminal, tone, status), printable(words.text));
     if (!words.advice.empty()) text += fmt::format("{:<8} → {}\n", "", printable(words.advice));
   }

@@ -9,12 +9,6 @@ namespace tidemark {
 
 /// "reserved by PyTorch", "NCCL", "python other.py (pid 12)". Printable.
 [[nodiscard]] std::string line_words(const LedgerLine& line, const LedgerBreakdown& ledger);
-/// Stable name for machines: "pytorch", "library", "context", "process".
-[[nodiscard]] const char* name_of(LedgerPart part);
-/// Likewise: "recorded", "job", "other", "ended", "other_namespace".
-[[nodiscard]] const char* name_of(ProcessKind kind);
-/// Likewise: "no_samples", ...
-[[nodiscard]] const char* name_of(LedgerCaveat caveat);
 /// A sentence for people, without its full stop.
 [[nodiscard]] std::string caveat_words(LedgerCaveat caveat, const LedgerBreakdown& ledger);
 /// "1.5 GiB", "-12.0 MiB", "n/a".

@@ -192,16 +192,4 @@ CheckText check_text(const Check& check, const Diagnosis& diagnosis) {
   return system_text(check, diagnosis.inventory);
 }
 
-const char* status_name(CheckStatus status) {
-  switch (status) {
-    case CheckStatus::ok:
-      return "ok";
-    case CheckStatus::warning:
-      return "warning";
-    case CheckStatus::problem:
-      return "problem";
-  }
-  return "";
-}
-
 }  // namespace tidemark

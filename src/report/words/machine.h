@@ -20,7 +20,4 @@ struct CheckText {
 };
 [[nodiscard]] CheckText check_text(const Check& check, const Diagnosis& diagnosis);
 
-/// "ok", "warning" or "problem".
-[[nodiscard]] const char* status_name(CheckStatus status);
-
 }  // namespace tidemark
