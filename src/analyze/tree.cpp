@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analyze/common/arithmetic.h"
+
 namespace tidemark {
 namespace {
 
@@ -162,7 +164,7 @@ class TreeBuilder {
   [[nodiscard]] double share(const Weight& weight) const {
     const std::uint64_t part = options_.by_count ? weight.blocks : weight.bytes;
     const std::uint64_t whole = options_.by_count ? section_.blocks : section_.allocated_bytes;
-    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+    return share_of(part, whole).value_or(0);
   }
 
   const WeightedStacks& stacks_;

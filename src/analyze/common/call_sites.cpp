@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analyze/common/arithmetic.h"
+
 namespace tidemark {
 namespace {
 
@@ -43,9 +45,7 @@ CallSites group_by_call_site(std::vector<StackUsage> usages, Symbols& symbols, s
     result.other_bytes += call_sites[index].bytes;
   }
   if (top != 0 && call_sites.size() > top) call_sites.resize(top);
-  for (CallSite& site : call_sites) {
-    if (whole != 0) site.share = static_cast<double>(site.bytes) / static_cast<double>(whole);
-  }
+  for (CallSite& site : call_sites) site.share = share_of(site.bytes, whole).value_or(0);
   return result;
 }
 

@@ -12,7 +12,6 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kFewestSteps = 4;
 constexpr std::array<std::string_view, 9> kStepWords = {
     "step", "trainstep", "trainingstep", "globalstep", "iter", "iteration", "batch", "trainbatch", "trainingbatch"};
 

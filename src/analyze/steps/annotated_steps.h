@@ -1,12 +1,16 @@
 // Steps of the training loop as the program itself names them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "store/store.h"
 
 namespace tidemark {
+
+/// What occurs less often is not taken for training steps, whether names or allocations tell of it.
+inline constexpr std::size_t kFewestSteps = 4;
 
 struct AnnotatedSteps {
   std::vector<std::uint64_t> starts_ns;  ///< increasing; empty: no name tells steps
@@ -15,7 +19,7 @@ struct AnnotatedSteps {
   bool of_optimizer = false;
 };
 
-/// Ranges or marks that occur at least four times and are named, whatever number follows, in this order of
+/// Ranges or marks that occur at least kFewestSteps times and are named, whatever number follows, in this order of
 /// preference: as PyTorch's profiler does ("ProfilerStep#12"), as a step ("step", "train_step 7", "iteration",
 /// "batch"), or as PyTorch's optimizers do ("Optimizer.step#AdamW.step").
 [[nodiscard]] AnnotatedSteps annotated_steps(const Definitions& definitions);

@@ -11,7 +11,6 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kMostClocks = 16;
-constexpr std::size_t kFewestClockSteps = 4;
 // A clock must order at least so much of what repeats; measured: 0.65 and more for real training, with varying lengths
 // too.
 constexpr double kLowestScore = 0.35;
@@ -220,7 +219,7 @@ TrainingSteps find_training_steps(const Store& store) {
   const std::optional<Clock> repeating = choose(sequence, clocks);
 
   const auto tells_steps = [&](Clock& clock) {
-    if (clock.boundaries.size() < kFewestClockSteps) return false;
+    if (clock.boundaries.size() < kFewestSteps) return false;
     clock.score = step_score(sequence, clock.boundaries);
     return clock.score >= std::max(kLowestScore, repeating ? kOptimizerScore * repeating->score : 0);
   };

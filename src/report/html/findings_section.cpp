@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "analyze/common/arithmetic.h"
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
@@ -144,7 +145,7 @@ void add_lifetimes(std::string& out, const PatternsDevice& device) {
   for (std::size_t index = 0; index < kLifetimes; ++index) {
     const LifetimeUsage& held = device.held[index];
     if (held.bytes == 0) continue;
-    add_row(out, {format_bytes(held.bytes), share_text(ratio(held.bytes, peak)), format_count(held.blocks),
+    add_row(out, {format_bytes(held.bytes), share_text(share_of(held.bytes, peak)), format_count(held.blocks),
                   escaped(kLifetimeWords[index])});
   }
   out += kTableEnd;

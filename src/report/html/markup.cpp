@@ -49,10 +49,6 @@ std::string percent(double share) {
   return fmt::format("{:.5g}%", share * 100);
 }
 
-double ratio(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 void open_section(std::string& out, const std::string& id, std::string_view title, std::string_view lead) {
   fmt::format_to(std::back_inserter(out), "<section id=\"{}\">\n<h3>{}</h3>\n<p class=\"lead\">{}</p>\n", id, title,
                  lead);

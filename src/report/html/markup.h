@@ -18,9 +18,6 @@ namespace tidemark::html {
 /// "12.345%" of a length.
 [[nodiscard]] std::string percent(double share);
 
-/// part / whole, 0 when there is no whole.
-[[nodiscard]] double ratio(std::uint64_t part, std::uint64_t whole);
-
 /// <section id> with its heading and one sentence of what it shows; `lead` is HTML. Close with kSectionEnd.
 void open_section(std::string& out, const std::string& id, std::string_view title, std::string_view lead);
 inline constexpr std::string_view kSectionEnd = "</section>\n";

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <variant>
 
+#include "analyze/common/arithmetic.h"
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
@@ -42,12 +43,13 @@ void add_section(std::string& out, const TableSection& section) {
     add_peak_row(out, row.bytes, row.share, format_count(row.blocks), std::get_if<NamedStack>(&row.key), {});
   }
   if (section.other_rows != 0) {
-    add_peak_row(out, section.other_bytes, ratio(section.other_bytes, section.allocated_bytes),
+    add_peak_row(out, section.other_bytes, share_of(section.other_bytes, section.allocated_bytes).value_or(0),
                  format_count(section.other_blocks), nullptr,
                  fmt::format("<i>{} other stacks</i>", format_count(section.other_rows)));
   }
   if (section.unrecorded_bytes != 0) {
-    add_peak_row(out, section.unrecorded_bytes, ratio(section.unrecorded_bytes, section.allocated_bytes), "", nullptr,
+    add_peak_row(out, section.unrecorded_bytes, share_of(section.unrecorded_bytes, section.allocated_bytes).value_or(0),
+                 "", nullptr,
                  "<i>not recorded</i>: allocated before the recording began, while it was paused, or lost");
   }
   out += "</tbody></table>\n";

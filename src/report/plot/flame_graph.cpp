@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyze/common/arithmetic.h"
 #include "base/units.h"
 #include "report/plot/plots.h"
 #include "report/words/frame_text.h"
@@ -54,8 +55,7 @@ class FlameGraph {
 
  private:
   [[nodiscard]] double share(std::uint64_t bytes) const {
-    return section_.allocated_bytes == 0 ? 0
-                                         : static_cast<double>(bytes) / static_cast<double>(section_.allocated_bytes);
+    return share_of(bytes, section_.allocated_bytes).value_or(0);
   }
 
   void add(Role role, double begin, std::uint32_t depth, std::uint64_t bytes, std::uint64_t blocks, std::string title,

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "analyze/common/arithmetic.h"
 #include "base/units.h"
 #include "report/text/columns.h"
 #include "report/text/parts.h"
@@ -16,9 +17,7 @@ std::string lifetimes_text(const PatternsDevice& device, const Terminal& termina
   Columns columns({"held at peak", "share", "blocks", "lifetime"});
   const auto add = [&](std::uint64_t bytes, const std::string& blocks, const char* lifetime) {
     if (bytes == 0) return;
-    columns.add({format_bytes(bytes),
-                 share_text(static_cast<double>(bytes) / static_cast<double>(totals.peak_allocated_bytes)), blocks,
-                 lifetime});
+    columns.add({format_bytes(bytes), share_text(share_of(bytes, totals.peak_allocated_bytes)), blocks, lifetime});
   };
   for (std::size_t index = 0; index < kLifetimes; ++index) {
     add(device.held[index].bytes, format_count(device.held[index].blocks), kLifetimeWords[index]);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analyze/common/arithmetic.h"
 #include "base/units.h"
 #include "report/words/frame_text.h"
 #include "report/words/printable.h"
@@ -11,10 +12,6 @@
 
 namespace tidemark {
 namespace {
-
-std::string fraction_text(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? "n/a" : share_text(static_cast<double>(part) / static_cast<double>(whole));
-}
 
 // Why the request could not use the cached memory: "... cached, but ...".
 std::string unusable_cache_text(const OomFailure& failure) {
@@ -137,7 +134,7 @@ std::string fix_text(const OomFailure& failure, const OomFix& fix) {
     case OomFixKind::same_stream:
       return "use the free block of another stream: allocate on that stream, or release the block earlier";
     case OomFixKind::smaller_request:
-      return fmt::format("reduce the request by {}", fraction_text(fix.bytes, failure.request.bytes));
+      return fmt::format("reduce the request by {}", share_text(share_of(fix.bytes, failure.request.bytes)));
     case OomFixKind::expandable:
       break;
   }
