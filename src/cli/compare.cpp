@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "cli/reading.h"
-#include "import/open_both.h"
+#include "import/open.h"
 #include "report/json/json.h"
 #include "report/text/terminal.h"
 #include "report/text/text.h"

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/scoped_fd.h"
-#include "collect/machine/process_tree.h"
+#include "collect/machine/processes.h"
 #include "doctor/checks.h"
 
 namespace tidemark {

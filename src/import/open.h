@@ -2,7 +2,9 @@
 // tell.
 #pragma once
 
+#include <future>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 #include "store/store.h"
@@ -14,5 +16,22 @@ namespace tidemark {
 Result<Overview> open_overview(const std::string& path, const Progress& progress = {},
                                const SampleConsumer& samples = {});
 Result<Store> open_store(const std::string& path, const Progress& progress = {});
+
+/// Opens both files as open_store() does, the first one on a thread of its own, and hands each store to `reduce` on the
+/// thread that opened it, so that only what is kept of it has to fit into memory together. `reduce(Store&&)` is called
+/// from both threads. Returns the two results, each of which may be an error.
+template <typename Reduce>
+auto open_both(const std::string& first, const std::string& second, const Reduce& reduce,
+               const Progress& first_progress = {}, const Progress& second_progress = {}) {
+  using Reduced = decltype(reduce(std::declval<Store>()));
+  const auto load = [&reduce](const std::string& path, const Progress& progress) -> Result<Reduced> {
+    Result<Store> store = open_store(path, progress);
+    if (!store) return store.error();
+    return reduce(std::move(*store));
+  };
+  auto loading = std::async(std::launch::async, load, first, first_progress);
+  Result<Reduced> other = load(second, second_progress);
+  return std::pair<Result<Reduced>, Result<Reduced>>(loading.get(), std::move(other));
+}
 
 }  // namespace tidemark

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "analyze/leaks/trend.h"
+#include "analyze/common/trend.h"
 #include "base/enum_names.h"
 
 namespace tidemark {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "collect/machine/process_names.h"
+#include "collect/machine/processes.h"
 #include "collect/machine/visible_devices.h"
 
 namespace tidemark {

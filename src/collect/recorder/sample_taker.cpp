@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "collect/machine/process_names.h"
-#include "collect/machine/process_tree.h"
+#include "collect/machine/processes.h"
 
 namespace tidemark {
 namespace {

@@ -8,7 +8,6 @@
 #include "report/html/svg_plot.h"
 #include "report/plot/plots.h"
 #include "report/words/ledger.h"
-#include "report/words/ledger_rows.h"
 
 namespace tidemark::html {
 namespace {

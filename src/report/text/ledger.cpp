@@ -5,7 +5,6 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
-#include "report/words/ledger_rows.h"
 
 namespace tidemark {
 namespace {

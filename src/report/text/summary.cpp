@@ -8,7 +8,6 @@
 #include "report/text/text.h"
 #include "report/words/frame_text.h"
 #include "report/words/ledger.h"
-#include "report/words/ledger_rows.h"
 #include "report/words/printable.h"
 
 namespace tidemark {

@@ -1,7 +1,10 @@
-// Labels of a ledger's lines and texts of its caveats, for every report.
+// A ledger in words: its lines and caveats, and its rows for text and HTML.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "analyze/ledger/ledger.h"
 
@@ -16,5 +19,19 @@ namespace tidemark {
 /// "cuda:0  NVIDIA H200, 79.1 GiB used of 139.8 GiB at 3.210 s". Printable.
 [[nodiscard]] std::string ledger_title(const std::string& device, const std::string& model,
                                        const std::optional<std::uint64_t>& total_bytes, const LedgerBreakdown& ledger);
+
+/// All printable.
+struct LedgerRow {
+  std::string bytes;
+  std::string share;  ///< of what is used; empty where there is none
+  std::string words;
+  bool part = false;  ///< of the row above it, which has the sum
+};
+
+/// The lines that add up, with what PyTorch reserved split up below it; `unexplained` comes last.
+[[nodiscard]] std::vector<LedgerRow> ledger_rows(const LedgerBreakdown& ledger);
+
+/// Memory that is not in the sum: "1.5 GiB of pinned host memory, not included". Printable, may be empty.
+[[nodiscard]] std::vector<std::string> ledger_remarks(const LedgerBreakdown& ledger);
 
 }  // namespace tidemark

@@ -1,8 +1,8 @@
-#include "analyze/fragmentation/share_trend.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "analyze/common/trend.h"
 
 namespace tidemark {
 namespace {

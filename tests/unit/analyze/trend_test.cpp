@@ -1,4 +1,4 @@
-#include "analyze/leaks/trend.h"
+#include "analyze/common/trend.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // Two files read at once are read as one after the other. ThreadSanitizer watches what the readers share.
-#include "import/open_both.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "import/open.h"
 
 namespace tidemark {
 namespace {

@@ -1,10 +1,9 @@
-#include "collect/machine/process_names.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "collect/machine/processes.h"
 #include "temporary_folder.h"
 
 namespace tidemark::testing {

@@ -1,11 +1,10 @@
-#include "collect/machine/process_tree.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collect/machine/processes.h"
 #include "temporary_folder.h"
 
 namespace tidemark::testing {

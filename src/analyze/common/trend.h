@@ -1,6 +1,9 @@
-// Whether a series of values rises, and how fast, without assuming anything about the noise in it.
+// Whether a series of values rises or falls, and how fast, without assuming anything about the noise in it.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 
 namespace tidemark {
@@ -24,5 +27,20 @@ struct Slope {
 /// The mean with Student's 95% interval, for values that do not depend on each other. The interval is the mean itself
 /// for equal values, and unbounded for a single one.
 [[nodiscard]] Slope mean_with_interval(std::span<const double> values);
+
+struct ShareTrend {
+  Slope over_recording;      ///< change from the first to the last moment, of a share from 0 to 1; 95% interval
+  std::uint64_t points = 0;  ///< that were looked at
+
+  /// With 97.5% confidence each.
+  [[nodiscard]] bool rises() const { return over_recording.low > 0; }
+  [[nodiscard]] bool falls() const { return over_recording.high < 0; }
+};
+
+inline constexpr std::size_t kMinTrendPoints = 8;
+
+/// The trend of values that are equally far apart in time, by theil_sen. Those at the beginning may be unknown; none
+/// for fewer than kMinTrendPoints from there on, or when one of these is unknown.
+[[nodiscard]] std::optional<ShareTrend> trend_of(std::span<const std::optional<double>> shares);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-#include "analyze/leaks/trend.h"
+#include "analyze/common/trend.h"
 
 #include <algorithm>
 #include <cmath>
@@ -67,6 +67,19 @@ Slope mean_with_interval(std::span<const double> values) {
   for (const double value : values) squares += (value - mean) * (value - mean);
   const double half_width = student95(count - 1) * std::sqrt(squares / (count - 1) / count);
   return {mean, mean - half_width, mean + half_width};
+}
+
+std::optional<ShareTrend> trend_of(std::span<const std::optional<double>> shares) {
+  std::vector<double> known;
+  known.reserve(shares.size());
+  for (const std::optional<double>& share : shares) {
+    if (!share && !known.empty()) return std::nullopt;
+    if (share) known.push_back(*share);
+  }
+  if (known.size() < kMinTrendPoints) return std::nullopt;
+  const Slope slope = theil_sen(known);
+  const auto spans = static_cast<double>(known.size() - 1);
+  return ShareTrend{{slope.value * spans, slope.low * spans, slope.high * spans}, known.size()};
 }
 
 }  // namespace tidemark
