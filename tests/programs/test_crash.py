@@ -10,6 +10,7 @@ import unittest
 from driver import PYTHON, Case, children, environment, program, read_until, split_stderr, start, wait_for
 
 EVERY = 10  # allocations between two lines of growing.py
+KILLS = int(os.environ.get("TIDEMARK_TEST_KILLS", 12))  # of workers; a sixth as many of the recorder
 SEED = int(os.environ.get("TIDEMARK_TEST_SEED", random.SystemRandom().randrange(10**6)))
 
 
@@ -65,7 +66,7 @@ class Killed(Case):
                 self.check_recorded("run.tide", lines)
 
     def test_forked_workers_killed(self):
-        workers = 12
+        workers = KILLS
         tidemark = self.kill_at_end(
             start(
                 self.record_command(
@@ -110,9 +111,9 @@ class Killed(Case):
         for log, pid in growers.items():
             self.check_recorded(names[pid], log.read_bytes())
 
-    def start_recorder(self, command):
+    def start_recorder(self, command, *options):
         """One that will be killed: what it leaves behind is in the test's folder."""
-        return start(self.record_command(command), env=environment(XDG_RUNTIME_DIR=str(self.folder)))
+        return start(self.record_command(command, *options), env=environment(XDG_RUNTIME_DIR=str(self.folder)))
 
     def test_recorder_killed(self):
         # Far more events than the rings hold, so that the program notices.
@@ -147,6 +148,25 @@ class Killed(Case):
         left = self.sizes("torn.tide")
         self.assertLess(0, len(left))
         self.assertEqual(left, sizes[: len(left)])
+
+    def test_recorder_killed_at_any_instant(self):
+        every, until = 1000, 300_000
+        for kill in range(max(1, KILLS // 6)):
+            with self.subTest(kill=kill):
+                command = program("growing.py", "--every", every, "--until", until)
+                tidemark = self.kill_at_end(self.start_recorder(command, "--force", "--quiet"))
+                stdout = read_until(tidemark.stdout, b"\n")
+                time.sleep(self.random.uniform(0, 0.5))
+                tidemark.kill()
+                stdout += tidemark.stdout.read()
+                self.assertEqual(stdout.decode().split(), [str(n) for n in range(every, until + 1, every)])
+                self.assertLessEqual(len(split_stderr(tidemark.stderr.read())[1]), 1)
+                sizes = self.sizes()
+                self.assertEqual(sizes, [4096 + n for n in range(1, len(sizes) + 1)])
+                if tidemark.wait() == 0:  # it had ended before
+                    self.assertEqual(len(sizes), until)
+                else:
+                    self.assertIn("recorder_killed", self.issue_ids())
 
     def frames(self, name):
         """The frames of a file, as `dump --frames` prints them."""
