@@ -47,7 +47,7 @@ class BlockRows {
       text += csv_field(store_.definitions.strings[annotations_[block].value]);
     }
     text += ',';
-    text += stack_field(blocks.stack[block]);
+    text += stack_fields(blocks.stack[block]);
     text += '\n';
   }
 
@@ -56,10 +56,26 @@ class BlockRows {
     return fmt::format("{},{}", thread.tid ? std::to_string(*thread.tid) : "", csv_field(thread.name));
   }
 
-  const std::string& stack_field(StackId stack) {
-    const auto [entry, is_new] = stacks_.try_emplace(stack);
-    if (is_new && stack.valid()) entry->second = csv_field(stack_text(name_stack(symbols_, stack)));
+  // The call site and the whole stack.
+  const std::string& stack_fields(StackId stack) {
+    const auto [entry, is_new] = stacks_.try_emplace(stack, ",");
+    if (is_new && stack.valid()) {
+      const NamedStack named = name_stack(symbols_, stack);
+      entry->second = csv_field(stack_text(named)) + "," + csv_field(whole_stack(named));
+    }
     return entry->second;
+  }
+
+  // Outermost frame first, as in folded stacks, with the paths as recorded.
+  static std::string whole_stack(const NamedStack& stack) {
+    std::string text;
+    for (const FrameName& frame : stack.frames) {
+      if (!text.empty()) text += ';';
+      text += frame.kind == Location::Kind::native ? short_function(frame.function) : frame.function;
+      if (!frame.file.empty())
+        text += frame.line == 0 ? fmt::format(" ({})", frame.file) : fmt::format(" ({}:{})", frame.file, frame.line);
+    }
+    return text;
   }
 
   const Store& store_;
@@ -82,7 +98,7 @@ Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions
   BlockRows rows(store, symbols);
   std::string text =
       "allocated_at_ns,freed_at_ns,device,address,size_bytes,requested_bytes,stream,pool,tid,thread_name,annotation,"
-      "stack\n";
+      "call_site,stack\n";
   for (std::size_t block = 0; block < store.blocks.count(); ++block) {
     if (wanted[store.blocks.device[block]]) rows.append(block, text);
     if (text.size() < kOutputPiece) continue;

@@ -159,9 +159,10 @@ class ProfileWriter {
     return entry->second;
   }
 
+  // A file is a source file, which `pprof -list` prints: that of native code is not known, its library is the mapping.
   std::uint64_t function(const FrameName& frame) {
     const auto name = text(frame.function);
-    const auto file = text(frame.file);
+    const auto file = text(frame.kind == Location::Kind::native ? std::string() : frame.file);
     const auto [entry, is_new] = functions_.try_emplace({name, file}, functions_.size() + 1);
     if (!is_new) return entry->second;
     // Without a system_name: where it equals the name, pprof takes "<module>" for the arguments of a C++ template.

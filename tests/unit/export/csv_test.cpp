@@ -25,16 +25,18 @@ std::vector<std::string> lines_of(const std::string& text) {
 TEST(CsvExport, HasALineForEachBlockInOrderOfBirth) {
   EXPECT_THAT(
       lines_of(exported(small_run().store(), "csv")),
-      ::testing::ElementsAre("allocated_at_ns,freed_at_ns,device,address,size_bytes,requested_bytes,stream,pool,tid,"
-                             "thread_name,annotation,stack",
-                             "5,8,cuda:0,0x1000,100,,,,77,python,,step (w/train.py:5)",
-                             "10,40,cuda:0,0x2000,300,,,,77,python,,forward (w/model.py:3)", "20,,cpu,0x3000,64,,,,,,,",
-                             "30,,cuda:0,0x4000,500,,,,77,python,,step (w/train.py:5)"));
+      ::testing::ElementsAre(
+          "allocated_at_ns,freed_at_ns,device,address,size_bytes,requested_bytes,stream,pool,tid,"
+          "thread_name,annotation,call_site,stack",
+          "5,8,cuda:0,0x1000,100,,,,77,python,,step (w/train.py:5),main (/w/train.py:9);step (/w/train.py:5)",
+          "10,40,cuda:0,0x2000,300,,,,77,python,,forward (w/model.py:3),main (/w/train.py:9);forward (/w/model.py:3)",
+          "20,,cpu,0x3000,64,,,,,,,,",
+          "30,,cuda:0,0x4000,500,,,,77,python,,step (w/train.py:5),main (/w/train.py:9);step (/w/train.py:5)"));
 }
 
 TEST(CsvExport, WritesOneDevice) {
   EXPECT_THAT(lines_of(exported(small_run().store(), "csv", {"cpu", {}})),
-              ::testing::ElementsAre(::testing::_, "20,,cpu,0x3000,64,,,,,,,"));
+              ::testing::ElementsAre(::testing::_, "20,,cpu,0x3000,64,,,,,,,,"));
 }
 
 TEST(CsvExport, WritesWhatOnlySnapshotsKnow) {
@@ -47,8 +49,11 @@ TEST(CsvExport, WritesWhatOnlySnapshotsKnow) {
   store.definitions.strings.emplace_back("packed, saved");
   store.blocks.metadata = {{BlockId{1}, StringId{static_cast<std::uint32_t>(store.definitions.strings.size() - 1)}}};
   const auto lines = lines_of(exported(store, "csv"));
-  EXPECT_EQ(lines[1], "5,8,cuda:0,0x1000,100,90,85,0:0,77,python,,step (w/train.py:5)");
-  EXPECT_EQ(lines[2], "10,40,cuda:0,0x2000,300,300,0,1:7,77,python,\"packed, saved\",forward (w/model.py:3)");
+  EXPECT_EQ(lines[1],
+            "5,8,cuda:0,0x1000,100,90,85,0:0,77,python,,step (w/train.py:5),main (/w/train.py:9);step (/w/train.py:5)");
+  EXPECT_EQ(lines[2],
+            "10,40,cuda:0,0x2000,300,300,0,1:7,77,python,\"packed, saved\",forward (w/model.py:3),main "
+            "(/w/train.py:9);forward (/w/model.py:3)");
 }
 
 TEST(CsvExport, QuotesHostileNames) {
@@ -56,7 +61,7 @@ TEST(CsvExport, QuotesHostileNames) {
   scenario.allocate(1, "a", 8, kGpu, scenario.stack({scenario.python("f,\"\n", "", 0)}), scenario.thread(1, "x\x1b,"));
   const auto lines = lines_of(exported(scenario.store(), "csv"));
   ASSERT_EQ(lines.size(), 2U);
-  EXPECT_EQ(lines[1], R"(1,,cuda:0,0x1000,8,,,,1,"x\x1b,",,"f,""\x0a")");
+  EXPECT_EQ(lines[1], R"(1,,cuda:0,0x1000,8,,,,1,"x\x1b,",,"f,""\x0a","f,""\x0a")");
 }
 
 // Written in pieces: nothing is lost or repeated where one ends.
