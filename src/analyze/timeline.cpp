@@ -105,6 +105,7 @@ Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, co
     if (std::find(selected->begin(), selected->end(), event.device) == selected->end()) continue;
     timeline.out_of_memory.push_back({event.time_ns, event.requested, store.devices[event.device].device});
   }
+  timeline.pauses = store.pauses;
   timeline.recording = describe_recording(store, symbols);
   return timeline;
 }

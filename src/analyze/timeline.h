@@ -56,6 +56,7 @@ struct Timeline {
   RecordingInfo recording;
   std::vector<TimelineSeries> series;  ///< one for each device
   std::vector<TimelineOutOfMemory> out_of_memory;
+  std::vector<Pause> pauses;  ///< of recording, in which no change was seen
 };
 
 /// Fails only when the recording does not contain the requested device.

@@ -156,6 +156,8 @@ std::function<int()> setup_run(CommandLine& app) {
       ->one_of("on|off")
       ->show_default();
   app.add_flag("-f,--force", recorder.overwrite, "Replace existing recordings");
+  app.add_flag("--paused", recorder.paused,
+               "Start paused: each process records nothing until it calls tidemark_resume()");
   app.add_flag(
       "--manual", options->manual,
       "Do not preload the collector: the program loads the library whose path is in TIDEMARK_LIBRARY and calls "

@@ -93,6 +93,14 @@ struct Source {
   std::vector<QualityIssue> issues;                              ///< found while reading an imported file
 };
 
+/// The program had switched recording off.
+struct Pause {
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
+
+  friend bool operator==(const Pause&, const Pause&) = default;
+};
+
 /// What one pass over the events gives.
 struct Overview {
   std::string path;
@@ -104,8 +112,7 @@ struct Overview {
   std::uint64_t event_count = 0;
   std::optional<std::uint64_t> last_event_ns;  ///< none without events
   std::uint64_t end_ns = 0;                    ///< time of the last event or of the end record
-  std::uint64_t paused_ns = 0;                 ///< sum of the paused stretches, the last one up to end_ns
-  std::uint64_t pause_count = 0;
+  std::vector<Pause> pauses;                   ///< in order of time; one that never ended, up to end_ns
 };
 
 inline constexpr std::size_t kMaxDevices = 256;

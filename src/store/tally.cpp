@@ -119,7 +119,7 @@ void Tally::take_peak(std::uint8_t device) {
 }
 
 void Tally::end_pause() {
-  if (paused_) overview_.paused_ns += now_ns_ - paused_since_ns_;
+  if (paused_) overview_.pauses.back().end_ns = now_ns_;
   paused_ = false;
 }
 
@@ -147,8 +147,7 @@ Tally::Effect Tally::add(const Event& event) {
     end_pause();
     if (event.kind == EventKind::pause) {
       paused_ = true;
-      paused_since_ns_ = now_ns_;
-      ++overview_.pause_count;
+      overview_.pauses.push_back({now_ns_, now_ns_});
     }
     return effect;
   }

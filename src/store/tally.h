@@ -104,7 +104,6 @@ class Tally final : public EventsSoFar {
   std::vector<std::uint32_t> driver_usages_;  // those on devices of the driver
   std::uint64_t now_ns_ = 0;
   std::uint64_t live_changes_ = 0;
-  std::uint64_t paused_since_ns_ = 0;
   std::uint64_t ignored_ = 0;  // events of devices beyond kMaxDevices
   bool paused_ = false;
 };

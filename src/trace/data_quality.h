@@ -104,7 +104,7 @@ inline constexpr QualityFacts kQualityTable[] = {
     {QualityId::too_many_devices, "too_many_devices", Severity::warning, QualityUnit::events, true},
     {QualityId::recorder_killed, "recorder_killed", Severity::error, QualityUnit::none, true},
     {QualityId::stopped_early, "stopped_early", Severity::info, QualityUnit::none, true},
-    {QualityId::paused, "paused", Severity::info, QualityUnit::pauses, true},
+    {QualityId::paused, "paused", Severity::info, QualityUnit::pauses, false},
     {QualityId::unmatched_frees, "unmatched_frees", Severity::info, QualityUnit::frees, false},
     {QualityId::baseline, "baseline", Severity::info, QualityUnit::bytes, false},
     {QualityId::missing_symbols, "missing_symbols", Severity::info, QualityUnit::frames, false},

@@ -1,5 +1,6 @@
 """The program controls its recording; the collector is loaded late, twice, or beside other preloaded libraries."""
 
+import json
 import os
 import shutil
 import unittest
@@ -25,10 +26,23 @@ class Control(Case):
         self.assertEqual((kinds.count("pause"), kinds.count("resume")), (1, 1))
         self.assertEqual(kinds[9:first_after], ["allocate", "pause", "resume"])
         quality = self.summary()["data_quality"]
-        self.assertFalse(quality["complete"], "what happened meanwhile is missing")
+        self.assertTrue(quality["complete"], "the program did not want more")
         self.assertEqual([issue["id"] for issue in quality["issues"]], ["paused"])
+        (pause,) = json.loads(self.read("timeline", "--format", "json", self.output))["pauses"]
+        times = [event["time_ns"] for event in events if event["kind"] in ("pause", "resume")]
+        self.assertEqual([pause["begin_ns"], pause["end_ns"]], times)
         # Five of the first ten were freed while nobody looked; the last ten were freed and seen.
         self.assertEqual(self.device()["end_block_count"], 20)
+
+    def test_started_paused(self):
+        self.record_well(program("control.py"), "--paused")
+        self.assertEqual(self.sizes(), sequence(3001, 3101))
+        self.assertTrue(self.summary()["data_quality"]["complete"])
+
+    def test_paused_to_the_end(self):
+        recorded = self.record_well([PYTHON, "-c", "import torch; torch.ones(3)"], "--paused")
+        self.assertEqual(self.recordings(), [])
+        self.assertIn(b"recording began paused, and no process that loaded PyTorch called tidemark_resume()", recorded.stderr)
 
     def test_the_functions_are_absent_without_recording(self):
         self.assertEqual(run([PYTHON, "-c", "import ctypes; print(hasattr(ctypes.CDLL(None), 'tidemark_pause'))"]).stdout, b"False\n")

@@ -26,8 +26,10 @@ void add_ending(const Overview& overview, Issues& issues) {
   } else if (!end->process_exited) {
     issues.push_back({QualityId::stopped_early, {}});
   }
-  if (overview.pause_count != 0) {
-    issues.push_back({QualityId::paused, overview.pause_count, {{"duration_ns", QualityDuration{overview.paused_ns}}}});
+  if (!overview.pauses.empty()) {
+    std::uint64_t paused_ns = 0;
+    for (const Pause& pause : overview.pauses) paused_ns += pause.end_ns - pause.begin_ns;
+    issues.push_back({QualityId::paused, overview.pauses.size(), {{"duration_ns", QualityDuration{paused_ns}}}});
   }
 }
 

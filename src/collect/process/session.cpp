@@ -209,7 +209,8 @@ void configure_session() noexcept {
   if (clock != nullptr && ::strcmp(clock, "tsc") == 0) session.clock = ring::Clock::tsc;
 #endif
   if (session.gate == &fallback_gate) session.gate = make_gate();
-  if (!exit_key_made) {
+  if (!exit_key_made) {  // the first time
+    if (::getenv(ring::kPausedVariable) != nullptr) session.paused.store(true, std::memory_order_relaxed);
     exit_key_made = ::pthread_key_create(&exit_key, on_thread_exit) == 0;
     ::pthread_atfork(nullptr, nullptr, after_fork_in_child);
   }

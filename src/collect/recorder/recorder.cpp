@@ -107,9 +107,12 @@ Recorder::~Recorder() {
 }
 
 std::vector<std::string> Recorder::environment() const {
-  return {fmt::format("{}={}/recorder", ring::kSocketVariable, folder_),
-          fmt::format("{}={}", ring::kStacksVariable, options_.stack_mode),
-          fmt::format("{}={}", ring::kClockVariable, clock_.clock() == ring::Clock::tsc ? "tsc" : "monotonic")};
+  std::vector<std::string> variables = {
+      fmt::format("{}={}/recorder", ring::kSocketVariable, folder_),
+      fmt::format("{}={}", ring::kStacksVariable, options_.stack_mode),
+      fmt::format("{}={}", ring::kClockVariable, clock_.clock() == ring::Clock::tsc ? "tsc" : "monotonic")};
+  if (options_.paused) variables.push_back(fmt::format("{}=1", ring::kPausedVariable));
+  return variables;
 }
 
 void Recorder::poll_once(std::span<pollfd> others) {
@@ -266,6 +269,9 @@ std::string Recorder::why_nothing() const {
   std::ifstream file(folder_ + "/recorder.seen");
   const std::string marks(std::istreambuf_iterator<char>(file), {});
   if (marks.find('F') != std::string::npos) return "the collector could not start in the program, which has said why";
+  if (marks.find('T') != std::string::npos && options_.paused) {
+    return "recording began paused, and no process that loaded PyTorch called tidemark_resume()";
+  }
   if (marks.find('T') != std::string::npos) {
     return "PyTorch was loaded, but it allocated no tensor memory that could be seen";
   }

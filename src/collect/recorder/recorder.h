@@ -29,6 +29,7 @@ struct RecorderOptions {
   bool overwrite = false;             ///< replace existing files
   std::uint64_t max_file_bytes = 0;   ///< of each file; 0 = no limit
   std::string stack_mode = "python";  ///< none, python, native or both
+  bool paused = false;                ///< processes record nothing until they resume
   SampleOptions samples = {};
 };
 

@@ -47,8 +47,9 @@ void add_device(std::string& out, const SummaryDevice& device) {
 }
 
 void add_quality(std::string& out, const DataQuality& quality) {
-  fmt::format_to(std::back_inserter(out), "<p class=\"quality\"><b>Data quality:</b> {}</p>\n",
-                 quality.complete ? "complete, no event is missing" : "<strong>events are missing</strong>");
+  const char* emphasis = quality.complete ? "span" : "strong";
+  fmt::format_to(std::back_inserter(out), "<p class=\"quality\"><b>Data quality:</b> <{0}>{1}</{0}></p>\n", emphasis,
+                 quality_verdict(quality));
   if (quality.issues.empty()) return;
   out += "<ul class=\"notes\">\n";
   for (const QualityIssue& issue : quality.issues) {

@@ -142,6 +142,10 @@ Json to_object(const Timeline& timeline) {
                                        {"time_ns", failure.time_ns},
                                        {"requested_bytes", failure.requested_bytes}});
   }
+  object["pauses"] = Json::array();
+  for (const Pause& pause : timeline.pauses) {
+    object["pauses"].push_back({{"begin_ns", pause.begin_ns}, {"end_ns", pause.end_ns}});
+  }
   return object;
 }
 

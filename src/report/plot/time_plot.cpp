@@ -12,6 +12,7 @@ constexpr double kAbove = 26;       // the frame: room for the peak's label
 constexpr double kBelow = 26;       // it: room for the times
 constexpr double kBelowTicks = 10;  // it, where the times have no names
 constexpr std::size_t kHints = 120;
+constexpr double kNear = 0.001;  // of the width
 
 }  // namespace
 
@@ -47,6 +48,19 @@ void TimePlot::add_hints_at(const std::vector<std::uint64_t>& times_ns,
     hint.tooltip.insert(hint.tooltip.begin(), format_duration_ns(static_cast<std::uint64_t>(middle)));
     plot_.hints.push_back(std::move(hint));
   }
+}
+
+void TimePlot::add_band(Role role, double opacity, const std::vector<Pause>& stretches) {
+  PlotCurve band{role, 0, opacity, {}};
+  for (const Pause& stretch : stretches) {
+    // Those that are too near to be told apart are one.
+    if (!band.runs.empty() && x(stretch.begin_ns) - band.runs.back().back().x < kNear) {
+      band.runs.back().back().x = x(stretch.end_ns);
+    } else {
+      band.runs.push_back({{x(stretch.begin_ns), plot_.frame_top}, {x(stretch.end_ns), plot_.frame_top}});
+    }
+  }
+  plot_.curves.push_back(std::move(band));
 }
 
 void TimePlot::add_mark(std::uint64_t time_ns, std::vector<std::string> tooltip) {

@@ -11,6 +11,7 @@
 
 #include "report/plot/plot.h"
 #include "report/plot/plots.h"
+#include "store/store.h"
 
 namespace tidemark {
 
@@ -48,6 +49,9 @@ class TimePlot {
     for (const Point& point : points) times.push_back(point.time_ns);
     add_hints_at(times, words);
   }
+
+  /// The whole height of the frame from begin_ns to end_ns of each stretch.
+  void add_band(Role role, double opacity, const std::vector<Pause>& stretches);
 
   void add_mark(std::uint64_t time_ns, std::vector<std::string> tooltip);
 

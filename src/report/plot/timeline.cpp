@@ -32,6 +32,10 @@ Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const
   Plot& plot = time.plot();
   plot.description = fmt::format("Memory of {} over time: peak allocated {} {}", to_string(series.device),
                                  format_bytes(series.peak_allocated_bytes), at_text(series.peak_allocated_at_ns));
+  if (!timeline.pauses.empty()) {
+    time.add_band(Role::quiet, kAreaOpacity, timeline.pauses);
+    plot.legend.push_back({Role::quiet, Sample::area, "recording paused"});
+  }
   time.add_curve(Role::allocated, 1, kAreaOpacity, series.points,
                  [](const TimelinePoint& point) { return point.allocated_bytes; });
   plot.legend.push_back({Role::allocated, Sample::area, "allocated"});

@@ -20,8 +20,7 @@ std::string fact(const char* label, const std::string& value) {
 }
 
 std::string quality_text(const DataQuality& quality, const Terminal& terminal) {
-  const std::string verdict = quality.complete ? "complete" : "events are missing";
-  std::string text = paint(terminal, Tone::heading, "Data quality: " + verdict) + "\n";
+  std::string text = paint(terminal, Tone::heading, fmt::format("Data quality: {}", quality_verdict(quality))) + "\n";
   for (const QualityIssue& issue : quality.issues) {
     const Severity severity = facts_of(issue.id).severity;
     const std::string label = fmt::format("{:<8}", name_of(severity));

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/data_quality.h"
 
 namespace tidemark {
 namespace {
@@ -88,6 +89,9 @@ std::string to_text(const Timeline& timeline, const Terminal& terminal) {
   for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {
     text += fmt::format("out of memory on {} {}: {} requested\n", to_string(failure.device), at_text(failure.time_ns),
                         format_bytes(failure.requested_bytes));
+  }
+  for (const QualityIssue& issue : timeline.recording.quality.issues) {
+    if (issue.id == QualityId::paused) text += quality_text(issue) + "\n";
   }
   if (timeline.series.empty()) text += no_events_text(timeline.recording);
   return text + quality_hint(timeline.recording, terminal);

@@ -52,8 +52,10 @@ constexpr QualityTemplate kTemplates[] = {
     {QualityId::recorder_killed,
      "the recorder was killed or is still running: events after the last recorded one are missing"},
     {QualityId::stopped_early, "recording was stopped before the program ended"},
-    {QualityId::paused, "the program paused recording {count} times, {duration_ns} in total",
-     "the program paused recording once, for {duration_ns}"},
+    {QualityId::paused,
+     "the program paused recording {count} times, {duration_ns} in total: allocations and frees in between are not "
+     "recorded",
+     "the program paused recording once, for {duration_ns}: allocations and frees in between are not recorded"},
     {QualityId::unmatched_frees, "{count} frees on {device} were of blocks whose allocation was not recorded",
      "1 free on {device} was of a block whose allocation was not recorded"},
     {QualityId::baseline, "{count} on {device} were allocated before the first recorded event"},
@@ -203,6 +205,13 @@ std::string filled(std::string_view text, const QualityIssue& issue, bool& compl
 
 const QualityTemplate& quality_template(QualityId id) {
   return kTemplates[static_cast<std::size_t>(id)];
+}
+
+const char* quality_verdict(const DataQuality& quality) {
+  if (!quality.complete) return "events are missing";
+  const bool paused = std::any_of(quality.issues.begin(), quality.issues.end(),
+                                  [](const QualityIssue& issue) { return issue.id == QualityId::paused; });
+  return paused ? "complete except while paused" : "complete";
 }
 
 std::string quality_text(const QualityIssue& issue) {

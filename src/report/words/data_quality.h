@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "analyze/common/data_quality.h"
 #include "trace/data_quality.h"
 
 namespace tidemark {
@@ -17,6 +18,9 @@ struct QualityTemplate {
 };
 
 [[nodiscard]] const QualityTemplate& quality_template(QualityId id);
+
+/// "complete", "complete except while paused" or "events are missing".
+[[nodiscard]] const char* quality_verdict(const DataQuality& quality);
 
 /// One sentence. Names in it are as recorded: not yet safe to print.
 [[nodiscard]] std::string quality_text(const QualityIssue& issue);

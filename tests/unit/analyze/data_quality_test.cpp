@@ -77,7 +77,7 @@ TEST(DataQuality, CountsPausesUnmatchedFreesAndWhatWasThereBefore) {
   scenario.mark(EventKind::pause, 1000);
   scenario.mark(EventKind::resume, 4200);
   const DataQuality quality = quality_of(scenario);
-  EXPECT_FALSE(quality.complete);
+  EXPECT_TRUE(quality.complete);  // nothing is missing that the program wanted to be seen
   EXPECT_THAT(ids(quality), ElementsAre("paused", "baseline", "unmatched_frees"));
   EXPECT_EQ(quality.issues[0], (QualityIssue{QualityId::paused, 1, {{"duration_ns", QualityDuration{3200}}}}));
   EXPECT_EQ(quality.issues[1], (QualityIssue{QualityId::baseline, 2048, {{"device", "cuda:0"}}}));
