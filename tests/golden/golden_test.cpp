@@ -136,7 +136,8 @@ constexpr Case kCases[] = {
     {"error_device.txt", "table training.tide --device cuda:9", 2},
     {"error_foreign.txt", "dump notes.txt", 2},
     {"error_damaged.txt", "dump damaged.tide", 2},
-    {"help.txt", "--help"},
+    {"help.txt", "help"},
+    {"help_run.txt", "help run"},
     {"help_export.txt", "export --help"},
     {"help_timeline.txt", "timeline --help"},
 };

@@ -10,9 +10,8 @@ Analysis leaks_analysis() {
                 "Memory that grows from step to step, by stack",
                 "",
                 {top_option(LeakOptions().top, "Stacks to list; 0 = all"),
-                 {"warmup", AnalysisOption::Kind::count, "N",
-                  "Steps at the beginning that may leave memory behind (default: a tenth of them, at least 2)", "", 0,
-                  1'000'000'000},
+                 {"warmup", AnalysisOption::Kind::count, "N", "Steps at the beginning that may leave memory behind", "",
+                  0, 1'000'000'000, "a tenth of the steps, at least 2"},
                  {"fail-on-leak", AnalysisOption::Kind::flag, "", "Exit with 1 when the verdict is leak", ""}},
                 false,
                 {"run.tide", "snapshot.pickle --warmup 20", "run.tide --format json --fail-on-leak"}};

@@ -9,7 +9,7 @@ Analysis summary_analysis() {
   parts.info = {
       "summary",
       "Peak memory, and the call sites that held it",
-      "",
+      "Recordings can be read while their programs run: the summary shows the state of about one second ago.",
       {top_option(SummaryOptions().top, "Call sites to list for each device; 0 = all")},
       false,
       {"run.tide", "run.rank*.tide --device cuda:0", "run.tide --format json | jq '.devices[0].peak_allocated_bytes'"}};

@@ -11,12 +11,14 @@
 
 #include "cli/command.h"
 #include "cli/completion.h"
+#include "cli/help.h"
 #include "cli/reading.h"
 
 namespace tidemark::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::internal::CaptureStderr;
 using ::testing::internal::GetCapturedStderr;
 
@@ -26,6 +28,14 @@ std::pair<int, std::string> run(std::vector<const char*> words) {
   CaptureStderr();
   const int code = run_application(static_cast<int>(words.size()), words.data());
   return {code, GetCapturedStderr()};
+}
+
+// Exit code and stdout.
+std::pair<int, std::string> printed(std::vector<const char*> words) {
+  words.insert(words.begin(), "tidemark");
+  ::testing::internal::CaptureStdout();
+  const int code = run_application(static_cast<int>(words.size()), words.data());
+  return {code, ::testing::internal::GetCapturedStdout()};
 }
 
 TEST(Application, SuggestsACommand) {
@@ -45,6 +55,10 @@ TEST(Application, ExitsWithTwoOnMistakes) {
   EXPECT_EQ(run({"tree", "--min-share", "lots", "x.tide"}).first, kError);
   EXPECT_EQ(run({"tree", "--depth", "0", "x.tide"}).first, kError);
   EXPECT_EQ(run({"timeline", "-o", "x.pdf", "x.tide"}).first, kError);
+  for (const char* interval : {"0", "2h", "x", "-5ms", "nan"}) {
+    EXPECT_THAT(run({"run", "--sample-interval", interval, "true"}).second,
+                HasSubstr("expected a time from 1ms to 3600s, such as 50ms or 2s"));
+  }
 }
 
 TEST(Application, NamesTheFileAndWhatToDo) {
@@ -76,10 +90,10 @@ TEST(Application, EveryCommandAndOptionIsInTheManualPageAndTheDocs) {
   std::string plain = manual.str();
   std::erase(plain, '\\');  // "\-\-format"
   const Application application = make_application();
-  for (const CompletionCommand& command : completion_model(*application.app)) {
+  for (const CommandModel& command : command_model(*application.app).commands) {
     EXPECT_THAT(page.str(), HasSubstr("## " + command.name));
     EXPECT_THAT(plain, HasSubstr("tidemark " + command.name));
-    for (const CompletionOption& option : command.options) {
+    for (const OptionModel& option : command.options) {
       for (const std::string& name : option.names) {
         EXPECT_THAT(plain, HasSubstr(name)) << command.name;
         if (name == "-h" || name == "--help") continue;
@@ -89,29 +103,93 @@ TEST(Application, EveryCommandAndOptionIsInTheManualPageAndTheDocs) {
   }
 }
 
+// What the parser itself would say of an option: types, ranges and units in its own words.
+constexpr const char* kParserText[] = {"FLOAT", "UINT", "TEXT", ":SIZE", " in [", "REQUIRED", "FILE FILE"};
+
+TEST(Help, IsInTheTermsOfThePeopleWhoReadIt) {
+  const Application application = make_application();
+  CommandModel program = command_model(*application.app);
+  program.commands.push_back(program);
+  for (const CommandModel& command : program.commands) {
+    const std::string text = help_text(command, 100);
+    for (const char* parser : kParserText) EXPECT_THAT(text, Not(HasSubstr(parser))) << command.name;
+    EXPECT_THAT(text, HasSubstr("Usage: tidemark"));
+  }
+}
+
+TEST(Help, KeepsToTheWidth) {
+  const Application application = make_application();
+  for (const std::size_t width : {40U, 80U, 100U}) {
+    for (const CommandModel& command : command_model(*application.app).commands) {
+      std::istringstream lines(help_text(command, width));
+      for (std::string line; std::getline(lines, line);) {
+        // Names (in a narrow terminal) and examples may be longer, descriptions not.
+        const std::size_t indent = line.find_first_not_of(' ');
+        if (line.starts_with("  tidemark ") || (width == 40 && indent > 0 && indent < width / 3)) continue;
+        EXPECT_LE(line.size(), width) << command.name << ": " << line;
+      }
+    }
+  }
+}
+
+TEST(Help, ShowsDefaultsUsageAndWhatIsRequired) {
+  const Application application = make_application();
+  const auto help = [&](const std::string& name) {
+    for (const CommandModel& command : command_model(*application.app).commands) {
+      if (command.name == name) return help_text(command, 200);
+    }
+    return std::string();
+  };
+  const std::string run = help("run");
+  EXPECT_THAT(run, HasSubstr("Usage: tidemark run [OPTIONS] [--] PROGRAM [ARGS]...\n"));
+  EXPECT_THAT(run, HasSubstr("  -o, --output FILE       "));
+  EXPECT_THAT(run, HasSubstr("[default: PROGRAM-DATE-TIME.tide]"));
+  EXPECT_THAT(run, HasSubstr("[default: python]"));
+  EXPECT_THAT(run, HasSubstr("(1ms to 1 hour) [default: 100ms]"));
+  EXPECT_THAT(run, HasSubstr("[default: off]"));
+  const std::string table = help("table");
+  EXPECT_THAT(table, HasSubstr("Usage: tidemark table [OPTIONS] FILE...\n"));
+  EXPECT_THAT(table, HasSubstr("[default: 20]"));
+  EXPECT_THAT(table, HasSubstr("[default: peak]"));
+  EXPECT_THAT(table, HasSubstr("[default: text]"));
+  EXPECT_THAT(help("timeline"), HasSubstr("(8 to 1,000,000) [default: 2000]"));
+  EXPECT_THAT(help("compare"), HasSubstr("Usage: tidemark compare [OPTIONS] A B\n"));
+  EXPECT_THAT(help("doctor"), HasSubstr("Usage: tidemark doctor [OPTIONS] [[--] PROGRAM [ARGS]...]\n"));
+  EXPECT_THAT(help("export"), HasSubstr("[required]"));
+}
+
+TEST(Help, OfACommandIsThatOfItsOption) {
+  EXPECT_EQ(printed({"help", "table"}), printed({"table", "--help"}));
+  EXPECT_EQ(printed({"help"}), printed({"--help"}));
+  EXPECT_THAT(printed({"help", "table"}).second, HasSubstr("Usage: tidemark table"));
+  EXPECT_EQ(printed({"help", "table"}).first, kOk);
+  const auto [code, message] = run({"help", "tabel"});
+  EXPECT_EQ(code, kError);
+  EXPECT_EQ(message, "tidemark: unknown command 'tabel'; did you mean 'table'?\n");
+}
+
 TEST(Completion, KnowsChoicesFromTheOptions) {
   const Application application = make_application();
-  const CompletionModel model = completion_model(*application.app);
+  const CommandModel program = command_model(*application.app);
   bool found = false;
-  for (const CompletionCommand& command : model) {
+  for (const CommandModel& command : program.commands) {
     if (command.name != "table") continue;
-    for (const CompletionOption& option : command.options) {
+    for (const OptionModel& option : command.options) {
       if (option.names != std::vector<std::string>{"--by"}) continue;
       found = true;
-      EXPECT_EQ(option.choices,
+      EXPECT_EQ(option.choices(),
                 (std::vector<std::string>{"stack", "size", "device", "thread", "stream", "pool", "annotation"}));
-      EXPECT_TRUE(option.takes_value);
     }
   }
   EXPECT_TRUE(found);
 }
 
-// What a shell offers, asked of the shell itself.
-std::string bash_offers(const std::string& line) {
+// What a shell offers, asked of the shell itself. `program`: what it asks for names in files.
+std::string bash_offers(const std::string& line, const std::string& program = "false") {
   const Application application = make_application();
   const std::string script = (std::filesystem::temp_directory_path() / "completion_test.bash").string();
-  std::ofstream(script) << bash_completion(completion_model(*application.app)) << "COMP_WORDS=(" << line
-                        << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_tidemark\n"
+  std::ofstream(script) << bash_completion(command_model(*application.app)) << "COMP_WORDS=(" << line
+                        << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_tidemark '" << program << "'\n"
                         << "echo \"${COMPREPLY[*]}\"\n";
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("bash '" + script + "'").c_str(), "r"), &pclose);
   std::string output(4096, '\0');
@@ -126,6 +204,7 @@ TEST(Completion, WorksInBash) {
   EXPECT_EQ(bash_offers("tidemark timeline --pl"), "--plot\n");
   EXPECT_EQ(bash_offers("tidemark export --to p"), "pytorch perfetto pprof\n");
   EXPECT_EQ(bash_offers("tidemark completion f"), "fish\n");
+  EXPECT_EQ(bash_offers("tidemark help ti"), "timeline\n");
 }
 
 }  // namespace
