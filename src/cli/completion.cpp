@@ -1,13 +1,16 @@
 #include "cli/completion.h"
 
 #include <fmt/format.h>
+#include <sys/time.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "cli/command.h"
-#include "cli/reading.h"
+#include "cli/values_in_files.h"
 
 namespace tidemark::cli {
 namespace {
@@ -28,6 +31,56 @@ std::string shell_quote(std::string_view text) {
 }
 std::string fish_quote(std::string_view text) {
   return quote(text, "\\'");
+}
+
+// The helpers of the scripts take names from the recordings on the command line. Names are data from others: nothing of
+// them is expanded, and what is inserted is quoted.
+constexpr const char* kBashHelper = R"(
+_tidemark_in_files() {
+  local file name quoted files=()
+  for file in "${COMP_WORDS[@]:2}"; do
+    file=${file/#\~\//$HOME/}
+    file=${file//\\/}
+    file=${file#[\"\']}
+    file=${file%[\"\']}
+    [[ -f $file ]] && files+=("$file")
+  done
+  COMPREPLY=($(compgen -W "$2" -- "$word"))
+  while IFS= read -r name; do
+    printf -v quoted %q "$name"
+    [[ $quoted == "$word"* || $name == "$word"* ]] && COMPREPLY+=("$quoted")
+  done < <(((${#files[@]})) && "$program" completion "$1" -- "${files[@]}" 2>/dev/null)
+  # Bash has split the word at colons and replaces its last part only.
+  [[ $word == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*:}"}"}")
+}
+)";
+constexpr const char* kZshHelper = R"(
+_tidemark_in_files() {
+  local -a files values
+  local word expl
+  for word in "${(@)words[2,-1]}"; do
+    word=${${(Q)word}/#\~\//$HOME/}
+    [[ -f $word ]] && files+=("$word")
+  done
+  (( $#files )) && values=("${(@f)$(command tidemark completion $1 -- "${(@)files}" 2>/dev/null)}")
+  values=("${(@)values:#}" "${@:2}")
+  _wanted values expl value compadd -a values
+}
+)";
+constexpr const char* kFishHelper = R"(
+function __tidemark_in_files
+  set -l files
+  for word in (commandline -op)
+    test -f "$word"; and set -a files $word
+  end
+  set -q files[1]; and command tidemark completion $argv[1] -- $files 2>/dev/null
+end
+)";
+
+// What the helpers take from files for an option: "devices", "marks", or "" for nothing.
+std::string in_files(const OptionModel& option) {
+  if (option.value == "DEVICE") return "devices";
+  return option.value.ends_with("|MARK") ? "marks" : "";
 }
 
 std::string choices_of(const OptionModel& option) {
@@ -52,6 +105,17 @@ std::string zsh_text(std::string_view text) {
   return escaped;
 }
 
+// A large file must not keep the shell waiting: what was found in half a second is all there is. Each value is written
+// at once, so that nothing is lost then.
+int print_values_in_files(const std::vector<std::string>& files, FileValues which) {
+  std::signal(SIGPROF, [](int) { _exit(kOk); });
+  const itimerval half_a_second = {{0, 0}, {0, 500'000}};
+  ::setitimer(ITIMER_PROF, &half_a_second, nullptr);
+  int result = kOk;
+  find_values_in_files(files, which, [&](const std::string& value) { result = print(value + "\n"); });
+  return result;
+}
+
 }  // namespace
 
 std::string bash_completion(const CommandModel& program) {
@@ -63,9 +127,13 @@ std::string bash_completion(const CommandModel& program) {
     std::string positional;
     for (const OptionModel& option : command.options) {
       const std::string list = choices_of(option);
-      if (list.empty()) continue;
-      values += fmt::format("        {}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;\n",
-                            fmt::join(option.names, "|"), list);
+      if (const std::string what = in_files(option); !what.empty()) {
+        values += fmt::format("        {}) _tidemark_in_files {} '{}'; return ;;\n", fmt::join(option.names, "|"), what,
+                              list);
+      } else if (!list.empty()) {
+        values += fmt::format("        {}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;\n",
+                              fmt::join(option.names, "|"), list);
+      }
     }
     for (const OptionModel& argument : command.arguments) positional += choices_of(argument);
     cases += fmt::format("    {})\n", command.name);
@@ -75,8 +143,13 @@ std::string bash_completion(const CommandModel& program) {
     cases += "      ;;\n";
   }
   return fmt::format(R"(# bash completion for tidemark; made by `tidemark completion bash`
+{}
 _tidemark() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options='' positional=''
+  local program=$1 at=$COMP_CWORD options='' positional=''
+  local word=${{COMP_WORDS[at]}}
+  # "cuda:0" is three words to bash.
+  while ((at > 1)) && [[ ${{COMP_WORDS[at]}} == : || ${{COMP_WORDS[at-1]}} == : ]]; do word=${{COMP_WORDS[--at]}}$word; done
+  local before=${{COMP_WORDS[at-1]}}
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     COMPREPLY=($(compgen -W '{} --help --version' -- "$word"))
@@ -92,7 +165,7 @@ _tidemark() {{
 }}
 complete -o default -o bashdefault -F _tidemark tidemark
 )",
-                     words, cases);
+                     std::string_view(kBashHelper).substr(1), words, cases);
 }
 
 std::string zsh_completion(const CommandModel& program) {
@@ -103,8 +176,10 @@ std::string zsh_completion(const CommandModel& program) {
     cases += fmt::format("    {})\n      _arguments", command.name);
     std::string rest = "*:file:_files";
     for (const OptionModel& option : command.options) {
-      const std::string values =
-          choices_of(option).empty() ? ":_files" : fmt::format(":({})", choices_of(option));
+      std::string values = choices_of(option).empty() ? ":_files" : fmt::format(":({})", choices_of(option));
+      if (const std::string what = in_files(option); !what.empty()) {
+        values = fmt::format(": _tidemark_in_files {} {}", what, choices_of(option));
+      }
       for (const std::string& name : option.names) {
         const std::string spec =
             fmt::format("{}[{}]{}", name, zsh_text(option.description), option.value.empty() ? "" : ":value" + values);
@@ -118,6 +193,7 @@ std::string zsh_completion(const CommandModel& program) {
   }
   return fmt::format(R"(#compdef tidemark
 # zsh completion for tidemark; made by `tidemark completion zsh`
+{}
 _tidemark() {{
   local -a commands=(
 {}  )
@@ -134,11 +210,12 @@ _tidemark() {{
 }}
 _tidemark "$@"
 )",
-                     names, cases);
+                     std::string_view(kZshHelper).substr(1), names, cases);
 }
 
 std::string fish_completion(const CommandModel& program) {
-  std::string text = "# fish completion for tidemark; made by `tidemark completion fish`\n";
+  std::string text = "# fish completion for tidemark; made by `tidemark completion fish`";
+  text += kFishHelper;
   for (const CommandModel& command : program.commands) {
     text += fmt::format("complete -c tidemark -n __fish_use_subcommand -f -a {} -d {}\n", command.name,
                         fish_quote(command.description));
@@ -147,7 +224,9 @@ std::string fish_completion(const CommandModel& program) {
       for (const std::string& name : option.names) {
         line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
-      if (!choices_of(option).empty()) {
+      if (const std::string what = in_files(option); !what.empty()) {
+        line += fmt::format(" -x -a '(__tidemark_in_files {}) {}'", what, choices_of(option));
+      } else if (!choices_of(option).empty()) {
         line += fmt::format(" -x -a '{}'", choices_of(option));
       } else if (!option.value.empty()) {
         line += " -r";
@@ -164,16 +243,27 @@ std::string fish_completion(const CommandModel& program) {
 }
 
 std::function<int()> setup_completion(CommandLine& app) {
-  auto shell = std::make_shared<std::string>();
-  app.add_option("SHELL", *shell, "Shell: bash, zsh or fish")->required()->one_of("bash|zsh|fish");
+  struct Options {
+    std::string what;
+    std::vector<std::string> files;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("WHAT", options->what, "bash, zsh or fish: its script; devices or marks: names in files, one per line")
+      ->required()
+      ->one_of("bash|zsh|fish|devices|marks");
+  app.add_option("FILE", options->files, "Recordings or PyTorch memory snapshots, for devices and marks")
+      ->type_name("FILE");
   app.footer(
+      "The scripts complete --device and --at with the names in the recordings on the command line.\n\n"
       "Examples:\n"
       "  tidemark completion bash > ~/.local/share/bash-completion/completions/tidemark\n"
       "  tidemark completion fish > ~/.config/fish/completions/tidemark.fish");
-  return [shell, &app] {
+  return [options, &app] {
     const CommandModel program = command_model(app.program());
-    if (*shell == "bash") return print(bash_completion(program));
-    return print(*shell == "zsh" ? zsh_completion(program) : fish_completion(program));
+    if (options->what == "bash") return print(bash_completion(program));
+    if (options->what == "zsh") return print(zsh_completion(program));
+    if (options->what == "fish") return print(fish_completion(program));
+    return print_values_in_files(options->files, options->what == "devices" ? FileValues::devices : FileValues::marks);
   };
 }
 

@@ -131,6 +131,8 @@ constexpr Case kCases[] = {
     {"fragmentation_pools.txt", "fragmentation private_pools.pickle.xz --at 50% --top 4"},
     {"fragmentation.json", "fragmentation small.pickle --format json --device cuda:1"},
     {"fragmentation_recording.txt", "fragmentation training.tide"},
+    {"completion_devices.txt", "completion devices training.tide nowhere.tide notes.txt . small.pickle"},
+    {"completion_marks.txt", "completion marks -- marked.tide small.pickle damaged.tide"},
     {"error_no_pools.txt", "table training.tide --by pool", 2},
     {"error_missing.txt", "summary nowhere.tide", 2},
     {"error_device.txt", "table training.tide --device cuda:9", 2},

@@ -207,5 +207,41 @@ TEST(Completion, WorksInBash) {
   EXPECT_EQ(bash_offers("tidemark help ti"), "timeline\n");
 }
 
+TEST(Completion, OffersNamesInFilesOfWhichNothingIsExpanded) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "completion_names_test";
+  std::filesystem::create_directories(folder);
+  const std::string program = folder / "program";
+  const std::string file = folder / "a b.tide";
+  std::ofstream(file) << "a recording";
+  // Prints what `tidemark completion` may print, where it is asked for that of this file.
+  std::ofstream(program) << "#!/bin/sh\n"
+                            "[ \"$1 $3 $4\" = \"completion -- " +
+                                file +
+                                "\" ] || exit 1\n"
+                                "[ $2 = devices ] && printf '%s\\n' cpu cuda:0 cuda:10\n"
+                                "[ $2 = marks ] && cat '" +
+                                (folder / "marks").string() + "'\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const std::string hostile = "it's; $(touch pwned) `touch pwned` \"$HOME\" \\ *";
+  std::ofstream(folder / "marks") << "epoch 1\n" << hostile << "\n";
+  const std::string words = "tidemark table '" + folder.string() + "/a\\ b.tide' ";
+
+  EXPECT_EQ(bash_offers(words + "--device c", program), "cpu cuda:0 cuda:10\n");
+  EXPECT_EQ(bash_offers(words + "--device cuda : 1", program), "10\n") << "what follows the colon";
+  EXPECT_EQ(bash_offers(words + "--at e", program), "end epoch\\ 1\n");
+  EXPECT_EQ(bash_offers("tidemark table '\"" + file + "\"' --device cp", program), "cpu\n");
+  EXPECT_EQ(bash_offers("tidemark table nowhere.tide --at e", program), "end\n");
+  const std::string offered = bash_offers(words + "--at it", program);
+  // Read by a shell again, it is one word: the name.
+  std::ofstream(folder / "script") << "set -- " << offered << "printf '%s\\n' \"$#\" \"$1\"\n";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("bash '" + (folder / "script").string() + "'").c_str(), "r"),
+                                                   &pclose);
+  std::string output(4096, '\0');
+  output.resize(fread(output.data(), 1, output.size(), pipe.get()));
+  EXPECT_EQ(output, "1\n" + hostile + "\n");
+  EXPECT_FALSE(std::filesystem::exists("pwned"));
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace tidemark::cli
