@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/manual.h"
 #include "cli/reading.h"
 
 namespace tidemark::cli {
@@ -84,7 +85,7 @@ TEST(Application, EveryCommandHasExamples) {
 
 TEST(Application, EveryCommandAndOptionIsInTheManualPageAndTheDocs) {
   std::stringstream manual;
-  manual << std::ifstream(SOURCE_DIR "/share/man/tidemark.1").rdbuf();
+  manual << std::ifstream(MANUAL_PAGE).rdbuf();
   std::stringstream page;
   page << std::ifstream(SOURCE_DIR "/docs/commands.md").rdbuf();
   std::string plain = manual.str();
@@ -92,7 +93,7 @@ TEST(Application, EveryCommandAndOptionIsInTheManualPageAndTheDocs) {
   const Application application = make_application();
   for (const CommandModel& command : command_model(*application.app).commands) {
     EXPECT_THAT(page.str(), HasSubstr("## " + command.name));
-    EXPECT_THAT(plain, HasSubstr("tidemark " + command.name));
+    EXPECT_THAT(plain, HasSubstr(".SS \"tidemark " + command.name + "\""));
     for (const OptionModel& option : command.options) {
       for (const std::string& name : option.names) {
         EXPECT_THAT(plain, HasSubstr(name)) << command.name;
@@ -166,6 +167,29 @@ TEST(Help, OfACommandIsThatOfItsOption) {
   const auto [code, message] = run({"help", "tabel"});
   EXPECT_EQ(code, kError);
   EXPECT_EQ(message, "tidemark: unknown command 'tabel'; did you mean 'table'?\n");
+}
+
+TEST(Manual, IsMadeFromTheModel) {
+  CommandModel program = {.name = "tidemark", .options = {{.names = {"--version"}, .description = "Print it"}}};
+  program.commands.push_back(
+      {.name = "show",
+       .description = "Show a file",
+       .usage = "tidemark show [OPTIONS] FILE...",
+       .arguments = {{.argument = "FILE", .description = ".tide files", .repeated = true}},
+       .options = {{.names = {"-h", "--help"}, .description = "Print this help"},
+                   {.names = {"-o", "--output"}, .value = "FILE", .description = "What a\\b is", .initial = "x-y"}},
+       .footer = "Two\nlines.\n\nExamples:\n  tidemark show\n  .x\n\nThe end."});
+  EXPECT_EQ(manual_page(program, "Usage\n@SYNOPSIS@\nOptions\n@OPTIONS@\nCommands\n@COMMANDS@\nEnd\n"),
+            "Usage\n"
+            "\\fBtidemark show\\fR [OPTIONS] FILE...\n"
+            "Options\n"
+            ".TP\n\\fB\\-\\-version\\fR\nPrint it\n"
+            "Commands\n"
+            ".SS \"tidemark show\"\nShow a file.\n"
+            ".TP\n\\fIFILE\\fR\n\\&.tide files\n"
+            ".TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIFILE\\fR\nWhat a\\eb is [default: x\\-y]\n"
+            ".PP\nTwo\nlines.\n.PP\nExamples:\n.nf\n  tidemark show\n  .x\n.fi\n.PP\nThe end.\n"
+            "End\n");
 }
 
 TEST(Completion, KnowsChoicesFromTheOptions) {
