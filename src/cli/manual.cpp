@@ -31,7 +31,7 @@ std::string bold(std::string_view text) {
   return "\\fB" + roff(text) + "\\fR";
 }
 
-std::string synopsis(const CommandModel& program) {
+std::string roff_synopsis(const CommandModel& program) {
   std::string text;
   for (const CommandModel& command : program.commands) {
     const std::string name = program.name + " " + command.name;
@@ -40,7 +40,7 @@ std::string synopsis(const CommandModel& program) {
   return text;
 }
 
-std::string options(const std::vector<OptionModel>& list) {
+std::string roff_options(const std::vector<OptionModel>& list) {
   std::string text;
   for (const OptionModel& option : list) {
     std::string names;
@@ -56,7 +56,7 @@ std::string options(const std::vector<OptionModel>& list) {
 }
 
 // Paragraphs, and indented lines as they are.
-std::string footer(const std::string& footer) {
+std::string roff_footer(const std::string& footer) {
   std::string text;
   bool as_they_are = false;
   bool new_paragraph = true;
@@ -73,15 +73,15 @@ std::string footer(const std::string& footer) {
   return text + (as_they_are ? ".fi\n" : "");
 }
 
-std::string commands(const CommandModel& program) {
+std::string roff_commands(const CommandModel& program) {
   std::string text;
   for (const CommandModel& command : program.commands) {
     std::vector<OptionModel> own = command.arguments;
     for (const OptionModel& option : command.options) {
       if (option.names.back() != "--help") own.push_back(option);
     }
-    text += fmt::format(".SS \"{} {}\"\n{}.\n{}{}", program.name, command.name, roff(command.description), options(own),
-                        footer(command.footer));
+    text += fmt::format(".SS \"{} {}\"\n{}.\n{}{}", program.name, command.name, roff(command.description),
+                        roff_options(own), roff_footer(command.footer));
   }
   return text;
 }
@@ -90,8 +90,8 @@ std::string commands(const CommandModel& program) {
 
 std::string manual_page(const CommandModel& program, std::string page) {
   for (const auto& [name, text] :
-       {std::pair("@SYNOPSIS@\n", synopsis(program)), std::pair("@OPTIONS@\n", options(program.options)),
-        std::pair("@COMMANDS@\n", commands(program))}) {
+       {std::pair("@SYNOPSIS@\n", roff_synopsis(program)), std::pair("@OPTIONS@\n", roff_options(program.options)),
+        std::pair("@COMMANDS@\n", roff_commands(program))}) {
     const std::size_t at = page.find(name);
     if (at != std::string::npos) page.replace(at, std::string_view(name).size(), text);
   }

@@ -1,7 +1,10 @@
 #include "cli/application.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -133,6 +136,20 @@ TEST(Help, KeepsToTheWidth) {
   }
 }
 
+TEST(Help, IsAsWideAsTheTerminal) {
+  EXPECT_EQ(help_width(-1), 80U);
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  for (const auto& [columns, expected] :
+       std::vector<std::pair<unsigned short, std::size_t>>{{60, 60}, {200, 100}, {9, 40}}) {
+    winsize size{};
+    size.ws_col = columns;
+    ASSERT_EQ(ioctl(terminal, TIOCSWINSZ, &size), 0);
+    EXPECT_EQ(help_width(terminal), expected);
+  }
+  close(terminal);
+}
+
 TEST(Help, ShowsDefaultsUsageAndWhatIsRequired) {
   const Application application = make_application();
   const auto help = [&](const std::string& name) {
@@ -148,6 +165,8 @@ TEST(Help, ShowsDefaultsUsageAndWhatIsRequired) {
   EXPECT_THAT(run, HasSubstr("[default: python]"));
   EXPECT_THAT(run, HasSubstr("(1ms to 1 hour) [default: 100ms]"));
   EXPECT_THAT(run, HasSubstr("[default: off]"));
+  EXPECT_THAT(run, HasSubstr("can be read while the program runs"));
+  EXPECT_THAT(help("summary"), HasSubstr("can be read while their programs run"));
   const std::string table = help("table");
   EXPECT_THAT(table, HasSubstr("Usage: tidemark table [OPTIONS] FILE...\n"));
   EXPECT_THAT(table, HasSubstr("[default: 20]"));
