@@ -34,13 +34,9 @@ std::string usage_of(const CLI::App& app, const CommandModel& model) {
   std::string usage = app.get_parent() == nullptr ? model.name : app.get_parent()->get_name() + " " + model.name;
   if (!model.options.empty()) usage += " [OPTIONS]";
   for (const OptionModel& argument : model.arguments) {
-    std::string shown = argument.argument;
-    if (app.get_prefix_command()) {
-      shown = "[--] " + shown + " [ARGS]...";
-    } else if (argument.repeated) {
-      shown += "...";
-    }
-    usage += argument.required ? " " + shown : " [" + shown + "]";
+    const std::string name = argument.argument + (argument.repeated ? "..." : "");
+    const std::string shown = app.get_prefix_command() ? fmt::format("[--] {} [ARGS]...", argument.argument) : name;
+    usage += argument.required ? fmt::format(" {}", shown) : fmt::format(" [{}]", shown);
   }
   return model.commands.empty() ? usage : usage + " COMMAND";
 }
