@@ -45,6 +45,7 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
     summary.out_of_memory.push_back({event, overview.devices[event.device].device, name_stack(symbols, event.stack)});
   }
   summary.ledgers = ledger_extremes(overview, options.samples, options.device);
+  summary.host = options.host;
   summary.recording = describe_recording(overview, symbols);
   return summary;
 }

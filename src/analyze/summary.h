@@ -9,6 +9,7 @@
 #include "analyze/common/call_sites.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
+#include "analyze/host_usage.h"
 #include "analyze/ledger/ledger.h"
 #include "base/result.h"
 #include "store/store.h"
@@ -22,6 +23,7 @@ struct SummaryOptions {
   /// Of the same recording, for the ledgers: as a LedgerCollector chose them while it was read, or collect_samples()
   /// from a Store.
   std::vector<DeviceSamples> samples = {};
+  HostUsage host = {};  ///< likewise
 };
 
 /// With the call sites that held memory at the peak; shares are of the peak.
@@ -41,6 +43,7 @@ struct Summary {
   std::vector<SummaryDevice> devices;
   std::vector<SummaryOutOfMemory> out_of_memory;  ///< the first ten
   std::vector<LedgerExtremes> ledgers;            ///< of devices with samples
+  HostUsage host;
 };
 
 /// Fails only when the recording does not contain the requested device.

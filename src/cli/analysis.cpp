@@ -48,12 +48,16 @@ void add_option(CommandLine& app, const AnalysisOption& option, AnalysisOptions&
 
 Result<SampledOverview> open_sampled_overview(const std::string& path, const Progress& progress) {
   LedgerCollector collector;
-  auto overview = open_overview(
-      path, progress, [&](const SampleRecord& sample, const EventsSoFar& events) { collector.add(sample, events); });
+  HostUsageCollector host;
+  auto overview = open_overview(path, progress, [&](const SampleRecord& sample, const EventsSoFar& events) {
+    collector.add(sample, events);
+    host.add(sample);
+  });
   if (!overview) return overview.error();
   SampledOverview sampled;
   static_cast<Overview&>(sampled) = std::move(*overview);
   sampled.samples = std::move(collector).finish(sampled.last_event_ns);
+  sampled.host = host.result();
   return sampled;
 }
 

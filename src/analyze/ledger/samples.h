@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/host_usage.h"
 #include "store/held_memory.h"
 #include "store/store.h"
 #include "trace/sample.h"
@@ -117,9 +118,10 @@ class LedgerCollector {
   std::vector<Track> tracks_;
 };
 
-/// An Overview, and the samples that were chosen while it was read.
+/// An Overview, and what was made of the samples while it was read.
 struct SampledOverview : Overview {
   std::vector<DeviceSamples> samples;  ///< by SampledDeviceId; empty where none were taken
+  HostUsage host;
 };
 
 }  // namespace tidemark

@@ -7,6 +7,7 @@
 #include "report/html/sections.h"
 #include "report/words/data_quality.h"
 #include "report/words/frame_text.h"
+#include "report/words/host_usage.h"
 #include "report/words/leak.h"
 #include "report/words/recording.h"
 
@@ -60,6 +61,15 @@ void add_quality(std::string& out, const DataQuality& quality) {
   out += "</ul>\n";
 }
 
+void add_host(std::string& out, const HostUsage& host) {
+  if (host.empty()) return;
+  out += "<h3>Host memory, sampled</h3>\n<ul class=\"notes\">\n";
+  for (const Fact& fact : host_facts(host)) {
+    fmt::format_to(std::back_inserter(out), "<li><b class=\"info\">{}</b> {}</li>\n", fact.label, escaped(fact.value));
+  }
+  out += "</ul>\n";
+}
+
 // What the findings say, in a line each.
 void add_glance(std::string& out, const PageContents& contents, const std::string& id) {
   out += "<ul class=\"glance\">\n";
@@ -97,6 +107,7 @@ void add_summary(std::string& out, const PageContents& contents, const std::stri
   if (contents.summary.devices.empty()) {
     fmt::format_to(std::back_inserter(out), "<p>{}</p>\n", escaped(no_events_text(contents.recording)));
   }
+  add_host(out, contents.summary.host);
   if (!contents.summary.devices.empty()) add_glance(out, contents, id);
   add_quality(out, contents.recording.quality);
   out += kSectionEnd;

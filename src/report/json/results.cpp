@@ -43,6 +43,23 @@ Json device_json(const SummaryDevice& device) {
           {"unrecorded_at_peak_bytes", device.unrecorded_at_peak_bytes}};
 }
 
+Json sampled_json(const std::optional<SampledBytes>& bytes) {
+  if (!bytes) return nullptr;
+  return {{"peak_bytes", bytes->peak}, {"peak_at_ns", bytes->peak_at_ns}, {"end_bytes", bytes->end}};
+}
+
+Json host_json(const HostUsage& host) {
+  if (host.empty()) return nullptr;
+  return {{"rss", sampled_json(host.rss)},
+          {"pss", sampled_json(host.pss)},
+          {"job_process_count", nullable(host.most_job_processes)},
+          {"job_rss", sampled_json(host.job_rss)},
+          {"job_pss", sampled_json(host.job_pss)},
+          {"cgroup_usage", sampled_json(host.cgroup_usage)},
+          {"cgroup_limit_bytes", nullable(host.cgroup_limit_bytes)},
+          {"cgroup_oom_kills", host.cgroup_oom_kills}};
+}
+
 // The fields that say what a row is about.
 void add_key(Json& row, const NamedStack& stack) {
   row["stack"] = stack_json(stack);
@@ -92,6 +109,7 @@ Json to_object(const Summary& summary) {
                                  {"peak", ledger_json(ledger.peak)},
                                  {"end", ledger.end ? ledger_json(*ledger.end) : Json(nullptr)}});
   }
+  object["host"] = host_json(summary.host);
   return object;
 }
 

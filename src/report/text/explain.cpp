@@ -76,7 +76,9 @@ std::string memory_text(const OomFailure& failure, const Terminal& terminal) {
         row(format_bytes(failure.cache->pending), "pending free (in use by another stream)");
     }
     row(bytes_text(failure.reserved), "reserved by PyTorch");
-    row(bytes_text(failure.device_free), "free on the device");
+    row(bytes_text(failure.device_free), failure.sampled_at_ns
+                                             ? fmt::format("free on the device ({})", device_free_source(failure))
+                                             : "free on the device");
     row(bytes_text(failure.outside), failure.outside ? "used outside PyTorch (context, libraries, other processes)"
                                                      : "used outside PyTorch (unknown; set --capacity)");
   }

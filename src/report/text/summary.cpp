@@ -7,6 +7,7 @@
 #include "report/text/parts.h"
 #include "report/text/text.h"
 #include "report/words/frame_text.h"
+#include "report/words/host_usage.h"
 #include "report/words/ledger.h"
 #include "report/words/printable.h"
 
@@ -105,6 +106,13 @@ std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) 
   return text;
 }
 
+std::string host_text(const HostUsage& host, const Terminal& terminal) {
+  if (host.empty()) return {};
+  std::string text = "\n" + paint(terminal, Tone::heading, "Host memory, sampled") + "\n";
+  for (const Fact& part : host_facts(host)) text += fact(part.label, part.value);
+  return text;
+}
+
 }  // namespace
 
 std::string to_text(const Summary& summary, const Terminal& terminal) {
@@ -112,6 +120,7 @@ std::string to_text(const Summary& summary, const Terminal& terminal) {
   for (const SummaryDevice& device : summary.devices) text += device_text(device, terminal);
   if (summary.devices.empty()) text += "\n" + no_events_text(summary.recording);
   for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_text(ledger, terminal);
+  text += host_text(summary.host, terminal);
   text += out_of_memory_text(summary, terminal);
   return text + "\n" + quality_text(summary.recording.quality, terminal);
 }

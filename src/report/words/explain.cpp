@@ -100,6 +100,11 @@ std::string evidence_text(const OomFailure& failure, const OomFinding& finding) 
                      format_bytes(finding.bytes), bytes_text(failure.cached), bytes_text(failure.device_free));
 }
 
+std::string device_free_source(const OomFailure& failure) {
+  if (!failure.sampled_at_ns) return "as reported by the driver";
+  return fmt::format("sampled {} before", format_duration_ns(failure.last_ns - *failure.sampled_at_ns));
+}
+
 std::string unknown_cause_text(const OomFailure& failure) {
   if (!failure.caching) return "the allocator of this device does not report available memory";
   if (failure.fitting_block) {
@@ -108,7 +113,7 @@ std::string unknown_cause_text(const OomFailure& failure) {
   }
   if (!failure.device_free) {
     return fmt::format(
-        "free device memory is unknown in recordings: the device was full or a memory limit was reached; {} cached "
+        "free device memory is unknown: the device was full or a memory limit was reached; {} cached "
         "did not suffice",
         bytes_text(failure.cached));
   }
