@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/standard_streams.h"
 #include "base/units.h"
 #include "cli/reading.h"
 #include "collect/recorder/recorder.h"
@@ -31,10 +32,6 @@ struct RunOptions {
   bool quiet = false;
   std::vector<std::string> command;
 };
-
-void say(const std::string& message) {
-  fmt::print(stderr, "tidemark: {}\n", message);
-}
 
 // "train-20261120-221500.tide" for `python train.py`.
 std::string default_output(const std::vector<std::string>& command) {
@@ -79,6 +76,7 @@ void summarize(const Recorder& recorder) {
 }
 
 int run(const RunOptions& options) {
+  ChildProcess child;  // before all else: from here on, nothing but the program's end ends this process
   RecorderOptions recorder_options = options.recorder;
   if (recorder_options.output.empty()) recorder_options.output = default_output(options.command);
   if (!recorder_options.overwrite && std::filesystem::exists(recorder_options.output)) {
@@ -86,6 +84,7 @@ int run(const RunOptions& options) {
                             recorder_options.output));
   }
   recorder_options.samples.enabled = !options.no_samples;
+  recorder_options.samples.outsider = child.witness();
   recorder_options.samples.interval = std::chrono::nanoseconds(std::llround(options.sample_interval_ms * 1e6));
   std::vector<std::string> environment;
   std::unique_ptr<Recorder> recorder;
@@ -108,19 +107,19 @@ int run(const RunOptions& options) {
     say(fmt::format("{}; running the program without recording", created.error().message));
   }
 
-  ChildProcess child = ChildProcess::start(options.command, environment);
+  child.start(options.command, environment);
   if (!child) {
     say(child.error().message);
     return child.exit_code_if_not_started();
   }
   while (!child.ended()) {
-    pollfd signals{child.signal_fd(), POLLIN, 0};
     if (recorder != nullptr) {
+      pollfd signals{child.signal_fd(), POLLIN, 0};
       recorder->poll_once({&signals, 1});
     } else {
-      ::poll(&signals, 1, -1);
+      child.wait_for_signals();
     }
-    if (signals.revents != 0) child.handle_signals();
+    child.handle_signals();
   }
   if (recorder != nullptr) {
     recorder->finish(std::chrono::seconds(2));

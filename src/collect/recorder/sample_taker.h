@@ -19,6 +19,7 @@ namespace tidemark {
 struct SampleOptions {
   bool enabled = true;
   std::chrono::nanoseconds interval = std::chrono::milliseconds(100);
+  std::optional<std::int64_t> outsider;  ///< a process below the recorder that does not belong to the job
   SourcePlaces places;
 };
 
@@ -76,6 +77,7 @@ class SampleTaker {
 
   std::string root_;
   std::int64_t job_pid_;
+  std::optional<std::int64_t> outsider_;
   const TickClock& clock_;
   std::vector<OpenedSource> sources_;
   std::vector<Device> devices_;

@@ -1,0 +1,115 @@
+// `tidemark run` and the other commands where their environment fails them: the program runs as it would without.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace tidemark::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A folder of its own, in which scripts run. They know $TIDEMARK, and $RECORD: `tidemark run` to run.tide.
+class RunTest : public ::testing::Test {
+ protected:
+  struct Outcome {
+    int exit_code = -1;
+    std::string output;
+  };
+
+  RunTest() {
+    if (::mkdtemp(folder_.data()) == nullptr) std::abort();
+    ::setenv("TIDEMARK", TIDEMARK_PROGRAM, 1);
+    ::setenv("RECORD", TIDEMARK_PROGRAM " run -o run.tide --stacks none --", 1);
+    // What uses the fakes as a training program uses PyTorch: some 10,000 events.
+    ::setenv("TRAIN", FAKES_PROGRAM " threads " FAKES_TORCH_2 "/libc10_cuda.so " FAKES_TORCH_2 "/libextension.so", 1);
+    ::setenv("FAKES_SAID", (folder_ + "/said").c_str(), 1);
+    ::setenv("FAKES_HEARD", (folder_ + "/heard").c_str(), 1);
+  }
+  ~RunTest() override {
+    if (!HasFailure()) std::filesystem::remove_all(folder_);
+  }
+
+  /// What a script for sh prints, and its exit code: 128 + n after signal n.
+  Outcome run(const std::string& script) {
+    const std::string command = "cd " + folder_ + " && exec timeout -k 5 60 sh -c '" + script + "'";
+    Outcome outcome;
+    FILE* pipe = ::popen(command.c_str(), "r");
+    char part[4096];
+    for (std::size_t got = 0; (got = std::fread(part, 1, sizeof(part), pipe)) > 0;) outcome.output.append(part, got);
+    const int status = ::pclose(pipe);
+    outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return outcome;
+  }
+
+  std::string folder_ = ::testing::TempDir() + "tidemark-run-XXXXXX";
+};
+
+constexpr const char* kUselessStderr[] = {"2>/dev/full", "2>&-", "<&- 2>&-", "2>/dev/null"};
+
+TEST_F(RunTest, TheProgramRunsWhateverStderrIs) {
+  for (const std::string redirection : kUselessStderr) {
+    // At the end there is something to say; with an output that cannot be written, before the start too.
+    EXPECT_EQ(run("$RECORD sh -c \"echo ran; exit 7\" " + redirection).exit_code, 7) << redirection;
+    const Outcome without = run("$TIDEMARK run -o no/such/x.tide -- sh -c \"echo ran; exit 7\" " + redirection);
+    EXPECT_EQ(without.exit_code, 7) << redirection;
+    EXPECT_EQ(without.output, "ran\n");
+    EXPECT_EQ(run("$TIDEMARK run -- no-such-program " + redirection).exit_code, 127) << redirection;
+  }
+}
+
+TEST_F(RunTest, TheProgramRunsWhenNobodyReadsStderr) {
+  const Outcome outcome = run("{ { $RECORD sh -c \"sleep 0.1; exit 7\" 2>&1; echo $? >&3; } | true; } 3>&1");
+  EXPECT_EQ(outcome.output, "7\n");
+}
+
+TEST_F(RunTest, MessagesInTheMiddleDoNotEndTheRecording) {
+  for (const std::string redirection : kUselessStderr) {
+    const std::string limited = "$TIDEMARK run -f -o run.tide --stacks none --max-size 64KiB -- $TRAIN ";
+    EXPECT_EQ(run(limited + ">out " + redirection).exit_code, 0) << redirection;
+    const Outcome read = run("$TIDEMARK summary run.tide 2>&1");
+    EXPECT_EQ(read.exit_code, 0) << read.output;
+    EXPECT_THAT(read.output, HasSubstr("reached --max-size")) << redirection;
+    EXPECT_THAT(read.output, Not(HasSubstr("killed"))) << redirection;
+  }
+}
+
+// A file that takes the number of a closed descriptor would get the messages and the program's output.
+TEST_F(RunTest, ClosedDescriptorsAreClosedInTheProgram) {
+  run("echo \"for n in 0 1 2; do test -e /proc/\\$\\$/fd/\\$n && echo \\$n >>\\$1; done; exit 0\" >look");
+  for (const std::string redirection : {"", "<&-", ">&-", "2>&-", "<&- >&- 2>&-"}) {
+    EXPECT_EQ(run("sh look plain " + redirection).exit_code, 0);
+    EXPECT_EQ(run("$RECORD sh look recorded " + redirection).exit_code, 0);
+  }
+  EXPECT_EQ(run("cmp plain recorded && wc -l <plain").output, "9\n") << "3 + 2 + 2 + 2 + 0";
+}
+
+TEST_F(RunTest, ResultsThatCannotBeWrittenAreAnError) {
+  ASSERT_EQ(run("$RECORD $TRAIN >out 2>&1").exit_code, 0);
+  for (const std::string command :
+       {"--help", "--version", "summary --help", "summary run.tide", "dump run.tide", "export run.tide --to csv",
+        "export run.tide --to speedscope -o -", "completion bash", "devices", "timeline run.tide"}) {
+    const Outcome full = run("$TIDEMARK " + command + " 2>&1 >/dev/full");
+    EXPECT_EQ(full.exit_code, 2) << command;
+    EXPECT_EQ(full.output, "tidemark: cannot write to stdout: No space left on device\n") << command;
+    EXPECT_EQ(run("$TIDEMARK " + command + " 2>&1 >&-").output,
+              "tidemark: cannot write to stdout: Bad file descriptor\n")
+        << command;
+    EXPECT_EQ(run("$TIDEMARK " + command + " >/dev/full 2>/dev/full").exit_code, 2) << command;
+  }
+}
+
+// As cat does: the reader that left is the reason, and knows.
+TEST_F(RunTest, AReaderThatLeavesEndsACommandQuietly) {
+  ASSERT_EQ(run("$RECORD $TRAIN >out 2>&1").exit_code, 0);
+  EXPECT_EQ(run("{ { $TIDEMARK dump run.tide 2>said; echo $? >&3; } | true; } 3>&1; cat said").output, "141\n");
+}
+
+}  // namespace
+}  // namespace tidemark::testing
