@@ -111,5 +111,57 @@ TEST_F(RunTest, AReaderThatLeavesEndsACommandQuietly) {
   EXPECT_EQ(run("{ { $TIDEMARK dump run.tide 2>said; echo $? >&3; } | true; } 3>&1; cat said").output, "141\n");
 }
 
+// The program trains, sees memory run out in the recorder, and trains once more.
+TEST_F(RunTest, ARecorderOutOfMemoryLeavesTheProgramAlone) {
+  ::setenv("NO_MEMORY_FROM", (folder_ + "/exhausted").c_str(), 1);
+  for (const std::string bytes : {"0", "3000"}) {
+    ::setenv("NO_MEMORY_BYTES", bytes.c_str(), 1);
+    const Outcome outcome =
+        run("rm -f exhausted; echo \"unset NO_MEMORY_FROM; $TRAIN >out && touch exhausted && sleep 0.3 && $TRAIN "
+            ">again && test -s again && "
+            "exit 7\""
+            " >program; LD_PRELOAD=" FAKES_NO_MEMORY " $TIDEMARK run -f -o run.tide --stacks none -- sh program 2>&1");
+    EXPECT_EQ(outcome.exit_code, 7) << outcome.output;
+    EXPECT_THAT(outcome.output, HasSubstr("out of memory")) << bytes;
+    EXPECT_THAT(outcome.output, Not(HasSubstr("tidemark summary` needs"))) << bytes;
+    EXPECT_EQ(run("$TIDEMARK summary run.tide 2>&1").exit_code, 0) << "what was written reads";
+  }
+  ::unsetenv("NO_MEMORY_FROM");
+}
+
+TEST_F(RunTest, PipesAreNoPlaceForARecording) {
+  const Outcome outcome = run("mkfifo pipe; $TIDEMARK run -f -o pipe -- sh -c \"exit 7\" 2>&1");
+  EXPECT_EQ(outcome.exit_code, 7);
+  EXPECT_EQ(outcome.output,
+            "tidemark: pipe: a pipe or socket, not a regular file; running the program without recording\n");
+}
+
+TEST_F(RunTest, MaxSizeIsASizeAndIsKept) {
+  for (const std::string size : {"-1", "-1MB", "+5MB"}) {
+    const Outcome outcome = run("$TIDEMARK run --max-size " + size + " -- touch started 2>&1");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.output, HasSubstr("--max-size: invalid size")) << outcome.output;
+  }
+  for (const std::string size : {"0", "100", "65535"}) {
+    const Outcome outcome = run("$TIDEMARK run --max-size " + size + " -- touch started 2>&1");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.output, HasSubstr(size + " is less than the minimum of 64.0 KiB")) << outcome.output;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/started"));
+  ASSERT_EQ(run("$TIDEMARK run -o run.tide --max-size 64KiB -- $TRAIN >out 2>&1").exit_code, 0);
+  EXPECT_LE(std::filesystem::file_size(folder_ + "/run.tide"), 65536U);
+}
+
+// Without descriptors (standard ones aside) there are no signals to wait for, no witness and no recorder.
+TEST_F(RunTest, WithoutDescriptorsTheProgramRuns) {
+  for (const int limit : {4, 5, 6, 8, 12}) {
+    const Outcome outcome =
+        run("exec 2>&1; ulimit -n " + std::to_string(limit) + "; exec $RECORD sh -c \"echo ran; exit 7\"");
+    EXPECT_EQ(outcome.exit_code, 7) << limit;
+    EXPECT_THAT(outcome.output, HasSubstr("ran\n")) << limit;
+    EXPECT_THAT(outcome.output, ::testing::MatchesRegex("(ran\n)?tidemark: [^\n]*record[^\n]*\n(ran\n)?")) << limit;
+  }
+}
+
 }  // namespace
 }  // namespace tidemark::testing

@@ -19,8 +19,8 @@ namespace tidemark {
 struct SampleOptions {
   bool enabled = true;
   std::chrono::nanoseconds interval = std::chrono::milliseconds(100);
-  std::optional<std::int64_t> outsider;  ///< a process below the recorder that does not belong to the job
   SourcePlaces places;
+  std::optional<std::int64_t> outsider = {};  ///< a process below the recorder that does not belong to the job
 };
 
 /// When to do something next. It takes at most a thousandth of one core: what costs 1 ms of processor time is not done
