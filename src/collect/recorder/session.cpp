@@ -66,7 +66,9 @@ Session::Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, s
       process_(std::move(process)),
       limits_(limits),
       samples_(*writer_, clock_, process_.pid.value_or(-1), memory_->get()->control.start_ticks),
-      last_flush_ticks_(clock.now()) {}
+      last_flush_ticks_(clock.now()) {
+  if (limits_.max_file_bytes > 0) writer_->leave_out_above(limits_.max_file_bytes - kRoomForTheEnd);
+}
 
 Session::~Session() {
   stop();
@@ -96,7 +98,7 @@ Result<std::uint64_t> Session::drain() {
   }
   if (pending > kMostPending) horizon = now - clock_.ticks_in_ns(kHoldBackNs);
   if (auto written = write_until(horizon); !written) return written.error();
-  check_size();
+  if (auto checked = check_size(); !checked) return checked.error();
   if (!stopped_ && unflushed_ && clock_.between_ns(last_flush_ticks_, now) > kFlushNs) {
     if (auto flushed = writer_->flush(); !flushed) {
       stop();
@@ -253,12 +255,19 @@ void Session::add(const Reading& reading) {
   unflushed_ = true;
 }
 
-void Session::check_size() {
-  if (limits_.max_file_bytes == 0 ||
-      writer_->bytes_written() + writer_->bytes_pending() + kRoomForTheEnd < limits_.max_file_bytes)
-    return;
-  size_limit_reached_ = true;
-  stop();
+Result<void> Session::check_size() {
+  const std::uint64_t most = limits_.max_file_bytes;
+  if (most == 0 || writer_->bytes_written() + writer_->bytes_pending() + kRoomForTheEnd < most) return {};
+  // What is pending is not compressed yet: there may be room for more.
+  if (auto flushed = writer_->flush(); !flushed) {
+    stop();
+    return flushed;
+  }
+  if (writer_->left_out() || writer_->bytes_written() + kRoomForTheEnd + most / 16 > most) {
+    size_limit_reached_ = true;
+    stop();
+  }
+  return {};
 }
 
 Result<void> Session::write(const PendingEvent& pending) {
@@ -279,8 +288,7 @@ Result<void> Session::write(const PendingEvent& pending) {
 }
 
 Result<void> Session::write(const Event& event) {
-  check_size();
-  if (stopped_) return {};
+  if (auto checked = check_size(); !checked || stopped_) return checked;
   last_event_ns_ = std::max(last_event_ns_, event.time_ns);
   ++event_count_;
   unflushed_ = true;
@@ -337,11 +345,11 @@ Result<void> Session::finish(bool exited) {
       }
       if (auto written = write_until(~std::uint64_t{0}); !written) return written;
     }
-    if (size_limit_reached_) {
-      // What came at once, such as a long name, may be too much.
-      writer_->leave_out_above(limits_.max_file_bytes - std::min(limits_.max_file_bytes, kRoomForTheEnd));
+    if (limits_.max_file_bytes > 0) {
       if (auto flushed = writer_->flush(); !flushed) return flushed;
       writer_->leave_out_above(limits_.max_file_bytes);
+    }
+    if (size_limit_reached_) {
       writer_->loss({QualityId::size_limit, 1, "", limits_.max_file_bytes});
     }
     add_losses();

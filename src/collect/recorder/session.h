@@ -97,7 +97,7 @@ class Session {
   Result<void> write_until(std::uint64_t ticks);
   Result<void> write(const PendingEvent& pending);
   Result<void> write(const Event& event);
-  void check_size();
+  Result<void> check_size();
   void add_losses();
   void stop();
 
