@@ -69,6 +69,15 @@ TEST_F(RunTest, TheProgramRunsWhenNobodyReadsStderr) {
   EXPECT_EQ(outcome.output, "7\n");
 }
 
+// The library in the program has something to say as well: that there is no recorder.
+TEST_F(RunTest, AProgramIsNotEndedByAMessageThatNobodyReads) {
+  ::setenv("TIDEMARK_SOCKET", "/nowhere", 1);
+  const std::string program = "LD_PRELOAD=" TIDEMARK_PRELOAD " $TRAIN 2>&1 >out";
+  EXPECT_THAT(run(program).output, HasSubstr("the recorder cannot be reached"));
+  EXPECT_EQ(run("{ { sleep 0.1; " + program + "; echo $? >&3; } | true; } 3>&1").output, "0\n");
+  ::unsetenv("TIDEMARK_SOCKET");
+}
+
 // The first of two processes has more events than its file may have bytes.
 TEST_F(RunTest, MessagesInTheMiddleEndNothing) {
   run("echo \"ulimit -S -f unlimited; $TRAIN >out && $TRAIN >out && exit 7\" >program");
