@@ -16,14 +16,14 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// A folder of its own, in which scripts run. They know $TIDEMARK, and $RECORD: `tidemark run` to run.tide.
-class RunTest : public ::testing::Test {
+class RunFaults : public ::testing::Test {
  protected:
   struct Outcome {
     int exit_code = -1;
     std::string output;
   };
 
-  RunTest() {
+  RunFaults() {
     if (::mkdtemp(folder_.data()) == nullptr) std::abort();
     ::setenv("TIDEMARK", TIDEMARK_PROGRAM, 1);
     ::setenv("RECORD", TIDEMARK_PROGRAM " run -o run.tide --stacks none --", 1);
@@ -32,7 +32,7 @@ class RunTest : public ::testing::Test {
     ::setenv("FAKES_SAID", (folder_ + "/said").c_str(), 1);
     ::setenv("FAKES_HEARD", (folder_ + "/heard").c_str(), 1);
   }
-  ~RunTest() override {
+  ~RunFaults() override {
     if (!HasFailure()) std::filesystem::remove_all(folder_);
   }
 
@@ -53,7 +53,7 @@ class RunTest : public ::testing::Test {
 
 constexpr const char* kUselessStderr[] = {"2>/dev/full", "2>&-", "<&- 2>&-", "2>/dev/null"};
 
-TEST_F(RunTest, TheProgramRunsWhateverStderrIs) {
+TEST_F(RunFaults, TheProgramRunsWhateverStderrIs) {
   for (const std::string redirection : kUselessStderr) {
     // At the end there is something to say; with an output that cannot be written, before the start too.
     EXPECT_EQ(run("$RECORD sh -c \"echo ran; exit 7\" " + redirection).exit_code, 7) << redirection;
@@ -64,13 +64,13 @@ TEST_F(RunTest, TheProgramRunsWhateverStderrIs) {
   }
 }
 
-TEST_F(RunTest, TheProgramRunsWhenNobodyReadsStderr) {
+TEST_F(RunFaults, TheProgramRunsWhenNobodyReadsStderr) {
   const Outcome outcome = run("{ { $RECORD sh -c \"sleep 0.1; exit 7\" 2>&1; echo $? >&3; } | true; } 3>&1");
   EXPECT_EQ(outcome.output, "7\n");
 }
 
 // The library in the program has something to say as well: that there is no recorder.
-TEST_F(RunTest, AProgramIsNotEndedByAMessageThatNobodyReads) {
+TEST_F(RunFaults, AProgramIsNotEndedByAMessageThatNobodyReads) {
   ::setenv("TIDEMARK_SOCKET", "/nowhere", 1);
   const std::string program = "LD_PRELOAD=" TIDEMARK_PRELOAD " $TRAIN 2>&1 >out";
   EXPECT_THAT(run(program).output, HasSubstr("the recorder cannot be reached"));
@@ -79,7 +79,7 @@ TEST_F(RunTest, AProgramIsNotEndedByAMessageThatNobodyReads) {
 }
 
 // The first of two processes has more events than its file may have bytes.
-TEST_F(RunTest, MessagesInTheMiddleEndNothing) {
+TEST_F(RunFaults, MessagesInTheMiddleEndNothing) {
   run("echo \"ulimit -S -f unlimited; $TRAIN >out && $TRAIN >out && exit 7\" >program");
   const std::string limited = "ulimit -S -f 20; $TIDEMARK run -f -o run.tide --stacks none -- sh program ";
   for (const std::string redirection : kUselessStderr) {
@@ -91,7 +91,7 @@ TEST_F(RunTest, MessagesInTheMiddleEndNothing) {
 }
 
 // A file that takes the number of a closed descriptor would get the messages and the program's output.
-TEST_F(RunTest, ClosedDescriptorsAreClosedInTheProgram) {
+TEST_F(RunFaults, ClosedDescriptorsAreClosedInTheProgram) {
   run("echo \"for n in 0 1 2; do test -e /proc/\\$\\$/fd/\\$n && echo \\$n >>\\$1; done; exit 0\" >look");
   for (const std::string redirection : {"", "<&-", ">&-", "2>&-", "<&- >&- 2>&-"}) {
     EXPECT_EQ(run("sh look plain " + redirection).exit_code, 0);
@@ -100,7 +100,7 @@ TEST_F(RunTest, ClosedDescriptorsAreClosedInTheProgram) {
   EXPECT_EQ(run("cmp plain recorded && wc -l <plain").output, "9\n") << "3 + 2 + 2 + 2 + 0";
 }
 
-TEST_F(RunTest, ResultsThatCannotBeWrittenAreAnError) {
+TEST_F(RunFaults, ResultsThatCannotBeWrittenAreAnError) {
   ASSERT_EQ(run("$RECORD $TRAIN >out 2>&1").exit_code, 0);
   for (const std::string command :
        {"--help", "--version", "summary --help", "summary run.tide", "dump run.tide", "export run.tide --to csv",
@@ -116,13 +116,13 @@ TEST_F(RunTest, ResultsThatCannotBeWrittenAreAnError) {
 }
 
 // As cat does: the reader that left is the reason, and knows.
-TEST_F(RunTest, AReaderThatLeavesEndsACommandQuietly) {
+TEST_F(RunFaults, AReaderThatLeavesEndsACommandQuietly) {
   ASSERT_EQ(run("$RECORD $TRAIN >out 2>&1").exit_code, 0);
   EXPECT_EQ(run("{ { $TIDEMARK dump run.tide 2>said; echo $? >&3; } | true; } 3>&1; cat said").output, "141\n");
 }
 
 // The program trains, sees memory run out in the recorder, and trains once more.
-TEST_F(RunTest, ARecorderOutOfMemoryLeavesTheProgramAlone) {
+TEST_F(RunFaults, ARecorderOutOfMemoryLeavesTheProgramAlone) {
   ::setenv("NO_MEMORY_FROM", (folder_ + "/exhausted").c_str(), 1);
   for (const std::string bytes : {"0", "3000"}) {
     ::setenv("NO_MEMORY_BYTES", bytes.c_str(), 1);
@@ -139,14 +139,14 @@ TEST_F(RunTest, ARecorderOutOfMemoryLeavesTheProgramAlone) {
   ::unsetenv("NO_MEMORY_FROM");
 }
 
-TEST_F(RunTest, PipesAreNoPlaceForARecording) {
+TEST_F(RunFaults, PipesAreNoPlaceForARecording) {
   const Outcome outcome = run("mkfifo pipe; $TIDEMARK run -f -o pipe -- sh -c \"exit 7\" 2>&1");
   EXPECT_EQ(outcome.exit_code, 7);
   EXPECT_EQ(outcome.output,
             "tidemark: pipe: a pipe or socket, not a regular file; running the program without recording\n");
 }
 
-TEST_F(RunTest, MaxSizeIsASizeAndIsKept) {
+TEST_F(RunFaults, MaxSizeIsASizeAndIsKept) {
   for (const std::string size : {"-1", "-1MB", "+5MB"}) {
     const Outcome outcome = run("$TIDEMARK run --max-size " + size + " -- touch started 2>&1");
     EXPECT_EQ(outcome.exit_code, 2);
@@ -163,7 +163,7 @@ TEST_F(RunTest, MaxSizeIsASizeAndIsKept) {
 }
 
 // Without descriptors (standard ones aside) there are no signals to wait for, no witness and no recorder.
-TEST_F(RunTest, WithoutDescriptorsTheProgramRuns) {
+TEST_F(RunFaults, WithoutDescriptorsTheProgramRuns) {
   for (const int limit : {4, 5, 6, 8, 12}) {
     const Outcome outcome =
         run("exec 2>&1; ulimit -n " + std::to_string(limit) + "; exec $RECORD sh -c \"echo ran; exit 7\"");
