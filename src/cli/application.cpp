@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <exception>
 #include <numeric>
+#include <sstream>
 #include <utility>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "cli/command.h"
 
 namespace tidemark::cli {
@@ -85,14 +87,16 @@ int run_application(int argc, const char* const* argv) {
     const Application application = make_application();
     CLI::App& app = *application.app;
     if (argc < 2) {
-      fmt::print(stderr, "{}", app.help());
+      write_stderr({app.help()});
       return kError;
     }
     if (argv[1][0] != '-' && !is_command(argv[1])) return unknown_command(argv[1]);
     try {
       app.parse(argc, argv);
     } catch (const CLI::Success& answer) {  // --help, --version
-      return app.exit(answer);
+      std::ostringstream text;
+      app.exit(answer, text, text);
+      return print(text.str());
     } catch (const CLI::ParseError& error) {
       const std::string command = is_command(argv[1]) ? fmt::format(" {}", argv[1]) : "";
       return fail(fmt::format("{}; see `tidemark{} --help`", error.what(), command));
@@ -102,10 +106,11 @@ int run_application(int argc, const char* const* argv) {
     }
     return kError;
   } catch (const std::bad_alloc&) {
-    return fail("out of memory; `tidemark summary` needs less memory than the other commands");
+    say("out of memory; `tidemark summary` needs less memory than the other commands");
   } catch (const std::exception& error) {
-    return fail(fmt::format("internal error: {}", error.what()));
+    write_stderr({"tidemark: internal error: ", error.what(), "\n"});
   }
+  return kError;
 }
 
 }  // namespace tidemark::cli

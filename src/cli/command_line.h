@@ -30,8 +30,8 @@ class Option {
   Option* one_of(const std::string& words);
   /// A time with its unit ("50ms", "2s") or without (ms), from `least` to `most` ms; the variable gets ms.
   Option* milliseconds(double least, double most);
-  /// A size with its unit ("500MB", 1024 bytes to a kB) or in bytes; the variable gets bytes.
-  Option* bytes();
+  /// A size with its unit ("500MB", 1024 bytes to a kB) or in bytes, of `least` bytes or more; the variable gets bytes.
+  Option* bytes(std::uint64_t least);
   /// Help shows the variable's value as the default.
   Option* show_default();
 

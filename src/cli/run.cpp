@@ -9,9 +9,13 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <filesystem>
 #include <memory>
+#include <new>
+#include <system_error>
 
+#include "base/standard_streams.h"
 #include "base/units.h"
 #include "cli/reading.h"
 #include "collect/recorder/recorder.h"
@@ -22,6 +26,9 @@
 namespace tidemark::cli {
 namespace {
 
+// Names of functions and files come before the first event.
+constexpr std::uint64_t kLeastFileBytes = 64 * kKiB;
+
 struct RunOptions {
   RecorderOptions recorder;
   double sample_interval_ms = 100;
@@ -31,10 +38,6 @@ struct RunOptions {
   bool quiet = false;
   std::vector<std::string> command;
 };
-
-void say(const std::string& message) {
-  fmt::print(stderr, "tidemark: {}\n", message);
-}
 
 // "train-20261120-221500.tide" for `python train.py`.
 std::string default_output(const std::vector<std::string>& command) {
@@ -55,6 +58,12 @@ std::string default_output(const std::vector<std::string>& command) {
 
 // Why a recording could not be written to `path`, or an empty string.
 std::string why_unwritable(const std::string& path) {
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  // Whoever reads a pipe may stop reading, and would stop the recorder.
+  if (type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::socket) {
+    return fmt::format("{}: a pipe or socket, not a regular file", path);
+  }
   const auto parent = std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   if (::access(folder.c_str(), W_OK | X_OK) == 0) return "";
@@ -78,7 +87,50 @@ void summarize(const Recorder& recorder) {
   say(fmt::format("to see the peak memory: tidemark summary{}", names));
 }
 
+// What fails in the recorder ends the recording, not the program. False where it did.
+template <typename Work>
+bool try_to(const Work& work) {
+  try {
+    work();
+    return true;
+  } catch (const std::bad_alloc&) {
+    say("recording stopped: the recorder is out of memory; the program is not affected");
+  } catch (const std::exception& error) {
+    write_stderr({"tidemark: recording stopped: internal error: ", error.what(), "; the program is not affected\n"});
+  }
+  return false;
+}
+
+/// A recorder, if it could be started, and what a program needs in its environment to be recorded.
+struct Recording {
+  std::unique_ptr<Recorder> recorder;
+  std::vector<std::string> environment;
+};
+
+Recording start_recording(const RecorderOptions& recorder_options, const RunOptions& options,
+                          const std::string& library) {
+  Recording recording;
+  const std::string unwritable = why_unwritable(recorder_options.output);
+  auto created = unwritable.empty() ? Recorder::create(recorder_options, say)
+                                    : Result<std::unique_ptr<Recorder>>(Error{unwritable});
+  if (!created) {
+    say(fmt::format("{}; running the program without recording", created.error().message));
+    return recording;
+  }
+  recording.recorder = std::move(*created);
+  recording.environment = recording.recorder->environment();
+  const LaunchEnvironment added =
+      launch_environment(library, {.preload = !options.manual, .driver = options.driver == "on"});
+  recording.environment.insert(recording.environment.end(), added.variables.begin(), added.variables.end());
+  if (!added.other_injection.empty()) {
+    say(fmt::format("{} is set by another tool ({}): CUDA driver memory is not recorded; unset it for --driver on",
+                    ring::kInjectionVariable, added.other_injection));
+  }
+  return recording;
+}
+
 int run(const RunOptions& options) {
+  ChildProcess child;  // before all else: from here on, nothing but the program's end ends this process
   RecorderOptions recorder_options = options.recorder;
   if (recorder_options.output.empty()) recorder_options.output = default_output(options.command);
   if (!recorder_options.overwrite && std::filesystem::exists(recorder_options.output)) {
@@ -86,45 +138,33 @@ int run(const RunOptions& options) {
                             recorder_options.output));
   }
   recorder_options.samples.enabled = !options.no_samples;
+  recorder_options.samples.outsider = child.witness();
   recorder_options.samples.interval = std::chrono::nanoseconds(std::llround(options.sample_interval_ms * 1e6));
-  std::vector<std::string> environment;
-  std::unique_ptr<Recorder> recorder;
   const auto library = find_preload_library();
   if (!library) return fail(library.error().message);
-  const std::string unwritable = why_unwritable(recorder_options.output);
-  auto created = unwritable.empty() ? Recorder::create(recorder_options, say)
-                                    : Result<std::unique_ptr<Recorder>>(Error{unwritable});
-  if (created) {
-    recorder = std::move(*created);
-    environment = recorder->environment();
-    const LaunchEnvironment added =
-        launch_environment(*library, {.preload = !options.manual, .driver = options.driver == "on"});
-    environment.insert(environment.end(), added.variables.begin(), added.variables.end());
-    if (!added.other_injection.empty()) {
-      say(fmt::format("{} is set by another tool ({}): CUDA driver memory is not recorded; unset it for --driver on",
-                      ring::kInjectionVariable, added.other_injection));
-    }
-  } else {
-    say(fmt::format("{}; running the program without recording", created.error().message));
-  }
+  Recording recording;
+  try_to([&] { recording = start_recording(recorder_options, options, *library); });
+  std::unique_ptr<Recorder>& recorder = recording.recorder;
 
-  ChildProcess child = ChildProcess::start(options.command, environment);
+  child.start(options.command, recording.environment);
   if (!child) {
     say(child.error().message);
     return child.exit_code_if_not_started();
   }
   while (!child.ended()) {
     pollfd signals{child.signal_fd(), POLLIN, 0};
-    if (recorder != nullptr) {
-      recorder->poll_once({&signals, 1});
-    } else {
-      ::poll(&signals, 1, -1);
+    if (recorder == nullptr) {
+      child.wait_for_signals();
+    } else if (!try_to([&] { recorder->poll_once({&signals, 1}); })) {
+      recorder = nullptr;
     }
-    if (signals.revents != 0) child.handle_signals();
+    child.handle_signals();
   }
   if (recorder != nullptr) {
-    recorder->finish(std::chrono::seconds(2));
-    if (!options.quiet) summarize(*recorder);
+    try_to([&] {
+      recorder->finish(std::chrono::seconds(2));
+      if (!options.quiet) summarize(*recorder);
+    });
     recorder = nullptr;  // removes the socket
   }
   return child.pass_on_status();
@@ -142,8 +182,9 @@ std::function<int()> setup_run(CommandLine& app) {
   app.add_option("--stacks", recorder.stack_mode, "Stacks to record with each allocation")
       ->one_of("none|python|native|both")
       ->show_default();
-  app.add_option("--max-size", recorder.max_file_bytes, "Stop recording when a file reaches this size, e.g. 500MB, 2GB")
-      ->bytes()
+  app.add_option("--max-size", recorder.max_file_bytes,
+                 "Stop recording before a file exceeds this size, e.g. 500MB, 2GB; at least 64KB")
+      ->bytes(kLeastFileBytes)
       ->type_name("SIZE");
   app.add_option("--sample-interval", options->sample_interval_ms,
                  "Interval between samples of device and host memory, e.g. 50ms, 2s [100ms]")

@@ -73,6 +73,10 @@ Result<void> TraceWriter::flush() {
   definitions_.append_frames(frames_, out_);
   if (!events_.empty()) events_.append_frame(frames_, out_);
   samples_.append_frames(frames_, out_);
+  if (bytes_written_ + out_.size() > most_bytes_) {
+    left_out_ = true;
+    out_.clear();
+  }
   if (out_.empty()) return {};
   Result<void> appended = sink_->append(out_);
   if (appended.ok()) {

@@ -59,6 +59,11 @@ class TraceWriter {
   /// often enough.
   Result<void> flush();
 
+  /// From now on flush() leaves out what would make the file larger than this. Nothing but losses and the end should
+  /// follow what was left out.
+  void leave_out_above(std::uint64_t bytes) { most_bytes_ = bytes; }
+  [[nodiscard]] bool left_out() const { return left_out_; }
+
   /// Last frame; nothing may be written afterwards.
   Result<void> finish(const EndInfo& end);
 
@@ -76,6 +81,8 @@ class TraceWriter {
   SampleEncoder samples_;
   std::vector<std::byte> out_;
   std::uint64_t bytes_written_ = 0;
+  std::uint64_t most_bytes_ = ~std::uint64_t{0};
+  bool left_out_ = false;
   bool closed_ = false;  // finished, or a write failed
 };
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,8 +142,18 @@ void say(const char* message) noexcept {
   char line[256];
   const int length = ::snprintf(line, sizeof(line), "tidemark: %s (pid %d)\n", message, static_cast<int>(::getpid()));
   if (length <= 0) return;
+  // Where nobody reads stderr any more, the signal that comes of it would end a program that has written nothing.
+  sigset_t broken_pipe;
+  sigset_t before;
+  sigset_t pending;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  ::sigpending(&pending);
   const ssize_t written = ::write(STDERR_FILENO, line, static_cast<std::size_t>(length));
-  (void)written;
+  const timespec now = {};
+  if (written < 0 && ::sigismember(&pending, SIGPIPE) == 0) ::sigtimedwait(&broken_pipe, nullptr, &now);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace tidemark::process

@@ -10,12 +10,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <new>
 
 #include "collect/recorder/process_facts.h"
 
@@ -102,8 +105,12 @@ Recorder::Recorder(RecorderOptions options, std::function<void(const std::string
       listener_(std::move(listener)) {}
 
 Recorder::~Recorder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+  // Without memory of its own: that may be what ran out.
+  std::array<char, 128> path{};
+  for (const char* name : {"/recorder", "/recorder.seen", ""}) {
+    std::snprintf(path.data(), path.size(), "%s%s", folder_.c_str(), name);
+    std::remove(path.data());
+  }
 }
 
 std::vector<std::string> Recorder::environment() const {
@@ -216,7 +223,12 @@ void Recorder::take_samples() {
 
 void Recorder::drain(Client& client) {
   if (client.session == nullptr || client.session->stopped()) return;
-  auto taken = client.session->drain();
+  Result<std::uint64_t> taken = std::uint64_t{0};
+  try {
+    taken = client.session->drain();
+  } catch (const std::bad_alloc&) {
+    taken = client.session->out_of_memory();
+  }
   if (!taken) {
     say_(fmt::format("recording of process {} stopped: {}; the program continues", client.pid, taken.error().message));
   } else if (*taken > 0) {

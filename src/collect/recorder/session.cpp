@@ -1,11 +1,14 @@
 #include "collect/recorder/session.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "collect/recorder/process_facts.h"
 
@@ -19,6 +22,8 @@ constexpr std::uint64_t kHoldBackNs = 1'000'000;
 constexpr std::uint64_t kFlushNs = 1'000'000'000;
 // A thread stopped in the middle of an event must not make the recorder hoard the others' events.
 constexpr std::size_t kMostPending = 1 << 20;
+// For what was lost and how it ended, at the size limit.
+constexpr std::uint64_t kRoomForTheEnd = 1024;
 // Further from now than clocks of different cores are apart: a time that only overwritten memory says.
 constexpr std::uint64_t kFutureNs = 1'000'000'000;
 
@@ -37,7 +42,10 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::map(ScopedFd fd) {
                       seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
   void* mapped =
       usable ? ::mmap(nullptr, sizeof(ring::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0) : MAP_FAILED;
-  if (mapped == MAP_FAILED) return Error{"a process offered memory that is not a ring of this version of tidemark"};
+  if (usable && mapped == MAP_FAILED) {
+    return Error{fmt::format("the memory of a process cannot be mapped: {}; it is not recorded", std::strerror(errno))};
+  }
+  if (!usable) return Error{"a process offered memory that is not a ring of this version of tidemark"};
   auto memory = std::unique_ptr<SharedMemory>(new SharedMemory(static_cast<ring::Shared*>(mapped)));
   const ring::Control& control = memory->get()->control;
   if (control.magic != ring::kMagic || control.version != ring::kVersion) {
@@ -58,7 +66,19 @@ Session::Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, s
       process_(std::move(process)),
       limits_(limits),
       samples_(*writer_, clock_, process_.pid.value_or(-1), memory_->get()->control.start_ticks),
-      last_flush_ticks_(clock.now()) {}
+      last_flush_ticks_(clock.now()) {
+  if (limits_.max_file_bytes > 0) writer_->leave_out_above(limits_.max_file_bytes - kRoomForTheEnd);
+}
+
+Session::~Session() {
+  stop();
+}
+
+Error Session::out_of_memory() {
+  for (const auto& lane : lanes_) lane->pending.clear();
+  stop();
+  return {"out of memory"};
+}
 
 Result<std::uint64_t> Session::drain() {
   if (stopped_) return std::uint64_t{0};
@@ -78,8 +98,8 @@ Result<std::uint64_t> Session::drain() {
   }
   if (pending > kMostPending) horizon = now - clock_.ticks_in_ns(kHoldBackNs);
   if (auto written = write_until(horizon); !written) return written.error();
-  check_size();
-  if (unflushed_ && clock_.between_ns(last_flush_ticks_, now) > kFlushNs) {
+  if (auto checked = check_size(); !checked) return checked.error();
+  if (!stopped_ && unflushed_ && clock_.between_ns(last_flush_ticks_, now) > kFlushNs) {
     if (auto flushed = writer_->flush(); !flushed) {
       stop();
       return flushed.error();
@@ -235,11 +255,19 @@ void Session::add(const Reading& reading) {
   unflushed_ = true;
 }
 
-void Session::check_size() {
-  if (limits_.max_file_bytes == 0 || writer_->bytes_written() + writer_->bytes_pending() < limits_.max_file_bytes)
-    return;
-  size_limit_reached_ = true;
-  stop();
+Result<void> Session::check_size() {
+  const std::uint64_t most = limits_.max_file_bytes;
+  if (most == 0 || writer_->bytes_written() + writer_->bytes_pending() + kRoomForTheEnd < most) return {};
+  // What is pending is not compressed yet: there may be room for more.
+  if (auto flushed = writer_->flush(); !flushed) {
+    stop();
+    return flushed;
+  }
+  if (writer_->left_out() || writer_->bytes_written() + kRoomForTheEnd + most / 16 > most) {
+    size_limit_reached_ = true;
+    stop();
+  }
+  return {};
 }
 
 Result<void> Session::write(const PendingEvent& pending) {
@@ -260,6 +288,7 @@ Result<void> Session::write(const PendingEvent& pending) {
 }
 
 Result<void> Session::write(const Event& event) {
+  if (auto checked = check_size(); !checked || stopped_) return checked;
   last_event_ns_ = std::max(last_event_ns_, event.time_ns);
   ++event_count_;
   unflushed_ = true;
@@ -267,7 +296,6 @@ Result<void> Session::write(const Event& event) {
     stop();
     return written;
   }
-  if (event_count_ % 256 == 0) check_size();
   return {};
 }
 
@@ -316,6 +344,10 @@ Result<void> Session::finish(bool exited) {
         taken = exited ? *drained : 0;
       }
       if (auto written = write_until(~std::uint64_t{0}); !written) return written;
+    }
+    if (limits_.max_file_bytes > 0) {
+      if (auto flushed = writer_->flush(); !flushed) return flushed;
+      writer_->leave_out_above(limits_.max_file_bytes);
     }
     if (size_limit_reached_) {
       writer_->loss({QualityId::size_limit, 1, "", limits_.max_file_bytes});

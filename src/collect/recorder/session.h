@@ -41,11 +41,15 @@ class SharedMemory {
 class Session {
  public:
   struct Limits {
-    std::uint64_t max_file_bytes = 0;  ///< 0 = none
+    std::uint64_t max_file_bytes = 0;  ///< never exceeded, from some KiB on; 0 = none
   };
 
   Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, std::unique_ptr<TraceWriter> writer,
           ProcessInfo process, Limits limits);
+  /// Tells the process to stop.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   /// Takes what is there and writes all events that no earlier one can follow any more. Returns how many bytes of
   /// records were taken. An error is a write error: the session has then told the process to stop.
@@ -53,6 +57,9 @@ class Session {
 
   /// Takes in what was read of the machine, DevicesFound first; drain() writes it.
   void add(const Reading& reading);
+
+  /// After drain() has thrown std::bad_alloc: gives memory back and ends the recording where it is. Says so.
+  Error out_of_memory();
 
   /// Takes everything, ends the recording. `exited`: the process is gone (else it is told to stop).
   Result<void> finish(bool exited);
@@ -90,7 +97,7 @@ class Session {
   Result<void> write_until(std::uint64_t ticks);
   Result<void> write(const PendingEvent& pending);
   Result<void> write(const Event& event);
-  void check_size();
+  Result<void> check_size();
   void add_losses();
   void stop();
 

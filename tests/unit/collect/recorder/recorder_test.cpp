@@ -293,7 +293,7 @@ TEST_F(RecorderTest, SaysWhenAFileReachesItsLimit) {
   EXPECT_EQ(process.shared()->control.stop.load(), 1U);
   recorder->finish(std::chrono::milliseconds(0));
   ASSERT_EQ(recorder->files().size(), 1U);
-  EXPECT_LE(std::filesystem::file_size(folder.at("run.tide")), 24U * 1024);
+  EXPECT_LE(std::filesystem::file_size(folder.at("run.tide")), 16U * 1024);
   EXPECT_EQ(read(folder.at("run.tide")).lost(QualityId::size_limit), 1U);
 }
 
@@ -310,7 +310,7 @@ TEST_F(RecorderTest, SaysSoWhenOnlyTheLastEventsReachTheLimit) {
   EXPECT_THAT(said, IsEmpty());
   recorder->finish(std::chrono::milliseconds(0));
   EXPECT_THAT(said, ElementsAre(HasSubstr("is still running"), HasSubstr("--max-size")));
-  EXPECT_LE(std::filesystem::file_size(folder.at("run.tide")), 24U * 1024);
+  EXPECT_LE(std::filesystem::file_size(folder.at("run.tide")), 16U * 1024);
   EXPECT_EQ(read(folder.at("run.tide")).lost(QualityId::size_limit), 1U);
 }
 
