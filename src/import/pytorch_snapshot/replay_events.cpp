@@ -180,18 +180,18 @@ std::set<std::int32_t> devices_of(const Snapshot& snapshot) {
   return devices;
 }
 
-/// The earliest first entry; 0 without entries.
+/// The earliest first entry; 0 where no entry has a time.
 std::int64_t start_of(const Snapshot& snapshot) {
   std::optional<std::int64_t> start;
   for (const DeviceTrace& trace : snapshot.traces) {
-    if (trace.entries.empty()) continue;
+    if (trace.entries.size() == trace.unknown_times) continue;
     const std::int64_t first = trace.entries.front().time_us;
     start = start ? std::min(*start, first) : first;
   }
   return start.value_or(0);
 }
 
-void add_unknown(QualityId id, const QualityNames& counts, std::vector<QualityIssue>& issues) {
+void add_names(QualityId id, const QualityNames& counts, std::vector<QualityIssue>& issues) {
   if (counts.empty()) return;
   std::uint64_t total = 0;
   for (const auto& [name, count] : counts) total += count;
@@ -248,8 +248,9 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
   if (!snapshot.recorded_devices.empty()) {
     facts.issues.push_back({QualityId::exported_recording, std::nullopt});
   }
-  add_unknown(QualityId::unknown_actions, snapshot.unknown_actions, facts.issues);
-  add_unknown(QualityId::unknown_keys, snapshot.unknown_keys, facts.issues);
+  add_names(QualityId::invalid_fields, snapshot.invalid_fields, facts.issues);
+  add_names(QualityId::unknown_actions, snapshot.unknown_actions, facts.issues);
+  add_names(QualityId::unknown_keys, snapshot.unknown_keys, facts.issues);
   return facts;
 }
 
