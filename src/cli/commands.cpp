@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -11,6 +12,11 @@
 #include "report/words/printable.h"
 
 namespace tidemark::cli {
+namespace {
+
+constexpr std::size_t kMostErrorColumns = 2000;
+
+}  // namespace
 
 std::function<int()> setup_analysis(const Analysis& analysis, CommandLine& app);
 
@@ -40,7 +46,7 @@ std::span<const Command> commands() {
 }
 
 int fail(const std::string& message) {
-  fmt::print(stderr, "tidemark: {}\n", printable(message));  // names in it may come from a file
+  fmt::print(stderr, "tidemark: {}\n", shown(message, kMostErrorColumns));  // names in it may come from a file
   return kError;
 }
 

@@ -98,8 +98,8 @@ std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) 
     const auto end = find(at_end, row.words);
     columns.add({row.bytes, end == at_end.end() ? "" : end->bytes, row.words});
   }
-  std::string title = "Device memory of " + printable(ledger.device);
-  if (!ledger.model.empty()) title += ", " + printable(ledger.model);
+  std::string title = "Device memory of " + shown(ledger.device);
+  if (!ledger.model.empty()) title += ", " + shown(ledger.model);
   if (ledger.total_bytes) title += fmt::format(" ({})", format_bytes(*ledger.total_bytes));
   std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
   if (!ledger.peak.caveats.empty()) text += "  See `tidemark ledger` for caveats.\n";

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/units.h"
+#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
@@ -157,7 +158,7 @@ std::string names_text(const QualityNames& names) {
   std::size_t listed = 0;
   for (const auto& [name, count] : names) {
     if (listed++ == kMost) return text + fmt::format(" and {} more", names.size() - kMost);
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", name, format_count(count));
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", shown(name), format_count(count));
   }
   return text;
 }

@@ -31,7 +31,7 @@ std::string beginning_text(const Leaks& leaks) {
     case TrainingSteps::Source::given:
       return "start times as specified";
     case TrainingSteps::Source::annotation:
-      return fmt::format("a step starts at each mark '{}'", printable(leaks.mark.value_or("")));
+      return fmt::format("a step starts at each mark '{}'", shown(leaks.mark.value_or("")));
     case TrainingSteps::Source::optimizer:
       return "a step starts at the first allocation of the optimizer";
     case TrainingSteps::Source::stack:

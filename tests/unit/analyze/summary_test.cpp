@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "analyze/common/profile.h"
+#include "analyze/compare.h"
+#include "analyze/temporary.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {
@@ -54,6 +59,33 @@ TEST(Summary, AddsUpWhatItDoesNotList) {
   ASSERT_EQ(summary->devices[0].call_sites.size(), 2U);
   EXPECT_EQ(summary->devices[0].other_call_sites, 2U);
   EXPECT_EQ(summary->devices[0].other_bytes, 300U);
+}
+
+// Three blocks of 2^63 bytes one after another: 3 * 2^63 does not fit 64 bits.
+TEST(Summary, TotalsOverTimeDoNotWrapAround) {
+  Scenario scenario;
+  for (std::uint64_t number = 0; number < 3; ++number) {
+    scenario.allocate(2 * number, "a", std::uint64_t{1} << 63, kCpu);
+    scenario.free(2 * number + 1, "a");
+  }
+  const Overview overview = scenario.overview();
+  Symbols symbols(overview.definitions);
+  const auto summary = analyze_summary(overview, symbols, {});
+  EXPECT_EQ(summary->devices[0].totals.total_bytes_allocated, ~std::uint64_t{0});
+  const Store store = scenario.store();
+  const auto temporary = analyze_temporary(store, symbols, {});
+  EXPECT_EQ(temporary->devices[0].bytes, ~std::uint64_t{0});
+  EXPECT_EQ(temporary->devices[0].share, std::nullopt) << "of what is not known";
+  const auto profile = analyze_profile(store, {});
+  EXPECT_EQ(profile->front().stacks[0].allocated_bytes, ~std::uint64_t{0});
+  const ComparedRecording compared = reduce_for_compare(scenario.store());
+  EXPECT_EQ(compared.stacks[0].traffic_bytes, ~std::uint64_t{0});
+}
+
+TEST(Compare, ChangesDoNotWrapAround) {
+  EXPECT_EQ((ComparedValue{0, ~std::uint64_t{0}}.change()), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ((ComparedValue{~std::uint64_t{0}, 5}.change()), std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ((ComparedValue{7, 5}.change()), -2);
 }
 
 TEST(Summary, KeepsDevicesApart) {
