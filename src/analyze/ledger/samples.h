@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "store/held_memory.h"
 #include "store/store.h"
 #include "trace/sample.h"
@@ -119,7 +121,8 @@ class LedgerCollector {
 
 /// An Overview, and the samples that were chosen while it was read.
 struct SampledOverview : Overview {
-  std::vector<DeviceSamples> samples;  ///< by SampledDeviceId; empty where none were taken
+  std::vector<DeviceSamples> samples;          ///< by SampledDeviceId; empty where none were taken
+  std::function<Result<Store>()> load_blocks;  ///< reads the file again, for what an overview does not hold
 };
 
 }  // namespace tidemark

@@ -6,6 +6,7 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/explain.h"
 #include "report/words/frame_text.h"
 #include "report/words/ledger.h"
 #include "report/words/ledger_rows.h"
@@ -109,7 +110,11 @@ std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) 
 }  // namespace
 
 std::string to_text(const Summary& summary, const Terminal& terminal) {
-  std::string text = head(summary.recording, terminal);
+  std::string text;
+  if (summary.failure) {
+    text = paint(terminal, Tone::error, out_of_memory_headline(*summary.failure, summary.recording)) + "\n\n";
+  }
+  text += head(summary.recording, terminal);
   for (const SummaryDevice& device : summary.devices) text += device_text(device, terminal);
   if (summary.devices.empty()) text += "\n" + no_events_text(summary.recording);
   for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_text(ledger, terminal);

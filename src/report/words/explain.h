@@ -9,6 +9,8 @@ namespace tidemark {
 
 /// One sentence: what failed and why.
 [[nodiscard]] std::string verdict_text(const OomFailure& failure);
+/// The same on one line above all else: what was requested, what was free, why, and which command says more.
+[[nodiscard]] std::string out_of_memory_headline(const OomFailure& failure, const RecordingInfo& recording);
 /// The numbers that show a cause.
 [[nodiscard]] std::string evidence_text(const OomFailure& failure, const OomFinding& finding);
 /// The reason why no cause was found.
