@@ -13,6 +13,8 @@
 namespace tidemark {
 namespace {
 
+constexpr const char* kLimitReached = "the process's memory limit was reached";
+
 // Why the request could not use the cached memory: "... cached, but ...".
 std::string unusable_cache_text(const OomFailure& failure) {
   if (!failure.cache) return "its free blocks are too small or unusable for this request";
@@ -60,7 +62,7 @@ std::string main_cause_text(const OomFailure& failure) {
     case OomCause::other_process:
       return outside_text(failure, failure.findings.front().bytes);
     case OomCause::limit:
-      return fmt::format("the process's memory limit was reached, the device had {} free", bytes);
+      return fmt::format("{}, the device had {} free", kLimitReached, bytes);
     case OomCause::fragmentation:
       return fmt::format("{} cached, but {}", bytes, unusable_cache_text(failure));
     case OomCause::demand:
@@ -78,9 +80,9 @@ std::string verdict_text(const OomFailure& failure) {
 std::string out_of_memory_headline(const OomFailure& failure, const RecordingInfo& recording) {
   const std::string free =
       failure.device_free ? format_bytes(*failure.device_free) + " free" : "free device memory unknown";
+  const std::string cause = failure.cause == OomCause::limit ? kLimitReached : main_cause_text(failure);
   return fmt::format("Out of memory on {}: {} requested, {}; {}. More: `tidemark explain {}`",
-                     to_string(failure.device), requested_text(failure), free, main_cause_text(failure),
-                     printable(recording.path));
+                     to_string(failure.device), requested_text(failure), free, cause, printable(recording.path));
 }
 
 std::string evidence_text(const OomFailure& failure, const OomFinding& finding) {

@@ -90,6 +90,7 @@ void SnapshotBuilder::finish_annotations(PickleValue list) {
 void SnapshotBuilder::finish_annotation(const Container& dict, const std::string& place) {
   Annotation annotation;
   bool usable = true;
+  bool has_time = false;
   for (std::size_t n = 0; n < dict.items.size(); n += 2) {
     const PickleValue value = dict.items[n + 1];
     std::int32_t device = 0;
@@ -109,15 +110,14 @@ void SnapshotBuilder::finish_annotation(const Container& dict, const std::string
         if (valid && device >= 0) annotation.device = device;
         break;
       case Known::time_us:
-        valid = tables.numbers.get(value, annotation.time_us);
-        usable &= valid;
+        valid = has_time = tables.numbers.get(value, annotation.time_us);
         break;
       default:
         unknown_.key(Scope::annotation, dict.items[n]);
     }
     if (!valid) invalid_.add(Scope::annotation, known(dict.items[n]), place);
   }
-  if (usable) snapshot_.annotations.push_back(annotation);
+  if (usable && has_time) snapshot_.annotations.push_back(annotation);
 }
 
 /// Names with spaces between them.
