@@ -218,13 +218,19 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
     if (!std::exchange(begun, true)) begin();
     take(event);
   };
-  const Take keep = [&](const ReplayedEvent& event) { later.push_back(event); };
+  std::uint64_t latest_ns = 0;
+  // Where the clock steps back, the events of a device stay in their order all the same.
+  const Take keep = [&](const ReplayedEvent& event) {
+    later.push_back(event);
+    later.back().event.time_ns = latest_ns = std::max(latest_ns, event.event.time_ns);
+  };
   std::uint32_t slots = 0;
   for (const std::int32_t device : devices) {
     if (device < 0 || device > kLastDevice) {
       facts.issues.push_back({QualityId::impossible_device, std::nullopt, {{"number", std::to_string(device)}}});
       continue;
     }
+    latest_ns = 0;
     EventMaker events(device, snapshot.trace_of(device), clock, slots, snapshot.entries_name_pools, take,
                       devices.size() == 1 ? at_once : keep);
     ReplaySummary summary = replay(snapshot, device, events);
