@@ -58,7 +58,7 @@ void add(const Side& side, Device device, std::optional<StackId> Match::*id, std
     if (!(match.*id)) match.*id = totals.stack;
     match.values.peak_bytes.*value += totals.peak_bytes;
     match.values.peak_blocks.*value += totals.peak_blocks;
-    match.values.traffic_bytes.*value += totals.traffic_bytes;
+    match.values.traffic_bytes.*value = saturating_add(match.values.traffic_bytes.*value, totals.traffic_bytes);
     match.values.allocations.*value += totals.allocations;
   }
 }
@@ -134,11 +134,11 @@ ComparedDevice compare_device(const Side& a, const Side& b, Device device, const
     const std::int64_t change = bytes_of(match.values, options.by).change();
     ChangeGroup& group = group_of(result, match.values.kind);
     ++group.stacks;
-    group.bytes += change;
+    group.bytes = saturating_add(group.bytes, change);
     if (match.values.kind == ChangeKind::unchanged) continue;
     if (options.top != 0 && result.rows.size() == options.top) {
       ++result.other_rows;
-      result.other_change += change;
+      result.other_change = saturating_add(result.other_change, change);
       continue;
     }
     if (match.number != StackMatcher::kNoStack) {
@@ -202,7 +202,7 @@ ComparedRecording reduce_for_compare(Store&& store) {
     if (unseen[device] != 0) {
       --unseen[device];
     } else {
-      of_stack.traffic_bytes += blocks.size[block];
+      of_stack.traffic_bytes = saturating_add(of_stack.traffic_bytes, blocks.size[block]);
       ++of_stack.allocations;
     }
   }

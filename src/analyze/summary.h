@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "analyze/common/stack_names.h"
 #include "analyze/host_usage.h"
 #include "analyze/ledger/ledger.h"
+#include "analyze/oom/explain.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -24,6 +26,8 @@ struct SummaryOptions {
   /// from a Store.
   std::vector<DeviceSamples> samples = {};
   HostUsage host = {};  ///< likewise
+  /// Loads the recording's blocks, which only the explanation of an out-of-memory error needs; none: it is left out.
+  std::function<Result<Store>()> load_blocks = {};
 };
 
 /// With the call sites that held memory at the peak; shares are of the peak.
@@ -42,7 +46,8 @@ struct Summary {
   RecordingInfo recording;
   std::vector<SummaryDevice> devices;
   std::vector<SummaryOutOfMemory> out_of_memory;  ///< the first ten
-  std::vector<LedgerExtremes> ledgers;            ///< of devices with samples
+  std::optional<OomFailure> failure;    ///< the latest of them, explained; none where its blocks could not be loaded
+  std::vector<LedgerExtremes> ledgers;  ///< of devices with samples
   HostUsage host;
 };
 

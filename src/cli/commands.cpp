@@ -1,3 +1,4 @@
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -7,6 +8,11 @@
 #include "report/words/printable.h"
 
 namespace tidemark::cli {
+namespace {
+
+constexpr std::size_t kMostErrorColumns = 2000;
+
+}  // namespace
 
 std::function<int()> setup_analysis(const Analysis& analysis, CommandLine& app);
 
@@ -36,7 +42,7 @@ std::span<const Command> commands() {
 }
 
 int fail(const std::string& message) {
-  say(printable(message));  // names in it may come from a file
+  say(shown(message, kMostErrorColumns));  // names in it may come from a file
   return kError;
 }
 

@@ -113,6 +113,7 @@ inline constexpr QualityFacts kQualityTable[] = {
     {QualityId::uncertain_sizes, "uncertain_sizes", Severity::warning, QualityUnit::blocks, false},
     {QualityId::guessed_sizes, "guessed_sizes", Severity::warning, QualityUnit::blocks, false},
     {QualityId::sizes_corrected, "sizes_corrected", Severity::info, QualityUnit::blocks, false},
+    {QualityId::unknown_times, "unknown_times", Severity::warning, QualityUnit::entries, false},
     {QualityId::clock_steps_back, "clock_steps_back", Severity::info, QualityUnit::steps, false},
     {QualityId::no_settings, "no_settings", Severity::warning, QualityUnit::none, false},
     {QualityId::no_segments, "no_segments", Severity::warning, QualityUnit::none, false},
@@ -137,6 +138,7 @@ inline constexpr QualityFacts kQualityTable[] = {
     {QualityId::final_segments_extra, "final_segments_extra", Severity::warning, QualityUnit::segments, true},
     {QualityId::impossible_device, "impossible_device", Severity::warning, QualityUnit::none, true},
     {QualityId::exported_recording, "exported_recording", Severity::info, QualityUnit::none, false},
+    {QualityId::invalid_fields, "invalid_fields", Severity::warning, QualityUnit::fields, true},
     {QualityId::unknown_actions, "unknown_actions", Severity::warning, QualityUnit::entries, true},
     {QualityId::unknown_keys, "unknown_keys", Severity::info, QualityUnit::fields, false},
 };

@@ -46,6 +46,7 @@ enum class QualityId : std::uint8_t {
   uncertain_sizes,
   guessed_sizes,
   sizes_corrected,
+  unknown_times,
   clock_steps_back,
   no_settings,
   no_segments,
@@ -70,6 +71,7 @@ enum class QualityId : std::uint8_t {
   final_segments_extra,
   impossible_device,
   exported_recording,
+  invalid_fields,
   unknown_actions,
   unknown_keys,
 };

@@ -4,12 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "analyze/host_usage.h"
+#include "base/result.h"
 #include "store/held_memory.h"
 #include "store/store.h"
 #include "trace/sample.h"
@@ -122,6 +124,7 @@ class LedgerCollector {
 struct SampledOverview : Overview {
   std::vector<DeviceSamples> samples;  ///< by SampledDeviceId; empty where none were taken
   HostUsage host;
+  std::function<Result<Store>()> load_blocks;  ///< reads the file again, for what an overview does not hold
 };
 
 }  // namespace tidemark

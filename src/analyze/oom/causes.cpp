@@ -1,7 +1,6 @@
 #include "analyze/oom/causes.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "analyze/common/arithmetic.h"
 #include "analyze/common/moment.h"
@@ -132,20 +131,15 @@ Store until(const Store& store, const OutOfMemory& event) {
   return first;
 }
 
-// At the start of the last step, that is: some of it may have been freed since.
-std::uint64_t leaked_by(const LeakSite& site) {
-  if (site.growth.kind == GrowthKind::retained) return site.held_bytes;
-  const double grown = site.growth.bytes_per_step.value * site.growth.grown_steps;
-  return std::min(site.held_bytes, static_cast<std::uint64_t>(std::llround(std::max(0.0, grown))));
-}
-
 // What the site's blocks hold at the failure.
 std::uint64_t alive_bytes(const Store& store, const OutOfMemory& event, const LeakSite& site) {
   const Blocks& blocks = store.blocks;
   const std::vector<std::uint64_t>& asked = blocks.requested.empty() ? blocks.size : blocks.requested;
   std::uint64_t bytes = 0;
   for (const BlockId block : live_blocks(store, event.device, event.change_count)) {
-    if (blocks.stack[block.value] != site.stack_id) continue;
+    if (std::find(site.stack_ids.begin(), site.stack_ids.end(), blocks.stack[block.value]) == site.stack_ids.end()) {
+      continue;
+    }
     if (site.requested_bytes && asked[block.value] != *site.requested_bytes) continue;
     bytes += blocks.size[block.value];
   }
@@ -186,6 +180,7 @@ void find_leaks(const Store& store, Symbols& symbols, const OutOfMemory& event, 
   LeakOptions options;
   options.device = to_string(failure.device);
   options.top = 0;
+  options.min_growth = 0;
   const auto leaks = event.change_count == store.live_changes.size()
                          ? analyze_leaks(store, symbols, options)
                          : analyze_leaks(until(store, event), symbols, options);
@@ -195,7 +190,7 @@ void find_leaks(const Store& store, Symbols& symbols, const OutOfMemory& event, 
   failure.step_count = leaks->steps.starts.size();
   failure.leaks = leaks->leaks;
   std::erase_if(failure.leaks, [&](const LeakSite& site) {
-    const std::uint64_t bytes = std::min(leaked_by(site), alive_bytes(store, event, site));
+    const std::uint64_t bytes = std::min(site.grown_bytes(), alive_bytes(store, event, site));
     failure.leaked += bytes;
     return bytes == 0;
   });

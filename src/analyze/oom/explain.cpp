@@ -159,7 +159,7 @@ class Explainer {
         continue;
       }
       const Held& stack = held[usage.stack];
-      const double share = share_of(usage.bytes, failure.allocated).value_or(0);
+      const double share = share_of(usage.bytes, std::max(failure.allocated, recorded)).value_or(0);
       failure.top_allocations.push_back(
           {name_stack(symbols_, usage.stack), usage.bytes, usage.blocks, share, stack.oldest_ns, stack.newest_ns});
     }

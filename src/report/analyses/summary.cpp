@@ -15,7 +15,9 @@ Analysis summary_analysis() {
       {"run.tide", "run.rank*.tide --device cuda:0", "run.tide --format json | jq '.devices[0].peak_allocated_bytes'"}};
   parts.analyze = [](const SampledOverview& overview, Symbols& symbols,
                      const AnalysisOptions& options) -> Result<Summary> {
-    return analyze_summary(overview, symbols, {options.device, options.count("top"), overview.samples, overview.host});
+    return analyze_summary(
+        overview, symbols,
+        {options.device, options.count("top"), overview.samples, overview.host, overview.load_blocks});
   };
   parts.text_has_title = true;
   return make_analysis(std::move(parts));

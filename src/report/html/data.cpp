@@ -8,12 +8,12 @@
 namespace tidemark::html {
 namespace {
 
-constexpr std::size_t kMostNameColumns = 2000;  // of one text: what is longer is no name
+constexpr std::size_t kMostTextColumns = 2000;  // of one text: what is longer is no name
 
 void shorten_texts(Json& value) {
   if (value.is_string()) {
     auto& text = value.get_ref<std::string&>();
-    if (text.size() > kMostNameColumns) text = fit(printable(text), kMostNameColumns);
+    if (text.size() > kMostTextColumns) text = shown(text, kMostTextColumns);
   } else if (value.is_structured()) {
     for (Json& part : value) shorten_texts(part);
   }

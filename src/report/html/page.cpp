@@ -64,6 +64,7 @@ void add_recording(std::string& out, const html::PageContents& contents, std::si
   const std::string id = fmt::format("r{}-", index);
   fmt::format_to(std::back_inserter(out), "<article id=\"r{}\">\n<h2>{}</h2>\n", index,
                  escaped(recording_title(contents.recording)));
+  html::add_verdict(out, contents);
   add_facts(out, contents.recording);
   html::add_summary(out, contents, id);
   html::add_timeline(out, contents, id);

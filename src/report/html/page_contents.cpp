@@ -91,6 +91,7 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   explain.device = options.device;
   explain.top = listed;
   contents.explanation = *analyze_explain(store, symbols, explain);
+  if (!contents.explanation.failures.empty()) contents.summary.failure = contents.explanation.failures.front();
   for (const Analysis& analysis : analyses()) {
     if (!analysis.table) continue;
     AnalysisOptions chosen(analysis.options);

@@ -2,10 +2,12 @@
 
 #include <iterator>
 
+#include "analyze/common/advice.h"
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/words/data_quality.h"
+#include "report/words/explain.h"
 #include "report/words/frame_text.h"
 #include "report/words/host_usage.h"
 #include "report/words/leak.h"
@@ -89,7 +91,7 @@ void add_glance(std::string& out, const PageContents& contents, const std::strin
                    to_string(device.totals.device), share_text(device.at_peak_allocated->unused_share()));
   }
   for (const TemporaryDevice& device : contents.temporary.devices) {
-    if (device.avoidable_peak_bytes() == 0) continue;
+    if (!is_worth_advice(device.avoidable_peak_bytes(), device.totals.peak_allocated_bytes)) continue;
     fmt::format_to(std::back_inserter(out),
                    "<li>{}: avoiding temporary allocations can save at most {} of the peak</li>\n",
                    to_string(device.totals.device), format_bytes(device.avoidable_peak_bytes()));
@@ -98,6 +100,12 @@ void add_glance(std::string& out, const PageContents& contents, const std::strin
 }
 
 }  // namespace
+
+void add_verdict(std::string& out, const PageContents& contents) {
+  if (!contents.summary.failure) return;
+  fmt::format_to(std::back_inserter(out), "<p class=\"verdict alarm\">{}</p>\n",
+                 escaped(out_of_memory_headline(*contents.summary.failure, contents.recording)));
+}
 
 void add_summary(std::string& out, const PageContents& contents, const std::string& id) {
   open_section(

@@ -3,6 +3,7 @@
 
 #include "report/json/json.h"
 #include "report/json/objects.h"
+#include "report/words/explain.h"
 
 namespace tidemark {
 namespace {
@@ -60,6 +61,15 @@ Json host_json(const HostUsage& host) {
           {"cgroup_oom_kills", host.cgroup_oom_kills}};
 }
 
+Json verdict_json(const OomFailure& failure, const RecordingInfo& recording) {
+  return {{"device", to_string(failure.device)},
+          {"time_ns", failure.last_ns},
+          {"requested_bytes", failure.request.bytes},
+          {"device_free_bytes", nullable(failure.device_free)},
+          {"cause", failure.cause ? Json(name_of(*failure.cause)) : Json(nullptr)},
+          {"text", out_of_memory_headline(failure, recording)}};
+}
+
 // The fields that say what a row is about.
 void add_key(Json& row, const NamedStack& stack) {
   row["stack"] = stack_json(stack);
@@ -101,6 +111,7 @@ Json to_object(const Summary& summary) {
                                        {"reserved_bytes", nullable(failure.event.reserved)},
                                        {"stack", stack_json(failure.stack)}});
   }
+  object["out_of_memory_verdict"] = summary.failure ? verdict_json(*summary.failure, summary.recording) : Json(nullptr);
   object["ledgers"] = Json::array();
   for (const LedgerExtremes& ledger : summary.ledgers) {
     object["ledgers"].push_back({{"device", ledger.device},

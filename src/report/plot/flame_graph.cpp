@@ -23,7 +23,7 @@ Role role_of(const FrameName& frame) {
 }
 
 std::string short_name(const FrameName& frame) {
-  return printable(frame.kind == Location::Kind::python ? local_name(frame.function) : short_function(frame.function));
+  return shown(frame.kind == Location::Kind::python ? local_name(frame.function) : short_function(frame.function));
 }
 
 class FlameGraph {

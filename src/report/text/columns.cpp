@@ -18,6 +18,8 @@ Columns::Columns(std::vector<std::string> headings) {
 }
 
 void Columns::add(std::vector<std::string> cells) {
+  for (std::size_t column = 0; column + 1 < cells.size(); ++column)
+    cells[column] = fit(cells[column], kMostNameColumns);
   rows_.push_back(std::move(cells));
 }
 

@@ -10,7 +10,8 @@
 namespace tidemark {
 
 /// Collects rows, then prints them with every column as wide as its widest cell. Cells must be printable text. The last
-/// column is left-aligned and gives way when the terminal is too narrow; the others are right-aligned.
+/// column is left-aligned and gives way when the terminal is too narrow; the others are right-aligned and at most
+/// kMostNameColumns wide.
 class Columns {
  public:
   explicit Columns(std::vector<std::string> headings);

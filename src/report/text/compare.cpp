@@ -40,7 +40,7 @@ std::string settings_line(const RecordingInfo& a, const RecordingInfo& b) {
   if (a.allocator_settings == b.allocator_settings) return {};
   const auto text = [](const std::optional<std::string>& settings) {
     if (!settings) return std::string(kUnknown);
-    return settings->empty() ? std::string("default") : printable(*settings);
+    return settings->empty() ? std::string("default") : shown(*settings);
   };
   return fmt::format("   allocator settings: {} in A, {} in B\n", text(a.allocator_settings),
                      text(b.allocator_settings));

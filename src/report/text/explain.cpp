@@ -32,9 +32,8 @@ std::string where_text(const OomFailure& failure) {
     text += ", pool unknown (default pool assumed)";
   }
   if (failure.thread && failure.thread->tid) {
-    text +=
-        fmt::format(", thread {} (tid {})",
-                    failure.thread->name.empty() ? "(no name)" : printable(failure.thread->name), *failure.thread->tid);
+    text += fmt::format(", thread {} (tid {})",
+                        failure.thread->name.empty() ? "(no name)" : shown(failure.thread->name), *failure.thread->tid);
   }
   return text;
 }

@@ -11,7 +11,9 @@ namespace tidemark {
 namespace {
 
 std::string site_text(const LeakSite& site) {
-  std::string text = stack_text_with_callers(site.stack);
+  const std::size_t stacks = site.stack_ids.size();
+  std::string text = stacks == 1 ? stack_text_with_callers(site.stack)
+                                 : fmt::format("{} ({} stacks)", stack_text(site.stack), format_count(stacks));
   if (site.requested_bytes) text += fmt::format(", {} bytes each", format_count(*site.requested_bytes));
   return text;
 }
@@ -59,6 +61,7 @@ std::string to_text(const Leaks& leaks, const Terminal& terminal) {
   const Tone tone = leaks.verdict == LeakVerdict::leak ? Tone::warning : Tone::heading;
   std::string text = paint(terminal, tone, leak_verdict(leaks)) + "\n";
   if (!leaks.leaks.empty()) text += leaks_table(leaks, terminal);
+  if (const std::string small = small_leaks_text(leaks); !small.empty()) text += fmt::format("  ({})\n", small);
   text += leak_steps(leaks);
   if (!leaks.non_leak_growth.empty()) {
     text += "\n" + paint(terminal, Tone::heading, "Growth that is not a leak") + "\n";

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "analyze/common/advice.h"
 #include "analyze/common/arithmetic.h"
 #include "base/units.h"
 #include "report/text/columns.h"
@@ -13,11 +14,10 @@ namespace tidemark {
 namespace {
 
 std::string lifetimes_text(const PatternsDevice& device, const Terminal& terminal) {
-  const DeviceSummary& totals = device.totals;
   Columns columns({"held at peak", "share", "blocks", "lifetime"});
   const auto add = [&](std::uint64_t bytes, const std::string& blocks, const char* lifetime) {
     if (bytes == 0) return;
-    columns.add({format_bytes(bytes), share_text(share_of(bytes, totals.peak_allocated_bytes)), blocks, lifetime});
+    columns.add({format_bytes(bytes), share_text(share_of(bytes, device.whole_peak_bytes())), blocks, lifetime});
   };
   for (std::size_t index = 0; index < kLifetimes; ++index) {
     add(device.held[index].bytes, format_count(device.held[index].blocks), kLifetimeWords[index]);
@@ -55,8 +55,8 @@ std::string pattern_text(const PatternsDevice& device, const NamedPattern& named
                                      format_bytes(pattern.peak_bytes)));
   text += fact("reduced peak", peak_text(pattern.reduced_peak_bytes, pattern.reduced_peak_at_ns));
   const std::uint64_t saving = device.avoidable_peak_bytes(pattern);
-  text += fact("avoidable peak", saving == 0 ? "none (the peak stays the same)" : "up to " + format_bytes(saving));
-  if (saving != 0) text += fact("possible fix", named.advice);
+  text += fact("avoidable peak", avoidable_peak_text(saving, device.totals.peak_allocated_bytes));
+  if (is_worth_advice(saving, device.totals.peak_allocated_bytes)) text += fact("possible fix", named.advice);
   return text + rows_text(pattern, terminal);
 }
 

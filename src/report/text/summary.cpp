@@ -6,6 +6,7 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/explain.h"
 #include "report/words/frame_text.h"
 #include "report/words/host_usage.h"
 #include "report/words/ledger.h"
@@ -98,8 +99,8 @@ std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) 
     const auto end = find(at_end, row.words);
     columns.add({row.bytes, end == at_end.end() ? "" : end->bytes, row.words});
   }
-  std::string title = "Device memory of " + printable(ledger.device);
-  if (!ledger.model.empty()) title += ", " + printable(ledger.model);
+  std::string title = "Device memory of " + shown(ledger.device);
+  if (!ledger.model.empty()) title += ", " + shown(ledger.model);
   if (ledger.total_bytes) title += fmt::format(" ({})", format_bytes(*ledger.total_bytes));
   std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
   if (!ledger.peak.caveats.empty()) text += "  See `tidemark ledger` for caveats.\n";
@@ -116,7 +117,11 @@ std::string host_text(const HostUsage& host, const Terminal& terminal) {
 }  // namespace
 
 std::string to_text(const Summary& summary, const Terminal& terminal) {
-  std::string text = head(summary.recording, terminal);
+  std::string text;
+  if (summary.failure) {
+    text = paint(terminal, Tone::error, out_of_memory_headline(*summary.failure, summary.recording)) + "\n\n";
+  }
+  text += head(summary.recording, terminal);
   for (const SummaryDevice& device : summary.devices) text += device_text(device, terminal);
   if (summary.devices.empty()) text += "\n" + no_events_text(summary.recording);
   for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_text(ledger, terminal);

@@ -43,7 +43,7 @@ std::string key_text(const DeviceAt& device) {
 }
 std::string key_text(const ThreadInfo& thread) {
   if (!thread.tid) return "(unknown thread)";
-  const std::string name = thread.name.empty() ? "(no name)" : printable(thread.name);
+  const std::string name = thread.name.empty() ? "(no name)" : shown(thread.name);
   return fmt::format("{} (tid {})", name, *thread.tid);
 }
 std::string key_text(const StreamHandle& stream) {
@@ -54,7 +54,7 @@ std::string key_text(const PoolId& pool) {
 }
 
 std::string key_text(const BlockAnnotation& annotation) {
-  return annotation.name ? printable(*annotation.name) : "(none)";
+  return annotation.name ? shown(*annotation.name) : "(none)";
 }
 
 std::string section_text(const TableSection& section, GroupBy by, const Terminal& terminal) {

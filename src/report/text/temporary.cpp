@@ -5,6 +5,7 @@
 #include "report/text/parts.h"
 #include "report/text/text.h"
 #include "report/words/frame_text.h"
+#include "report/words/pattern.h"
 #include "report/words/recording.h"
 
 namespace tidemark {
@@ -17,8 +18,9 @@ std::string definition(std::uint64_t within) {
 }
 
 std::string avoidable_peak(const TemporaryDevice& device) {
-  if (device.avoidable_peak_bytes() == 0) return "none (the peak stays the same)";
-  return fmt::format("up to {}, if all other allocations stay the same", format_bytes(device.avoidable_peak_bytes()));
+  const std::uint64_t saving = device.avoidable_peak_bytes();
+  const std::string text = avoidable_peak_text(saving, device.totals.peak_allocated_bytes);
+  return saving == 0 ? text : text + ", if all other allocations stay the same";
 }
 
 std::string rows_text(const TemporaryDevice& device, const Terminal& terminal) {

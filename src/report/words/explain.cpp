@@ -13,6 +13,8 @@
 namespace tidemark {
 namespace {
 
+constexpr const char* kLimitReached = "the process's memory limit was reached";
+
 // Why the request could not use the cached memory: "... cached, but ...".
 std::string unusable_cache_text(const OomFailure& failure) {
   if (!failure.cache) return "its free blocks are too small or unusable for this request";
@@ -50,25 +52,37 @@ std::string outside_text(const OomFailure& failure, std::uint64_t bytes) {
              : fmt::format("memory used outside PyTorch grew by at least {}", format_bytes(bytes));
 }
 
-}  // namespace
-
-std::string verdict_text(const OomFailure& failure) {
-  std::string text = fmt::format("Out of memory: {} requested; ", requested_text(failure));
-  if (!failure.cause) return text + "cause unknown";
+// "12.0 MiB leaked in previous steps".
+std::string main_cause_text(const OomFailure& failure) {
+  if (!failure.cause) return "cause unknown";
   const std::string bytes = format_bytes(failure.findings.front().bytes);
   switch (*failure.cause) {
     case OomCause::leak:
-      return text + fmt::format("{} leaked in previous steps", bytes);
+      return fmt::format("{} leaked in previous steps", bytes);
     case OomCause::other_process:
-      return text + outside_text(failure, failure.findings.front().bytes);
+      return outside_text(failure, failure.findings.front().bytes);
     case OomCause::limit:
-      return text + fmt::format("the process's memory limit was reached, the device had {} free", bytes);
+      return fmt::format("{}, the device had {} free", kLimitReached, bytes);
     case OomCause::fragmentation:
-      return text + fmt::format("{} cached, but {}", bytes, unusable_cache_text(failure));
+      return fmt::format("{} cached, but {}", bytes, unusable_cache_text(failure));
     case OomCause::demand:
       break;
   }
-  return text + fmt::format("{} allocated, {} more than available", format_bytes(failure.allocated), bytes);
+  return fmt::format("{} allocated, {} more than available", format_bytes(failure.allocated), bytes);
+}
+
+}  // namespace
+
+std::string verdict_text(const OomFailure& failure) {
+  return fmt::format("Out of memory: {} requested; {}", requested_text(failure), main_cause_text(failure));
+}
+
+std::string out_of_memory_headline(const OomFailure& failure, const RecordingInfo& recording) {
+  const std::string free =
+      failure.device_free ? format_bytes(*failure.device_free) + " free" : "free device memory unknown";
+  const std::string cause = failure.cause == OomCause::limit ? kLimitReached : main_cause_text(failure);
+  return fmt::format("Out of memory on {}: {} requested, {}; {}. More: `tidemark explain {}`",
+                     to_string(failure.device), requested_text(failure), free, cause, printable(recording.path));
 }
 
 std::string evidence_text(const OomFailure& failure, const OomFinding& finding) {

@@ -11,7 +11,6 @@ namespace tidemark {
 namespace {
 
 constexpr std::string_view kArrow = " \xE2\x86\x90 ";  // ←
-constexpr std::size_t kFunctionWidth = 100;            // names of C++ templates have no end
 
 }  // namespace
 
@@ -58,21 +57,21 @@ std::string local_name(const std::string& function) {
 
 std::string frame_text(const FrameName& frame) {
   if (frame.kind == Location::Kind::native) {
-    std::string function = fit(printable(short_function(frame.function)), kFunctionWidth);
+    std::string function = shown(short_function(frame.function));
     const std::string_view library = base_name(frame.file);
     if (library.empty() || frame.function.starts_with(library)) return function;
-    return fmt::format("{} ({})", function, printable(library));
+    return fmt::format("{} ({})", function, shown(library));
   }
-  std::string function = printable(local_name(frame.function));
+  std::string function = shown(local_name(frame.function));
   if (frame.file.empty()) return function;
-  if (frame.line == 0) return fmt::format("{} ({})", function, printable(short_path(frame.file)));
-  return fmt::format("{} ({}:{})", function, printable(short_path(frame.file)), frame.line);
+  if (frame.line == 0) return fmt::format("{} ({})", function, shown(short_path(frame.file)));
+  return fmt::format("{} ({}:{})", function, shown(short_path(frame.file)), frame.line);
 }
 
 std::string stack_text(const NamedStack& stack) {
   if (stack.frames.empty()) return "(no stack)";
   std::string text = frame_text(stack.frames[stack.call_site]);
-  if (stack.leaf) text += " via " + printable(local_name(stack.frames[*stack.leaf].function));
+  if (stack.leaf) text += " via " + shown(local_name(stack.frames[*stack.leaf].function));
   return text;
 }
 

@@ -12,14 +12,15 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kCommandWidth = 160;
+constexpr std::size_t kSettingsWidth = 400;
 
 std::string known(const std::string& value) {
-  return value.empty() ? "n/a" : printable(value);
+  return value.empty() ? "n/a" : shown(value, kCommandWidth);
 }
 
 std::string process_text(const ProcessInfo& process) {
   std::string text = process.pid ? fmt::format("pid {}", *process.pid) : "n/a";
-  if (!process.hostname.empty()) text += " on " + printable(process.hostname);
+  if (!process.hostname.empty()) text += " on " + shown(process.hostname);
   if (process.rank) text += fmt::format(", rank {}", *process.rank);
   if (process.rank && process.world_size) text += fmt::format(" of {}", *process.world_size);
   if (process.local_rank) text += fmt::format(", local rank {}", *process.local_rank);
@@ -29,7 +30,7 @@ std::string process_text(const ProcessInfo& process) {
 std::vector<Fact> snapshot_facts(const RecordingInfo& recording) {
   std::string settings = "n/a";
   if (recording.allocator_settings) {
-    settings = recording.allocator_settings->empty() ? "default" : printable(*recording.allocator_settings);
+    settings = recording.allocator_settings->empty() ? "default" : shown(*recording.allocator_settings, kSettingsWidth);
   }
   return {{"source", "PyTorch memory snapshot"},
           {"started", fmt::format("{}, duration {}", wall_clock_text(recording.process.start_wall_ns),
@@ -80,7 +81,7 @@ std::string recording_title(const RecordingInfo& recording) {
 std::vector<Fact> recording_facts(const RecordingInfo& recording) {
   if (recording.source == SourceKind::pytorch_snapshot) return snapshot_facts(recording);
   const ProcessInfo& process = recording.process;
-  return {{"command", fit(known(process.command_line), kCommandWidth)},
+  return {{"command", known(process.command_line)},
           {"started", fmt::format("{}, duration {}", wall_clock_text(process.start_wall_ns),
                                   format_duration_ns(recording.duration_ns))},
           {"process", process_text(process)},

@@ -6,6 +6,7 @@ would like to run, and how large it gets.
 """
 import base64
 import hashlib
+import html
 import html.parser
 import json
 import os
@@ -170,6 +171,15 @@ class Structure(Checked):
             with self.subTest(file):
                 self.check(report(os.path.join(SNAPSHOTS, file)))
         self.check(report(RECORDING))
+
+    def test_an_out_of_memory_error_is_said_first(self):
+        file = os.path.join(SNAPSHOTS, "oom_demand.pickle.xz")
+        text = tidemark("report", file).decode("utf-8")
+        headline = as_json("summary", file)["out_of_memory_verdict"]["text"]
+        self.assertIn(f"tidemark explain {file}", headline)
+        self.assertLess(text.index("<h2>"), text.index(html.escape(headline, quote=False)))
+        self.assertLess(text.index(html.escape(headline, quote=False)), text.index('class="facts"'))
+        self.assertNotIn('class="verdict', tidemark("report", os.path.join(SNAPSHOTS, "streams.pickle.xz")).decode("utf-8"))
 
     def test_keeps_several_files_and_devices_apart(self):
         files = [os.path.join(SNAPSHOTS, "small.pickle"), RECORDING]
