@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/common/devices.h"
 #include "analyze/common/earlier_frees.h"
 #include "analyze/common/moment.h"
 #include "analyze/common/totals.h"
@@ -104,6 +105,7 @@ class DevicePatterns {
         pattern.other_peak_bytes += sum.peak_bytes;
       }
     }
+    tell_rows_apart(pattern.rows, &PatternRow::stack);
   }
 
   const Store& store_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyze/common/moment.h"
+#include "analyze/common/devices.h"
 
 namespace tidemark {
 namespace {

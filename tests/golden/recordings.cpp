@@ -219,6 +219,17 @@ void train_beside_others(Recording& recording) {
   recording.free(320 * kMs, 0x1000, kGpu);
 }
 
+// The CPU comes first, the second GPU before the first, and of the third there is nothing but a free.
+void use_devices(Recording& recording) {
+  const StackId load = recording.python({}, "load", "/home/me/project/data.py", 7);
+  recording.allocate(1 * kMs, 0x100, 2 * kMiB, kCpu, load);
+  recording.free(2 * kMs, 0x99, {DeviceType::cuda, 2});
+  recording.allocate(3 * kMs, 0x1000, kMiB, {DeviceType::cuda, 1}, load);
+  recording.reserve(20 * kMiB);
+  recording.allocate(4 * kMs, 0x2000, kMiB, kGpu, load);
+  recording.free(5 * kMs, 0x100, kCpu);
+}
+
 void write_hostile(const std::string& path) {
   ProcessInfo info = process(666, {});
   info.command_line = "python \x1b]0;owned\x07\nsecond line \xFF\xFE";
@@ -254,6 +265,9 @@ void write_golden_recordings(const std::string& folder) {
   Recording shared(folder + "/shared_gpu.tide", process(77, {}));
   train_beside_others(shared);
   shared.finish(400 * kMs);
+  Recording devices(folder + "/devices.tide", process(33, {}));
+  use_devices(devices);
+  devices.finish(10 * kMs);
   write_hostile(folder + "/hostile.tide");
   Recording(folder + "/empty.tide", process(8, {})).finish(5 * kMs);
   Recording killed(folder + "/killed.tide", process(9, {}));

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyze/common/devices.h"
+
 namespace tidemark {
 namespace {
 

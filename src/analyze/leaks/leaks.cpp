@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/common/moment.h"
+#include "analyze/common/devices.h"
 
 namespace tidemark {
 namespace {
@@ -155,6 +155,8 @@ void sort_and_cut(Leaks& leaks, std::size_t top) {
   for (const LeakSite& site : leaks.leaks) leaks.bytes_per_step += site.growth.bytes_per_step.value;
   if (top != 0 && leaks.leaks.size() > top) leaks.leaks.resize(top);
   if (top != 0 && leaks.non_leak_growth.size() > top) leaks.non_leak_growth.resize(top);
+  tell_rows_apart(leaks.leaks, &LeakSite::stack);
+  tell_rows_apart(leaks.non_leak_growth, &LeakSite::stack);
 }
 
 std::uint32_t default_warmup(std::size_t steps) {

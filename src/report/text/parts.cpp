@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/words/data_quality.h"
 #include "report/words/printable.h"
 
@@ -17,6 +19,18 @@ Tone tone_of(Severity severity) {
 
 std::string fact(const char* label, const std::string& value) {
   return fmt::format("  {:<15} {}\n", label, value);
+}
+
+std::string fact(const char* label, const std::string& value, const Terminal& terminal) {
+  return fact(
+      label, [&](std::size_t width) { return fit(value, width); }, terminal);
+}
+
+std::string fact(const char* label, const FittedText& value, const Terminal& terminal) {
+  constexpr std::size_t kBefore = 18;  // of the label and the space around it
+  constexpr std::size_t kNarrowest = 24;
+  if (terminal.width == 0) return fact(label, value(0));
+  return fact(label, value(std::max(kNarrowest, terminal.width - std::min(terminal.width, kBefore))));
 }
 
 std::string quality_text(const DataQuality& quality, const Terminal& terminal) {
@@ -35,8 +49,14 @@ std::string quality_hint(const RecordingInfo& recording, const Terminal& termina
   return paint(terminal, Tone::warning, "Events are missing: see the data quality in `tidemark summary`.") + "\n";
 }
 
-std::string nothing_alive_text() {
-  return "  (no live blocks)\n";
+std::string join_devices(const std::vector<std::string>& devices) {
+  const auto is_line = [](const std::string& device) { return device.find('\n') + 1 == device.size(); };
+  std::string text;
+  for (std::size_t index = 0; index < devices.size(); ++index) {
+    if (index != 0 && !(is_line(devices[index - 1]) && is_line(devices[index]))) text += "\n";
+    text += devices[index];
+  }
+  return text;
 }
 
 }  // namespace tidemark

@@ -6,25 +6,24 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
-#include "report/words/frame_text.h"
 #include "report/words/ledger.h"
 #include "report/words/ledger_rows.h"
 #include "report/words/printable.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
 
 std::string head(const RecordingInfo& recording, const Terminal& terminal) {
   std::string text = paint(terminal, Tone::heading, recording_title(recording)) + "\n";
-  for (const Fact& part : recording_facts(recording)) text += fact(part.label, part.value);
+  for (const Fact& part : recording_facts(recording)) text += fact(part.label, part.value, terminal);
   return text;
 }
 
 std::string call_sites(const SummaryDevice& device, const Terminal& terminal) {
-  if (device.totals.peak_allocated_bytes == 0) return {};
   Columns columns({"held at peak", "share", "blocks", "call site"});
   for (const CallSite& site : device.call_sites) {
-    columns.add({format_bytes(site.bytes), share_text(site.share), format_count(site.blocks), stack_text(site.stack)});
+    columns.add({format_bytes(site.bytes), share_text(site.share), format_count(site.blocks)}, fitted(site.stack));
   }
   if (device.other_call_sites != 0) {
     columns.add({format_bytes(device.other_bytes), "", "",
@@ -39,7 +38,10 @@ std::string call_sites(const SummaryDevice& device, const Terminal& terminal) {
 
 std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
-  std::string text = "\n" + paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
+  if (!totals.peak_allocated_at_ns) {
+    return nothing_allocated_text(totals.device, {}, totals.peak_reserved_bytes) + "\n";
+  }
+  std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
   text += fact("peak allocated",
                fmt::format("{} ({} bytes) {}", format_bytes(totals.peak_allocated_bytes),
                            format_count(totals.peak_allocated_bytes), at_text(totals.peak_allocated_at_ns)));
@@ -71,10 +73,10 @@ std::string out_of_memory_text(const Summary& summary, const Terminal& terminal)
   if (summary.out_of_memory.empty()) return {};
   std::string text = "\n" + paint(terminal, Tone::error, "Out-of-memory errors") + "\n";
   for (const SummaryOutOfMemory& failure : summary.out_of_memory) {
-    text +=
-        fmt::format("  {} {}: {} requested, {} allocated, {} reserved; requested by {}\n", to_string(failure.device),
-                    at_text(failure.event.time_ns), format_bytes(failure.event.requested),
-                    bytes_text(failure.event.allocated), bytes_text(failure.event.reserved), stack_text(failure.stack));
+    text += fmt::format("  {} {}: {} requested, {} allocated, {} reserved\n", to_string(failure.device),
+                        at_text(failure.event.time_ns), format_bytes(failure.event.requested),
+                        bytes_text(failure.event.allocated), bytes_text(failure.event.reserved));
+    text += fact("  requested by", fitted(failure.stack), terminal);
   }
   return text;
 }
@@ -110,8 +112,10 @@ std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) 
 
 std::string to_text(const Summary& summary, const Terminal& terminal) {
   std::string text = head(summary.recording, terminal);
-  for (const SummaryDevice& device : summary.devices) text += device_text(device, terminal);
-  if (summary.devices.empty()) text += "\n" + no_events_text(summary.recording);
+  std::vector<std::string> devices;
+  for (const SummaryDevice& device : summary.devices) devices.push_back(device_text(device, terminal));
+  if (devices.empty()) devices.push_back(no_events_text(summary.recording));
+  text += "\n" + join_devices(devices);
   for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_text(ledger, terminal);
   text += out_of_memory_text(summary, terminal);
   return text + "\n" + quality_text(summary.recording.quality, terminal);

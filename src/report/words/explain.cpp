@@ -6,9 +6,9 @@
 
 #include "analyze/common/arithmetic.h"
 #include "base/units.h"
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {

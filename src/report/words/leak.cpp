@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {

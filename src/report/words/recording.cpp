@@ -58,6 +58,15 @@ std::string peak_text(std::uint64_t bytes, const std::optional<std::uint64_t>& a
   return fmt::format("{} ({} bytes) {}", format_bytes(bytes), format_count(bytes), at_text(at_ns));
 }
 
+std::string nothing_allocated_text(Device device, const std::optional<std::uint64_t>& at_ns,
+                                   const std::optional<std::uint64_t>& reserved) {
+  std::string text = to_string(device);
+  if (at_ns) text += " " + at_text(at_ns);
+  text += ": nothing allocated";
+  if (reserved.value_or(0) != 0) text += fmt::format(", peak reserved {}", format_bytes(*reserved));
+  return text;
+}
+
 std::string bytes_text(const std::optional<std::uint64_t>& bytes) {
   return bytes ? format_bytes(*bytes) : "n/a";
 }
