@@ -46,6 +46,7 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
   }
   summary.ledgers = ledger_extremes(overview, options.samples, options.device);
   summary.recording = describe_recording(overview, symbols);
+  if (options.rank) summary.chosen = summary.recording.process.rank == static_cast<std::int64_t>(*options.rank);
   return summary;
 }
 

@@ -22,6 +22,7 @@ struct SummaryOptions {
   /// Of the same recording, for the ledgers: as a LedgerCollector chose them while it was read, or collect_samples()
   /// from a Store.
   std::vector<DeviceSamples> samples = {};
+  std::optional<std::uint64_t> rank = {};  ///< whose details are asked for
 };
 
 /// With the call sites that held memory at the peak; shares are of the peak.
@@ -38,6 +39,7 @@ struct SummaryOutOfMemory {
 
 struct Summary {
   RecordingInfo recording;
+  std::optional<bool> chosen;  ///< whether it is of SummaryOptions::rank; none where that was not given
   std::vector<SummaryDevice> devices;
   std::vector<SummaryOutOfMemory> out_of_memory;  ///< the first ten
   std::vector<LedgerExtremes> ledgers;            ///< of devices with samples

@@ -230,6 +230,23 @@ void use_devices(Recording& recording) {
   recording.free(5 * kMs, 0x100, kCpu);
 }
 
+// Five ranks, the third with twice the activations, and a DataLoader worker of the first.
+void write_job(const std::string& folder) {
+  for (const std::int32_t rank : {0, 1, 2, 3, 4}) {
+    Recording recording(folder + "/job.rank" + std::to_string(rank) + ".tide", process(600 + rank, rank));
+    train(recording, 4 * kMiB, (rank == 2 ? 16 : 8) * kMiB);
+    if (rank == 3) recording.out_of_memory(99 * kMs, 512 * kMiB, {});
+    recording.finish(100 * kMs);
+  }
+  ProcessInfo info = process(650, 0);
+  info.parent_pid = 600;
+  Recording worker(folder + "/job.rank0.pid650.tide", info);
+  const StackId loop = worker.python(worker.python({}, "<module>", "/home/me/project/train.py", 95), "_worker_loop",
+                                     "/opt/lib/python3.11/site-packages/torch/utils/data/_utils/worker.py", 308);
+  worker.allocate(5 * kMs, 0x100, kMiB / 2, kCpu, worker.python(loop, "batch", "/home/me/project/data.py", 7));
+  worker.finish(90 * kMs);
+}
+
 void write_hostile(const std::string& path) {
   ProcessInfo info = process(666, {});
   info.command_line = "python \x1b]0;owned\x07\nsecond line \xFF\xFE";
@@ -259,6 +276,7 @@ void write_golden_recordings(const std::string& folder) {
     train(recording, 4 * kMiB, (rank == 0 ? 8 : 12) * kMiB);
     recording.finish(100 * kMs);
   }
+  write_job(folder);
   Recording leaking(folder + "/leaking.tide", process(12, {}));
   train_and_leak(leaking);
   leaking.finish(260 * kMs);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kColumnGap = 2;
 constexpr std::size_t kIndentBelow = 4;     // of lines below a row
 constexpr std::size_t kNarrowestLast = 40;  // of the last column beside the others, unless all of it fits
-constexpr std::size_t kNarrowestLine = 24;  // however narrow the terminal
+constexpr std::size_t kNarrowestLine = 20;  // however narrow the terminal
 
 }  // namespace
 
@@ -24,7 +24,7 @@ FittedText fitted(const NamedStack& stack) {
   return [&stack](std::size_t width) { return stack_text(stack, width); };
 }
 
-Columns::Columns(std::vector<std::string> headings) {
+Columns::Columns(std::vector<std::string> headings, LastColumn place) : place_(place) {
   add(std::move(headings));
 }
 
@@ -56,7 +56,8 @@ std::string Columns::text(const Terminal& terminal, std::size_t indent) const {
   const std::size_t room = room_after(before_last);
   const std::size_t room_below = room_after(indent + kIndentBelow);
   const auto too_wide = [&](const Row& row) { return display_width(row.last(0)) > room; };
-  const bool last_below = terminal.width != 0 && terminal.width < before_last + kNarrowestLast &&
+  const bool last_below = place_ == LastColumn::below_if_narrow && terminal.width != 0 &&
+                          terminal.width < before_last + kNarrowestLast &&
                           std::any_of(rows_.begin(), rows_.end(), too_wide);
 
   std::string text;

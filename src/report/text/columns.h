@@ -18,12 +18,14 @@ using FittedText = std::function<std::string(std::size_t width)>;
 [[nodiscard]] FittedText fitted_with_callers(const NamedStack& stack);
 [[nodiscard]] FittedText fitted(const NamedStack& stack);
 
+enum class LastColumn : unsigned char { below_if_narrow, beside };
+
 /// Collects rows, then prints them with every column as wide as its widest cell. Cells must be printable text. The last
 /// column is left-aligned and gives way when the terminal is too narrow, or goes to a line of its own below the row;
 /// the others are right-aligned.
 class Columns {
  public:
-  explicit Columns(std::vector<std::string> headings);
+  explicit Columns(std::vector<std::string> headings, LastColumn place = LastColumn::below_if_narrow);
   void add(std::vector<std::string> cells);
   /// The last cell is `last`.
   void add(std::vector<std::string> cells, FittedText last);
@@ -39,6 +41,7 @@ class Columns {
     std::vector<FittedText> below;
   };
 
+  LastColumn place_;
   std::vector<Row> rows_;  // the headings first
 };
 

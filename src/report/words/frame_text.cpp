@@ -11,8 +11,8 @@
 namespace tidemark {
 namespace {
 
-constexpr std::string_view kEllipsis = "\xE2\x80\xA6";  // …
-constexpr std::size_t kFunctionWidth = 100;             // names of C++ templates have no end
+constexpr std::string_view kFoldersLeftOut = "\xE2\x80\xA6";  // …
+constexpr std::size_t kFunctionWidth = 100;                   // names of C++ templates have no end
 
 std::string file_text(const std::string& file, FileDetail detail) {
   const std::string path = short_path(file);
@@ -21,7 +21,7 @@ std::string file_text(const std::string& file, FileDetail detail) {
   if (detail == FileDetail::name) return path.substr(last + 1);
   const std::size_t first = path.find('/', 1);
   if (first == last) return path;
-  return fmt::format("{}/{}{}", path.substr(0, first), kEllipsis, path.substr(last));
+  return fmt::format("{}/{}{}", path.substr(0, first), kFoldersLeftOut, path.substr(last));
 }
 
 }  // namespace

@@ -29,6 +29,10 @@ namespace tidemark {
 /// "12.3 MiB", or "n/a".
 [[nodiscard]] std::string bytes_text(const std::optional<std::uint64_t>& bytes);
 
+/// What a process is: "rank 1", "rank 1, DataLoader worker 4712 of 4711", "pid 4711"; a snapshot's file. `child`:
+/// whether it is known as a child of another recorded process.
+[[nodiscard]] std::string process_name(const RecordingInfo& recording, bool child = false);
+
 /// "rank 1 (pid 123) run.rank1.tide": what keeps recordings apart where several are shown.
 [[nodiscard]] std::string recording_title(const RecordingInfo& recording);
 

@@ -80,6 +80,25 @@ TEST(LeaksText, KeepsToTheTerminalsWidth) {
   EXPECT_THAT(to_text(leaks, {false, 80}), HasSubstr("some_module_of_it.py:30)"));
 }
 
+TEST(RanksText, ShowsSixtyFourRanksOnTwoScreens) {
+  std::vector<RankRow> rows;
+  for (std::int32_t rank = 0; rank < 64; ++rank) {
+    RankRow& row = rows.emplace_back();
+    row.recording.process.rank = rank;
+    row.recording.path = "/some/folder/of/results/run.rank" + std::to_string(rank) + ".tide";
+    row.device = Device{DeviceType::cuda, static_cast<std::int8_t>(rank % 8)};
+    row.peak_allocated_bytes = rank == 5 ? 70'000'000'000 : 60'000'000'000;
+    row.peak_reserved_bytes = row.device_used_bytes = 81'234'567'890;
+  }
+  const std::string text = to_text(compare_ranks(std::move(rows)), {}, {false, 80});
+  std::istringstream lines(text);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(display_width(line), 80U) << line;
+  EXPECT_LE(count, 70U);
+  EXPECT_THAT(text, HasSubstr("+16.7% outlier   no  rank 5, cuda:5\n"));
+  EXPECT_THAT(text, HasSubstr("--rank N"));
+}
+
 TEST(Terminal, HasNoColoursInAPipe) {
   EXPECT_FALSE(detect_terminal(-1).colour);
   EXPECT_EQ(detect_terminal(-1).width, 120U);
