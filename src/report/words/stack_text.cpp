@@ -50,12 +50,11 @@ Frames callers_of(const NamedStack& stack) {
 }
 
 // PyTorch's lines say nothing, and its files little, unless they are all that differs.
-std::string callees_text(const NamedStack& stack, FileDetail detail) {
+std::string callees_text(const NamedStack& stack, FileDetail detail, FileDetail leaf_detail) {
   std::string text;
   for (const std::size_t index : callees_of(stack)) {
     const bool telling = index == stack.package || index == stack.apart;
-    const FileDetail shown = detail == FileDetail::name && !telling ? FileDetail::line_only : detail;
-    text.append(kCalls).append(frame_text(stack.frames[index], shown, telling));
+    text.append(kCalls).append(frame_text(stack.frames[index], telling ? detail : leaf_detail, telling));
   }
   return text;
 }
@@ -84,21 +83,25 @@ std::string callers_text(const NamedStack& stack, const Frames& callers, std::si
 struct Details {
   FileDetail place;
   FileDetail callees;
+  FileDetail leaf;
   FileDetail callers;
 };
-constexpr std::array<Details, 4> kDetails = {{{FileDetail::path, FileDetail::path, FileDetail::path},
-                                              {FileDetail::ends, FileDetail::ends, FileDetail::ends},
-                                              {FileDetail::ends, FileDetail::name, FileDetail::ends},
-                                              {FileDetail::ends, FileDetail::name, FileDetail::name}}};
-constexpr std::array<Details, 3> kShortest = {{{FileDetail::ends, FileDetail::line_only, FileDetail::line_only},
-                                               {FileDetail::name, FileDetail::line_only, FileDetail::line_only},
-                                               {FileDetail::line_only, FileDetail::line_only, FileDetail::line_only}}};
+constexpr std::array<Details, 5> kDetails = {
+    {{FileDetail::path, FileDetail::path, FileDetail::path, FileDetail::path},
+     {FileDetail::ends, FileDetail::ends, FileDetail::ends, FileDetail::ends},
+     {FileDetail::ends, FileDetail::ends, FileDetail::line_only, FileDetail::ends},
+     {FileDetail::ends, FileDetail::name, FileDetail::line_only, FileDetail::ends},
+     {FileDetail::ends, FileDetail::name, FileDetail::line_only, FileDetail::name}}};
+constexpr std::array<Details, 3> kShortest = {
+    {{FileDetail::ends, FileDetail::line_only, FileDetail::line_only, FileDetail::line_only},
+     {FileDetail::name, FileDetail::line_only, FileDetail::line_only, FileDetail::line_only},
+     {FileDetail::line_only, FileDetail::line_only, FileDetail::line_only, FileDetail::line_only}}};
 
 std::string fit_stack(const NamedStack& stack, const Frames& callers, std::size_t width) {
   if (stack.frames.empty()) return "(no stack)";
   const FrameName& place = stack.frames[stack.call_site];
   const auto text = [&](const Details& details, std::size_t count) {
-    return frame_text(place, details.place) + callees_text(stack, details.callees) +
+    return frame_text(place, details.place) + callees_text(stack, details.callees, details.leaf) +
            callers_text(stack, callers, count, details.callers);
   };
   if (width == 0) return text(kDetails.front(), callers.size());

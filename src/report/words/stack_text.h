@@ -8,6 +8,9 @@
 
 namespace tidemark {
 
+/// Columns that a stack has within a sentence.
+inline constexpr std::size_t kStackInSentence = 72;
+
 /// The place and what it called: "main (train.py:42) → AdamW.step (torch/optim/adamw.py)", or "(no stack)". With
 /// NamedStack::apart, where that is set. At most `width` columns (0 = unlimited): paths get shorter first, the place's
 /// function and line stay longest.
