@@ -31,6 +31,7 @@ Result<std::string> write_summaries(const std::vector<Summary>& summaries, const
     return json ? to_json(std::span<const Summary>(summaries)) : to_text(summaries.front(), terminal);
   }
   std::vector<RankRow> rows;
+  rows.reserve(summaries.size());
   for (const Summary& summary : summaries) rows.push_back(rank_row(rows.size(), summary));
   const RankComparison ranks = compare_ranks(std::move(rows));
   std::vector<const Summary*> details;

@@ -101,9 +101,11 @@ std::optional<std::string> page_of(const std::vector<html::PageContents>& pages,
 
 Result<std::string> to_html(std::vector<html::PageContents> contents) {
   std::vector<RankRow> rows;
+  rows.reserve(contents.size());
   for (const html::PageContents& each : contents) rows.push_back(rank_row(rows.size(), each.summary));
   const RankComparison ranks = compare_ranks(std::move(rows));
   std::vector<html::PageContents> pages;  // in the order of the table
+  pages.reserve(contents.size());
   for (const RankRow& row : ranks.rows) pages.push_back(std::move(contents[row.index]));
   for (;;) {
     std::optional<std::string> page = page_of(pages, ranks);

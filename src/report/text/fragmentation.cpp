@@ -141,9 +141,8 @@ std::string device_text(const FragmentationDevice& device, const Terminal& termi
 }  // namespace
 
 std::string to_text(const Fragmentation& fragmentation, const Terminal& terminal) {
-  std::vector<std::string> devices;
-  for (const FragmentationDevice& device : fragmentation.devices) devices.push_back(device_text(device, terminal));
-  std::string text = join_devices(devices);
+  std::string text = join_devices(fragmentation.devices,
+                                  [&](const FragmentationDevice& device) { return device_text(device, terminal); });
   if (fragmentation.devices.empty()) text += no_events_text(fragmentation.recording);
   return text + quality_hint(fragmentation.recording, terminal);
 }

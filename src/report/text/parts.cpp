@@ -49,14 +49,14 @@ std::string quality_hint(const RecordingInfo& recording, const Terminal& termina
   return paint(terminal, Tone::warning, "Events are missing: see the data quality in `tidemark summary`.") + "\n";
 }
 
-std::string join_devices(const std::vector<std::string>& devices) {
-  const auto is_line = [](const std::string& device) { return device.find('\n') + 1 == device.size(); };
-  std::string text;
-  for (std::size_t index = 0; index < devices.size(); ++index) {
-    if (index != 0 && !(is_line(devices[index - 1]) && is_line(devices[index]))) text += "\n";
-    text += devices[index];
+std::string join_devices(const std::vector<std::string>& texts) {
+  const auto is_line = [](const std::string& text) { return text.find('\n') + 1 == text.size(); };
+  std::string joined;
+  for (std::size_t index = 0; index < texts.size(); ++index) {
+    if (index != 0 && !(is_line(texts[index - 1]) && is_line(texts[index]))) joined += "\n";
+    joined += texts[index];
   }
-  return text;
+  return joined;
 }
 
 }  // namespace tidemark

@@ -25,6 +25,13 @@ namespace tidemark {
 [[nodiscard]] std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal);
 
 /// The texts of devices one below the other: those of one line without a blank line between them.
-[[nodiscard]] std::string join_devices(const std::vector<std::string>& devices);
+[[nodiscard]] std::string join_devices(const std::vector<std::string>& texts);
+template <typename Device, typename Text>
+[[nodiscard]] std::string join_devices(const std::vector<Device>& devices, const Text& text_of) {
+  std::vector<std::string> texts;
+  texts.reserve(devices.size());
+  for (const Device& device : devices) texts.push_back(text_of(device));
+  return join_devices(texts);
+}
 
 }  // namespace tidemark

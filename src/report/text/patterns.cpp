@@ -74,9 +74,8 @@ std::string device_text(const PatternsDevice& device, const Patterns& patterns, 
 }  // namespace
 
 std::string to_text(const Patterns& patterns, const Terminal& terminal) {
-  std::vector<std::string> devices;
-  for (const PatternsDevice& device : patterns.devices) devices.push_back(device_text(device, patterns, terminal));
-  std::string text = join_devices(devices);
+  std::string text = join_devices(
+      patterns.devices, [&](const PatternsDevice& device) { return device_text(device, patterns, terminal); });
   if (patterns.devices.empty()) text += no_events_text(patterns.recording);
   return text + quality_hint(patterns.recording, terminal);
 }

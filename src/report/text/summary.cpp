@@ -112,10 +112,9 @@ std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) 
 
 std::string to_text(const Summary& summary, const Terminal& terminal) {
   std::string text = head(summary.recording, terminal);
-  std::vector<std::string> devices;
-  for (const SummaryDevice& device : summary.devices) devices.push_back(device_text(device, terminal));
-  if (devices.empty()) devices.push_back(no_events_text(summary.recording));
-  text += "\n" + join_devices(devices);
+  text += "\n";
+  text += join_devices(summary.devices, [&](const SummaryDevice& device) { return device_text(device, terminal); });
+  if (summary.devices.empty()) text += no_events_text(summary.recording);
   for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_text(ledger, terminal);
   text += out_of_memory_text(summary, terminal);
   return text + "\n" + quality_text(summary.recording.quality, terminal);

@@ -90,9 +90,8 @@ std::string section_text(const TableSection& section, GroupBy by, const Terminal
 }  // namespace
 
 std::string to_text(const Table& table, const Terminal& terminal) {
-  std::vector<std::string> sections;
-  for (const TableSection& section : table.sections) sections.push_back(section_text(section, table.by, terminal));
-  std::string text = join_devices(sections);
+  std::string text = join_devices(
+      table.sections, [&](const TableSection& section) { return section_text(section, table.by, terminal); });
   if (table.sections.empty()) text += no_events_text(table.recording);
   return text + quality_hint(table.recording, terminal);
 }

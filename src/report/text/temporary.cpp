@@ -52,11 +52,9 @@ std::string device_text(const TemporaryDevice& device, std::uint64_t within, con
 }  // namespace
 
 std::string to_text(const Temporary& temporary, const Terminal& terminal) {
-  std::vector<std::string> devices;
-  for (const TemporaryDevice& device : temporary.devices) {
-    devices.push_back(device_text(device, temporary.within, terminal));
-  }
-  std::string text = join_devices(devices);
+  std::string text = join_devices(temporary.devices, [&](const TemporaryDevice& device) {
+    return device_text(device, temporary.within, terminal);
+  });
   if (temporary.devices.empty()) text += no_events_text(temporary.recording);
   return text + quality_hint(temporary.recording, terminal);
 }

@@ -85,9 +85,8 @@ std::string device_text(const TimelineSeries& series, const Timeline& timeline, 
 }  // namespace
 
 std::string to_text(const Timeline& timeline, const Terminal& terminal) {
-  std::vector<std::string> devices;
-  for (const TimelineSeries& series : timeline.series) devices.push_back(device_text(series, timeline, terminal));
-  std::string text = join_devices(devices);
+  std::string text = join_devices(
+      timeline.series, [&](const TimelineSeries& series) { return device_text(series, timeline, terminal); });
   for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {
     text += fmt::format("out of memory on {} {}: {} requested\n", to_string(failure.device), at_text(failure.time_ns),
                         format_bytes(failure.requested_bytes));

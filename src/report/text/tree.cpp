@@ -91,9 +91,8 @@ std::string section_text(const TreeSection& section, const Terminal& terminal) {
 }  // namespace
 
 std::string to_text(const Tree& tree, const Terminal& terminal) {
-  std::vector<std::string> sections;
-  for (const TreeSection& section : tree.sections) sections.push_back(section_text(section, terminal));
-  std::string text = join_devices(sections);
+  std::string text =
+      join_devices(tree.sections, [&](const TreeSection& section) { return section_text(section, terminal); });
   if (tree.sections.empty()) text += no_events_text(tree.recording);
   return text + quality_hint(tree.recording, terminal);
 }

@@ -15,7 +15,7 @@ constexpr std::string_view kFoldersLeftOut = "\xE2\x80\xA6";  // …
 constexpr std::size_t kFunctionWidth = 100;                   // names of C++ templates have no end
 
 std::string file_text(const std::string& file, FileDetail detail) {
-  const std::string path = short_path(file);
+  std::string path = short_path(file);
   const std::size_t last = path.rfind('/');
   if (detail == FileDetail::path || last == std::string::npos) return path;
   if (detail == FileDetail::name) return path.substr(last + 1);
@@ -71,7 +71,7 @@ std::string frame_text(const FrameName& frame, FileDetail detail, bool line) {
     if (detail == FileDetail::line_only || library.empty() || frame.function.starts_with(library)) return function;
     return fmt::format("{} ({})", function, printable(library));
   }
-  const std::string function = printable(local_name(frame.function));
+  std::string function = printable(local_name(frame.function));
   const std::string number = line && frame.line != 0 ? fmt::format(":{}", frame.line) : "";
   if (frame.file.empty()) return function;
   if (detail == FileDetail::line_only) return function + number;
