@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
 
 namespace tidemark {
@@ -146,20 +147,20 @@ ComparedDevice compare_device(const Side& a, const Side& b, Device device, const
     }
     result.rows.push_back(std::move(match.values));
   }
+  tell_rows_apart(result.rows, &ComparedStack::stack);
   return result;
 }
 
-/// Those of A, then those only in B.
+/// Those of A and those of B.
 Result<std::vector<Device>> select_both(const Overview& a, const Overview& b, const std::optional<std::string>& only) {
   std::vector<Device> devices;
-  std::string known;
   for (const Overview* overview : {&a, &b}) {
-    for (const DeviceSummary& summary : overview->devices) {
-      if (overview == &b && std::find(devices.begin(), devices.end(), summary.device) != devices.end()) continue;
-      devices.push_back(summary.device);
-      known += (known.empty() ? "" : ", ") + to_string(summary.device);
-    }
+    for (const DeviceSummary& summary : overview->devices) devices.push_back(summary.device);
   }
+  std::sort(devices.begin(), devices.end(), listed_before);
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+  std::string known;
+  for (const Device device : devices) known += (known.empty() ? "" : ", ") + to_string(device);
   std::erase_if(devices, [&](Device device) { return only ? to_string(device) != *only : is_driver_memory(device); });
   if (!only) return devices;
   if (!devices.empty()) return devices;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
 #include "analyze/common/earlier_frees.h"
 #include "analyze/common/moment.h"
 #include "analyze/common/totals.h"
@@ -105,6 +106,7 @@ class DevicePatterns {
         pattern.other_peak_bytes += sum.peak_bytes;
       }
     }
+    tell_rows_apart(pattern.rows, &PatternRow::stack);
   }
 
   const Store& store_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyze/common/moment.h"
+#include "analyze/common/devices.h"
 
 namespace tidemark {
 namespace {
@@ -61,6 +61,7 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
   summary.ledgers = ledger_extremes(overview, options.samples, options.device);
   summary.host = options.host;
   summary.recording = describe_recording(overview, symbols);
+  if (options.rank) summary.chosen = summary.recording.process.rank == static_cast<std::int64_t>(*options.rank);
   return summary;
 }
 

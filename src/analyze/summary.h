@@ -28,6 +28,7 @@ struct SummaryOptions {
   HostUsage host = {};  ///< likewise
   /// Loads the recording's blocks, which only the explanation of an out-of-memory error needs; none: it is left out.
   std::function<Result<Store>()> load_blocks = {};
+  std::optional<std::uint64_t> rank = {};  ///< whose details are asked for
 };
 
 /// With the call sites that held memory at the peak; shares are of the peak.
@@ -44,6 +45,7 @@ struct SummaryOutOfMemory {
 
 struct Summary {
   RecordingInfo recording;
+  std::optional<bool> chosen;  ///< whether it is of SummaryOptions::rank; none where that was not given
   std::vector<SummaryDevice> devices;
   std::vector<SummaryOutOfMemory> out_of_memory;  ///< the first ten
   std::optional<OomFailure> failure;    ///< the latest of them, explained; none where its blocks could not be loaded

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
 
 namespace tidemark {
@@ -111,6 +112,7 @@ TemporaryDevice describe(const DeviceSummary& totals, const Peak& peak, const st
       result.other_bytes = saturating_add(result.other_bytes, sum.bytes);
     }
   }
+  tell_rows_apart(result.rows, &TemporaryRow::stack);
   result.share = share_of(result.bytes, totals.total_bytes_allocated);
   return result;
 }

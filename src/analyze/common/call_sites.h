@@ -10,7 +10,7 @@
 
 namespace tidemark {
 
-/// All stacks that share a site (and a leaf, see NamedStack).
+/// All stacks that look alike: see shown_frames().
 struct CallSite {
   NamedStack stack;  ///< the one of them that held most
   std::uint64_t bytes = 0;

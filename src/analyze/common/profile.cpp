@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
 
 namespace tidemark {
 namespace {

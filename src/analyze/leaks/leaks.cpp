@@ -9,6 +9,7 @@
 
 #include "analyze/common/moment.h"
 #include "analyze/leaks/device_leaks.h"
+#include "analyze/common/devices.h"
 
 namespace tidemark {
 namespace {
@@ -69,6 +70,8 @@ void finish_lists(Leaks& leaks, std::size_t top) {
                    [](const LeakSite& left, const LeakSite& right) { return left.held_bytes > right.held_bytes; });
   leaks.non_leak_growth_count = leaks.non_leak_growth.size();
   if (top != 0 && leaks.non_leak_growth.size() > top) leaks.non_leak_growth.resize(top);
+  tell_rows_apart(leaks.leaks, &LeakSite::stack);
+  tell_rows_apart(leaks.non_leak_growth, &LeakSite::stack);
 }
 
 std::uint32_t default_warmup(std::size_t steps) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
 #include "analyze/ledger/replay.h"
 #include "analyze/oom/causes.h"
@@ -163,6 +164,7 @@ class Explainer {
       failure.top_allocations.push_back(
           {name_stack(symbols_, usage.stack), usage.bytes, usage.blocks, share, stack.oldest_ns, stack.newest_ns});
     }
+    tell_rows_apart(failure.top_allocations, &TopAllocation::stack);
     failure.call_sites = group_by_call_site(std::move(usages), symbols_, failure.allocated, options_.top);
   }
 

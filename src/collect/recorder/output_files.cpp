@@ -8,9 +8,9 @@
 namespace tidemark {
 
 Result<OutputFiles::File> OutputFiles::open_next(const ProcessInfo& process) {
-  // The name itself goes to the first process without a rank, or to rank 0: the ranks of a job that runs on several
-  // machines may share a folder.
-  if (process.rank.value_or(0) == 0 && used_.count(first_) == 0) {
+  // The name itself goes to the first process without a rank. With one, every file carries it, so that FILE.rank* are
+  // all ranks; those of a job that runs on several machines may share a folder.
+  if (!process.rank && used_.count(first_) == 0) {
     auto sink = open_file_sink(first_, overwrite_);
     if (!sink) return sink.error();
     used_.insert(first_);

@@ -1,4 +1,5 @@
-// Names of the recordings of a job: the first process (or rank 0) gets the name asked for, others a name made from it.
+// Names of the recordings of a job: the first process without a rank gets the name asked for, others a name made from
+// it.
 #pragma once
 
 #include <memory>
@@ -21,8 +22,8 @@ class OutputFiles {
     std::unique_ptr<Sink> sink;
   };
 
-  /// Opens the file of one more process: FILE.tide for the first, FILE.rank1.tide for one with a rank above 0,
-  /// FILE.pid4711.tide for others; a number is added where a name is taken.
+  /// Opens the file of one more process: FILE.rank0.tide for the first of a rank, FILE.rank0.pid4712.tide for others of
+  /// it; without a rank FILE.tide for the first, FILE.pid4711.tide for others. A number is added where a name is taken.
   Result<File> open_next(const ProcessInfo& process);
 
  private:

@@ -9,7 +9,6 @@
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/words/fragmentation.h"
-#include "report/words/frame_text.h"
 #include "report/words/leak.h"
 #include "report/words/pattern.h"
 #include "report/words/recording.h"
@@ -75,7 +74,7 @@ void add_pinning(std::string& out, const FragmentationDevice& device) {
 }
 
 void add_fragmentation(std::string& out, const FragmentationDevice& device) {
-  if (!device.totals.peak_reserved_bytes) return;
+  if (!device.totals.peak_reserved_bytes || !device.totals.peak_allocated_at_ns) return;
   fmt::format_to(std::back_inserter(out), "<h4>Fragmentation <small>{}</small></h4>\n",
                  to_string(device.totals.device));
   add_paragraph(out, "How much of the reserved memory is used, by separate measures.");
@@ -100,6 +99,7 @@ void add_fragmentation(std::string& out, const FragmentationDevice& device) {
 }
 
 void add_temporary(std::string& out, const Temporary& temporary, const TemporaryDevice& device) {
+  if (!device.totals.peak_allocated_at_ns) return;
   fmt::format_to(std::back_inserter(out), "<h4>Temporary allocations <small>{}</small></h4>\n",
                  to_string(device.totals.device));
   const bool one = temporary.within == 1;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "analyze/ranks.h"
 #include "report/html/page_contents.h"
 
 namespace tidemark::html {
@@ -23,6 +25,7 @@ void add_tables(std::string& out, const PageContents& contents, const std::strin
 void add_failures(std::string& out, const Explanation& explanation);
 
 /// What programs read: all the results as one JSON document. docs/commands.md describes it.
-std::string data_block(const std::vector<PageContents>& pages);
+/// `ranks`: of several recordings.
+std::string data_block(const std::vector<PageContents>& pages, const RankComparison* ranks);
 
 }  // namespace tidemark::html

@@ -8,7 +8,6 @@
 #include "report/html/sections.h"
 #include "report/words/data_quality.h"
 #include "report/words/explain.h"
-#include "report/words/frame_text.h"
 #include "report/words/host_usage.h"
 #include "report/words/leak.h"
 #include "report/words/recording.h"
@@ -22,6 +21,10 @@ std::string exactly(std::uint64_t bytes, const std::optional<std::uint64_t>& at_
 
 void add_device(std::string& out, const SummaryDevice& device) {
   const DeviceSummary& totals = device.totals;
+  if (!totals.peak_allocated_at_ns) {
+    add_remark(out, escaped(nothing_allocated_text(totals.device, {}, totals.peak_reserved_bytes)));
+    return;
+  }
   add_device_heading(out, totals.device);
   out += "<dl class=\"figures\">\n";
   add_figure(out, "Peak allocated", format_bytes(totals.peak_allocated_bytes),

@@ -6,9 +6,9 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
-#include "report/words/frame_text.h"
 #include "report/words/pattern.h"
 #include "report/words/recording.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -35,8 +35,8 @@ std::string rows_text(const Pattern& pattern, const Terminal& terminal) {
       ++others;
       continue;
     }
-    columns.add({format_bytes(row.peak_bytes), format_count(row.peak_blocks), format_count(row.count),
-                 stack_text_with_callers(row.stack)});
+    columns.add({format_bytes(row.peak_bytes), format_count(row.peak_blocks), format_count(row.count)},
+                fitted_with_callers(row.stack));
   }
   if (pattern.peak_bytes == 0) return {};
   if (others != 0) {
@@ -62,10 +62,10 @@ std::string pattern_text(const PatternsDevice& device, const NamedPattern& named
 
 std::string device_text(const PatternsDevice& device, const Patterns& patterns, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
+  if (!totals.peak_allocated_at_ns) return nothing_allocated_text(totals.device) + "\n";
   std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
   text += fact("peak allocated", peak_text(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
   text += fact("training steps", patterns.steps == 0 ? "none detected" : format_count(patterns.steps));
-  if (totals.peak_allocated_bytes == 0) return text;
   text += lifetimes_text(device, terminal);
   for (const NamedPattern& named : named_patterns(device)) text += pattern_text(device, named, terminal);
   return text;
@@ -74,11 +74,8 @@ std::string device_text(const PatternsDevice& device, const Patterns& patterns, 
 }  // namespace
 
 std::string to_text(const Patterns& patterns, const Terminal& terminal) {
-  std::string text;
-  for (const PatternsDevice& device : patterns.devices) {
-    if (!text.empty()) text += "\n";
-    text += device_text(device, patterns, terminal);
-  }
+  std::string text = join_devices(
+      patterns.devices, [&](const PatternsDevice& device) { return device_text(device, patterns, terminal); });
   if (patterns.devices.empty()) text += no_events_text(patterns.recording);
   return text + quality_hint(patterns.recording, terminal);
 }

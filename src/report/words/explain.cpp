@@ -6,9 +6,9 @@
 
 #include "analyze/common/arithmetic.h"
 #include "base/units.h"
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -97,7 +97,7 @@ std::string evidence_text(const OomFailure& failure, const OomFinding& finding) 
               ? ""
               : fmt::format(" (if the pattern repeated {} times is a training step)", format_count(failure.step_count));
       return fmt::format("{} leaked{}, {} missing; leaking call site: {}{}", format_bytes(finding.bytes), condition,
-                         missing, stack_text(first.stack), more);
+                         missing, stack_text(first.stack, kStackInSentence), more);
     }
     case OomCause::other_process:
       return fmt::format("{}; {} missing", outside_text(failure, finding.bytes), missing);
@@ -138,7 +138,7 @@ std::string unknown_cause_text(const OomFailure& failure) {
 std::string fix_text(const OomFailure& failure, const OomFix& fix) {
   switch (fix.kind) {
     case OomFixKind::free_blocks:
-      return fmt::format("free {} of {}", blocks_text(fix), stack_text(fix.stack));
+      return fmt::format("free {} of {}", blocks_text(fix), stack_text(fix.stack, kStackInSentence));
     case OomFixKind::stop_leak:
       return "fix the leak: `tidemark leaks` lists its call sites and growth rates";
     case OomFixKind::free_device:

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -35,7 +35,7 @@ std::string beginning_text(const Leaks& leaks) {
     case TrainingSteps::Source::optimizer:
       return "a step starts at the first allocation of the optimizer";
     case TrainingSteps::Source::stack:
-      return "a step starts at each allocation by " + stack_text(leaks.anchor);
+      return "a step starts at each allocation by " + stack_text(leaks.anchor, kStackInSentence);
     case TrainingSteps::Source::sizes:
       return "detected from repeating allocation sizes";
     case TrainingSteps::Source::none:

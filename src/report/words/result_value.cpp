@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {

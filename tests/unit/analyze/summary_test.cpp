@@ -145,52 +145,12 @@ TEST(Summary, KeepsDevicesApart) {
   Symbols symbols(overview.definitions);
   const auto both = analyze_summary(overview, symbols, {});
   ASSERT_EQ(both->devices.size(), 2U);
-  EXPECT_EQ(both->devices[0].totals.peak_allocated_bytes, 100U);
-  EXPECT_EQ(both->devices[1].totals.peak_allocated_bytes, 57U);
-  EXPECT_EQ(both->devices[1].unrecorded_at_peak_bytes, 50U);
+  EXPECT_EQ(both->devices[0].totals.peak_allocated_bytes, 57U) << "GPUs first";
+  EXPECT_EQ(both->devices[0].unrecorded_at_peak_bytes, 50U);
+  EXPECT_EQ(both->devices[1].totals.peak_allocated_bytes, 100U);
   const auto gpu = analyze_summary(overview, symbols, {"cuda:0", 10});
   ASSERT_EQ(gpu->devices.size(), 1U);
   EXPECT_EQ(gpu->devices[0].totals.device, kGpu);
-}
-
-TEST(StackNames, PreferTheUsersPythonOverNativeLeaves) {
-  Scenario scenario;
-  const StackId stack = scenario.stack({scenario.python("step", "train.py", 7), scenario.python("linear", kTorch, 9),
-                                        scenario.native("/nonexistent/libtorch_cpu.so", 0x10)});
-  const Store store = scenario.store();
-  Symbols symbols(store.definitions);
-  const NamedStack named = name_stack(symbols, stack);
-  EXPECT_EQ(named.call_site, 0U);
-  EXPECT_EQ(named.leaf, 1U);
-}
-
-TEST(StackNames, SkipTheAllocatorInNativeStacks) {
-  Scenario scenario;
-  const StackId stack = scenario.stack({scenario.native("/nonexistent/libtorch_cpu.so", 0x10),
-                                        scenario.native("/nonexistent/libc10_cuda.so", 0x20),
-                                        scenario.native("/nonexistent/libc10.so", 0x30)});
-  const Store store = scenario.store();
-  Symbols symbols(store.definitions);
-  const NamedStack named = name_stack(symbols, stack);
-  EXPECT_EQ(named.frames[named.call_site].function, "libtorch_cpu.so+0x10");
-  EXPECT_EQ(named.leaf, std::nullopt);
-}
-
-TEST(StackNames, ShowTheInnermostFrameWhenAllIsTorch) {
-  Scenario scenario;
-  const StackId stack = scenario.stack({scenario.python("backward", kTorch, 1), scenario.python("apply", kTorch, 2)});
-  const Store store = scenario.store();
-  Symbols symbols(store.definitions);
-  const NamedStack named = name_stack(symbols, stack);
-  EXPECT_EQ(named.call_site, 1U);
-  EXPECT_EQ(named.leaf, std::nullopt);
-}
-
-TEST(StackNames, DoNotTakeOtherPackagesForTorch) {
-  EXPECT_TRUE(is_framework_file("/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py"));
-  EXPECT_FALSE(is_framework_file("/venv/lib/python3.12/site-packages/torchvision/models/resnet.py"));
-  EXPECT_FALSE(is_framework_file("/venv/lib/python3.12/site-packages/transformers/trainer.py"));
-  EXPECT_FALSE(is_framework_file("/home/me/torch/train.py"));
 }
 
 }  // namespace

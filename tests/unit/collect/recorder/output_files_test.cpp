@@ -40,12 +40,11 @@ TEST_F(OutputFilesTest, TheFirstProcessGetsTheNameAskedForOthersTheirPid) {
 
 TEST_F(OutputFilesTest, RanksAreNamedAfterTheirNumber) {
   OutputFiles files(folder.at("job.tide"), false);
-  EXPECT_EQ(open(files, 3, 103), "job.rank3.tide")
-      << "a rank above 0 leaves the plain name alone, even when it is first";
-  EXPECT_EQ(open(files, 0, 100), "job.tide");
+  EXPECT_EQ(open(files, 3, 103), "job.rank3.tide");
+  EXPECT_EQ(open(files, 0, 100), "job.rank0.tide") << "so that job.rank*.tide has all";
   EXPECT_EQ(open(files, 3, 203), "job.rank3.pid203.tide") << "a child of rank 3";
-  EXPECT_EQ(open(files, 0, 200), "job.rank0.tide") << "a child of rank 0";
-  EXPECT_EQ(open(files, 0, 201), "job.rank0.pid201.tide");
+  EXPECT_EQ(open(files, 0, 200), "job.rank0.pid200.tide") << "a child of rank 0";
+  EXPECT_EQ(open(files, std::nullopt, 99), "job.tide") << "the launcher, should it allocate";
   EXPECT_EQ(open(files, 3, 203), "job.rank3.2.tide");
 }
 
