@@ -14,8 +14,10 @@
 
 #include "base/units.h"
 #include "cli/reading.h"
+#include "collect/recorder/output_files.h"
 #include "collect/recorder/recorder.h"
 #include "collect/ring/layout.h"
+#include "collect/ring/ranks.h"
 #include "launch/child_process.h"
 #include "launch/environment.h"
 
@@ -53,6 +55,22 @@ std::string default_output(const std::vector<std::string>& command) {
   return fmt::format("{}-{}.tide", stem.empty() ? "run" : stem, when);
 }
 
+// Refuses a name that would cost somebody a file. Names that are taken later get a number instead.
+Result<void> check_free(const std::string& path, bool overwrite) {
+  std::error_code error;
+  const auto type = std::filesystem::symlink_status(path, error).type();
+  if (type == std::filesystem::file_type::not_found) return {};
+  if (!overwrite) {
+    return Error{fmt::format("{}: already exists; name another file with -o, or use --force to replace it", path)};
+  }
+  const auto target = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::symlink &&
+      (target == std::filesystem::file_type::regular || target == std::filesystem::file_type::not_found)) {
+    return Error{fmt::format("{}: is a symbolic link, which is not replaced; name the file itself with -o", path)};
+  }
+  return {};
+}
+
 // Why a recording could not be written to `path`, or an empty string.
 std::string why_unwritable(const std::string& path) {
   const auto parent = std::filesystem::path(path).parent_path();
@@ -80,10 +98,13 @@ void summarize(const Recorder& recorder) {
 
 int run(const RunOptions& options) {
   RecorderOptions recorder_options = options.recorder;
-  if (recorder_options.output.empty()) recorder_options.output = default_output(options.command);
-  if (!recorder_options.overwrite && std::filesystem::exists(recorder_options.output)) {
-    return fail(fmt::format("{}: already exists; name another file with -o, or use --force to replace it",
-                            recorder_options.output));
+  if (recorder_options.output.empty()) {
+    recorder_options.output = default_output(options.command);
+  } else {
+    const ring::Ranks ranks = ring::ranks_now();
+    const std::string first =
+        first_output(recorder_options.output, unless_negative(ranks.rank), unless_negative(ranks.world_size));
+    if (auto free = check_free(first, recorder_options.overwrite); !free) return fail(free.error().message);
   }
   recorder_options.samples.enabled = !options.no_samples;
   recorder_options.samples.interval = std::chrono::nanoseconds(std::llround(options.sample_interval_ms * 1e6));
@@ -136,8 +157,9 @@ std::function<int()> setup_run(CommandLine& app) {
   auto options = std::make_shared<RunOptions>();
   RecorderOptions& recorder = options->recorder;
   app.add_option("-o,--output", recorder.output,
-                 "Recording of the first process that allocates; those of other processes are named after it "
-                 "(FILE.rank1.tide, FILE.pid4711.tide) [PROGRAM-DATE-TIME.tide]")
+                 "Recording of the first process that allocates; those of ranks and other processes are named after it "
+                 "(FILE.rank0.tide, FILE.pid4711.tide), and numbered where a name is taken (FILE.2.tide) "
+                 "[PROGRAM-DATE-TIME.tide]")
       ->type_name("FILE");
   app.add_option("--stacks", recorder.stack_mode, "Stacks to record with each allocation")
       ->one_of("none|python|native|both")
@@ -155,7 +177,7 @@ std::function<int()> setup_run(CommandLine& app) {
                  "subscription, so that other CUDA profilers cannot run")
       ->one_of("on|off")
       ->show_default();
-  app.add_flag("-f,--force", recorder.overwrite, "Replace existing recordings");
+  app.add_flag("-f,--force", recorder.overwrite, "Replace existing recordings that no other run is writing");
   app.add_flag(
       "--manual", options->manual,
       "Do not preload the collector: the program loads the library whose path is in TIDEMARK_LIBRARY and calls "

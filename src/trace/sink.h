@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,8 +21,14 @@ class Sink {
   virtual Result<void> append(std::span<const std::byte> bytes) = 0;
 };
 
-/// Creates `path` with owner-only permissions. Refuses to replace an existing file unless `overwrite`.
+/// Creates `path` as a new file for its owner only, locked (flock) until the sink is destroyed. What is there already
+/// is kept, or with `overwrite` replaced by the new file, unless another sink is writing it: whoever has the old file
+/// open keeps that. A symbolic link is never replaced; devices and pipes are written to as they are. Once a file has
+/// been deleted, append() fails.
 Result<std::unique_ptr<Sink>> open_file_sink(const std::string& path, bool overwrite);
+
+/// The same, but null where the name is taken by what is to be kept. For those that know another name.
+Result<std::unique_ptr<Sink>> open_file_sink_unless_taken(const std::string& path, bool overwrite);
 
 /// Keeps the bytes in `*out`, which must outlive the sink. For tests and in-memory conversions.
 std::unique_ptr<Sink> make_memory_sink(std::vector<std::byte>* out);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/locked_file.h"
 #include "base/scoped_fd.h"
 #include "trace/sink.h"
 
@@ -15,9 +16,10 @@ namespace {
 
 class FileSink final : public Sink {
  public:
-  FileSink(ScopedFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  FileSink(ScopedFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)), has_name_(!lost_name()) {}
 
   Result<void> append(std::span<const std::byte> bytes) override {
+    if (has_name_ && lost_name()) return Error{fmt::format("{}: was deleted while it was being written", path_)};
     std::size_t done = 0;
     while (done < bytes.size()) {
       const ::ssize_t wrote = ::write(fd_.get(), bytes.data() + done, bytes.size() - done);
@@ -32,6 +34,12 @@ class FileSink final : public Sink {
   }
 
  private:
+  /// Whether no name leads to the file any more: nobody would ever read what is written.
+  [[nodiscard]] bool lost_name() const {
+    struct ::stat facts {};
+    return ::fstat(fd_.get(), &facts) == 0 && facts.st_nlink == 0;
+  }
+
   /// Cuts a partly written frame off. Where that fails (a pipe, a dead disk) the reader drops the torn tail.
   Error undo(int error) {
     const bool cut = ::ftruncate(fd_.get(), size_) == 0 && ::lseek(fd_.get(), size_, SEEK_SET) == size_;
@@ -42,6 +50,7 @@ class FileSink final : public Sink {
 
   ScopedFd fd_;
   std::string path_;
+  bool has_name_;     // unnamed pipes, and the files of some file systems, never have
   ::off_t size_ = 0;  // whole appends
 };
 
@@ -64,16 +73,19 @@ class NullSink final : public Sink {
 
 }  // namespace
 
+Result<std::unique_ptr<Sink>> open_file_sink_unless_taken(const std::string& path, bool overwrite) {
+  // The memory layout of somebody's training is nobody else's business: owner only.
+  auto fd = create_locked_file(path, overwrite);
+  if (!fd) return Error{fd.error().message + ". Choose another place with -o."};
+  if (!*fd) return std::unique_ptr<Sink>();
+  return std::unique_ptr<Sink>(std::make_unique<FileSink>(std::move(*fd), path));
+}
+
 Result<std::unique_ptr<Sink>> open_file_sink(const std::string& path, bool overwrite) {
-  // The memory layout of somebody's training is nobody else's business: owner only, whatever the umask.
-  ScopedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (overwrite ? O_TRUNC : O_EXCL), S_IRUSR | S_IWUSR));
-  if (!fd) {
-    const int error = errno;
-    return Error{
-        fmt::format("{}: cannot create the recording: {}. {}", path, std::strerror(error),
-                    error == EEXIST ? "Remove it, or choose another name with -o." : "Choose another place with -o.")};
-  }
-  return std::unique_ptr<Sink>(std::make_unique<FileSink>(std::move(fd), path));
+  auto sink = open_file_sink_unless_taken(path, overwrite);
+  if (!sink || *sink != nullptr) return sink;
+  return Error{fmt::format("{}: cannot be created: {}. Choose another name with -o.", path,
+                           overwrite ? "it is a symbolic link, or is being written" : std::strerror(EEXIST))};
 }
 
 std::unique_ptr<Sink> make_memory_sink(std::vector<std::byte>* out) {

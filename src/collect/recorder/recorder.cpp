@@ -188,6 +188,7 @@ void Recorder::admit(ScopedFd memory, pid_t pid) {
     control.stop.store(1, std::memory_order_relaxed);
     return say_(fmt::format("process {} is not recorded: {}; the program continues", pid, writer.error().message));
   }
+  if (file->renamed) say_(fmt::format("{} is taken by another run: recording to {}", options_.output, file->path));
   Client client;
   client.pid = pid;
   client.pidfd = open_pidfd(pid);
