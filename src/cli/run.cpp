@@ -14,6 +14,7 @@
 
 #include "base/units.h"
 #include "cli/reading.h"
+#include "collect/recorder/descriptors.h"
 #include "collect/recorder/output_files.h"
 #include "collect/recorder/recorder.h"
 #include "collect/ring/layout.h"
@@ -79,6 +80,14 @@ std::string why_unwritable(const std::string& path) {
   return fmt::format("{}: cannot write to this folder: {}", folder, std::strerror(errno));
 }
 
+void say_unrecorded(const Recorder& recorder) {
+  const Unrecorded& unrecorded = recorder.unrecorded();
+  if (unrecorded.count == 0 || recorder.files().empty()) return;  // of nothing at all, summarize() says why
+  say(fmt::format("{} not recorded: {}",
+                  unrecorded.count == 1 ? "1 process was" : fmt::format("{} processes were", unrecorded.count),
+                  unrecorded.reason));
+}
+
 void summarize(const Recorder& recorder) {
   std::vector<RecordedFile> files = recorder.files();
   if (files.empty()) return say("nothing was recorded: " + recorder.why_nothing());
@@ -134,6 +143,7 @@ int run(const RunOptions& options) {
     say(child.error().message);
     return child.exit_code_if_not_started();
   }
+  raise_descriptor_limit();
   while (!child.ended()) {
     pollfd signals{child.signal_fd(), POLLIN, 0};
     if (recorder != nullptr) {
@@ -145,6 +155,7 @@ int run(const RunOptions& options) {
   }
   if (recorder != nullptr) {
     recorder->finish(std::chrono::seconds(2));
+    say_unrecorded(*recorder);
     if (!options.quiet) summarize(*recorder);
     recorder = nullptr;  // removes the socket
   }

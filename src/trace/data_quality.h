@@ -38,6 +38,7 @@ enum class QualityUnit : std::uint8_t {
   losses,
   occurrences,
   pauses,
+  processes,
   records,
   samples,
   segments,
@@ -61,6 +62,7 @@ inline constexpr EnumName<QualityUnit> kQualityUnitNames[] = {
     {QualityUnit::losses, "losses"},
     {QualityUnit::occurrences, "occurrences"},
     {QualityUnit::pauses, "pauses"},
+    {QualityUnit::processes, "processes"},
     {QualityUnit::records, "records"},
     {QualityUnit::samples, "samples"},
     {QualityUnit::segments, "segments"},
@@ -97,6 +99,7 @@ inline constexpr QualityFacts kQualityTable[] = {
     {QualityId::invalid_definitions, "invalid_definitions", Severity::error, QualityUnit::definitions, true},
     {QualityId::invalid_times, "invalid_times", Severity::error, QualityUnit::events, true},
     {QualityId::ring_corrupted, "ring_corrupted", Severity::error, QualityUnit::threads, true},
+    {QualityId::unrecorded_processes, "unrecorded_processes", Severity::error, QualityUnit::processes, true},
 
     {QualityId::unknown_loss, "unknown_loss", Severity::warning, QualityUnit::losses, true},
     {QualityId::unknown_definitions, "unknown_definitions", Severity::warning, QualityUnit::definitions, true},

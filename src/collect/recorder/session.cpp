@@ -37,11 +37,11 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::map(ScopedFd fd) {
                       seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
   void* mapped =
       usable ? ::mmap(nullptr, sizeof(ring::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0) : MAP_FAILED;
-  if (mapped == MAP_FAILED) return Error{"a process offered memory that is not a ring of this version of tidemark"};
+  if (mapped == MAP_FAILED) return Error{"it offered memory that is not a ring of this version of tidemark"};
   auto memory = std::unique_ptr<SharedMemory>(new SharedMemory(static_cast<ring::Shared*>(mapped)));
   const ring::Control& control = memory->get()->control;
   if (control.magic != ring::kMagic || control.version != ring::kVersion) {
-    return Error{"a process is using the library of another version of tidemark; it is not recorded"};
+    return Error{"it uses the library of another version of tidemark"};
   }
   return memory;
 }
@@ -233,6 +233,10 @@ void Session::add(const Reading& reading) {
   if (stopped_) return;
   samples_.add(reading);
   unflushed_ = true;
+}
+
+void Session::add(const Loss& loss) {
+  if (!stopped_) writer_->loss(loss);
 }
 
 void Session::check_size() {

@@ -54,6 +54,9 @@ class Session {
   /// Takes in what was read of the machine, DevicesFound first; drain() writes it.
   void add(const Reading& reading);
 
+  /// Adds to what is missing.
+  void add(const Loss& loss);
+
   /// Takes everything, ends the recording. `exited`: the process is gone (else it is told to stop).
   Result<void> finish(bool exited);
 

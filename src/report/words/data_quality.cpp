@@ -40,6 +40,8 @@ constexpr QualityTemplate kTemplates[] = {
      "1 event had a time in the future; it has the time of its thread's previous event instead"},
     {QualityId::ring_corrupted, "the rings of {count} threads were overwritten: their later events are missing",
      "the ring of 1 thread was overwritten: its later events are missing"},
+    {QualityId::unrecorded_processes, "{count} other processes of the run were not recorded",
+     "1 other process of the run was not recorded"},
 
     {QualityId::unknown_loss, "{count} losses of a kind that this version of tidemark does not know[ ({detail})]",
      "1 loss of a kind that this version of tidemark does not know[ ({detail})]"},
