@@ -26,7 +26,7 @@ Result<bool> make_room(const std::string& path) {
   // For writing: file systems of other machines (NFS) lock nothing else.
   const ScopedFd old(::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!old && (errno == ENOENT || errno == ELOOP)) return true;  // replaced meanwhile
-  if (old && !try_lock(old)) return false;
+  if (old && try_lock(old) == LockState::taken) return false;
   // Whoever locks a file and finds it under its name may take the name away: others see one or the other change.
   if (old && (!has_name(old, path) || ::unlink(path.c_str()) == 0 || errno == ENOENT)) return true;
   return Error{fmt::format("{}: cannot be replaced: {}", path, std::strerror(errno))};
@@ -34,15 +34,16 @@ Result<bool> make_room(const std::string& path) {
 
 }  // namespace
 
-bool try_lock(const ScopedFd& fd) {
-  return ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+LockState try_lock(const ScopedFd& fd) {
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return LockState::held;
+  return errno == EWOULDBLOCK ? LockState::taken : LockState::unknown;
 }
 
 Result<ScopedFd> create_locked_file(const std::string& path, bool replace) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     // O_EXCL follows no symbolic link. Owner only, whatever the umask.
     ScopedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
-    if (fd) return try_lock(fd) && has_name(fd, path) ? std::move(fd) : ScopedFd();
+    if (fd) return try_lock(fd) != LockState::taken && has_name(fd, path) ? std::move(fd) : ScopedFd();
     if (errno != EEXIST) return Error{fmt::format("{}: cannot be created: {}", path, std::strerror(errno))};
     struct stat there {};
     if (!replace || ::lstat(path.c_str(), &there) != 0) {

@@ -1,6 +1,7 @@
 // Files that one process writes for a long time while others may read them, replace them, or want their name.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -8,9 +9,11 @@
 
 namespace tidemark {
 
-/// Takes the lock that belongs to an open file (flock) without waiting; it goes when the descriptor is closed. False
-/// only where somebody else holds it: a file system without locks cannot tell.
-[[nodiscard]] bool try_lock(const ScopedFd& fd);
+/// Some file systems of other machines have no locks: there it is not known whether somebody else would hold one.
+enum class LockState : std::uint8_t { held, taken, unknown };
+
+/// Takes the lock that belongs to an open file (flock) without waiting; it goes when the descriptor is closed.
+[[nodiscard]] LockState try_lock(const ScopedFd& fd);
 
 /// Creates `path` as a new, locked file for its owner only, open for writing. What is there already is kept, or with
 /// `replace` replaced, unless somebody holds its lock: then, and where only a symbolic link is there, no descriptor is

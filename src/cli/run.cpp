@@ -21,9 +21,12 @@
 #include "collect/ring/ranks.h"
 #include "launch/child_process.h"
 #include "launch/environment.h"
+#include "report/words/printable.h"
 
 namespace tidemark::cli {
 namespace {
+
+constexpr std::size_t kMostListed = 10;  // recordings, at the end
 
 struct RunOptions {
   RecorderOptions recorder;
@@ -36,7 +39,7 @@ struct RunOptions {
 };
 
 void say(const std::string& message) {
-  fmt::print(stderr, "tidemark: {}\n", message);
+  fmt::print(stderr, "tidemark: {}\n", printable(message));  // paths and commands are anybody's
 }
 
 // "train-20261120-221500.tide" for `python train.py`.
@@ -93,15 +96,25 @@ void summarize(const Recorder& recorder) {
   if (files.empty()) return say("nothing was recorded: " + recorder.why_nothing());
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
   std::string names;
-  for (const RecordedFile& file : files) {
+  RecordedFile others;  // those that are not listed, together
+  std::uint64_t dropped = 0;
+  for (std::size_t index = 0; index < files.size(); ++index) {
+    const RecordedFile& file = files[index];
+    dropped += file.dropped_count;
+    if (index >= kMostListed) {
+      others.event_count += file.event_count;
+      others.bytes += file.bytes;
+      continue;
+    }
     if (names.size() < 200) names += " " + file.path;
     say(fmt::format("{}: {} events of process {}, {}{}", file.path, format_count(file.event_count), file.pid,
                     format_bytes(file.bytes), file.failed ? " (stopped early)" : ""));
-    if (file.dropped_count > 0) {
-      say(fmt::format("{}: {} events were lost; see data quality in the reports", file.path,
-                      format_count(file.dropped_count)));
-    }
   }
+  if (files.size() > kMostListed) {
+    say(fmt::format("and {} more recordings: {} events, {}", format_count(files.size() - kMostListed),
+                    format_count(others.event_count), format_bytes(others.bytes)));
+  }
+  if (dropped > 0) say(fmt::format("{} events were lost; see data quality in the reports", format_count(dropped)));
   say(fmt::format("to see the peak memory: tidemark summary{}", names));
 }
 
@@ -115,6 +128,7 @@ int run(const RunOptions& options) {
         first_output(recorder_options.output, unless_negative(ranks.rank), unless_negative(ranks.world_size));
     if (auto free = check_free(first, recorder_options.overwrite); !free) return fail(free.error().message);
   }
+  recorder_options.manual = options.manual;
   recorder_options.samples.enabled = !options.no_samples;
   recorder_options.samples.interval = std::chrono::nanoseconds(std::llround(options.sample_interval_ms * 1e6));
   std::vector<std::string> environment;

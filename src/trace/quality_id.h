@@ -29,6 +29,7 @@ enum class QualityId : std::uint8_t {
   invalid_times = 16,
   ring_corrupted = 17,
   unrecorded_processes = 18,
+  recorder_stopped = 19,
 
   // Found when a recording is read.
   unknown_loss,

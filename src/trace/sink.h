@@ -19,6 +19,12 @@ class Sink {
   /// Appends all bytes, or returns an error that names the destination; after an error what was appended before stays
   /// readable (a partly written frame is cut off again where possible).
   virtual Result<void> append(std::span<const std::byte> bytes) = 0;
+
+  /// Once append() has failed: appends what ends the file, in place of its last frames where there is no other room.
+  /// Returns the size of the file then.
+  virtual Result<std::uint64_t> append_last(std::span<const std::byte> bytes);
+  /// Why append() failed, in a few words.
+  [[nodiscard]] virtual std::string why_failed() const { return ""; }
 };
 
 /// Creates `path` as a new file for its owner only, locked (flock) until the sink is destroyed. What is there already

@@ -1,21 +1,14 @@
 #include "collect/recorder/recorder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include "collect/recorder/descriptors.h"
 #include "collect/recorder/process_facts.h"
@@ -27,41 +20,14 @@ namespace {
 constexpr int kBusyIntervalMs = 10;
 constexpr int kIdleIntervalMs = 40;
 constexpr int kIdlePolls = 10;
+// Who comes back from a wait this late did not run meanwhile: SIGSTOP, a frozen control group, no processor.
+constexpr std::chrono::milliseconds kStopped{500};
 // How long processes wait to be taken in where the whole system has no descriptor left.
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 // What is kept free: for a connection, and the memory that comes with it. The kernel drops memory without a descriptor.
 constexpr unsigned long kDescriptorsToAccept = 2;
 // With fewer, a recording does without a pidfd.
 constexpr unsigned long kDescriptorsToWatch = 16;
-
-std::string system_error(const std::string& what) {
-  return fmt::format("{}: {}", what, std::strerror(errno));
-}
-
-// A directory that only this user can enter; short enough for a socket's name.
-Result<std::string> make_private_folder() {
-  for (const char* variable : {"XDG_RUNTIME_DIR", "TMPDIR", ""}) {
-    const char* parent = *variable != '\0' ? std::getenv(variable) : "/tmp";
-    if (parent == nullptr || std::strlen(parent) > 60) continue;
-    std::string name = fmt::format("{}/tidemark-XXXXXX", parent);
-    if (::mkdtemp(name.data()) != nullptr) return name;
-  }
-  return Error{system_error("no directory for the recorder's socket in XDG_RUNTIME_DIR, TMPDIR or /tmp")};
-}
-
-Result<ScopedFd> listen_in(const std::string& folder) {
-  const std::string path = folder + "/recorder";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-  ScopedFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::chmod(path.c_str(), 0600) != 0 || ::listen(fd.get(), 4096) != 0) {
-    return Error{system_error(path)};
-  }
-  std::ofstream marks(path + ".seen");  // collect/process/connection.h, leave_mark()
-  return fd;
-}
 
 ScopedFd open_pidfd(pid_t pid) {
   ScopedFd fd(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
@@ -99,18 +65,15 @@ std::string few_descriptors() {
 
 Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options,
                                                    std::function<void(const std::string&)> say) {
-  auto folder = make_private_folder();
+  auto folder = SocketFolder::create();
   if (!folder) return folder.error();
-  auto listener = listen_in(*folder);
-  if (!listener) {
-    std::error_code ignored;
-    std::filesystem::remove_all(*folder, ignored);
-    return listener.error();
-  }
-  return std::unique_ptr<Recorder>(new Recorder(std::move(options), std::move(say), *folder, std::move(*listener)));
+  auto listener = folder->listen();
+  if (!listener) return listener.error();
+  return std::unique_ptr<Recorder>(
+      new Recorder(std::move(options), std::move(say), std::move(*folder), std::move(*listener)));
 }
 
-Recorder::Recorder(RecorderOptions options, std::function<void(const std::string&)> say, std::string folder,
+Recorder::Recorder(RecorderOptions options, std::function<void(const std::string&)> say, SocketFolder folder,
                    ScopedFd listener)
     : options_(std::move(options)),
       notices_(std::move(say)),
@@ -120,13 +83,10 @@ Recorder::Recorder(RecorderOptions options, std::function<void(const std::string
       folder_(std::move(folder)),
       listener_(std::move(listener)) {}
 
-Recorder::~Recorder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
+Recorder::~Recorder() = default;
 
 std::vector<std::string> Recorder::environment() const {
-  return {fmt::format("{}={}/recorder", ring::kSocketVariable, folder_),
+  return {fmt::format("{}={}", ring::kSocketVariable, folder_.socket()),
           fmt::format("{}={}", ring::kStacksVariable, options_.stack_mode),
           fmt::format("{}={}", ring::kClockVariable, clock_.clock() == ring::Clock::tsc ? "tsc" : "monotonic")};
 }
@@ -137,7 +97,9 @@ void Recorder::poll_once(std::span<pollfd> others) {
   polled.push_back({listening ? listener_.get() : -1, POLLIN, 0});
   for (const ScopedFd& connection : greeting_) polled.push_back({connection.get(), POLLIN, 0});
   for (const Client& client : clients_) polled.push_back({client.pidfd.get(), POLLIN, 0});
+  const auto before = std::chrono::steady_clock::now();
   ::poll(polled.data(), polled.size(), idle_polls_ < kIdlePolls ? kBusyIntervalMs : kIdleIntervalMs);
+  const bool was_stopped = std::chrono::steady_clock::now() - before > kStopped;
   std::copy_n(polled.begin(), others.size(), others.begin());
 
   std::vector<ScopedFd> waiting = std::exchange(greeting_, {});
@@ -145,7 +107,7 @@ void Recorder::poll_once(std::span<pollfd> others) {
   if (listening) accept_all();
   ++idle_polls_;
   take_samples();
-  for (Client& client : clients_) drain(client);
+  for (Client& client : clients_) drain(client, was_stopped);
   end_exited();
 }
 
@@ -255,9 +217,9 @@ void Recorder::take_samples() {
   }
 }
 
-void Recorder::drain(Client& client) {
+void Recorder::drain(Client& client, bool was_stopped) {
   if (client.session == nullptr || client.session->stopped()) return;
-  auto taken = client.session->drain();
+  auto taken = client.session->drain(was_stopped);
   if (!taken) {
     say_stopped(client, taken.error().message);
   } else if (*taken > 0) {
@@ -320,15 +282,22 @@ void Recorder::finish(std::chrono::milliseconds grace) {
 
 std::string Recorder::why_nothing() const {
   if (unrecorded_.count > 0) return unrecorded_.reason;
-  std::ifstream file(folder_ + "/recorder.seen");
-  const std::string marks(std::istreambuf_iterator<char>(file), {});
-  if (marks.find('F') != std::string::npos) return "the collector could not start in the program, which has said why";
-  if (marks.find('T') != std::string::npos) {
-    return "PyTorch was loaded, but it allocated no tensor memory that could be seen";
+  const std::string marks = folder_.marks();
+  const auto marked = [&marks](char letter) { return marks.find(letter) != std::string::npos; };
+  if (marked('F')) return "the collector could not start in the program, which has said why";
+  if (options_.manual && !marks.empty()) {
+    return "the program loaded the collector, but did not call tidemark_attach() after PyTorch was loaded, or "
+           "allocated no "
+           "tensor after it";
   }
-  if (marks.find('N') != std::string::npos) return "no process of the program loaded PyTorch";
-  return "no process loaded the collector: a statically linked or setuid program, one that clears LD_PRELOAD, or one "
-         "that was killed before it used PyTorch";
+  if (options_.manual) {
+    return "the program did not load the collector (--manual): it loads the library that TIDEMARK_LIBRARY names, and "
+           "calls tidemark_attach()";
+  }
+  if (marked('T')) return "PyTorch was loaded, but it allocated no tensor memory that could be seen";
+  if (marked('N')) return "no process of the program loaded PyTorch";
+  return "no process of the program reported to the recorder; likely causes: it is statically linked or setuid, clears "
+         "LD_PRELOAD, runs as another user or in a container, or was killed before it used PyTorch";
 }
 
 }  // namespace tidemark

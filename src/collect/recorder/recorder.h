@@ -22,6 +22,7 @@
 #include "collect/recorder/output_files.h"
 #include "collect/recorder/sampler.h"
 #include "collect/recorder/session.h"
+#include "collect/recorder/socket_folder.h"
 
 namespace tidemark {
 
@@ -30,6 +31,7 @@ struct RecorderOptions {
   bool overwrite = false;             ///< replace existing files
   std::uint64_t max_file_bytes = 0;   ///< of each file; 0 = no limit
   std::string stack_mode = "python";  ///< none, python, native or both
+  bool manual = false;                ///< the program loads the collector itself
   SampleOptions samples = {};
 };
 
@@ -82,7 +84,8 @@ class Recorder {
     std::string path;
   };
 
-  Recorder(RecorderOptions options, std::function<void(const std::string&)> say, std::string folder, ScopedFd listener);
+  Recorder(RecorderOptions options, std::function<void(const std::string&)> say, SocketFolder folder,
+           ScopedFd listener);
 
   void accept_all();
   void greet(ScopedFd connection);
@@ -91,7 +94,7 @@ class Recorder {
   bool end_earlier_image(pid_t pid);
   void not_recorded(pid_t pid, const std::string& why);
   void take_samples();
-  void drain(Client& client);
+  void drain(Client& client, bool was_stopped);
   void say_stopped(const Client& client, const std::string& why);
   void say_size_limit(const Client& client);
   void end(Client& client, bool exited);
@@ -103,7 +106,7 @@ class Recorder {
   OutputFiles outputs_;
   Sampler sampler_;
   std::optional<Reading> devices_;  ///< once the sampler has found them
-  std::string folder_;              ///< private directory of the socket
+  SocketFolder folder_;
   ScopedFd listener_;
   std::chrono::steady_clock::time_point listen_again_;  ///< not polled before: there was no descriptor to accept with
   std::vector<ScopedFd> greeting_;                      ///< accepted, first message not read yet

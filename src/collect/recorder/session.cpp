@@ -60,7 +60,7 @@ Session::Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, s
       samples_(*writer_, clock_, process_.pid.value_or(-1), memory_->get()->control.start_ticks),
       last_flush_ticks_(clock.now()) {}
 
-Result<std::uint64_t> Session::drain() {
+Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
   if (stopped_) return std::uint64_t{0};
   const std::uint64_t now = clock_.now();
   std::uint64_t horizon = now - clock_.ticks_in_ns(kHoldBackNs);
@@ -76,12 +76,15 @@ Result<std::uint64_t> Session::drain() {
     if (busy) horizon = std::min(horizon, lane.last_ticks);
     pending += lane.pending.size();
   }
+  const std::uint64_t dropped = dropped_by_lanes();
+  if (recorder_was_stopped) dropped_while_stopped_ += dropped - std::min(dropped, dropped_before_);
+  dropped_before_ = dropped;
   if (pending > kMostPending) horizon = now - clock_.ticks_in_ns(kHoldBackNs);
   if (auto written = write_until(horizon); !written) return written.error();
   check_size();
   if (unflushed_ && clock_.between_ns(last_flush_ticks_, now) > kFlushNs) {
     if (auto flushed = writer_->flush(); !flushed) {
-      stop();
+      stop_after_error(false);
       return flushed.error();
     }
     unflushed_ = false;
@@ -268,7 +271,7 @@ Result<void> Session::write(const Event& event) {
   ++event_count_;
   unflushed_ = true;
   if (auto written = writer_->event(event); !written) {
-    stop();
+    stop_after_error(false);
     return written;
   }
   if (event_count_ % 256 == 0) check_size();
@@ -280,18 +283,27 @@ void Session::stop() {
   memory_->get()->control.stop.store(1, std::memory_order_relaxed);
 }
 
-std::uint64_t Session::dropped_count() const {
-  std::uint64_t dropped = memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed);
+void Session::stop_after_error(bool exited) {
+  stop();
+  // Where nothing at all can be written, the recording ends without an end.
+  static_cast<void>(writer_->finish_after_error({last_event_ns_, exited}));
+}
+
+std::uint64_t Session::dropped_by_lanes() const {
+  std::uint64_t dropped = 0;
   for (const auto& lane : lanes_) dropped += lane->reader.lane().dropped.load(std::memory_order_relaxed);
   return dropped;
 }
 
+std::uint64_t Session::dropped_count() const {
+  return dropped_by_lanes() + memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed);
+}
+
 void Session::add_losses() {
-  std::uint64_t dropped = 0;
+  const std::uint64_t dropped = dropped_by_lanes();
   std::uint64_t reentrant = 0;
   std::uint64_t truncated = 0;
   for (const auto& lane : lanes_) {
-    dropped += lane->reader.lane().dropped.load(std::memory_order_relaxed);
     reentrant += lane->reader.lane().reentrant.load(std::memory_order_relaxed);
     truncated += lane->reader.lane().truncated.load(std::memory_order_relaxed);
   }
@@ -301,7 +313,8 @@ void Session::add_losses() {
   add(QualityId::invalid_definitions, invalid_.definitions);
   add(QualityId::invalid_records, invalid_.records);
   add(QualityId::invalid_times, invalid_.times);
-  add(QualityId::ring_full, dropped);
+  add(QualityId::ring_full, dropped - std::min(dropped, dropped_while_stopped_));
+  add(QualityId::recorder_stopped, dropped_while_stopped_);
   add(QualityId::reentrant, reentrant);
   add(QualityId::thread_limit, memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed),
       ring::kLaneCount);
@@ -325,7 +338,9 @@ Result<void> Session::finish(bool exited) {
       writer_->loss({QualityId::size_limit, 1, "", limits_.max_file_bytes});
     }
     add_losses();
-    return writer_->finish({last_event_ns_, exited && !size_limit_reached_});
+    auto finished = writer_->finish({last_event_ns_, exited && !size_limit_reached_});
+    if (!finished) stop_after_error(exited);
+    return finished;
   }
   return {};
 }

@@ -42,6 +42,9 @@ constexpr QualityTemplate kTemplates[] = {
      "the ring of 1 thread was overwritten: its later events are missing"},
     {QualityId::unrecorded_processes, "{count} other processes of the run were not recorded",
      "1 other process of the run was not recorded"},
+    {QualityId::recorder_stopped,
+     "{count} events were dropped while the recorder did not run (stopped or without a processor)",
+     "1 event was dropped while the recorder did not run (stopped or without a processor)"},
 
     {QualityId::unknown_loss, "{count} losses of a kind that this version of tidemark does not know[ ({detail})]",
      "1 loss of a kind that this version of tidemark does not know[ ({detail})]"},
@@ -52,7 +55,9 @@ constexpr QualityTemplate kTemplates[] = {
     {QualityId::too_many_devices, "{count} events were skipped: too many devices[ (limit: {limit})]",
      "1 event was skipped: too many devices[ (limit: {limit})]"},
     {QualityId::recorder_killed,
-     "the recorder was killed or is still running: events after the last recorded one are missing"},
+     "the recording has no end (its recorder was killed, is still running, or could not write any more): events after "
+     "the "
+     "last recorded one are missing"},
     {QualityId::stopped_early, "recording was stopped before the program ended"},
     {QualityId::paused, "the program paused recording {count} times, {duration_ns} in total",
      "the program paused recording once, for {duration_ns}"},
