@@ -11,6 +11,7 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "base/units.h"
 #include "cli/reading.h"
@@ -94,7 +95,10 @@ void say_unrecorded(const Recorder& recorder) {
 void summarize(const Recorder& recorder) {
   std::vector<RecordedFile> files = recorder.files();
   if (files.empty()) return say("nothing was recorded: " + recorder.why_nothing());
-  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  // The main process, the ranks in their order, and then those that have a pid.
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.path.size(), a.path) < std::pair(b.path.size(), b.path);
+  });
   std::string names;
   RecordedFile others;  // those that are not listed, together
   std::uint64_t dropped = 0;

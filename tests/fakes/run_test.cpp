@@ -63,9 +63,10 @@ TEST_F(RunTest, ManyRecordingsAreNotListedOneByOne) {
   EXPECT_EQ(recordings(), 14U);
   const std::vector<std::string> said = messages();
   ASSERT_EQ(said.size(), 12U);
-  EXPECT_THAT(said[0], StartsWith("tidemark: run.pid"));
+  EXPECT_THAT(said[0], StartsWith("tidemark: run.tide: "));
+  EXPECT_THAT(said[1], StartsWith("tidemark: run.pid"));
   EXPECT_THAT(said[10], AllOf(StartsWith("tidemark: and 4 more recordings: "), HasSubstr(" events, ")));
-  EXPECT_THAT(said[11], StartsWith("tidemark: to see the peak memory: tidemark summary run.pid"));
+  EXPECT_THAT(said[11], StartsWith("tidemark: to see the peak memory: tidemark summary run.tide run.pid"));
 }
 
 TEST_F(RunTest, NamesCannotControlTheTerminal) {

@@ -9,12 +9,12 @@ namespace {
 
 constexpr std::size_t kMost = 3;
 
-// By kind.
+// By kind; empty where the end of a run tells the total.
 constexpr std::string_view kOthers[] = {
-    "processes are not recorded",
-    "recordings stopped",
-    "recordings reached --max-size",
-    "processes are still running: their recordings were ended",
+    "",
+    "recordings that stopped",
+    "recordings that reached --max-size",
+    "processes still running, whose recordings were ended",
 };
 
 }  // namespace
@@ -25,7 +25,9 @@ void Notices::say(Kind kind, const std::string& message) {
 
 void Notices::say_others() {
   for (std::size_t kind = 0; kind < counts_.size(); ++kind) {
-    if (counts_[kind] > kMost) say_(fmt::format("{} more {}", counts_[kind] - kMost, kOthers[kind]));
+    if (counts_[kind] > kMost && !kOthers[kind].empty()) {
+      say_(fmt::format("more {}: {}", kOthers[kind], counts_[kind] - kMost));
+    }
     counts_[kind] = 0;
   }
 }
