@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/scoped_fd.h"
 
 namespace tidemark {
 
@@ -27,14 +28,12 @@ class Sink {
   [[nodiscard]] virtual std::string why_failed() const { return ""; }
 };
 
-/// Creates `path` as a new file for its owner only, locked (flock) until the sink is destroyed. What is there already
-/// is kept, or with `overwrite` replaced by the new file, unless another sink is writing it: whoever has the old file
-/// open keeps that. A symbolic link is never replaced; devices and pipes are written to as they are. Once a file has
-/// been deleted, append() fails.
-Result<std::unique_ptr<Sink>> open_file_sink(const std::string& path, bool overwrite);
+/// Writes to an open file, which error messages call `path`. Once a file has been deleted, append() fails. A file to
+/// which nothing was appended is removed again.
+std::unique_ptr<Sink> make_file_sink(ScopedFd fd, const std::string& path);
 
-/// The same, but null where the name is taken by what is to be kept. For those that know another name.
-Result<std::unique_ptr<Sink>> open_file_sink_unless_taken(const std::string& path, bool overwrite);
+/// Creates `path` as create_locked_file() does, whose lock goes with the sink. An error where the name is taken.
+Result<std::unique_ptr<Sink>> open_file_sink(const std::string& path, bool overwrite);
 
 /// Keeps the bytes in `*out`, which must outlive the sink. For tests and in-memory conversions.
 std::unique_ptr<Sink> make_memory_sink(std::vector<std::byte>* out);

@@ -21,6 +21,12 @@ constexpr std::size_t kMostDropped = 8;
 class FileSink final : public Sink {
  public:
   FileSink(ScopedFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)), has_name_(!lost_name()) {}
+  ~FileSink() override {
+    struct ::stat facts {};
+    if (::fstat(fd_.get(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0) ::unlink(path_.c_str());
+  }
+  FileSink(const FileSink&) = delete;
+  FileSink& operator=(const FileSink&) = delete;
 
   Result<void> append(std::span<const std::byte> bytes) override {
     if (has_name_ && lost_name()) return Error{fmt::format("{}: was deleted while it was being written", path_)};
@@ -102,17 +108,14 @@ class NullSink final : public Sink {
 
 }  // namespace
 
-Result<std::unique_ptr<Sink>> open_file_sink_unless_taken(const std::string& path, bool overwrite) {
-  // The memory layout of somebody's training is nobody else's business: owner only.
-  auto fd = create_locked_file(path, overwrite);
-  if (!fd) return Error{fd.error().message + ". Choose another place with -o."};
-  if (!*fd) return std::unique_ptr<Sink>();
-  return std::unique_ptr<Sink>(std::make_unique<FileSink>(std::move(*fd), path));
+std::unique_ptr<Sink> make_file_sink(ScopedFd fd, const std::string& path) {
+  return std::make_unique<FileSink>(std::move(fd), path);
 }
 
 Result<std::unique_ptr<Sink>> open_file_sink(const std::string& path, bool overwrite) {
-  auto sink = open_file_sink_unless_taken(path, overwrite);
-  if (!sink || *sink != nullptr) return sink;
+  auto fd = create_locked_file(path, overwrite);
+  if (!fd) return fd.error();
+  if (*fd) return make_file_sink(std::move(*fd), path);
   return Error{fmt::format("{}: cannot be created: {}. Choose another name with -o.", path,
                            overwrite ? "it is a symbolic link, or is being written" : std::strerror(EEXIST))};
 }

@@ -58,6 +58,19 @@ TEST_F(RunTest, ThreeAtOnceHaveFilesOfTheirOwn) {
   EXPECT_EQ(recordings(), 6U);
 }
 
+TEST_F(RunTest, ARunWithForceLeavesTheFilesOfOneThatGoesOn) {
+  const std::string forks = kForks;
+  EXPECT_EQ(shell("$run -q -f -o run.tide -- sh -c '" + forks +
+                  "; touch recorded; until test -e go; do sleep 0.01; done' &\n"
+                  "until test -e recorded; do sleep 0.01; done\n"
+                  "$run -q -f -o run.tide -- " +
+                  forks + "; touch go; wait"),
+            0);
+  EXPECT_EQ(recordings(), 4U);
+  EXPECT_TRUE(std::filesystem::exists(folder.at("run.2.tide")));
+  EXPECT_THAT(messages(), ElementsAre("tidemark: run.tide is taken by another run: recording to run.2.tide"));
+}
+
 TEST_F(RunTest, ManyRecordingsAreNotListedOneByOne) {
   EXPECT_EQ(shell(std::string("$run -o run.tide -- sh -c 'for n in 1 2 3 4 5 6 7; do ") + kForks + "; done'"), 0);
   EXPECT_EQ(recordings(), 14U);

@@ -1,9 +1,12 @@
 #include "collect/recorder/output_files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <vector>
+
+#include "base/locked_file.h"
 
 namespace tidemark {
 namespace {
@@ -40,15 +43,17 @@ Result<OutputFiles::File> OutputFiles::open_next(const ProcessInfo& process) {
   for (const std::string& label : labels) {
     std::string path = labelled(first_, label);
     if (used_.count(path) != 0) continue;
-    auto sink = open_file_sink_unless_taken(path, overwrite_);
-    if (!sink) return sink.error();
-    if (*sink == nullptr) continue;
+    auto fd = create_locked_file(path, overwrite_);
+    if (!fd) return Error{fd.error().message + ". Choose another place with -o."};
+    if (!*fd) continue;
     used_.insert(path);
+    if (is_first || label == rank) kept_.emplace_back(::fcntl(fd->get(), F_DUPFD_CLOEXEC, 0));
     if (is_first) {
       first_given_ = true;
       first_ = path;  // the files of this run have one name, whatever others have
     }
-    return File{std::move(path), std::move(*sink), is_first && !label.empty()};
+    auto sink = make_file_sink(std::move(*fd), path);
+    return File{std::move(path), std::move(sink), is_first && !label.empty()};
   }
   return Error{fmt::format("{}: no free name for the recording of process {}", first_, process.pid.value_or(0))};
 }

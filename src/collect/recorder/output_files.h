@@ -7,8 +7,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
+#include "base/scoped_fd.h"
 #include "trace/definitions.h"
 #include "trace/sink.h"
 
@@ -31,7 +33,8 @@ class OutputFiles {
   };
 
   /// Opens the file of one more process: FILE.rank1.tide for one with a rank, FILE.tide for the first without,
-  /// FILE.pid4711.tide for others. A number is added where a name is taken (FILE.2.tide, and then FILE.2.pid4711.tide).
+  /// FILE.pid4711.tide for others. Until this run ends no other one replaces those without a pid. A number is added
+  /// where a name is taken (FILE.2.tide, and then FILE.2.pid4711.tide).
   Result<File> open_next(const ProcessInfo& process);
 
  private:
@@ -39,6 +42,7 @@ class OutputFiles {
   bool overwrite_;
   bool first_given_ = false;
   std::set<std::string> used_;
+  std::vector<ScopedFd> kept_;  ///< the locks of names without a pid: those that other runs may want
 };
 
 }  // namespace tidemark

@@ -42,6 +42,14 @@ TEST(FileSink, CreatesFilesForTheOwnerOnlyAndReplacesNone) {
   std::filesystem::remove(path);
 }
 
+TEST(FileSink, LeavesNoEmptyFile) {
+  const std::string path = fresh_path("tidemark_sink_empty");
+  auto sink = open_file_sink(path, false);
+  EXPECT_TRUE(std::filesystem::exists(path));
+  sink->reset();
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST(FileSink, SaysWhyAFileCannotBeCreated) {
   const auto sink = open_file_sink("/nonexistent/run.tide", false);
   ASSERT_FALSE(sink.ok());

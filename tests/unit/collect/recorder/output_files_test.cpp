@@ -104,7 +104,8 @@ TEST_F(OutputFilesTest, ExistingFilesAreReplacedWhenAskedTo) {
 TEST_F(OutputFilesTest, RunsAtTheSameTimeHaveFilesOfTheirOwn) {
   for (const bool overwrite : {false, true}) {
     const std::string name = overwrite ? "forced" : "named";
-    std::vector<OutputFiles> runs(3, OutputFiles(folder.at(name + ".tide"), overwrite));
+    std::vector<OutputFiles> runs;
+    for (int count = 0; count < 3; ++count) runs.emplace_back(folder.at(name + ".tide"), overwrite);
     EXPECT_EQ(open(runs[0], std::nullopt, 10), name + ".tide");
     EXPECT_EQ(open(runs[1], std::nullopt, 20), name + ".2.tide");
     EXPECT_EQ(open(runs[2], std::nullopt, 30), name + ".3.tide");
@@ -113,6 +114,21 @@ TEST_F(OutputFilesTest, RunsAtTheSameTimeHaveFilesOfTheirOwn) {
     EXPECT_EQ(open(runs[0], 1, 12), name + ".rank1.tide");
     EXPECT_EQ(open(runs[2], 1, 31), name + ".3.rank1.tide");
   }
+}
+
+TEST_F(OutputFilesTest, ARunKeepsItsNamesUntilItEnds) {
+  auto first = std::make_unique<OutputFiles>(folder.at("run.tide"), true);
+  EXPECT_EQ(open(*first, std::nullopt, 10), "run.tide");
+  EXPECT_EQ(open(*first, 1, 11), "run.rank1.tide");
+  const std::array<std::byte, 10> frame{};
+  for (const auto& file : open_files) ASSERT_TRUE(file->append(frame).ok());
+  open_files.clear();  // the processes have ended, the run has not
+  OutputFiles second(folder.at("run.tide"), true);
+  EXPECT_EQ(open(second, 1, 21), "run.rank1.pid21.tide");
+  EXPECT_EQ(open(second, std::nullopt, 20), "run.2.tide");
+  first = nullptr;
+  OutputFiles third(folder.at("run.tide"), true);
+  EXPECT_EQ(open(third, std::nullopt, 30), "run.tide");
 }
 
 TEST_F(OutputFilesTest, ARecordingThatIsDeletedWhileItIsWrittenFails) {

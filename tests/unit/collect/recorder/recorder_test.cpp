@@ -98,7 +98,7 @@ TEST_F(RecorderTest, GoesOnWhateverComesToItsSocket) {
   EXPECT_EQ(recorder->files()[0].event_count, 10U);
   for (const int fd : silent) ::close(fd);
   recorder->poll_once({});
-  EXPECT_EQ(open_descriptors(), descriptors + 1) << "the ring of this test, and nothing else";
+  EXPECT_EQ(open_descriptors(), descriptors + 2) << "the ring of this test, the lock of run.tide, and nothing else";
 }
 
 TEST_F(RecorderTest, ASecondRingOfAProcessEndsItsFirst) {
