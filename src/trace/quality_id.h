@@ -28,6 +28,8 @@ enum class QualityId : std::uint8_t {
   invalid_definitions = 15,
   invalid_times = 16,
   ring_corrupted = 17,
+  unrecorded_processes = 18,
+  recorder_stopped = 19,
 
   // Found when a recording is read.
   unknown_loss,

@@ -98,6 +98,18 @@ Result<void> TraceWriter::finish(const EndInfo& end) {
   return flushed;
 }
 
+// What was to be written before is gone: the file has whole frames up to some time before.
+Result<void> TraceWriter::finish_after_error(const EndInfo& end) {
+  definitions_.loss({QualityId::disk, 1, sink_->why_failed()});
+  definitions_.end(end);
+  definitions_.append_frames(frames_, out_);
+  const auto size = sink_->append_last(out_);
+  out_.clear();
+  if (!size) return size.error();
+  bytes_written_ = *size;
+  return {};
+}
+
 std::uint64_t TraceWriter::bytes_pending() const {
   if (closed_) return 0;
   return definitions_.pending_bytes() + samples_.pending_bytes() +

@@ -1,7 +1,7 @@
 // Writes one recording: interns what events refer to, packs events into frames, hands frames to a sink.
 //
 // One thread at a time. The writer owns its sink. A write error is returned once by the call that met it; from then on
-// every call does nothing and the sink is not touched again.
+// every call but finish_after_error() does nothing.
 #pragma once
 
 #include <cstddef>
@@ -66,6 +66,9 @@ class TraceWriter {
 
   /// Last frame; nothing may be written afterwards.
   Result<void> finish(const EndInfo& end);
+
+  /// After a write error: a last frame that says so, where there is room for it or can be made.
+  Result<void> finish_after_error(const EndInfo& end);
 
   /// Bytes handed to the sink so far, and a bound on what flush() would add now. For --max-size.
   [[nodiscard]] std::uint64_t bytes_written() const { return bytes_written_; }

@@ -69,7 +69,7 @@ class Files(Case):
         self.assertEqual((process["rank"], process["local_rank"], process["world_size"]), (None, None, None))
 
     def test_ranks_of_slurm(self):
-        variables = {"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_NTASKS": "8"}
+        variables = {"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_STEP_NUM_TASKS": "8"}
         self.record_well(ALLOCATE, env=environment(**variables))
         process = self.summary("run.rank3.tide")["process"]
         self.assertEqual((process["rank"], process["local_rank"], process["world_size"]), (3, 1, 8))

@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "collect/process/ranks.h"
 #include "collect/ring/clock.h"
+#include "collect/ring/ranks.h"
 
 namespace tidemark::process {
 namespace {
@@ -81,7 +81,7 @@ ring::Shared* make_memory(ring::Clock clock, int* fd) noexcept {
   control.parent_pid = static_cast<std::uint32_t>(::getppid());
   control.clock = clock;
   control.start_ticks = ticks(clock);
-  const Ranks ranks = ranks_now();
+  const ring::Ranks ranks = ring::ranks_now();
   control.rank = ranks.rank;
   control.local_rank = ranks.local_rank;
   control.world_size = ranks.world_size;

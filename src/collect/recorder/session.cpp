@@ -43,13 +43,13 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::map(ScopedFd fd) {
   void* mapped =
       usable ? ::mmap(nullptr, sizeof(ring::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0) : MAP_FAILED;
   if (usable && mapped == MAP_FAILED) {
-    return Error{fmt::format("the memory of a process cannot be mapped: {}; it is not recorded", std::strerror(errno))};
+    return Error{fmt::format("its memory cannot be mapped: {}", std::strerror(errno))};
   }
-  if (!usable) return Error{"a process offered memory that is not a ring of this version of tidemark"};
+  if (!usable) return Error{"it offered memory that is not a ring of this version of tidemark"};
   auto memory = std::unique_ptr<SharedMemory>(new SharedMemory(static_cast<ring::Shared*>(mapped)));
   const ring::Control& control = memory->get()->control;
   if (control.magic != ring::kMagic || control.version != ring::kVersion) {
-    return Error{"a process is using the library of another version of tidemark; it is not recorded"};
+    return Error{"it uses the library of another version of tidemark"};
   }
   return memory;
 }
@@ -76,11 +76,11 @@ Session::~Session() {
 
 Error Session::out_of_memory() {
   for (const auto& lane : lanes_) lane->pending.clear();
-  stop();
+  stop_after_error(false);
   return {"out of memory"};
 }
 
-Result<std::uint64_t> Session::drain() {
+Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
   if (stopped_) return std::uint64_t{0};
   const std::uint64_t now = clock_.now();
   std::uint64_t horizon = now - clock_.ticks_in_ns(kHoldBackNs);
@@ -96,12 +96,15 @@ Result<std::uint64_t> Session::drain() {
     if (busy) horizon = std::min(horizon, lane.last_ticks);
     pending += lane.pending.size();
   }
+  const std::uint64_t dropped = dropped_by_lanes();
+  if (recorder_was_stopped) dropped_while_stopped_ += dropped - std::min(dropped, dropped_before_);
+  dropped_before_ = dropped;
   if (pending > kMostPending) horizon = now - clock_.ticks_in_ns(kHoldBackNs);
   if (auto written = write_until(horizon); !written) return written.error();
   if (auto checked = check_size(); !checked) return checked.error();
   if (!stopped_ && unflushed_ && clock_.between_ns(last_flush_ticks_, now) > kFlushNs) {
     if (auto flushed = writer_->flush(); !flushed) {
-      stop();
+      stop_after_error(false);
       return flushed.error();
     }
     unflushed_ = false;
@@ -260,7 +263,7 @@ Result<void> Session::check_size() {
   if (most == 0 || writer_->bytes_written() + writer_->bytes_pending() + kRoomForTheEnd < most) return {};
   // What is pending is not compressed yet: there may be room for more.
   if (auto flushed = writer_->flush(); !flushed) {
-    stop();
+    stop_after_error(false);
     return flushed;
   }
   if (writer_->left_out() || writer_->bytes_written() + kRoomForTheEnd + most / 16 > most) {
@@ -268,6 +271,10 @@ Result<void> Session::check_size() {
     stop();
   }
   return {};
+}
+
+void Session::add(const Loss& loss) {
+  if (!stopped_) writer_->loss(loss);
 }
 
 Result<void> Session::write(const PendingEvent& pending) {
@@ -293,7 +300,7 @@ Result<void> Session::write(const Event& event) {
   ++event_count_;
   unflushed_ = true;
   if (auto written = writer_->event(event); !written) {
-    stop();
+    stop_after_error(false);
     return written;
   }
   return {};
@@ -304,18 +311,27 @@ void Session::stop() {
   memory_->get()->control.stop.store(1, std::memory_order_relaxed);
 }
 
-std::uint64_t Session::dropped_count() const {
-  std::uint64_t dropped = memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed);
+void Session::stop_after_error(bool exited) {
+  stop();
+  // Where nothing at all can be written, the recording ends without an end.
+  static_cast<void>(writer_->finish_after_error({last_event_ns_, exited}));
+}
+
+std::uint64_t Session::dropped_by_lanes() const {
+  std::uint64_t dropped = 0;
   for (const auto& lane : lanes_) dropped += lane->reader.lane().dropped.load(std::memory_order_relaxed);
   return dropped;
 }
 
+std::uint64_t Session::dropped_count() const {
+  return dropped_by_lanes() + memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed);
+}
+
 void Session::add_losses() {
-  std::uint64_t dropped = 0;
+  const std::uint64_t dropped = dropped_by_lanes();
   std::uint64_t reentrant = 0;
   std::uint64_t truncated = 0;
   for (const auto& lane : lanes_) {
-    dropped += lane->reader.lane().dropped.load(std::memory_order_relaxed);
     reentrant += lane->reader.lane().reentrant.load(std::memory_order_relaxed);
     truncated += lane->reader.lane().truncated.load(std::memory_order_relaxed);
   }
@@ -325,7 +341,8 @@ void Session::add_losses() {
   add(QualityId::invalid_definitions, invalid_.definitions);
   add(QualityId::invalid_records, invalid_.records);
   add(QualityId::invalid_times, invalid_.times);
-  add(QualityId::ring_full, dropped);
+  add(QualityId::ring_full, dropped - std::min(dropped, dropped_while_stopped_));
+  add(QualityId::recorder_stopped, dropped_while_stopped_);
   add(QualityId::reentrant, reentrant);
   add(QualityId::thread_limit, memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed),
       ring::kLaneCount);
@@ -353,7 +370,9 @@ Result<void> Session::finish(bool exited) {
       writer_->loss({QualityId::size_limit, 1, "", limits_.max_file_bytes});
     }
     add_losses();
-    return writer_->finish({last_event_ns_, exited && !size_limit_reached_});
+    auto finished = writer_->finish({last_event_ns_, exited && !size_limit_reached_});
+    if (!finished) stop_after_error(exited);
+    return finished;
   }
   return {};
 }

@@ -41,6 +41,11 @@ constexpr QualityTemplate kTemplates[] = {
      "1 event had a time in the future; it has the time of its thread's previous event instead"},
     {QualityId::ring_corrupted, "the rings of {count} threads were overwritten: their later events are missing",
      "the ring of 1 thread was overwritten: its later events are missing"},
+    {QualityId::unrecorded_processes, "{count} other processes of the run were not recorded",
+     "1 other process of the run was not recorded"},
+    {QualityId::recorder_stopped,
+     "{count} events were dropped while the recorder did not run (stopped or without a processor)",
+     "1 event was dropped while the recorder did not run (stopped or without a processor)"},
 
     {QualityId::unknown_loss, "{count} losses of a kind that this version of tidemark does not know[ ({detail})]",
      "1 loss of a kind that this version of tidemark does not know[ ({detail})]"},
@@ -51,7 +56,9 @@ constexpr QualityTemplate kTemplates[] = {
     {QualityId::too_many_devices, "{count} events were skipped: too many devices[ (limit: {limit})]",
      "1 event was skipped: too many devices[ (limit: {limit})]"},
     {QualityId::recorder_killed,
-     "the recorder was killed or is still running: events after the last recorded one are missing"},
+     "the recording has no end (its recorder was killed, is still running, or could not write any more): events after "
+     "the "
+     "last recorded one are missing"},
     {QualityId::stopped_early, "recording was stopped before the program ended"},
     {QualityId::paused,
      "the program paused recording {count} times, {duration_ns} in total: allocations and frees in between are not "

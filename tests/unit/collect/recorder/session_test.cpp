@@ -259,6 +259,21 @@ TEST_F(SessionTest, ALaneThatWasNeverUsedHidesNone) {
   EXPECT_EQ(recording.lost(QualityId::ring_full), 3U);
 }
 
+TEST_F(SessionTest, TellsEventsApartThatWereLostWhileTheRecorderWasStopped) {
+  start();
+  RingThread thread(process, 0, 1);
+  thread.allocate(10, 1, 8);
+  thread.lane().dropped.store(5);
+  ASSERT_TRUE(session->drain().ok());
+  thread.lane().dropped.store(105);
+  ASSERT_TRUE(session->drain(true).ok());
+  thread.lane().dropped.store(107);
+  ASSERT_TRUE(session->finish(true).ok());
+  const Recording recording = read_all(bytes);
+  EXPECT_EQ(recording.lost(QualityId::ring_full), 7U);
+  EXPECT_EQ(recording.lost(QualityId::recorder_stopped), 100U);
+}
+
 TEST_F(SessionTest, CountsWhatWasLost) {
   start();
   RingThread one(process, 0, 1);
