@@ -105,6 +105,7 @@ TEST_F(OutputFilesTest, RunsAtTheSameTimeHaveFilesOfTheirOwn) {
   for (const bool overwrite : {false, true}) {
     const std::string name = overwrite ? "forced" : "named";
     std::vector<OutputFiles> runs;
+    runs.reserve(3);
     for (int count = 0; count < 3; ++count) runs.emplace_back(folder.at(name + ".tide"), overwrite);
     EXPECT_EQ(open(runs[0], std::nullopt, 10), name + ".tide");
     EXPECT_EQ(open(runs[1], std::nullopt, 20), name + ".2.tide");
