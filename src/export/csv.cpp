@@ -12,6 +12,7 @@
 #include "analyze/common/stack_names.h"
 #include "export/format.h"
 #include "report/text/csv_field.h"
+#include "report/words/frame_text.h"
 #include "report/words/stack_text.h"
 
 namespace tidemark {

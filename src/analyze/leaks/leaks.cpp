@@ -7,9 +7,9 @@
 #include <functional>
 #include <utility>
 
+#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
 #include "analyze/leaks/device_leaks.h"
-#include "analyze/common/devices.h"
 
 namespace tidemark {
 namespace {

@@ -76,7 +76,7 @@ Session::~Session() {
 
 Error Session::out_of_memory() {
   for (const auto& lane : lanes_) lane->pending.clear();
-  stop_after_error(false);
+  stop();
   return {"out of memory"};
 }
 
