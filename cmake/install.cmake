@@ -1,5 +1,5 @@
-# What `cmake --install` puts where, apart from the program, the preloaded library and the completion scripts: the manual
-# page, and the API meant for others, which is include/tidemark/. With find_package(tidemark), a program in C or C++ links
+# What `cmake --install` puts where, apart from the program with its manual page and completion scripts, and the preloaded
+# library: the API meant for others, which is include/tidemark/. With find_package(tidemark), a program in C or C++ links
 # tidemark::control and includes <tidemark/control.h>; the functions themselves come with the preloaded library.
 include(CMakePackageConfigHelpers)
 
@@ -14,4 +14,3 @@ write_basic_package_version_file(tidemark-config-version.cmake COMPATIBILITY Sam
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tidemark-config-version.cmake DESTINATION ${package_dir})
 
 install(DIRECTORY include/tidemark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES share/man/tidemark.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/units.h"
 #include "cli/reading.h"
 #include "report/text/terminal.h"
 
@@ -35,15 +36,17 @@ void add_option(CommandLine& app, const AnalysisOption& option, AnalysisOptions&
         flag, [&chosen, name = option.name] { chosen.set(name, "yes"); }, option.help);
     return;
   }
+  // Where a number has a least value, help says its range.
+  const std::string range =
+      option.least == 0 ? "" : fmt::format(" ({} to {})", format_count(option.least), format_count(option.most));
   Option* added = app.add_option(
-      flag, [&chosen, name = option.name](const std::string& value) { chosen.set(name, value); }, option.help);
+      flag, [&chosen, name = option.name](const std::string& value) { chosen.set(name, value); }, option.help + range);
+  added->show_default(option.computed.empty() ? option.initial : option.computed);
   if (option.kind == AnalysisOption::Kind::word) {
     added->one_of(option.value);
     return;
   }
-  // Where a number has a least value, help says its range.
-  added->type_name(option.least == 0 ? option.value
-                                     : fmt::format("{} in [{} - {}]", option.value, option.least, option.most));
+  added->type_name(option.value);
   added->check([option](const std::string& value) { return option.allows(value) ? "" : wrong_value(option, value); });
 }
 

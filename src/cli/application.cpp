@@ -1,6 +1,7 @@
 #include "cli/application.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,6 +13,8 @@
 
 #include "base/standard_streams.h"
 #include "cli/command.h"
+#include "cli/command_model.h"
+#include "cli/help.h"
 
 namespace tidemark::cli {
 namespace {
@@ -36,10 +39,10 @@ bool is_command(const std::string& word) {
                      [&](const Command& command) { return word == command.name; });
 }
 
-int unknown_command(const std::string& word) {
-  const std::string guess = closest_command(word);
-  const std::string hint = guess.empty() ? "see `tidemark --help`" : fmt::format("did you mean '{}'?", guess);
-  return fail(fmt::format("unknown command '{}'; {}", word, hint));
+// The help of the command that was parsed, or of the program.
+CommandModel asked_for(const CLI::App& app) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  return command_model(parsed.empty() ? app : *parsed.back());
 }
 
 }  // namespace
@@ -60,19 +63,25 @@ std::string closest_command(const std::string& word) {
   return best;
 }
 
+int unknown_command(const std::string& word) {
+  const std::string guess = closest_command(word);
+  const std::string hint = guess.empty() ? "see `tidemark --help`" : fmt::format("did you mean '{}'?", guess);
+  return fail(fmt::format("unknown command '{}'; {}", word, hint));
+}
+
 Application make_application() {
   Application application;
   application.app =
       std::make_unique<CLI::App>("Tidemark shows where GPU memory goes in deep-learning training.", "tidemark");
   CLI::App& app = *application.app;
-  app.set_version_flag("--version", "tidemark " TIDEMARK_VERSION);
+  app.set_help_flag("-h,--help", "Print this help");
+  app.set_version_flag("--version", "tidemark " TIDEMARK_VERSION, "Print the version");
   app.require_subcommand(1);
-  app.get_formatter()->column_width(28);
   app.footer(
       "Examples:\n"
-      "  tidemark run -- python train.py     record\n"
-      "  tidemark summary python.1234.tide   peak memory and its call sites\n"
-      "\nSee `tidemark COMMAND --help` for the options of a command.");
+      "  tidemark run -- python train.py               # writes train-DATE-TIME.tide\n"
+      "  tidemark summary train-20261120-221500.tide   # peak memory and its call sites\n"
+      "\nSee `tidemark help COMMAND` for the options of a command.");
   for (const Command& command : commands()) {
     CLI::App* subcommand = app.add_subcommand(command.name, command.description);
     subcommand->group(command.group);
@@ -87,13 +96,15 @@ int run_application(int argc, const char* const* argv) {
     const Application application = make_application();
     CLI::App& app = *application.app;
     if (argc < 2) {
-      write_stderr({app.help()});
+      write_stderr({help_text(command_model(app), help_width(STDERR_FILENO))});
       return kError;
     }
     if (argv[1][0] != '-' && !is_command(argv[1])) return unknown_command(argv[1]);
     try {
       app.parse(argc, argv);
-    } catch (const CLI::Success& answer) {  // --help, --version
+    } catch (const CLI::CallForHelp&) {
+      return print_help(asked_for(app));
+    } catch (const CLI::Success& answer) {  // --version
       std::ostringstream text;
       app.exit(answer, text, text);
       return print(text.str());

@@ -30,4 +30,7 @@ int run_application(int argc, const char* const* argv);
 /// The command whose name is closest to a mistyped one, or "" when none is close.
 [[nodiscard]] std::string closest_command(const std::string& word);
 
+/// fail() for a word that is no command, with the one that is closest.
+int unknown_command(const std::string& word);
+
 }  // namespace tidemark::cli

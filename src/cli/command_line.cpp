@@ -4,13 +4,84 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
+#include <cctype>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "analyze/common/analysis_options.h"
 #include "base/units.h"
+#include "cli/command_model.h"
 
 namespace tidemark::cli {
+namespace {
+
+OptionModel option_model(const CLI::Option& option) {
+  OptionModel model;
+  for (const std::string& name : option.get_snames()) model.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) model.names.push_back("--" + name);
+  if (option.get_type_size() != 0) model.value = option.get_type_name();
+  if (option.get_positional()) model.argument = option.get_name(true);
+  model.description = option.get_description();
+  model.initial = option.get_default_str();
+  model.required = option.get_required();
+  model.repeated = option.get_items_expected_max() > 1;
+  return model;
+}
+
+std::string usage_of(const CLI::App& app, const CommandModel& model) {
+  std::string usage = app.get_parent() == nullptr ? model.name : app.get_parent()->get_name() + " " + model.name;
+  if (!model.options.empty()) usage += " [OPTIONS]";
+  for (const OptionModel& argument : model.arguments) {
+    std::string shown = argument.argument;
+    if (app.get_prefix_command()) {
+      shown = "[--] " + shown + " [ARGS]...";
+    } else if (argument.repeated) {
+      shown += "...";
+    }
+    usage += argument.required ? " " + shown : " [" + shown + "]";
+  }
+  return model.commands.empty() ? usage : usage + " COMMAND";
+}
+
+}  // namespace
+
+std::vector<std::string> OptionModel::choices() const {
+  std::vector<std::string> words = split_choices(value);
+  if (words.size() == 1) return {};
+  std::erase_if(words, [](const std::string& word) {
+    return word.empty() || std::isupper(static_cast<unsigned char>(word.front())) != 0;
+  });
+  return words;
+}
+
+CommandModel command_model(const CLI::App& app) {
+  CommandModel model;
+  model.name = app.get_name();
+  model.group = app.get_group();
+  model.description = app.get_description();
+  model.footer = app.get_footer();
+  for (const CLI::Option* option : app.get_options()) {
+    auto& list = option->get_positional() ? model.arguments : model.options;
+    list.push_back(option_model(*option));
+  }
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    model.commands.push_back(command_model(*command));
+  }
+  model.usage = usage_of(app, model);
+  return model;
+}
+
+std::string either_of(const std::vector<std::string>& words) {
+  std::string list;
+  for (std::size_t n = 0; n < words.size(); ++n) {
+    if (n != 0) list += n + 1 == words.size() ? " or " : ", ";
+    list += words[n];
+  }
+  return list;
+}
 
 Option* Option::required() {
   option_->required();
@@ -29,21 +100,30 @@ Option* Option::check(std::function<std::string(const std::string&)> problem) {
 
 Option* Option::one_of(const std::string& words) {
   const std::vector<std::string> choices = split_choices(words);
-  std::string expected;
-  for (const std::string& choice : choices) {
-    const char* separator = expected.empty() ? "" : choice == choices.back() ? " or " : ", ";
-    expected += separator + choice;
-  }
-  return type_name(words)->check([choices, expected](const std::string& value) {
+  return type_name(words)->check([choices](const std::string& value) {
     const bool known = std::find(choices.begin(), choices.end(), value) != choices.end();
-    return known ? std::string() : fmt::format("invalid value '{}' (expected {})", value, expected);
+    return known ? std::string() : fmt::format("invalid value '{}' (expected {})", value, either_of(choices));
   });
 }
 
 Option* Option::milliseconds(double least, double most) {
-  option_->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"ms", 1}, {"s", 1000}}));
-  option_->check(CLI::Range(least, most));
-  return this;
+  option_->transform(CLI::Validator(
+      [least, most](std::string& value) {
+        double number = 0;
+        const char* const end = value.data() + value.size();
+        const auto [rest, error] = std::from_chars(value.data(), end, number);
+        const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+        if (unit == "s") number *= 1000;
+        const bool known_unit = unit.empty() || unit == "ms" || unit == "s";
+        if (error != std::errc() || !known_unit || !(number >= least && number <= most)) {
+          return fmt::format("invalid value '{}' (expected a time from {:g}ms to {:g}s, such as 50ms or 2s)", value,
+                             least, most / 1000);
+        }
+        value = fmt::format("{}", number);
+        return std::string();
+      },
+      ""));
+  return show_default(option_->get_default_str() + "ms");
 }
 
 Option* Option::bytes(std::uint64_t least) {
@@ -51,22 +131,25 @@ Option* Option::bytes(std::uint64_t least) {
     const bool sign = value.find_first_of("+-") != std::string::npos;  // CLI11 takes "-1" for 2^64 - 1
     return sign ? fmt::format("invalid size '{}' (expected a number of bytes, or one such as 500MB)", value) : "";
   };
-  option_->transform(CLI::AsSizeValue(false));
+  option_->transform(CLI::AsSizeValue(false).description(""));
   option_->transform(CLI::Validator([has_sign](std::string& value) { return has_sign(value); }, ""));  // comes first
-  return check([least](const std::string& bytes) {
+  check([least](const std::string& bytes) {
     const bool enough = std::stoull(bytes) >= least;
     return enough ? std::string() : fmt::format("{} is less than the minimum of {}", bytes, format_bytes(least));
   });
+  return option_->get_default_str() == "0" ? show_default("") : this;
 }
 
-Option* Option::show_default() {
-  option_->capture_default_str();
+Option* Option::show_default(const std::string& text) {
+  option_->default_str(text);
   return this;
 }
 
 template <typename T>
 Option* CommandLine::add(const std::string& names, T& variable, const std::string& description) {
-  return &options_.emplace_back(*app_->add_option(names, variable, description));
+  CLI::Option* option = app_->add_option(names, variable, description);
+  if constexpr (!std::is_same_v<T, std::vector<std::string>>) option->capture_default_str();
+  return &options_.emplace_back(*option);
 }
 
 Option* CommandLine::add_option(const std::string& names, std::string& variable, const std::string& description) {

@@ -1,6 +1,5 @@
 // A command's options. CLI11 parses them, behind this header: sources that include CLI11 itself take five seconds
-// longer to compile and run its static constructors, so only command_line.cpp, application.cpp and
-// completion_scripts.cpp do.
+// longer to compile and run its static constructors, so only command_line.cpp and application.cpp do.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +15,9 @@ class Option;
 
 namespace tidemark::cli {
 
+/// "text, json or csv".
+[[nodiscard]] std::string either_of(const std::vector<std::string>& words);
+
 /// One option, flag or positional argument. The setters return the option itself, to be chained.
 class Option {
  public:
@@ -30,10 +32,11 @@ class Option {
   Option* one_of(const std::string& words);
   /// A time with its unit ("50ms", "2s") or without (ms), from `least` to `most` ms; the variable gets ms.
   Option* milliseconds(double least, double most);
-  /// A size with its unit ("500MB", 1024 bytes to a kB) or in bytes, of `least` bytes or more; the variable gets bytes.
+  /// A size with its unit ("500MB", 1024 bytes to a kB) or in bytes, of `least` bytes or more; the variable gets bytes,
+  /// and 0 is no default.
   Option* bytes(std::uint64_t least);
-  /// Help shows the variable's value as the default.
-  Option* show_default();
+  /// What help shows as the default where it is not the variable's value, or where there is no variable.
+  Option* show_default(const std::string& text);
 
  private:
   CLI::Option* option_;
@@ -46,7 +49,8 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  /// `names`: "-o,--output", or a name without dashes for a positional argument. The pointer lives as long as this.
+  /// `names`: "-o,--output", or a name without dashes for a positional argument. Help shows the variable's value as the
+  /// default. The pointer lives as long as this.
   Option* add_option(const std::string& names, std::string& variable, const std::string& description);
   Option* add_option(const std::string& names, std::vector<std::string>& variable, const std::string& description);
   Option* add_option(const std::string& names, std::uint64_t& variable, const std::string& description);

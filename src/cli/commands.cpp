@@ -34,8 +34,9 @@ std::span<const Command> commands() {
     ADD_COMMAND(export, "Read", "Export to PyTorch, Perfetto, pprof, speedscope or CSV");
     ADD_COMMAND(devices, "Machine", "GPUs of this machine, their memory and processes");
     ADD_COMMAND(doctor, "Machine", "Check what can be recorded on this machine");
-    ADD_COMMAND(dump, "Debug", "Print every record of a recording, one per line");
-    ADD_COMMAND(completion, "Debug", "Print the completion script for a shell");
+    ADD_COMMAND(dump, "Other", "Print every record of a recording, one per line");
+    ADD_COMMAND(completion, "Other", "Print the completion script for a shell");
+    ADD_COMMAND(help, "Other", "Print the help of a command");
     return list;
   }();
   return kCommands;

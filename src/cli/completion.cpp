@@ -1,29 +1,19 @@
 #include "cli/completion.h"
 
 #include <fmt/format.h>
+#include <sys/time.h>
+#include <unistd.h>
 
-#include <CLI/CLI.hpp>
-#include <cctype>
+#include <csignal>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "analyze/common/analysis_options.h"
 #include "cli/command.h"
-#include "cli/reading.h"
+#include "cli/values_in_files.h"
 
 namespace tidemark::cli {
 namespace {
-
-// "text|json" as words. Words in capitals stand for a value ("peak|end|TIME") and cannot be completed.
-std::vector<std::string> choices_of(const std::string& type) {
-  std::vector<std::string> choices = split_choices(type);
-  if (choices.size() == 1) return {};
-  std::erase_if(choices, [](const std::string& word) {
-    return word.empty() || std::isupper(static_cast<unsigned char>(word.front())) != 0;
-  });
-  return choices;
-}
 
 std::string quote(std::string_view text, std::string_view quoted_quote) {
   std::string quoted = "'";
@@ -43,9 +33,63 @@ std::string fish_quote(std::string_view text) {
   return quote(text, "\\'");
 }
 
-std::string all_names(const CompletionCommand& command) {
+// The helpers of the scripts take names from the recordings on the command line. Names are data from others: nothing of
+// them is expanded, and what is inserted is quoted.
+constexpr const char* kBashHelper = R"(
+_tidemark_in_files() {
+  local file name quoted files=()
+  for file in "${COMP_WORDS[@]:2}"; do
+    file=${file/#\~\//$HOME/}
+    file=${file//\\/}
+    file=${file#[\"\']}
+    file=${file%[\"\']}
+    [[ -f $file ]] && files+=("$file")
+  done
+  COMPREPLY=($(compgen -W "$2" -- "$word"))
+  while IFS= read -r name; do
+    printf -v quoted %q "$name"
+    [[ $quoted == "$word"* || $name == "$word"* ]] && COMPREPLY+=("$quoted")
+  done < <(((${#files[@]})) && "$program" completion "$1" -- "${files[@]}" 2>/dev/null)
+  # Bash has split the word at colons and replaces its last part only.
+  [[ $word == *:* ]] && COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*:}"}"}")
+}
+)";
+constexpr const char* kZshHelper = R"(
+_tidemark_in_files() {
+  local -a files values
+  local word expl
+  for word in "${(@)words[2,-1]}"; do
+    word=${${(Q)word}/#\~\//$HOME/}
+    [[ -f $word ]] && files+=("$word")
+  done
+  (( $#files )) && values=("${(@f)$(command tidemark completion $1 -- "${(@)files}" 2>/dev/null)}")
+  values=("${(@)values:#}" "${@:2}")
+  _wanted values expl value compadd -a values
+}
+)";
+constexpr const char* kFishHelper = R"(
+function __tidemark_in_files
+  set -l files
+  for word in (commandline -op)
+    test -f "$word"; and set -a files $word
+  end
+  set -q files[1]; and command tidemark completion $argv[1] -- $files 2>/dev/null
+end
+)";
+
+// What the helpers take from files for an option: "devices", "marks", or "" for nothing.
+std::string in_files(const OptionModel& option) {
+  if (option.value == "DEVICE") return "devices";
+  return option.value.ends_with("|MARK") ? "marks" : "";
+}
+
+std::string choices_of(const OptionModel& option) {
+  return fmt::format("{}", fmt::join(option.choices(), " "));
+}
+
+std::string all_names(const CommandModel& command) {
   std::string names;
-  for (const CompletionOption& option : command.options) {
+  for (const OptionModel& option : command.options) {
     for (const std::string& name : option.names) names += (names.empty() ? "" : " ") + name;
   }
   return names;
@@ -61,43 +105,37 @@ std::string zsh_text(std::string_view text) {
   return escaped;
 }
 
-}  // namespace
-
-CompletionModel completion_model(const CLI::App& program) {
-  CompletionModel model;
-  for (const CLI::App* app : program.get_subcommands([](const CLI::App*) { return true; })) {
-    CompletionCommand command = {app->get_name(), app->get_description(), {}};
-    for (const CLI::Option* option : app->get_options()) {
-      CompletionOption entry;
-      for (const std::string& name : option->get_snames()) entry.names.push_back("-" + name);
-      for (const std::string& name : option->get_lnames()) entry.names.push_back("--" + name);
-      entry.description = option->get_description();
-      entry.takes_value = option->get_type_size() != 0;
-      entry.choices = choices_of(option->get_type_name());
-      command.options.push_back(std::move(entry));
-    }
-    model.push_back(std::move(command));
-  }
-  return model;
+// A large file must not keep the shell waiting: what was found in half a second is all there is. Each value is written
+// at once, so that nothing is lost then.
+int print_values_in_files(const std::vector<std::string>& files, FileValues which) {
+  std::signal(SIGPROF, [](int) { _exit(kOk); });
+  const itimerval half_a_second = {{0, 0}, {0, 500'000}};
+  ::setitimer(ITIMER_PROF, &half_a_second, nullptr);
+  int result = kOk;
+  find_values_in_files(files, which, [&](const std::string& value) { result = print(value + "\n"); });
+  return result;
 }
 
-std::string bash_completion(const CompletionModel& model) {
+}  // namespace
+
+std::string bash_completion(const CommandModel& program) {
   std::string words;
   std::string cases;
-  for (const CompletionCommand& command : model) {
+  for (const CommandModel& command : program.commands) {
     words += (words.empty() ? "" : " ") + command.name;
     std::string values;
     std::string positional;
-    for (const CompletionOption& option : command.options) {
-      if (option.choices.empty()) continue;
-      const std::string list = fmt::format("{}", fmt::join(option.choices, " "));
-      if (option.names.empty()) {
-        positional = list;
-      } else {
+    for (const OptionModel& option : command.options) {
+      const std::string list = choices_of(option);
+      if (const std::string what = in_files(option); !what.empty()) {
+        values += fmt::format("        {}) _tidemark_in_files {} '{}'; return ;;\n", fmt::join(option.names, "|"), what,
+                              list);
+      } else if (!list.empty()) {
         values += fmt::format("        {}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;\n",
                               fmt::join(option.names, "|"), list);
       }
     }
+    for (const OptionModel& argument : command.arguments) positional += choices_of(argument);
     cases += fmt::format("    {})\n", command.name);
     if (!values.empty()) cases += fmt::format("      case $before in\n{}      esac\n", values);
     cases += fmt::format("      options='{}'\n", all_names(command));
@@ -105,8 +143,13 @@ std::string bash_completion(const CompletionModel& model) {
     cases += "      ;;\n";
   }
   return fmt::format(R"(# bash completion for tidemark; made by `tidemark completion bash`
+{}
 _tidemark() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options='' positional=''
+  local program=$1 at=$COMP_CWORD options='' positional=''
+  local word=${{COMP_WORDS[at]}}
+  # "cuda:0" is three words to bash.
+  while ((at > 1)) && [[ ${{COMP_WORDS[at]}} == : || ${{COMP_WORDS[at-1]}} == : ]]; do word=${{COMP_WORDS[--at]}}$word; done
+  local before=${{COMP_WORDS[at-1]}}
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
     COMPREPLY=($(compgen -W '{} --help --version' -- "$word"))
@@ -122,33 +165,35 @@ _tidemark() {{
 }}
 complete -o default -o bashdefault -F _tidemark tidemark
 )",
-                     words, cases);
+                     std::string_view(kBashHelper).substr(1), words, cases);
 }
 
-std::string zsh_completion(const CompletionModel& model) {
+std::string zsh_completion(const CommandModel& program) {
   std::string names;
   std::string cases;
-  for (const CompletionCommand& command : model) {
+  for (const CommandModel& command : program.commands) {
     names += fmt::format("    {}\n", shell_quote(fmt::format("{}:{}", command.name, zsh_text(command.description))));
     cases += fmt::format("    {})\n      _arguments", command.name);
     std::string rest = "*:file:_files";
-    for (const CompletionOption& option : command.options) {
-      const std::string values =
-          option.choices.empty() ? ":_files" : fmt::format(":({})", fmt::join(option.choices, " "));
-      if (option.names.empty()) {
-        if (!option.choices.empty()) rest = "1:value" + values;
-        continue;
+    for (const OptionModel& option : command.options) {
+      std::string values = choices_of(option).empty() ? ":_files" : fmt::format(":({})", choices_of(option));
+      if (const std::string what = in_files(option); !what.empty()) {
+        values = fmt::format(": _tidemark_in_files {} {}", what, choices_of(option));
       }
       for (const std::string& name : option.names) {
         const std::string spec =
-            fmt::format("{}[{}]{}", name, zsh_text(option.description), option.takes_value ? ":value" + values : "");
+            fmt::format("{}[{}]{}", name, zsh_text(option.description), option.value.empty() ? "" : ":value" + values);
         cases += fmt::format(" \\\n        {}", shell_quote(spec));
       }
+    }
+    for (const OptionModel& argument : command.arguments) {
+      if (!choices_of(argument).empty()) rest = fmt::format("1:value:({})", choices_of(argument));
     }
     cases += fmt::format(" \\\n        {}\n      ;;\n", shell_quote(rest));
   }
   return fmt::format(R"(#compdef tidemark
 # zsh completion for tidemark; made by `tidemark completion zsh`
+{}
 _tidemark() {{
   local -a commands=(
 {}  )
@@ -165,43 +210,60 @@ _tidemark() {{
 }}
 _tidemark "$@"
 )",
-                     names, cases);
+                     std::string_view(kZshHelper).substr(1), names, cases);
 }
 
-std::string fish_completion(const CompletionModel& model) {
-  std::string text = "# fish completion for tidemark; made by `tidemark completion fish`\n";
-  for (const CompletionCommand& command : model) {
+std::string fish_completion(const CommandModel& program) {
+  std::string text = "# fish completion for tidemark; made by `tidemark completion fish`";
+  text += kFishHelper;
+  for (const CommandModel& command : program.commands) {
     text += fmt::format("complete -c tidemark -n __fish_use_subcommand -f -a {} -d {}\n", command.name,
                         fish_quote(command.description));
-    for (const CompletionOption& option : command.options) {
+    for (const OptionModel& option : command.options) {
       std::string line = fmt::format("complete -c tidemark -n '__fish_seen_subcommand_from {}'", command.name);
       for (const std::string& name : option.names) {
         line += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
-      if (!option.choices.empty()) {
-        line += fmt::format(" {}a '{}'", option.names.empty() ? "-f -" : "-x -", fmt::join(option.choices, " "));
-      } else if (option.names.empty()) {
-        continue;  // files, which fish offers anyway
-      } else if (option.takes_value) {
+      if (const std::string what = in_files(option); !what.empty()) {
+        line += fmt::format(" -x -a '(__tidemark_in_files {}) {}'", what, choices_of(option));
+      } else if (!choices_of(option).empty()) {
+        line += fmt::format(" -x -a '{}'", choices_of(option));
+      } else if (!option.value.empty()) {
         line += " -r";
       }
       text += fmt::format("{} -d {}\n", line, fish_quote(option.description));
+    }
+    for (const OptionModel& argument : command.arguments) {
+      if (choices_of(argument).empty()) continue;  // files, which fish offers anyway
+      text += fmt::format("complete -c tidemark -n '__fish_seen_subcommand_from {}' -f -a '{}' -d {}\n", command.name,
+                          choices_of(argument), fish_quote(argument.description));
     }
   }
   return text;
 }
 
 std::function<int()> setup_completion(CommandLine& app) {
-  auto shell = std::make_shared<std::string>();
-  app.add_option("SHELL", *shell, "Shell")->required()->one_of("bash|zsh|fish");
+  struct Options {
+    std::string what;
+    std::vector<std::string> files;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("WHAT", options->what, "bash, zsh or fish: its script; devices or marks: names in files, one per line")
+      ->required()
+      ->one_of("bash|zsh|fish|devices|marks");
+  app.add_option("FILE", options->files, "Recordings or PyTorch memory snapshots, for devices and marks")
+      ->type_name("FILE");
   app.footer(
+      "The scripts complete --device and --at with the names in the recordings on the command line.\n\n"
       "Examples:\n"
       "  tidemark completion bash > ~/.local/share/bash-completion/completions/tidemark\n"
       "  tidemark completion fish > ~/.config/fish/completions/tidemark.fish");
-  return [shell, &app] {
-    const CompletionModel model = completion_model(app.program());
-    if (*shell == "bash") return print(bash_completion(model));
-    return print(*shell == "zsh" ? zsh_completion(model) : fish_completion(model));
+  return [options, &app] {
+    const CommandModel program = command_model(app.program());
+    if (options->what == "bash") return print(bash_completion(program));
+    if (options->what == "zsh") return print(zsh_completion(program));
+    if (options->what == "fish") return print(fish_completion(program));
+    return print_values_in_files(options->files, options->what == "devices" ? FileValues::devices : FileValues::marks);
   };
 }
 

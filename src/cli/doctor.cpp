@@ -15,8 +15,8 @@ std::function<int()> setup_doctor(CommandLine& app) {
   };
   auto options = std::make_shared<Options>();
   add_format(app, options->format, "text|json");
-  app.add_option("command", options->command, "Program to be recorded; its interpreter is examined [python3]")
-      ->type_name("PROGRAM ARGS...");
+  app.add_option("PROGRAM", options->command, "Program to be recorded; its interpreter is examined")
+      ->show_default("python3");
   app.ends_with_a_program();
   app.footer(
       "Exit code 1 when there is a problem, 0 otherwise. The program is not started, only its interpreter.\n\n"

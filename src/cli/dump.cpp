@@ -261,9 +261,7 @@ int dump(const DumpArguments& options) {
 std::function<int()> setup_dump(CommandLine& app) {
   const auto options = std::make_shared<DumpArguments>();
   app.add_option("FILE", options->path, "Recording")->required();
-  app.add_option("--format", options->format, "Output format; json is one object per line")
-      ->one_of("text|json")
-      ->show_default();
+  app.add_option("--format", options->format, "Output format; json is one object per line")->one_of("text|json");
   app.add_flag("--frames", options->frames_only, "Print frames only, without their records");
   app.footer(
       "Missing data is listed at the end. docs/format.md explains the fields.\n\nExamples:\n"

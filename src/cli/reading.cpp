@@ -13,16 +13,6 @@
 namespace tidemark::cli {
 namespace {
 
-/// "text, json or csv".
-std::string listed(const std::vector<std::string>& words) {
-  std::string list;
-  for (std::size_t n = 0; n < words.size(); ++n) {
-    if (n != 0) list += n + 1 == words.size() ? " or " : ", ";
-    list += words[n];
-  }
-  return list;
-}
-
 /// What a file's name ends in when it holds the format.
 std::string extension_of(const std::string& format) {
   return format == "text" ? ".txt" : "." + format;
@@ -52,24 +42,23 @@ void add_device(CommandLine& app, std::string& device) {
 }
 
 void add_format(CommandLine& app, std::string& format, const std::string& formats) {
-  app.add_option("--format", format, "Output format")->one_of(formats);
+  app.add_option("--format", format, "Output format")->one_of(formats)->show_default("text");
 }
 
 void add_moment(CommandLine& app, std::string& at) {
   app.add_option("--at", at,
-                 "Point in time: peak (of each device), end, a time (12.5s, 300ms), a share of the run (40%), or the "
-                 "name of a mark")
-      ->type_name("peak|end|TIME|MARK")
+                 "Point in time: peak (of each device), end, a time (12.5s, 300ms), a share of the run (40%), the "
+                 "start of a training step, counted from 0 (step:3), or the name of a mark")
+      ->type_name("peak|end|TIME|STEP|MARK")
       ->check([](const std::string& value) {
-        // What begins like a number is no name; whether there is a mark of another name, the file tells.
-        const auto moment = parse_moment(value);
-        const bool name = !value.empty() && std::string_view("0123456789.+-").find(value[0]) == std::string::npos;
-        return moment || name ? std::string() : moment.error().message;
+        return may_be_a_moment(value) ? std::string() : parse_moment(value).error().message;
       });
 }
 
 void add_output(CommandLine& app, std::string& output) {
-  app.add_option("-o,--output", output, "Output file; - is stdout (default when stdout is a pipe)")->type_name("FILE");
+  app.add_option("-o,--output", output, "Output file; - is stdout")
+      ->type_name("FILE")
+      ->show_default("stdout, unless it is a terminal");
 }
 
 void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArguments& arguments) {
@@ -82,7 +71,7 @@ void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArgumen
   if (!options.formats.empty()) {
     const bool draws = options.formats.find("png") != std::string::npos;
     app.add_option(draws ? "-o,--output,--plot" : "-o,--output", options.output,
-                   "Output file; its extension sets the format")
+                   "Output file; its extension sets the format where --format does not")
         ->type_name("FILE");
   }
   if (arguments.at) add_moment(app, options.at);
@@ -126,7 +115,7 @@ Result<std::string> output_format(const ReadingOptions& options) {
     }
     if (format.empty()) {
       return Error{fmt::format("{}: unknown file extension (expected {}); set the format with --format", options.output,
-                               listed(extensions))};
+                               either_of(extensions))};
     }
   }
   if (format == "png" && options.output.empty()) {

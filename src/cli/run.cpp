@@ -230,26 +230,24 @@ std::function<int()> setup_run(CommandLine& app) {
   RecorderOptions& recorder = options->recorder;
   app.add_option("-o,--output", recorder.output,
                  "Recording of the first process that allocates; those of ranks and other processes are named after it "
-                 "(FILE.rank0.tide, FILE.pid4711.tide), and numbered where a name is taken (FILE.2.tide) "
-                 "[PROGRAM-DATE-TIME.tide]")
-      ->type_name("FILE");
+                 "(FILE.rank0.tide, FILE.pid4711.tide), and numbered where a name is taken (FILE.2.tide)")
+      ->type_name("FILE")
+      ->show_default("PROGRAM-DATE-TIME.tide");
   app.add_option("--stacks", recorder.stack_mode, "Stacks to record with each allocation")
-      ->one_of("none|python|native|both")
-      ->show_default();
+      ->one_of("none|python|native|both");
   app.add_option("--max-size", recorder.max_file_bytes,
-                 "Stop recording before a file exceeds this size, e.g. 500MB, 2GB; at least 64KB")
+                 "Stop recording before a file exceeds this size, such as 500MB or 2GB; at least 64KB")
       ->bytes(kLeastFileBytes)
       ->type_name("SIZE");
   app.add_option("--sample-interval", options->sample_interval_ms,
-                 "Interval between samples of device and host memory, e.g. 50ms, 2s [100ms]")
+                 "Interval between samples of device and host memory, such as 50ms or 2s (1ms to 1 hour)")
       ->milliseconds(1, 3600'000)
       ->type_name("TIME");
   app.add_flag("--no-samples", options->no_samples, "Do not sample device and host memory");
   app.add_option("--driver", options->driver,
                  "Record memory that libraries (NCCL, cuBLAS, ...) allocate from the CUDA driver; uses CUPTI's only "
                  "subscription, so that other CUDA profilers cannot run")
-      ->one_of("on|off")
-      ->show_default();
+      ->one_of("on|off");
   app.add_flag("--paused", recorder.paused,
                "Start paused: each process records nothing until it calls tidemark_resume()");
   app.add_flag("-f,--force", recorder.overwrite, "Replace existing recordings that no other run is writing");
@@ -258,14 +256,15 @@ std::function<int()> setup_run(CommandLine& app) {
       "Do not preload the collector: the program loads the library whose path is in TIDEMARK_LIBRARY and calls "
       "tidemark_attach()");
   app.add_flag("-q,--quiet", options->quiet, "Do not print the recordings and their sizes at the end");
-  app.add_option("command", options->command, "Program and its arguments")->required()->type_name("PROGRAM ARGS...");
+  app.add_option("PROGRAM", options->command, "Program and its arguments")->required();
   app.ends_with_a_program();
   app.footer(
-      "The program keeps its own input, output, signals and exit code.\n\n"
+      "The program keeps its own input, output, signals and exit code. A recording can be read while the program runs: "
+      "it contains everything up to about one second ago.\n\n"
       "Examples:\n"
       "  tidemark run -- python train.py --epochs 3\n"
       "  tidemark run -o run.tide --stacks both -- python train.py\n"
-      "  tidemark run -o run.tide --driver on -- python train.py    # then: tidemark ledger run.tide\n"
+      "  tidemark run -o run.tide --driver on -- python train.py\n"
       "  tidemark run -o job.tide -- torchrun --nproc-per-node 8 train.py");
   return [options] { return run(*options); };
 }

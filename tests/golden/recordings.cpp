@@ -90,6 +90,9 @@ class Recording {
     write(event);
   }
   void mark(std::uint64_t time_ns, EventKind kind) { write(start(kind, time_ns, kCpu)); }
+  void name(std::uint64_t time_ns, const char* text) {
+    writer_->mark({Mark::Kind::point, time_ns, writer_->string(text), main_});
+  }
   void sample(const SampleRecord& record) { writer_->sample(record); }
   void reserve(std::uint64_t bytes) { reserved_ = bytes; }
   void already_allocated(std::uint64_t bytes) { allocated_ += bytes; }
@@ -287,6 +290,14 @@ void write_golden_recordings(const std::string& folder) {
   use_devices(devices);
   devices.finish(10 * kMs);
   write_hostile(folder + "/hostile.tide");
+  Recording marked(folder + "/marked.tide", process(13, {}));
+  marked.allocate(1 * kMs, 0x10, 1000, kCpu, {});
+  std::uint64_t time_ns = 2 * kMs;
+  for (const char* name : {"epoch 1", "peak", "12.5s", "epoch 1", "step:3", "it's; $(touch x) `touch x` \"$HOME\" \\n",
+                           "\x1b[31mred", "two\nlines", ""}) {
+    marked.name(time_ns += kMs, name);
+  }
+  marked.finish(20 * kMs);
   Recording(folder + "/empty.tide", process(8, {})).finish(5 * kMs);
   Recording killed(folder + "/killed.tide", process(9, {}));
   killed.allocate(1 * kMs, 0x10, 1000, kCpu, {});

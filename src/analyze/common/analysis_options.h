@@ -32,6 +32,7 @@ struct AnalysisOption {
   std::string initial;  ///< the value when none is given; "": none
   std::uint64_t least = 0;
   std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  std::string computed{};  ///< what help says of a default that depends on the recording: "a tenth of the steps"
 
   /// Whether `text` is a value of this option.
   [[nodiscard]] bool allows(std::string_view text) const;
@@ -65,8 +66,8 @@ class AnalysisOptions {
   [[nodiscard]] std::uint64_t count(const std::string& name) const { return given_count(name).value_or(0); }
   [[nodiscard]] double share(const std::string& name) const;
 
-  /// `at` in this recording. Fails where it names a mark that is not there.
-  [[nodiscard]] Result<Moment> moment(const Overview& overview) const { return find_moment(overview, at); }
+  /// `at` in this recording. Fails where it names a mark or a step that is not there.
+  [[nodiscard]] Result<Moment> moment(const Store& store) const { return find_moment(store, at); }
 
  private:
   std::map<std::string, std::string> values_;  // by name; "" = not given

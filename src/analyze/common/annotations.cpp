@@ -123,8 +123,8 @@ Result<std::uint64_t> find_mark(const Overview& overview, std::string_view wante
   }
   if (ranges.empty()) {
     return Error{fmt::format(
-        "{}: no mark '{}': the file contains no marks (expected peak, end, a time such as 12.5s or 300ms, or a "
-        "share such as 40%)",
+        "{}: no mark '{}': the file contains no marks (expected peak, end, a time such as 12.5s or 300ms, a share such "
+        "as 40%, or a training step such as step:3)",
         overview.path, wanted)};
   }
   return Error{

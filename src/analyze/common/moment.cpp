@@ -6,22 +6,58 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "analyze/common/annotations.h"
+#include "analyze/steps/annotated_steps.h"
+#include "analyze/steps/training_steps.h"
+#include "base/units.h"
 
 namespace tidemark {
 namespace {
+
+constexpr std::string_view kMark = "mark:";
+constexpr std::string_view kStep = "step:";
 
 // Longer units first where one ends like another.
 constexpr std::array<std::pair<std::string_view, double>, 6> kTimeUnits = {
     {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"m", 60e9}, {"s", 1e9}, {"%", 0}}};
 
 Error invalid_moment(std::string_view text) {
-  return Error{
-      fmt::format("invalid time '{}' (expected peak, end, a time such as 12.5s or 300ms, a share such as 40%, or the "
-                  "name of a mark)",
-                  text)};
+  return Error{fmt::format(
+      "invalid time '{}' (expected peak, end, a time such as 12.5s or 300ms, a share such as 40%, a training "
+      "step such as step:3, or the name of a mark)",
+      text)};
+}
+
+// What begins like one is a time or a share, and no name.
+bool looks_like_a_number(std::string_view text) {
+  return !text.empty() && std::string_view("0123456789.+-").find(text.front()) != std::string_view::npos;
+}
+
+// 20 for "step:20".
+std::optional<std::uint64_t> step_number(std::string_view text) {
+  if (!text.starts_with(kStep)) return std::nullopt;
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + kStep.size(), end, number);
+  return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+}
+
+Result<Moment> find_step(const Store& store, std::uint64_t number) {
+  const std::vector<TrainingSteps::Start> starts = find_training_steps(store).starts;
+  if (number < starts.size()) return Moment{Moment::Kind::time, starts[number].time_ns, 0};
+  if (starts.empty()) {
+    return Error{
+        fmt::format("{}: no step {}: no training steps detected: nothing repeats at least {} times; name the steps by "
+                    "marks, or use a "
+                    "time such as 12.5s or a share such as 40%",
+                    store.path, number, kFewestSteps)};
+  }
+  return Error{fmt::format("{}: no step {} (available: step:0 to step:{}, {} training steps)", store.path, number,
+                           starts.size() - 1, format_count(starts.size()))};
 }
 
 std::uint64_t from_signed(std::int64_t value) {
@@ -58,12 +94,22 @@ Result<Moment> parse_moment(std::string_view text) {
   return invalid_moment(text);
 }
 
-Result<Moment> find_moment(const Overview& overview, std::string_view text) {
+Result<Moment> find_moment(const Store& store, std::string_view text) {
   if (auto moment = parse_moment(text)) return moment;
-  constexpr std::string_view kMark = "mark:";
-  const auto time_ns = find_mark(overview, text.starts_with(kMark) ? text.substr(kMark.size()) : text);
+  if (const auto step = step_number(text)) return find_step(store, *step);
+  const auto time_ns = find_mark(store, text.starts_with(kMark) ? text.substr(kMark.size()) : text);
   if (!time_ns) return time_ns.error();
   return Moment{Moment::Kind::time, *time_ns, 0};
+}
+
+std::string moment_of_mark(std::string_view name) {
+  const bool other =
+      looks_like_a_number(name) || parse_moment(name).ok() || step_number(name) || name.starts_with(kMark);
+  return (other ? std::string(kMark) : std::string()) + std::string(name);
+}
+
+bool may_be_a_moment(std::string_view text) {
+  return parse_moment(text).ok() || (!text.empty() && !looks_like_a_number(text));
 }
 
 ResolvedMoment resolve_moment(const Store& store, const Moment& moment, std::size_t device) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,9 +27,16 @@ struct Moment {
 /// Reads "peak", "end", a time from the start ("12.5s", "300ms", "40us", "7ns", "2m") or a share of the run ("40%").
 Result<Moment> parse_moment(std::string_view text);
 
-/// What parse_moment() reads, or when a mark begins: its name, "mark:NAME" where that looks like something else, and
-/// "NAME@3" for its third time. Fails, listing the available marks, when there is no such mark.
-Result<Moment> find_moment(const Overview& overview, std::string_view text);
+/// What parse_moment() reads, when a training step starts ("step:20", counted from 0 as `leaks` does), or when a mark
+/// begins: its name, "mark:NAME" where that looks like something else, and "NAME@3" for its third time. Fails, listing
+/// what is available, when there is no such mark or step.
+Result<Moment> find_moment(const Store& store, std::string_view text);
+
+/// Whether find_moment() could find it in some recording: names are known only there.
+[[nodiscard]] bool may_be_a_moment(std::string_view text);
+
+/// What find_moment() takes for a mark of this name: the name itself, or "mark:NAME" where that means something else.
+[[nodiscard]] std::string moment_of_mark(std::string_view name);
 
 /// A Moment resolved for one device.
 struct ResolvedMoment {

@@ -1,27 +1,26 @@
 #include "analyze/leaks/leaks.h"
 
+#include <limits>
+
 #include "report/analyses/analysis.h"
 
 namespace tidemark {
 
 Analysis leaks_analysis() {
   AnalysisParts<Leaks, Store> parts;
-  parts.info = {
-      "leaks",
-      "Memory that grows from step to step, by stack",
-      "",
-      {top_option(LeakOptions().top, "Stacks to list; 0 = all"),
-       {"warmup", AnalysisOption::Kind::count, "N",
-        "Steps at the beginning that may leave memory behind (default: a tenth of them, at least 2)", "", 0,
-        1'000'000'000},
-       {"min-growth", AnalysisOption::Kind::rate, "SIZE[/step]",
-        "Leaks that grow by less are counted, not listed; 0 = list all (default: 1KiB/step, or 1% of the peak over "
-        "the run)",
-        ""},
-       {"fail-on-leak", AnalysisOption::Kind::flag, "", "Exit with 1 when the verdict is leak", ""}},
-      false,
-      {"run.tide", "snapshot.pickle --warmup 20", "run.tide --min-growth 10KiB/step",
-       "run.tide --format json --fail-on-leak"}};
+  parts.info = {"leaks",
+                "Memory that grows from step to step, by stack",
+                "",
+                {top_option(LeakOptions().top, "Stacks to list; 0 = all"),
+                 {"warmup", AnalysisOption::Kind::count, "N", "Steps at the beginning that may leave memory behind", "",
+                  0, 1'000'000'000, "a tenth of the steps, at least 2"},
+                 {"min-growth", AnalysisOption::Kind::rate, "SIZE[/step]",
+                  "Leaks that grow by less are counted, not listed; 0 = list all", "", 0,
+                  std::numeric_limits<std::uint32_t>::max(), "1KiB/step, or 1% of the peak over the run"},
+                 {"fail-on-leak", AnalysisOption::Kind::flag, "", "Exit with 1 when the verdict is leak", ""}},
+                false,
+                {"run.tide", "snapshot.pickle --warmup 20", "run.tide --min-growth 10KiB/step",
+                 "run.tide --format json --fail-on-leak"}};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Leaks> {
     LeakOptions what;
     what.device = options.device;

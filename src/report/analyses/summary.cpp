@@ -49,7 +49,8 @@ Analysis summary_analysis() {
   parts.info = {
       "summary",
       "Peak memory, and the call sites that held it",
-      "Several recordings begin with a table of them. Details follow for one or two recordings, and for --rank N.",
+      "Recordings can be read while their programs run: the summary shows the state of about one second ago. Several "
+      "recordings begin with a table of them; details follow for one or two recordings, and for --rank N.",
       {{"rank", AnalysisOption::Kind::count, "N", "Of several recordings, show the details of this rank", ""},
        top_option(SummaryOptions().top, "Call sites to list for each device; 0 = all")},
       false,

@@ -11,7 +11,7 @@ Analysis temporary_analysis() {
                 "Short-lived allocations by stack, and the peak without them",
                 "",
                 {{"within", AnalysisOption::Kind::count, "N",
-                  "An allocation is temporary when it is freed after at most N other allocations on its device [1]",
+                  "An allocation is temporary when it is freed after at most N other allocations on its device",
                   std::to_string(TemporaryOptions().within)},
                  top_option(TemporaryOptions().top, "Stacks to list for each device; 0 = all")},
                 false,

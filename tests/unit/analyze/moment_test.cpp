@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "analyze/common/devices.h"
 #include "unit/store/store_scenario.h"
 
@@ -57,6 +59,33 @@ TEST(FindMoment, FindsMarksByName) {
         << text;
   }
   EXPECT_THAT(find_moment(Scenario().store(), "step").error().message, HasSubstr("contains no marks"));
+}
+
+TEST(FindMoment, FindsTrainingSteps) {
+  Scenario scenario;
+  for (const std::uint64_t time_ns : {100U, 200U, 300U, 400U}) {
+    scenario.mark(Mark::Kind::point, time_ns, "train_step");
+    scenario.allocate(time_ns + 1, "block" + std::to_string(time_ns), 512);
+  }
+  const Store store = scenario.store();
+  EXPECT_EQ(find_moment(store, "step:0")->time_ns, 100U);
+  EXPECT_EQ(find_moment(store, "step:3")->time_ns, 400U);
+  EXPECT_EQ(find_moment(store, "step:4").error().message,
+            "run.tide: no step 4 (available: step:0 to step:3, 4 training steps)");
+  EXPECT_THAT(find_moment(store, "step:").error().message, HasSubstr("no mark 'step:'"));
+  EXPECT_THAT(find_moment(Scenario().store(), "step:3").error().message,
+              HasSubstr("run.tide: no step 3: no training steps detected"));
+}
+
+TEST(FindMoment, EveryMarkCanBeNamed) {
+  for (const char* name : {"epoch 1", "step", "step@2", "stop"}) EXPECT_EQ(moment_of_mark(name), name);
+  for (const char* name : {"peak", "end", "12.5s", "1st epoch", "-1", "step:3", "mark:x"}) {
+    EXPECT_EQ(moment_of_mark(name), std::string("mark:") + name);
+    Scenario scenario;
+    scenario.mark(Mark::Kind::point, 70, name);
+    EXPECT_TRUE(may_be_a_moment(moment_of_mark(name)));
+    EXPECT_EQ(find_moment(scenario.store(), moment_of_mark(name))->time_ns, 70U) << name;
+  }
 }
 
 std::vector<std::uint32_t> blocks_at(const Store& store, const Moment& moment) {

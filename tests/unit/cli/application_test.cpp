@@ -1,7 +1,10 @@
 #include "cli/application.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -11,12 +14,15 @@
 
 #include "cli/command.h"
 #include "cli/completion.h"
+#include "cli/help.h"
+#include "cli/manual.h"
 #include "cli/reading.h"
 
 namespace tidemark::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::internal::CaptureStderr;
 using ::testing::internal::GetCapturedStderr;
 
@@ -26,6 +32,14 @@ std::pair<int, std::string> run(std::vector<const char*> words) {
   CaptureStderr();
   const int code = run_application(static_cast<int>(words.size()), words.data());
   return {code, GetCapturedStderr()};
+}
+
+// Exit code and stdout.
+std::pair<int, std::string> printed(std::vector<const char*> words) {
+  words.insert(words.begin(), "tidemark");
+  ::testing::internal::CaptureStdout();
+  const int code = run_application(static_cast<int>(words.size()), words.data());
+  return {code, ::testing::internal::GetCapturedStdout()};
 }
 
 TEST(Application, SuggestsACommand) {
@@ -45,6 +59,10 @@ TEST(Application, ExitsWithTwoOnMistakes) {
   EXPECT_EQ(run({"tree", "--min-share", "lots", "x.tide"}).first, kError);
   EXPECT_EQ(run({"tree", "--depth", "0", "x.tide"}).first, kError);
   EXPECT_EQ(run({"timeline", "-o", "x.pdf", "x.tide"}).first, kError);
+  for (const char* interval : {"0", "2h", "x", "-5ms", "nan"}) {
+    EXPECT_THAT(run({"run", "--sample-interval", interval, "true"}).second,
+                HasSubstr("expected a time from 1ms to 3600s, such as 50ms or 2s"));
+  }
 }
 
 TEST(Application, NamesTheFileAndWhatToDo) {
@@ -70,16 +88,16 @@ TEST(Application, EveryCommandHasExamples) {
 
 TEST(Application, EveryCommandAndOptionIsInTheManualPageAndTheDocs) {
   std::stringstream manual;
-  manual << std::ifstream(SOURCE_DIR "/share/man/tidemark.1").rdbuf();
+  manual << std::ifstream(MANUAL_PAGE).rdbuf();
   std::stringstream page;
   page << std::ifstream(SOURCE_DIR "/docs/commands.md").rdbuf();
   std::string plain = manual.str();
   std::erase(plain, '\\');  // "\-\-format"
   const Application application = make_application();
-  for (const CompletionCommand& command : completion_model(*application.app)) {
+  for (const CommandModel& command : command_model(*application.app).commands) {
     EXPECT_THAT(page.str(), HasSubstr("## " + command.name));
-    EXPECT_THAT(plain, HasSubstr("tidemark " + command.name));
-    for (const CompletionOption& option : command.options) {
+    EXPECT_THAT(plain, HasSubstr(".SS \"tidemark " + command.name + "\""));
+    for (const OptionModel& option : command.options) {
       for (const std::string& name : option.names) {
         EXPECT_THAT(plain, HasSubstr(name)) << command.name;
         if (name == "-h" || name == "--help") continue;
@@ -89,29 +107,132 @@ TEST(Application, EveryCommandAndOptionIsInTheManualPageAndTheDocs) {
   }
 }
 
+// What the parser itself would say of an option: types, ranges and units in its own words.
+constexpr const char* kParserText[] = {"FLOAT", "UINT", "TEXT", ":SIZE", " in [", "REQUIRED", "FILE FILE"};
+
+TEST(Help, IsInTheTermsOfThePeopleWhoReadIt) {
+  const Application application = make_application();
+  CommandModel program = command_model(*application.app);
+  program.commands.push_back(program);
+  for (const CommandModel& command : program.commands) {
+    const std::string text = help_text(command, 100);
+    for (const char* parser : kParserText) EXPECT_THAT(text, Not(HasSubstr(parser))) << command.name;
+    EXPECT_THAT(text, HasSubstr("Usage: tidemark"));
+  }
+}
+
+TEST(Help, KeepsToTheWidth) {
+  const Application application = make_application();
+  for (const std::size_t width : {40U, 80U, 100U}) {
+    for (const CommandModel& command : command_model(*application.app).commands) {
+      std::istringstream lines(help_text(command, width));
+      for (std::string line; std::getline(lines, line);) {
+        // Names (in a narrow terminal) and examples may be longer, descriptions not.
+        const std::size_t indent = line.find_first_not_of(' ');
+        if (line.starts_with("  tidemark ") || (width == 40 && indent > 0 && indent < width / 3)) continue;
+        EXPECT_LE(line.size(), width) << command.name << ": " << line;
+      }
+    }
+  }
+}
+
+TEST(Help, IsAsWideAsTheTerminal) {
+  EXPECT_EQ(help_width(-1), 80U);
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  ASSERT_GE(terminal, 0);
+  for (const auto& [columns, expected] :
+       std::vector<std::pair<unsigned short, std::size_t>>{{60, 60}, {200, 100}, {9, 40}}) {
+    winsize size{};
+    size.ws_col = columns;
+    ASSERT_EQ(ioctl(terminal, TIOCSWINSZ, &size), 0);
+    EXPECT_EQ(help_width(terminal), expected);
+  }
+  close(terminal);
+}
+
+TEST(Help, ShowsDefaultsUsageAndWhatIsRequired) {
+  const Application application = make_application();
+  const auto help = [&](const std::string& name) {
+    for (const CommandModel& command : command_model(*application.app).commands) {
+      if (command.name == name) return help_text(command, 200);
+    }
+    return std::string();
+  };
+  const std::string run = help("run");
+  EXPECT_THAT(run, HasSubstr("Usage: tidemark run [OPTIONS] [--] PROGRAM [ARGS]...\n"));
+  EXPECT_THAT(run, HasSubstr("  -o, --output FILE       "));
+  EXPECT_THAT(run, HasSubstr("[default: PROGRAM-DATE-TIME.tide]"));
+  EXPECT_THAT(run, HasSubstr("[default: python]"));
+  EXPECT_THAT(run, HasSubstr("(1ms to 1 hour) [default: 100ms]"));
+  EXPECT_THAT(run, HasSubstr("[default: off]"));
+  EXPECT_THAT(run, HasSubstr("can be read while the program runs"));
+  EXPECT_THAT(help("summary"), HasSubstr("can be read while their programs run"));
+  const std::string table = help("table");
+  EXPECT_THAT(table, HasSubstr("Usage: tidemark table [OPTIONS] FILE...\n"));
+  EXPECT_THAT(table, HasSubstr("[default: 20]"));
+  EXPECT_THAT(table, HasSubstr("[default: peak]"));
+  EXPECT_THAT(table, HasSubstr("[default: text]"));
+  EXPECT_THAT(help("timeline"), HasSubstr("(8 to 1,000,000) [default: 2000]"));
+  EXPECT_THAT(help("compare"), HasSubstr("Usage: tidemark compare [OPTIONS] A B\n"));
+  EXPECT_THAT(help("doctor"), HasSubstr("Usage: tidemark doctor [OPTIONS] [[--] PROGRAM [ARGS]...]\n"));
+  EXPECT_THAT(help("export"), HasSubstr("[required]"));
+}
+
+TEST(Help, OfACommandIsThatOfItsOption) {
+  EXPECT_EQ(printed({"help", "table"}), printed({"table", "--help"}));
+  EXPECT_EQ(printed({"help"}), printed({"--help"}));
+  EXPECT_THAT(printed({"help", "table"}).second, HasSubstr("Usage: tidemark table"));
+  EXPECT_EQ(printed({"help", "table"}).first, kOk);
+  const auto [code, message] = run({"help", "tabel"});
+  EXPECT_EQ(code, kError);
+  EXPECT_EQ(message, "tidemark: unknown command 'tabel'; did you mean 'table'?\n");
+}
+
+TEST(Manual, IsMadeFromTheModel) {
+  CommandModel program = {.name = "tidemark", .options = {{.names = {"--version"}, .description = "Print it"}}};
+  program.commands.push_back(
+      {.name = "show",
+       .description = "Show a file",
+       .usage = "tidemark show [OPTIONS] FILE...",
+       .arguments = {{.argument = "FILE", .description = ".tide files", .repeated = true}},
+       .options = {{.names = {"-h", "--help"}, .description = "Print this help"},
+                   {.names = {"-o", "--output"}, .value = "FILE", .description = "What a\\b is", .initial = "x-y"}},
+       .footer = "Two\nlines.\n\nExamples:\n  tidemark show\n  .x\n\nThe end."});
+  EXPECT_EQ(manual_page(program, "Usage\n@SYNOPSIS@\nOptions\n@OPTIONS@\nCommands\n@COMMANDS@\nEnd\n"),
+            "Usage\n"
+            "\\fBtidemark show\\fR [OPTIONS] FILE...\n"
+            "Options\n"
+            ".TP\n\\fB\\-\\-version\\fR\nPrint it\n"
+            "Commands\n"
+            ".SS \"tidemark show\"\nShow a file.\n"
+            ".TP\n\\fIFILE\\fR\n\\&.tide files\n"
+            ".TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIFILE\\fR\nWhat a\\eb is [default: x\\-y]\n"
+            ".PP\nTwo\nlines.\n.PP\nExamples:\n.nf\n  tidemark show\n  .x\n.fi\n.PP\nThe end.\n"
+            "End\n");
+}
+
 TEST(Completion, KnowsChoicesFromTheOptions) {
   const Application application = make_application();
-  const CompletionModel model = completion_model(*application.app);
+  const CommandModel program = command_model(*application.app);
   bool found = false;
-  for (const CompletionCommand& command : model) {
+  for (const CommandModel& command : program.commands) {
     if (command.name != "table") continue;
-    for (const CompletionOption& option : command.options) {
+    for (const OptionModel& option : command.options) {
       if (option.names != std::vector<std::string>{"--by"}) continue;
       found = true;
-      EXPECT_EQ(option.choices,
+      EXPECT_EQ(option.choices(),
                 (std::vector<std::string>{"stack", "size", "device", "thread", "stream", "pool", "annotation"}));
-      EXPECT_TRUE(option.takes_value);
     }
   }
   EXPECT_TRUE(found);
 }
 
-// What a shell offers, asked of the shell itself.
-std::string bash_offers(const std::string& line) {
+// What a shell offers, asked of the shell itself. `program`: what it asks for names in files.
+std::string bash_offers(const std::string& line, const std::string& program = "false") {
   const Application application = make_application();
   const std::string script = (std::filesystem::temp_directory_path() / "completion_test.bash").string();
-  std::ofstream(script) << bash_completion(completion_model(*application.app)) << "COMP_WORDS=(" << line
-                        << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_tidemark\n"
+  std::ofstream(script) << bash_completion(command_model(*application.app)) << "COMP_WORDS=(" << line
+                        << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_tidemark '" << program << "'\n"
                         << "echo \"${COMPREPLY[*]}\"\n";
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("bash '" + script + "'").c_str(), "r"), &pclose);
   std::string output(4096, '\0');
@@ -126,6 +247,43 @@ TEST(Completion, WorksInBash) {
   EXPECT_EQ(bash_offers("tidemark timeline --pl"), "--plot\n");
   EXPECT_EQ(bash_offers("tidemark export --to p"), "pytorch perfetto pprof\n");
   EXPECT_EQ(bash_offers("tidemark completion f"), "fish\n");
+  EXPECT_EQ(bash_offers("tidemark help ti"), "timeline\n");
+}
+
+TEST(Completion, OffersNamesInFilesOfWhichNothingIsExpanded) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "completion_names_test";
+  std::filesystem::create_directories(folder);
+  const std::string program = folder / "program";
+  const std::string file = folder / "a b.tide";
+  std::ofstream(file) << "a recording";
+  // Prints what `tidemark completion` may print, where it is asked for that of this file.
+  std::ofstream(program) << "#!/bin/sh\n"
+                            "[ \"$1 $3 $4\" = \"completion -- " +
+                                file +
+                                "\" ] || exit 1\n"
+                                "[ $2 = devices ] && printf '%s\\n' cpu cuda:0 cuda:10\n"
+                                "[ $2 = marks ] && cat '" +
+                                (folder / "marks").string() + "'\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const std::string hostile = "it's; $(touch pwned) `touch pwned` \"$HOME\" \\ *";
+  std::ofstream(folder / "marks") << "epoch 1\n" << hostile << "\n";
+  const std::string words = "tidemark table '" + folder.string() + "/a\\ b.tide' ";
+
+  EXPECT_EQ(bash_offers(words + "--device c", program), "cpu cuda:0 cuda:10\n");
+  EXPECT_EQ(bash_offers(words + "--device cuda : 1", program), "10\n") << "what follows the colon";
+  EXPECT_EQ(bash_offers(words + "--at e", program), "end epoch\\ 1\n");
+  EXPECT_EQ(bash_offers("tidemark table '\"" + file + "\"' --device cp", program), "cpu\n");
+  EXPECT_EQ(bash_offers("tidemark table nowhere.tide --at e", program), "end\n");
+  const std::string offered = bash_offers(words + "--at it", program);
+  // Read by a shell again, it is one word: the name.
+  std::ofstream(folder / "script") << "set -- " << offered << "printf '%s\\n' \"$#\" \"$1\"\n";
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("bash '" + (folder / "script").string() + "'").c_str(), "r"),
+                                                   &pclose);
+  std::string output(4096, '\0');
+  output.resize(fread(output.data(), 1, output.size(), pipe.get()));
+  EXPECT_EQ(output, "1\n" + hostile + "\n");
+  EXPECT_FALSE(std::filesystem::exists("pwned"));
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

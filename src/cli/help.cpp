@@ -1,0 +1,145 @@
+// tidemark help, and the text that --help prints.
+#include "cli/help.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "cli/application.h"
+#include "cli/command.h"
+#include "report/text/terminal.h"
+
+namespace tidemark::cli {
+namespace {
+
+constexpr std::size_t kNarrowest = 40;
+constexpr std::size_t kWidest = 100;
+constexpr std::size_t kUsual = 80;
+constexpr std::size_t kNames = 26;  // columns for what is described, at most
+
+/// The words of a text, of which "[default: python]" is one where it fits into a line.
+std::vector<std::string> words_of(const std::string& text, std::size_t width) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) {
+    const bool inside = !words.empty() && words.back().starts_with('[') && !words.back().ends_with(']');
+    if (inside && words.back().size() + 1 + word.size() <= width) {
+      words.back() += " " + word;
+    } else {
+      words.push_back(word);
+    }
+  }
+  return words;
+}
+
+/// A text in lines of at most `width` columns, each but the first after `indent` spaces.
+std::string wrapped(const std::string& all, std::size_t indent, std::size_t width) {
+  std::string text;
+  std::size_t column = indent;
+  for (const std::string& word : words_of(all, width - indent)) {
+    if (column != indent && column + 1 + word.size() > width) {
+      text += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column != indent) {
+      text += ' ';
+      ++column;
+    }
+    text += word;
+    column += word.size();
+  }
+  return text + "\n";
+}
+
+// A line of a list; a description that does not fit beside its name begins below it.
+std::string described(const std::string& name, const std::string& description, std::size_t names, std::size_t width) {
+  const std::size_t indent = std::min(names, width / 3);
+  std::string text = "  " + name;
+  text += text.size() + 2 > indent ? "\n" + std::string(indent, ' ') : std::string(indent - text.size(), ' ');
+  return text + wrapped(description, indent, width);
+}
+
+std::string options_text(const std::string& heading, const std::vector<OptionModel>& options, std::size_t width) {
+  if (options.empty()) return {};
+  std::string text = fmt::format("\n{}:\n", heading);
+  for (const OptionModel& option : options) {
+    const bool only_long = !option.names.empty() && option.names.front().starts_with("--");
+    text += described((only_long ? "    " : "") + names_of(option), description_of(option), kNames, width);
+  }
+  return text;
+}
+
+std::string commands_text(const std::vector<CommandModel>& commands, std::size_t width) {
+  std::string text;
+  std::string group;
+  std::size_t longest = 0;
+  for (const CommandModel& command : commands) longest = std::max(longest, command.name.size());
+  for (const CommandModel& command : commands) {
+    if (command.group != group) text += fmt::format("\n{}:\n", command.group);
+    group = command.group;
+    text += described(command.name, command.description, longest + 4, width);
+  }
+  return text;
+}
+
+// Paragraphs are wrapped; indented lines, which are examples and lists, stay as they are.
+std::string footer_text(const std::string& footer, std::size_t width) {
+  std::string text;
+  std::istringstream stream(footer);
+  for (std::string line; std::getline(stream, line);) {
+    text += line.starts_with(' ') ? line + "\n" : wrapped(line, 0, width);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string names_of(const OptionModel& option) {
+  if (option.names.empty()) return option.argument;
+  return fmt::format("{}{}{}", fmt::join(option.names, ", "), option.value.empty() ? "" : " ", option.value);
+}
+
+std::string description_of(const OptionModel& option) {
+  if (option.required && !option.names.empty()) return option.description + " [required]";
+  return option.description + (option.initial.empty() ? "" : fmt::format(" [default: {}]", option.initial));
+}
+
+std::string help_text(const CommandModel& command, std::size_t width) {
+  return wrapped(command.description, 0, width) + "\nUsage: " + wrapped(command.usage, 7, width) +
+         options_text("Arguments", command.arguments, width) + options_text("Options", command.options, width) +
+         commands_text(command.commands, width) + "\n" + footer_text(command.footer, width);
+}
+
+std::size_t help_width(int descriptor) {
+  const std::size_t width = detect_terminal(descriptor).width;
+  return width == 0 ? kUsual : std::clamp(width, kNarrowest, kWidest);
+}
+
+int print_help(const CommandModel& command) {
+  return print(help_text(command, help_width(STDOUT_FILENO)));
+}
+
+std::function<int()> setup_help(CommandLine& app) {
+  auto wanted = std::make_shared<std::string>();
+  std::string names;
+  for (const Command& command : commands()) names += (names.empty() ? "" : "|") + command.name;
+  app.add_option("COMMAND", *wanted, "Command to show the help of")->type_name(names);
+  app.footer(
+      "Without a command: the list of commands.\n\n"
+      "Examples:\n"
+      "  tidemark help\n"
+      "  tidemark help run");
+  return [wanted, &app] {
+    const CommandModel program = command_model(app.program());
+    if (wanted->empty()) return print_help(program);
+    const auto found = std::find_if(program.commands.begin(), program.commands.end(),
+                                    [&](const CommandModel& command) { return command.name == *wanted; });
+    return found == program.commands.end() ? unknown_command(*wanted) : print_help(*found);
+  };
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,26 @@
+// The text of --help, made from the model of the command line.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "cli/command_model.h"
+
+namespace tidemark::cli {
+
+/// How a name is written before its description: "-o, --output FILE", or "FILE" for a positional argument.
+[[nodiscard]] std::string names_of(const OptionModel& option);
+
+/// The description, with its default: "Output format [default: text]".
+[[nodiscard]] std::string description_of(const OptionModel& option);
+
+/// Help of a command or of the whole program, with descriptions wrapped to `width` columns.
+[[nodiscard]] std::string help_text(const CommandModel& command, std::size_t width);
+
+/// As wide as the terminal, at most 100 columns; 80 where `descriptor` is none.
+[[nodiscard]] std::size_t help_width(int descriptor);
+
+/// Prints it on stdout. The exit code.
+int print_help(const CommandModel& command);
+
+}  // namespace tidemark::cli

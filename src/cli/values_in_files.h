@@ -1,0 +1,20 @@
+// What shell completion offers from the files on the command line: names of devices and of marks.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tidemark::cli {
+
+enum class FileValues : unsigned char {
+  devices,  ///< as --device takes them
+  marks,    ///< as --at takes them
+};
+
+/// Hands each value of these files to `take` once, as soon as it is found. Only printable ones of a sensible length,
+/// and only so many; none of a file that cannot be read.
+void find_values_in_files(const std::vector<std::string>& files, FileValues which,
+                          const std::function<void(const std::string&)>& take);
+
+}  // namespace tidemark::cli
