@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
 
 namespace tidemark {
@@ -58,7 +59,7 @@ void add(const Side& side, Device device, std::optional<StackId> Match::*id, std
     if (!(match.*id)) match.*id = totals.stack;
     match.values.peak_bytes.*value += totals.peak_bytes;
     match.values.peak_blocks.*value += totals.peak_blocks;
-    match.values.traffic_bytes.*value += totals.traffic_bytes;
+    match.values.traffic_bytes.*value = saturating_add(match.values.traffic_bytes.*value, totals.traffic_bytes);
     match.values.allocations.*value += totals.allocations;
   }
 }
@@ -134,11 +135,11 @@ ComparedDevice compare_device(const Side& a, const Side& b, Device device, const
     const std::int64_t change = bytes_of(match.values, options.by).change();
     ChangeGroup& group = group_of(result, match.values.kind);
     ++group.stacks;
-    group.bytes += change;
+    group.bytes = saturating_add(group.bytes, change);
     if (match.values.kind == ChangeKind::unchanged) continue;
     if (options.top != 0 && result.rows.size() == options.top) {
       ++result.other_rows;
-      result.other_change += change;
+      result.other_change = saturating_add(result.other_change, change);
       continue;
     }
     if (match.number != StackMatcher::kNoStack) {
@@ -146,20 +147,20 @@ ComparedDevice compare_device(const Side& a, const Side& b, Device device, const
     }
     result.rows.push_back(std::move(match.values));
   }
+  tell_rows_apart(result.rows, &ComparedStack::stack);
   return result;
 }
 
-/// Those of A, then those only in B.
+/// Those of A and those of B.
 Result<std::vector<Device>> select_both(const Overview& a, const Overview& b, const std::optional<std::string>& only) {
   std::vector<Device> devices;
-  std::string known;
   for (const Overview* overview : {&a, &b}) {
-    for (const DeviceSummary& summary : overview->devices) {
-      if (overview == &b && std::find(devices.begin(), devices.end(), summary.device) != devices.end()) continue;
-      devices.push_back(summary.device);
-      known += (known.empty() ? "" : ", ") + to_string(summary.device);
-    }
+    for (const DeviceSummary& summary : overview->devices) devices.push_back(summary.device);
   }
+  std::sort(devices.begin(), devices.end(), listed_before);
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+  std::string known;
+  for (const Device device : devices) known += (known.empty() ? "" : ", ") + to_string(device);
   std::erase_if(devices, [&](Device device) { return only ? to_string(device) != *only : is_driver_memory(device); });
   if (!only) return devices;
   if (!devices.empty()) return devices;
@@ -202,7 +203,7 @@ ComparedRecording reduce_for_compare(Store&& store) {
     if (unseen[device] != 0) {
       --unseen[device];
     } else {
-      of_stack.traffic_bytes += blocks.size[block];
+      of_stack.traffic_bytes = saturating_add(of_stack.traffic_bytes, blocks.size[block]);
       ++of_stack.allocations;
     }
   }

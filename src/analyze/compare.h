@@ -13,6 +13,7 @@
 #include "analyze/common/stack_names.h"
 #include "base/enum_names.h"
 #include "base/result.h"
+#include "base/saturating.h"
 #include "store/store.h"
 #include "store/symbols.h"
 
@@ -58,7 +59,7 @@ struct ComparedValue {
   std::uint64_t a = 0;
   std::uint64_t b = 0;
 
-  [[nodiscard]] std::int64_t change() const { return static_cast<std::int64_t>(b - a); }
+  [[nodiscard]] std::int64_t change() const { return saturating_change(a, b); }
   bool operator==(const ComparedValue&) const = default;
 };
 
@@ -68,7 +69,7 @@ struct ComparedTotal {
   std::optional<std::uint64_t> b;
 
   [[nodiscard]] std::optional<std::int64_t> change() const {
-    return a && b ? std::optional(static_cast<std::int64_t>(*b - *a)) : std::nullopt;
+    return a && b ? std::optional(saturating_change(*a, *b)) : std::nullopt;
   }
 };
 

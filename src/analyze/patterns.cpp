@@ -3,6 +3,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
 #include "analyze/common/earlier_frees.h"
 #include "analyze/common/moment.h"
 #include "analyze/common/totals.h"
@@ -61,7 +63,7 @@ class DevicePatterns {
       Sum& sum = sums[store_.blocks.stack[earlier_free.block.value]];
       const std::uint64_t size = store_.blocks.size[earlier_free.block.value];
       ++sum.count;
-      sum.bytes += size;
+      sum.bytes = saturating_add(sum.bytes, size);
       if (!earlier_free.covers(store_.devices[device_].peak_change_count)) continue;
       ++sum.peak_blocks;
       sum.peak_bytes += size;
@@ -104,6 +106,7 @@ class DevicePatterns {
         pattern.other_peak_bytes += sum.peak_bytes;
       }
     }
+    tell_rows_apart(pattern.rows, &PatternRow::stack);
   }
 
   const Store& store_;

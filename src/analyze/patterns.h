@@ -89,6 +89,10 @@ struct PatternsDevice {
   [[nodiscard]] std::uint64_t unrecorded_at_peak_bytes() const {
     return totals.peak_allocated_bytes - std::min(totals.peak_allocated_bytes, totals.peak_recorded_bytes);
   }
+  /// What shares of the peak are of: where frees were lost, more is recorded than the allocator says.
+  [[nodiscard]] std::uint64_t whole_peak_bytes() const {
+    return std::max(totals.peak_allocated_bytes, totals.peak_recorded_bytes);
+  }
   /// An upper bound of what a pattern costs.
   [[nodiscard]] std::uint64_t avoidable_peak_bytes(const Pattern& pattern) const {
     return totals.peak_allocated_bytes - std::min(totals.peak_allocated_bytes, pattern.reduced_peak_bytes);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyze/common/moment.h"
+#include "analyze/common/devices.h"
 
 namespace tidemark {
 namespace {
@@ -30,6 +30,19 @@ SummaryDevice summarize_device(const Overview& overview, Symbols& symbols, std::
   return result;
 }
 
+std::optional<OomFailure> explain_latest(const SummaryOptions& options) {
+  const Result<Store> store = options.load_blocks();
+  if (!store) return std::nullopt;
+  Symbols symbols(store->definitions);
+  ExplainOptions explain;
+  explain.device = options.device;
+  explain.failures = 1;
+  explain.top = 1;
+  auto explanation = analyze_explain(*store, symbols, explain);
+  if (!explanation || explanation->failures.empty()) return std::nullopt;
+  return std::move(explanation->failures.front());
+}
+
 }  // namespace
 
 Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, const SummaryOptions& options) {
@@ -44,8 +57,11 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
     if (std::find(selected->begin(), selected->end(), event.device) == selected->end()) continue;
     summary.out_of_memory.push_back({event, overview.devices[event.device].device, name_stack(symbols, event.stack)});
   }
+  if (!summary.out_of_memory.empty() && options.load_blocks) summary.failure = explain_latest(options);
   summary.ledgers = ledger_extremes(overview, options.samples, options.device);
+  summary.host = options.host;
   summary.recording = describe_recording(overview, symbols);
+  if (options.rank) summary.chosen = summary.recording.process.rank == static_cast<std::int64_t>(*options.rank);
   return summary;
 }
 

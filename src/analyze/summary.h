@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,7 +10,9 @@
 #include "analyze/common/call_sites.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
+#include "analyze/host_usage.h"
 #include "analyze/ledger/ledger.h"
+#include "analyze/oom/explain.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -22,6 +25,10 @@ struct SummaryOptions {
   /// Of the same recording, for the ledgers: as a LedgerCollector chose them while it was read, or collect_samples()
   /// from a Store.
   std::vector<DeviceSamples> samples = {};
+  HostUsage host = {};  ///< likewise
+  /// Loads the recording's blocks, which only the explanation of an out-of-memory error needs; none: it is left out.
+  std::function<Result<Store>()> load_blocks = {};
+  std::optional<std::uint64_t> rank = {};  ///< whose details are asked for
 };
 
 /// With the call sites that held memory at the peak; shares are of the peak.
@@ -38,9 +45,12 @@ struct SummaryOutOfMemory {
 
 struct Summary {
   RecordingInfo recording;
+  std::optional<bool> chosen;  ///< whether it is of SummaryOptions::rank; none where that was not given
   std::vector<SummaryDevice> devices;
   std::vector<SummaryOutOfMemory> out_of_memory;  ///< the first ten
-  std::vector<LedgerExtremes> ledgers;            ///< of devices with samples
+  std::optional<OomFailure> failure;    ///< the latest of them, explained; none where its blocks could not be loaded
+  std::vector<LedgerExtremes> ledgers;  ///< of devices with samples
+  HostUsage host;
 };
 
 /// Fails only when the recording does not contain the requested device.

@@ -8,6 +8,7 @@
 
 #include "analyze/common/annotations.h"
 #include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
 
 namespace tidemark {
 namespace {
@@ -115,6 +116,9 @@ TableSection section_of_device(const Store& store, Symbols& symbols, const Table
     section.rows.push_back({key_of(store, symbols, options.by, sum.key), sum.bytes, sum.blocks,
                             share_of(sum.bytes, section.allocated_bytes).value_or(0)});
   }
+  if (options.by == GroupBy::stack) {
+    tell_rows_apart(section.rows, [](TableRow& row) -> NamedStack& { return std::get<NamedStack>(row.key); });
+  }
   return section;
 }
 
@@ -134,8 +138,6 @@ TableSection section_of_all(const Store& store, const TableOptions& options, con
     section.rows.push_back(std::move(row));
   }
   for (TableRow& row : section.rows) row.share = share_of(row.bytes, section.allocated_bytes).value_or(0);
-  std::stable_sort(section.rows.begin(), section.rows.end(),
-                   [](const TableRow& left, const TableRow& right) { return left.bytes > right.bytes; });
   return section;
 }
 

@@ -66,7 +66,7 @@ struct TableSection {
   std::optional<DeviceAt> device;
   std::uint64_t allocated_bytes = 0;
   std::uint64_t unrecorded_bytes = 0;  ///< of these, in no recorded block and so in no row
-  std::vector<TableRow> rows;          ///< most bytes first
+  std::vector<TableRow> rows;          ///< most bytes first; by device, in the order of devices
   std::uint64_t other_rows = 0;        ///< beyond the listed ones
   std::uint64_t other_bytes = 0;
   std::uint64_t other_blocks = 0;

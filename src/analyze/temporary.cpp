@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
 
 namespace tidemark {
@@ -79,7 +80,7 @@ std::vector<std::vector<StackSum>> sums_by_stack(const Store& store, const std::
     StackSum& sum = sums[blocks.device[block]][blocks.stack[block]];
     sum.stack = blocks.stack[block];
     ++sum.count;
-    sum.bytes += blocks.size[block];
+    sum.bytes = saturating_add(sum.bytes, blocks.size[block]);
     sum.largest = std::max(sum.largest, blocks.size[block]);
   }
   std::vector<std::vector<StackSum>> sorted;
@@ -101,16 +102,17 @@ TemporaryDevice describe(const DeviceSummary& totals, const Peak& peak, const st
   result.reduced_peak_at_ns = peak.at_ns;
   for (const StackSum& sum : sums) {
     result.count += sum.count;
-    result.bytes += sum.bytes;
+    result.bytes = saturating_add(result.bytes, sum.bytes);
     if (top == 0 || result.rows.size() < top) {
       result.rows.push_back({name_stack(symbols, sum.stack), sum.count, sum.bytes, sum.largest,
                              share_of(sum.bytes, totals.total_bytes_allocated)});
     } else {
       ++result.other_rows;
       result.other_count += sum.count;
-      result.other_bytes += sum.bytes;
+      result.other_bytes = saturating_add(result.other_bytes, sum.bytes);
     }
   }
+  tell_rows_apart(result.rows, &TemporaryRow::stack);
   result.share = share_of(result.bytes, totals.total_bytes_allocated);
   return result;
 }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "analyze/common/moment.h"
+#include "analyze/common/devices.h"
 #include "analyze/common/totals.h"
 
 namespace tidemark {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
 
 namespace tidemark {
 namespace {

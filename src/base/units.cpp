@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <limits>
 
 namespace tidemark {
 
 std::string format_bytes(std::uint64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
-  static constexpr std::array<const char*, 5> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+  static constexpr std::array<const char*, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double scaled = static_cast<double>(bytes) / 1024.0;
   std::size_t unit = 0;
   // 1023.95 would print as "1024.0": move on to the next unit before that happens.
@@ -16,7 +17,8 @@ std::string format_bytes(std::uint64_t bytes) {
     scaled /= 1024.0;
     ++unit;
   }
-  return fmt::format("{:.1f} {}", scaled, kUnits[unit]);
+  const bool stopped = bytes == std::numeric_limits<std::uint64_t>::max();
+  return fmt::format("{}{:.1f} {}", stopped ? "\xE2\x89\xA5 " : "", scaled, kUnits[unit]);  // ≥
 }
 
 std::string format_duration_ns(std::uint64_t ns) {

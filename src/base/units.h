@@ -10,7 +10,8 @@ inline constexpr std::uint64_t kKiB = 1024;
 inline constexpr std::uint64_t kMiB = 1024 * kKiB;
 inline constexpr std::uint64_t kGiB = 1024 * kMiB;
 
-/// "1536.0 MiB", "12.3 GiB", "512 B": binary units, spelled out; one decimal from KiB on.
+/// "1536.0 MiB", "12.3 GiB", "512 B": binary units, spelled out; one decimal from KiB on. "≥ 16.0 EiB" of the largest
+/// number, at which sums stop (saturating.h).
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 
 /// "12.345 s", "3.2 ms", "17 ns".

@@ -24,6 +24,7 @@ std::string wrong_value(const AnalysisOption& option, const std::string& value) 
   using Kind = AnalysisOption::Kind;
   std::string expected = fmt::format("an integer from {} to {}", option.least, option.most);
   if (option.kind == Kind::size) expected = "bytes, or a size such as 80GiB";
+  if (option.kind == Kind::rate) expected = "bytes per step, such as 0, 512 or 10KiB/step";
   if (option.kind == Kind::share) expected = "a share such as 1% or 0.01";
   return fmt::format("invalid value '{}' (expected {})", value, expected);
 }
@@ -51,12 +52,17 @@ void add_option(CommandLine& app, const AnalysisOption& option, AnalysisOptions&
 
 Result<SampledOverview> open_sampled_overview(const std::string& path, const Progress& progress) {
   LedgerCollector collector;
-  auto overview = open_overview(
-      path, progress, [&](const SampleRecord& sample, const EventsSoFar& events) { collector.add(sample, events); });
+  HostUsageCollector host;
+  auto overview = open_overview(path, progress, [&](const SampleRecord& sample, const EventsSoFar& events) {
+    collector.add(sample, events);
+    host.add(sample);
+  });
   if (!overview) return overview.error();
   SampledOverview sampled;
   static_cast<Overview&>(sampled) = std::move(*overview);
   sampled.samples = std::move(collector).finish(sampled.last_event_ns);
+  sampled.host = host.result();
+  sampled.load_blocks = [path] { return open_store(path, make_progress(path)); };
   return sampled;
 }
 

@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <exception>
 #include <numeric>
+#include <sstream>
 #include <utility>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/command_model.h"
 #include "cli/help.h"
@@ -94,7 +96,7 @@ int run_application(int argc, const char* const* argv) {
     const Application application = make_application();
     CLI::App& app = *application.app;
     if (argc < 2) {
-      fmt::print(stderr, "{}", help_text(command_model(app), help_width(STDERR_FILENO)));
+      write_stderr({help_text(command_model(app), help_width(STDERR_FILENO))});
       return kError;
     }
     if (argv[1][0] != '-' && !is_command(argv[1])) return unknown_command(argv[1]);
@@ -103,7 +105,9 @@ int run_application(int argc, const char* const* argv) {
     } catch (const CLI::CallForHelp&) {
       return print_help(asked_for(app));
     } catch (const CLI::Success& answer) {  // --version
-      return app.exit(answer);
+      std::ostringstream text;
+      app.exit(answer, text, text);
+      return print(text.str());
     } catch (const CLI::ParseError& error) {
       const std::string command = is_command(argv[1]) ? fmt::format(" {}", argv[1]) : "";
       return fail(fmt::format("{}; see `tidemark{} --help`", error.what(), command));
@@ -113,10 +117,11 @@ int run_application(int argc, const char* const* argv) {
     }
     return kError;
   } catch (const std::bad_alloc&) {
-    return fail("out of memory; `tidemark summary` needs less memory than the other commands");
+    say("out of memory; `tidemark summary` needs less memory than the other commands");
   } catch (const std::exception& error) {
-    return fail(fmt::format("internal error: {}", error.what()));
+    write_stderr({"tidemark: internal error: ", error.what(), "\n"});
   }
+  return kError;
 }
 
 }  // namespace tidemark::cli

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "analyze/common/analysis_options.h"
+#include "base/units.h"
 #include "cli/command_model.h"
 
 namespace tidemark::cli {
@@ -121,8 +122,17 @@ Option* Option::milliseconds(double least, double most) {
   return show_default(option_->get_default_str() + "ms");
 }
 
-Option* Option::bytes() {
+Option* Option::bytes(std::uint64_t least) {
+  const auto has_sign = [](const std::string& value) {
+    const bool sign = value.find_first_of("+-") != std::string::npos;  // CLI11 takes "-1" for 2^64 - 1
+    return sign ? fmt::format("invalid size '{}' (expected a number of bytes, or one such as 500MB)", value) : "";
+  };
   option_->transform(CLI::AsSizeValue(false).description(""));
+  option_->transform(CLI::Validator([has_sign](std::string& value) { return has_sign(value); }, ""));  // comes first
+  check([least](const std::string& bytes) {
+    const bool enough = std::stoull(bytes) >= least;
+    return enough ? std::string() : fmt::format("{} is less than the minimum of {}", bytes, format_bytes(least));
+  });
   return option_->get_default_str() == "0" ? show_default("") : this;
 }
 

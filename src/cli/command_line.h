@@ -32,8 +32,9 @@ class Option {
   Option* one_of(const std::string& words);
   /// A time with its unit ("50ms", "2s") or without (ms), from `least` to `most` ms; the variable gets ms.
   Option* milliseconds(double least, double most);
-  /// A size with its unit ("500MB", 1024 bytes to a kB) or in bytes; the variable gets bytes, and 0 is no default.
-  Option* bytes();
+  /// A size with its unit ("500MB", 1024 bytes to a kB) or in bytes, of `least` bytes or more; the variable gets bytes,
+  /// and 0 is no default.
+  Option* bytes(std::uint64_t least);
   /// What help shows as the default where it is not the variable's value, or where there is no variable.
   Option* show_default(const std::string& text);
 

@@ -1,16 +1,18 @@
-#include <fmt/format.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "cli/command.h"
 #include "report/analyses/analysis.h"
 #include "report/words/printable.h"
 
 namespace tidemark::cli {
+namespace {
+
+constexpr std::size_t kMostErrorColumns = 2000;
+
+}  // namespace
 
 std::function<int()> setup_analysis(const Analysis& analysis, CommandLine& app);
 
@@ -41,13 +43,14 @@ std::span<const Command> commands() {
 }
 
 int fail(const std::string& message) {
-  fmt::print(stderr, "tidemark: {}\n", printable(message));  // names in it may come from a file
+  say(shown(message, kMostErrorColumns));  // names in it may come from a file
   return kError;
 }
 
 int print(const std::string& bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0) return kOk;
-  return fail(fmt::format("cannot write to stdout: {}", std::strerror(errno)));
+  auto written = write_stdout(bytes);
+  if (written) written = flush_stdout();
+  return written ? kOk : fail(written.error().message);
 }
 
 }  // namespace tidemark::cli

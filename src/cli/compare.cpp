@@ -6,6 +6,7 @@
 #include <memory>
 #include <system_error>
 
+#include "base/standard_streams.h"
 #include "cli/reading.h"
 #include "import/open.h"
 #include "report/json/json.h"
@@ -62,7 +63,7 @@ int run(const CompareArguments& options) {
     return fail(fmt::format("--fail-over: no device of {} can be compared with {}", options.b, options.a));
   }
   if (comparison->over_budget.empty()) return kOk;
-  fmt::print(stderr, "tidemark: {}\n", budget_text(*comparison));
+  say(budget_text(*comparison));
   return kCheckFailed;
 }
 

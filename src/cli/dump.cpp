@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/standard_streams.h"
 #include "cli/command.h"
 #include "report/words/ledger.h"
 #include "trace/data_quality.h"
@@ -223,7 +223,10 @@ int dump(const DumpArguments& options) {
   TraceReader& reader = **opened;
 
   const auto line = options.format == "json" ? json_line : text_line;
-  const auto print = [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); };
+  Result<void> written;
+  const auto print = [&written](const std::string& text) {
+    if (written) written = write_stdout(text);
+  };
   print(line("recording", {{"format_version", reader.format_version()}}));
   Frame frame;
   std::vector<Event> events;
@@ -238,7 +241,7 @@ int dump(const DumpArguments& options) {
     const auto [what, fields] = std::visit([](const auto& sample) { return sample_fields(sample); }, record);
     records += line(what, fields);
   });
-  while (true) {
+  while (written) {
     records.clear();
     const Result<bool> more = reader.next_frame(frame, events, observe);
     if (!more.ok()) return fail(more.error().message);
@@ -249,8 +252,8 @@ int dump(const DumpArguments& options) {
     for (const Event& event : events) print(line("event", event_fields(event)));
   }
   for (const Loss& loss : reader.definitions().losses) print(line("missing", loss_fields(loss)));
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return fail("cannot write to stdout");
-  return kOk;
+  if (written) written = flush_stdout();
+  return written ? kOk : fail(written.error().message);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/output_file.h"
+#include "base/standard_streams.h"
 #include "cli/reading.h"
 #include "export/format.h"
 #include "report/text/parts.h"
@@ -31,30 +32,25 @@ std::string usual_name(const std::string& file, const ExportFormat& format) {
   return name.substr(0, name.find('.', 1)) + format.suffix;
 }
 
-Result<void> write_to_stdout(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()) return {};
-  return Error{fmt::format("cannot write to stdout: {}", std::strerror(errno))};
-}
-
 Result<void> export_store(const Store& store, const ExportArguments& options, const ExportFormat& format) {
   const auto at = find_moment(store, options.at);
   if (!at) return at.error();
   Symbols symbols(store.definitions);
-  const auto tell = [](const std::string& remark) { fmt::print(stderr, "{}.\n", remark); };
+  const auto tell = [](const std::string& remark) { write_stderr({remark, ".\n"}); };
   const auto write = [&](const ByteOutput& output) {
     const Progress progress = make_progress(options.file, "Exporting");
     return format.write(store, symbols, {options.only_device(), *at, tell}, output, progress);
   };
   if (options.output.empty() || options.output == "-") {
-    if (auto written = write(write_to_stdout); !written) return written;
-    if (std::fflush(stdout) != 0) return Error{fmt::format("cannot write to stdout: {}", std::strerror(errno))};
+    if (auto written = write(write_stdout); !written) return written;
+    if (auto flushed = flush_stdout(); !flushed) return flushed;
   } else {
     auto file = OutputFile::create(options.output);
     if (!file) return file.error();
     if (auto written = write([&](std::string_view bytes) { return file->write(bytes); }); !written) return written;
     if (auto committed = file->commit(); !committed) return committed;
   }
-  fmt::print(stderr, "{}", quality_hint(describe_recording(store, symbols), detect_terminal(STDERR_FILENO)));
+  write_stderr({quality_hint(describe_recording(store, symbols), detect_terminal(STDERR_FILENO))});
   return {};
 }
 

@@ -9,18 +9,31 @@
 #include <cmath>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <filesystem>
 #include <memory>
+#include <new>
+#include <system_error>
+#include <utility>
 
+#include "base/standard_streams.h"
 #include "base/units.h"
 #include "cli/reading.h"
+#include "collect/recorder/descriptors.h"
+#include "collect/recorder/output_files.h"
 #include "collect/recorder/recorder.h"
 #include "collect/ring/layout.h"
+#include "collect/ring/ranks.h"
 #include "launch/child_process.h"
 #include "launch/environment.h"
+#include "report/words/printable.h"
 
 namespace tidemark::cli {
 namespace {
+
+// Names of functions and files come before the first event.
+constexpr std::uint64_t kLeastFileBytes = 64 * kKiB;
+constexpr std::size_t kMostListed = 10;  // recordings, at the end
 
 struct RunOptions {
   RecorderOptions recorder;
@@ -33,7 +46,7 @@ struct RunOptions {
 };
 
 void say(const std::string& message) {
-  fmt::print(stderr, "tidemark: {}\n", message);
+  tidemark::say(printable(message));  // paths and commands are anybody's
 }
 
 // "train-20261120-221500.tide" for `python train.py`.
@@ -53,78 +66,158 @@ std::string default_output(const std::vector<std::string>& command) {
   return fmt::format("{}-{}.tide", stem.empty() ? "run" : stem, when);
 }
 
+// Refuses a name that would cost somebody a file. Names that are taken later get a number instead.
+Result<void> check_free(const std::string& path, bool overwrite) {
+  std::error_code error;
+  const auto type = std::filesystem::symlink_status(path, error).type();
+  if (type == std::filesystem::file_type::not_found) return {};
+  if (!overwrite) {
+    return Error{fmt::format("{}: already exists; name another file with -o, or use --force to replace it", path)};
+  }
+  const auto target = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::symlink &&
+      (target == std::filesystem::file_type::regular || target == std::filesystem::file_type::not_found)) {
+    return Error{fmt::format("{}: is a symbolic link, which is not replaced; name the file itself with -o", path)};
+  }
+  return {};
+}
+
 // Why a recording could not be written to `path`, or an empty string.
 std::string why_unwritable(const std::string& path) {
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  // Whoever reads a pipe may stop reading, and would stop the recorder.
+  if (type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::socket) {
+    return fmt::format("{}: a pipe or socket, not a regular file", path);
+  }
   const auto parent = std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   if (::access(folder.c_str(), W_OK | X_OK) == 0) return "";
   return fmt::format("{}: cannot write to this folder: {}", folder, std::strerror(errno));
 }
 
+void say_unrecorded(const Recorder& recorder) {
+  const Unrecorded& unrecorded = recorder.unrecorded();
+  if (unrecorded.count == 0 || recorder.files().empty()) return;  // of nothing at all, summarize() says why
+  say(fmt::format("{} not recorded: {}",
+                  unrecorded.count == 1 ? "1 process was" : fmt::format("{} processes were", unrecorded.count),
+                  unrecorded.reason));
+}
+
 void summarize(const Recorder& recorder) {
   std::vector<RecordedFile> files = recorder.files();
   if (files.empty()) return say("nothing was recorded: " + recorder.why_nothing());
-  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  // The main process, the ranks in their order, and then those that have a pid.
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.path.size(), a.path) < std::pair(b.path.size(), b.path);
+  });
   std::string names;
-  for (const RecordedFile& file : files) {
+  RecordedFile others;  // those that are not listed, together
+  std::uint64_t dropped = 0;
+  for (std::size_t index = 0; index < files.size(); ++index) {
+    const RecordedFile& file = files[index];
+    dropped += file.dropped_count;
+    if (index >= kMostListed) {
+      others.event_count += file.event_count;
+      others.bytes += file.bytes;
+      continue;
+    }
     if (names.size() < 200) names += " " + file.path;
     say(fmt::format("{}: {} events of process {}, {}{}", file.path, format_count(file.event_count), file.pid,
                     format_bytes(file.bytes), file.failed ? " (stopped early)" : ""));
-    if (file.dropped_count > 0) {
-      say(fmt::format("{}: {} events were lost; see data quality in the reports", file.path,
-                      format_count(file.dropped_count)));
-    }
   }
+  if (files.size() > kMostListed) {
+    say(fmt::format("and {} more recordings: {} events, {}", format_count(files.size() - kMostListed),
+                    format_count(others.event_count), format_bytes(others.bytes)));
+  }
+  if (dropped > 0) say(fmt::format("{} events were lost; see data quality in the reports", format_count(dropped)));
   say(fmt::format("to see the peak memory: tidemark summary{}", names));
 }
 
-int run(const RunOptions& options) {
-  RecorderOptions recorder_options = options.recorder;
-  if (recorder_options.output.empty()) recorder_options.output = default_output(options.command);
-  if (!recorder_options.overwrite && std::filesystem::exists(recorder_options.output)) {
-    return fail(fmt::format("{}: already exists; name another file with -o, or use --force to replace it",
-                            recorder_options.output));
+// What fails in the recorder ends the recording, not the program. False where it did.
+template <typename Work>
+bool try_to(const Work& work) {
+  try {
+    work();
+    return true;
+  } catch (const std::bad_alloc&) {
+    say("recording stopped: the recorder is out of memory; the program is not affected");
+  } catch (const std::exception& error) {
+    write_stderr({"tidemark: recording stopped: internal error: ", error.what(), "; the program is not affected\n"});
   }
-  recorder_options.samples.enabled = !options.no_samples;
-  recorder_options.samples.interval = std::chrono::nanoseconds(std::llround(options.sample_interval_ms * 1e6));
-  std::vector<std::string> environment;
+  return false;
+}
+
+/// A recorder, if it could be started, and what a program needs in its environment to be recorded.
+struct Recording {
   std::unique_ptr<Recorder> recorder;
-  const auto library = find_preload_library();
-  if (!library) return fail(library.error().message);
+  std::vector<std::string> environment;
+};
+
+Recording start_recording(const RecorderOptions& recorder_options, const RunOptions& options,
+                          const std::string& library) {
+  Recording recording;
   const std::string unwritable = why_unwritable(recorder_options.output);
   auto created = unwritable.empty() ? Recorder::create(recorder_options, say)
                                     : Result<std::unique_ptr<Recorder>>(Error{unwritable});
-  if (created) {
-    recorder = std::move(*created);
-    environment = recorder->environment();
-    const LaunchEnvironment added =
-        launch_environment(*library, {.preload = !options.manual, .driver = options.driver == "on"});
-    environment.insert(environment.end(), added.variables.begin(), added.variables.end());
-    if (!added.other_injection.empty()) {
-      say(fmt::format("{} is set by another tool ({}): CUDA driver memory is not recorded; unset it for --driver on",
-                      ring::kInjectionVariable, added.other_injection));
-    }
-  } else {
+  if (!created) {
     say(fmt::format("{}; running the program without recording", created.error().message));
+    return recording;
   }
+  recording.recorder = std::move(*created);
+  recording.environment = recording.recorder->environment();
+  const LaunchEnvironment added =
+      launch_environment(library, {.preload = !options.manual, .driver = options.driver == "on"});
+  recording.environment.insert(recording.environment.end(), added.variables.begin(), added.variables.end());
+  if (!added.other_injection.empty()) {
+    say(fmt::format("{} is set by another tool ({}): CUDA driver memory is not recorded; unset it for --driver on",
+                    ring::kInjectionVariable, added.other_injection));
+  }
+  return recording;
+}
 
-  ChildProcess child = ChildProcess::start(options.command, environment);
+int run(const RunOptions& options) {
+  ChildProcess child;  // before all else: from here on, nothing but the program's end ends this process
+  RecorderOptions recorder_options = options.recorder;
+  if (recorder_options.output.empty()) {
+    recorder_options.output = default_output(options.command);
+  } else {
+    const ring::Ranks ranks = ring::ranks_now();
+    const std::string first =
+        first_output(recorder_options.output, unless_negative(ranks.rank), unless_negative(ranks.world_size));
+    if (auto free = check_free(first, recorder_options.overwrite); !free) return fail(free.error().message);
+  }
+  recorder_options.manual = options.manual;
+  recorder_options.samples.enabled = !options.no_samples;
+  recorder_options.samples.outsider = child.witness();
+  recorder_options.samples.interval = std::chrono::nanoseconds(std::llround(options.sample_interval_ms * 1e6));
+  const auto library = find_preload_library();
+  if (!library) return fail(library.error().message);
+  Recording recording;
+  try_to([&] { recording = start_recording(recorder_options, options, *library); });
+  std::unique_ptr<Recorder>& recorder = recording.recorder;
+
+  child.start(options.command, recording.environment);
   if (!child) {
     say(child.error().message);
     return child.exit_code_if_not_started();
   }
+  raise_descriptor_limit();
   while (!child.ended()) {
     pollfd signals{child.signal_fd(), POLLIN, 0};
-    if (recorder != nullptr) {
-      recorder->poll_once({&signals, 1});
-    } else {
-      ::poll(&signals, 1, -1);
+    if (recorder == nullptr) {
+      child.wait_for_signals();
+    } else if (!try_to([&] { recorder->poll_once({&signals, 1}); })) {
+      recorder = nullptr;
     }
-    if (signals.revents != 0) child.handle_signals();
+    child.handle_signals();
   }
   if (recorder != nullptr) {
-    recorder->finish(std::chrono::seconds(2));
-    if (!options.quiet) summarize(*recorder);
+    try_to([&] {
+      recorder->finish(std::chrono::seconds(2));
+      say_unrecorded(*recorder);
+      if (!options.quiet) summarize(*recorder);
+    });
     recorder = nullptr;  // removes the socket
   }
   return child.pass_on_status();
@@ -136,15 +229,15 @@ std::function<int()> setup_run(CommandLine& app) {
   auto options = std::make_shared<RunOptions>();
   RecorderOptions& recorder = options->recorder;
   app.add_option("-o,--output", recorder.output,
-                 "Recording of the first process that allocates; those of other processes are named after it "
-                 "(FILE.rank1.tide, FILE.pid4711.tide)")
+                 "Recording of the first process that allocates; those of ranks and other processes are named after it "
+                 "(FILE.rank0.tide, FILE.pid4711.tide), and numbered where a name is taken (FILE.2.tide)")
       ->type_name("FILE")
       ->show_default("PROGRAM-DATE-TIME.tide");
   app.add_option("--stacks", recorder.stack_mode, "Stacks to record with each allocation")
       ->one_of("none|python|native|both");
   app.add_option("--max-size", recorder.max_file_bytes,
-                 "Stop recording when a file reaches this size, such as 500MB or 2GB")
-      ->bytes()
+                 "Stop recording before a file exceeds this size, such as 500MB or 2GB; at least 64KB")
+      ->bytes(kLeastFileBytes)
       ->type_name("SIZE");
   app.add_option("--sample-interval", options->sample_interval_ms,
                  "Interval between samples of device and host memory, such as 50ms or 2s (1ms to 1 hour)")
@@ -155,9 +248,9 @@ std::function<int()> setup_run(CommandLine& app) {
                  "Record memory that libraries (NCCL, cuBLAS, ...) allocate from the CUDA driver; uses CUPTI's only "
                  "subscription, so that other CUDA profilers cannot run")
       ->one_of("on|off");
-  app.add_flag("-f,--force", recorder.overwrite, "Replace existing recordings");
   app.add_flag("--paused", recorder.paused,
                "Start paused: each process records nothing until it calls tidemark_resume()");
+  app.add_flag("-f,--force", recorder.overwrite, "Replace existing recordings that no other run is writing");
   app.add_flag(
       "--manual", options->manual,
       "Do not preload the collector: the program loads the library whose path is in TIDEMARK_LIBRARY and calls "

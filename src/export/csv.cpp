@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "analyze/common/annotations.h"
+#include "analyze/common/devices.h"
 #include "analyze/common/stack_names.h"
 #include "export/format.h"
 #include "report/text/csv_field.h"
 #include "report/words/frame_text.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {

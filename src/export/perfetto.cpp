@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyze/common/annotations.h"
+#include "analyze/common/devices.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/common/totals.h"
@@ -16,9 +17,9 @@
 #include "base/units.h"
 #include "export/format.h"
 #include "export/perfetto_messages.h"
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {

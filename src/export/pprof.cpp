@@ -10,6 +10,7 @@
 
 #include "analyze/common/profile.h"
 #include "analyze/common/recording.h"
+#include "base/saturating.h"
 #include "base/units.h"
 #include "export/format.h"
 #include "export/frame_list.h"
@@ -119,8 +120,8 @@ class ProfileWriter {
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) locations.push_back(*frame + 1);
     sample.add_packed_uint64(pprof::Sample::location_id, locations.begin(), locations.end());
     const std::vector<std::int64_t> values = {
-        static_cast<std::int64_t>(stack.allocated_blocks), static_cast<std::int64_t>(stack.allocated_bytes),
-        static_cast<std::int64_t>(stack.held_blocks), static_cast<std::int64_t>(stack.held_bytes)};
+        saturating_change(0, stack.allocated_blocks), saturating_change(0, stack.allocated_bytes),
+        saturating_change(0, stack.held_blocks), saturating_change(0, stack.held_bytes)};
     sample.add_packed_int64(pprof::Sample::value, values.begin(), values.end());
     Builder<pprof::Label> label(sample, pprof::Sample::label);
     label.add_int64(pprof::Label::key, key);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/common/moment.h"
+#include "analyze/common/devices.h"
 #include "export/format.h"
 #include "export/pytorch_pickle.h"
 #include "report/words/printable.h"

@@ -1,103 +1,78 @@
 #include "launch/child_process.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 namespace tidemark {
 namespace {
 
-// What someone may send to us but means for the program.
-constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM, SIGCONT};
-
-sigset_t handled_signals() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, SIGCHLD);
-  for (const int signal : kPassedOn) ::sigaddset(&set, signal);
-  return set;
+// The variables of this process with those in `added` set.
+std::vector<char*> environment_with(const std::vector<std::string>& added) {
+  std::vector<char*> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view name = std::string_view(*variable).substr(0, std::string_view(*variable).find('=') + 1);
+    const bool replaced = std::any_of(
+        added.begin(), added.end(), [&](const std::string& other) { return !name.empty() && other.starts_with(name); });
+    if (!replaced) variables.push_back(*variable);
+  }
+  for (const std::string& variable : added) variables.push_back(const_cast<char*>(variable.c_str()));
+  variables.push_back(nullptr);
+  return variables;
 }
 
-// In the child, between fork and exec. Reports errno through `report` when exec fails.
-[[noreturn]] void become(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-                         const sigset_t& mask, sighandler_t file_limit_handler, int report) {
-  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-  ::signal(SIGXFSZ, file_limit_handler);
-  for (const std::string& variable : environment) {
-    const auto equals = variable.find('=');
-    ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
+// The child shares our memory until it executes the program: it says in `error` why it cannot, which takes no
+// descriptor. On Linux it may make system calls and write to that memory, as the one of posix_spawn() does, which would
+// not restore limits and runs no script without a first line.
+//
+// NOLINTBEGIN(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork)
+pid_t execute(char* const* arguments, char* const* environment, const PassedSignals& signals, volatile int* error) {
+  const pid_t pid = ::vfork();
+  if (pid == 0) {
+    signals.restore();
+    ::execvpe(arguments[0], arguments, environment);
+    *error = errno;
+    ::_exit(127);
   }
+  if (pid < 0) *error = errno;
+  return pid;
+}
+// NOLINTEND(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork)
+
+}  // namespace
+
+void ChildProcess::start(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
   std::vector<char*> arguments;
   arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-  ::execvp(arguments[0], arguments.data());
-  const int error = errno;
-  const ssize_t written = ::write(report, &error, sizeof(error));
-  (void)written;
-  ::_exit(127);
-}
-
-}  // namespace
-
-ChildProcess ChildProcess::start(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
-  ChildProcess child;
-  // A file size limit is a write error to be reported, not our death.
-  const sighandler_t file_limit_handler = ::signal(SIGXFSZ, SIG_IGN);
-  const sigset_t handled = handled_signals();
-  sigset_t before;
-  ::sigprocmask(SIG_BLOCK, &handled, &before);
-  child.signals_.reset(::signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK));
-  int ends[2];
-  if (!child.signals_ || ::pipe2(ends, O_CLOEXEC) != 0) {
-    child.error_ = {fmt::format("cannot start a program: {}", std::strerror(errno))};
-    return child;
+  volatile int error = 0;
+  const pid_t pid = execute(arguments.data(), environment_with(environment).data(), signals_, &error);
+  if (error != 0) {
+    if (pid > 0) ::waitpid(pid, nullptr, 0);
+    error_ = {fmt::format("cannot run {}: {}", command.front(), std::strerror(error))};
+    exit_code_if_not_started_ = error == ENOENT ? 127 : 126;
+    return;
   }
-  const ScopedFd report(ends[0]);
-  ScopedFd report_end(ends[1]);
-  const pid_t pid = ::fork();
-  if (pid == 0) become(command, environment, before, file_limit_handler, report_end.get());
-  int error = pid < 0 ? errno : 0;
-  report_end.reset();  // the child's own closes when it executes the program
-  if (pid > 0 && ::read(report.get(), &error, sizeof(error)) == static_cast<ssize_t>(sizeof(error))) {
-    ::waitpid(pid, nullptr, 0);
-  } else if (pid > 0) {
-    child.pid_ = pid;
-  }
-  if (!child) {
-    child.error_ = {fmt::format("cannot run {}: {}", command.front(), std::strerror(error))};
-    child.exit_code_if_not_started_ = error == ENOENT ? 127 : 126;
-    return child;
-  }
+  pid_ = pid;
   // From here on this process only records: it should not push the program off a core, the rings give it time.
   const sched_param none{};
   ::sched_setscheduler(0, SCHED_BATCH, &none);
-  return child;
 }
 
 void ChildProcess::handle_signals() {
-  signalfd_siginfo signal{};
-  while (::read(signals_.get(), &signal, sizeof(signal)) == static_cast<ssize_t>(sizeof(signal))) {
-    if (signal.ssi_signo == SIGCHLD) {
-      int status = 0;
-      if (!ended_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
-        status_ = status;
-        ended_ = true;
-      }
-    } else if (!ended_ && signal.ssi_code <= 0) {
-      // Sent by a process. What a terminal sends (code > 0) goes to the whole foreground group, the program included.
-      ::kill(pid_, static_cast<int>(signal.ssi_signo));
-    }
-  }
+  if (ended_) return;
+  signals_.pass_on(pid_);
+  ended_ = ::waitpid(pid_, &status_, WNOHANG) != 0;
+  if (ended_) signals_.stop();
 }
 
 int ChildProcess::pass_on_status() const {

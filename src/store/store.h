@@ -38,7 +38,7 @@ struct DeviceSummary {
   std::uint64_t free_count = 0;            ///< all frees, those without a recorded allocation too
   std::uint64_t unmatched_free_count = 0;  ///< frees of blocks whose allocation was not recorded
   std::uint64_t out_of_memory_count = 0;
-  std::uint64_t total_bytes_allocated = 0;  ///< traffic: the sum of all allocations' sizes
+  std::uint64_t total_bytes_allocated = 0;  ///< traffic: the sum of all allocations' sizes, at most 2^64 - 1
 
   std::uint64_t live_allocated_bytes = 0;  ///< allocated at the end
   std::uint64_t live_recorded_bytes = 0;   ///< the part of it in recorded blocks

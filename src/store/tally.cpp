@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/saturating.h"
+
 namespace tidemark {
 
 Tally::Tally() : device_table_(std::size_t{1} << 16, static_cast<std::uint16_t>(kMaxDevices)) {}
@@ -169,7 +171,7 @@ Tally::Effect Tally::add(const Event& event) {
       if (event.slot.value >= usage_of_slot_.size()) usage_of_slot_.resize(std::size_t{event.slot.value} + 1, kNone);
       usage_of_slot_[event.slot.value] = at;
       ++summary.allocation_count;
-      summary.total_bytes_allocated += event.size;
+      summary.total_bytes_allocated = saturating_add(summary.total_bytes_allocated, event.size);
       now.recorded += event.size;
       ++now.live_count;
       ++live_changes_;

@@ -22,9 +22,9 @@ template <typename Number>
 struct ProcessInfo {
   std::optional<std::int64_t> pid;
   std::optional<std::int64_t> parent_pid;
-  std::optional<std::int32_t> rank;        ///< RANK, else SLURM_PROCID
-  std::optional<std::int32_t> local_rank;  ///< LOCAL_RANK, else SLURM_LOCALID
-  std::optional<std::int32_t> world_size;  ///< WORLD_SIZE, else SLURM_NTASKS
+  std::optional<std::int32_t> rank;  ///< these three as the launcher put them into the environment
+  std::optional<std::int32_t> local_rank;
+  std::optional<std::int32_t> world_size;
   std::string hostname;
   std::string command_line;                    ///< arguments joined by spaces
   std::string python_version;                  ///< "3.11.7"; empty when no interpreter was found

@@ -28,6 +28,8 @@ enum class QualityId : std::uint8_t {
   invalid_definitions = 15,
   invalid_times = 16,
   ring_corrupted = 17,
+  unrecorded_processes = 18,
+  recorder_stopped = 19,
 
   // Found when a recording is read.
   unknown_loss,
@@ -46,6 +48,7 @@ enum class QualityId : std::uint8_t {
   uncertain_sizes,
   guessed_sizes,
   sizes_corrected,
+  unknown_times,
   clock_steps_back,
   no_settings,
   no_segments,
@@ -70,6 +73,7 @@ enum class QualityId : std::uint8_t {
   final_segments_extra,
   impossible_device,
   exported_recording,
+  invalid_fields,
   unknown_actions,
   unknown_keys,
 };

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/scoped_fd.h"
 
 namespace tidemark {
 
@@ -18,9 +20,19 @@ class Sink {
   /// Appends all bytes, or returns an error that names the destination; after an error what was appended before stays
   /// readable (a partly written frame is cut off again where possible).
   virtual Result<void> append(std::span<const std::byte> bytes) = 0;
+
+  /// Once append() has failed: appends what ends the file, in place of its last frames where there is no other room.
+  /// Returns the size of the file then.
+  virtual Result<std::uint64_t> append_last(std::span<const std::byte> bytes);
+  /// Why append() failed, in a few words.
+  [[nodiscard]] virtual std::string why_failed() const { return ""; }
 };
 
-/// Creates `path` with owner-only permissions. Refuses to replace an existing file unless `overwrite`.
+/// Writes to an open file, which error messages call `path`. Once a file has been deleted, append() fails. A file to
+/// which nothing was appended is removed again.
+std::unique_ptr<Sink> make_file_sink(ScopedFd fd, const std::string& path);
+
+/// Creates `path` as create_locked_file() does, whose lock goes with the sink. An error where the name is taken.
 Result<std::unique_ptr<Sink>> open_file_sink(const std::string& path, bool overwrite);
 
 /// Keeps the bytes in `*out`, which must outlive the sink. For tests and in-memory conversions.

@@ -73,6 +73,10 @@ Result<void> TraceWriter::flush() {
   definitions_.append_frames(frames_, out_);
   if (!events_.empty()) events_.append_frame(frames_, out_);
   samples_.append_frames(frames_, out_);
+  if (bytes_written_ + out_.size() > most_bytes_) {
+    left_out_ = true;
+    out_.clear();
+  }
   if (out_.empty()) return {};
   Result<void> appended = sink_->append(out_);
   if (appended.ok()) {
@@ -92,6 +96,18 @@ Result<void> TraceWriter::finish(const EndInfo& end) {
   Result<void> flushed = flush();
   closed_ = true;
   return flushed;
+}
+
+// What was to be written before is gone: the file has whole frames up to some time before.
+Result<void> TraceWriter::finish_after_error(const EndInfo& end) {
+  definitions_.loss({QualityId::disk, 1, sink_->why_failed()});
+  definitions_.end(end);
+  definitions_.append_frames(frames_, out_);
+  const auto size = sink_->append_last(out_);
+  out_.clear();
+  if (!size) return size.error();
+  bytes_written_ = *size;
+  return {};
 }
 
 std::uint64_t TraceWriter::bytes_pending() const {

@@ -1,7 +1,7 @@
 // Writes one recording: interns what events refer to, packs events into frames, hands frames to a sink.
 //
 // One thread at a time. The writer owns its sink. A write error is returned once by the call that met it; from then on
-// every call does nothing and the sink is not touched again.
+// every call but finish_after_error() does nothing.
 #pragma once
 
 #include <cstddef>
@@ -59,8 +59,16 @@ class TraceWriter {
   /// often enough.
   Result<void> flush();
 
+  /// From now on flush() leaves out what would make the file larger than this. Nothing but losses and the end should
+  /// follow what was left out.
+  void leave_out_above(std::uint64_t bytes) { most_bytes_ = bytes; }
+  [[nodiscard]] bool left_out() const { return left_out_; }
+
   /// Last frame; nothing may be written afterwards.
   Result<void> finish(const EndInfo& end);
+
+  /// After a write error: a last frame that says so, where there is room for it or can be made.
+  Result<void> finish_after_error(const EndInfo& end);
 
   /// Bytes handed to the sink so far, and a bound on what flush() would add now. For --max-size.
   [[nodiscard]] std::uint64_t bytes_written() const { return bytes_written_; }
@@ -76,6 +84,8 @@ class TraceWriter {
   SampleEncoder samples_;
   std::vector<std::byte> out_;
   std::uint64_t bytes_written_ = 0;
+  std::uint64_t most_bytes_ = ~std::uint64_t{0};
+  bool left_out_ = false;
   bool closed_ = false;  // finished, or a write failed
 };
 

@@ -73,6 +73,7 @@ class Checked {
       add(each.time_us, each.device.value_or(-1), each.start);
     }
     for (const auto& [key, count] : snapshot.unknown_keys) add(key, count);
+    for (const auto& [field, count] : snapshot.invalid_fields) add(field, count);
     for (const auto& [action, count] : snapshot.unknown_actions) add(action, count);
     if (snapshot.settings) add(snapshot.settings->text, snapshot.settings->roundup_power2_divisions.size());
   }

@@ -222,6 +222,34 @@ void train_beside_others(Recording& recording) {
   recording.free(320 * kMs, 0x1000, kGpu);
 }
 
+// The CPU comes first, the second GPU before the first, and of the third there is nothing but a free.
+void use_devices(Recording& recording) {
+  const StackId load = recording.python({}, "load", "/home/me/project/data.py", 7);
+  recording.allocate(1 * kMs, 0x100, 2 * kMiB, kCpu, load);
+  recording.free(2 * kMs, 0x99, {DeviceType::cuda, 2});
+  recording.allocate(3 * kMs, 0x1000, kMiB, {DeviceType::cuda, 1}, load);
+  recording.reserve(20 * kMiB);
+  recording.allocate(4 * kMs, 0x2000, kMiB, kGpu, load);
+  recording.free(5 * kMs, 0x100, kCpu);
+}
+
+// Five ranks, the third with twice the activations, and a DataLoader worker of the first.
+void write_job(const std::string& folder) {
+  for (const std::int32_t rank : {0, 1, 2, 3, 4}) {
+    Recording recording(folder + "/job.rank" + std::to_string(rank) + ".tide", process(600 + rank, rank));
+    train(recording, 4 * kMiB, (rank == 2 ? 16 : 8) * kMiB);
+    if (rank == 3) recording.out_of_memory(99 * kMs, 512 * kMiB, {});
+    recording.finish(100 * kMs);
+  }
+  ProcessInfo info = process(650, 0);
+  info.parent_pid = 600;
+  Recording worker(folder + "/job.rank0.pid650.tide", info);
+  const StackId loop = worker.python(worker.python({}, "<module>", "/home/me/project/train.py", 95), "_worker_loop",
+                                     "/opt/lib/python3.11/site-packages/torch/utils/data/_utils/worker.py", 308);
+  worker.allocate(5 * kMs, 0x100, kMiB / 2, kCpu, worker.python(loop, "batch", "/home/me/project/data.py", 7));
+  worker.finish(90 * kMs);
+}
+
 void write_hostile(const std::string& path) {
   ProcessInfo info = process(666, {});
   info.command_line = "python \x1b]0;owned\x07\nsecond line \xFF\xFE";
@@ -251,12 +279,16 @@ void write_golden_recordings(const std::string& folder) {
     train(recording, 4 * kMiB, (rank == 0 ? 8 : 12) * kMiB);
     recording.finish(100 * kMs);
   }
+  write_job(folder);
   Recording leaking(folder + "/leaking.tide", process(12, {}));
   train_and_leak(leaking);
   leaking.finish(260 * kMs);
   Recording shared(folder + "/shared_gpu.tide", process(77, {}));
   train_beside_others(shared);
   shared.finish(400 * kMs);
+  Recording devices(folder + "/devices.tide", process(33, {}));
+  use_devices(devices);
+  devices.finish(10 * kMs);
   write_hostile(folder + "/hostile.tide");
   Recording marked(folder + "/marked.tide", process(13, {}));
   marked.allocate(1 * kMs, 0x10, 1000, kCpu, {});

@@ -73,8 +73,10 @@ def read_until(stream, wanted, read=b""):
 
 
 def children(pid):
-    """The direct children of a process."""
-    return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+    """The direct children of a process, without the one that tidemark keeps for itself (src/launch/group_witness.h)."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    pids = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    return [child for child in pids if Path(f"/proc/{child}/comm").read_text() != "signal-witness\n"]
 
 
 def split_stderr(stderr):

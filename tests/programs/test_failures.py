@@ -55,6 +55,7 @@ class Failures(Case):
         limit = 96 * 1024
         program_without = ["/bin/sh", "-c", 'ulimit -S -f unlimited; exec "$@"', "sh", *GROWING]
         self.check_stopped(run(limited(limit, self.record_command(program_without))), "File too large", limit)
+        self.check_ended_by_the_disk()
 
     def test_file_size_limit_of_the_program(self):
         # It counts for memory that is shared by a file descriptor, too. Python ignores the signal; not everything does.
@@ -75,6 +76,11 @@ class Failures(Case):
         self.output = disk / "run.tide"
         command = ["unshare", "--mount", "--map-root-user", "sh", "-c", mount, disk, *self.record_command(GROWING)]
         self.check_stopped(run(command), "No space left on device", limit)
+        self.check_ended_by_the_disk()
+
+    def check_ended_by_the_disk(self):
+        self.assertIn("disk", self.issue_ids())
+        self.assertNotIn("recorder_killed", self.issue_ids())
 
     def test_device_full(self):
         self.output = "/dev/full"

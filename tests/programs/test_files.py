@@ -69,7 +69,7 @@ class Files(Case):
         self.assertEqual((process["rank"], process["local_rank"], process["world_size"]), (None, None, None))
 
     def test_ranks_of_slurm(self):
-        variables = {"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_NTASKS": "8"}
+        variables = {"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_STEP_NUM_TASKS": "8"}
         self.record_well(ALLOCATE, env=environment(**variables))
         process = self.summary("run.rank3.tide")["process"]
         self.assertEqual((process["rank"], process["local_rank"], process["world_size"]), (3, 1, 8))
@@ -81,11 +81,11 @@ class Files(Case):
         meeting = ["--rdzv_backend", "c10d", "--rdzv_endpoint", "localhost:0"]
         recorded = self.record_well([*launch, *meeting, program("rank.py")[1]])
         self.assertEqual(sorted(recorded.stdout.splitlines()), [b"rank 0 sum 1000", b"rank 1 sum 2000"])
-        self.assertEqual(self.recordings(), ["run.rank1.tide", "run.tide"], "and none of the launcher")
+        self.assertEqual(self.recordings(), ["run.rank0.tide", "run.rank1.tide"], "and none of the launcher")
         paths = [str(self.folder / name) for name in self.recordings()]
         both = json.loads(self.read("summary", "--format", "json", *paths))["recordings"]
         self.assertEqual([part["file"] for part in both], paths)
-        for part, rank in zip(both, (1, 0)):
+        for part, rank in zip(both, (0, 1)):
             process = part["process"]
             self.assertEqual((process["rank"], process["local_rank"], process["world_size"]), (rank, rank, 2))
             (cpu,) = part["devices"]

@@ -95,8 +95,8 @@ class SameOutput(Case):
         self.assertEqual([(event["device"], event["requested_bytes"]) for event in failed], [("cpu", 1 << 60)])
 
     def test_ranks(self):
-        self.check(program("ranks.py"), 0, [r"run\.rank1\.tide", "run.tide"])
-        for rank, name in enumerate(["run.tide", "run.rank1.tide"]):
+        self.check(program("ranks.py"), 0, ["run.rank0.tide", "run.rank1.tide"])
+        for rank, name in enumerate(["run.rank0.tide", "run.rank1.tide"]):
             process = self.summary(name)["process"]
             self.assertEqual([process[key] for key in ("rank", "local_rank", "world_size")], [rank, rank, 2])
             self.assertIn(4000 * (rank + 1), self.sizes(name))  # torch.full((1000 * (rank + 1),), 1.0)

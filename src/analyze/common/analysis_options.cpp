@@ -33,6 +33,13 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return size->amount;
 }
 
+std::optional<std::uint64_t> parse_rate(std::string_view text) {
+  constexpr std::string_view kPerStep = "/step";
+  if (text.ends_with(kPerStep)) text.remove_suffix(kPerStep.size());
+  const auto size = parse_budget(text);
+  return size && !size->relative ? std::optional(size->amount) : std::nullopt;
+}
+
 }  // namespace
 
 bool AnalysisOption::allows(std::string_view text) const {
@@ -51,6 +58,8 @@ bool AnalysisOption::allows(std::string_view text) const {
       return parse_share(text).has_value();
     case Kind::size:
       return parse_size(text).has_value();
+    case Kind::rate:
+      return parse_rate(text).has_value();
   }
   return false;
 }
@@ -79,6 +88,10 @@ std::optional<std::uint64_t> AnalysisOptions::given_count(const std::string& nam
 
 std::optional<std::uint64_t> AnalysisOptions::given_size(const std::string& name) const {
   return parse_size(values_.at(name));
+}
+
+std::optional<std::uint64_t> AnalysisOptions::given_rate(const std::string& name) const {
+  return parse_rate(values_.at(name));
 }
 
 double AnalysisOptions::share(const std::string& name) const {

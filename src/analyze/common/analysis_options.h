@@ -23,6 +23,7 @@ struct AnalysisOption {
     word,   ///< one of the words of `value`
     share,  ///< "1%" or "0.01"
     size,   ///< bytes, more than 0: "1048576", "80GiB"
+    rate,   ///< bytes for each training step: "0", "512", "1KiB/step"
   };
   std::string name;  ///< "min-share": --min-share on the command line
   Kind kind = Kind::count;
@@ -60,6 +61,7 @@ class AnalysisOptions {
   /// None where it was not given and has no initial value.
   [[nodiscard]] std::optional<std::uint64_t> given_count(const std::string& name) const;
   [[nodiscard]] std::optional<std::uint64_t> given_size(const std::string& name) const;
+  [[nodiscard]] std::optional<std::uint64_t> given_rate(const std::string& name) const;
   /// 0 where there is none.
   [[nodiscard]] std::uint64_t count(const std::string& name) const { return given_count(name).value_or(0); }
   [[nodiscard]] double share(const std::string& name) const;

@@ -10,7 +10,7 @@
 
 namespace tidemark {
 
-/// All stacks that share a site (and a leaf, see NamedStack).
+/// All stacks that look alike: see shown_frames().
 struct CallSite {
   NamedStack stack;  ///< the one of them that held most
   std::uint64_t bytes = 0;
@@ -25,7 +25,8 @@ struct CallSites {
   std::uint64_t other_bytes = 0;
 };
 
-/// `whole`: the bytes that shares are of; the shares are 0 where it is. `top`: how many call_sites to list; 0 = all.
+/// `whole`: the bytes that shares are of, or what the usages hold where that is more; the shares are 0 where it is.
+/// `top`: how many call_sites to list; 0 = all.
 [[nodiscard]] CallSites group_by_call_site(std::vector<StackUsage> usages, Symbols& symbols, std::uint64_t whole,
                                            std::size_t top);
 

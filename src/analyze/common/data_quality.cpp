@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyze/common/devices.h"
+
 namespace tidemark {
 namespace {
 
@@ -34,7 +36,8 @@ void add_ending(const Overview& overview, Issues& issues) {
 }
 
 void add_devices(const Overview& overview, Issues& issues) {
-  for (const DeviceSummary& device : overview.devices) {
+  for (const std::size_t index : devices_in_order(overview)) {
+    const DeviceSummary& device = overview.devices[index];
     const std::string name = to_string(device.device);
     if (device.unmatched_free_count != 0) {
       issues.push_back({QualityId::unmatched_frees, device.unmatched_free_count, {{"device", name}}});

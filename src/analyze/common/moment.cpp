@@ -154,20 +154,4 @@ std::vector<std::uint64_t> blocks_at_start(const Store& store) {
   return counts;
 }
 
-Result<std::vector<std::size_t>> select_devices(const Overview& overview, const std::optional<std::string>& device) {
-  std::vector<std::size_t> selected;
-  std::string known;
-  for (std::size_t index = 0; index < overview.devices.size(); ++index) {
-    const Device found = overview.devices[index].device;
-    const std::string name = to_string(found);
-    if (device ? *device == name : !is_driver_memory(found)) selected.push_back(index);
-    known += (known.empty() ? "" : ", ") + name;
-  }
-  if (device && selected.empty()) {
-    return Error{fmt::format("{}: no device '{}' (available: {})", overview.path, *device,
-                             known.empty() ? "none: no events recorded" : known)};
-  }
-  return selected;
-}
-
 }  // namespace tidemark

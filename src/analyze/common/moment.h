@@ -54,8 +54,4 @@ struct ResolvedMoment {
 /// first, and they are not among the device's allocations.
 [[nodiscard]] std::vector<std::uint64_t> blocks_at_start(const Store& store);
 
-/// Indexes into Overview::devices: all of the framework's, or the requested one, which may be one of the driver's. The
-/// error lists the available devices.
-Result<std::vector<std::size_t>> select_devices(const Overview& overview, const std::optional<std::string>& device);
-
 }  // namespace tidemark

@@ -4,6 +4,9 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
+
 namespace tidemark {
 namespace {
 
@@ -21,7 +24,7 @@ ProfileDevice profile_of_device(const Store& store, const Moment& moment, std::s
     const auto [entry, is_new] = index_of.try_emplace(blocks.stack[block], profile.stacks.size());
     if (is_new) profile.stacks.emplace_back().stack = blocks.stack[block];
     ProfileStack& stack = profile.stacks[entry->second];
-    stack.allocated_bytes += blocks.size[block];
+    stack.allocated_bytes = saturating_add(stack.allocated_bytes, blocks.size[block]);
     ++stack.allocated_blocks;
     if (!blocks.alive(block, resolved.change_count)) continue;
     stack.held_bytes += blocks.size[block];

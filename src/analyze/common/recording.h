@@ -15,21 +15,13 @@ struct RecordingInfo {
   SourceKind source = SourceKind::recording;
   std::optional<std::string> allocator_settings;  ///< PYTORCH_CUDA_ALLOC_CONF; none where it is not known
   ProcessInfo process;
+  bool is_worker = false;  ///< of a torch.utils.data.DataLoader, as its Python stacks show
   std::uint64_t event_count = 0;
   std::uint64_t duration_ns = 0;
   DataQuality quality;
 };
 
 /// Call after `symbols` named what will be shown (see analyze_data_quality).
-[[nodiscard]] inline RecordingInfo describe_recording(const Overview& overview, const Symbols& symbols) {
-  const auto& settings = overview.source.allocator_settings;
-  return {overview.path,
-          overview.source.kind,
-          settings ? std::optional(settings->text) : std::nullopt,
-          overview.definitions.process,
-          overview.event_count,
-          overview.end_ns,
-          analyze_data_quality(overview, symbols)};
-}
+[[nodiscard]] RecordingInfo describe_recording(const Overview& overview, const Symbols& symbols);
 
 }  // namespace tidemark

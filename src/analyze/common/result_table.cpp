@@ -20,11 +20,16 @@ void keep_rows(ResultSection& section, const std::vector<ResultColumn>& columns,
 ResultTable finish_table(ResultTable table, const Overview& overview, Symbols& symbols, std::size_t top) {
   for (ResultSection& section : table.sections) {
     keep_rows(section, table.columns, top == 0 ? section.rows.size() : top);
+    std::vector<NamedStack*> stacks;
     for (ResultRow& row : section.rows) {
       for (ResultValue& value : row) {
-        if (const auto* stack = std::get_if<StackId>(&value)) value = name_stack(symbols, *stack);
+        const auto* stack = std::get_if<StackId>(&value);
+        if (stack == nullptr) continue;
+        value = name_stack(symbols, *stack);
+        stacks.push_back(&std::get<NamedStack>(value));
       }
     }
+    tell_apart(stacks);
   }
   table.recording = describe_recording(overview, symbols);
   return table;

@@ -1,5 +1,9 @@
 #include "analyze/common/stack_names.h"
 
+#include <algorithm>
+#include <array>
+#include <string>
+
 namespace tidemark {
 namespace {
 
@@ -21,31 +25,55 @@ void choose_native(NamedStack& stack) {
   stack.call_site = stack.frames.size() - 1;
 }
 
-}  // namespace
+// Of one stack by FrameOrigin: the innermost Python frame, as far in as the project's.
+struct Innermost {
+  std::optional<std::size_t> of(FrameOrigin origin) const { return frames[static_cast<std::size_t>(origin)]; }
 
-bool is_framework_file(const std::string& file) {
-  return file.find("site-packages/torch/") != std::string::npos ||
-         file.find("dist-packages/torch/") != std::string::npos || file.starts_with("<frozen ");
+  std::array<std::optional<std::size_t>, 4> frames;
+  std::optional<std::size_t> any;
+};
+
+Innermost find_innermost(const std::vector<FrameName>& frames) {
+  Innermost innermost;
+  for (std::size_t index = frames.size(); index-- > 0 && !innermost.of(FrameOrigin::project);) {
+    if (frames[index].kind != Location::Kind::python) continue;
+    if (!innermost.any) innermost.any = index;
+    std::optional<std::size_t>& found = innermost.frames[static_cast<std::size_t>(origin_of(frames[index].file))];
+    if (!found && !frames[index].file.starts_with("<frozen ")) found = index;
+  }
+  return innermost;
 }
+
+}  // namespace
 
 NamedStack name_stack(Symbols& symbols, StackId stack) {
   NamedStack named;
   for (const LocationId location : symbols.frames(stack)) named.frames.push_back(symbols.name(location));
-  std::optional<std::size_t> innermost;
-  std::optional<std::size_t> user;
-  for (std::size_t index = named.frames.size(); index-- > 0 && !user;) {
-    const FrameName& frame = named.frames[index];
-    if (frame.kind != Location::Kind::python) continue;
-    if (!innermost) innermost = index;
-    if (!is_framework_file(frame.file)) user = index;
-  }
-  if (!innermost) {
+  const Innermost innermost = find_innermost(named.frames);
+  if (!innermost.any) {
     if (!named.frames.empty()) choose_native(named);
     return named;
   }
-  named.call_site = user.value_or(*innermost);
-  if (named.call_site != *innermost) named.leaf = innermost;
+  const auto package = innermost.of(FrameOrigin::package);
+  if (const auto project = innermost.of(FrameOrigin::project)) {
+    named.call_site = *project;
+    named.package = package;
+  } else {
+    named.call_site = std::max(package, innermost.of(FrameOrigin::standard_library)).value_or(*innermost.any);
+  }
+  if (innermost.any != named.call_site && innermost.any != named.package) named.leaf = innermost.any;
   return named;
+}
+
+std::string shown_frames(const NamedStack& stack) {
+  if (stack.frames.empty()) return {};
+  const auto text = [](const FrameName& frame) { return frame.function + '\0' + frame.file + '\0'; };
+  const FrameName& place = stack.frames[stack.call_site];
+  std::string shown = text(place) + std::to_string(place.line);
+  if (stack.package)
+    shown += '\0' + text(stack.frames[*stack.package]) + std::to_string(stack.frames[*stack.package].line);
+  if (stack.leaf) shown += '\0' + text(stack.frames[*stack.leaf]);
+  return shown;
 }
 
 }  // namespace tidemark

@@ -2,24 +2,44 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analyze/common/frame_origin.h"
 #include "store/symbols.h"
 
 namespace tidemark {
 
 /// Frames from the outermost to the innermost; no frames = the stack is not known.
+///
+/// A stack is shown as a place in the user's project, and behind it what that called: the innermost Python frame of the
+/// project, of other packages, and of all. Without a frame of the project: of what is neither PyTorch's nor frozen into
+/// the interpreter; without that the innermost. Without Python: the innermost native one outside the allocator.
 struct NamedStack {
   std::vector<FrameName> frames;
-  std::size_t call_site = 0;        ///< frame to show for the whole stack: the innermost of the user's own Python code
-  std::optional<std::size_t> leaf;  ///< frame to add as "via": the innermost Python frame, when it is another one
+  std::size_t call_site = 0;           ///< the place
+  std::optional<std::size_t> package;  ///< the innermost frame of an installed package, when the place called it
+  std::optional<std::size_t> leaf;     ///< the innermost Python frame, when it is another one than these
+  std::optional<std::size_t> apart;    ///< a frame that the stacks shown alike in the same table do not have
 };
 
 [[nodiscard]] NamedStack name_stack(Symbols& symbols, StackId stack);
 
-/// Whether a Python file belongs to PyTorch itself (site-packages/torch or dist-packages/torch) or to the interpreter.
-[[nodiscard]] bool is_framework_file(const std::string& file);
+/// What is shown of a stack, as text to compare: equal for stacks that look alike.
+[[nodiscard]] std::string shown_frames(const NamedStack& stack);
+
+/// Sets NamedStack::apart of stacks that stand in one table and look alike: the nearest caller in which they differ,
+/// else the first frame behind the place.
+void tell_apart(const std::vector<NamedStack*>& stacks);
+
+/// The same for the rows of a table; `stack` is a member of a row, or a function that returns it by reference.
+template <typename Rows, typename Member>
+void tell_rows_apart(Rows& rows, Member stack) {
+  std::vector<NamedStack*> stacks;
+  for (auto& row : rows) stacks.push_back(&std::invoke(stack, row));
+  tell_apart(stacks);
+}
 
 }  // namespace tidemark

@@ -79,7 +79,9 @@ std::optional<ShareTrend> trend_of(std::span<const std::optional<double>> shares
   if (known.size() < kMinTrendPoints) return std::nullopt;
   const Slope slope = theil_sen(known);
   const auto spans = static_cast<double>(known.size() - 1);
-  return ShareTrend{{slope.value * spans, slope.low * spans, slope.high * spans}, known.size()};
+  // A steep slope of neighbours, such as a bound of the interval, would take the share beyond 0 and 1 over all of them.
+  const auto change = [&](double by) { return std::clamp(by * spans, -1.0, 1.0); };
+  return ShareTrend{{change(slope.value), change(slope.low), change(slope.high)}, known.size()};
 }
 
 }  // namespace tidemark

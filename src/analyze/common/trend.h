@@ -29,7 +29,9 @@ struct Slope {
 [[nodiscard]] Slope mean_with_interval(std::span<const double> values);
 
 struct ShareTrend {
-  Slope over_recording;      ///< change from the first to the last moment, of a share from 0 to 1; 95% interval
+  /// Change from the first to the last moment, with its 95% interval: of a line that stays between 0 and 1, as shares
+  /// do.
+  Slope over_recording;
   std::uint64_t points = 0;  ///< that were looked at
 
   /// With 97.5% confidence each.

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "analyze/common/devices.h"
 #include "analyze/common/totals.h"
 
 namespace tidemark {
@@ -136,6 +137,7 @@ void find_pinning(Symbols& symbols, const std::vector<MapSegment>& map, std::siz
     result.pinning.push_back(
         {name_stack(symbols, stack), pinning.segments, pinning.blocks, pinning.bytes, pinning.pinned});
   }
+  tell_rows_apart(result.pinning, &PinningStack::stack);
 }
 
 void list_segments(std::vector<MapSegment> map, std::size_t top, FragmentationDevice& result) {

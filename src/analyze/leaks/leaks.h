@@ -21,10 +21,16 @@
 
 namespace tidemark {
 
+/// Growth below the floor is too slow to be a finding: a leak that grows by less than this a step, and over the run by
+/// less than this share of the device's peak allocated.
+inline constexpr std::uint64_t kLeakFloorPerStep = 1024;
+inline constexpr double kLeakFloorOfPeak = 0.01;
+
 struct LeakOptions {
   std::optional<std::string> device;          ///< only this one: "cuda:0"
   std::size_t top = 10;                       ///< stacks to list; 0 = all
   std::optional<std::uint32_t> warmup_steps;  ///< steps that may leave anything; none: a tenth of them, at least 2
+  std::optional<std::uint64_t> min_growth;    ///< the floor instead, in bytes per step alone; 0: none
   std::vector<std::uint64_t> step_starts_ns;  ///< when steps begin, increasing; empty: found in the recording
 };
 
@@ -47,17 +53,21 @@ inline constexpr EnumName<InsufficientData> kInsufficientDataNames[] = {
   return name_in(kInsufficientDataNames, reason);
 }
 
-/// The blocks of a stack on one device; blocks without a stack are grouped by requested size.
+/// The blocks of a stack on one device, or of the stacks that leak at one source line; blocks without a stack are
+/// grouped by requested size.
 struct LeakSite {
   Device device;
-  StackId stack_id;
-  NamedStack stack;
+  std::vector<StackId> stack_ids;                ///< fastest first
+  NamedStack stack;                              ///< of the first of them
   std::optional<std::uint64_t> requested_bytes;  ///< only blocks of this requested size; none: all sizes
   Growth growth;
   std::uint64_t held_bytes = 0;  ///< at the last step's start, in blocks born after warm-up
   std::uint64_t held_blocks = 0;
   std::uint64_t first_step_ns = 0;  ///< when growth.first_step began
   std::uint64_t last_step_ns = 0;
+
+  /// What it grew by over the run, at the last step's start: some of it may have been freed since.
+  [[nodiscard]] std::uint64_t grown_bytes() const;
 };
 
 struct Leaks {
@@ -68,10 +78,14 @@ struct Leaks {
   NamedStack anchor;                ///< of steps.anchor
   std::optional<std::string> mark;  ///< text of steps.mark
   std::uint32_t warmup_steps = 0;
-  std::uint32_t analyzed_steps = 0;  ///< steps after warm-up that could leave something, at most
-  std::uint64_t leak_count = 0;      ///< all, also those not listed
-  double bytes_per_step = 0;         ///< of all leaks
-  std::vector<LeakSite> leaks;       ///< fastest first
+  std::uint32_t analyzed_steps = 0;         ///< steps after warm-up that could leave something, at most
+  std::optional<std::uint64_t> min_growth;  ///< as asked for
+  std::uint64_t leak_count = 0;             ///< all, also those not listed
+  double bytes_per_step = 0;                ///< of all leaks
+  std::vector<LeakSite> leaks;              ///< fastest first
+  std::uint64_t small_leak_count = 0;       ///< leaks below the floor: no part of the verdict
+  double small_bytes_per_step = 0;
+  std::vector<LeakSite> small_leaks;  ///< fastest first
   std::uint64_t non_leak_growth_count = 0;
   std::vector<LeakSite> non_leak_growth;  ///< growth that is not a leak; most bytes held first
 };

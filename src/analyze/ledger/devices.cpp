@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyze/common/devices.h"
+
 namespace tidemark {
 namespace {
 
@@ -19,6 +21,13 @@ std::string name_of(const SampledDevice& sampled) {
   if (const auto device = program_device(sampled)) return to_string(*device);
   if (sampled.instance_of) return fmt::format("{}:{}.{}", sampled.vendor, *sampled.instance_of, sampled.index);
   return fmt::format("{}:{}", sampled.vendor, sampled.index);
+}
+
+// Those that the program has numbers for, then those named as the vendor's tool does.
+bool listed_earlier(const LedgerTarget& left, const LedgerTarget& right) {
+  const auto left_device = parse_device(left.name);
+  const auto right_device = parse_device(right.name);
+  return left_device && right_device ? listed_before(*left_device, *right_device) : left_device && !right_device;
 }
 
 std::optional<std::size_t> find_device(const Overview& overview, Device device) {
@@ -55,6 +64,7 @@ std::vector<LedgerTarget> ledger_targets(const Overview& overview, const std::ve
     target.framework = index;
     target.used = true;
   }
+  std::stable_sort(targets.begin(), targets.end(), listed_earlier);
   return targets;
 }
 

@@ -20,7 +20,7 @@ struct LedgerTarget {
   bool used = false;                     ///< whether the recorded process used it, by its events
 };
 
-/// The sampled devices first, then those that only events are of.
+/// The sampled devices and those that only events are of, in the order of listed_before().
 [[nodiscard]] std::vector<LedgerTarget> ledger_targets(const Overview& overview,
                                                        const std::vector<SampledDevice>& sampled);
 

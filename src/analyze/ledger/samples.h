@@ -4,11 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "analyze/host_usage.h"
+#include "base/result.h"
 #include "store/held_memory.h"
 #include "store/store.h"
 #include "trace/sample.h"
@@ -117,9 +120,11 @@ class LedgerCollector {
   std::vector<Track> tracks_;
 };
 
-/// An Overview, and the samples that were chosen while it was read.
+/// An Overview, and what was made of the samples while it was read.
 struct SampledOverview : Overview {
   std::vector<DeviceSamples> samples;  ///< by SampledDeviceId; empty where none were taken
+  HostUsage host;
+  std::function<Result<Store>()> load_blocks;  ///< reads the file again, for what an overview does not hold
 };
 
 }  // namespace tidemark

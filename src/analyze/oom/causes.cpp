@@ -1,7 +1,6 @@
 #include "analyze/oom/causes.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "analyze/common/arithmetic.h"
 #include "analyze/common/moment.h"
@@ -11,6 +10,8 @@ namespace {
 
 // The driver may refuse a little before its free memory is used up, for what it needs itself.
 constexpr std::uint64_t kDriverReserve = std::uint64_t{32} << 20;
+// A sample may be a tenth of a second older than the request: modules that were loaded since, and the like.
+constexpr std::uint64_t kSampleMargin = std::uint64_t{128} << 20;
 // Of a device, what context and libraries of this process may take without being another process.
 constexpr double kOrdinaryOutside = 0.1;
 
@@ -39,8 +40,12 @@ std::uint64_t outside_grew(const Store& store, const OutOfMemory& event, std::ui
 
 OomRefusedBy find_refused_by(const OomFailure& failure) {
   if (!failure.caching || !failure.device_free || !failure.reserved) return OomRefusedBy::unknown;
-  if (*failure.device_free < failure.request.driver) return OomRefusedBy::device;
-  return *failure.device_free - failure.request.driver < kDriverReserve ? OomRefusedBy::unknown : OomRefusedBy::limit;
+  const std::uint64_t margin = failure.sampled_at_ns ? kSampleMargin : 0;
+  if (*failure.device_free < failure.request.driver) {
+    return failure.request.driver - *failure.device_free > margin ? OomRefusedBy::device : OomRefusedBy::unknown;
+  }
+  const std::uint64_t left = *failure.device_free - failure.request.driver;
+  return left < std::max(margin, kDriverReserve) ? OomRefusedBy::unknown : OomRefusedBy::limit;
 }
 
 // A limit is compared with the size of a whole segment, for expandable ones too (alloc_block).
@@ -62,12 +67,13 @@ std::optional<std::uint64_t> find_missing(const OomFailure& failure) {
   return std::nullopt;
 }
 
-std::uint64_t demand(const OomFailure& failure, std::optional<std::uint64_t> capacity) {
+std::uint64_t demand(const OomFailure& failure) {
   const std::uint64_t cached = failure.cached.value_or(0);
   if (failure.refused_by == OomRefusedBy::device)
     return saturating_subtract(failure.request.bytes, saturating_add(*failure.device_free, cached));
   const std::uint64_t in_blocks = failure.cached ? saturating_subtract(*failure.reserved, cached) : failure.allocated;
-  return capacity ? saturating_subtract(saturating_add(in_blocks, failure.request.bytes), *capacity) : 0;
+  return failure.capacity ? saturating_subtract(saturating_add(in_blocks, failure.request.bytes), *failure.capacity)
+                          : 0;
 }
 
 // Whether the request would have fitted had all cached memory been usable for it.
@@ -86,11 +92,11 @@ bool cached_would_do(const OomFailure& failure) {
 }
 
 // In use outside PyTorch, as far as it is proven and more than any program takes. 0: nothing is.
-std::uint64_t taken_by_others(const OomFailure& failure, std::optional<std::uint64_t> capacity) {
+std::uint64_t taken_by_others(const OomFailure& failure) {
   if (failure.refused_by != OomRefusedBy::device) return 0;
   const std::uint64_t half = (*failure.missing + 1) / 2;
   if (failure.outside && *failure.outside >= half &&
-      static_cast<double>(*failure.outside) > kOrdinaryOutside * static_cast<double>(*capacity)) {
+      static_cast<double>(*failure.outside) > kOrdinaryOutside * static_cast<double>(*failure.capacity)) {
     return *failure.outside;
   }
   return failure.outside_grew >= half ? failure.outside_grew : 0;
@@ -125,20 +131,15 @@ Store until(const Store& store, const OutOfMemory& event) {
   return first;
 }
 
-// At the start of the last step, that is: some of it may have been freed since.
-std::uint64_t leaked_by(const LeakSite& site) {
-  if (site.growth.kind == GrowthKind::retained) return site.held_bytes;
-  const double grown = site.growth.bytes_per_step.value * site.growth.grown_steps;
-  return std::min(site.held_bytes, static_cast<std::uint64_t>(std::llround(std::max(0.0, grown))));
-}
-
 // What the site's blocks hold at the failure.
 std::uint64_t alive_bytes(const Store& store, const OutOfMemory& event, const LeakSite& site) {
   const Blocks& blocks = store.blocks;
   const std::vector<std::uint64_t>& asked = blocks.requested.empty() ? blocks.size : blocks.requested;
   std::uint64_t bytes = 0;
   for (const BlockId block : live_blocks(store, event.device, event.change_count)) {
-    if (blocks.stack[block.value] != site.stack_id) continue;
+    if (std::find(site.stack_ids.begin(), site.stack_ids.end(), blocks.stack[block.value]) == site.stack_ids.end()) {
+      continue;
+    }
     if (site.requested_bytes && asked[block.value] != *site.requested_bytes) continue;
     bytes += blocks.size[block.value];
   }
@@ -152,8 +153,7 @@ bool steps_are_certain(const OomFailure& failure) {
 
 }  // namespace
 
-void find_causes(const Store& store, const OutOfMemory& event, std::optional<std::uint64_t> capacity,
-                 OomFailure& failure) {
+void find_causes(const Store& store, const OutOfMemory& event, OomFailure& failure) {
   const std::uint64_t peak_reserved = peak_reserved_until(store, event);
   if (event.reserved && event.device_free) failure.outside_grew = outside_grew(store, event, peak_reserved);
   failure.refused_by = find_refused_by(failure);
@@ -166,10 +166,10 @@ void find_causes(const Store& store, const OutOfMemory& event, std::optional<std
   if (failure.leaked != 0 && failure.leaked >= failure.missing.value_or(failure.request.driver)) {
     found(OomCause::leak, failure.leaked, steps_are_certain(failure));
   }
-  if (const std::uint64_t others = taken_by_others(failure, capacity)) found(OomCause::other_process, others);
+  if (const std::uint64_t others = taken_by_others(failure)) found(OomCause::other_process, others);
   if (failure.refused_by == OomRefusedBy::limit) found(OomCause::limit, *failure.device_free);
   if (cached_would_do(failure)) found(OomCause::fragmentation, *failure.cached);
-  if (const std::uint64_t bytes = demand(failure, capacity)) found(OomCause::demand, bytes);
+  if (const std::uint64_t bytes = demand(failure)) found(OomCause::demand, bytes);
   std::stable_partition(failure.findings.begin(), failure.findings.end(),
                         [](const OomFinding& finding) { return finding.certain; });
   const bool told = !failure.findings.empty() && failure.findings.front().certain;
@@ -180,6 +180,7 @@ void find_leaks(const Store& store, Symbols& symbols, const OutOfMemory& event, 
   LeakOptions options;
   options.device = to_string(failure.device);
   options.top = 0;
+  options.min_growth = 0;
   const auto leaks = event.change_count == store.live_changes.size()
                          ? analyze_leaks(store, symbols, options)
                          : analyze_leaks(until(store, event), symbols, options);
@@ -189,7 +190,7 @@ void find_leaks(const Store& store, Symbols& symbols, const OutOfMemory& event, 
   failure.step_count = leaks->steps.starts.size();
   failure.leaks = leaks->leaks;
   std::erase_if(failure.leaks, [&](const LeakSite& site) {
-    const std::uint64_t bytes = std::min(leaked_by(site), alive_bytes(store, event, site));
+    const std::uint64_t bytes = std::min(site.grown_bytes(), alive_bytes(store, event, site));
     failure.leaked += bytes;
     return bytes == 0;
   });

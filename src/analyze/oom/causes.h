@@ -1,9 +1,6 @@
 // The causes of a failed request, from its size and the state of the memory.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
 #include "analyze/oom/explain.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -12,8 +9,7 @@ namespace tidemark {
 
 /// Fills stop, limit, missing, outside_grew, findings and cause, from the state and the leaks that `failure` holds.
 /// `event` is the last of the failure's requests.
-void find_causes(const Store& store, const OutOfMemory& event, std::optional<std::uint64_t> capacity,
-                 OomFailure& failure);
+void find_causes(const Store& store, const OutOfMemory& event, OomFailure& failure);
 
 /// Fills leak_verdict, step_source, step_count, leaked and leaks: analyze_leaks() on what had happened by then. Of
 /// blocks that each step replaces by a larger one, only the growth counts as leaked.

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
+#include "analyze/ledger/replay.h"
 #include "analyze/oom/causes.h"
 #include "analyze/oom/fixes.h"
 
@@ -50,6 +52,34 @@ bool uses_expandable(const Store& store, const OutOfMemory& event) {
   return settings && settings->expandable_segments.value_or(false);
 }
 
+// The device had this much free when the request failed, if what is outside PyTorch was as in the last sample before.
+struct SampledFree {
+  std::uint64_t capacity = 0;
+  std::uint64_t free = 0;
+  std::uint64_t at_ns = 0;
+};
+
+std::optional<SampledFree> sampled_free(const Store& store, const OutOfMemory& event) {
+  const Device& device = store.devices[event.device].device;
+  if (device.type != DeviceType::cuda || !event.reserved) return std::nullopt;
+  const CollectedSamples collected = collect_samples(store, {event.time_ns, {}});
+  for (std::size_t index = 0; index < collected.devices.size(); ++index) {
+    const DeviceSamples& samples = collected.devices[index];
+    const std::optional<LedgerInput>& last = samples.last;
+    if (samples.device.cuda_index != static_cast<std::uint32_t>(device.index)) continue;
+    if (!last || last->during_driver_call || !samples.device.total_bytes) return std::nullopt;
+    const auto& held = last->held.devices;
+    const std::uint64_t reserved = event.device < held.size() ? held[event.device].reserved_bytes.value_or(0) : 0;
+    const DeviceSeries& series = store.samples.devices[index];
+    const auto at = latest_until(series.time_ns, last->time_ns);
+    const std::uint64_t driver = at ? series.driver_reserved_bytes[*at].value_or(0) : 0;
+    const std::uint64_t outside = saturating_subtract(*last->used_bytes, reserved);
+    const std::uint64_t usable = saturating_subtract(*samples.device.total_bytes, driver);
+    return SampledFree{usable, saturating_subtract(usable, saturating_add(outside, *event.reserved)), last->time_ns};
+  }
+  return std::nullopt;
+}
+
 struct Held {
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
@@ -71,7 +101,7 @@ class Explainer {
     list_top_allocations(event, failure);
     const std::unique_ptr<OomMemory> memory = take_memory(event, failure);
     find_leaks(store_, symbols_, event, failure);
-    find_causes(store_, event, options_.capacity, failure);
+    find_causes(store_, event, failure);
     find_fixes(store_, symbols_, memory.get(), failure);
     return failure;
   }
@@ -92,7 +122,14 @@ class Explainer {
       failure.request.bytes = event.requested;
     }
     failure.reserved = failure.caching ? event.reserved : std::nullopt;
+    failure.capacity = options_.capacity;
     failure.device_free = event.device_free;
+    if (failure.device_free) return;
+    if (const auto sampled = sampled_free(store_, event)) {
+      if (!failure.capacity) failure.capacity = sampled->capacity;
+      failure.device_free = sampled->free;
+      failure.sampled_at_ns = sampled->at_ns;
+    }
   }
 
   void list_top_allocations(const OutOfMemory& event, OomFailure& failure) {
@@ -123,10 +160,11 @@ class Explainer {
         continue;
       }
       const Held& stack = held[usage.stack];
-      const double share = share_of(usage.bytes, failure.allocated).value_or(0);
+      const double share = share_of(usage.bytes, std::max(failure.allocated, recorded)).value_or(0);
       failure.top_allocations.push_back(
           {name_stack(symbols_, usage.stack), usage.bytes, usage.blocks, share, stack.oldest_ns, stack.newest_ns});
     }
+    tell_rows_apart(failure.top_allocations, &TopAllocation::stack);
     failure.call_sites = group_by_call_site(std::move(usages), symbols_, failure.allocated, options_.top);
   }
 
@@ -141,9 +179,9 @@ class Explainer {
       failure.cached =
           cache.usable.bytes + cache.other_streams.bytes + cache.other_pools.bytes + cache.other_kinds.bytes;
     }
-    if (options_.capacity && failure.reserved && failure.device_free) {
+    if (failure.capacity && failure.reserved && failure.device_free) {
       const std::uint64_t known = saturating_add(*failure.reserved, *failure.device_free);
-      if (known <= *options_.capacity) failure.outside = *options_.capacity - known;
+      if (known <= *failure.capacity) failure.outside = *failure.capacity - known;
     }
     return memory;
   }

@@ -23,7 +23,7 @@ struct ExplainOptions {
   std::optional<std::string> device;      ///< only this one: "cuda:0"
   std::size_t top = 10;                   ///< stacks and call sites to list for each failure; 0 = all
   std::size_t failures = 3;               ///< to explain, equal ones as one, the latest first; 0 = all
-  std::optional<std::uint64_t> capacity;  ///< bytes that the device has in all; no file says it
+  std::optional<std::uint64_t> capacity;  ///< bytes that the device has in all; none: as sampled, where it was
 };
 
 enum class OomCause : std::uint8_t { leak, other_process, limit, fragmentation, demand };
@@ -122,12 +122,15 @@ struct OomFailure {
 
   std::uint64_t allocated = 0;
   std::optional<std::uint64_t> reserved;
-  std::optional<std::uint64_t> cached;       ///< reserved, and in no block
-  std::optional<std::uint64_t> device_free;  ///< as reported by the driver
-  std::optional<std::uint64_t> outside;      ///< in use on the device but not reserved; known only with a capacity
-  std::uint64_t outside_grew = 0;            ///< lower bound of the growth since an earlier time; 0 where unknown
-  std::optional<OomCache> cache;             ///< none where segments are not known
-  bool fitting_block = false;                ///< OomMemory::fits(): what the file says of pools or settings is not all
+  std::optional<std::uint64_t> cached;    ///< reserved, and in no block
+  std::optional<std::uint64_t> capacity;  ///< of the device: as given, else as sampled
+  std::optional<std::uint64_t>
+      device_free;  ///< as reported by the driver; with sampled_at_ns, worked out from a sample
+  std::optional<std::uint64_t> sampled_at_ns;  ///< time of that sample
+  std::optional<std::uint64_t> outside;        ///< in use on the device but not reserved; known only with a capacity
+  std::uint64_t outside_grew = 0;              ///< lower bound of the growth since an earlier time; 0 where unknown
+  std::optional<OomCache> cache;               ///< none where segments are not known
+  bool fitting_block = false;  ///< OomMemory::fits(): what the file says of pools or settings is not all
 
   OomRefusedBy refused_by = OomRefusedBy::unknown;
   std::optional<OomLimit> limit;         ///< OomRefusedBy::limit

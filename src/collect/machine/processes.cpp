@@ -146,7 +146,8 @@ std::optional<std::uint64_t> resident_bytes(std::int64_t pid, const std::string&
   const std::size_t space = text.find(' ');  // the first number is the size of the address space
   if (space == std::string::npos) return std::nullopt;
   const auto pages = leading_number(text.substr(space + 1));
-  return pages ? std::optional(*pages * kPageBytes) : std::nullopt;
+  if (pages.value_or(0) == 0) return std::nullopt;  // one that has ended and is not waited for yet has no pages
+  return *pages * kPageBytes;
 }
 
 std::optional<std::uint64_t> proportional_bytes(std::int64_t pid, const std::string& root) {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "collect/process/ranks.h"
 #include "collect/ring/clock.h"
+#include "collect/ring/ranks.h"
 
 namespace tidemark::process {
 namespace {
@@ -80,7 +81,7 @@ ring::Shared* make_memory(ring::Clock clock, int* fd) noexcept {
   control.parent_pid = static_cast<std::uint32_t>(::getppid());
   control.clock = clock;
   control.start_ticks = ticks(clock);
-  const Ranks ranks = ranks_now();
+  const ring::Ranks ranks = ring::ranks_now();
   control.rank = ranks.rank;
   control.local_rank = ranks.local_rank;
   control.world_size = ranks.world_size;
@@ -141,8 +142,18 @@ void say(const char* message) noexcept {
   char line[256];
   const int length = ::snprintf(line, sizeof(line), "tidemark: %s (pid %d)\n", message, static_cast<int>(::getpid()));
   if (length <= 0) return;
+  // Where nobody reads stderr any more, the signal that comes of it would end a program that has written nothing.
+  sigset_t broken_pipe;
+  sigset_t before;
+  sigset_t pending;
+  ::sigemptyset(&broken_pipe);
+  ::sigaddset(&broken_pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
+  ::sigpending(&pending);
   const ssize_t written = ::write(STDERR_FILENO, line, static_cast<std::size_t>(length));
-  (void)written;
+  const timespec now = {};
+  if (written < 0 && ::sigismember(&pending, SIGPIPE) == 0) ::sigtimedwait(&broken_pipe, nullptr, &now);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace tidemark::process

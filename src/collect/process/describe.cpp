@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "collect/process/definition_writer.h"
-#include "collect/process/ranks.h"
 #include "collect/process/recording.h"
+#include "collect/ring/ranks.h"
 
 namespace tidemark::process {
 namespace {
@@ -35,7 +35,7 @@ void set_reporting_library(const void* definition) noexcept {
 }
 
 void describe_process(ThreadState* thread) noexcept {
-  const Ranks ranks = ranks_now();
+  const ring::Ranks ranks = ring::ranks_now();
   sent_rank.store(ranks.rank, std::memory_order_relaxed);
   DefinitionWriter definition(&thread->writer, ring::DefinitionKind::process);
   definition.u32(static_cast<std::uint32_t>(ranks.rank));
@@ -47,7 +47,7 @@ void describe_process(ThreadState* thread) noexcept {
 }
 
 void describe_late_rank(ThreadState* thread) noexcept {
-  if (sent_rank.load(std::memory_order_relaxed) < 0 && ranks_now().rank >= 0) describe_process(thread);
+  if (sent_rank.load(std::memory_order_relaxed) < 0 && ring::ranks_now().rank >= 0) describe_process(thread);
 }
 
 bool describe_code(ThreadState* thread, std::uintptr_t code) noexcept {

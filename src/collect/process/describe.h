@@ -8,7 +8,7 @@
 
 namespace tidemark::process {
 
-/// Ranks as the launcher put them into the environment (RANK, LOCAL_RANK, WORLD_SIZE; else SLURM_*), the interpreter
+/// Ranks as the launcher put them into the environment (collect/ring/ranks.h), the interpreter
 /// found, and the library that reports allocations. Sent again when more has become known.
 void describe_process(ThreadState* thread) noexcept;
 

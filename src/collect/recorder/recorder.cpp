@@ -1,22 +1,18 @@
 #include "collect/recorder/recorder.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <new>
 
+#include "collect/recorder/descriptors.h"
 #include "collect/recorder/process_facts.h"
 
 namespace tidemark {
@@ -26,38 +22,18 @@ namespace {
 constexpr int kBusyIntervalMs = 10;
 constexpr int kIdleIntervalMs = 40;
 constexpr int kIdlePolls = 10;
-
-std::string system_error(const std::string& what) {
-  return fmt::format("{}: {}", what, std::strerror(errno));
-}
-
-// A directory that only this user can enter; short enough for a socket's name.
-Result<std::string> make_private_folder() {
-  for (const char* variable : {"XDG_RUNTIME_DIR", "TMPDIR", ""}) {
-    const char* parent = *variable != '\0' ? std::getenv(variable) : "/tmp";
-    if (parent == nullptr || std::strlen(parent) > 60) continue;
-    std::string name = fmt::format("{}/tidemark-XXXXXX", parent);
-    if (::mkdtemp(name.data()) != nullptr) return name;
-  }
-  return Error{system_error("no directory for the recorder's socket in XDG_RUNTIME_DIR, TMPDIR or /tmp")};
-}
-
-Result<ScopedFd> listen_in(const std::string& folder) {
-  const std::string path = folder + "/recorder";
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-  ScopedFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::chmod(path.c_str(), 0600) != 0 || ::listen(fd.get(), 4096) != 0) {
-    return Error{system_error(path)};
-  }
-  std::ofstream marks(path + ".seen");  // collect/process/connection.h, leave_mark()
-  return fd;
-}
+// Who comes back from a wait this late did not run meanwhile: SIGSTOP, a frozen control group, no processor.
+constexpr std::chrono::milliseconds kStopped{500};
+// How long processes wait to be taken in where the whole system has no descriptor left.
+constexpr std::chrono::milliseconds kAcceptAgain{100};
+// What is kept free: for a connection, and the memory that comes with it. The kernel drops memory without a descriptor.
+constexpr unsigned long kDescriptorsToAccept = 2;
+// With fewer, a recording does without a pidfd.
+constexpr unsigned long kDescriptorsToWatch = 16;
 
 ScopedFd open_pidfd(pid_t pid) {
-  return pid > 0 ? ScopedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) : ScopedFd();
+  ScopedFd fd(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
+  return fd && descriptors_after(fd.get()) < kDescriptorsToWatch ? ScopedFd() : std::move(fd);
 }
 
 // There may be more than a message of ours has: what fits into the padding of the control buffer comes too.
@@ -69,46 +45,51 @@ std::vector<ScopedFd> received_descriptors(const msghdr& message) {
   return {numbers.begin(), numbers.end()};
 }
 
-// A zombie counts as gone: it runs nothing any more. Without a pidfd (older kernels, sandboxes) only a reaped one does.
+// A zombie counts as gone: it runs nothing any more. Without a pidfd (older kernels, sandboxes, few descriptors) it is
+// known by having no program, where there is a /proc.
 bool is_gone(const ScopedFd& pidfd, pid_t pid) {
-  if (!pidfd) return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+  if (!pidfd) {
+    char nothing = 0;
+    if (pid <= 0) return false;
+    if (::kill(pid, 0) != 0) return errno == ESRCH;
+    return ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), &nothing, 1) < 0 && errno == ENOENT &&
+           ::access("/proc/self", F_OK) == 0;
+  }
   pollfd entry{pidfd.get(), POLLIN, 0};
   return ::poll(&entry, 1, 0) == 1;
+}
+
+std::string few_descriptors() {
+  return fmt::format("too few file descriptors (ulimit -n {})", descriptor_limit());
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options,
                                                    std::function<void(const std::string&)> say) {
-  auto folder = make_private_folder();
+  auto folder = SocketFolder::create();
   if (!folder) return folder.error();
-  auto listener = listen_in(*folder);
-  if (!listener) {
-    std::error_code ignored;
-    std::filesystem::remove_all(*folder, ignored);
-    return listener.error();
-  }
-  return std::unique_ptr<Recorder>(new Recorder(std::move(options), std::move(say), *folder, std::move(*listener)));
+  auto listener = folder->listen();
+  if (!listener) return listener.error();
+  return std::unique_ptr<Recorder>(
+      new Recorder(std::move(options), std::move(say), std::move(*folder), std::move(*listener)));
 }
 
-Recorder::Recorder(RecorderOptions options, std::function<void(const std::string&)> say, std::string folder,
+Recorder::Recorder(RecorderOptions options, std::function<void(const std::string&)> say, SocketFolder folder,
                    ScopedFd listener)
     : options_(std::move(options)),
-      say_(std::move(say)),
+      notices_(std::move(say)),
       clock_(choose_clock()),
       outputs_(options_.output, options_.overwrite),
       sampler_(options_.samples, ::getpid(), clock_),
       folder_(std::move(folder)),
       listener_(std::move(listener)) {}
 
-Recorder::~Recorder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
+Recorder::~Recorder() = default;
 
 std::vector<std::string> Recorder::environment() const {
   std::vector<std::string> variables = {
-      fmt::format("{}={}/recorder", ring::kSocketVariable, folder_),
+      fmt::format("{}={}", ring::kSocketVariable, folder_.socket()),
       fmt::format("{}={}", ring::kStacksVariable, options_.stack_mode),
       fmt::format("{}={}", ring::kClockVariable, clock_.clock() == ring::Clock::tsc ? "tsc" : "monotonic")};
   if (options_.paused) variables.push_back(fmt::format("{}=1", ring::kPausedVariable));
@@ -117,25 +98,31 @@ std::vector<std::string> Recorder::environment() const {
 
 void Recorder::poll_once(std::span<pollfd> others) {
   std::vector<pollfd> polled(others.begin(), others.end());
-  polled.push_back({listener_.get(), POLLIN, 0});
+  const bool listening = std::chrono::steady_clock::now() >= listen_again_;
+  polled.push_back({listening ? listener_.get() : -1, POLLIN, 0});
   for (const ScopedFd& connection : greeting_) polled.push_back({connection.get(), POLLIN, 0});
   for (const Client& client : clients_) polled.push_back({client.pidfd.get(), POLLIN, 0});
+  const auto before = std::chrono::steady_clock::now();
   ::poll(polled.data(), polled.size(), idle_polls_ < kIdlePolls ? kBusyIntervalMs : kIdleIntervalMs);
+  const bool was_stopped = std::chrono::steady_clock::now() - before > kStopped;
   std::copy_n(polled.begin(), others.size(), others.begin());
 
   std::vector<ScopedFd> waiting = std::exchange(greeting_, {});
   for (ScopedFd& connection : waiting) greet(std::move(connection));
-  accept_all();
+  if (listening) accept_all();
   ++idle_polls_;
   take_samples();
-  for (Client& client : clients_) drain(client);
+  for (Client& client : clients_) drain(client, was_stopped);
   end_exited();
 }
 
 void Recorder::accept_all() {
   for (;;) {
     ScopedFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!connection) return;
+    if (!connection) {
+      if (errno == EMFILE || errno == ENFILE) listen_again_ = std::chrono::steady_clock::now() + kAcceptAgain;
+      return;
+    }
     greet(std::move(connection));
   }
 }
@@ -159,19 +146,41 @@ void Recorder::greet(ScopedFd connection) {
   ucred peer{};
   socklen_t size = sizeof(peer);
   const bool known = ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-  const bool valid =
-      got == static_cast<ssize_t>(sizeof(hello)) && hello.magic == ring::kMagic && descriptors.size() == 1;
-  if (valid && known && peer.uid == ::geteuid()) admit(std::move(descriptors.front()), peer.pid);
+  if (got != static_cast<ssize_t>(sizeof(hello)) || hello.magic != ring::kMagic || !known) return;
+  if (descriptors.empty() && (message.msg_flags & MSG_CTRUNC) != 0) return not_recorded(peer.pid, few_descriptors());
+  if (descriptors.size() != 1) return;
+  if (peer.uid != ::geteuid()) return not_recorded(peer.pid, "it runs as another user");
+  admit(std::move(descriptors.front()), peer.pid);
+}
+
+void Recorder::not_recorded(pid_t pid, const std::string& why) {
+  if (unrecorded_.count++ == 0) unrecorded_.reason = why;
+  notices_.say(Notices::Kind::not_recorded,
+               fmt::format("process {} is not recorded: {}; the program continues", pid, why));
+}
+
+bool Recorder::end_earlier_image(pid_t pid) {
+  bool ended = false;
+  for (Client& client : clients_) {
+    if (pid <= 0 || client.pid != pid || client.session == nullptr) continue;
+    end(client, true);
+    ended = true;
+  }
+  return ended;
 }
 
 void Recorder::admit(ScopedFd memory, pid_t pid) {
-  // The process has called exec: its earlier image is gone, and with it whatever wrote to the earlier memory.
-  for (Client& client : clients_) {
-    if (client.pid == pid && client.session != nullptr) end(client, true);
-  }
+  // A process that has called exec: its earlier image is gone, and with it whatever wrote to the earlier memory. What
+  // that recording needed is free.
+  const bool room = end_earlier_image(pid) || descriptors_after(memory.get()) >= kDescriptorsToAccept - 1;
   auto shared = SharedMemory::map(std::move(memory));
-  if (!shared) return say_(shared.error().message);
+  if (!shared) return not_recorded(pid, shared.error().message);
   ring::Control& control = (*shared)->get()->control;
+  const auto refuse = [&](const std::string& why) {
+    control.stop.store(1, std::memory_order_relaxed);
+    not_recorded(pid, why);
+  };
+  if (!room) return refuse(few_descriptors());
   ProcessInfo process;
   process.pid = pid;
   process.parent_pid = control.parent_pid;
@@ -187,10 +196,9 @@ void Recorder::admit(ScopedFd memory, pid_t pid) {
   auto file = outputs_.open_next(process);
   auto writer =
       file ? TraceWriter::create(std::move(file->sink), process) : Result<std::unique_ptr<TraceWriter>>(file.error());
-  if (!writer) {
-    control.stop.store(1, std::memory_order_relaxed);
-    return say_(fmt::format("process {} is not recorded: {}; the program continues", pid, writer.error().message));
-  }
+  if (!writer) return refuse(writer.error().message);
+  if (file->renamed)
+    notices_.say(fmt::format("{} is taken by another run: recording to {}", options_.output, file->path));
   Client client;
   client.pid = pid;
   client.pidfd = open_pidfd(pid);
@@ -206,7 +214,7 @@ void Recorder::take_samples() {
   for (const Reading& reading : sampler_.collect()) {
     if (const auto* found = std::get_if<DevicesFound>(&reading.what)) {
       devices_ = reading;
-      for (const std::string& problem : found->problems) say_(fmt::format("no samples of GPUs: {}", problem));
+      for (const std::string& problem : found->problems) notices_.say(fmt::format("no samples of GPUs: {}", problem));
     }
     for (Client& client : clients_) {
       if (client.session != nullptr) client.session->add(reading);
@@ -214,36 +222,51 @@ void Recorder::take_samples() {
   }
 }
 
-void Recorder::drain(Client& client) {
+void Recorder::drain(Client& client, bool was_stopped) {
   if (client.session == nullptr || client.session->stopped()) return;
-  auto taken = client.session->drain();
+  Result<std::uint64_t> taken = std::uint64_t{0};
+  try {
+    taken = client.session->drain(was_stopped);
+  } catch (const std::bad_alloc&) {
+    taken = client.session->out_of_memory();
+  }
   if (!taken) {
-    say_(fmt::format("recording of process {} stopped: {}; the program continues", client.pid, taken.error().message));
+    say_stopped(client, taken.error().message);
   } else if (*taken > 0) {
     idle_polls_ = 0;
   }
   if (client.session->size_limit_reached()) {
     say_size_limit(client);
-    if (auto finished = client.session->finish(false); !finished) say_(finished.error().message);
+    if (auto finished = client.session->finish(false); !finished) say_stopped(client, finished.error().message);
   }
 }
 
-void Recorder::say_size_limit(const Client& client) const {
-  say_(fmt::format("recording of process {} stopped: {} reached --max-size; the program continues", client.pid,
-                   client.path));
+void Recorder::say_stopped(const Client& client, const std::string& why) {
+  notices_.say(Notices::Kind::stopped,
+               fmt::format("recording of process {} stopped: {}; the program continues", client.pid, why));
+}
+
+void Recorder::say_size_limit(const Client& client) {
+  notices_.say(Notices::Kind::size_limit,
+               fmt::format("recording of process {} stopped: {} reached --max-size; the program continues", client.pid,
+                           client.path));
 }
 
 void Recorder::end(Client& client, bool exited) {
   Session& session = *client.session;
   if (!session.size_limit_reached()) {
     const bool failed_before = session.stopped();
-    if (auto finished = session.finish(exited); !finished && !failed_before) say_(finished.error().message);
+    if (unrecorded_.count > 0) session.add({QualityId::unrecorded_processes, unrecorded_.count});
+    if (auto finished = session.finish(exited); !finished && !failed_before) {
+      notices_.say(Notices::Kind::stopped, finished.error().message);
+    }
     if (session.size_limit_reached()) say_size_limit(client);  // by what was still in its rings
   }
   files_.push_back({client.path, client.pid, session.event_count(), session.dropped_count(), session.bytes_written(),
                     session.stopped()});
   client.pidfd.reset();
   client.session = nullptr;
+  listen_again_ = {};
 }
 
 void Recorder::end_exited() {
@@ -259,25 +282,34 @@ void Recorder::finish(std::chrono::milliseconds grace) {
     poll_once({});
   } while (!clients_.empty() && std::chrono::steady_clock::now() < deadline);
   for (Client& client : clients_) {
-    say_(fmt::format("process {} is still running: its recording {} was ended", client.pid, client.path));
+    notices_.say(Notices::Kind::still_running,
+                 fmt::format("process {} is still running: its recording {} was ended", client.pid, client.path));
     end(client, false);
   }
   clients_.clear();
+  notices_.say_others();
 }
 
 std::string Recorder::why_nothing() const {
-  std::ifstream file(folder_ + "/recorder.seen");
-  const std::string marks(std::istreambuf_iterator<char>(file), {});
-  if (marks.find('F') != std::string::npos) return "the collector could not start in the program, which has said why";
-  if (marks.find('T') != std::string::npos && options_.paused) {
+  if (unrecorded_.count > 0) return unrecorded_.reason;
+  const std::string marks = folder_.marks();
+  const auto marked = [&marks](char letter) { return marks.find(letter) != std::string::npos; };
+  if (marked('F')) return "the collector could not start in the program, which has said why";
+  if (options_.paused && marked('T')) {
     return "recording began paused, and no process that loaded PyTorch called tidemark_resume()";
   }
-  if (marks.find('T') != std::string::npos) {
-    return "PyTorch was loaded, but it allocated no tensor memory that could be seen";
+  if (options_.manual && !marks.empty()) {
+    return "the program loaded the collector, but did not call tidemark_attach() after PyTorch was loaded, or "
+           "allocated no tensor after it";
   }
-  if (marks.find('N') != std::string::npos) return "no process of the program loaded PyTorch";
-  return "no process loaded the collector: a statically linked or setuid program, one that clears LD_PRELOAD, or one "
-         "that was killed before it used PyTorch";
+  if (options_.manual) {
+    return "the program did not load the collector (--manual): it loads the library that TIDEMARK_LIBRARY names, and "
+           "calls tidemark_attach()";
+  }
+  if (marked('T')) return "PyTorch was loaded, but it allocated no tensor memory that could be seen";
+  if (marked('N')) return "no process of the program loaded PyTorch";
+  return "no process of the program reported to the recorder; likely causes: it is statically linked or setuid, clears "
+         "LD_PRELOAD, runs as another user or in a container, or was killed before it used PyTorch";
 }
 
 }  // namespace tidemark

@@ -18,9 +18,11 @@
 
 #include "base/result.h"
 #include "base/scoped_fd.h"
+#include "collect/recorder/notices.h"
 #include "collect/recorder/output_files.h"
 #include "collect/recorder/sampler.h"
 #include "collect/recorder/session.h"
+#include "collect/recorder/socket_folder.h"
 
 namespace tidemark {
 
@@ -30,6 +32,7 @@ struct RecorderOptions {
   std::uint64_t max_file_bytes = 0;   ///< of each file; 0 = no limit
   std::string stack_mode = "python";  ///< none, python, native or both
   bool paused = false;                ///< processes record nothing until they resume
+  bool manual = false;                ///< the program loads the collector itself
   SampleOptions samples = {};
 };
 
@@ -41,6 +44,12 @@ struct RecordedFile {
   std::uint64_t dropped_count = 0;
   std::uint64_t bytes = 0;
   bool failed = false;  ///< writing stopped early
+};
+
+/// Processes that wanted to be recorded and are not.
+struct Unrecorded {
+  std::uint64_t count = 0;
+  std::string reason;  ///< of the first
 };
 
 class Recorder {
@@ -63,6 +72,8 @@ class Recorder {
 
   [[nodiscard]] const std::vector<RecordedFile>& files() const { return files_; }
 
+  [[nodiscard]] const Unrecorded& unrecorded() const { return unrecorded_; }
+
   /// Why nothing was recorded, as a sentence; asked when files() is empty.
   [[nodiscard]] std::string why_nothing() const;
 
@@ -74,28 +85,35 @@ class Recorder {
     std::string path;
   };
 
-  Recorder(RecorderOptions options, std::function<void(const std::string&)> say, std::string folder, ScopedFd listener);
+  Recorder(RecorderOptions options, std::function<void(const std::string&)> say, SocketFolder folder,
+           ScopedFd listener);
 
   void accept_all();
   void greet(ScopedFd connection);
   void admit(ScopedFd memory, pid_t pid);
+  /// Ends the recording of the process's earlier image. False where there is none.
+  bool end_earlier_image(pid_t pid);
+  void not_recorded(pid_t pid, const std::string& why);
   void take_samples();
-  void drain(Client& client);
-  void say_size_limit(const Client& client) const;
+  void drain(Client& client, bool was_stopped);
+  void say_stopped(const Client& client, const std::string& why);
+  void say_size_limit(const Client& client);
   void end(Client& client, bool exited);
   void end_exited();
 
   RecorderOptions options_;
-  std::function<void(const std::string&)> say_;
+  Notices notices_;
   TickClock clock_;
   OutputFiles outputs_;
   Sampler sampler_;
   std::optional<Reading> devices_;  ///< once the sampler has found them
-  std::string folder_;              ///< private directory of the socket
+  SocketFolder folder_;
   ScopedFd listener_;
-  std::vector<ScopedFd> greeting_;  ///< accepted, first message not read yet
+  std::chrono::steady_clock::time_point listen_again_;  ///< not polled before: there was no descriptor to accept with
+  std::vector<ScopedFd> greeting_;                      ///< accepted, first message not read yet
   std::vector<Client> clients_;
   std::vector<RecordedFile> files_;
+  Unrecorded unrecorded_;
   int idle_polls_ = 0;
 };
 

@@ -62,6 +62,7 @@ void Pace::done(Clock::time_point began, std::chrono::nanoseconds cost, std::chr
 SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const TickClock& clock)
     : root_(options.places.root),
       job_pid_(job),
+      outsider_(options.outsider),
       clock_(clock),
       sources_(open_device_sources(options.places)),
       cgroup_(Cgroup::of_this_process(options.places.root)),
@@ -96,7 +97,10 @@ void SampleTaker::run(Pace& pace, Clock::time_point now, const Work& work) {
 
 void SampleTaker::take(std::vector<Reading>& readings) {
   const Clock::time_point now = Clock::now();
-  run(job_pace_, now, [&] { job_ = descendants_of(job_pid_, root_); });
+  run(job_pace_, now, [&] {
+    job_ = descendants_of(job_pid_, root_);
+    if (outsider_) std::erase(job_, *outsider_);
+  });
   run(device_pace_, now, [&] { read_devices(readings); });
   if (use_has_changed()) process_pace_.hurry();
   run(process_pace_, now, [&] { read_processes(readings); });

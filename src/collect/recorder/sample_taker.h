@@ -20,6 +20,7 @@ struct SampleOptions {
   bool enabled = true;
   std::chrono::nanoseconds interval = std::chrono::milliseconds(100);
   SourcePlaces places;
+  std::optional<std::int64_t> outsider = {};  ///< a process below the recorder that does not belong to the job
 };
 
 /// When to do something next. It takes at most a thousandth of one core: what costs 1 ms of processor time is not done
@@ -76,6 +77,7 @@ class SampleTaker {
 
   std::string root_;
   std::int64_t job_pid_;
+  std::optional<std::int64_t> outsider_;
   const TickClock& clock_;
   std::vector<OpenedSource> sources_;
   std::vector<Device> devices_;

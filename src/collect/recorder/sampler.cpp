@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <condition_variable>
+#include <exception>
 #include <iterator>
 #include <mutex>
 #include <system_error>
@@ -59,7 +60,7 @@ void Sampler::start() {
 }
 
 void Sampler::run(const std::shared_ptr<Shared>& shared) {
-  {
+  try {
     SampleTaker taker(shared->options, shared->job, shared->clock);
     std::vector<Reading> readings = {Reading{0, taker.found()}};
     std::unique_lock lock(shared->mutex);
@@ -72,6 +73,7 @@ void Sampler::run(const std::shared_ptr<Shared>& shared) {
       readings.clear();
       shared->changed.wait_until(lock, taker.next(), [&] { return shared->stop; });
     }
+  } catch (const std::exception&) {  // out of memory: no more samples, the recorder may go on
   }
   const std::lock_guard lock(shared->mutex);
   shared->ended = true;

@@ -1,11 +1,14 @@
 #include "collect/recorder/session.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "collect/recorder/process_facts.h"
 
@@ -19,6 +22,8 @@ constexpr std::uint64_t kHoldBackNs = 1'000'000;
 constexpr std::uint64_t kFlushNs = 1'000'000'000;
 // A thread stopped in the middle of an event must not make the recorder hoard the others' events.
 constexpr std::size_t kMostPending = 1 << 20;
+// For what was lost and how it ended, at the size limit.
+constexpr std::uint64_t kRoomForTheEnd = 1024;
 // Further from now than clocks of different cores are apart: a time that only overwritten memory says.
 constexpr std::uint64_t kFutureNs = 1'000'000'000;
 
@@ -37,11 +42,14 @@ Result<std::unique_ptr<SharedMemory>> SharedMemory::map(ScopedFd fd) {
                       seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
   void* mapped =
       usable ? ::mmap(nullptr, sizeof(ring::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0) : MAP_FAILED;
-  if (mapped == MAP_FAILED) return Error{"a process offered memory that is not a ring of this version of tidemark"};
+  if (usable && mapped == MAP_FAILED) {
+    return Error{fmt::format("its memory cannot be mapped: {}", std::strerror(errno))};
+  }
+  if (!usable) return Error{"it offered memory that is not a ring of this version of tidemark"};
   auto memory = std::unique_ptr<SharedMemory>(new SharedMemory(static_cast<ring::Shared*>(mapped)));
   const ring::Control& control = memory->get()->control;
   if (control.magic != ring::kMagic || control.version != ring::kVersion) {
-    return Error{"a process is using the library of another version of tidemark; it is not recorded"};
+    return Error{"it uses the library of another version of tidemark"};
   }
   return memory;
 }
@@ -58,9 +66,21 @@ Session::Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, s
       process_(std::move(process)),
       limits_(limits),
       samples_(*writer_, clock_, process_.pid.value_or(-1), memory_->get()->control.start_ticks),
-      last_flush_ticks_(clock.now()) {}
+      last_flush_ticks_(clock.now()) {
+  if (limits_.max_file_bytes > 0) writer_->leave_out_above(limits_.max_file_bytes - kRoomForTheEnd);
+}
 
-Result<std::uint64_t> Session::drain() {
+Session::~Session() {
+  stop();
+}
+
+Error Session::out_of_memory() {
+  for (const auto& lane : lanes_) lane->pending.clear();
+  stop();
+  return {"out of memory"};
+}
+
+Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
   if (stopped_) return std::uint64_t{0};
   const std::uint64_t now = clock_.now();
   std::uint64_t horizon = now - clock_.ticks_in_ns(kHoldBackNs);
@@ -76,12 +96,15 @@ Result<std::uint64_t> Session::drain() {
     if (busy) horizon = std::min(horizon, lane.last_ticks);
     pending += lane.pending.size();
   }
+  const std::uint64_t dropped = dropped_by_lanes();
+  if (recorder_was_stopped) dropped_while_stopped_ += dropped - std::min(dropped, dropped_before_);
+  dropped_before_ = dropped;
   if (pending > kMostPending) horizon = now - clock_.ticks_in_ns(kHoldBackNs);
   if (auto written = write_until(horizon); !written) return written.error();
-  check_size();
-  if (unflushed_ && clock_.between_ns(last_flush_ticks_, now) > kFlushNs) {
+  if (auto checked = check_size(); !checked) return checked.error();
+  if (!stopped_ && unflushed_ && clock_.between_ns(last_flush_ticks_, now) > kFlushNs) {
     if (auto flushed = writer_->flush(); !flushed) {
-      stop();
+      stop_after_error(false);
       return flushed.error();
     }
     unflushed_ = false;
@@ -235,11 +258,23 @@ void Session::add(const Reading& reading) {
   unflushed_ = true;
 }
 
-void Session::check_size() {
-  if (limits_.max_file_bytes == 0 || writer_->bytes_written() + writer_->bytes_pending() < limits_.max_file_bytes)
-    return;
-  size_limit_reached_ = true;
-  stop();
+Result<void> Session::check_size() {
+  const std::uint64_t most = limits_.max_file_bytes;
+  if (most == 0 || writer_->bytes_written() + writer_->bytes_pending() + kRoomForTheEnd < most) return {};
+  // What is pending is not compressed yet: there may be room for more.
+  if (auto flushed = writer_->flush(); !flushed) {
+    stop_after_error(false);
+    return flushed;
+  }
+  if (writer_->left_out() || writer_->bytes_written() + kRoomForTheEnd + most / 16 > most) {
+    size_limit_reached_ = true;
+    stop();
+  }
+  return {};
+}
+
+void Session::add(const Loss& loss) {
+  if (!stopped_) writer_->loss(loss);
 }
 
 Result<void> Session::write(const PendingEvent& pending) {
@@ -260,14 +295,14 @@ Result<void> Session::write(const PendingEvent& pending) {
 }
 
 Result<void> Session::write(const Event& event) {
+  if (auto checked = check_size(); !checked || stopped_) return checked;
   last_event_ns_ = std::max(last_event_ns_, event.time_ns);
   ++event_count_;
   unflushed_ = true;
   if (auto written = writer_->event(event); !written) {
-    stop();
+    stop_after_error(false);
     return written;
   }
-  if (event_count_ % 256 == 0) check_size();
   return {};
 }
 
@@ -276,18 +311,27 @@ void Session::stop() {
   memory_->get()->control.stop.store(1, std::memory_order_relaxed);
 }
 
-std::uint64_t Session::dropped_count() const {
-  std::uint64_t dropped = memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed);
+void Session::stop_after_error(bool exited) {
+  stop();
+  // Where nothing at all can be written, the recording ends without an end.
+  static_cast<void>(writer_->finish_after_error({last_event_ns_, exited}));
+}
+
+std::uint64_t Session::dropped_by_lanes() const {
+  std::uint64_t dropped = 0;
   for (const auto& lane : lanes_) dropped += lane->reader.lane().dropped.load(std::memory_order_relaxed);
   return dropped;
 }
 
+std::uint64_t Session::dropped_count() const {
+  return dropped_by_lanes() + memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed);
+}
+
 void Session::add_losses() {
-  std::uint64_t dropped = 0;
+  const std::uint64_t dropped = dropped_by_lanes();
   std::uint64_t reentrant = 0;
   std::uint64_t truncated = 0;
   for (const auto& lane : lanes_) {
-    dropped += lane->reader.lane().dropped.load(std::memory_order_relaxed);
     reentrant += lane->reader.lane().reentrant.load(std::memory_order_relaxed);
     truncated += lane->reader.lane().truncated.load(std::memory_order_relaxed);
   }
@@ -297,7 +341,8 @@ void Session::add_losses() {
   add(QualityId::invalid_definitions, invalid_.definitions);
   add(QualityId::invalid_records, invalid_.records);
   add(QualityId::invalid_times, invalid_.times);
-  add(QualityId::ring_full, dropped);
+  add(QualityId::ring_full, dropped - std::min(dropped, dropped_while_stopped_));
+  add(QualityId::recorder_stopped, dropped_while_stopped_);
   add(QualityId::reentrant, reentrant);
   add(QualityId::thread_limit, memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed),
       ring::kLaneCount);
@@ -317,11 +362,17 @@ Result<void> Session::finish(bool exited) {
       }
       if (auto written = write_until(~std::uint64_t{0}); !written) return written;
     }
+    if (limits_.max_file_bytes > 0) {
+      if (auto flushed = writer_->flush(); !flushed) return flushed;
+      writer_->leave_out_above(limits_.max_file_bytes);
+    }
     if (size_limit_reached_) {
       writer_->loss({QualityId::size_limit, 1, "", limits_.max_file_bytes});
     }
     add_losses();
-    return writer_->finish({last_event_ns_, exited && !size_limit_reached_});
+    auto finished = writer_->finish({last_event_ns_, exited && !size_limit_reached_});
+    if (!finished) stop_after_error(exited);
+    return finished;
   }
   return {};
 }

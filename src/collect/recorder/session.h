@@ -41,18 +41,28 @@ class SharedMemory {
 class Session {
  public:
   struct Limits {
-    std::uint64_t max_file_bytes = 0;  ///< 0 = none
+    std::uint64_t max_file_bytes = 0;  ///< never exceeded, from some KiB on; 0 = none
   };
 
   Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, std::unique_ptr<TraceWriter> writer,
           ProcessInfo process, Limits limits);
+  /// Tells the process to stop.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   /// Takes what is there and writes all events that no earlier one can follow any more. Returns how many bytes of
   /// records were taken. An error is a write error: the session has then told the process to stop.
-  Result<std::uint64_t> drain();
+  /// `recorder_was_stopped`: for long before; what was dropped since the last call is due to that.
+  Result<std::uint64_t> drain(bool recorder_was_stopped = false);
 
   /// Takes in what was read of the machine, DevicesFound first; drain() writes it.
   void add(const Reading& reading);
+
+  /// After drain() has thrown std::bad_alloc: gives memory back and ends the recording where it is. Says so.
+  Error out_of_memory();
+  /// Adds to what is missing.
+  void add(const Loss& loss);
 
   /// Takes everything, ends the recording. `exited`: the process is gone (else it is told to stop).
   Result<void> finish(bool exited);
@@ -90,9 +100,11 @@ class Session {
   Result<void> write_until(std::uint64_t ticks);
   Result<void> write(const PendingEvent& pending);
   Result<void> write(const Event& event);
-  void check_size();
+  Result<void> check_size();
   void add_losses();
   void stop();
+  void stop_after_error(bool exited);
+  [[nodiscard]] std::uint64_t dropped_by_lanes() const;
 
   std::unique_ptr<SharedMemory> memory_;
   const TickClock& clock_;
@@ -112,6 +124,8 @@ class Session {
   std::uint64_t last_flush_ticks_ = 0;
   std::uint64_t last_event_ns_ = 0;
   std::uint64_t event_count_ = 0;
+  std::uint64_t dropped_before_ = 0;         ///< by the lanes, at the end of the last drain()
+  std::uint64_t dropped_while_stopped_ = 0;  ///< of these, while the recorder did not run
   bool unflushed_ = false;
   bool stopped_ = false;
   bool size_limit_reached_ = false;

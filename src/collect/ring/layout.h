@@ -48,9 +48,9 @@ struct Control {
   Clock clock;
   std::uint32_t parent_pid;
   std::uint64_t start_ticks;  ///< when the mapping was made
-  std::int32_t rank;          ///< RANK, else SLURM_PROCID, as the environment had it at the first event; -1 = none
-  std::int32_t local_rank;    ///< LOCAL_RANK, else SLURM_LOCALID
-  std::int32_t world_size;    ///< WORLD_SIZE, else SLURM_NTASKS
+  std::int32_t rank;          ///< of the launcher (ranks.h), as the environment had it at the first event; -1 = none
+  std::int32_t local_rank;
+  std::int32_t world_size;
   std::uint32_t unused;
   std::atomic<std::uint32_t> stop;
   std::atomic<std::uint32_t> thread_limit_drops;  ///< events of threads that found no lane

@@ -180,18 +180,18 @@ std::set<std::int32_t> devices_of(const Snapshot& snapshot) {
   return devices;
 }
 
-/// The earliest first entry; 0 without entries.
+/// The earliest first entry; 0 where no entry has a time.
 std::int64_t start_of(const Snapshot& snapshot) {
   std::optional<std::int64_t> start;
   for (const DeviceTrace& trace : snapshot.traces) {
-    if (trace.entries.empty()) continue;
+    if (trace.entries.size() == trace.unknown_times) continue;
     const std::int64_t first = trace.entries.front().time_us;
     start = start ? std::min(*start, first) : first;
   }
   return start.value_or(0);
 }
 
-void add_unknown(QualityId id, const QualityNames& counts, std::vector<QualityIssue>& issues) {
+void add_names(QualityId id, const QualityNames& counts, std::vector<QualityIssue>& issues) {
   if (counts.empty()) return;
   std::uint64_t total = 0;
   for (const auto& [name, count] : counts) total += count;
@@ -218,13 +218,19 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
     if (!std::exchange(begun, true)) begin();
     take(event);
   };
-  const Take keep = [&](const ReplayedEvent& event) { later.push_back(event); };
+  std::uint64_t latest_ns = 0;
+  // Where the clock steps back, the events of a device stay in their order all the same.
+  const Take keep = [&](const ReplayedEvent& event) {
+    later.push_back(event);
+    later.back().event.time_ns = latest_ns = std::max(latest_ns, event.event.time_ns);
+  };
   std::uint32_t slots = 0;
   for (const std::int32_t device : devices) {
     if (device < 0 || device > kLastDevice) {
       facts.issues.push_back({QualityId::impossible_device, std::nullopt, {{"number", std::to_string(device)}}});
       continue;
     }
+    latest_ns = 0;
     EventMaker events(device, snapshot.trace_of(device), clock, slots, snapshot.entries_name_pools, take,
                       devices.size() == 1 ? at_once : keep);
     ReplaySummary summary = replay(snapshot, device, events);
@@ -248,8 +254,9 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
   if (!snapshot.recorded_devices.empty()) {
     facts.issues.push_back({QualityId::exported_recording, std::nullopt});
   }
-  add_unknown(QualityId::unknown_actions, snapshot.unknown_actions, facts.issues);
-  add_unknown(QualityId::unknown_keys, snapshot.unknown_keys, facts.issues);
+  add_names(QualityId::invalid_fields, snapshot.invalid_fields, facts.issues);
+  add_names(QualityId::unknown_actions, snapshot.unknown_actions, facts.issues);
+  add_names(QualityId::unknown_keys, snapshot.unknown_keys, facts.issues);
   return facts;
 }
 

@@ -72,6 +72,9 @@ struct AnalysisParts {
   std::vector<AnalysisFormat<R>> formats{};  ///< beside text and JSON
   bool (*check_failed)(const R& result, const AnalysisOptions& options) = nullptr;
   bool text_has_title = false;  ///< to_text() says which recording it is about
+  /// Writes text and JSON of all results, where that is not one after the other.
+  Result<std::string> (*write_all)(const std::vector<R>& results, const std::string& format,
+                                   const Terminal& terminal) = nullptr;
 };
 
 template <typename R, typename Recording>
@@ -115,6 +118,7 @@ class TypedRun final : public AnalysisRun {
     }
   }
   [[nodiscard]] Result<std::string> write(const std::string& format, const Terminal& terminal) const override {
+    if (parts_->write_all != nullptr) return parts_->write_all(results_, format, terminal);
     if (format == "json") return to_json(std::span<const R>(results_));
     for (const AnalysisFormat<R>& own : parts_->formats) {
       if (own.name == format) return own.write(results_);

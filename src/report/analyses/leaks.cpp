@@ -1,5 +1,7 @@
 #include "analyze/leaks/leaks.h"
 
+#include <limits>
+
 #include "report/analyses/analysis.h"
 
 namespace tidemark {
@@ -12,14 +14,19 @@ Analysis leaks_analysis() {
                 {top_option(LeakOptions().top, "Stacks to list; 0 = all"),
                  {"warmup", AnalysisOption::Kind::count, "N", "Steps at the beginning that may leave memory behind", "",
                   0, 1'000'000'000, "a tenth of the steps, at least 2"},
+                 {"min-growth", AnalysisOption::Kind::rate, "SIZE[/step]",
+                  "Leaks that grow by less are counted, not listed; 0 = list all", "", 0,
+                  std::numeric_limits<std::uint32_t>::max(), "1KiB/step, or 1% of the peak over the run"},
                  {"fail-on-leak", AnalysisOption::Kind::flag, "", "Exit with 1 when the verdict is leak", ""}},
                 false,
-                {"run.tide", "snapshot.pickle --warmup 20", "run.tide --format json --fail-on-leak"}};
+                {"run.tide", "snapshot.pickle --warmup 20", "run.tide --min-growth 10KiB/step",
+                 "run.tide --format json --fail-on-leak"}};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Leaks> {
     LeakOptions what;
     what.device = options.device;
     what.top = options.count("top");
     if (const auto warmup = options.given_count("warmup")) what.warmup_steps = static_cast<std::uint32_t>(*warmup);
+    what.min_growth = options.given_rate("min-growth");
     return analyze_leaks(store, symbols, what);
   };
   parts.check_failed = [](const Leaks& leaks, const AnalysisOptions& options) {

@@ -19,8 +19,7 @@ template <typename Analysis>
 std::string recordings_words(std::span<const Analysis> results) {
   if (results.empty()) return "nothing recorded";
   const RecordingInfo& first = results.front().recording;
-  std::string words =
-      first.process.command_line.empty() ? recording_title(first) : printable(first.process.command_line);
+  std::string words = first.process.command_line.empty() ? recording_title(first) : shown(first.process.command_line);
   if (results.size() > 1) words += fmt::format(" ({} recordings)", results.size());
   return words;
 }
@@ -76,8 +75,8 @@ Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat for
   for (const Ledger& ledger : ledgers) {
     for (const LedgerDevice& device : ledger.devices) {
       if (device.points.empty()) continue;
-      std::string title = printable(device.device);
-      if (!device.model.empty()) title += ", " + printable(device.model);
+      std::string title = shown(device.device);
+      if (!device.model.empty()) title += ", " + shown(device.model);
       picture.panels.push_back({title + recording_suffix(ledgers, ledger),
                                 ledger_plot(device, frame_of(duration_ns, picture.panels.size(), panels))});
     }

@@ -8,12 +8,12 @@
 namespace tidemark::html {
 namespace {
 
-constexpr std::size_t kMostNameColumns = 2000;  // of one text: what is longer is no name
+constexpr std::size_t kMostTextColumns = 2000;  // of one text: what is longer is no name
 
 void shorten_texts(Json& value) {
   if (value.is_string()) {
     auto& text = value.get_ref<std::string&>();
-    if (text.size() > kMostNameColumns) text = fit(printable(text), kMostNameColumns);
+    if (text.size() > kMostTextColumns) text = shown(text, kMostTextColumns);
   } else if (value.is_structured()) {
     for (Json& part : value) shorten_texts(part);
   }
@@ -62,8 +62,10 @@ Json contents_json(const PageContents& contents) {
 
 }  // namespace
 
-std::string data_block(const std::vector<PageContents>& pages) {
-  Json document = {{"schema", "tidemark-report"}, {"version", 1}, {"recordings", Json::array()}};
+std::string data_block(const std::vector<PageContents>& pages, const RankComparison* ranks) {
+  Json document = {{"schema", "tidemark-report"}, {"version", 1}};
+  document["ranks"] = ranks == nullptr ? Json(nullptr) : to_object(*ranks);
+  document["recordings"] = Json::array();
   for (const PageContents& contents : pages) document["recordings"].push_back(contents_json(contents));
   const std::string json = document.dump(-1, ' ', true, Json::error_handler_t::replace);
   // Angle brackets stand in strings only; without them nothing in a script element ends it or opens a comment.

@@ -19,7 +19,7 @@ void add_state(std::string& out, const OomFailure& failure) {
   add_figure(out, "Allocated", format_bytes(failure.allocated), "in live blocks", "allocated");
   add_figure(out, "Reserved", bytes_text(failure.reserved), fmt::format("of it cached: {}", bytes_text(failure.cached)),
              "reserved");
-  add_figure(out, "Free on the device", bytes_text(failure.device_free), "as reported by the driver");
+  add_figure(out, "Free on the device", bytes_text(failure.device_free), device_free_source(failure));
   out += "</dl>\n";
 }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "analyze/common/advice.h"
 #include "analyze/common/arithmetic.h"
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/words/fragmentation.h"
-#include "report/words/frame_text.h"
 #include "report/words/leak.h"
 #include "report/words/pattern.h"
 #include "report/words/recording.h"
@@ -18,6 +18,10 @@ namespace {
 
 void add_paragraph(std::string& out, std::string_view words) {
   fmt::format_to(std::back_inserter(out), "<p>{}</p>\n", words);
+}
+
+std::string more_stacks(std::size_t stacks) {
+  return stacks == 1 ? "" : fmt::format("<small>one of {} stacks at this line</small>", format_count(stacks));
 }
 
 void add_leaks(std::string& out, const Leaks& leaks) {
@@ -32,10 +36,12 @@ void add_leaks(std::string& out, const Leaks& leaks) {
               {rate_text(growth.bytes_per_step.value),
                fmt::format("{} to {}", rate_text(growth.bytes_per_step.low), rate_text(growth.bytes_per_step.high)),
                fmt::format("{} of {}", format_count(growth.grown_steps), format_count(growth.analyzed_steps)),
-               format_bytes(site.held_bytes), to_string(site.device), stack_cell(site.stack)});
+               format_bytes(site.held_bytes), to_string(site.device),
+               stack_cell(site.stack) + more_stacks(site.stack_ids.size())});
     }
     out += kTableEnd;
   }
+  if (const std::string small = small_leaks_text(leaks); !small.empty()) add_remark(out, escaped(small) + ".");
   if (!leaks.non_leak_growth.empty()) {
     add_paragraph(out, "Grew, but is not a leak by the criterion:");
     open_table(out, {"held at end", "device", "allocated by, and reason"});
@@ -68,7 +74,7 @@ void add_pinning(std::string& out, const FragmentationDevice& device) {
 }
 
 void add_fragmentation(std::string& out, const FragmentationDevice& device) {
-  if (!device.totals.peak_reserved_bytes) return;
+  if (!device.totals.peak_reserved_bytes || !device.totals.peak_allocated_at_ns) return;
   fmt::format_to(std::back_inserter(out), "<h4>Fragmentation <small>{}</small></h4>\n",
                  to_string(device.totals.device));
   add_paragraph(out, "How much of the reserved memory is used, by separate measures.");
@@ -93,6 +99,7 @@ void add_fragmentation(std::string& out, const FragmentationDevice& device) {
 }
 
 void add_temporary(std::string& out, const Temporary& temporary, const TemporaryDevice& device) {
+  if (!device.totals.peak_allocated_at_ns) return;
   fmt::format_to(std::back_inserter(out), "<h4>Temporary allocations <small>{}</small></h4>\n",
                  to_string(device.totals.device));
   const bool one = temporary.within == 1;
@@ -118,7 +125,6 @@ void add_temporary(std::string& out, const Temporary& temporary, const Temporary
 
 void add_pattern(std::string& out, const PatternsDevice& device, const NamedPattern& named) {
   const std::uint64_t saving = device.avoidable_peak_bytes(*named.pattern);
-  if (saving == 0) return;
   add_paragraph(
       out, fmt::format("<b>{}</b>: {} of the peak. Freed earlier, the peak would be {} instead of {}, if nothing "
                        "else changes: at most {} saved. To try: {}.",
@@ -145,11 +151,20 @@ void add_lifetimes(std::string& out, const PatternsDevice& device) {
   for (std::size_t index = 0; index < kLifetimes; ++index) {
     const LifetimeUsage& held = device.held[index];
     if (held.bytes == 0) continue;
-    add_row(out, {format_bytes(held.bytes), share_text(share_of(held.bytes, peak)), format_count(held.blocks),
-                  escaped(kLifetimeWords[index])});
+    add_row(out, {format_bytes(held.bytes), share_text(share_of(held.bytes, device.whole_peak_bytes())),
+                  format_count(held.blocks), escaped(kLifetimeWords[index])});
   }
   out += kTableEnd;
-  for (const NamedPattern& named : named_patterns(device)) add_pattern(out, device, named);
+  std::string smaller;
+  for (const NamedPattern& named : named_patterns(device)) {
+    const std::uint64_t saving = device.avoidable_peak_bytes(*named.pattern);
+    if (is_worth_advice(saving, peak)) {
+      add_pattern(out, device, named);
+    } else if (saving != 0) {
+      smaller += fmt::format("{}{}: {}", smaller.empty() ? "" : "; ", named.title, avoidable_peak_text(saving, peak));
+    }
+  }
+  if (!smaller.empty()) add_remark(out, "Smaller savings: " + escaped(smaller) + ".");
 }
 
 }  // namespace

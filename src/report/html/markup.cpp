@@ -4,8 +4,8 @@
 
 #include <iterator>
 
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark::html {
 namespace {
@@ -61,7 +61,7 @@ void add_device_heading(std::string& out, const Device& device, std::string_view
 }
 
 void add_stack(std::string& out, const NamedStack& stack) {
-  const std::string label = escaped(stack_text(stack));
+  const std::string label = escaped(place_text(stack));
   if (stack.frames.empty()) {
     out += label;
     return;
@@ -69,7 +69,7 @@ void add_stack(std::string& out, const NamedStack& stack) {
   fmt::format_to(std::back_inserter(out), "<details><summary>{}<small>{}</small></summary><ol class=\"frames\">", label,
                  escaped(callers_text(stack)));
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
-    const bool own = frame->kind == Location::Kind::python && !is_framework_file(frame->file);
+    const bool own = frame->kind == Location::Kind::python && origin_of(frame->file) == FrameOrigin::project;
     fmt::format_to(std::back_inserter(out), "<li{}><code>{}</code> <small>{}</small></li>", own ? " class=\"own\"" : "",
                    escaped(frame->function), place_of(*frame));
   }

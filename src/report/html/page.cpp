@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "analyze/ranks.h"
 #include "base/units.h"
 #include "report/html/html.h"
 #include "report/html/markup.h"
@@ -12,6 +13,7 @@
 #include "report/html/page_files.h"
 #include "report/html/sections.h"
 #include "report/plot/palette.h"
+#include "report/words/ranks.h"
 #include "report/words/recording.h"
 
 namespace tidemark {
@@ -42,28 +44,28 @@ void add_facts(std::string& out, const RecordingInfo& recording) {
   out += "</dl>\n";
 }
 
-// Of several recordings, what tells them apart.
-void add_overview(std::string& out, const std::vector<html::PageContents>& pages) {
-  out +=
-      "<table class=\"overview\"><thead><tr><th>recording</th><th>device</th><th class=\"number\">peak allocated</th>"
-      "<th class=\"number\">peak reserved</th><th class=\"number\">out of memory</th></tr></thead><tbody>\n";
-  for (std::size_t index = 0; index < pages.size(); ++index) {
-    for (const SummaryDevice& device : pages[index].summary.devices) {
-      fmt::format_to(std::back_inserter(out),
-                     "<tr><td><a href=\"#r{}\">{}</a></td><td>{}</td><td class=\"number\">{}</td>"
-                     "<td class=\"number\">{}</td><td class=\"number\">{}</td></tr>\n",
-                     index, escaped(recording_title(pages[index].recording)), to_string(device.totals.device),
-                     format_bytes(device.totals.peak_allocated_bytes), bytes_text(device.totals.peak_reserved_bytes),
-                     format_count(device.totals.out_of_memory_count));
-    }
+// Of several recordings, what tells them apart. Articles have the numbers of the rows.
+void add_overview(std::string& out, const RankComparison& ranks) {
+  html::open_table(out, {"peak allocated", "reserved", "device used", "to median", "out of memory", "process"});
+  for (std::size_t index = 0; index < ranks.rows.size(); ++index) {
+    const RankRow& row = ranks.rows[index];
+    const char* mark = row.outlier ? "<b class=\"alarm\">outlier</b> " : "";
+    const std::string failed = row.out_of_memory ? "<b class=\"alarm\">yes</b>" : "no";
+    html::add_row(out, {format_bytes(row.peak_allocated_bytes), bytes_text(row.peak_reserved_bytes),
+                        bytes_text(row.device_used_bytes), mark + difference_text(row.difference), failed,
+                        fmt::format("<a href=\"#r{}\">{}</a>", index, escaped(rank_name(row)))});
   }
-  out += "</tbody></table>\n";
+  out += html::kTableEnd;
+  for (const RankGroup& group : ranks.groups) {
+    if (group.count > 1) html::add_remark(out, escaped(group_text(group)) + ".");
+  }
 }
 
 void add_recording(std::string& out, const html::PageContents& contents, std::size_t index) {
   const std::string id = fmt::format("r{}-", index);
   fmt::format_to(std::back_inserter(out), "<article id=\"r{}\">\n<h2>{}</h2>\n", index,
                  escaped(recording_title(contents.recording)));
+  html::add_verdict(out, contents);
   add_facts(out, contents.recording);
   html::add_summary(out, contents, id);
   html::add_timeline(out, contents, id);
@@ -77,18 +79,20 @@ void add_recording(std::string& out, const html::PageContents& contents, std::si
 }
 
 // None where it is known to become larger than a report may be.
-std::optional<std::string> page_of(const std::vector<html::PageContents>& pages) {
+std::optional<std::string> page_of(const std::vector<html::PageContents>& pages, const RankComparison& ranks) {
+  const bool several = pages.size() > 1;
   std::string out;
   add_head(out, pages);
-  out += "<body>\n<header><h1>Memory report</h1></header>\n<main>\n";
-  if (pages.size() > 1) add_overview(out, pages);
+  fmt::format_to(std::back_inserter(out), "<body>\n<header><h1>Memory report</h1></header>\n<main{}>\n",
+                 several ? " class=\"several\"" : "");
+  if (several) add_overview(out, ranks);
   for (std::size_t index = 0; index < pages.size(); ++index) {
     add_recording(out, pages[index], index);
     if (out.size() > kMaxHtmlBytes) return std::nullopt;
   }
   out += "</main>\n<footer>Made by Tidemark. This page is complete in itself and loads nothing.</footer>\n";
   fmt::format_to(std::back_inserter(out), "<script type=\"application/json\" id=\"tidemark-data\">{}</script>\n",
-                 html::data_block(pages));
+                 html::data_block(pages, several ? &ranks : nullptr));
   fmt::format_to(std::back_inserter(out), "<script>{}</script>\n</body>\n</html>\n", html::kPageScript);
   if (out.size() > kMaxHtmlBytes) return std::nullopt;
   return out;
@@ -96,12 +100,19 @@ std::optional<std::string> page_of(const std::vector<html::PageContents>& pages)
 
 }  // namespace
 
-Result<std::string> to_html(std::vector<html::PageContents> pages) {
+Result<std::string> to_html(std::vector<html::PageContents> contents) {
+  std::vector<RankRow> rows;
+  rows.reserve(contents.size());
+  for (const html::PageContents& each : contents) rows.push_back(rank_row(rows.size(), each.summary));
+  const RankComparison ranks = compare_ranks(std::move(rows));
+  std::vector<html::PageContents> pages;  // in the order of the table
+  pages.reserve(contents.size());
+  for (const RankRow& row : ranks.rows) pages.push_back(std::move(contents[row.index]));
   for (;;) {
-    std::optional<std::string> page = page_of(pages);
+    std::optional<std::string> page = page_of(pages, ranks);
     if (page) return *std::move(page);
     bool shortened = false;
-    for (html::PageContents& contents : pages) shortened |= html::halve(contents);
+    for (html::PageContents& page_contents : pages) shortened |= html::halve(page_contents);
     if (shortened) continue;
     return Error{fmt::format(
         "the page would be larger than the {} that a report may have; name fewer files, or one device with --device",

@@ -1,6 +1,25 @@
-// Conveniences only: a click into a flame graph enlarges a box, a search marks boxes.
+// Conveniences only: a click into a flame graph enlarges a box, a search marks boxes; of several recordings one is picked
+// from a list, where the style sheet shows the one that the address names.
 (() => {
   'use strict';
+  const articles = [...document.querySelectorAll('.several > article')];
+  if (articles.length > 0) {
+    const select = document.createElement('select');
+    select.setAttribute('aria-label', 'Process');
+    for (const article of articles) select.add(new Option(article.querySelector('h2').textContent, article.id));
+    const follow = () => {
+      const target = document.getElementById(location.hash.slice(1));
+      const article = target && target.closest('article');
+      if (article) select.value = article.id;
+    };
+    select.addEventListener('change', () => { location.hash = select.value; });
+    addEventListener('hashchange', follow);
+    const picker = document.createElement('p');
+    picker.className = 'picker';
+    picker.append(select);
+    articles[0].before(picker);
+    follow();
+  }
   for (const chart of document.querySelectorAll('.flame')) {
     const boxes = [...chart.querySelectorAll('svg > svg')].map((box) => ({
       box, x: parseFloat(box.getAttribute('x')), width: parseFloat(box.getAttribute('width')),

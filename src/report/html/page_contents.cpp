@@ -57,7 +57,8 @@ std::map<StackId, NamedStack> name_map_stacks(const std::vector<PageMap>& maps, 
 
 Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options) {
   auto summary = analyze_summary(store, symbols,
-                                 {options.device, std::min(kListed, options.rows), collect_samples(store).devices});
+                                 {options.device, std::min(kListed, options.rows), collect_samples(store).devices,
+                                  host_usage(store.samples.host)});
   if (!summary) return summary.error();
   const std::size_t listed = std::min(kListed, options.rows);
   PageContents contents;
@@ -90,6 +91,7 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   explain.device = options.device;
   explain.top = listed;
   contents.explanation = *analyze_explain(store, symbols, explain);
+  if (!contents.explanation.failures.empty()) contents.summary.failure = contents.explanation.failures.front();
   for (const Analysis& analysis : analyses()) {
     if (!analysis.table) continue;
     AnalysisOptions chosen(analysis.options);

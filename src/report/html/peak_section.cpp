@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <variant>
 
@@ -28,13 +29,10 @@ void add_peak_row(std::string& out, std::uint64_t bytes, double share, std::stri
 }
 
 void add_section(std::string& out, const TableSection& section) {
+  if (section.allocated_bytes == 0) return;
   add_device_heading(
       out, section.device->device,
       fmt::format("{} allocated {}", format_bytes(section.allocated_bytes), at_text(section.device->at_ns)));
-  if (section.allocated_bytes == 0) {
-    out += "<p>Nothing was allocated.</p>\n";
-    return;
-  }
   out +=
       "<table class=\"peak\"><thead><tr><th class=\"number\">held</th><th class=\"bar\"></th>"
       "<th class=\"number\">share</th><th class=\"number blocks\">blocks</th><th>allocated "
@@ -58,7 +56,8 @@ void add_section(std::string& out, const TableSection& section) {
 }  // namespace
 
 void add_peak(std::string& out, const PageContents& contents, const std::string& id) {
-  if (contents.table.sections.empty()) return;
+  const auto has_memory = [](const TableSection& section) { return section.allocated_bytes != 0; };
+  if (std::none_of(contents.table.sections.begin(), contents.table.sections.end(), has_memory)) return;
   open_section(
       out, id + "peak", "Memory held at the peak",
       "By call stack: the blocks that were alive when the most memory was allocated. A row opens to all frames.");

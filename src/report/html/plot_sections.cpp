@@ -13,10 +13,12 @@
 namespace tidemark::html {
 
 void add_timeline(std::string& out, const PageContents& contents, const std::string& id) {
-  if (contents.timeline.series.empty()) return;
+  const auto has_memory = [](const TimelineSeries& series) { return series.peak_allocated_at_ns.has_value(); };
+  if (std::none_of(contents.timeline.series.begin(), contents.timeline.series.end(), has_memory)) return;
   open_section(out, id + "timeline", "Memory over time",
                "Time since the recording began. Every peak is drawn at its exact height, however short it was.");
   for (const TimelineSeries& series : contents.timeline.series) {
+    if (!has_memory(series)) continue;
     add_device_heading(out, series.device);
     add_plot(out, timeline_plot(contents.timeline, series, {contents.timeline.recording.duration_ns}), "time");
   }

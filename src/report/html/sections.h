@@ -2,11 +2,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "analyze/ranks.h"
 #include "report/html/page_contents.h"
 
 namespace tidemark::html {
 
+/// The out-of-memory error of a run that failed, in a line; nothing for others.
+void add_verdict(std::string& out, const PageContents& contents);
 void add_summary(std::string& out, const PageContents& contents, const std::string& id);
 void add_timeline(std::string& out, const PageContents& contents, const std::string& id);
 void add_ledger(std::string& out, const PageContents& contents, const std::string& id);
@@ -21,6 +25,7 @@ void add_tables(std::string& out, const PageContents& contents, const std::strin
 void add_failures(std::string& out, const Explanation& explanation);
 
 /// What programs read: all the results as one JSON document. docs/commands.md describes it.
-std::string data_block(const std::vector<PageContents>& pages);
+/// `ranks`: of several recordings.
+std::string data_block(const std::vector<PageContents>& pages, const RankComparison* ranks);
 
 }  // namespace tidemark::html

@@ -2,11 +2,13 @@
 
 #include <iterator>
 
+#include "analyze/common/advice.h"
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/words/data_quality.h"
-#include "report/words/frame_text.h"
+#include "report/words/explain.h"
+#include "report/words/host_usage.h"
 #include "report/words/leak.h"
 #include "report/words/recording.h"
 
@@ -19,6 +21,10 @@ std::string exactly(std::uint64_t bytes, const std::optional<std::uint64_t>& at_
 
 void add_device(std::string& out, const SummaryDevice& device) {
   const DeviceSummary& totals = device.totals;
+  if (!totals.peak_allocated_at_ns) {
+    add_remark(out, escaped(nothing_allocated_text(totals.device, {}, totals.peak_reserved_bytes)));
+    return;
+  }
   add_device_heading(out, totals.device);
   out += "<dl class=\"figures\">\n";
   add_figure(out, "Peak allocated", format_bytes(totals.peak_allocated_bytes),
@@ -60,6 +66,15 @@ void add_quality(std::string& out, const DataQuality& quality) {
   out += "</ul>\n";
 }
 
+void add_host(std::string& out, const HostUsage& host) {
+  if (host.empty()) return;
+  out += "<h3>Host memory, sampled</h3>\n<ul class=\"notes\">\n";
+  for (const Fact& fact : host_facts(host)) {
+    fmt::format_to(std::back_inserter(out), "<li><b class=\"info\">{}</b> {}</li>\n", fact.label, escaped(fact.value));
+  }
+  out += "</ul>\n";
+}
+
 // What the findings say, in a line each.
 void add_glance(std::string& out, const PageContents& contents, const std::string& id) {
   out += "<ul class=\"glance\">\n";
@@ -79,7 +94,7 @@ void add_glance(std::string& out, const PageContents& contents, const std::strin
                    to_string(device.totals.device), share_text(device.at_peak_allocated->unused_share()));
   }
   for (const TemporaryDevice& device : contents.temporary.devices) {
-    if (device.avoidable_peak_bytes() == 0) continue;
+    if (!is_worth_advice(device.avoidable_peak_bytes(), device.totals.peak_allocated_bytes)) continue;
     fmt::format_to(std::back_inserter(out),
                    "<li>{}: avoiding temporary allocations can save at most {} of the peak</li>\n",
                    to_string(device.totals.device), format_bytes(device.avoidable_peak_bytes()));
@@ -89,6 +104,12 @@ void add_glance(std::string& out, const PageContents& contents, const std::strin
 
 }  // namespace
 
+void add_verdict(std::string& out, const PageContents& contents) {
+  if (!contents.summary.failure) return;
+  fmt::format_to(std::back_inserter(out), "<p class=\"verdict alarm\">{}</p>\n",
+                 escaped(out_of_memory_headline(*contents.summary.failure, contents.recording)));
+}
+
 void add_summary(std::string& out, const PageContents& contents, const std::string& id) {
   open_section(
       out, id + "summary", "Summary",
@@ -97,6 +118,7 @@ void add_summary(std::string& out, const PageContents& contents, const std::stri
   if (contents.summary.devices.empty()) {
     fmt::format_to(std::back_inserter(out), "<p>{}</p>\n", escaped(no_events_text(contents.recording)));
   }
+  add_host(out, contents.summary.host);
   if (!contents.summary.devices.empty()) add_glance(out, contents, id);
   add_quality(out, contents.recording.quality);
   out += kSectionEnd;

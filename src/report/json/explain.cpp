@@ -116,6 +116,8 @@ Json failure_json(const Explanation& explanation, const OomFailure& failure) {
           {"reserved_bytes", nullable(failure.reserved)},
           {"cached_bytes", nullable(failure.cached)},
           {"device_free_bytes", nullable(failure.device_free)},
+          {"device_free_sampled_at_ns", nullable(failure.sampled_at_ns)},
+          {"capacity_bytes", nullable(failure.capacity)},
           {"outside_pytorch_bytes", nullable(failure.outside)},
           {"cache", cache_json(failure.cache)},
           {"refused_by", name_of(failure.refused_by)},

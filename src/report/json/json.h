@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "analyze/common/result_table.h"
 #include "analyze/compare.h"
@@ -14,6 +15,7 @@
 #include "analyze/ledger/ledger.h"
 #include "analyze/oom/explain.h"
 #include "analyze/patterns.h"
+#include "analyze/ranks.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
@@ -23,6 +25,8 @@
 namespace tidemark {
 
 [[nodiscard]] std::string to_json(std::span<const Summary> summaries);
+/// {"ranks": {...}, "recordings": [object, ...]}.
+[[nodiscard]] std::string to_json(const RankComparison& ranks, const std::vector<const Summary*>& details);
 [[nodiscard]] std::string to_json(std::span<const Table> tables);
 [[nodiscard]] std::string to_json(std::span<const Tree> trees);
 [[nodiscard]] std::string to_json(std::span<const Temporary> results);

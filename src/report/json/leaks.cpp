@@ -27,6 +27,7 @@ Json site_json(const LeakSite& site) {
           {"held_bytes", site.held_bytes},
           {"held_block_count", site.held_blocks},
           {"requested_bytes", nullable(site.requested_bytes)},
+          {"stack_count", site.stack_ids.size()},
           {"stack", stack_json(site.stack)}};
 }
 
@@ -59,6 +60,10 @@ Json to_object(const Leaks& leaks) {
   object["bytes_per_step"] = judged ? Json(leaks.bytes_per_step) : Json(nullptr);
   object["leaks"] = sites_json(leaks.leaks);
   object["other_leak_count"] = leaks.leak_count - leaks.leaks.size();
+  object["min_growth_bytes_per_step"] = nullable(leaks.min_growth);
+  object["small_leaks"] = sites_json(leaks.small_leaks);
+  object["small_leaks_bytes_per_step"] = judged ? Json(leaks.small_bytes_per_step) : Json(nullptr);
+  object["other_small_leak_count"] = leaks.small_leak_count - leaks.small_leaks.size();
   object["non_leak_growth"] = sites_json(leaks.non_leak_growth);
   object["other_non_leak_growth_count"] = leaks.non_leak_growth_count - leaks.non_leak_growth.size();
   object["steps"] = steps_json(leaks);

@@ -12,6 +12,7 @@
 #include "analyze/ledger/ledger.h"
 #include "analyze/oom/explain.h"
 #include "analyze/patterns.h"
+#include "analyze/ranks.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
@@ -22,6 +23,7 @@
 namespace tidemark {
 
 Json to_object(const Summary& summary);
+Json to_object(const RankComparison& ranks);
 Json to_object(const Table& table);
 Json to_object(const Tree& tree);
 Json to_object(const Timeline& timeline);

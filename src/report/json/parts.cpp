@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "report/words/data_quality.h"
-#include "report/words/frame_text.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "report/json/json.h"
 #include "report/json/objects.h"
+#include "report/words/explain.h"
 
 namespace tidemark {
 namespace {
@@ -41,6 +42,32 @@ Json device_json(const SummaryDevice& device) {
           {"other_call_site_count", device.other_call_sites},
           {"other_call_sites_bytes", device.other_bytes},
           {"unrecorded_at_peak_bytes", device.unrecorded_at_peak_bytes}};
+}
+
+Json sampled_json(const std::optional<SampledBytes>& bytes) {
+  if (!bytes) return nullptr;
+  return {{"peak_bytes", bytes->peak}, {"peak_at_ns", bytes->peak_at_ns}, {"end_bytes", bytes->end}};
+}
+
+Json host_json(const HostUsage& host) {
+  if (host.empty()) return nullptr;
+  return {{"rss", sampled_json(host.rss)},
+          {"pss", sampled_json(host.pss)},
+          {"job_process_count", nullable(host.most_job_processes)},
+          {"job_rss", sampled_json(host.job_rss)},
+          {"job_pss", sampled_json(host.job_pss)},
+          {"cgroup_usage", sampled_json(host.cgroup_usage)},
+          {"cgroup_limit_bytes", nullable(host.cgroup_limit_bytes)},
+          {"cgroup_oom_kills", host.cgroup_oom_kills}};
+}
+
+Json verdict_json(const OomFailure& failure, const RecordingInfo& recording) {
+  return {{"device", to_string(failure.device)},
+          {"time_ns", failure.last_ns},
+          {"requested_bytes", failure.request.bytes},
+          {"device_free_bytes", nullable(failure.device_free)},
+          {"cause", failure.cause ? Json(name_of(*failure.cause)) : Json(nullptr)},
+          {"text", out_of_memory_headline(failure, recording)}};
 }
 
 // The fields that say what a row is about.
@@ -84,6 +111,7 @@ Json to_object(const Summary& summary) {
                                        {"reserved_bytes", nullable(failure.event.reserved)},
                                        {"stack", stack_json(failure.stack)}});
   }
+  object["out_of_memory_verdict"] = summary.failure ? verdict_json(*summary.failure, summary.recording) : Json(nullptr);
   object["ledgers"] = Json::array();
   for (const LedgerExtremes& ledger : summary.ledgers) {
     object["ledgers"].push_back({{"device", ledger.device},
@@ -92,6 +120,7 @@ Json to_object(const Summary& summary) {
                                  {"peak", ledger_json(ledger.peak)},
                                  {"end", ledger.end ? ledger_json(*ledger.end) : Json(nullptr)}});
   }
+  object["host"] = host_json(summary.host);
   return object;
 }
 

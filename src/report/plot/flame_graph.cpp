@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analyze/common/arithmetic.h"
+#include "analyze/common/frame_origin.h"
 #include "base/units.h"
 #include "report/plot/plots.h"
 #include "report/words/frame_text.h"
@@ -19,11 +20,11 @@ constexpr double kFrameRow = 19;
 
 Role role_of(const FrameName& frame) {
   if (frame.kind != Location::Kind::python) return Role::native;
-  return is_framework_file(frame.file) ? Role::torch : Role::own;
+  return origin_of(frame.file) == FrameOrigin::project ? Role::own : Role::library_code;
 }
 
 std::string short_name(const FrameName& frame) {
-  return printable(frame.kind == Location::Kind::python ? local_name(frame.function) : short_function(frame.function));
+  return shown(frame.kind == Location::Kind::python ? local_name(frame.function) : short_function(frame.function));
 }
 
 class FlameGraph {
@@ -80,8 +81,8 @@ class FlameGraph {
   }
 
   void add_legend() {
-    plot_.legend = {{Role::own, Sample::box, "Python code"},
-                    {Role::torch, Sample::box, "Python code of PyTorch itself"}};
+    plot_.legend = {{Role::own, Sample::box, "Python code of the project"},
+                    {Role::library_code, Sample::box, "Python code of PyTorch and other libraries"}};
     if (std::any_of(section_.nodes.begin(), section_.nodes.end(),
                     [](const TreeNode& node) { return node.frame.kind != Location::Kind::python; })) {
       plot_.legend.push_back({Role::native, Sample::box, "native code"});

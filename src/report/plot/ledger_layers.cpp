@@ -49,8 +49,7 @@ std::vector<LedgerLayer> ledger_layers(const LedgerDevice& device) {
   stack.add(Role::allocated, "allocated", [](const LedgerPoint& point) { return point.allocated_bytes; });
   stack.add(Role::cached, "cached", [](const LedgerPoint& point) { return point.cached_bytes; });
   for (std::size_t library = 0; library < device.libraries.size(); ++library) {
-    stack.add(library_role(device, device.libraries[library]),
-              fit(printable(device.libraries[library]), kMostLabelWidth),
+    stack.add(library_role(device, device.libraries[library]), shown(device.libraries[library], kMostLabelWidth),
               [&](const LedgerPoint& point) { return point.library_bytes[library]; });
   }
   stack.add(Role::other_libraries, "other libraries",

@@ -23,7 +23,7 @@ constexpr std::array<Entry, kRoles> kPalette = {{
     {"library4", 0xD55E00, 0xE5752D},     {"library5", 0xF0E442, 0xDDD24B},  {"library", 0x8CA873, 0x7D9866},
     {"context", 0x808A99, 0x7F8998},      {"processes", 0xCCD1D9, 0x49515C}, {"unexplained", 0xFFFFFF, 0x14171C},
     {"pending-free", 0x009E73, 0x2FC79A}, {"mixed", 0x99C5E1, 0x2A5472},     {"free", 0xDEE3E8, 0x363D47},
-    {"root", 0xF5F6F8, 0x1C2027},         {"own", 0x9FCBE8, 0x1F5D86},       {"torch", 0xDDE3EA, 0x333B46},
+    {"root", 0xF5F6F8, 0x1C2027},         {"own", 0x9FCBE8, 0x1F5D86},       {"library-code", 0xDDE3EA, 0x333B46},
     {"native", 0xF2DCC3, 0x5A4630},       {"no-stack", 0xFFFFFF, 0x14171C},
 }};
 

@@ -33,8 +33,8 @@ enum class Role : std::uint8_t {
   free,
   // Boxes of a flame graph.
   root,
-  own,  ///< the program's Python code
-  torch,
+  own,           ///< the project's Python code
+  library_code,  ///< of PyTorch, other packages, and the standard library
   native,
   no_stack,
 };

@@ -5,7 +5,7 @@
 #include "base/units.h"
 #include "report/plot/plots.h"
 #include "report/plot/segment_rows.h"
-#include "report/words/frame_text.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {

@@ -4,47 +4,80 @@
 #include <utility>
 
 #include "report/words/printable.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::size_t kColumnGap = 2;
-constexpr std::size_t kNarrowestLast = 24;  // of the last column, however narrow the terminal
+constexpr std::size_t kIndentBelow = 4;     // of lines below a row
+constexpr std::size_t kNarrowestLast = 40;  // of the last column beside the others, unless all of it fits
+constexpr std::size_t kNarrowestLine = 20;  // however narrow the terminal
 
 }  // namespace
 
-Columns::Columns(std::vector<std::string> headings) {
-  rows_.push_back(std::move(headings));
+FittedText fitted_with_callers(const NamedStack& stack) {
+  return [&stack](std::size_t width) { return stack_text_with_callers(stack, width); };
+}
+
+FittedText fitted(const NamedStack& stack) {
+  return [&stack](std::size_t width) { return stack_text(stack, width); };
+}
+
+Columns::Columns(std::vector<std::string> headings, LastColumn place) : place_(place) {
+  add(std::move(headings));
 }
 
 void Columns::add(std::vector<std::string> cells) {
-  rows_.push_back(std::move(cells));
+  std::string last = std::move(cells.back());
+  cells.pop_back();
+  add(std::move(cells), [last = std::move(last)](std::size_t width) { return fit(last, width); });
+}
+
+void Columns::add(std::vector<std::string> cells, FittedText last) {
+  for (std::string& cell : cells) cell = fit(cell, kMostNameColumns);
+  rows_.push_back({std::move(cells), std::move(last), {}});
+}
+
+void Columns::add_below(FittedText line) {
+  rows_.back().below.push_back(std::move(line));
 }
 
 std::string Columns::text(const Terminal& terminal, std::size_t indent) const {
-  const std::size_t last = rows_.front().size() - 1;
-  std::vector<std::size_t> widths(last, 0);
+  std::vector<std::size_t> widths(rows_.front().cells.size(), 0);
   std::size_t before_last = indent;
-  for (std::size_t column = 0; column < last; ++column) {
-    for (const auto& row : rows_) widths[column] = std::max(widths[column], display_width(row[column]));
+  for (std::size_t column = 0; column < widths.size(); ++column) {
+    for (const Row& row : rows_) widths[column] = std::max(widths[column], display_width(row.cells[column]));
     before_last += widths[column] + kColumnGap;
   }
-  std::size_t room = 0;
-  if (terminal.width != 0) room = std::max(kNarrowestLast, terminal.width - std::min(terminal.width, before_last));
+  const auto room_after = [&](std::size_t columns) {
+    if (terminal.width == 0) return std::size_t{0};
+    return std::max(kNarrowestLine, terminal.width - std::min(terminal.width, columns));
+  };
+  const std::size_t room = room_after(before_last);
+  const std::size_t room_below = room_after(indent + kIndentBelow);
+  const auto too_wide = [&](const Row& row) { return display_width(row.last(0)) > room; };
+  const bool last_below = place_ == LastColumn::below_if_narrow && terminal.width != 0 &&
+                          terminal.width < before_last + kNarrowestLast &&
+                          std::any_of(rows_.begin(), rows_.end(), too_wide);
 
   std::string text;
-  for (std::size_t index = 0; index < rows_.size(); ++index) {
+  const auto add_line = [&](std::string line, const Row& row) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += &row == &rows_.front() ? paint(terminal, Tone::quiet, line) : line;
+    text += '\n';
+  };
+  for (const Row& row : rows_) {
     std::string line(indent, ' ');
-    for (std::size_t column = 0; column < last; ++column) {
-      const std::string& cell = rows_[index][column];
-      line.append(widths[column] - display_width(cell), ' ');
-      line += cell;
+    for (std::size_t column = 0; column < widths.size(); ++column) {
+      line.append(widths[column] - display_width(row.cells[column]), ' ');
+      line += row.cells[column];
       line.append(kColumnGap, ' ');
     }
-    line += fit(rows_[index][last], room);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += index == 0 ? paint(terminal, Tone::quiet, line) : line;
-    text += '\n';
+    add_line(last_below ? line : line + row.last(room), row);
+    const std::string space(indent + kIndentBelow, ' ');
+    if (last_below) add_line(space + row.last(room_below), row);
+    for (const FittedText& below : row.below) add_line(space + below(room_below), row);
   }
   return text;
 }

@@ -7,8 +7,8 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -40,7 +40,7 @@ std::string settings_line(const RecordingInfo& a, const RecordingInfo& b) {
   if (a.allocator_settings == b.allocator_settings) return {};
   const auto text = [](const std::optional<std::string>& settings) {
     if (!settings) return std::string(kUnknown);
-    return settings->empty() ? std::string("default") : printable(*settings);
+    return settings->empty() ? std::string("default") : shown(*settings);
   };
   return fmt::format("   allocator settings: {} in A, {} in B\n", text(a.allocator_settings),
                      text(b.allocator_settings));
@@ -105,8 +105,8 @@ std::string rows_text(const ComparedDevice& device, CompareBy by, const Terminal
   for (const ComparedStack& row : device.rows) {
     const ComparedValue& bytes = peak ? row.peak_bytes : row.traffic_bytes;
     columns.add({signed_bytes(bytes.change()), format_bytes(bytes.a), format_bytes(bytes.b),
-                 count_text(peak ? row.peak_blocks : row.allocations), std::string(name_of(row.kind)),
-                 stack_text_with_callers(row.stack)});
+                 count_text(peak ? row.peak_blocks : row.allocations), std::string(name_of(row.kind))},
+                fitted_with_callers(row.stack));
   }
   if (device.other_rows != 0) {
     columns.add({signed_bytes(device.other_change), "", "", "", "",

@@ -7,6 +7,7 @@
 
 #include "report/text/csv_field.h"
 #include "report/words/frame_text.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {

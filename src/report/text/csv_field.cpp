@@ -6,6 +6,8 @@ namespace tidemark {
 
 std::string csv_field(const std::string& raw) {
   std::string text = printable(raw);
+  // Spreadsheets take such a cell for a formula (OWASP, CSV injection). A tab or CR at the start was escaped above.
+  if (text.find_first_of("=+-@") == 0) text.insert(text.begin(), '\'');
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char letter : text) {

@@ -5,7 +5,8 @@
 
 namespace tidemark {
 
-/// Printable, and quoted (RFC 4180) where it would break the row.
+/// Printable, quoted (RFC 4180) where it would break the row, and with a ' before it where it begins with =, +, - or @,
+/// so that no spreadsheet runs it as a formula. Not for numbers.
 [[nodiscard]] std::string csv_field(const std::string& raw);
 
 }  // namespace tidemark

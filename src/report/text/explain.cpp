@@ -6,8 +6,8 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -32,20 +32,19 @@ std::string where_text(const OomFailure& failure) {
     text += ", pool unknown (default pool assumed)";
   }
   if (failure.thread && failure.thread->tid) {
-    text +=
-        fmt::format(", thread {} (tid {})",
-                    failure.thread->name.empty() ? "(no name)" : printable(failure.thread->name), *failure.thread->tid);
+    text += fmt::format(", thread {} (tid {})",
+                        failure.thread->name.empty() ? "(no name)" : shown(failure.thread->name), *failure.thread->tid);
   }
   return text;
 }
 
-std::string request_text(const OomFailure& failure) {
+std::string request_text(const OomFailure& failure, const Terminal& terminal) {
   const OomRequest& request = failure.request;
   std::string size = format_bytes(request.bytes);
   if (failure.caching && format_bytes(request.segment) != size) {
     size += fmt::format(" (segment to reserve: {})", format_bytes(request.segment));
   }
-  return fact("requested", size) + fact("requested by", stack_text_with_callers(failure.stack)) +
+  return fact("requested", size) + fact("requested by", fitted_with_callers(failure.stack), terminal) +
          fact("device", where_text(failure)) + fact("time", times_text(failure));
 }
 
@@ -76,7 +75,9 @@ std::string memory_text(const OomFailure& failure, const Terminal& terminal) {
         row(format_bytes(failure.cache->pending), "pending free (in use by another stream)");
     }
     row(bytes_text(failure.reserved), "reserved by PyTorch");
-    row(bytes_text(failure.device_free), "free on the device");
+    row(bytes_text(failure.device_free), failure.sampled_at_ns
+                                             ? fmt::format("free on the device ({})", device_free_source(failure))
+                                             : "free on the device");
     row(bytes_text(failure.outside), failure.outside ? "used outside PyTorch (context, libraries, other processes)"
                                                      : "used outside PyTorch (unknown; set --capacity)");
   }
@@ -115,7 +116,8 @@ std::string top_allocations_text(const OomFailure& failure, const Terminal& term
   Columns columns({"held", "share", "blocks", "allocated at", "allocated by"});
   for (const TopAllocation& allocation : failure.top_allocations) {
     columns.add({format_bytes(allocation.bytes), share_text(allocation.share), format_count(allocation.blocks),
-                 allocated_at_text(allocation), stack_text_with_callers(allocation.stack)});
+                 allocated_at_text(allocation)},
+                fitted_with_callers(allocation.stack));
   }
   if (failure.other_allocations != 0) {
     columns.add({format_bytes(failure.other_bytes), "", "", "",
@@ -133,8 +135,9 @@ std::string call_sites_text(const OomFailure& failure, const Terminal& terminal)
   Columns columns({"held", "share", "blocks", "stacks", "call site"});
   for (const CallSite& site : failure.call_sites.call_sites) {
     together |= site.stacks > 1;
-    columns.add({format_bytes(site.bytes), share_text(site.share), format_count(site.blocks), format_count(site.stacks),
-                 stack_text(site.stack)});
+    columns.add(
+        {format_bytes(site.bytes), share_text(site.share), format_count(site.blocks), format_count(site.stacks)},
+        fitted(site.stack));
   }
   if (!together) return {};
   if (failure.call_sites.other_call_sites != 0) {
@@ -146,7 +149,7 @@ std::string call_sites_text(const OomFailure& failure, const Terminal& terminal)
 }
 
 std::string failure_text(const Explanation& explanation, const OomFailure& failure, const Terminal& terminal) {
-  return paint(terminal, Tone::error, verdict_text(failure)) + "\n" + request_text(failure) + "\n" +
+  return paint(terminal, Tone::error, verdict_text(failure)) + "\n" + request_text(failure, terminal) + "\n" +
          memory_text(failure, terminal) + "\n" + cause_text(failure, terminal) +
          fixes_text(explanation, failure, terminal) + top_allocations_text(failure, terminal) +
          call_sites_text(failure, terminal);
@@ -155,6 +158,10 @@ std::string failure_text(const Explanation& explanation, const OomFailure& failu
 std::string peaks_text(const Explanation& explanation) {
   std::string text = "No out-of-memory errors recorded.\n";
   for (const DeviceSummary& device : explanation.devices) {
+    if (!device.peak_allocated_at_ns) {
+      text += "  " + nothing_allocated_text(device.device, {}, device.peak_reserved_bytes) + "\n";
+      continue;
+    }
     const std::string reserved = device.peak_reserved_bytes
                                      ? fmt::format("peak reserved {} ({}), ", format_bytes(*device.peak_reserved_bytes),
                                                    at_text(device.peak_reserved_at_ns))

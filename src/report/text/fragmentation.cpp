@@ -9,7 +9,7 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
-#include "report/words/frame_text.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -90,7 +90,8 @@ std::string pinning_text(const FragmentationDevice& device, const Terminal& term
   Columns columns({"pinned free", "segments", "blocks", "bytes", "stack that pins the segments"});
   for (const PinningStack& row : device.pinning) {
     columns.add({format_bytes(row.pinned_free_bytes), format_count(row.segments), format_count(row.blocks),
-                 format_bytes(row.bytes), stack_text(row.stack)});
+                 format_bytes(row.bytes)},
+                fitted(row.stack));
   }
   if (device.other_pinning != 0) {
     columns.add({"", "", "", "", fmt::format("({} more; --top 0 lists all)", format_count(device.other_pinning))});
@@ -114,8 +115,12 @@ std::string over_time_text(const FragmentationDevice& device, const Terminal& te
 }
 
 std::string device_text(const FragmentationDevice& device, const Terminal& terminal) {
-  std::string text = paint(terminal, Tone::heading, to_string(device.totals.device)) + "\n";
-  if (!device.totals.peak_reserved_bytes) {
+  const DeviceSummary& totals = device.totals;
+  if (!totals.peak_allocated_at_ns) {
+    return nothing_allocated_text(totals.device, {}, totals.peak_reserved_bytes) + "\n";
+  }
+  std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
+  if (!totals.peak_reserved_bytes) {
     return text + "  fragmentation unavailable: the allocator of this device does not report reserved memory\n";
   }
   text += measures_text(device, terminal);
@@ -136,11 +141,8 @@ std::string device_text(const FragmentationDevice& device, const Terminal& termi
 }  // namespace
 
 std::string to_text(const Fragmentation& fragmentation, const Terminal& terminal) {
-  std::string text;
-  for (const FragmentationDevice& device : fragmentation.devices) {
-    if (!text.empty()) text += "\n";
-    text += device_text(device, terminal);
-  }
+  std::string text = join_devices(fragmentation.devices,
+                                  [&](const FragmentationDevice& device) { return device_text(device, terminal); });
   if (fragmentation.devices.empty()) text += no_events_text(fragmentation.recording);
   return text + quality_hint(fragmentation.recording, terminal);
 }

@@ -4,34 +4,46 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
-#include "report/words/frame_text.h"
 #include "report/words/leak.h"
+#include "report/words/printable.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
 
-std::string site_text(const LeakSite& site) {
-  std::string text = stack_text_with_callers(site.stack);
-  if (site.requested_bytes) text += fmt::format(", {} bytes each", format_count(*site.requested_bytes));
-  return text;
+// Several stacks of one line have different callers; where the blocks have no stack, their size says which they are.
+FittedText fitted_site(const LeakSite& site) {
+  const std::size_t stacks = site.stack_ids.size();
+  if (stacks == 1 && !site.requested_bytes) return fitted_with_callers(site.stack);
+  return [&site, stacks](std::size_t width) {
+    std::string text = stack_text(site.stack);
+    if (stacks > 1) text += fmt::format(" ({} stacks)", format_count(stacks));
+    if (site.requested_bytes) text += fmt::format(", {} bytes each", format_count(*site.requested_bytes));
+    return fit(text, width);
+  };
 }
 
 std::string step_text(std::uint32_t step, std::uint64_t time_ns) {
   return fmt::format("step {} ({})", format_count(step), format_duration_ns(time_ns));
 }
 
+std::string held_text(const LeakSite& site) {
+  return fmt::format("{} in {} blocks at the end; {} to {}", format_bytes(site.held_bytes),
+                     format_count(site.held_blocks), step_text(site.growth.first_step, site.first_step_ns),
+                     step_text(site.growth.last_step, site.last_step_ns));
+}
+
 std::string leaks_table(const Leaks& leaks, const Terminal& terminal) {
-  Columns columns({"per step", "95% interval", "blocks per step", "growing steps", "first growth", "last growth",
-                   "held at end", "device", "stack"});
+  Columns columns({"per step", "95% interval", "blocks per step", "growing steps", "device"});
   for (const LeakSite& site : leaks.leaks) {
     const Growth& growth = site.growth;
     columns.add({rate_text(growth.bytes_per_step.value),
                  fmt::format("{} to {}", rate_text(growth.bytes_per_step.low), rate_text(growth.bytes_per_step.high)),
                  growth.kind == GrowthKind::replaced ? "replaced" : fmt::format("{:.2f}", growth.blocks_per_step),
                  fmt::format("{} of {}", format_count(growth.grown_steps), format_count(growth.analyzed_steps)),
-                 step_text(growth.first_step, site.first_step_ns), step_text(growth.last_step, site.last_step_ns),
-                 fmt::format("{} in {} blocks", format_bytes(site.held_bytes), format_count(site.held_blocks)),
-                 to_string(site.device), site_text(site)});
+                 to_string(site.device)});
+    columns.add_below(fitted_site(site));
+    columns.add_below([&site](std::size_t width) { return fit(held_text(site), width); });
   }
   std::string text = columns.text(terminal, 2);
   if (leaks.leak_count > leaks.leaks.size()) {
@@ -43,7 +55,7 @@ std::string leaks_table(const Leaks& leaks, const Terminal& terminal) {
 std::string growths_table(const Leaks& leaks, const Terminal& terminal) {
   Columns columns({"held at end", "reason", "device", "stack"});
   for (const LeakSite& site : leaks.non_leak_growth) {
-    columns.add({format_bytes(site.held_bytes), growth_text(site.growth), to_string(site.device), site_text(site)});
+    columns.add({format_bytes(site.held_bytes), growth_text(site.growth), to_string(site.device)}, fitted_site(site));
   }
   std::string text = columns.text(terminal, 2);
   if (leaks.non_leak_growth_count > leaks.non_leak_growth.size()) {
@@ -59,6 +71,7 @@ std::string to_text(const Leaks& leaks, const Terminal& terminal) {
   const Tone tone = leaks.verdict == LeakVerdict::leak ? Tone::warning : Tone::heading;
   std::string text = paint(terminal, tone, leak_verdict(leaks)) + "\n";
   if (!leaks.leaks.empty()) text += leaks_table(leaks, terminal);
+  if (const std::string small = small_leaks_text(leaks); !small.empty()) text += fmt::format("  ({})\n", small);
   text += leak_steps(leaks);
   if (!leaks.non_leak_growth.empty()) {
     text += "\n" + paint(terminal, Tone::heading, "Growth that is not a leak") + "\n";

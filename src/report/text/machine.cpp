@@ -32,7 +32,7 @@ std::string cuda_text(const ListedDevice& device, const Inventory& inventory) {
 
 std::string process_text(const SampledProcess& process) {
   if (process.kind == ProcessKind::ended) return "(ended)";
-  return process.kind == ProcessKind::other_namespace ? "(another container)" : printable(process.name);
+  return process.kind == ProcessKind::other_namespace ? "(another container)" : shown(process.name);
 }
 
 std::string processes_text(const ListedDevice& device, const Terminal& terminal) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analyze/common/data_quality.h"
 #include "analyze/common/recording.h"
+#include "report/text/columns.h"
 #include "report/text/terminal.h"
 #include "report/words/recording.h"
 
@@ -12,6 +14,9 @@ namespace tidemark {
 
 /// "  label           value\n": the labels of a list of facts are as wide as one another.
 [[nodiscard]] std::string fact(const char* label, const std::string& value);
+/// The same in a line that the terminal has room for.
+[[nodiscard]] std::string fact(const char* label, const std::string& value, const Terminal& terminal);
+[[nodiscard]] std::string fact(const char* label, const FittedText& value, const Terminal& terminal);
 
 /// "Data quality: complete", or its issues, one a line.
 [[nodiscard]] std::string quality_text(const DataQuality& quality, const Terminal& terminal);
@@ -19,7 +24,14 @@ namespace tidemark {
 /// One line for reports other than the summary: nothing when the recording is complete, else that it is not.
 [[nodiscard]] std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal);
 
-/// Says that the live set is empty.
-[[nodiscard]] std::string nothing_alive_text();
+/// The texts of devices one below the other: those of one line without a blank line between them.
+[[nodiscard]] std::string join_devices(const std::vector<std::string>& texts);
+template <typename Device, typename Text>
+[[nodiscard]] std::string join_devices(const std::vector<Device>& devices, const Text& text_of) {
+  std::vector<std::string> texts;
+  texts.reserve(devices.size());
+  for (const Device& device : devices) texts.push_back(text_of(device));
+  return join_devices(texts);
+}
 
 }  // namespace tidemark

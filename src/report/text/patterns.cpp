@@ -1,23 +1,23 @@
 #include <fmt/format.h>
 
+#include "analyze/common/advice.h"
 #include "analyze/common/arithmetic.h"
 #include "base/units.h"
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
-#include "report/words/frame_text.h"
 #include "report/words/pattern.h"
 #include "report/words/recording.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
 
 std::string lifetimes_text(const PatternsDevice& device, const Terminal& terminal) {
-  const DeviceSummary& totals = device.totals;
   Columns columns({"held at peak", "share", "blocks", "lifetime"});
   const auto add = [&](std::uint64_t bytes, const std::string& blocks, const char* lifetime) {
     if (bytes == 0) return;
-    columns.add({format_bytes(bytes), share_text(share_of(bytes, totals.peak_allocated_bytes)), blocks, lifetime});
+    columns.add({format_bytes(bytes), share_text(share_of(bytes, device.whole_peak_bytes())), blocks, lifetime});
   };
   for (std::size_t index = 0; index < kLifetimes; ++index) {
     add(device.held[index].bytes, format_count(device.held[index].blocks), kLifetimeWords[index]);
@@ -35,8 +35,8 @@ std::string rows_text(const Pattern& pattern, const Terminal& terminal) {
       ++others;
       continue;
     }
-    columns.add({format_bytes(row.peak_bytes), format_count(row.peak_blocks), format_count(row.count),
-                 stack_text_with_callers(row.stack)});
+    columns.add({format_bytes(row.peak_bytes), format_count(row.peak_blocks), format_count(row.count)},
+                fitted_with_callers(row.stack));
   }
   if (pattern.peak_bytes == 0) return {};
   if (others != 0) {
@@ -55,17 +55,17 @@ std::string pattern_text(const PatternsDevice& device, const NamedPattern& named
                                      format_bytes(pattern.peak_bytes)));
   text += fact("reduced peak", peak_text(pattern.reduced_peak_bytes, pattern.reduced_peak_at_ns));
   const std::uint64_t saving = device.avoidable_peak_bytes(pattern);
-  text += fact("avoidable peak", saving == 0 ? "none (the peak stays the same)" : "up to " + format_bytes(saving));
-  if (saving != 0) text += fact("possible fix", named.advice);
+  text += fact("avoidable peak", avoidable_peak_text(saving, device.totals.peak_allocated_bytes));
+  if (is_worth_advice(saving, device.totals.peak_allocated_bytes)) text += fact("possible fix", named.advice);
   return text + rows_text(pattern, terminal);
 }
 
 std::string device_text(const PatternsDevice& device, const Patterns& patterns, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
+  if (!totals.peak_allocated_at_ns) return nothing_allocated_text(totals.device) + "\n";
   std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
   text += fact("peak allocated", peak_text(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
   text += fact("training steps", patterns.steps == 0 ? "none detected" : format_count(patterns.steps));
-  if (totals.peak_allocated_bytes == 0) return text;
   text += lifetimes_text(device, terminal);
   for (const NamedPattern& named : named_patterns(device)) text += pattern_text(device, named, terminal);
   return text;
@@ -74,11 +74,8 @@ std::string device_text(const PatternsDevice& device, const Patterns& patterns, 
 }  // namespace
 
 std::string to_text(const Patterns& patterns, const Terminal& terminal) {
-  std::string text;
-  for (const PatternsDevice& device : patterns.devices) {
-    if (!text.empty()) text += "\n";
-    text += device_text(device, patterns, terminal);
-  }
+  std::string text = join_devices(
+      patterns.devices, [&](const PatternsDevice& device) { return device_text(device, patterns, terminal); });
   if (patterns.devices.empty()) text += no_events_text(patterns.recording);
   return text + quality_hint(patterns.recording, terminal);
 }

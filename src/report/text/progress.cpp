@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <memory>
 
+#include "base/standard_streams.h"
 #include "report/words/printable.h"
 
 namespace tidemark {
@@ -20,7 +20,7 @@ class Line {
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
   ~Line() {
-    if (shown_) fmt::print(stderr, "\r\x1b[K");
+    if (shown_) write_stderr({"\r\x1b[K"});
   }
 
   void show(std::uint64_t done, std::uint64_t all) {
@@ -28,8 +28,7 @@ class Line {
     if (now < next_ || all == 0) return;
     next_ = now + std::chrono::milliseconds(200);
     shown_ = true;
-    fmt::print(stderr, "\r{} {}: {}%\x1b[K", doing_, name_, done * 100 / all);
-    std::fflush(stderr);
+    write_stderr({fmt::format("\r{} {}: {}%\x1b[K", doing_, name_, done * 100 / all)});
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "report/text/csv_field.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/printable.h"
 #include "report/words/result_value.h"
 
 namespace tidemark {
@@ -31,16 +32,21 @@ std::vector<std::string> other_cells(const ResultTable& table, const ResultSecti
   return cells;
 }
 
+FittedText fitted_value(ResultKind kind, const ResultValue& value) {
+  if (const auto* stack = std::get_if<NamedStack>(&value)) return fitted_with_callers(*stack);
+  return [kind, &value](std::size_t width) { return fit(value_text(kind, value), width); };
+}
+
 std::string rows_text(const ResultTable& table, const ResultSection& section, const Terminal& terminal) {
   std::vector<std::string> headings;
   for (const ResultColumn& column : table.columns) headings.push_back(heading_of(column.key));
   Columns columns(std::move(headings));
   for (const ResultRow& row : section.rows) {
     std::vector<std::string> cells;
-    for (std::size_t column = 0; column < row.size(); ++column) {
+    for (std::size_t column = 0; column + 1 < row.size(); ++column) {
       cells.push_back(value_text(table.columns[column].kind, row[column]));
     }
-    columns.add(std::move(cells));
+    columns.add(std::move(cells), fitted_value(table.columns.back().kind, row.back()));
   }
   if (section.other_rows != 0) columns.add(other_cells(table, section));
   return columns.text(terminal, 2);

@@ -6,24 +6,25 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
-#include "report/words/frame_text.h"
+#include "report/words/explain.h"
+#include "report/words/host_usage.h"
 #include "report/words/ledger.h"
 #include "report/words/printable.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
 
 std::string head(const RecordingInfo& recording, const Terminal& terminal) {
   std::string text = paint(terminal, Tone::heading, recording_title(recording)) + "\n";
-  for (const Fact& part : recording_facts(recording)) text += fact(part.label, part.value);
+  for (const Fact& part : recording_facts(recording)) text += fact(part.label, part.value, terminal);
   return text;
 }
 
 std::string call_sites(const SummaryDevice& device, const Terminal& terminal) {
-  if (device.totals.peak_allocated_bytes == 0) return {};
   Columns columns({"held at peak", "share", "blocks", "call site"});
   for (const CallSite& site : device.call_sites) {
-    columns.add({format_bytes(site.bytes), share_text(site.share), format_count(site.blocks), stack_text(site.stack)});
+    columns.add({format_bytes(site.bytes), share_text(site.share), format_count(site.blocks)}, fitted(site.stack));
   }
   if (device.other_call_sites != 0) {
     columns.add({format_bytes(device.other_bytes), "", "",
@@ -38,7 +39,10 @@ std::string call_sites(const SummaryDevice& device, const Terminal& terminal) {
 
 std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
-  std::string text = "\n" + paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
+  if (!totals.peak_allocated_at_ns) {
+    return nothing_allocated_text(totals.device, {}, totals.peak_reserved_bytes) + "\n";
+  }
+  std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
   text += fact("peak allocated",
                fmt::format("{} ({} bytes) {}", format_bytes(totals.peak_allocated_bytes),
                            format_count(totals.peak_allocated_bytes), at_text(totals.peak_allocated_at_ns)));
@@ -70,10 +74,10 @@ std::string out_of_memory_text(const Summary& summary, const Terminal& terminal)
   if (summary.out_of_memory.empty()) return {};
   std::string text = "\n" + paint(terminal, Tone::error, "Out-of-memory errors") + "\n";
   for (const SummaryOutOfMemory& failure : summary.out_of_memory) {
-    text +=
-        fmt::format("  {} {}: {} requested, {} allocated, {} reserved; requested by {}\n", to_string(failure.device),
-                    at_text(failure.event.time_ns), format_bytes(failure.event.requested),
-                    bytes_text(failure.event.allocated), bytes_text(failure.event.reserved), stack_text(failure.stack));
+    text += fmt::format("  {} {}: {} requested, {} allocated, {} reserved\n", to_string(failure.device),
+                        at_text(failure.event.time_ns), format_bytes(failure.event.requested),
+                        bytes_text(failure.event.allocated), bytes_text(failure.event.reserved));
+    text += fact("  requested by", fitted(failure.stack), terminal);
   }
   return text;
 }
@@ -97,21 +101,34 @@ std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) 
     const auto end = find(at_end, row.words);
     columns.add({row.bytes, end == at_end.end() ? "" : end->bytes, row.words});
   }
-  std::string title = "Device memory of " + printable(ledger.device);
-  if (!ledger.model.empty()) title += ", " + printable(ledger.model);
+  std::string title = "Device memory of " + shown(ledger.device);
+  if (!ledger.model.empty()) title += ", " + shown(ledger.model);
   if (ledger.total_bytes) title += fmt::format(" ({})", format_bytes(*ledger.total_bytes));
   std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
   if (!ledger.peak.caveats.empty()) text += "  See `tidemark ledger` for caveats.\n";
   return text;
 }
 
+std::string host_text(const HostUsage& host, const Terminal& terminal) {
+  if (host.empty()) return {};
+  std::string text = "\n" + paint(terminal, Tone::heading, "Host memory, sampled") + "\n";
+  for (const Fact& part : host_facts(host)) text += fact(part.label, part.value);
+  return text;
+}
+
 }  // namespace
 
 std::string to_text(const Summary& summary, const Terminal& terminal) {
-  std::string text = head(summary.recording, terminal);
-  for (const SummaryDevice& device : summary.devices) text += device_text(device, terminal);
-  if (summary.devices.empty()) text += "\n" + no_events_text(summary.recording);
+  std::string text;
+  if (summary.failure) {
+    text = paint(terminal, Tone::error, out_of_memory_headline(*summary.failure, summary.recording)) + "\n\n";
+  }
+  text += head(summary.recording, terminal);
+  text += "\n";
+  text += join_devices(summary.devices, [&](const SummaryDevice& device) { return device_text(device, terminal); });
+  if (summary.devices.empty()) text += no_events_text(summary.recording);
   for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_text(ledger, terminal);
+  text += host_text(summary.host, terminal);
   text += out_of_memory_text(summary, terminal);
   return text + "\n" + quality_text(summary.recording.quality, terminal);
 }

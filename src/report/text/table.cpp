@@ -6,8 +6,8 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -32,9 +32,6 @@ const char* heading_of(GroupBy by) {
   return "";
 }
 
-std::string key_text(const NamedStack& stack) {
-  return stack_text_with_callers(stack);
-}
 std::string key_text(const BlockSize& size) {
   return fmt::format("{} ({} bytes)", format_bytes(size.bytes), format_count(size.bytes));
 }
@@ -43,7 +40,7 @@ std::string key_text(const DeviceAt& device) {
 }
 std::string key_text(const ThreadInfo& thread) {
   if (!thread.tid) return "(unknown thread)";
-  const std::string name = thread.name.empty() ? "(no name)" : printable(thread.name);
+  const std::string name = thread.name.empty() ? "(no name)" : shown(thread.name);
   return fmt::format("{} (tid {})", name, *thread.tid);
 }
 std::string key_text(const StreamHandle& stream) {
@@ -54,20 +51,31 @@ std::string key_text(const PoolId& pool) {
 }
 
 std::string key_text(const BlockAnnotation& annotation) {
-  return annotation.name ? printable(*annotation.name) : "(none)";
+  return annotation.name ? shown(*annotation.name) : "(none)";
+}
+
+FittedText fitted_key(const NamedStack& stack) {
+  return fitted_with_callers(stack);
+}
+template <typename Key>
+FittedText fitted_key(const Key& key) {
+  return [text = key_text(key)](std::size_t width) { return fit(text, width); };
 }
 
 std::string section_text(const TableSection& section, GroupBy by, const Terminal& terminal) {
   std::string text;
   if (section.device) {
+    if (section.rows.empty() && section.unrecorded_bytes == 0) {
+      return nothing_allocated_text(section.device->device, section.device->at_ns) + "\n";
+    }
     const std::string title = fmt::format("{} {}: {} allocated", to_string(section.device->device),
                                           at_text(section.device->at_ns), format_bytes(section.allocated_bytes));
     text = paint(terminal, Tone::heading, title) + "\n";
   }
   Columns columns({"bytes", "share", "blocks", heading_of(by)});
   for (const TableRow& row : section.rows) {
-    columns.add({format_bytes(row.bytes), share_text(row.share), format_count(row.blocks),
-                 std::visit([](const auto& key) { return key_text(key); }, row.key)});
+    std::vector<std::string> cells = {format_bytes(row.bytes), share_text(row.share), format_count(row.blocks)};
+    columns.add(std::move(cells), std::visit([](const auto& key) { return fitted_key(key); }, row.key));
   }
   if (section.other_rows != 0) {
     columns.add({format_bytes(section.other_bytes), "", format_count(section.other_blocks),
@@ -76,18 +84,14 @@ std::string section_text(const TableSection& section, GroupBy by, const Terminal
   if (section.unrecorded_bytes != 0) {
     columns.add({format_bytes(section.unrecorded_bytes), "", "", "(not recorded)"});
   }
-  if (section.rows.empty() && section.unrecorded_bytes == 0) return text + nothing_alive_text();
   return text + columns.text(terminal, section.device ? 2 : 0);
 }
 
 }  // namespace
 
 std::string to_text(const Table& table, const Terminal& terminal) {
-  std::string text;
-  for (const TableSection& section : table.sections) {
-    if (!text.empty()) text += "\n";
-    text += section_text(section, table.by, terminal);
-  }
+  std::string text = join_devices(
+      table.sections, [&](const TableSection& section) { return section_text(section, table.by, terminal); });
   if (table.sections.empty()) text += no_events_text(table.recording);
   return text + quality_hint(table.recording, terminal);
 }

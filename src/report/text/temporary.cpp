@@ -4,8 +4,9 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
-#include "report/words/frame_text.h"
+#include "report/words/pattern.h"
 #include "report/words/recording.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -17,15 +18,17 @@ std::string definition(std::uint64_t within) {
 }
 
 std::string avoidable_peak(const TemporaryDevice& device) {
-  if (device.avoidable_peak_bytes() == 0) return "none (the peak stays the same)";
-  return fmt::format("up to {}, if all other allocations stay the same", format_bytes(device.avoidable_peak_bytes()));
+  const std::uint64_t saving = device.avoidable_peak_bytes();
+  const std::string text = avoidable_peak_text(saving, device.totals.peak_allocated_bytes);
+  return saving == 0 ? text : text + ", if all other allocations stay the same";
 }
 
 std::string rows_text(const TemporaryDevice& device, const Terminal& terminal) {
   Columns columns({"total", "share", "allocations", "largest", "stack"});
   for (const TemporaryRow& row : device.rows) {
-    columns.add({format_bytes(row.bytes), share_text(row.share), format_count(row.count),
-                 format_bytes(row.largest_bytes), stack_text_with_callers(row.stack)});
+    columns.add(
+        {format_bytes(row.bytes), share_text(row.share), format_count(row.count), format_bytes(row.largest_bytes)},
+        fitted_with_callers(row.stack));
   }
   if (device.other_rows != 0) {
     columns.add({format_bytes(device.other_bytes), "", format_count(device.other_count), "",
@@ -36,6 +39,7 @@ std::string rows_text(const TemporaryDevice& device, const Terminal& terminal) {
 
 std::string device_text(const TemporaryDevice& device, std::uint64_t within, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
+  if (!totals.peak_allocated_at_ns) return nothing_allocated_text(totals.device) + "\n";
   std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
   text += fact("temporary", fmt::format("{} of {} allocations: {}", format_count(device.count),
                                         format_count(totals.allocation_count), definition(within)));
@@ -50,11 +54,9 @@ std::string device_text(const TemporaryDevice& device, std::uint64_t within, con
 }  // namespace
 
 std::string to_text(const Temporary& temporary, const Terminal& terminal) {
-  std::string text;
-  for (const TemporaryDevice& device : temporary.devices) {
-    if (!text.empty()) text += "\n";
-    text += device_text(device, temporary.within, terminal);
-  }
+  std::string text = join_devices(temporary.devices, [&](const TemporaryDevice& device) {
+    return device_text(device, temporary.within, terminal);
+  });
   if (temporary.devices.empty()) text += no_events_text(temporary.recording);
   return text + quality_hint(temporary.recording, terminal);
 }

@@ -7,10 +7,10 @@
 
 namespace tidemark {
 
-/// Default: a file or a pipe, without colours and with lines as long as they come.
+/// Default: a file or a pipe, without colours.
 struct Terminal {
   bool colour = false;
-  std::size_t width = 0;  ///< columns; 0 = unlimited
+  std::size_t width = 120;  ///< columns that tables keep to; 0 = unlimited
 };
 
 /// Looks at a file descriptor. Colours only on a terminal, and not when NO_COLOR is set (https://no-color.org) or TERM

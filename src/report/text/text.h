@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analyze/common/result_table.h"
 #include "analyze/compare.h"
@@ -10,6 +11,7 @@
 #include "analyze/ledger/ledger.h"
 #include "analyze/oom/explain.h"
 #include "analyze/patterns.h"
+#include "analyze/ranks.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
@@ -20,6 +22,9 @@
 namespace tidemark {
 
 [[nodiscard]] std::string to_text(const Summary& summary, const Terminal& terminal);
+/// The table of all processes, then the details of some.
+[[nodiscard]] std::string to_text(const RankComparison& ranks, const std::vector<const Summary*>& details,
+                                  const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Table& table, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Tree& tree, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Temporary& temporary, const Terminal& terminal);

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t kRows = 10;
 constexpr std::size_t kScaleWidth = 12;  // of the sizes at the left
-constexpr std::size_t kDefaultColumns = 72;
 
 // Highest allocated value of each column of the drawing. A value holds until the next point, so also for the columns
 // between two points.
@@ -49,7 +48,7 @@ std::string drawing(const TimelineSeries& series, std::uint64_t duration_ns, con
                                                           "\xE2\x96\x87",
                                                           "\xE2\x96\x88"};
   const std::size_t columns =
-      terminal.width == 0 ? kDefaultColumns : std::max<std::size_t>(terminal.width, 40) - kScaleWidth - 1;
+      (terminal.width == 0 ? Terminal().width : std::max<std::size_t>(terminal.width, 40)) - kScaleWidth - 1;
   const std::vector<std::uint64_t> values = highest(series, duration_ns, columns);
   const double top = static_cast<double>(std::max<std::uint64_t>(series.peak_allocated_bytes, 1));
   std::string text;
@@ -73,19 +72,22 @@ std::string drawing(const TimelineSeries& series, std::uint64_t duration_ns, con
   return text;
 }
 
+std::string device_text(const TimelineSeries& series, const Timeline& timeline, const Terminal& terminal) {
+  if (!series.peak_allocated_at_ns) {
+    return nothing_allocated_text(series.device, {}, series.peak_reserved_bytes) + "\n";
+  }
+  std::string title = fmt::format("{} allocated: peak {} {}, peak reserved {}", to_string(series.device),
+                                  format_bytes(series.peak_allocated_bytes), at_text(series.peak_allocated_at_ns),
+                                  bytes_text(series.peak_reserved_bytes));
+  if (series.peak_active_bytes) title += ", peak active " + format_bytes(*series.peak_active_bytes);
+  return paint(terminal, Tone::heading, title) + "\n" + drawing(series, timeline.recording.duration_ns, terminal);
+}
+
 }  // namespace
 
 std::string to_text(const Timeline& timeline, const Terminal& terminal) {
-  std::string text;
-  for (const TimelineSeries& series : timeline.series) {
-    if (!text.empty()) text += "\n";
-    std::string title = fmt::format("{} allocated: peak {} {}, peak reserved {}", to_string(series.device),
-                                    format_bytes(series.peak_allocated_bytes), at_text(series.peak_allocated_at_ns),
-                                    bytes_text(series.peak_reserved_bytes));
-    if (series.peak_active_bytes) title += ", peak active " + format_bytes(*series.peak_active_bytes);
-    text += paint(terminal, Tone::heading, title) + "\n";
-    text += drawing(series, timeline.recording.duration_ns, terminal);
-  }
+  std::string text = join_devices(
+      timeline.series, [&](const TimelineSeries& series) { return device_text(series, timeline, terminal); });
   for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {
     text += fmt::format("out of memory on {} {}: {} requested\n", to_string(failure.device), at_text(failure.time_ns),
                         format_bytes(failure.requested_bytes));

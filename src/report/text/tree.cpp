@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "report/text/parts.h"
 #include "report/text/text.h"
 #include "report/words/frame_text.h"
+#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
@@ -35,13 +37,22 @@ class TreeDrawing {
     for (std::size_t index = 0; index < nodes.size(); ++index) {
       const TreeNode& node = section_.nodes[nodes[index]];
       const bool last = index + 1 == lines;
-      columns_.add({format_bytes(node.bytes), share_text(node.share), format_count(node.blocks),
-                    prefix + branch(lines, last) + frame_text(node.frame)});
+      columns_.add({format_bytes(node.bytes), share_text(node.share), format_count(node.blocks)},
+                   [begin = prefix + branch(lines, last), &node](std::size_t width) {
+                     return begin + fit_frame(node.frame, room_after(begin, width));
+                   });
       draw_level(below_[nodes[index]], node.hidden, prefix + below_branch(lines, last));
     }
     if (hidden.count == 0) return;
     columns_.add({format_bytes(hidden.bytes), "", format_count(hidden.blocks),
                   prefix + branch(lines, true) + fmt::format("({} more)", format_count(hidden.count))});
+  }
+
+  // However deep the tree, the function is seen.
+  static std::size_t room_after(const std::string& begin, std::size_t width) {
+    constexpr std::size_t kNarrowest = 24;
+    if (width == 0) return 0;
+    return std::max(kNarrowest, width - std::min(width, display_width(begin)));
   }
 
   static const char* branch(std::size_t lines, bool last) {
@@ -60,6 +71,9 @@ class TreeDrawing {
 };
 
 std::string section_text(const TreeSection& section, const Terminal& terminal) {
+  if (section.blocks == 0 && section.unrecorded_bytes == 0) {
+    return nothing_allocated_text(section.device, section.at_ns) + "\n";
+  }
   const std::string title =
       fmt::format("{} {}: {} allocated, live blocks: {}", to_string(section.device), at_text(section.at_ns),
                   format_bytes(section.allocated_bytes), format_count(section.blocks));
@@ -71,18 +85,14 @@ std::string section_text(const TreeSection& section, const Terminal& terminal) {
   if (section.unrecorded_bytes != 0) {
     columns.add({format_bytes(section.unrecorded_bytes), "", "", "(not recorded)"});
   }
-  const bool nothing = section.blocks == 0 && section.unrecorded_bytes == 0;
-  return paint(terminal, Tone::heading, title) + "\n" + (nothing ? nothing_alive_text() : columns.text(terminal, 2));
+  return paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
 }
 
 }  // namespace
 
 std::string to_text(const Tree& tree, const Terminal& terminal) {
-  std::string text;
-  for (const TreeSection& section : tree.sections) {
-    if (!text.empty()) text += "\n";
-    text += section_text(section, terminal);
-  }
+  std::string text =
+      join_devices(tree.sections, [&](const TreeSection& section) { return section_text(section, terminal); });
   if (tree.sections.empty()) text += no_events_text(tree.recording);
   return text + quality_hint(tree.recording, terminal);
 }

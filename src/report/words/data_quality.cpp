@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/units.h"
+#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
@@ -40,6 +41,11 @@ constexpr QualityTemplate kTemplates[] = {
      "1 event had a time in the future; it has the time of its thread's previous event instead"},
     {QualityId::ring_corrupted, "the rings of {count} threads were overwritten: their later events are missing",
      "the ring of 1 thread was overwritten: its later events are missing"},
+    {QualityId::unrecorded_processes, "{count} other processes of the run were not recorded",
+     "1 other process of the run was not recorded"},
+    {QualityId::recorder_stopped,
+     "{count} events were dropped while the recorder did not run (stopped or without a processor)",
+     "1 event was dropped while the recorder did not run (stopped or without a processor)"},
 
     {QualityId::unknown_loss, "{count} losses of a kind that this version of tidemark does not know[ ({detail})]",
      "1 loss of a kind that this version of tidemark does not know[ ({detail})]"},
@@ -50,7 +56,9 @@ constexpr QualityTemplate kTemplates[] = {
     {QualityId::too_many_devices, "{count} events were skipped: too many devices[ (limit: {limit})]",
      "1 event was skipped: too many devices[ (limit: {limit})]"},
     {QualityId::recorder_killed,
-     "the recorder was killed or is still running: events after the last recorded one are missing"},
+     "the recording has no end (its recorder was killed, is still running, or could not write any more): events after "
+     "the "
+     "last recorded one are missing"},
     {QualityId::stopped_early, "recording was stopped before the program ended"},
     {QualityId::paused,
      "the program paused recording {count} times, {duration_ns} in total: allocations and frees in between are not "
@@ -74,6 +82,8 @@ constexpr QualityTemplate kTemplates[] = {
     {QualityId::sizes_corrected,
      "the sizes of {count} blocks follow from later entries, not from the allocator's rules",
      "the size of 1 block follows from later entries, not from the allocator's rules"},
+    {QualityId::unknown_times, "{count} trace entries have no time; each has the time of the entry before it instead",
+     "1 trace entry has no time; it has the time of the entry before it instead"},
     {QualityId::clock_steps_back, "the clock steps back {count} times, by at most {duration_ns}",
      "the clock steps back once, by {duration_ns}"},
     {QualityId::no_settings,
@@ -103,8 +113,8 @@ constexpr QualityTemplate kTemplates[] = {
      "1 segment was released that did not exist"},
     {QualityId::segments_in_use, "{count} segments were released while blocks in them were in use",
      "1 segment was released while blocks in it were in use"},
-    {QualityId::impossible_ranges, "{count} trace entries were skipped: impossible address or size",
-     "1 trace entry was skipped: impossible address or size"},
+    {QualityId::impossible_ranges, "{count} trace entries were skipped: unknown or impossible address or size",
+     "1 trace entry was skipped: unknown or impossible address or size"},
     {QualityId::free_size_mismatches, "{count} frees have a different size than the allocation",
      "1 free has a different size than the allocation"},
     {QualityId::snapshot_mismatches, "{count} snapshot entries have different active bytes than the replay",
@@ -123,6 +133,9 @@ constexpr QualityTemplate kTemplates[] = {
     {QualityId::exported_recording,
      "exported from a recording by `tidemark export`: blocks are as recorded; streams, requested sizes and, on GPUs, "
      "reserved bytes are only in the recording"},
+    {QualityId::invalid_fields,
+     "{count} fields have values of the wrong type or out of range, first (with their number) at {names}",
+     "1 field has a value of the wrong type or out of range: {names}"},
     {QualityId::unknown_actions,
      "{count} trace entries have an action that this version of tidemark does not know: {names}",
      "1 trace entry has an action that this version of tidemark does not know: {names}"},
@@ -154,7 +167,7 @@ std::string names_text(const QualityNames& names) {
   std::size_t listed = 0;
   for (const auto& [name, count] : names) {
     if (listed++ == kMost) return text + fmt::format(" and {} more", names.size() - kMost);
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", name, format_count(count));
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", shown(name), format_count(count));
   }
   return text;
 }

@@ -6,12 +6,14 @@
 
 #include "analyze/common/arithmetic.h"
 #include "base/units.h"
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
+
+constexpr const char* kLimitReached = "the process's memory limit was reached";
 
 // Why the request could not use the cached memory: "... cached, but ...".
 std::string unusable_cache_text(const OomFailure& failure) {
@@ -50,25 +52,37 @@ std::string outside_text(const OomFailure& failure, std::uint64_t bytes) {
              : fmt::format("memory used outside PyTorch grew by at least {}", format_bytes(bytes));
 }
 
-}  // namespace
-
-std::string verdict_text(const OomFailure& failure) {
-  std::string text = fmt::format("Out of memory: {} requested; ", requested_text(failure));
-  if (!failure.cause) return text + "cause unknown";
+// "12.0 MiB leaked in previous steps".
+std::string main_cause_text(const OomFailure& failure) {
+  if (!failure.cause) return "cause unknown";
   const std::string bytes = format_bytes(failure.findings.front().bytes);
   switch (*failure.cause) {
     case OomCause::leak:
-      return text + fmt::format("{} leaked in previous steps", bytes);
+      return fmt::format("{} leaked in previous steps", bytes);
     case OomCause::other_process:
-      return text + outside_text(failure, failure.findings.front().bytes);
+      return outside_text(failure, failure.findings.front().bytes);
     case OomCause::limit:
-      return text + fmt::format("the process's memory limit was reached, the device had {} free", bytes);
+      return fmt::format("{}, the device had {} free", kLimitReached, bytes);
     case OomCause::fragmentation:
-      return text + fmt::format("{} cached, but {}", bytes, unusable_cache_text(failure));
+      return fmt::format("{} cached, but {}", bytes, unusable_cache_text(failure));
     case OomCause::demand:
       break;
   }
-  return text + fmt::format("{} allocated, {} more than available", format_bytes(failure.allocated), bytes);
+  return fmt::format("{} allocated, {} more than available", format_bytes(failure.allocated), bytes);
+}
+
+}  // namespace
+
+std::string verdict_text(const OomFailure& failure) {
+  return fmt::format("Out of memory: {} requested; {}", requested_text(failure), main_cause_text(failure));
+}
+
+std::string out_of_memory_headline(const OomFailure& failure, const RecordingInfo& recording) {
+  const std::string free =
+      failure.device_free ? format_bytes(*failure.device_free) + " free" : "free device memory unknown";
+  const std::string cause = failure.cause == OomCause::limit ? kLimitReached : main_cause_text(failure);
+  return fmt::format("Out of memory on {}: {} requested, {}; {}. More: `tidemark explain {}`",
+                     to_string(failure.device), requested_text(failure), free, cause, printable(recording.path));
 }
 
 std::string evidence_text(const OomFailure& failure, const OomFinding& finding) {
@@ -83,7 +97,7 @@ std::string evidence_text(const OomFailure& failure, const OomFinding& finding) 
               ? ""
               : fmt::format(" (if the pattern repeated {} times is a training step)", format_count(failure.step_count));
       return fmt::format("{} leaked{}, {} missing; leaking call site: {}{}", format_bytes(finding.bytes), condition,
-                         missing, stack_text(first.stack), more);
+                         missing, stack_text(first.stack, kStackInSentence), more);
     }
     case OomCause::other_process:
       return fmt::format("{}; {} missing", outside_text(failure, finding.bytes), missing);
@@ -100,6 +114,11 @@ std::string evidence_text(const OomFailure& failure, const OomFinding& finding) 
                      format_bytes(finding.bytes), bytes_text(failure.cached), bytes_text(failure.device_free));
 }
 
+std::string device_free_source(const OomFailure& failure) {
+  if (!failure.sampled_at_ns) return "as reported by the driver";
+  return fmt::format("sampled {} before", format_duration_ns(failure.last_ns - *failure.sampled_at_ns));
+}
+
 std::string unknown_cause_text(const OomFailure& failure) {
   if (!failure.caching) return "the allocator of this device does not report available memory";
   if (failure.fitting_block) {
@@ -108,7 +127,7 @@ std::string unknown_cause_text(const OomFailure& failure) {
   }
   if (!failure.device_free) {
     return fmt::format(
-        "free device memory is unknown in recordings: the device was full or a memory limit was reached; {} cached "
+        "free device memory is unknown: the device was full or a memory limit was reached; {} cached "
         "did not suffice",
         bytes_text(failure.cached));
   }
@@ -119,7 +138,7 @@ std::string unknown_cause_text(const OomFailure& failure) {
 std::string fix_text(const OomFailure& failure, const OomFix& fix) {
   switch (fix.kind) {
     case OomFixKind::free_blocks:
-      return fmt::format("free {} of {}", blocks_text(fix), stack_text(fix.stack));
+      return fmt::format("free {} of {}", blocks_text(fix), stack_text(fix.stack, kStackInSentence));
     case OomFixKind::stop_leak:
       return "fix the leak: `tidemark leaks` lists its call sites and growth rates";
     case OomFixKind::free_device:

@@ -9,6 +9,10 @@ namespace tidemark {
 
 /// One sentence: what failed and why.
 [[nodiscard]] std::string verdict_text(const OomFailure& failure);
+/// Where the free bytes of the device come from: "as reported by the driver", "sampled 40.0 ms before".
+[[nodiscard]] std::string device_free_source(const OomFailure& failure);
+/// The same on one line above all else: what was requested, what was free, why, and which command says more.
+[[nodiscard]] std::string out_of_memory_headline(const OomFailure& failure, const RecordingInfo& recording);
 /// The numbers that show a cause.
 [[nodiscard]] std::string evidence_text(const OomFailure& failure, const OomFinding& finding);
 /// The reason why no cause was found.

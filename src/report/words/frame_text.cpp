@@ -5,21 +5,28 @@
 #include <algorithm>
 #include <string_view>
 
+#include "analyze/common/frame_origin.h"
 #include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
 
-constexpr std::string_view kArrow = " \xE2\x86\x90 ";  // ←
-constexpr std::size_t kFunctionWidth = 100;            // names of C++ templates have no end
+constexpr std::string_view kFoldersLeftOut = "\xE2\x80\xA6";  // …
+
+std::string file_text(const std::string& file, FileDetail detail) {
+  std::string path = short_path(file);
+  const std::size_t last = path.rfind('/');
+  if (detail == FileDetail::path || last == std::string::npos) return path;
+  if (detail == FileDetail::name) return path.substr(last + 1);
+  const std::size_t first = path.find('/', 1);
+  if (first == last) return path;
+  return fmt::format("{}/{}{}", path.substr(0, first), kFoldersLeftOut, path.substr(last));
+}
 
 }  // namespace
 
 std::string short_path(const std::string& path) {
-  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t at = path.rfind(packages);
-    if (at != std::string::npos) return path.substr(at + packages.size());
-  }
+  if (const std::string_view installed = installed_path(path); !installed.empty()) return std::string(installed);
   const std::size_t last = path.rfind('/');
   if (last == std::string::npos || last == 0) return path;
   const std::size_t before = path.rfind('/', last - 1);
@@ -56,42 +63,26 @@ std::string local_name(const std::string& function) {
   return at == std::string::npos ? function : function.substr(at + kLocals.size());
 }
 
-std::string frame_text(const FrameName& frame) {
+std::string frame_text(const FrameName& frame, FileDetail detail, bool line) {
   if (frame.kind == Location::Kind::native) {
-    std::string function = fit(printable(short_function(frame.function)), kFunctionWidth);
+    std::string function = shown(short_function(frame.function));
     const std::string_view library = base_name(frame.file);
-    if (library.empty() || frame.function.starts_with(library)) return function;
-    return fmt::format("{} ({})", function, printable(library));
+    if (detail == FileDetail::line_only || library.empty() || frame.function.starts_with(library)) return function;
+    return fmt::format("{} ({})", function, shown(library));
   }
-  std::string function = printable(local_name(frame.function));
+  std::string function = shown(local_name(frame.function));
+  const std::string number = line && frame.line != 0 ? fmt::format(":{}", frame.line) : "";
   if (frame.file.empty()) return function;
-  if (frame.line == 0) return fmt::format("{} ({})", function, printable(short_path(frame.file)));
-  return fmt::format("{} ({}:{})", function, printable(short_path(frame.file)), frame.line);
+  if (detail == FileDetail::line_only) return function + number;
+  return fmt::format("{} ({}{})", function, shown(file_text(frame.file, detail)), number);
 }
 
-std::string stack_text(const NamedStack& stack) {
-  if (stack.frames.empty()) return "(no stack)";
-  std::string text = frame_text(stack.frames[stack.call_site]);
-  if (stack.leaf) text += " via " + printable(local_name(stack.frames[*stack.leaf].function));
-  return text;
-}
-
-std::string callers_text(const NamedStack& stack) {
-  std::string text;
-  if (stack.frames.empty()) return text;
-  const bool python = stack.frames[stack.call_site].kind == Location::Kind::python;
-  for (std::size_t index = stack.call_site; index-- > 0;) {
-    const FrameName& caller = stack.frames[index];
-    if (is_framework_file(caller.file)) continue;
-    if (python && caller.kind != Location::Kind::python) continue;  // the interpreter between two functions
-    text += kArrow;
-    text += frame_text(caller);
+std::string fit_frame(const FrameName& frame, std::size_t width) {
+  for (const FileDetail detail : {FileDetail::path, FileDetail::ends, FileDetail::name}) {
+    std::string text = frame_text(frame, detail);
+    if (width == 0 || display_width(text) <= width) return text;
   }
-  return text;
-}
-
-std::string stack_text_with_callers(const NamedStack& stack) {
-  return stack_text(stack) + callers_text(stack);
+  return fit(frame_text(frame, FileDetail::line_only), width);
 }
 
 }  // namespace tidemark

@@ -1,14 +1,16 @@
-// Frames and stacks as one line of printable text.
+// Frames as one line of printable text.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
-#include "analyze/common/stack_names.h"
 #include "store/symbols.h"
 
 namespace tidemark {
 
-/// The part of a path that tells files apart: from the package on below site-packages, else the last two components.
+/// The part of a path that tells files apart: what is below site-packages or lib/pythonX.Y, else the last two
+/// components.
 [[nodiscard]] std::string short_path(const std::string& path);
 
 /// A native function without its parameters: "at::native::empty_cpu(...)" as "at::native::empty_cpu".
@@ -17,17 +19,19 @@ namespace tidemark {
 /// A Python function without those around it: "make.<locals>.wrapper" as "wrapper".
 [[nodiscard]] std::string local_name(const std::string& function);
 
-/// "forward (llama/model.py:31)"; native: "at::native::empty_cpu (libtorch_cpu.so)".
-[[nodiscard]] std::string frame_text(const FrameName& frame);
+/// How much of a frame's file is written.
+enum class FileDetail : std::uint8_t {
+  path,       ///< "LlamaMLP.forward (transformers/models/llama/modeling_llama.py:155)"
+  ends,       ///< "LlamaMLP.forward (transformers/…/modeling_llama.py:155)"
+  name,       ///< "LlamaMLP.forward (modeling_llama.py:155)"
+  line_only,  ///< "LlamaMLP.forward:155"
+};
 
-/// "forward (llama/model.py:31) via linear", or "(no stack)".
-[[nodiscard]] std::string stack_text(const NamedStack& stack);
+/// "forward (llama/model.py:31)"; native: "at::native::empty_cpu (libtorch_cpu.so)". `line`: whether Python has its
+/// line.
+[[nodiscard]] std::string frame_text(const FrameName& frame, FileDetail detail = FileDetail::path, bool line = true);
 
-/// The callers of that place, without those in PyTorch's own files and, of Python code, without native ones: " ← step
-/// (train.py:40) ← main (train.py:80)".
-[[nodiscard]] std::string callers_text(const NamedStack& stack);
-
-/// Both.
-[[nodiscard]] std::string stack_text_with_callers(const NamedStack& stack);
+/// The same in at most `width` columns, with as much of the file as fits; 0 = unlimited.
+[[nodiscard]] std::string fit_frame(const FrameName& frame, std::size_t width);
 
 }  // namespace tidemark

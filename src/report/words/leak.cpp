@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -31,17 +31,25 @@ std::string beginning_text(const Leaks& leaks) {
     case TrainingSteps::Source::given:
       return "start times as specified";
     case TrainingSteps::Source::annotation:
-      return fmt::format("a step starts at each mark '{}'", printable(leaks.mark.value_or("")));
+      return fmt::format("a step starts at each mark '{}'", shown(leaks.mark.value_or("")));
     case TrainingSteps::Source::optimizer:
       return "a step starts at the first allocation of the optimizer";
     case TrainingSteps::Source::stack:
-      return "a step starts at each allocation by " + stack_text(leaks.anchor);
+      return "a step starts at each allocation by " + stack_text(leaks.anchor, kStackInSentence);
     case TrainingSteps::Source::sizes:
       return "detected from repeating allocation sizes";
     case TrainingSteps::Source::none:
       break;
   }
   return {};
+}
+
+std::string no_large_leak(const Leaks& leaks) {
+  const std::string steps = format_count(leaks.analyzed_steps);
+  if (leaks.min_growth)
+    return fmt::format("No leak of {} per step or more in {} steps", format_bytes(*leaks.min_growth), steps);
+  return fmt::format("No leak of {} per step, or of {:.0f}% of the peak in {} steps", format_bytes(kLeakFloorPerStep),
+                     kLeakFloorOfPeak * 100, steps);
 }
 
 }  // namespace
@@ -78,11 +86,20 @@ std::string leak_verdict(const Leaks& leaks) {
                          leaks.leak_count == 1 ? "call site grows" : "call sites grow",
                          rate_text(leaks.bytes_per_step));
     case LeakVerdict::no_leak:
+      if (leaks.small_leak_count != 0) return no_large_leak(leaks);
       return fmt::format("No leak: no call site kept growing over {} steps", format_count(leaks.analyzed_steps));
     case LeakVerdict::insufficient_data:
       return "Insufficient data: " + doubt_text(leaks);
   }
   return {};
+}
+
+std::string small_leaks_text(const Leaks& leaks) {
+  if (leaks.small_leak_count == 0) return {};
+  const std::string rate = rate_text(leaks.small_bytes_per_step);
+  if (leaks.small_leak_count == 1) return fmt::format("1 smaller leak, {} per step; `--min-growth 0` lists it", rate);
+  return fmt::format("{} smaller leaks, {} per step in total; `--min-growth 0` lists them",
+                     format_count(leaks.small_leak_count), rate);
 }
 
 std::string leak_steps(const Leaks& leaks) {

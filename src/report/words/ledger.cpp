@@ -11,8 +11,6 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostNameWidth = 100;
-
 std::string process_words(const LedgerLine& line) {
   std::string who;
   switch (line.process_kind) {
@@ -32,7 +30,7 @@ std::string process_words(const LedgerLine& line) {
       who = "another container";
       break;
   }
-  return fmt::format("{} (pid {})", fit(printable(who), kMostNameWidth), line.pid);
+  return fmt::format("{} (pid {})", shown(who), line.pid);
 }
 
 std::string share_of_used(double bytes, const LedgerBreakdown& ledger) {
@@ -51,7 +49,7 @@ std::string line_words(const LedgerLine& line, const LedgerBreakdown& ledger) {
     case LedgerPart::pytorch:
       return "reserved by PyTorch";
     case LedgerPart::library:
-      return fit(printable(line.name), kMostNameWidth);
+      return shown(line.name);
     case LedgerPart::context: {
       const bool with_libraries = std::find(ledger.caveats.begin(), ledger.caveats.end(),
                                             LedgerCaveat::libraries_in_context) != ledger.caveats.end();
@@ -119,8 +117,8 @@ std::string signed_bytes_text(const std::optional<std::int64_t>& bytes) {
 
 std::string ledger_title(const std::string& device, const std::string& model,
                          const std::optional<std::uint64_t>& total_bytes, const LedgerBreakdown& ledger) {
-  std::string title = printable(device);
-  if (!model.empty()) title += "  " + fit(printable(model), kMostNameWidth);
+  std::string title = shown(device);
+  if (!model.empty()) title += "  " + shown(model);
   title += fmt::format("  {} used", bytes_text(ledger.used_bytes));
   if (total_bytes) title += " of " + format_bytes(*total_bytes);
   return title + " " + at_text(ledger.time_ns);

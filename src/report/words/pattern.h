@@ -1,7 +1,9 @@
-// Words for the results of analyze_patterns(), the same in text and on a page.
+// Words for the results of analyze_patterns() and analyze_temporary(), the same in text and on a page.
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "analyze/patterns.h"
@@ -12,6 +14,9 @@ namespace tidemark {
 inline constexpr std::array<const char*, kLifetimes> kLifetimeWords = {
     "never freed", "temporary (freed after at most 1 other allocation)", "across steps (freed in a later step)",
     "within a step (freed in the same step)", "freed (no training steps detected)"};
+
+/// "up to 12.0 MiB", and whether that is too little to be advice.
+[[nodiscard]] std::string avoidable_peak_text(std::uint64_t saving, std::uint64_t peak);
 
 struct NamedPattern {
   const Pattern* pattern = nullptr;

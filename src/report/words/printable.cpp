@@ -96,6 +96,10 @@ std::size_t display_width(std::string_view text) {
   }
 }
 
+std::string shown(std::string_view name, std::size_t columns) {
+  return fit(printable(name), columns);
+}
+
 std::string fit(std::string_view text, std::size_t width) {
   const std::size_t have = display_width(text);
   if (width == 0 || have <= width) return std::string(text);

@@ -16,6 +16,12 @@ namespace tidemark {
 /// combining marks (utf8proc_charwidth).
 [[nodiscard]] std::size_t display_width(std::string_view text);
 
+/// The widest that a name from a recording is shown: some have no end (C++ templates, generated code).
+inline constexpr std::size_t kMostNameColumns = 100;
+
+/// A name from a recording as text shows it: printable, and at most `columns` wide. JSON has names whole.
+[[nodiscard]] std::string shown(std::string_view name, std::size_t columns = kMostNameColumns);
+
 /// At most `width` columns of printable text: the middle makes room for "…". `width` 0 = unlimited.
 [[nodiscard]] std::string fit(std::string_view text, std::size_t width);
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "report/words/frame_text.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -33,7 +33,7 @@ std::string value_text(ResultKind kind, const ResultValue& value) {
     std::string operator()(std::monostate) const { return "n/a"; }
     std::string operator()(std::uint64_t number) const { return number_text(kind, number); }
     std::string operator()(double share) const { return share_text(share); }
-    std::string operator()(const std::string& text) const { return printable(text); }
+    std::string operator()(const std::string& text) const { return shown(text); }
     std::string operator()(const Device& device) const { return to_string(device); }
     std::string operator()(StackId) const { return "n/a"; }
     std::string operator()(const NamedStack& stack) const { return stack_text_with_callers(stack); }

@@ -128,15 +128,16 @@ TEST(Compare, KeepsDevicesApart) {
   b.allocate(9, "gpu", 1024, kGpu1);
   const Comparison comparison = compare(a, b);
   ASSERT_EQ(comparison.devices.size(), 3U);
-  EXPECT_EQ(comparison.devices[1].device, kGpu);
-  EXPECT_TRUE(comparison.devices[1].in_a);
-  EXPECT_FALSE(comparison.devices[1].in_b);
-  EXPECT_FALSE(comparison.devices[1].peak_allocated.b);
-  EXPECT_FALSE(comparison.devices[1].peak_allocated.change());
-  EXPECT_TRUE(comparison.devices[1].rows.empty());
-  EXPECT_EQ(comparison.devices[2].device, kGpu1);
-  EXPECT_FALSE(comparison.devices[2].in_a);
-  EXPECT_EQ(comparison.devices[2].peak_allocated.b, 1024U);
+  EXPECT_EQ(comparison.devices[0].device, kGpu);
+  EXPECT_TRUE(comparison.devices[0].in_a);
+  EXPECT_FALSE(comparison.devices[0].in_b);
+  EXPECT_FALSE(comparison.devices[0].peak_allocated.b);
+  EXPECT_FALSE(comparison.devices[0].peak_allocated.change());
+  EXPECT_TRUE(comparison.devices[0].rows.empty());
+  EXPECT_EQ(comparison.devices[1].device, kGpu1);
+  EXPECT_FALSE(comparison.devices[1].in_a);
+  EXPECT_EQ(comparison.devices[1].peak_allocated.b, 1024U);
+  EXPECT_EQ(comparison.devices[2].device, kCpu) << "GPUs first";
 
   CompareOptions only;
   only.device = "cuda:1";
@@ -144,7 +145,7 @@ TEST(Compare, KeepsDevicesApart) {
   only.device = "cuda:7";
   const auto neither = try_compare(a, b, only);
   ASSERT_FALSE(neither.ok());
-  EXPECT_EQ(neither.error().message, "no device 'cuda:7' in a.tide or b.tide (available: cpu, cuda:0, cuda:1)");
+  EXPECT_EQ(neither.error().message, "no device 'cuda:7' in a.tide or b.tide (available: cuda:0, cuda:1, cpu)");
 }
 
 TEST(Compare, BlocksFromBeforeTheFirstEventAreHeldButNotAllocated) {

@@ -405,6 +405,39 @@ TEST(ExplainRecording, SaysWhatItKnows) {
   EXPECT_EQ(known.found(OomCause::demand), 10 * kMiB) << "40 in blocks and 60 asked for, of 90";
 }
 
+// 1000 MiB outside PyTorch when the sample was taken; PyTorch reserved 2000 MiB more until the request failed.
+Store sampled_recording(std::uint64_t total_bytes) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, total_bytes);
+  scenario.totals(kGpu, 0, 3000 * kMiB);
+  scenario.allocate(10, "weights", 2900 * kMiB, kGpu);
+  scenario.used(15, gpu, 4000 * kMiB);
+  scenario.totals(kGpu, 2900 * kMiB, 5000 * kMiB);
+  scenario.allocate(20, "activations", 2000 * kMiB, kGpu);
+  scenario.out_of_memory(30, 1000 * kMiB, kGpu);
+  scenario.used(40, gpu, 1 * kMiB);
+  return scenario.store();
+}
+
+TEST(ExplainRecording, TakesFreeMemoryFromTheLastSampleBefore) {
+  const Explained full(sampled_recording(6500 * kMiB));
+  EXPECT_EQ(full.capacity, 6500 * kMiB);
+  EXPECT_EQ(full.sampled_at_ns, 15U);
+  EXPECT_EQ(full.outside, 1000 * kMiB);
+  EXPECT_EQ(full.device_free, 500 * kMiB);
+  EXPECT_EQ(full.refused_by, OomRefusedBy::device);
+  EXPECT_EQ(full.missing, 500 * kMiB);
+  EXPECT_EQ(full.cause, OomCause::other_process) << "more than a tenth of the device, and twice what was missing";
+  EXPECT_EQ(full.found(OomCause::demand), 400 * kMiB) << "100 MiB were cached";
+
+  const Explained limited(sampled_recording(80'000 * kMiB));
+  EXPECT_EQ(limited.device_free, 74'000 * kMiB);
+  EXPECT_EQ(limited.refused_by, OomRefusedBy::limit);
+
+  const Explained close(sampled_recording(6900 * kMiB));  // 900 MiB free for 1000: a sample is not that exact
+  EXPECT_EQ(close.refused_by, OomRefusedBy::unknown);
+}
+
 TEST(ExplainRecording, Cpu) {
   Scenario scenario;
   scenario.allocate(10, "batch", 40 * kMiB, kCpu);

@@ -120,7 +120,13 @@ TEST_P(LeaksOfSnapshot, ShowsALeakPutIntoIt) {
   for (const StackId stack : {StackId{}, most_frequent_stack(*store)}) {
     const Store leaking = with_leak(*store, steps, stack, 512);
     Symbols symbols(leaking.definitions);
-    const auto leaks = analyze_leaks(leaking, symbols, {});
+    LeakOptions options;
+    const auto above_floor = analyze_leaks(leaking, symbols, options);
+    ASSERT_TRUE(above_floor.ok());
+    EXPECT_TRUE(above_floor->leaks.empty());
+    EXPECT_EQ(above_floor->small_leak_count, 1U);
+    options.min_growth = 0;
+    const auto leaks = analyze_leaks(leaking, symbols, options);
     ASSERT_TRUE(leaks.ok());
     ASSERT_EQ(leaks->leaks.size(), 1U);
     EXPECT_EQ(leaks->leaks[0].stack.frames.size(), symbols.frames(stack).size());

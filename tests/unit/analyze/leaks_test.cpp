@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -21,7 +22,9 @@ using testing::run_slow_leak;
 using testing::TrainingLoop;
 using Stacks = TrainingLoop::Stacks;
 
-Leaks leaks_of(const Store& store, const LeakOptions& options = {}) {
+/// Without a floor, unless the options say one.
+Leaks leaks_of(const Store& store, LeakOptions options = {}) {
+  if (!options.min_growth) options.min_growth = 0;
   Symbols symbols(store.definitions);
   auto leaks = analyze_leaks(store, symbols, options);
   EXPECT_TRUE(leaks.ok());
@@ -160,7 +163,7 @@ TEST(LeaksTest, ListsTheFastestFirst) {
   training.run(kSteps, [&](int step) {
     for (int place = 0; place < 3; ++place) {
       const auto size = static_cast<std::uint64_t>(512 * (place + 1));
-      training.allocate(numbered("kept", step * 3 + place), size, numbered("place", place));
+      training.allocate(numbered("kept", step * 3 + place), size, numbered("place", place), place);
     }
   });
   LeakOptions options;
@@ -171,6 +174,79 @@ TEST(LeaksTest, ListsTheFastestFirst) {
   ASSERT_EQ(leaks.leaks.size(), 2U);
   EXPECT_DOUBLE_EQ(leaks.leaks[0].growth.bytes_per_step.value, 1536);
   EXPECT_DOUBLE_EQ(leaks.leaks[1].growth.bytes_per_step.value, 1024);
+}
+
+Leaks leaks_above_floor(const Store& store, std::optional<std::uint64_t> min_growth = std::nullopt) {
+  LeakOptions options;
+  options.min_growth = min_growth;
+  Symbols symbols(store.definitions);
+  auto leaks = analyze_leaks(store, symbols, options);
+  EXPECT_TRUE(leaks.ok());
+  return *leaks;
+}
+
+TrainingLoop keeping(std::uint64_t bytes, std::uint64_t peak = 0) {
+  TrainingLoop training(Stacks::named_optimizer);
+  if (peak != 0) training.touch(peak, "load");
+  training.run(kSteps, [&](int step) { training.allocate(numbered("kept", step), bytes, "track"); });
+  return training;
+}
+
+TEST(LeaksTest, SlowGrowthIsCountedApart) {
+  constexpr std::uint64_t kPeak = std::uint64_t{1} << 30;
+  const Store slow = keeping(512, kPeak).scenario.store();
+  const Leaks leaks = leaks_above_floor(slow);
+  EXPECT_EQ(leaks.verdict, LeakVerdict::no_leak);
+  EXPECT_EQ(leaks.leak_count, 0U);
+  EXPECT_DOUBLE_EQ(leaks.bytes_per_step, 0);
+  ASSERT_EQ(leaks.small_leak_count, 1U);
+  EXPECT_DOUBLE_EQ(leaks.small_bytes_per_step, 512);
+  EXPECT_EQ(leaks.small_leaks.at(0).held_bytes, 143U * 512) << "as without a floor";
+
+  EXPECT_EQ(leaks_above_floor(slow, 0).leak_count, 1U);
+  EXPECT_EQ(leaks_above_floor(slow, 512).leak_count, 1U);
+  EXPECT_EQ(leaks_above_floor(slow, 513).leak_count, 0U);
+  EXPECT_EQ(leaks_above_floor(keeping(1024, kPeak).scenario.store()).leak_count, 1U) << "1 KiB is the floor";
+}
+
+// 143 steps of 512 bytes are 73,216 bytes: 1% of 7,321,600.
+TEST(LeaksTest, SlowGrowthOfOnePercentOfThePeakIsALeak) {
+  TrainingLoop training = keeping(512, 64'000'000);
+  const auto peak_of = [](const Store& store) { return store.devices.front().peak_allocated_bytes; };
+  ASSERT_GT(peak_of(training.scenario.store()), 7'321'600U);
+  EXPECT_EQ(leaks_above_floor(training.scenario.store()).leak_count, 0U);
+  training = keeping(512);
+  ASSERT_LT(peak_of(training.scenario.store()), 7'321'600U);
+  EXPECT_EQ(leaks_above_floor(training.scenario.store()).leak_count, 1U);
+}
+
+TEST(LeaksTest, StacksOfOneLineAreOneLeak) {
+  TrainingLoop training(Stacks::named_optimizer);
+  testing::Scenario& scenario = training.scenario;
+  const LocationId keep = scenario.python("keep", "project/train.py", 70);
+  std::vector<StackId> stacks;
+  for (std::uint32_t caller = 0; caller < 3; ++caller) {
+    stacks.push_back(scenario.stack({scenario.python("main", "project/train.py", 90 + caller), keep}));
+  }
+  const StackId other = scenario.stack({scenario.python("keep", "project/train.py", 71)});
+  training.run(kSteps, [&](int step) {
+    const auto add = [&](const char* name, std::uint64_t bytes, StackId stack) {
+      scenario.allocate(scenario.events.back().time_ns, numbered(name, step), bytes, kGpu, stack);
+    };
+    add("a", 1024, stacks[0]);
+    add("b", 4096, stacks[1]);
+    if (step % 2 == 0) add("c", 2048, stacks[2]);
+    add("d", 512, other);
+  });
+  const Leaks leaks = leaks_of(scenario.store());
+  ASSERT_EQ(leaks.leaks.size(), 2U);
+  const LeakSite& joined = leaks.leaks[0];
+  EXPECT_EQ(joined.stack_ids, (std::vector{stacks[1], stacks[0], stacks[2]})) << "fastest first; two are as fast";
+  EXPECT_EQ(joined.stack.frames.front().line, 91U);
+  EXPECT_DOUBLE_EQ(joined.growth.bytes_per_step.value, 1024 + 4096 + 2048 / 2);
+  EXPECT_DOUBLE_EQ(joined.growth.blocks_per_step, 2.5);
+  EXPECT_EQ(joined.held_blocks, 143U + 143U + 72U);
+  EXPECT_EQ(leaks.leaks[1].stack_ids, std::vector{other});
 }
 
 }  // namespace

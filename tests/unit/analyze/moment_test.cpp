@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "analyze/common/devices.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {
@@ -136,15 +137,25 @@ TEST(SelectDevices, ShowsWhatTheDriverHandedOutOnlyWhenAsked) {
   EXPECT_THAT(*select_devices(overview, "cuda-host"), ElementsAre(2));
 }
 
+TEST(SelectDevices, ListsGpusThenTheCpuThenTheDriversMemory) {
+  Scenario scenario;
+  scenario.allocate(1, "a", 1, {DeviceType::cuda_driver, 0});
+  scenario.allocate(2, "b", 1);
+  scenario.allocate(3, "c", 1, {DeviceType::cuda, 10});
+  scenario.allocate(4, "d", 1, {DeviceType::xpu, 0});
+  scenario.allocate(5, "e", 1, {DeviceType::cuda, 9});
+  EXPECT_THAT(devices_in_order(scenario.overview()), ElementsAre(4, 2, 3, 1, 0));
+}
+
 TEST(SelectDevices, ListsTheDevicesWhenOneIsNotThere) {
   Scenario scenario;
   scenario.allocate(1, "a", 1);
   scenario.allocate(2, "b", 1, kGpu);
   const Overview overview = scenario.overview();
-  EXPECT_THAT(*select_devices(overview, std::nullopt), ElementsAre(0, 1));
+  EXPECT_THAT(*select_devices(overview, std::nullopt), ElementsAre(1, 0));
   EXPECT_THAT(*select_devices(overview, "cuda:0"), ElementsAre(1));
   EXPECT_EQ(select_devices(overview, "cuda:7").error().message,
-            "run.tide: no device 'cuda:7' (available: cpu, cuda:0)");
+            "run.tide: no device 'cuda:7' (available: cuda:0, cpu)");
 }
 
 }  // namespace

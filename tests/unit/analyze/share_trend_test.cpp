@@ -31,6 +31,20 @@ TEST(ShareTrend, SeesNoneInASawtooth) {
   EXPECT_FALSE(trend->falls());
 }
 
+// The slopes of neighbours are up to 0.95 for a seventh of the recording: over all of it, more than a share can change.
+TEST(ShareTrend, ChangesByOneAtMost) {
+  const Shares noisy = {0.05, 0.95, 0.10, 0.90, 0.02, 0.97, 0.50, 0.99};
+  const auto trend = trend_of(noisy);
+  ASSERT_TRUE(trend.has_value());
+  EXPECT_GT(theil_sen(std::vector{0.05, 0.95, 0.10, 0.90, 0.02, 0.97, 0.50, 0.99}).high * 7, 1)
+      << "as a line without ends";
+  EXPECT_EQ(trend->over_recording.high, 1);
+  EXPECT_GE(trend->over_recording.low, -1);
+  EXPECT_LE(trend->over_recording.low, trend->over_recording.value);
+  EXPECT_LE(trend->over_recording.value, trend->over_recording.high);
+  EXPECT_FALSE(trend->rises());
+}
+
 TEST(ShareTrend, LeavesOutWhatIsUnknownAtTheBeginning) {
   Shares shares(3);
   for (int index = 0; index < 9; ++index) shares.emplace_back(0.9 - 0.05 * index);

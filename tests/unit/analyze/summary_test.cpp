@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "analyze/common/profile.h"
+#include "analyze/compare.h"
+#include "analyze/temporary.h"
+#include "base/units.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {
@@ -56,6 +62,80 @@ TEST(Summary, AddsUpWhatItDoesNotList) {
   EXPECT_EQ(summary->devices[0].other_bytes, 300U);
 }
 
+// Three blocks of 2^63 bytes one after another: 3 * 2^63 does not fit 64 bits.
+TEST(Summary, TotalsOverTimeDoNotWrapAround) {
+  Scenario scenario;
+  for (std::uint64_t number = 0; number < 3; ++number) {
+    scenario.allocate(2 * number, "a", std::uint64_t{1} << 63, kCpu);
+    scenario.free(2 * number + 1, "a");
+  }
+  const Overview overview = scenario.overview();
+  Symbols symbols(overview.definitions);
+  const auto summary = analyze_summary(overview, symbols, {});
+  EXPECT_EQ(summary->devices[0].totals.total_bytes_allocated, ~std::uint64_t{0});
+  const Store store = scenario.store();
+  const auto temporary = analyze_temporary(store, symbols, {});
+  EXPECT_EQ(temporary->devices[0].bytes, ~std::uint64_t{0});
+  EXPECT_EQ(temporary->devices[0].share, std::nullopt) << "of what is not known";
+  const auto profile = analyze_profile(store, {});
+  EXPECT_EQ(profile->front().stacks[0].allocated_bytes, ~std::uint64_t{0});
+  const ComparedRecording compared = reduce_for_compare(scenario.store());
+  EXPECT_EQ(compared.stacks[0].traffic_bytes, ~std::uint64_t{0});
+}
+
+TEST(Compare, ChangesDoNotWrapAround) {
+  EXPECT_EQ((ComparedValue{0, ~std::uint64_t{0}}.change()), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ((ComparedValue{~std::uint64_t{0}, 5}.change()), std::numeric_limits<std::int64_t>::min());
+  EXPECT_EQ((ComparedValue{7, 5}.change()), -2);
+}
+
+TEST(Summary, ExplainsTheLatestOutOfMemoryError) {
+  Scenario scenario;
+  scenario.totals(kGpu, 0, 8 * kMiB);
+  scenario.allocate(1, "a", 6 * kMiB, kGpu);
+  scenario.out_of_memory(2, 4 * kMiB, kGpu);
+  scenario.out_of_memory(3, 2 * kMiB, kGpu);
+  const Overview overview = scenario.overview();
+  Symbols symbols(overview.definitions);
+  EXPECT_FALSE(analyze_summary(overview, symbols, {})->failure.has_value()) << "its blocks tell the cause";
+  SummaryOptions options;
+  options.load_blocks = [&] { return Result<Store>(scenario.store()); };
+  const auto summary = analyze_summary(overview, symbols, options);
+  ASSERT_TRUE(summary->failure.has_value());
+  EXPECT_EQ(summary->failure->request.bytes, 2 * kMiB);
+  EXPECT_EQ(summary->failure->last_ns, 3U);
+  EXPECT_EQ(summary->failure->cause, OomCause::fragmentation) << "2 of the 8 MiB reserved are in no block";
+  options.load_blocks = [] { return Result<Store>(Error{"gone"}); };
+  EXPECT_FALSE(analyze_summary(overview, symbols, options)->failure.has_value());
+}
+
+TEST(Summary, ReadsNoBlocksOfARunWithoutErrors) {
+  Scenario scenario;
+  scenario.allocate(1, "a", 100, kGpu);
+  const Overview overview = scenario.overview();
+  Symbols symbols(overview.definitions);
+  SummaryOptions options;
+  options.load_blocks = []() -> Result<Store> {
+    ADD_FAILURE();
+    return Error{"not needed"};
+  };
+  EXPECT_FALSE(analyze_summary(overview, symbols, options)->failure.has_value());
+}
+
+// The allocator says 50 bytes, the blocks are 100: the free of some was lost.
+TEST(Summary, SharesStayBelowOne) {
+  Scenario scenario;
+  scenario.totals(kGpu, 0 - std::uint64_t{50}, 4096);
+  scenario.allocate(1, "a", 75, kGpu, scenario.stack({scenario.python("f", "f.py", 1)}));
+  scenario.allocate(2, "b", 25, kGpu, scenario.stack({scenario.python("g", "f.py", 2)}));
+  const Overview overview = scenario.overview();
+  Symbols symbols(overview.definitions);
+  const auto summary = analyze_summary(overview, symbols, {});
+  ASSERT_EQ(summary->devices[0].totals.peak_allocated_bytes, 50U);
+  EXPECT_DOUBLE_EQ(summary->devices[0].call_sites.at(0).share, 0.75);
+  EXPECT_DOUBLE_EQ(summary->devices[0].call_sites.at(1).share, 0.25);
+}
+
 TEST(Summary, KeepsDevicesApart) {
   Scenario scenario;
   scenario.totals(kGpu, 50, 4096);
@@ -65,52 +145,12 @@ TEST(Summary, KeepsDevicesApart) {
   Symbols symbols(overview.definitions);
   const auto both = analyze_summary(overview, symbols, {});
   ASSERT_EQ(both->devices.size(), 2U);
-  EXPECT_EQ(both->devices[0].totals.peak_allocated_bytes, 100U);
-  EXPECT_EQ(both->devices[1].totals.peak_allocated_bytes, 57U);
-  EXPECT_EQ(both->devices[1].unrecorded_at_peak_bytes, 50U);
+  EXPECT_EQ(both->devices[0].totals.peak_allocated_bytes, 57U) << "GPUs first";
+  EXPECT_EQ(both->devices[0].unrecorded_at_peak_bytes, 50U);
+  EXPECT_EQ(both->devices[1].totals.peak_allocated_bytes, 100U);
   const auto gpu = analyze_summary(overview, symbols, {"cuda:0", 10});
   ASSERT_EQ(gpu->devices.size(), 1U);
   EXPECT_EQ(gpu->devices[0].totals.device, kGpu);
-}
-
-TEST(StackNames, PreferTheUsersPythonOverNativeLeaves) {
-  Scenario scenario;
-  const StackId stack = scenario.stack({scenario.python("step", "train.py", 7), scenario.python("linear", kTorch, 9),
-                                        scenario.native("/nonexistent/libtorch_cpu.so", 0x10)});
-  const Store store = scenario.store();
-  Symbols symbols(store.definitions);
-  const NamedStack named = name_stack(symbols, stack);
-  EXPECT_EQ(named.call_site, 0U);
-  EXPECT_EQ(named.leaf, 1U);
-}
-
-TEST(StackNames, SkipTheAllocatorInNativeStacks) {
-  Scenario scenario;
-  const StackId stack = scenario.stack({scenario.native("/nonexistent/libtorch_cpu.so", 0x10),
-                                        scenario.native("/nonexistent/libc10_cuda.so", 0x20),
-                                        scenario.native("/nonexistent/libc10.so", 0x30)});
-  const Store store = scenario.store();
-  Symbols symbols(store.definitions);
-  const NamedStack named = name_stack(symbols, stack);
-  EXPECT_EQ(named.frames[named.call_site].function, "libtorch_cpu.so+0x10");
-  EXPECT_EQ(named.leaf, std::nullopt);
-}
-
-TEST(StackNames, ShowTheInnermostFrameWhenAllIsTorch) {
-  Scenario scenario;
-  const StackId stack = scenario.stack({scenario.python("backward", kTorch, 1), scenario.python("apply", kTorch, 2)});
-  const Store store = scenario.store();
-  Symbols symbols(store.definitions);
-  const NamedStack named = name_stack(symbols, stack);
-  EXPECT_EQ(named.call_site, 1U);
-  EXPECT_EQ(named.leaf, std::nullopt);
-}
-
-TEST(StackNames, DoNotTakeOtherPackagesForTorch) {
-  EXPECT_TRUE(is_framework_file("/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py"));
-  EXPECT_FALSE(is_framework_file("/venv/lib/python3.12/site-packages/torchvision/models/resnet.py"));
-  EXPECT_FALSE(is_framework_file("/venv/lib/python3.12/site-packages/transformers/trainer.py"));
-  EXPECT_FALSE(is_framework_file("/home/me/torch/train.py"));
 }
 
 }  // namespace

@@ -17,7 +17,11 @@ TEST(FormatBytes, UsesBinaryUnits) {
 
 TEST(FormatBytes, NeverPrintsAThousandAndTwentyFourOfAUnit) {
   EXPECT_EQ(format_bytes((1ULL << 20) - 1), "1.0 MiB");
-  EXPECT_EQ(format_bytes(~0ULL), "16384.0 PiB");
+  EXPECT_EQ(format_bytes(~0ULL - (1ULL << 40)), "16.0 EiB");
+}
+
+TEST(FormatBytes, SaysThatASumStopped) {
+  EXPECT_EQ(format_bytes(~0ULL), "\xE2\x89\xA5 16.0 EiB");
 }
 
 TEST(FormatDuration, PicksTheUnit) {

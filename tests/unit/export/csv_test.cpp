@@ -56,6 +56,12 @@ TEST(CsvExport, WritesWhatOnlySnapshotsKnow) {
             "(/w/train.py:9);forward (/w/model.py:3)");
 }
 
+TEST(CsvExport, NoNameIsAFormula) {
+  Scenario scenario;
+  scenario.allocate(1, "a", 8, kGpu, scenario.stack({scenario.python("=f", "", 0)}), scenario.thread(-1, "@x"));
+  EXPECT_EQ(lines_of(exported(scenario.store(), "csv"))[1], "1,,cuda:0,0x1000,8,,,,-1,'@x,,'=f");
+}
+
 TEST(CsvExport, QuotesHostileNames) {
   Scenario scenario;
   scenario.allocate(1, "a", 8, kGpu, scenario.stack({scenario.python("f,\"\n", "", 0)}), scenario.thread(1, "x\x1b,"));

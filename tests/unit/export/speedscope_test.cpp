@@ -73,9 +73,9 @@ TEST(SpeedscopeExport, ListsEqualFramesOnce) {
 
 TEST(SpeedscopeExport, StartsWithTheDeviceThatHeldMost) {
   Scenario scenario;
-  scenario.allocate(1, "a", 8, kCpu);
-  scenario.allocate(2, "b", 9, kGpu);
-  EXPECT_EQ(json::parse(exported(scenario.store(), "speedscope"))["activeProfileIndex"], 1);
+  scenario.allocate(1, "a", 9, kCpu);
+  scenario.allocate(2, "b", 8, kGpu);
+  EXPECT_EQ(json::parse(exported(scenario.store(), "speedscope"))["activeProfileIndex"], 1) << "the CPU, listed last";
 }
 
 TEST(SpeedscopeExport, RefusesARecordingOfNothing) {

@@ -21,6 +21,7 @@ add_test(NAME pickle_compare_writers
 
 add_test(NAME pickle_unusual
   COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_unusual.py $<TARGET_FILE:pickle_dump>)
+add_test(NAME pickle_types COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_types.py $<TARGET_FILE:tidemark>)
 if(TIDEMARK_SANITIZE)
   set(sanitized --sanitized)
 endif()

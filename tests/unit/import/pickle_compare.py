@@ -54,7 +54,7 @@ def expected_lines(snapshot):
         yield ["settings", settings["max_split_size"], settings["garbage_collection_threshold"],
                settings["expandable_segments"], settings["roundup_power2_divisions"],
                settings["PYTORCH_CUDA_ALLOC_CONF"]]
-    yield ["unknown", {}, {}]
+    yield ["unknown", {}, {}, {}]
 
 
 def dumped_lines(program, path):

@@ -35,7 +35,7 @@ class Dump {
       print(json{"annotation", each.time_us, each.device.value_or(-1), each.start, text(each.name)});
     }
     if (snapshot_.settings) print(*snapshot_.settings);
-    print(json{"unknown", snapshot_.unknown_keys, snapshot_.unknown_actions});
+    print(json{"unknown", snapshot_.unknown_keys, snapshot_.unknown_actions, snapshot_.invalid_fields});
   }
 
  private:

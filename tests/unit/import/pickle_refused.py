@@ -200,8 +200,10 @@ class Refused(unittest.TestCase):
         self.refused(b"\x80\x06N.", "protocol 6")
         self.refused(b"\x80\x02I1\n.", "protocol 0")
         self.refused(b"\x80\x02\xfe.", "0xFE")
-        for value in ([], {}, None, 5, "text", [1, 2], {"a": 1}, [[]], [{"a": 1}], ({"segments": []},)):
-            self.refused(pickle.dumps(value), "not a PyTorch memory snapshot")
+        for value in ([], {}, None, 5, "text", [1, 2], {"a": 1}, [[]], [{}], [{"a": 1}], ({"segments": []},),
+                      {"segments": 7, "device_traces": "x"}, {"segments": [{}]}, {"device_traces": [7]},
+                      {"segments": [], "device_traces": [[{}]]}, {"segments": None, "device_traces": {}}):
+            self.refused(pickle.dumps(value), "not a PyTorch memory snapshot", "`segments` and `device_traces`")
 
 
 if __name__ == "__main__":

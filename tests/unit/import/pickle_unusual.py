@@ -112,10 +112,29 @@ class Unusual(unittest.TestCase):
                          {**entry(), 5: 6, None: 7}, entry(addr="text"))
         snapshot["more"] = {"deep": [[], {}, (1, 2.5), b"bytes"]}
         snapshot["segments"] = [{"total_size": 1, "new": None, "blocks": [{"size": 1, "state": "odd", "new": 0}]}]
-        unknown_keys, unknown_actions = self.dump(snapshot)["unknown"][0]
-        self.assertEqual(unknown_keys, {"snapshot.more": 1, "trace.new": 2, "trace.(no text)": 2, "trace.addr": 1,
-                                        "segment.new": 1, "block.state": 1, "block.new": 1})
+        unknown_keys, unknown_actions, invalid_fields = self.dump(snapshot)["unknown"][0]
+        self.assertEqual(unknown_keys, {"snapshot.more": 1, "trace.new": 2, "trace.(no text)": 2,
+                                        "segment.new": 1, "block.new": 1})
         self.assertEqual(unknown_actions, {"new_action": 2})
+        self.assertEqual(invalid_fields, {"device_traces[0][4].addr": 1, "segments[0].blocks[0].state": 1})
+
+    def test_invalid_fields_are_counted_with_the_first_place(self):
+        snapshot = trace(entry(), entry(time_us="then"), entry(addr=None), entry(time_us="now"), 5)
+        snapshot["device_traces"] += [[], 7, [entry(frames=[{**FRAME, "line": "one"}])]]
+        snapshot["segments"] = [{"total_size": 512, "address": 0, "blocks": [{"size": 1, "state": "inactive"}]},
+                                {"total_size": 512, "address": 512,
+                                 "blocks": [{"size": 1, "state": "inactive"}, {"size": -1, "state": 5}]},
+                                {"total_size": "large", "address": 1024, "device": 0.5}, 5]
+        self.assertEqual(self.dump(snapshot)["unknown"][0], [{}, {}, {
+            "device_traces[0][1].time_us": 2, "device_traces[0][2].addr": 1, "device_traces[0][4]": 2,
+            "device_traces[3][0].frames.line": 1, "segments[1].blocks[1].size": 1, "segments[1].blocks[1].state": 1,
+            "segments[2].total_size": 1, "segments[2].device": 1, "segments[3]": 1}])
+
+    def test_what_cannot_be_read_is_unknown_and_not_zero(self):
+        lines = self.dump(trace(entry(time_us="then"), entry(), entry(time_us=None), entry(time_us=9), entry(addr="1"),
+                                {**entry(device_free="2"), "action": "oom"}))
+        self.assertEqual([line[5] for line in lines["entry"]], [7, 7, 7, 9, 7, 7], "that of the entry before, or after")
+        self.assertEqual([line[1] for line in lines["entry"]], ["alloc"] * 4 + ["unknown", "oom"])
 
     def test_numbers_of_64_bits(self):
         """PyTorch's own pickler writes what has the top bit as a negative number."""
@@ -153,7 +172,7 @@ class Unusual(unittest.TestCase):
     def test_a_list_of_frames_that_is_not_only_frames(self):
         lines = self.dump(trace(entry(frames=[FRAME, 5]), entry(frames=[5]), entry(frames=None), entry(frames=[])))
         self.assertEqual([line[-1] for line in lines["entry"]], [[], [], [], []])
-        self.assertEqual(lines["unknown"][0][0], {"trace.frames": 2})
+        self.assertEqual(lines["unknown"][0][2], {"device_traces[0][0].frames": 2})
 
     def test_many_devices(self):
         """More than there are columns for; two have no entries."""

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
 
+#include "import/pytorch_snapshot/replay_events.h"
 #include "unit/import/replay_support.h"
 
 namespace tidemark::pytorch::testing {
@@ -204,6 +206,32 @@ TEST(ReplayScripts, CountsSegmentsThatCannotBe) {
   EXPECT_EQ(summary.quality.overlapping_segments, 1U);
   EXPECT_EQ(summary.quality.impossible_ranges, 1U);
   EXPECT_EQ(sink.live.size(), 0U);
+}
+
+// The clock steps back between the allocation and the free on device 0, while device 1 is in use.
+TEST(ReplayEvents, KeepTheOrderOfADeviceWhereTheClockStepsBack) {
+  Script script;
+  script.segment(kBase, 2 * kMiB).alloc(kBase, 512).free(kBase, 512);
+  std::vector<TraceEntry>& entries = script.trace().entries;
+  entries[2].time_us = entries[0].time_us - 1000;
+  entries[3].time_us = entries[0].time_us - 999;
+  DeviceTrace other = script.trace();
+  other.device = 1;
+  other.entries.resize(2);
+  script.snapshot.traces.push_back(other);
+  std::vector<EventKind> kinds;
+  std::uint64_t latest_ns = 0;
+  replay_events(
+      script.snapshot,
+      [&](const ReplayedEvent& replayed) {
+        EXPECT_GE(replayed.event.time_ns, latest_ns);
+        latest_ns = replayed.event.time_ns;
+        if (replayed.kind == ReplayedEvent::Kind::event && replayed.event.device.index == 0) {
+          kinds.push_back(replayed.event.kind);
+        }
+      },
+      [] {});
+  EXPECT_THAT(kinds, ElementsAre(EventKind::allocate, EventKind::free));
 }
 
 TEST(ReplayScripts, CountsStepsBackOfTheClock) {

@@ -2,13 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "analyze/summary.h"
 #include "analyze/table.h"
 #include "report/json/json.h"
 #include "report/text/csv.h"
+#include "report/text/csv_field.h"
 #include "report/text/text.h"
+#include "report/words/printable.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {
@@ -81,6 +85,45 @@ TEST(Csv, QuotesWhatWouldBreakARow) {
   EXPECT_FALSE(has_control_characters(csv));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2);
   EXPECT_THAT(csv, HasSubstr("\"f\\x1b[2J\\x0a,\"\" ("));
+}
+
+// Names that a spreadsheet would run: https://owasp.org/www-community/attacks/CSV_Injection
+TEST(Csv, NoNameIsAFormula) {
+  for (const std::string name : {"=1+2", "+1", "-1", "@SUM(A1)", "=HYPERLINK(\"x\",\"y\")"}) {
+    Scenario scenario;
+    scenario.allocate(1, "a", 100, kCpu, scenario.stack({scenario.python(name, "t.py", 3)}), scenario.thread(5, name));
+    for (const GroupBy by : {GroupBy::stack, GroupBy::thread}) {
+      const std::string csv = to_csv(analyzed(scenario, analyze_table, TableOptions{by, {}, std::nullopt, 0}));
+      const auto at = csv.find(name.substr(0, 2));
+      ASSERT_NE(at, std::string::npos) << csv;
+      EXPECT_EQ(csv[at - 1], '\'') << csv;
+    }
+  }
+  EXPECT_EQ(csv_field("\t=1"), "\\x09=1") << "spreadsheets skip a tab or CR at the start";
+  EXPECT_EQ(csv_field("\r=1"), "\\x0d=1");
+  EXPECT_EQ(csv_field("a=b-c"), "a=b-c");
+  EXPECT_EQ(csv_field("=a,b"), "\"'=a,b\"");
+}
+
+// Names without end are cut in text, and whole in JSON.
+TEST(Text, LongNamesLeaveRoomForTheRest) {
+  const std::string name(300'000, 'n');
+  Scenario scenario;
+  scenario.definitions.process.command_line = name;
+  scenario.allocate(1, "a", 100, kCpu, scenario.stack({scenario.python(name, "/" + name + "/" + name, 3)}),
+                    scenario.thread(5, name));
+  const auto summary = analyzed(scenario, analyze_summary, SummaryOptions{});
+  std::vector<std::string> texts = {to_text(summary[0], Terminal())};
+  for (const GroupBy by : {GroupBy::stack, GroupBy::thread}) {
+    const auto table = analyzed(scenario, analyze_table, TableOptions{by, {}, std::nullopt, 0});
+    texts.push_back(to_text(table[0], Terminal()));
+  }
+  for (const std::string& text : texts) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 300U) << line;
+  }
+  const auto document = nlohmann::json::parse(to_json(summary));
+  EXPECT_EQ(document["devices"][0]["call_sites_at_peak"][0]["stack"]["frames"][0]["function"], name);
 }
 
 TEST(Text, SaysSoWhenNothingWasRecorded) {

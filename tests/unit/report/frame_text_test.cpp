@@ -13,6 +13,7 @@ TEST(ShortPath, KeepsWhatTellsFilesApart) {
   EXPECT_EQ(short_path("/home/me/project/src/models/llama.py"), "models/llama.py");
   EXPECT_EQ(short_path("/venv/lib/python3.12/site-packages/transformers/trainer.py"), "transformers/trainer.py");
   EXPECT_EQ(short_path("/usr/lib/python3/dist-packages/torch/nn/functional.py"), "torch/nn/functional.py");
+  EXPECT_EQ(short_path("/usr/lib/python3.12/copy.py"), "copy.py");
   EXPECT_EQ(short_path("train.py"), "train.py");
   EXPECT_EQ(short_path("<string>"), "<string>");
   EXPECT_EQ(short_path("/train.py"), "/train.py");
@@ -43,23 +44,14 @@ TEST(FrameText, NamesNativePlaces) {
   EXPECT_EQ(frame_text({Location::Kind::native, "libfoo.so+0x12", "/usr/lib/libfoo.so", 0}), "libfoo.so+0x12");
 }
 
-TEST(StackText, AddsTheLeaf) {
-  NamedStack stack;
-  stack.frames = {python("main", "t.py", 9), python("step", "t.py", 3), python("linear", "f.py", 1)};
-  stack.call_site = 1;
-  stack.leaf = 2;
-  EXPECT_EQ(stack_text(stack), "step (t.py:3) via linear");
-  EXPECT_EQ(stack_text_with_callers(stack), "step (t.py:3) via linear \xE2\x86\x90 main (t.py:9)");
-  EXPECT_EQ(stack_text(NamedStack{}), "(no stack)");
-}
-
-TEST(StackText, LeavesOutCallersInPyTorchItself) {
-  NamedStack stack;
-  stack.frames = {python("main", "t.py", 9),
-                  python("Module._call_impl", "/venv/site-packages/torch/nn/modules/module.py", 1790),
-                  python("forward", "model.py", 3)};
-  stack.call_site = 2;
-  EXPECT_EQ(stack_text_with_callers(stack), "forward (model.py:3) \xE2\x86\x90 main (t.py:9)");
+TEST(FrameText, ShortensTheFileBeforeTheFunction) {
+  const FrameName frame =
+      python("LlamaMLP.forward", "/venv/lib/python3.12/site-packages/transformers/models/llama/modeling_llama.py", 155);
+  EXPECT_EQ(fit_frame(frame, 0), "LlamaMLP.forward (transformers/models/llama/modeling_llama.py:155)");
+  EXPECT_EQ(fit_frame(frame, 60), "LlamaMLP.forward (transformers/\xE2\x80\xA6/modeling_llama.py:155)");
+  EXPECT_EQ(fit_frame(frame, 40), "LlamaMLP.forward (modeling_llama.py:155)");
+  EXPECT_EQ(fit_frame(frame, 39), "LlamaMLP.forward:155");
+  EXPECT_EQ(fit_frame(python("step", "t.py", 0), 8), "step");
 }
 
 }  // namespace

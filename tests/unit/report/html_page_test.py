@@ -6,6 +6,7 @@ would like to run, and how large it gets.
 """
 import base64
 import hashlib
+import html
 import html.parser
 import json
 import os
@@ -171,15 +172,36 @@ class Structure(Checked):
                 self.check(report(os.path.join(SNAPSHOTS, file)))
         self.check(report(RECORDING))
 
+    def test_an_out_of_memory_error_is_said_first(self):
+        file = os.path.join(SNAPSHOTS, "oom_demand.pickle.xz")
+        text = tidemark("report", file).decode("utf-8")
+        headline = as_json("summary", file)["out_of_memory_verdict"]["text"]
+        self.assertIn(f"tidemark explain {file}", headline)
+        self.assertLess(text.index("<h2>"), text.index(html.escape(headline, quote=False)))
+        self.assertLess(text.index(html.escape(headline, quote=False)), text.index('class="facts"'))
+        self.assertNotIn('class="verdict', tidemark("report", os.path.join(SNAPSHOTS, "streams.pickle.xz")).decode("utf-8"))
+
     def test_keeps_several_files_and_devices_apart(self):
-        files = [os.path.join(SNAPSHOTS, "small.pickle"), RECORDING]
-        page = report(*files)
+        files = [RECORDING, os.path.join(SNAPSHOTS, "small.pickle")]  # what has a rank comes first
+        page = report(*reversed(files))
         self.check(page)
         self.assertEqual(page.tags.count("article"), 2)
         self.assertEqual([one["file"] for one in page.data["recordings"]], files)
         devices = [device["device"] for one in page.data["recordings"] for device in one["summary"]["devices"]]
         self.assertGreater(len(devices), 2)
         self.assertEqual(page.text.count("<dt>Peak allocated</dt>"), len(devices))
+
+    def test_begins_with_a_table_of_several_files(self):
+        files = [os.path.join(SNAPSHOTS, "small.pickle"), os.path.join(SNAPSHOTS, "streams.pickle.xz"), RECORDING]
+        page = report(*files)
+        self.assertIn('<main class="several">', page.text)
+        rows = page.data["ranks"]["rows"]
+        self.assertEqual([row["file"] for row in rows], [one["file"] for one in page.data["recordings"]])
+        self.assertEqual([link for link in page.links if re.fullmatch(r"#r\d+", link)], ["#r0", "#r1", "#r2"])
+        for row, one in zip(rows, page.data["recordings"]):
+            peaks = {device["device"]: device["peak_allocated_bytes"] for device in one["summary"]["devices"]}
+            self.assertEqual(row["peak_allocated_bytes"], peaks[row["device"]])
+        self.assertIsNone(report(RECORDING).data["ranks"])
 
     def test_device_option(self):
         data = report(os.path.join(SNAPSHOTS, "small.pickle"), "--device", "cuda:1").data

@@ -2,14 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <sstream>
 
 #include "report/plot/axis.h"
 #include "report/text/columns.h"
 #include "report/text/terminal.h"
+#include "report/text/text.h"
 #include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(Columns, AlignsNumbersToTheRight) {
   Columns columns({"bytes", "where"});
@@ -28,8 +32,76 @@ TEST(Columns, ShortensTheLastColumnOnANarrowTerminal) {
   EXPECT_EQ(display_width(text.substr(text.find('\n') + 1)), 61U);  // and the newline
 }
 
+TEST(Columns, PutsTheLastCellBelowWhereTheOthersLeaveNoRoom) {
+  Columns columns({"bytes", "when", "where"});
+  columns.add({"1 B", std::string(30, 't'), std::string(40, 'x')});
+  columns.add({"2 B", "t", "y"});
+  EXPECT_EQ(columns.text({false, 60}, 2),
+            "  bytes                            when\n"
+            "      where\n"
+            "    1 B  tttttttttttttttttttttttttttttt\n"
+            "      xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n"
+            "    2 B                               t\n"
+            "      y\n");
+}
+
+TEST(Columns, KeepsAShortLastColumnBesideTheOthers) {
+  Columns columns({"bytes", "metric"});
+  columns.add({std::string(30, '1'), "peak"});
+  EXPECT_THAT(columns.text({false, 50}, 0), HasSubstr("1  peak\n"));
+}
+
+// A stack of 30 frames of 60 columns each, as in a leak of a large program.
+TEST(LeaksText, KeepsToTheTerminalsWidth) {
+  LeakSite site;
+  for (std::uint32_t line = 1; line <= 30; ++line) {
+    site.stack.frames.push_back({Location::Kind::python, "some_function_of_the_project",
+                                 "/home/me/some_project_of_mine/some_module_of_it.py", line});
+  }
+  site.stack.call_site = 29;
+  site.growth.bytes_per_step = {1e6, 9e5, 1.1e6};
+  site.growth.first_step = 3;
+  site.growth.last_step = 19'000;
+  site.first_step_ns = 1'234'567'890;
+  site.last_step_ns = 123'456'789'000;
+  site.held_bytes = 123'456'789;
+  site.held_blocks = 12'345;
+  Leaks leaks;
+  leaks.verdict = LeakVerdict::leak;
+  leaks.leaks = {site};
+  leaks.leak_count = 1;
+  for (const std::size_t width : {80U, 120U}) {
+    std::istringstream lines(to_text(leaks, {false, width}));
+    std::size_t count = 0;
+    for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(display_width(line), width) << line;
+    EXPECT_EQ(count, 5U) << "verdict, headings, numbers, stack, times";
+  }
+  EXPECT_THAT(to_text(leaks, {false, 80}), HasSubstr("\n      some_function_of_the_project ("));
+  EXPECT_THAT(to_text(leaks, {false, 80}), HasSubstr("some_module_of_it.py:30)"));
+}
+
+TEST(RanksText, ShowsSixtyFourRanksOnTwoScreens) {
+  std::vector<RankRow> rows;
+  for (std::int32_t rank = 0; rank < 64; ++rank) {
+    RankRow& row = rows.emplace_back();
+    row.recording.process.rank = rank;
+    row.recording.path = "/some/folder/of/results/run.rank" + std::to_string(rank) + ".tide";
+    row.device = Device{DeviceType::cuda, static_cast<std::int8_t>(rank % 8)};
+    row.peak_allocated_bytes = rank == 5 ? 70'000'000'000 : 60'000'000'000;
+    row.peak_reserved_bytes = row.device_used_bytes = 81'234'567'890;
+  }
+  const std::string text = to_text(compare_ranks(std::move(rows)), {}, {false, 80});
+  std::istringstream lines(text);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(display_width(line), 80U) << line;
+  EXPECT_LE(count, 70U);
+  EXPECT_THAT(text, HasSubstr("+16.7% outlier   no  rank 5, cuda:5\n"));
+  EXPECT_THAT(text, HasSubstr("--rank N"));
+}
+
 TEST(Terminal, HasNoColoursInAPipe) {
   EXPECT_FALSE(detect_terminal(-1).colour);
+  EXPECT_EQ(detect_terminal(-1).width, 120U);
   EXPECT_EQ(paint(Terminal(), Tone::error, "x"), "x");
   EXPECT_EQ(paint({true, 80}, Tone::error, "x"), "\x1b[31mx\x1b[0m");
 }

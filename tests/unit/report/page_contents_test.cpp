@@ -37,10 +37,10 @@ TEST(PageContents, HoldsTheResultsOfOneStore) {
   scenario.allocate(9, "gpu", 77, kGpu);
   const PageContents contents = contents_of(scenario.store());
   ASSERT_EQ(contents.summary.devices.size(), 2U);
-  EXPECT_EQ(contents.summary.devices[0].totals.peak_allocated_bytes, 3600U);
-  EXPECT_EQ(contents.timeline.series.at(1).peak_allocated_bytes, 77U);
-  EXPECT_EQ(contents.table.sections.at(0).rows.size(), 8U);
-  EXPECT_EQ(contents.tree.sections.at(0).nodes.size(), 9U);
+  EXPECT_EQ(contents.summary.devices[1].totals.peak_allocated_bytes, 3600U);
+  EXPECT_EQ(contents.timeline.series.at(0).peak_allocated_bytes, 77U);
+  EXPECT_EQ(contents.table.sections.at(1).rows.size(), 8U);
+  EXPECT_EQ(contents.tree.sections.at(1).nodes.size(), 9U);
   EXPECT_EQ(contents.maps.size(), 2U);
   EXPECT_EQ(contents.recording.event_count, 9U);
 }

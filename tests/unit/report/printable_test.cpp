@@ -50,6 +50,15 @@ TEST(Fit, KeepsBothEnds) {
   EXPECT_EQ(display_width(fit("größe_größe_größe", 8)), 8U);
 }
 
+TEST(Shown, BoundsNamesAfterEscapingThem) {
+  EXPECT_EQ(shown("forward"), "forward");
+  EXPECT_EQ(display_width(shown(std::string(300'000, 'n'))), 100U);
+  EXPECT_EQ(display_width(shown(std::string(300'000, '\n'))), 100U) << "four columns each";
+  EXPECT_EQ(shown("0123456789", 6),
+            "01\xE2\x80\xA6"
+            "789");
+}
+
 TEST(DisplayWidth, CountsColumns) {
   EXPECT_EQ(display_width("model.py"), 8U);
   EXPECT_EQ(display_width("gr\u00f6\u00dfe"), 5U);

@@ -9,6 +9,8 @@
 
 #include <array>
 #include <filesystem>
+#include <span>
+#include <vector>
 
 namespace tidemark {
 namespace {
@@ -24,7 +26,7 @@ std::string fresh_path(const char* name) {
 TEST(FileSink, CreatesFilesForTheOwnerOnlyAndReplacesNone) {
   const std::string path = fresh_path("tidemark_sink_new");
   const ::mode_t old_mask = ::umask(0);
-  const auto sink = open_file_sink(path, false);
+  auto sink = open_file_sink(path, false);
   ::umask(old_mask);
   ASSERT_TRUE(sink.ok());
   struct ::stat facts {};
@@ -34,8 +36,18 @@ TEST(FileSink, CreatesFilesForTheOwnerOnlyAndReplacesNone) {
   ASSERT_FALSE(again.ok());
   EXPECT_THAT(again.error().message, HasSubstr(path));
   EXPECT_THAT(again.error().message, HasSubstr("File exists"));
+  EXPECT_THAT(open_file_sink(path, true).error().message, HasSubstr("is being written"));
+  sink->reset();
   EXPECT_TRUE(open_file_sink(path, true).ok());
   std::filesystem::remove(path);
+}
+
+TEST(FileSink, LeavesNoEmptyFile) {
+  const std::string path = fresh_path("tidemark_sink_empty");
+  auto sink = open_file_sink(path, false);
+  EXPECT_TRUE(std::filesystem::exists(path));
+  sink->reset();
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST(FileSink, SaysWhyAFileCannotBeCreated) {
@@ -67,6 +79,34 @@ TEST(FileSink, CutsAPartlyWrittenFrameOff) {
   EXPECT_THAT(failed.error().message, HasSubstr("File too large"));
   EXPECT_THAT(failed.error().message, HasSubstr("after 3000 bytes"));
   EXPECT_EQ(std::filesystem::file_size(path), 3000U);
+  std::filesystem::remove(path);
+}
+
+// Where no byte more has room, the last frame makes some; the file's first is kept.
+TEST(FileSink, MakesRoomForWhatEndsTheFile) {
+  const std::string path = fresh_path("tidemark_sink_last");
+  const auto sink = open_file_sink(path, false);
+  ASSERT_TRUE(sink.ok());
+  std::array<std::byte, 1000> frame{};
+  for (int count = 0; count < 3; ++count) ASSERT_TRUE((*sink)->append(frame).ok());
+  struct ::rlimit old_limit {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+  const auto old_handler = ::signal(SIGXFSZ, SIG_IGN);
+  struct ::rlimit limit = old_limit;
+  limit.rlim_cur = 3000;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_FALSE((*sink)->append(frame).ok());
+  EXPECT_EQ((*sink)->why_failed(), "File too large");
+  frame.fill(std::byte{7});
+  const auto size = (*sink)->append_last(std::span(frame).first(100));
+  const auto too_large = (*sink)->append_last(std::vector<std::byte>(5000));
+  ::setrlimit(RLIMIT_FSIZE, &old_limit);
+  ::signal(SIGXFSZ, old_handler);
+
+  ASSERT_TRUE(size.ok()) << size.error().message;
+  EXPECT_EQ(*size, 2100U);
+  EXPECT_FALSE(too_large.ok());
+  EXPECT_GE(std::filesystem::file_size(path), 1000U);
   std::filesystem::remove(path);
 }
 

@@ -5,18 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <map>
+#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "import/pytorch_snapshot/large_tables.h"
 #include "import/pytorch_snapshot/model/snapshot.h"
 #include "import/pytorch_snapshot/pickle/value.h"
-#include "import/pytorch_snapshot/pickle/value_tables.h"
 
 namespace tidemark::pytorch {
 
@@ -72,6 +68,15 @@ inline void append(Container& list, std::span<const PickleValue> items) {
   list.run_of = Tag::unset;
   list.count = 0;
   list.items.insert(list.items.end(), items.begin(), items.end());
+}
+
+/// Where in a list the item of this kind with this id is first.
+inline std::optional<std::size_t> index_in(const Container& list, Tag tag, std::uint32_t id) {
+  if (list.count > 0 && list.run_of == tag && id - list.first < list.count) return id - list.first;
+  const auto found = std::find_if(list.items.begin(), list.items.end(),
+                                  [&](PickleValue item) { return item.tag() == tag && item.id() == id; });
+  if (found == list.items.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - list.items.begin());
 }
 
 /// The trace entries of all devices while they are read: one column for each device, so that a finished one becomes a
@@ -131,45 +136,6 @@ class EntryColumns {
   }
 
   std::vector<Column> columns_ = std::vector<Column>(1);
-};
-
-/// Where a key was found.
-enum class Scope : std::uint8_t { snapshot, trace, frame, block, segment, annotation, settings };
-
-/// What a snapshot has beyond what is known here: counted, never fatal. Not thread-safe.
-class UnknownCounts {
- public:
-  void key(Scope scope, PickleValue key) {
-    ++keys_[std::uint64_t{static_cast<std::uint8_t>(scope)} << 32 | id_of(key)];
-  }
-  void action(PickleValue action) { ++actions_[id_of(action)]; }
-
-  /// "trace.foo" → how many.
-  [[nodiscard]] std::map<std::string, std::uint64_t> keys(const TextTable& texts) const {
-    static constexpr std::string_view kScopes[] = {"snapshot", "trace",      "frame",   "block",
-                                                   "segment",  "annotation", "settings"};
-    std::map<std::string, std::uint64_t> named;
-    for (const auto& [key, count] : keys_) {
-      named[std::string(kScopes[key >> 32]) + "." + text_of(texts, static_cast<std::uint32_t>(key))] += count;
-    }
-    return named;
-  }
-  [[nodiscard]] std::map<std::string, std::uint64_t> actions(const TextTable& texts) const {
-    std::map<std::string, std::uint64_t> named;
-    for (const auto& [text, count] : actions_) named[text_of(texts, text)] += count;
-    return named;
-  }
-
- private:
-  static constexpr std::uint32_t kNoText = 0xFFFF'FFFF;
-
-  static std::uint32_t id_of(PickleValue value) { return value.tag() == Tag::text ? value.id() : kNoText; }
-  static std::string text_of(const TextTable& texts, std::uint32_t text) {
-    return text == kNoText ? "(no text)" : std::string(texts[text]);
-  }
-
-  std::unordered_map<std::uint64_t, std::uint64_t> keys_;
-  std::unordered_map<std::uint32_t, std::uint64_t> actions_;
 };
 
 }  // namespace tidemark::pytorch

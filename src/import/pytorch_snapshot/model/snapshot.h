@@ -31,7 +31,7 @@ enum class Action : std::uint8_t {
   out_of_memory,
   user_defined,
   annotate,  ///< user_metadata says something about the block at this address
-  unknown,   ///< counted in Snapshot::unknown_actions
+  unknown,   ///< counted in Snapshot::unknown_actions or DeviceTrace::unreadable_entries
 };
 
 struct TraceEntry {
@@ -42,6 +42,10 @@ struct TraceEntry {
   std::uint16_t stream = 0;  ///< index into Snapshot::streams
   std::uint16_t pool = 0;    ///< index into Snapshot::pools; 0 where the file does not say
   Action action = Action::unknown;
+  // False: not in the file, or not as what it should be.
+  bool has_address = true;
+  bool has_size = true;
+  bool has_time = true;  ///< false: time_us is that of the entry before
 };
 
 enum class BlockState : std::uint8_t { inactive, active_allocated, active_pending_free, unknown };
@@ -88,6 +92,8 @@ struct DeviceTrace {
   std::vector<TraceEntry> entries;         ///< in the file's order
   std::vector<EntryText> user_metadata;    ///< of entries where it is not empty; in order
   std::vector<EntryText> compile_context;  ///< of entries where it is neither empty nor "N/A"; in order
+  std::uint64_t unknown_times = 0;         ///< entries without a time
+  std::uint64_t unreadable_entries = 0;    ///< without address or size: their action is `unknown`
 };
 
 struct Snapshot {
@@ -104,7 +110,10 @@ struct Snapshot {
   /// Of a file that `tidemark export` made from a recording: what the devices are called there, by number. Then sizes
   /// are those of the blocks, and segments were made up around these.
   std::vector<Device> recorded_devices;
-  std::map<std::string, std::uint64_t> unknown_keys;     ///< "trace.foo" → how many
+  std::map<std::string, std::uint64_t> unknown_keys;  ///< "trace.foo" → how many
+  /// Known fields with values that PyTorch does not write there: "device_traces[0][7].addr", the first of them → how
+  /// many.
+  std::map<std::string, std::uint64_t> invalid_fields;
   std::map<std::string, std::uint64_t> unknown_actions;  ///< as written → how many
 
   /// Null for a device without entries.

@@ -63,6 +63,8 @@ PickleValue SnapshotBuilder::fill_new(Tag kind, std::span<const PickleValue> ite
   switch (kind) {
     case Tag::entry: {
       const std::uint32_t id = entries_.add(input_.share_read());
+      TraceEntry& entry = entries_[id];
+      entry.has_address = entry.has_size = entry.has_time = false;
       return fill_entry(id, items) ? PickleValue(Tag::entry, id) : PickleValue();
     }
     case Tag::block: {
@@ -127,44 +129,77 @@ PickleValue SnapshotBuilder::append(PickleValue list, std::span<const PickleValu
 }
 
 PickleValue SnapshotBuilder::fill_frame(Frame frame, std::span<const PickleValue> items) {
+  std::vector<Known> invalid;
   for (std::size_t n = 0; n < items.size(); n += 2) {
     const PickleValue value = items[n + 1];
     std::uint64_t line = 0;
-    bool understood = value.tag() == Tag::text;
+    bool valid = value.tag() == Tag::text;
     switch (known(items[n])) {
       case Known::filename:
-        if (understood) frame.file = value.id();
+        if (valid) frame.file = value.id();
         break;
       case Known::name:
-        if (understood) frame.function = value.id();
+        if (valid) frame.function = value.id();
         break;
       case Known::line:
-        understood = tables.numbers.get(value, line) && line <= std::numeric_limits<std::uint32_t>::max();
-        if (understood) frame.line = static_cast<std::uint32_t>(line);
+        valid = tables.numbers.get(value, line) && line <= std::numeric_limits<std::uint32_t>::max();
+        if (valid) frame.line = static_cast<std::uint32_t>(line);
         break;
       default:
-        understood = false;
+        unknown_.key(Scope::frame, items[n]);
+        continue;
     }
-    if (!understood) unknown_.key(Scope::frame, items[n]);
+    if (!valid) invalid.push_back(known(items[n]));
   }
-  return PickleValue(Tag::frame, stacks_.location(frame).value);
+  const LocationId location = stacks_.location(frame);
+  for (const Known key : invalid) invalid_.add(Scope::frame, key, location.value);
+  return PickleValue(Tag::frame, location.value);
 }
 
 // ---- at its end: the outermost dict ----
 
 Result<Snapshot> SnapshotBuilder::finish(PickleValue root) {
-  const bool has_dict = root.tag() == Tag::container && containers_[root].is_dict;
-  // torch.cuda.memory_snapshot(): the segments alone.
-  const bool has_list = root.tag() == Tag::container && !has_dict;
-  const bool done = has_dict ? finish_snapshot(root) : has_list && finish_segments(root);
-  if (!done) {
-    return Error{!failure_.empty()
-                     ? failure_
-                     : "a pickle, but not a PyTorch memory snapshot (expected segments or device_traces)"};
+  bool found = root.tag() == Tag::container;
+  if (found && containers_[root].is_dict) {
+    found = finish_snapshot(root);
+  } else if (found) {
+    finish_segments(root);  // torch.cuda.memory_snapshot(): the segments alone
   }
+  if (!failure_.empty()) return Error{failure_};
+  const bool invalid =
+      invalid_.has(Scope::snapshot, Known::segments) || invalid_.has(Scope::snapshot, Known::device_traces);
+  if (!found || (invalid && snapshot_.segments.empty() && snapshot_.traces.empty())) {
+    return Error{
+        "a pickle, but not a PyTorch memory snapshot (expected a dict with lists `segments` and `device_traces`, or a "
+        "list of segments)"};
+  }
+  invalid_.place(Scope::frame, [&](std::uint32_t id) { return place_of_frame(LocationId{id}); });
+  snapshot_.invalid_fields = invalid_.names();
   snapshot_.unknown_keys = unknown_.keys(tables.texts);
   snapshot_.unknown_actions = unknown_.actions(tables.texts);
   return std::move(snapshot_);
+}
+
+/// The first list of frames that the frame is in. Time in proportion to the snapshot.
+std::string SnapshotBuilder::place_of_frame(LocationId location) const {
+  const std::vector<StackNode>& nodes = snapshot_.definitions.stacks;
+  std::vector<bool> holds(nodes.size());
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    holds[n] = nodes[n].location == location || (nodes[n].parent.valid() && holds[nodes[n].parent.value]);
+  }
+  const auto in = [&](const auto& item) { return item.stack.valid() && holds[item.stack.value]; };
+  for (const DeviceTrace& trace : snapshot_.traces) {
+    const auto entry = std::find_if(trace.entries.begin(), trace.entries.end(), in);
+    if (entry == trace.entries.end()) continue;
+    return fmt::format("device_traces[{}][{}].frames", trace.device, entry - trace.entries.begin());
+  }
+  for (std::size_t n = 0; n < snapshot_.segments.size(); ++n) {
+    const SnapshotSegment& segment = snapshot_.segments[n];
+    if (in(segment)) return fmt::format("segments[{}].frames", n);
+    if (std::any_of(segment.blocks.begin(), segment.blocks.end(), in))
+      return fmt::format("segments[{}].blocks.frames", n);
+  }
+  return {};
 }
 
 /// Null for something else, and (with failure()) for what was used before.
@@ -179,36 +214,41 @@ Container* SnapshotBuilder::use_once(PickleValue value, bool is_dict) {
   return &container;
 }
 
+/// False: it has none of the keys of a snapshot.
 bool SnapshotBuilder::finish_snapshot(PickleValue dict) {
   const std::vector<PickleValue> items = std::move(use_once(dict, true)->items);
   bool found = false;
-  for (std::size_t n = 0; n < items.size(); n += 2) {
+  for (std::size_t n = 0; n < items.size() && failure_.empty(); n += 2) {
     found |= known(items[n]) == Known::segments || known(items[n]) == Known::device_traces;
-    const bool understood = finish_item(items[n], items[n + 1]);
-    if (!failure_.empty()) return false;
-    if (!understood) unknown_.key(Scope::snapshot, items[n]);
+    finish_item(items[n], items[n + 1]);
   }
   return found;
 }
 
-bool SnapshotBuilder::finish_item(PickleValue key, PickleValue value) {
-  const bool empty = value.tag() == Tag::empty_list || value.tag() == Tag::empty_dict || value.tag() == Tag::none;
+void SnapshotBuilder::finish_item(PickleValue key, PickleValue value) {
+  const bool is_none = value.tag() == Tag::none;
+  const bool is_empty_list = value.tag() == Tag::empty_list;
   switch (known(key)) {
     case Known::segments:
-      return empty || finish_segments(value);
+      if (!is_empty_list) finish_segments(value);
+      break;
     case Known::device_traces:
-      return empty || finish_traces(value);
+      if (!is_empty_list) finish_traces(value);
+      break;
     case Known::external_annotations:
-      return empty || finish_annotations(value);
+      if (!is_empty_list && !is_none) finish_annotations(value);
+      break;
     case Known::allocator_settings:
-      return empty || finish_settings(value);
+      if (value.tag() != Tag::empty_dict && !is_none) finish_settings(value);
+      break;
     case Known::tidemark_devices:
-      return empty || finish_recorded_devices(value);
+      finish_recorded_devices(value);
+      break;
     case Known::host_segments:
     case Known::host_traces:
-      return true;  // pinned memory of the host: not used
+      break;  // pinned memory of the host: not used
     default:
-      return false;
+      unknown_.key(Scope::snapshot, key);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "import/pytorch_snapshot/model/builder_tables.h"
+#include "import/pytorch_snapshot/model/field_counts.h"
 #include "import/pytorch_snapshot/model/known.h"
 #include "import/pytorch_snapshot/model/snapshot.h"
 #include "import/pytorch_snapshot/model/stack_table.h"
@@ -44,8 +45,8 @@ class SnapshotBuilder final : public ContainerBuilder {
   /// Of a block's address or requested size until finish() knows better.
   static constexpr std::uint64_t kAbsent = ~std::uint64_t{0};
 
-  // fill_: takes the items of a dict while the pickle is read. use_: takes one value. finish_: at the end; false: not
-  // what was expected, or (then failure() says why) not to be used at all.
+  // fill_: takes the items of a dict while the pickle is read. use_: takes one value. finish_: at the end. What is not
+  // as expected is counted in unknown_ or invalid_, or (then failure() says why) not to be used at all.
 
   // snapshot_builder.cpp
   PickleValue fail(std::string why) {
@@ -56,7 +57,8 @@ class SnapshotBuilder final : public ContainerBuilder {
   PickleValue fill_container(PickleValue dict, std::span<const PickleValue> items);
   PickleValue fill_frame(Frame frame, std::span<const PickleValue> items);
   bool finish_snapshot(PickleValue dict);
-  bool finish_item(PickleValue key, PickleValue value);
+  void finish_item(PickleValue key, PickleValue value);
+  [[nodiscard]] std::string place_of_frame(LocationId location) const;
   bool use_frames(StackId& stack, PickleValue value);
   bool use_long_stack(StackId& stack, Container& list);
   bool use_stream(std::uint16_t& index, PickleValue value, bool& known);
@@ -66,24 +68,24 @@ class SnapshotBuilder final : public ContainerBuilder {
 
   // device_traces.cpp
   bool fill_entry(std::uint32_t id, std::span<const PickleValue> items);
-  void use_action(TraceEntry& entry, PickleValue value);
-  bool finish_traces(PickleValue list);
-  bool finish_trace(DeviceTrace& trace, const Container& list, bool is_column);
+  bool use_action(TraceEntry& entry, PickleValue value);
+  void finish_traces(PickleValue list);
+  void finish_trace(DeviceTrace& trace, const Container& list, bool is_column);
   void finish_texts(const std::vector<EntryText>& of_all, const Container& list, std::vector<EntryText>& of_trace);
 
   // segments.cpp
   bool fill_block(std::uint32_t id, std::span<const PickleValue> items);
-  void use_history(SnapshotBlock& block, PickleValue value);
-  bool finish_segments(PickleValue list);
-  bool finish_segment(Container& dict);
-  bool finish_blocks(SnapshotSegment& segment, PickleValue list);
+  bool use_history(SnapshotBlock& block, PickleValue value);
+  void finish_segments(PickleValue list);
+  bool finish_segment(Container& dict, const std::string& place);
+  bool finish_blocks(SnapshotSegment& segment, PickleValue list, const std::string& place);
 
   // settings_and_annotations.cpp
-  bool finish_settings(PickleValue dict);
-  void finish_divisions(PickleValue dict, AllocatorSettings& settings);
-  bool finish_annotations(PickleValue list);
-  void finish_annotation(const Container& dict);
-  bool finish_recorded_devices(PickleValue names);
+  void finish_settings(PickleValue dict);
+  bool finish_divisions(PickleValue dict, AllocatorSettings& settings);
+  void finish_annotations(PickleValue list);
+  void finish_annotation(const Container& dict, const std::string& place);
+  void finish_recorded_devices(PickleValue names);
 
   const PickleInput& input_;
   Snapshot snapshot_;
@@ -94,6 +96,7 @@ class SnapshotBuilder final : public ContainerBuilder {
   std::vector<EntryText> user_metadata_;    // of any entry by its id; texts by their ids; in order
   std::vector<EntryText> compile_context_;  // likewise
   UnknownCounts unknown_;
+  InvalidFields invalid_;
   std::unordered_map<std::uint64_t, std::uint16_t> streams_;        // handle → index into Snapshot::streams
   std::unordered_map<std::uint32_t, std::uint16_t> pools_by_pair_;  // id → index into Snapshot::pools
   std::uint16_t last_stream_ = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -110,6 +111,9 @@ class NumberTable {
     if (from.tag() != Tag::real) return false;
     value = reals_[from.id()];
     return true;
+  }
+  [[nodiscard]] bool is_nan(PickleValue value) const {
+    return value.tag() == Tag::real && std::isnan(reals_[value.id()]);
   }
 
  private:

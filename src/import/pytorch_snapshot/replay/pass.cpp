@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace tidemark::pytorch {
 
@@ -168,7 +169,8 @@ void ReplayPass::drop_free(BlockIndex block, bool implied) {
 
 void ReplayPass::out_of_memory(const TraceEntry& entry) {
   if (sink_ == nullptr) return;
-  sink_->out_of_memory({entry.size, entry.address, entry.stream, entry.pool}, position(), totals_);
+  const auto device_free = entry.has_address ? std::optional(entry.address) : std::nullopt;
+  sink_->out_of_memory({entry.size, device_free, entry.stream, entry.pool}, position(), totals_);
 }
 
 void ReplayPass::mark(const TraceEntry& entry) {

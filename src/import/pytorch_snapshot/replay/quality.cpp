@@ -55,6 +55,7 @@ std::vector<QualityIssue> ReplayQuality::issues() const {
   add(QualityId::uncertain_sizes, uncertain_blocks, {{"bytes", QualityBytes{uncertain_bytes}}});
   add(QualityId::guessed_sizes, guessed_splits, {{"bytes", QualityBytes{guessed_bytes}}});
   add(QualityId::sizes_corrected, sizes_corrected);
+  add(QualityId::unknown_times, unknown_times);
   add(QualityId::clock_steps_back, clock_steps_back,
       {{"duration_ns", QualityDuration{std::min(largest_step_back_us, kMostUs) * 1000}}});
   if (!has_settings) issues.push_back({QualityId::no_settings, std::nullopt});

@@ -29,6 +29,7 @@ struct ReplayQuality {
   std::uint64_t sizes_corrected = 0;
 
   // The trace contradicts itself; what it must have left out is implied.
+  std::uint64_t unknown_times = 0;  ///< entries without a time
   std::uint64_t clock_steps_back = 0;
   std::uint64_t largest_step_back_us = 0;
   std::uint64_t unknown_frees = 0;         ///< of addresses where no block is in use
@@ -42,7 +43,7 @@ struct ReplayQuality {
   std::uint64_t overlapping_segments = 0;  ///< reserved where a segment was still there
   std::uint64_t unknown_segments = 0;      ///< released, not there
   std::uint64_t segments_in_use = 0;       ///< released with blocks in use in them
-  std::uint64_t impossible_ranges = 0;     ///< size 0 or past the end of the address space; left out
+  std::uint64_t impossible_ranges = 0;     ///< unknown, size 0 or past the end of the address space; left out
   std::uint64_t free_size_mismatches = 0;  ///< a free names another size than the allocation
   std::uint64_t snapshot_mismatches = 0;   ///< `snapshot` entries whose active bytes differ from the replayed ones
 

@@ -106,6 +106,8 @@ ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& 
   summary.quality.uncertain_blocks = uncertain.uncertain_blocks;
   summary.quality.uncertain_bytes = uncertain.uncertain_bytes;
   summary.quality.sizes_corrected = best.learned.size();
+  summary.quality.unknown_times = trace.unknown_times;
+  summary.quality.impossible_ranges += trace.unreadable_entries;
   return summary;
 }
 

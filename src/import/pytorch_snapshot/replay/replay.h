@@ -53,7 +53,7 @@ struct ReplaySegment {
 
 struct ReplayOutOfMemory {
   std::uint64_t requested = 0;  ///< rounded by the allocator
-  std::uint64_t device_free = 0;
+  std::optional<std::uint64_t> device_free;
   std::uint16_t stream = 0;
   std::uint16_t pool = 0;
 };

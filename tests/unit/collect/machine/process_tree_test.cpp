@@ -54,6 +54,8 @@ TEST(ProcessTree, Memory) {
   EXPECT_EQ(resident_bytes(10, folder.path()), 300U * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
   EXPECT_EQ(proportional_bytes(10, folder.path()), 700U * 1024);
   EXPECT_EQ(resident_bytes(11, folder.path()), std::nullopt);
+  folder.write("proc/12/statm", "0 0 0 0 0 0 0\n");  // a zombie's
+  EXPECT_EQ(resident_bytes(12, folder.path()), std::nullopt);
   EXPECT_EQ(proportional_bytes(11, folder.path()), std::nullopt);
   EXPECT_GT(resident_bytes(::getpid()).value_or(0), std::uint64_t{1} << 20);
 }

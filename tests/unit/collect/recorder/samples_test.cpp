@@ -1,7 +1,9 @@
 // From a (fake) driver to the samples of a recording.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -149,6 +151,25 @@ TEST_F(SamplesTest, EverythingTheDriverSays) {
   EXPECT_GE(hosts[0].job_rss_bytes.value_or(0), hosts[0].rss_bytes.value_or(0));
   EXPECT_LE(hosts[0].pss_bytes.value_or(0), hosts[0].rss_bytes.value_or(0));
   EXPECT_GE(hosts[0].job_processes.value_or(0), 1U);
+}
+
+TEST_F(SamplesTest, AProcessOfTheRecorderIsNotOfTheJob) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  for (const bool outsider : {false, true}) {
+    SampleOptions these = options(100ms);
+    if (outsider) these.outsider = child;
+    SampleTaker taker(these, ::getpid(), clock_);
+    std::vector<Reading> readings = {Reading{0, taker.found()}};
+    taker.take(readings);
+    const auto hosts = of_kind<HostReading>(readings);
+    ASSERT_EQ(hosts.size(), 1U);
+    EXPECT_EQ(hosts[0].processes.size(), outsider ? 0U : 1U);
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST_F(SamplesTest, WhatWasReadBeforeTheProcessBeganIsLeftOut) {

@@ -1,0 +1,22 @@
+// Whose code a Python file is.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tidemark {
+
+enum class FrameOrigin : std::uint8_t {
+  project,  ///< the user's own
+  package,  ///< installed: below site-packages or dist-packages, or the start script of one (".../bin/torchrun")
+  standard_library,  ///< below lib/pythonX.Y, or frozen into the interpreter
+  pytorch,           ///< the package torch, and what its compilers generate
+};
+
+[[nodiscard]] FrameOrigin origin_of(std::string_view file);
+
+/// A file's path below site-packages, dist-packages or lib/pythonX.Y: "torch/nn/functional.py", "copy.py". Empty where
+/// it is in none of them.
+[[nodiscard]] std::string_view installed_path(std::string_view file);
+
+}  // namespace tidemark

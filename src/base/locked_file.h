@@ -1,0 +1,24 @@
+// Files that one process writes for a long time while others may read them, replace them, or want their name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "base/scoped_fd.h"
+
+namespace tidemark {
+
+/// Some file systems of other machines have no locks: there it is not known whether somebody else would hold one.
+enum class LockState : std::uint8_t { held, taken, unknown };
+
+/// Takes the lock that belongs to an open file (flock) without waiting; it goes when the descriptor is closed.
+[[nodiscard]] LockState try_lock(const ScopedFd& fd);
+
+/// Creates `path` as a new, locked file for its owner only, open for writing. What is there already is kept, or with
+/// `replace` replaced, unless somebody holds its lock: then, and where only a symbolic link is there, no descriptor is
+/// returned. Whoever has a replaced file open keeps it as it is. What is no file (a device, a pipe) is opened with
+/// `replace`.
+[[nodiscard]] Result<ScopedFd> create_locked_file(const std::string& path, bool replace);
+
+}  // namespace tidemark

@@ -1,0 +1,25 @@
+#include "collect/recorder/descriptors.h"
+
+#include <sys/resource.h>
+
+namespace tidemark {
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+unsigned long descriptor_limit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+unsigned long descriptors_after(int newest) {
+  const unsigned long limit = descriptor_limit();
+  const auto used = static_cast<unsigned long>(newest) + 1;
+  return limit > used ? limit - used : 0;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,106 @@
+#include "collect/recorder/socket_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/locked_file.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::string_view kName = "tidemark-XXXXXX";
+constexpr char kLock[] = "recorder.lock";  // the first file and the last: a folder without it is nobody's we know
+constexpr const char* kFiles[] = {"recorder", "recorder.seen", kLock};
+
+// Short enough for the name of a socket in them.
+std::vector<std::string> parents() {
+  std::vector<std::string> found;
+  for (const char* parent : {std::getenv("XDG_RUNTIME_DIR"), std::getenv("TMPDIR"), const_cast<char*>("/tmp")}) {
+    if (parent != nullptr && *parent != '\0' && std::strlen(parent) <= 60) found.emplace_back(parent);
+  }
+  return found;
+}
+
+void remove_if_abandoned(const std::string& path) {
+  const ScopedFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const ScopedFd lock(folder ? ::openat(folder.get(), kLock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1);
+  struct stat facts {};
+  if (!lock || ::fstat(lock.get(), &facts) != 0 || facts.st_uid != ::geteuid()) return;
+  if (try_lock(lock) != LockState::held) return;
+  for (const char* name : kFiles) ::unlinkat(folder.get(), name, 0);
+  ::rmdir(path.c_str());
+}
+
+void remove_abandoned(const std::string& parent) {
+  constexpr std::string_view kStart = kName.substr(0, kName.find('X'));
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(parent, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.size() == kName.size() && name.compare(0, kStart.size(), kStart) == 0) remove_if_abandoned(entry->path());
+  }
+}
+
+}  // namespace
+
+SocketFolder::SocketFolder(std::string path, ScopedFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
+
+SocketFolder::SocketFolder(SocketFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
+
+SocketFolder::~SocketFolder() {
+  if (path_.empty()) return;
+  const ScopedFd folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // memory may have run out
+  for (const char* name : kFiles) ::unlinkat(folder.get(), name, 0);
+  ::rmdir(path_.c_str());
+}
+
+Result<SocketFolder> SocketFolder::create() {
+  const std::vector<std::string> places = parents();
+  for (const std::string& parent : places) remove_abandoned(parent);
+  for (const std::string& parent : places) {
+    std::string name = fmt::format("{}/{}", parent, kName);
+    if (::mkdtemp(name.data()) == nullptr) continue;
+    auto lock = create_locked_file(fmt::format("{}/{}", name, kLock), false);
+    // Another recorder may have come between and taken the folder for an abandoned one.
+    if (lock && *lock) return SocketFolder(std::move(name), std::move(*lock));
+    ::rmdir(name.c_str());
+  }
+  return Error{fmt::format("no directory for the recorder's socket in XDG_RUNTIME_DIR, TMPDIR or /tmp: {}",
+                           std::strerror(errno))};
+}
+
+Result<ScopedFd> SocketFolder::listen() const {
+  const std::string path = socket();
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+  ScopedFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      ::chmod(path.c_str(), 0600) != 0 || ::listen(fd.get(), 4096) != 0) {
+    return Error{fmt::format("{}: {}", path, std::strerror(errno))};
+  }
+  std::ofstream created(path + ".seen");
+  return fd;
+}
+
+std::string SocketFolder::marks() const {
+  std::ifstream file(socket() + ".seen");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,37 @@
+// The private folder in which a recorder listens: the programs that it records find it by their environment.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "base/scoped_fd.h"
+
+namespace tidemark {
+
+/// Removed when destroyed. One that a killed recorder left is removed by the user's next recorder: its lock is free.
+class SocketFolder {
+ public:
+  /// In XDG_RUNTIME_DIR, TMPDIR or /tmp.
+  static Result<SocketFolder> create();
+
+  SocketFolder(SocketFolder&& other) noexcept;
+  SocketFolder& operator=(SocketFolder&& other) = delete;
+  SocketFolder(const SocketFolder&) = delete;
+  SocketFolder& operator=(const SocketFolder&) = delete;
+  ~SocketFolder();
+
+  /// A socket at socket() to which only this user can connect.
+  [[nodiscard]] Result<ScopedFd> listen() const;
+
+  [[nodiscard]] std::string socket() const { return path_ + "/recorder"; }
+  /// What processes say that have no recording: letters of collect/process/connection.h, leave_mark().
+  [[nodiscard]] std::string marks() const;
+
+ private:
+  SocketFolder(std::string path, ScopedFd lock);
+
+  std::string path_;  ///< empty once moved from
+  ScopedFd lock_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,58 @@
+// The signals that somebody sends to us and means for the program.
+//
+// The program is in our process group, as it would be without us. A terminal's Ctrl-C and Ctrl-Z, a shell's job control
+// and kill(-PGID) reach both of us; kill(PID), with the only number that the shell knows, reaches us alone and has to
+// be passed on. The kernel does not tell the receiver which of the two it was: a GroupWitness does.
+//
+// Alternatives: in a process group of its own the program would not get the terminal's signals, and SIGKILL of our
+// group would leave it behind. Who sent a signal says too little: timeout(1) sends one to its child and then to the
+// group.
+#pragma once
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <optional>
+#include <vector>
+
+#include "base/scoped_fd.h"
+#include "launch/group_witness.h"
+
+namespace tidemark {
+
+/// Takes every signal from this process that another may send, except those that stop it and SIGKILL: they are kept
+/// until pass_on(), and whatever would have ended this process ends the program, or does not. What this process causes
+/// itself (SIGPIPE, SIGXFSZ) is an error of a system call and nothing more; its processor time counts for the hard
+/// limit alone. One object for the life of a process, made while it has one thread; threads started later have the same
+/// mask.
+class PassedSignals {
+ public:
+  PassedSignals();
+
+  /// In a child between vfork and exec: everything is as it was.
+  void restore() const;
+
+  /// Readable when wait() would return. Below 0 where no descriptor could be had.
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  /// Waits for a signal, that of the program's end among them; without a descriptor, a while.
+  void wait() const;
+  /// Passes the signals so far on to `program`, each that it has not got already.
+  void pass_on(pid_t program);
+  /// There is no program any more: signals are kept from this process, and that is all.
+  void stop() { witness_.stop(); }
+  /// A child of this process that the program does not know.
+  [[nodiscard]] std::optional<pid_t> witness() const { return witness_.pid(); }
+
+ private:
+  [[nodiscard]] std::vector<siginfo_t> take() const;
+
+  sigset_t taken_;
+  sigset_t mask_before_;
+  struct sigaction child_action_before_;
+  std::optional<rlimit> processor_time_before_;
+  ScopedFd fd_;
+  GroupWitness witness_;
+};
+
+}  // namespace tidemark

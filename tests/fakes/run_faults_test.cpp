@@ -1,0 +1,177 @@
+// `tidemark run` and the other commands where their environment fails them: the program runs as it would without.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace tidemark::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A folder of its own, in which scripts run. They know $TIDEMARK, and $RECORD: `tidemark run` to run.tide.
+class RunFaults : public ::testing::Test {
+ protected:
+  struct Outcome {
+    int exit_code = -1;
+    std::string output;
+  };
+
+  RunFaults() {
+    if (::mkdtemp(folder_.data()) == nullptr) std::abort();
+    ::setenv("TIDEMARK", TIDEMARK_PROGRAM, 1);
+    ::setenv("RECORD", TIDEMARK_PROGRAM " run -o run.tide --stacks none --", 1);
+    // What uses the fakes as a training program uses PyTorch: some 10,000 events.
+    ::setenv("TRAIN", FAKES_PROGRAM " threads " FAKES_TORCH_2 "/libc10_cuda.so " FAKES_TORCH_2 "/libextension.so", 1);
+    ::setenv("FAKES_SAID", (folder_ + "/said").c_str(), 1);
+    ::setenv("FAKES_HEARD", (folder_ + "/heard").c_str(), 1);
+  }
+  ~RunFaults() override {
+    if (!HasFailure()) std::filesystem::remove_all(folder_);
+  }
+
+  /// What a script for sh prints, and its exit code: 128 + n after signal n.
+  Outcome run(const std::string& script) {
+    const std::string command = "cd " + folder_ + " && exec timeout -k 5 60 sh -c '" + script + "'";
+    Outcome outcome;
+    FILE* pipe = ::popen(command.c_str(), "r");
+    char part[4096];
+    for (std::size_t got = 0; (got = std::fread(part, 1, sizeof(part), pipe)) > 0;) outcome.output.append(part, got);
+    const int status = ::pclose(pipe);
+    outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return outcome;
+  }
+
+  std::string folder_ = ::testing::TempDir() + "tidemark-run-XXXXXX";
+};
+
+constexpr const char* kUselessStderr[] = {"2>/dev/full", "2>&-", "<&- 2>&-", "2>/dev/null"};
+
+TEST_F(RunFaults, TheProgramRunsWhateverStderrIs) {
+  for (const std::string redirection : kUselessStderr) {
+    // At the end there is something to say; with an output that cannot be written, before the start too.
+    EXPECT_EQ(run("$RECORD sh -c \"echo ran; exit 7\" " + redirection).exit_code, 7) << redirection;
+    const Outcome without = run("$TIDEMARK run -o no/such/x.tide -- sh -c \"echo ran; exit 7\" " + redirection);
+    EXPECT_EQ(without.exit_code, 7) << redirection;
+    EXPECT_EQ(without.output, "ran\n");
+    EXPECT_EQ(run("$TIDEMARK run -- no-such-program " + redirection).exit_code, 127) << redirection;
+  }
+}
+
+TEST_F(RunFaults, TheProgramRunsWhenNobodyReadsStderr) {
+  const Outcome outcome = run("{ { $RECORD sh -c \"sleep 0.1; exit 7\" 2>&1; echo $? >&3; } | true; } 3>&1");
+  EXPECT_EQ(outcome.output, "7\n");
+}
+
+// The library in the program has something to say as well: that there is no recorder.
+TEST_F(RunFaults, AProgramIsNotEndedByAMessageThatNobodyReads) {
+  ::setenv("TIDEMARK_SOCKET", "/nowhere", 1);
+  const std::string program = "LD_PRELOAD=" TIDEMARK_PRELOAD " $TRAIN 2>&1 >out";
+  EXPECT_THAT(run(program).output, HasSubstr("the recorder cannot be reached"));
+  EXPECT_EQ(run("{ { sleep 0.1; " + program + "; echo $? >&3; } | true; } 3>&1").output, "0\n");
+  ::unsetenv("TIDEMARK_SOCKET");
+}
+
+// The first of two processes has more events than its file may have bytes.
+TEST_F(RunFaults, MessagesInTheMiddleEndNothing) {
+  run("echo \"ulimit -S -f unlimited; $TRAIN >out && $TRAIN >out && exit 7\" >program");
+  const std::string limited = "ulimit -S -f 20; $TIDEMARK run -f -o run.tide --stacks none -- sh program ";
+  for (const std::string redirection : kUselessStderr) {
+    EXPECT_EQ(run(limited + redirection).exit_code, 7) << redirection;
+    const Outcome read = run("$TIDEMARK dump run.tide 2>&1 >/dev/null");
+    EXPECT_EQ(read.exit_code, 0) << read.output;
+  }
+  EXPECT_THAT(run(limited + "2>&1").output, HasSubstr("File too large")) << "there was something to say";
+}
+
+// A file that takes the number of a closed descriptor would get the messages and the program's output.
+TEST_F(RunFaults, ClosedDescriptorsAreClosedInTheProgram) {
+  run("echo \"for n in 0 1 2; do test -e /proc/\\$\\$/fd/\\$n && echo \\$n >>\\$1; done; exit 0\" >look");
+  for (const std::string redirection : {"", "<&-", ">&-", "2>&-", "<&- >&- 2>&-"}) {
+    EXPECT_EQ(run("sh look plain " + redirection).exit_code, 0);
+    EXPECT_EQ(run("$RECORD sh look recorded " + redirection).exit_code, 0);
+  }
+  EXPECT_EQ(run("cmp plain recorded && wc -l <plain").output, "9\n") << "3 + 2 + 2 + 2 + 0";
+}
+
+TEST_F(RunFaults, ResultsThatCannotBeWrittenAreAnError) {
+  ASSERT_EQ(run("$RECORD $TRAIN >out 2>&1").exit_code, 0);
+  for (const std::string command :
+       {"--help", "--version", "summary --help", "summary run.tide", "dump run.tide", "export run.tide --to csv",
+        "export run.tide --to speedscope -o -", "completion bash", "devices", "timeline run.tide"}) {
+    const Outcome full = run("$TIDEMARK " + command + " 2>&1 >/dev/full");
+    EXPECT_EQ(full.exit_code, 2) << command;
+    EXPECT_EQ(full.output, "tidemark: cannot write to stdout: No space left on device\n") << command;
+    EXPECT_EQ(run("$TIDEMARK " + command + " 2>&1 >&-").output,
+              "tidemark: cannot write to stdout: Bad file descriptor\n")
+        << command;
+    EXPECT_EQ(run("$TIDEMARK " + command + " >/dev/full 2>/dev/full").exit_code, 2) << command;
+  }
+}
+
+// As cat does: the reader that left is the reason, and knows.
+TEST_F(RunFaults, AReaderThatLeavesEndsACommandQuietly) {
+  ASSERT_EQ(run("$RECORD $TRAIN >out 2>&1").exit_code, 0);
+  EXPECT_EQ(run("{ { $TIDEMARK dump run.tide 2>said; echo $? >&3; } | true; } 3>&1; cat said").output, "141\n");
+}
+
+// The program trains, sees memory run out in the recorder, and trains once more.
+TEST_F(RunFaults, ARecorderOutOfMemoryLeavesTheProgramAlone) {
+  ::setenv("NO_MEMORY_FROM", (folder_ + "/exhausted").c_str(), 1);
+  for (const std::string bytes : {"0", "3000"}) {
+    ::setenv("NO_MEMORY_BYTES", bytes.c_str(), 1);
+    const Outcome outcome =
+        run("rm -f exhausted; echo \"unset NO_MEMORY_FROM; $TRAIN >out && touch exhausted && sleep 0.3 && $TRAIN "
+            ">again && test -s again && "
+            "exit 7\""
+            " >program; LD_PRELOAD=" FAKES_NO_MEMORY " $TIDEMARK run -f -o run.tide --stacks none -- sh program 2>&1");
+    EXPECT_EQ(outcome.exit_code, 7) << outcome.output;
+    EXPECT_THAT(outcome.output, HasSubstr("out of memory")) << bytes;
+    EXPECT_THAT(outcome.output, Not(HasSubstr("tidemark summary` needs"))) << bytes;
+    EXPECT_EQ(run("$TIDEMARK summary run.tide 2>&1").exit_code, 0) << "what was written reads";
+  }
+  ::unsetenv("NO_MEMORY_FROM");
+}
+
+TEST_F(RunFaults, PipesAreNoPlaceForARecording) {
+  const Outcome outcome = run("mkfifo pipe; $TIDEMARK run -f -o pipe -- sh -c \"exit 7\" 2>&1");
+  EXPECT_EQ(outcome.exit_code, 7);
+  EXPECT_EQ(outcome.output,
+            "tidemark: pipe: a pipe or socket, not a regular file; running the program without recording\n");
+}
+
+TEST_F(RunFaults, MaxSizeIsASizeAndIsKept) {
+  for (const std::string size : {"-1", "-1MB", "+5MB"}) {
+    const Outcome outcome = run("$TIDEMARK run --max-size " + size + " -- touch started 2>&1");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.output, HasSubstr("--max-size: invalid size")) << outcome.output;
+  }
+  for (const std::string size : {"0", "100", "65535"}) {
+    const Outcome outcome = run("$TIDEMARK run --max-size " + size + " -- touch started 2>&1");
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.output, HasSubstr(size + " is less than the minimum of 64.0 KiB")) << outcome.output;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/started"));
+  ASSERT_EQ(run("$TIDEMARK run -o run.tide --max-size 64KiB -- $TRAIN >out 2>&1").exit_code, 0);
+  EXPECT_LE(std::filesystem::file_size(folder_ + "/run.tide"), 65536U);
+}
+
+// Without descriptors (standard ones aside) there are no signals to wait for, no witness and no recorder.
+TEST_F(RunFaults, WithoutDescriptorsTheProgramRuns) {
+  for (const int limit : {4, 5, 6, 8, 12}) {
+    const Outcome outcome =
+        run("exec 2>&1; ulimit -n " + std::to_string(limit) + "; exec $RECORD sh -c \"echo ran; exit 7\"");
+    EXPECT_EQ(outcome.exit_code, 7) << limit;
+    EXPECT_THAT(outcome.output, HasSubstr("ran\n")) << limit;
+    EXPECT_THAT(outcome.output, ::testing::MatchesRegex("(ran\n)?tidemark: [^\n]*record[^\n]*\n(ran\n)?")) << limit;
+  }
+}
+
+}  // namespace
+}  // namespace tidemark::testing
