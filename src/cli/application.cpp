@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <exception>
 #include <numeric>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -105,9 +104,7 @@ int run_application(int argc, const char* const* argv) {
     } catch (const CLI::CallForHelp&) {
       return print_help(asked_for(app));
     } catch (const CLI::Success& answer) {  // --version
-      std::ostringstream text;
-      app.exit(answer, text, text);
-      return print(text.str());
+      return print(std::string(answer.what()) + "\n");
     } catch (const CLI::ParseError& error) {
       const std::string command = is_command(argv[1]) ? fmt::format(" {}", argv[1]) : "";
       return fail(fmt::format("{}; see `tidemark{} --help`", error.what(), command));

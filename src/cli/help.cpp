@@ -115,8 +115,7 @@ std::string help_text(const CommandModel& command, std::size_t width) {
 }
 
 std::size_t help_width(int descriptor) {
-  const std::size_t width = detect_terminal(descriptor).width;
-  return width == 0 ? kUsual : std::clamp(width, kNarrowest, kWidest);
+  return std::clamp(terminal_width(descriptor).value_or(kUsual), kNarrowest, kWidest);
 }
 
 int print_help(const CommandModel& command) {

@@ -8,14 +8,19 @@
 
 namespace tidemark {
 
+std::optional<std::size_t> terminal_width(int descriptor) {
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
 Terminal detect_terminal(int descriptor) {
   Terminal terminal;
   if (isatty(descriptor) == 0) return terminal;
   const char* no_color = std::getenv("NO_COLOR");
   const char* kind = std::getenv("TERM");
   terminal.colour = (no_color == nullptr || *no_color == '\0') && kind != nullptr && std::string_view(kind) != "dumb";
-  winsize size{};
-  if (ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) terminal.width = size.ws_col;
+  terminal.width = terminal_width(descriptor).value_or(terminal.width);
   return terminal;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,9 @@ struct Terminal {
   bool colour = false;
   std::size_t width = 120;  ///< columns that tables keep to; 0 = unlimited
 };
+
+/// Columns of the terminal; none where `descriptor` is no terminal, or one that does not say.
+[[nodiscard]] std::optional<std::size_t> terminal_width(int descriptor);
 
 /// Looks at a file descriptor. Colours only on a terminal, and not when NO_COLOR is set (https://no-color.org) or TERM
 /// is "dumb"; the width from the terminal.

@@ -141,7 +141,7 @@ TEST(Help, IsAsWideAsTheTerminal) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
   ASSERT_GE(terminal, 0);
   for (const auto& [columns, expected] :
-       std::vector<std::pair<unsigned short, std::size_t>>{{60, 60}, {200, 100}, {9, 40}}) {
+       std::vector<std::pair<unsigned short, std::size_t>>{{60, 60}, {200, 100}, {9, 40}, {0, 80}}) {
     winsize size{};
     size.ws_col = columns;
     ASSERT_EQ(ioctl(terminal, TIOCSWINSZ, &size), 0);
