@@ -141,7 +141,7 @@ bool try_to(const Work& work) {
     work();
     return true;
   } catch (const std::bad_alloc&) {
-    say("recording stopped: the recorder is out of memory; the program is not affected");
+    write_stderr({"tidemark: recording stopped: the recorder is out of memory; the program is not affected\n"});
   } catch (const std::exception& error) {
     write_stderr({"tidemark: recording stopped: internal error: ", error.what(), "; the program is not affected\n"});
   }

@@ -165,8 +165,8 @@ TEST_F(RunFaults, MaxSizeIsASizeAndIsKept) {
 // Without descriptors (standard ones aside) there are no signals to wait for, no witness and no recorder.
 TEST_F(RunFaults, WithoutDescriptorsTheProgramRuns) {
   for (const int limit : {4, 5, 6, 8, 12}) {
-    const Outcome outcome =
-        run("exec 2>&1; ulimit -n " + std::to_string(limit) + "; exec $RECORD sh -c \"echo ran; exit 7\"");
+    const Outcome outcome = run("exec 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n " + std::to_string(limit) +
+                                "; exec $RECORD sh -c \"echo ran; exit 7\"");
     EXPECT_EQ(outcome.exit_code, 7) << limit;
     EXPECT_THAT(outcome.output, HasSubstr("ran\n")) << limit;
     EXPECT_THAT(outcome.output, ::testing::MatchesRegex("(ran\n)?tidemark: [^\n]*record[^\n]*\n(ran\n)?")) << limit;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "report/text/columns.h"
 #include "report/text/parts.h"
@@ -13,13 +15,12 @@ namespace {
 
 // Several stacks of one line have different callers; where the blocks have no stack, their size says which they are.
 FittedText fitted_site(const LeakSite& site) {
-  const std::size_t stacks = site.stack_ids.size();
-  if (stacks == 1 && !site.requested_bytes) return fitted_with_callers(site.stack);
-  return [&site, stacks](std::size_t width) {
-    std::string text = stack_text(site.stack);
-    if (stacks > 1) text += fmt::format(" ({} stacks)", format_count(stacks));
-    if (site.requested_bytes) text += fmt::format(", {} bytes each", format_count(*site.requested_bytes));
-    return fit(text, width);
+  return [&site](std::size_t width) {
+    std::string more;
+    if (site.stack_ids.size() > 1) more += fmt::format(" ({} stacks)", format_count(site.stack_ids.size()));
+    if (site.requested_bytes) more += fmt::format(", {} bytes each", format_count(*site.requested_bytes));
+    if (more.empty()) return stack_text_with_callers(site.stack, width);
+    return stack_text(site.stack, width == 0 ? 0 : width - std::min(width - 1, more.size())) + more;
   };
 }
 

@@ -59,7 +59,7 @@ TEST(CsvExport, WritesWhatOnlySnapshotsKnow) {
 TEST(CsvExport, NoNameIsAFormula) {
   Scenario scenario;
   scenario.allocate(1, "a", 8, kGpu, scenario.stack({scenario.python("=f", "", 0)}), scenario.thread(-1, "@x"));
-  EXPECT_EQ(lines_of(exported(scenario.store(), "csv"))[1], "1,,cuda:0,0x1000,8,,,,-1,'@x,,'=f");
+  EXPECT_EQ(lines_of(exported(scenario.store(), "csv"))[1], "1,,cuda:0,0x1000,8,,,,-1,'@x,,'=f,'=f");
 }
 
 TEST(CsvExport, QuotesHostileNames) {
