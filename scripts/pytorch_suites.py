@@ -141,6 +141,7 @@ def read_outcomes(path):
 class Suites:
     def __init__(self, arguments, folder):
         self.arguments = arguments
+        arguments.tidemark = str(Path(arguments.tidemark).resolve())
         self.folder = Path(folder)
         self.tests = Path(arguments.tests).resolve() if arguments.tests else fetch(arguments.source)
         paths = [str(self.tests), os.environ.get("PYTHONPATH", "")]

@@ -141,17 +141,35 @@ class ZstdUnpacker {
     Step done{.used = source.pos, .made = target.pos};
     if (::ZSTD_isError(code) != 0) {
       done.wrong = ::ZSTD_getErrorName(code);
-    } else {
-      done.part_done = code == 0;
+      return done;
     }
+    const auto room = static_cast<std::ptrdiff_t>(std::min(kMostHeaderBytes - header_.size(), done.used));
+    header_.insert(header_.end(), in.begin(), in.begin() + room);
+    made_ += done.made;
+    done.part_done = code == 0;
+    if (done.part_done && !as_large_as_stated()) done.wrong = "damaged";
     return done;
   }
 
  private:
+  static constexpr std::size_t kMostHeaderBytes = 18;  // ZSTD_FRAMEHEADERSIZE_MAX
+
+  /// At the end of a frame; begins the next. libzstd compares the sizes only where the last block is not empty, or
+  /// where it finds all of the frame in one piece.
+  bool as_large_as_stated() {
+    const unsigned long long stated = ::ZSTD_getFrameContentSize(header_.data(), header_.size());
+    const bool fits = stated == ZSTD_CONTENTSIZE_UNKNOWN || stated == ZSTD_CONTENTSIZE_ERROR || stated == made_;
+    header_.clear();
+    made_ = 0;
+    return fits;
+  }
+
   struct Free {
     void operator()(::ZSTD_DCtx* context) const { ::ZSTD_freeDCtx(context); }
   };
   std::unique_ptr<::ZSTD_DCtx, Free> stream_{::ZSTD_createDCtx()};
+  std::vector<std::byte> header_;  // the first bytes of the frame
+  std::uint64_t made_ = 0;         // of the frame
 };
 
 template <typename Unpacker>

@@ -44,6 +44,11 @@ def pickles():
         {"segments": [], "external_annotations": annotations, "allocator_settings": settings}, 4)
     # Found by fuzzing: an item for an integer, of which other bits than a list's say where it is in the memo.
     yield "integer_as_list.pickle", b"\x80\x04J\xfe\xff\xff\x07Na."
+    # Found by fuzzing: nothing is appended to such an integer.
+    yield "nothing_into_an_integer.pickle", bytes.fromhex(
+        "80025d7100287d710128580600000047657669635d286571024b0058070000006164647265737371038a06752e0000005d28"
+        "6571024b0058070000006164647265737371038a06752e00000001580a0000002ba80452101e631a909993000452101e631a"
+        "90999300667114582e")
     # Items one by one, numbers of the memo and lengths of every size.
     frame = b"}(" + text(b"line") + b"K\x01" + text(b"name") + b"\x8c\x01fu" + b"r\x05\0\0\0"
     entry = (b"}" + text(b"size") + b"\x8b\x02\0\0\0\x01\x02s" + text(b"action") + b"\x8d\x05\0\0\0\0\0\0\0allocs" +
@@ -69,6 +74,8 @@ def packed():
     yield "two_parts.zst", b"".join(parts)
     # Found by fuzzing: a damaged frame, from whose seventh byte on it looks like a skippable one.
     yield "two_frames_in_one.zst", b"\x28\xb5\x2f\xfd\x74\x69\x50\x2a\x4d\x18\x03\0\0\0abc"
+    # Found by fuzzing: the frame states 64,384 bytes, and its only block is empty.
+    yield "smaller_than_stated.zst", b"\x28\xb5\x2f\xfd\x40\x57\x80\xfa\x01\0\0"
     yield "skippable.zst", b"".join(parts[:1]) + b"\x50\x2a\x4d\x18\x03\0\0\0abc" + parts[1]
 
 

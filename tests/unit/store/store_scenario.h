@@ -77,7 +77,7 @@ class Scenario {
     event.time_ns = time_ns;
     event.stack = {};
     event.has_totals = false;
-    finish(event, -static_cast<std::int64_t>(event.size));
+    finish(event, static_cast<std::int64_t>(std::uint64_t{0} - event.size));
   }
   /// A free whose allocation was not seen; on a device with totals, `size` leaves them.
   void free_unknown(std::uint64_t time_ns, Device device, std::uint64_t size = 0) {

@@ -92,7 +92,6 @@ PickleValue SnapshotBuilder::fill_container(PickleValue dict, std::span<const Pi
 }
 
 PickleValue SnapshotBuilder::append(PickleValue list, std::span<const PickleValue> items) {
-  if (items.empty()) return list;
   const auto all_frames = [&] {
     return std::all_of(items.begin(), items.end(), [](PickleValue item) { return item.tag() == Tag::frame; });
   };
@@ -103,6 +102,7 @@ PickleValue SnapshotBuilder::append(PickleValue list, std::span<const PickleValu
   };
   switch (list.tag()) {
     case Tag::empty_list: {
+      if (items.empty()) return list;
       if (all_frames()) return PickleValue(Tag::stack, stacks_.stack(items).value);
       if (!holds_something()) return PickleValue(Tag::skipped);
       if (items.front().tag() == Tag::entry) entries_.begin_list(items.front().id(), items.size());
@@ -111,6 +111,7 @@ PickleValue SnapshotBuilder::append(PickleValue list, std::span<const PickleValu
       return made;
     }
     case Tag::stack: {  // Python's pickler writes lists in batches of 1000: use_frames() will see all
+      if (items.empty()) return list;
       const PickleValue made = containers_.make(false);
       containers_[made].items = stacks_.frames_of(StackId{list.id()});
       pytorch::append(containers_[made], items);

@@ -62,6 +62,7 @@ class PickleMemo {
 
   /// `before` became `after`, which takes over its slot. False when the memo is full.
   bool update(PickleValue before, PickleValue& after) {
+    if (!before.is_mutable()) return true;  // it has no slot; an integer has other bits there
     after = after.with_slot(before.slot());
     if (before.slot() == 0) return true;
     if (after.id() > kMaxId) return false;
