@@ -38,6 +38,7 @@ void tell_apart(const std::vector<NamedStack*>& stacks);
 template <typename Rows, typename Member>
 void tell_rows_apart(Rows& rows, Member stack) {
   std::vector<NamedStack*> stacks;
+  stacks.reserve(rows.size());
   for (auto& row : rows) stacks.push_back(&std::invoke(stack, row));
   tell_apart(stacks);
 }

@@ -94,8 +94,8 @@ class InvalidFields {
     std::uint32_t first = 0;  ///< id of the item, until it has a place
     std::string place;        ///< of the outermost dict: "" or "[3]", behind the key
   };
-  void count(Scope scope, Known key, Field first) {
-    ++fields_.try_emplace({scope, key}, std::move(first)).first->second.count;
+  void count(Scope scope, Known key, const Field& first) {
+    ++fields_.try_emplace({scope, key}, first).first->second.count;
   }
 
   std::map<std::pair<Scope, Known>, Field> fields_;
