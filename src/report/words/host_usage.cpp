@@ -32,7 +32,10 @@ std::vector<Fact> host_facts(const HostUsage& host) {
     if (host.job_rss) facts.push_back({"job peak RSS", peak_and_end(*host.job_rss)});
     if (host.job_pss) facts.push_back({"job peak PSS", peak_and_end(*host.job_pss)});
   }
-  if (host.cgroup_usage) facts.push_back({"control group", cgroup_text(host)});
+  // Without a limit it is the whole machine's.
+  if (host.cgroup_usage && (host.cgroup_limit_bytes || host.cgroup_oom_kills != 0)) {
+    facts.push_back({"control group", cgroup_text(host)});
+  }
   return facts;
 }
 
