@@ -141,8 +141,8 @@ def read_outcomes(path):
 class Suites:
     def __init__(self, arguments, folder):
         self.arguments = arguments
-        arguments.tidemark = str(Path(arguments.tidemark).resolve())
         self.folder = Path(folder)
+        self.tidemark = arguments.tidemark.resolve()  # suites run in the folder of the tests
         self.tests = Path(arguments.tests).resolve() if arguments.tests else fetch(arguments.source)
         paths = [str(self.tests), os.environ.get("PYTHONPATH", "")]
         try:
@@ -158,7 +158,7 @@ class Suites:
             outcomes = Path(work) / "outcomes"
             command = [self.arguments.python, "-B", __file__, "--run", name, outcomes]
             if recorded:
-                command = [self.arguments.tidemark, "run", "--quiet", *shlex.split(self.arguments.options),
+                command = [self.tidemark, "run", "--quiet", *shlex.split(self.arguments.options),
                            "-o", f"{work}/suite.tide", "--", *command]
             began = time.monotonic()
             try:
@@ -178,7 +178,7 @@ class Suites:
         events = 0
         files = sorted(work.glob("*.tide"))
         for file in files:
-            done = subprocess.run([self.arguments.tidemark, "summary", "--format", "json", file], capture_output=True, check=False)
+            done = subprocess.run([self.tidemark, "summary", "--format", "json", file], capture_output=True, check=False)
             if done.returncode != 0:
                 fail(f"{name}: {file.name} cannot be read: {done.stderr.decode()}")
             events += json.loads(done.stdout)["event_count"]
@@ -211,7 +211,7 @@ class Suites:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default="/usr/bin/python3", help="interpreter that has PyTorch [%(default)s]")
-    parser.add_argument("--tidemark", default=str(ROOT / "build/release/bin/tidemark"), help="[build/release/bin/tidemark]")
+    parser.add_argument("--tidemark", type=Path, default=ROOT / "build/release/bin/tidemark", help="[build/release/bin/tidemark]")
     parser.add_argument("--source", default="1.13.1", help="version of Debian's source package [%(default)s]")
     parser.add_argument("--tests", help="PyTorch's test folder, instead of Debian's source package")
     parser.add_argument("--only", action="append", metavar="SUITE", help="a suite, e.g. test_cuda; may be repeated")

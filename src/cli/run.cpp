@@ -40,7 +40,6 @@ struct RunOptions {
   double sample_interval_ms = 100;
   bool no_samples = false;
   std::string driver = "off";
-  bool manual = false;
   bool quiet = false;
   std::vector<std::string> command;
 };
@@ -167,7 +166,7 @@ Recording start_recording(const RecorderOptions& recorder_options, const RunOpti
   recording.recorder = std::move(*created);
   recording.environment = recording.recorder->environment();
   const LaunchEnvironment added =
-      launch_environment(library, {.preload = !options.manual, .driver = options.driver == "on"});
+      launch_environment(library, {.preload = !recorder_options.manual, .driver = options.driver == "on"});
   recording.environment.insert(recording.environment.end(), added.variables.begin(), added.variables.end());
   if (!added.other_injection.empty()) {
     say(fmt::format("{} is set by another tool ({}): CUDA driver memory is not recorded; unset it for --driver on",
@@ -187,7 +186,6 @@ int run(const RunOptions& options) {
         first_output(recorder_options.output, unless_negative(ranks.rank), unless_negative(ranks.world_size));
     if (auto free = check_free(first, recorder_options.overwrite); !free) return fail(free.error().message);
   }
-  recorder_options.manual = options.manual;
   recorder_options.samples.enabled = !options.no_samples;
   recorder_options.samples.outsider = child.witness();
   recorder_options.samples.interval = std::chrono::nanoseconds(std::llround(options.sample_interval_ms * 1e6));
@@ -252,7 +250,7 @@ std::function<int()> setup_run(CommandLine& app) {
                "Start paused: each process records nothing until it calls tidemark_resume()");
   app.add_flag("-f,--force", recorder.overwrite, "Replace existing recordings that no other run is writing");
   app.add_flag(
-      "--manual", options->manual,
+      "--manual", recorder.manual,
       "Do not preload the collector: the program loads the library whose path is in TIDEMARK_LIBRARY and calls "
       "tidemark_attach()");
   app.add_flag("-q,--quiet", options->quiet, "Do not print the recordings and their sizes at the end");

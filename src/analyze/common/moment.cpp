@@ -52,8 +52,7 @@ Result<Moment> find_step(const Store& store, std::uint64_t number) {
   if (starts.empty()) {
     return Error{
         fmt::format("{}: no step {}: no training steps detected: nothing repeats at least {} times; name the steps by "
-                    "marks, or use a "
-                    "time such as 12.5s or a share such as 40%",
+                    "marks, or use a time such as 12.5s or a share such as 40%",
                     store.path, number, kFewestSteps)};
   }
   return Error{fmt::format("{}: no step {} (available: step:0 to step:{}, {} training steps)", store.path, number,

@@ -4,14 +4,15 @@
 
 #include "analyze/common/arithmetic.h"
 #include "analyze/common/moment.h"
+#include "base/units.h"
 
 namespace tidemark {
 namespace {
 
 // The driver may refuse a little before its free memory is used up, for what it needs itself.
-constexpr std::uint64_t kDriverReserve = std::uint64_t{32} << 20;
+constexpr std::uint64_t kDriverReserve = 32 * kMiB;
 // A sample may be a tenth of a second older than the request: modules that were loaded since, and the like.
-constexpr std::uint64_t kSampleMargin = std::uint64_t{128} << 20;
+constexpr std::uint64_t kSampleMargin = 128 * kMiB;
 // Of a device, what context and libraries of this process may take without being another process.
 constexpr double kOrdinaryOutside = 0.1;
 

@@ -124,13 +124,13 @@ struct OomFailure {
   std::optional<std::uint64_t> reserved;
   std::optional<std::uint64_t> cached;    ///< reserved, and in no block
   std::optional<std::uint64_t> capacity;  ///< of the device: as given, else as sampled
-  std::optional<std::uint64_t>
-      device_free;  ///< as reported by the driver; with sampled_at_ns, worked out from a sample
-  std::optional<std::uint64_t> sampled_at_ns;  ///< time of that sample
-  std::optional<std::uint64_t> outside;        ///< in use on the device but not reserved; known only with a capacity
-  std::uint64_t outside_grew = 0;              ///< lower bound of the growth since an earlier time; 0 where unknown
-  std::optional<OomCache> cache;               ///< none where segments are not known
-  bool fitting_block = false;  ///< OomMemory::fits(): what the file says of pools or settings is not all
+  /// As reported by the driver; with sampled_at_ns, worked out from the sample of that time.
+  std::optional<std::uint64_t> device_free;
+  std::optional<std::uint64_t> sampled_at_ns;
+  std::optional<std::uint64_t> outside;  ///< in use on the device but not reserved; known only with a capacity
+  std::uint64_t outside_grew = 0;        ///< lower bound of the growth since an earlier time; 0 where unknown
+  std::optional<OomCache> cache;         ///< none where segments are not known
+  bool fitting_block = false;            ///< OomMemory::fits(): what the file says of pools or settings is not all
 
   OomRefusedBy refused_by = OomRefusedBy::unknown;
   std::optional<OomLimit> limit;         ///< OomRefusedBy::limit

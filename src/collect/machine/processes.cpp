@@ -42,8 +42,6 @@ std::vector<std::string> arguments_of(const std::string& command_line) {
   return arguments;
 }
 
-namespace fs = std::filesystem;
-
 /// Names in a folder that are numbers.
 std::vector<std::int64_t> numbers_in(const std::string& folder) {
   std::vector<std::int64_t> numbers;

@@ -57,8 +57,7 @@ constexpr QualityTemplate kTemplates[] = {
      "1 event was skipped: too many devices[ (limit: {limit})]"},
     {QualityId::recorder_killed,
      "the recording has no end (its recorder was killed, is still running, or could not write any more): events after "
-     "the "
-     "last recorded one are missing"},
+     "the last recorded one are missing"},
     {QualityId::stopped_early, "recording was stopped before the program ended"},
     {QualityId::paused,
      "the program paused recording {count} times, {duration_ns} in total: allocations and frees in between are not "
