@@ -50,15 +50,15 @@ class LedgerBuilder {
     const OwnMemory own = own_memory(list->held);
     return read_processes(list->sample, target_.indexes ? &own : nullptr);
   }
-  // The list that counts. The recorded process is in it where it is in one of them, unless it held nothing yet: then it
-  // began later.
+  // The list that counts for a time: the nearest of those that were taken at the same stage of the process. Only a
+  // finished context can allocate memory, so once the process has done so, a list from before shows too little of it,
+  // however near it is; until then, a list from after shows too much. A list from after the process's end likewise.
+  // What a list explains does not matter: one that were chosen for that would hide what nobody accounts for.
   [[nodiscard]] static const ProcessLines* choose(std::uint64_t time_ns, const OwnMemory& own,
                                                   const std::optional<ProcessLines>& latest,
                                                   const std::optional<ProcessLines>& next) {
     if (!latest || !next) return latest ? &*latest : next ? &*next : nullptr;
-    if (latest->has_process != next->has_process) {
-      return next->has_process && own.known_bytes() != 0 ? &*next : &*latest;
-    }
+    if (latest->stage != next->stage) return own.began && next->stage > latest->stage ? &*next : &*latest;
     return next->time_ns - time_ns < time_ns - latest->time_ns ? &*next : &*latest;
   }
 

@@ -65,6 +65,10 @@ OwnMemory LedgerIndexes::own(const HeldMemory& held, MemoryOwners& owners) const
   own.reserved_bytes = framework.reserved_bytes;
   if (!own.reserved_bytes && empty_before_) own.reserved_bytes = 0;  // before its first event, or without any
   if (own.reserved_bytes) own.allocated_bytes = framework.allocated_bytes;
+  const auto had_event = [&](const std::optional<std::size_t>& device) {
+    return device && *device < held.devices.size();
+  };
+  own.began = had_event(framework_) || had_event(driver_);
   own.driver_known = driver_known_;
   own.driver_missing = driver_missing_;
   own.managed_bytes = on_device(held, managed_).allocated_bytes;
@@ -108,7 +112,7 @@ ProcessLines read_processes(const DeviceProcessesSample& sample, const OwnMemory
   sort_by_bytes(part.processes);
   if (!all_known) part.caveats.push_back(LedgerCaveat::other_bytes_unknown);
   if (own == nullptr) return part;
-  part.has_process = process != nullptr;
+  if (process != nullptr) part.stage = own->began ? ProcessStage::running : ProcessStage::starting;
   if (process == nullptr) {
     part.caveats.push_back(LedgerCaveat::process_not_listed);
   } else if (!process->bytes) {

@@ -92,6 +92,7 @@ struct OwnMemory {
   };
   std::optional<std::uint64_t> allocated_bytes;
   std::optional<std::uint64_t> reserved_bytes;
+  bool began = false;              ///< whether it had allocated memory of the device by then, so its context was made
   bool driver_known = false;       ///< whether calls to the driver were recorded
   bool driver_missing = false;     ///< whether some could not be
   std::vector<Library> libraries;  ///< most bytes first; of PyTorch's allocator what it has beyond the reserved bytes
@@ -121,10 +122,17 @@ class LedgerIndexes {
   bool empty_before_ = true;  // nothing was allocated before the first event
 };
 
+/// Where the recorded process was when a list of a device's processes was taken. In order of time.
+enum class ProcessStage : std::uint8_t {
+  not_listed,
+  starting,  ///< before its first allocation: its context may be half made
+  running,
+};
+
 /// What the list of a device's processes says.
 struct ProcessLines {
   std::uint64_t time_ns = 0;
-  bool has_process = false;  ///< whether it lists the recorded process
+  ProcessStage stage = ProcessStage::not_listed;
   std::optional<std::uint64_t> context_bytes;
   std::vector<LedgerLine> processes;  ///< the others, most bytes first
   std::vector<LedgerCaveat> caveats;

@@ -230,6 +230,45 @@ TEST(Ledger, ALongCallCoversNothingBeforeIt) {
   EXPECT_THAT(peak.caveats, Not(Contains(LedgerCaveat::transient_peak)));
 }
 
+// The list at 60 was taken while the context was being made, which allocates 700 before the first block at 70. It is
+// nearer to the peak than the next one, as lists are taken once a second.
+TEST(Ledger, ListsFromBeforeTheFirstAllocationDoNotCountAfterIt) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 2000);
+  scenario.processes(60, gpu, {process(ProcessKind::recorded, 40)});
+  scenario.used(62, gpu, 50);
+  scenario.totals(kGpu, 0, 600);
+  scenario.allocate(70, "a", 500, kGpu);
+  scenario.used(75, gpu, 1310);
+  scenario.processes(200, gpu, {process(ProcessKind::recorded, 1300)});
+  scenario.free(210, "a");
+  const LedgerBreakdown peak = analyze_one(scenario).breakdown;
+  EXPECT_EQ(peak.time_ns, 75U);
+  EXPECT_EQ(peak.processes_sampled_at_ns, 200U);
+  EXPECT_THAT(lines_of(peak), ElementsAre("pytorch 600", "context 700"));
+  EXPECT_EQ(peak.unexplained_bytes, 10);
+  const LedgerBreakdown starting = analyze_one(scenario, at(63)).breakdown;
+  EXPECT_EQ(starting.processes_sampled_at_ns, 60U);
+  EXPECT_THAT(lines_of(starting), ElementsAre("pytorch 0", "context 40"));
+  EXPECT_EQ(starting.unexplained_bytes, 10);
+}
+
+// Another process took 300 between the list at 80 and the peak. The list at 200 would explain them.
+TEST(Ledger, TheNearestListCountsWhateverItExplains) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 2000);
+  scenario.totals(kGpu, 0, 600);
+  scenario.allocate(70, "a", 500, kGpu);
+  scenario.processes(80, gpu, {process(ProcessKind::recorded, 1300)});
+  scenario.used(90, gpu, 1610);
+  scenario.processes(200, gpu, {process(ProcessKind::recorded, 1300), process(ProcessKind::other, 300, "other")});
+  scenario.free(210, "a");
+  const LedgerBreakdown peak = analyze_one(scenario).breakdown;
+  EXPECT_EQ(peak.processes_sampled_at_ns, 80U);
+  EXPECT_THAT(lines_of(peak), ElementsAre("pytorch 600", "context 700"));
+  EXPECT_EQ(peak.unexplained_bytes, 310);
+}
+
 // torch.cuda.empty_cache() gave 400 of 500 back; the allocator says so only with its next event.
 TEST(Ledger, WhatPyTorchGaveBackIsTheDriversWord) {
   const auto scenario_with = [](std::uint64_t allocated) {
