@@ -1,4 +1,5 @@
-// Allocated, active and reserved bytes over time, thinned out to what can be drawn without losing an extreme.
+// Allocated, active and reserved bytes over time, what libraries hold beside them, and the host's memory: thinned out
+// to what can be drawn without losing an extreme.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "analyze/common/recording.h"
+#include "analyze/host_timeline.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -24,19 +26,22 @@ struct TimelinePoint {
   std::uint64_t time_ns = 0;
   std::uint64_t allocated_bytes = 0;
   std::optional<std::uint64_t> reserved_bytes;
-  std::optional<std::uint64_t> active_bytes;  ///< none where it is not known (recordings)
+  std::optional<std::uint64_t> active_bytes;       ///< none where it is not known (recordings)
+  std::optional<std::uint64_t> driver_bytes = {};  ///< as of DriverMemory; none where no calls were recorded
 };
 
 struct TimelineSeries {
   Device device;
-  /// In order of time. Each of (points / 4) equal stretches of the run (points / 6 where active bytes are known) keeps
-  /// its lowest and highest allocated, reserved and active values at their exact times, so the highest point is the
-  /// exact peak. The last one is at the end.
+  /// In order of time. Each of (points / 2n) equal stretches of the run keeps its lowest and highest values of those n
+  /// that are known (two to four: allocated, reserved, active, driver) at their exact times, so the highest point is
+  /// the exact peak. All values of a point are of the same moment. The last one is at the end.
   std::vector<TimelinePoint> points;
   std::uint64_t peak_allocated_bytes = 0;
   std::optional<std::uint64_t> peak_allocated_at_ns;
   std::optional<std::uint64_t> peak_reserved_bytes;
   std::optional<std::uint64_t> peak_active_bytes;
+  std::optional<std::uint64_t> peak_driver_bytes;
+  std::optional<std::uint64_t> peak_driver_at_ns;  ///< the first time; none where it is 0 or not known
 
   /// Whether memory was ever pending: freed by the program, but still used by another stream.
   [[nodiscard]] bool active_differs() const {
@@ -56,7 +61,8 @@ struct Timeline {
   RecordingInfo recording;
   std::vector<TimelineSeries> series;  ///< one for each device
   std::vector<TimelineOutOfMemory> out_of_memory;
-  std::vector<Pause> pauses;  ///< of recording, in which no change was seen
+  std::vector<Pause> pauses;         ///< of recording, in which no change was seen
+  std::optional<HostTimeline> host;  ///< of the whole process, whatever the device; none where it was not sampled
 };
 
 /// Fails only when the recording does not contain the requested device.

@@ -48,6 +48,8 @@ constexpr Case kCases[] = {
     {"table_devices_end.txt", "table devices.tide --by device --at end"},
     {"tree_devices.txt", "tree devices.tide"},
     {"timeline_devices.txt", "timeline devices.tide"},
+    {"timeline_driver.txt", "timeline shared_gpu.tide"},
+    {"timeline_driver.json", "timeline shared_gpu.tide --format json --points 16"},
     {"patterns_devices.txt", "patterns devices.tide"},
     {"table_stack.txt", "table training.tide"},
     {"table_stack.json", "table training.tide --format json --top 2"},

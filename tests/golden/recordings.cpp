@@ -196,6 +196,13 @@ void train_beside_others(Recording& recording) {
   const auto sample = [&](std::uint64_t time_ns, std::uint64_t used_mib) {
     recording.sample(DeviceSample{time_ns, gpu, used_mib * kMiB, 600 * kMiB, 80, 50, 300'000});
   };
+  const auto host = [&](std::uint64_t time_ns, std::uint64_t rss_mib, std::optional<std::uint64_t> pss_mib) {
+    HostSample record;
+    record.time_ns = time_ns;
+    record.rss_bytes = rss_mib * kMiB;
+    if (pss_mib) record.pss_bytes = *pss_mib * kMiB;
+    recording.sample(record);
+  };
   const auto processes = [&](std::uint64_t time_ns, std::uint64_t own_mib) {
     recording.sample(DeviceProcessesSample{time_ns,
                                            gpu,
@@ -206,6 +213,7 @@ void train_beside_others(Recording& recording) {
   recording.sample(
       SampledDevice{"nvidia", 0, {}, 0, "NVIDIA H200", "GPU-1", "0000:65:00.0", std::uint64_t{8192} * kMiB});
   sample(0, 1030);
+  host(0, 300, 250);
   recording.allocate(10 * kMs, 0x70000, 64 * kMiB, kPinned, driver_stack("/nonexistent/libc10_cuda.so"));
   recording.allocate(20 * kMs, 0x10000, 2048 * kMiB, kDriver, allocator);
   recording.reserve(2048 * kMiB);
@@ -213,13 +221,16 @@ void train_beside_others(Recording& recording) {
   recording.allocate(30 * kMs, 0x20000, 256 * kMiB, kDriver, nccl);
   processes(50 * kMs, 2804);
   sample(100 * kMs, 3830);
+  host(100 * kMs, 900, {});
   recording.allocate(120 * kMs, 0x30000, 1024 * kMiB, kDriver, allocator);
   recording.reserve(3072 * kMiB);
   recording.allocate(120 * kMs, 0x2000, 900 * kMiB, kGpu, step);
   sample(200 * kMs, 4860);
   recording.free(220 * kMs, 0x2000, kGpu);
+  host(250 * kMs, 1400, 1200);
   sample(300 * kMs, 4858);
   recording.free(320 * kMs, 0x1000, kGpu);
+  host(410 * kMs, 700, {});
 }
 
 // The CPU comes first, the second GPU before the first, and of the third there is nothing but a free.

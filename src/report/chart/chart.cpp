@@ -39,11 +39,17 @@ TimeFrame frame_of(std::uint64_t duration_ns, std::size_t panel, std::size_t pan
 
 Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat format) {
   std::size_t panels = 0;
+  std::size_t hosts = 0;
   std::uint64_t duration_ns = 1;
   for (const Timeline& timeline : timelines) {
     panels += timeline.series.size();
     duration_ns = std::max(duration_ns, timeline.recording.duration_ns);
+    if (!timeline.host) continue;
+    ++hosts;
+    duration_ns = std::max(duration_ns, timeline.host->end_ns());
   }
+  const bool with_hosts = panels + hosts <= kMaxPanels;  // a picture of many ranks has none
+  if (with_hosts) panels += hosts;
   if (auto checked = check_panel_count(panels); !checked) return checked.error();
   Picture picture{"Memory over time", recordings_words(timelines), {}, "No events.", "time since the recording began"};
   for (const Timeline& timeline : timelines) {
@@ -51,6 +57,9 @@ Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat 
       picture.panels.push_back({to_string(series.device) + recording_suffix(timelines, timeline),
                                 timeline_plot(timeline, series, frame_of(duration_ns, picture.panels.size(), panels))});
     }
+    if (!with_hosts || !timeline.host) continue;
+    picture.panels.push_back({"host" + recording_suffix(timelines, timeline),
+                              host_plot(*timeline.host, frame_of(duration_ns, picture.panels.size(), panels))});
   }
   return draw_picture(picture, format);
 }

@@ -17,7 +17,8 @@ enum class ChartFormat : std::uint8_t { png, svg };
 /// Pictures have one panel for each device of each recording. Fails when cairo does, or for more panels than these.
 inline constexpr std::size_t kMaxPanels = 64;
 
-/// Memory over time, on one time axis. Returns the file's bytes.
+/// Memory over time, on one time axis; that of the host too where it was sampled, and kMaxPanels leave room for it.
+/// Returns the file's bytes.
 Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat format);
 
 /// All memory of the GPU by owner, in layers, with what the driver reports as used. Devices without samples have no

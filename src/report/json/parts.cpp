@@ -65,6 +65,11 @@ Json stack_json(const NamedStack& stack) {
   return {{"label", stack_text(stack)}, {"frames", std::move(frames)}};
 }
 
+Json sampled_json(const std::optional<SampledBytes>& bytes) {
+  if (!bytes) return nullptr;
+  return {{"peak_bytes", bytes->peak}, {"peak_at_ns", bytes->peak_at_ns}, {"end_bytes", bytes->end}};
+}
+
 Json recording_json(const RecordingInfo& recording) {
   return {{"file", recording.path},
           {"source", recording.source == SourceKind::recording ? "recording" : "pytorch_snapshot"},

@@ -7,6 +7,7 @@
 
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
+#include "analyze/host_usage.h"
 
 namespace tidemark {
 
@@ -26,6 +27,8 @@ inline Json nullable_text(const std::string& text) {
 Json frame_json(const FrameName& frame);
 /// {"label", "frames": outermost first}; null when the stack is not known.
 Json stack_json(const NamedStack& stack);
+/// {"peak_bytes", "peak_at_ns", "end_bytes"}; null where there was none.
+Json sampled_json(const std::optional<SampledBytes>& bytes);
 /// "file", "process", "event_count", "duration_ns", "data_quality".
 Json recording_json(const RecordingInfo& recording);
 /// One object for one result, {"recordings": [...]} for several.

@@ -44,11 +44,6 @@ Json device_json(const SummaryDevice& device) {
           {"unrecorded_at_peak_bytes", device.unrecorded_at_peak_bytes}};
 }
 
-Json sampled_json(const std::optional<SampledBytes>& bytes) {
-  if (!bytes) return nullptr;
-  return {{"peak_bytes", bytes->peak}, {"peak_at_ns", bytes->peak_at_ns}, {"end_bytes", bytes->end}};
-}
-
 Json host_json(const HostUsage& host) {
   if (host.empty()) return nullptr;
   return {{"rss", sampled_json(host.rss)},
@@ -147,45 +142,11 @@ Json to_object(const Table& table) {
   return object;
 }
 
-Json to_object(const Timeline& timeline) {
-  Json object = recording_json(timeline.recording);
-  object["devices"] = Json::array();
-  for (const TimelineSeries& series : timeline.series) {
-    Json points = Json::array();
-    for (const TimelinePoint& point : series.points) {
-      points.push_back({{"time_ns", point.time_ns},
-                        {"allocated_bytes", point.allocated_bytes},
-                        {"reserved_bytes", nullable(point.reserved_bytes)},
-                        {"active_bytes", nullable(point.active_bytes)}});
-    }
-    object["devices"].push_back({{"device", to_string(series.device)},
-                                 {"peak_allocated_bytes", series.peak_allocated_bytes},
-                                 {"peak_allocated_at_ns", nullable(series.peak_allocated_at_ns)},
-                                 {"peak_reserved_bytes", nullable(series.peak_reserved_bytes)},
-                                 {"peak_active_bytes", nullable(series.peak_active_bytes)},
-                                 {"points", std::move(points)}});
-  }
-  object["out_of_memory"] = Json::array();
-  for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {
-    object["out_of_memory"].push_back({{"device", to_string(failure.device)},
-                                       {"time_ns", failure.time_ns},
-                                       {"requested_bytes", failure.requested_bytes}});
-  }
-  object["pauses"] = Json::array();
-  for (const Pause& pause : timeline.pauses) {
-    object["pauses"].push_back({{"begin_ns", pause.begin_ns}, {"end_ns", pause.end_ns}});
-  }
-  return object;
-}
-
 std::string to_json(std::span<const Summary> summaries) {
   return print_all(summaries);
 }
 std::string to_json(std::span<const Table> tables) {
   return print_all(tables);
-}
-std::string to_json(std::span<const Timeline> timelines) {
-  return print_all(timelines);
 }
 
 }  // namespace tidemark

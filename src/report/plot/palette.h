@@ -17,6 +17,10 @@ enum class Role : std::uint8_t {
   active,
   cached,
   alarm,  ///< what went wrong
+  // Memory beside it over time.
+  driver,  ///< of libraries, from the CUDA driver
+  rss,     ///< of the host
+  pss,
   // Other owners in a ledger; libraries have five colours of their own, in order.
   library1,
   library2,

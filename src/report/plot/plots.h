@@ -7,6 +7,7 @@
 
 #include "analyze/common/stack_names.h"
 #include "analyze/fragmentation/segment_map.h"
+#include "analyze/host_timeline.h"
 #include "analyze/ledger/ledger.h"
 #include "analyze/timeline.h"
 #include "analyze/tree.h"
@@ -21,9 +22,12 @@ struct TimeFrame {
   bool names_times = true;  ///< labels at the x-axis
 };
 
-/// Allocated bytes as an area, reserved bytes as a line (active ones too, where they differ), the peak, and the failed
-/// requests of `timeline` on the series' device.
+/// Allocated bytes as an area, reserved bytes as a line (active ones too, where they differ, and the driver's, where
+/// libraries held some), the peak, and the failed requests of `timeline` on the series' device.
 [[nodiscard]] Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame);
+
+/// RSS as an area, PSS as a line, the peak. The frame spans all samples.
+[[nodiscard]] Plot host_plot(const HostTimeline& host, const TimeFrame& frame);
 
 /// Owners in layers, with what the driver reports as used. The device has points.
 [[nodiscard]] Plot ledger_plot(const LedgerDevice& device, const TimeFrame& frame);

@@ -14,14 +14,16 @@ using plot_layout::kAreaOpacity;
 using Sample = PlotKey::Sample;
 
 std::uint64_t highest_bytes(const TimelineSeries& series) {
-  return std::max(series.peak_allocated_bytes,
-                  series.peak_reserved_bytes.value_or(series.peak_active_bytes.value_or(0)));
+  return std::max({series.peak_allocated_bytes,
+                   series.peak_reserved_bytes.value_or(series.peak_active_bytes.value_or(0)),
+                   series.peak_driver_bytes.value_or(0)});
 }
 
 std::vector<std::string> hint_words(const TimelinePoint& point) {
   std::vector<std::string> words = {"allocated " + format_bytes(point.allocated_bytes)};
   if (point.active_bytes) words.push_back("active " + format_bytes(*point.active_bytes));
   if (point.reserved_bytes) words.push_back("reserved " + format_bytes(*point.reserved_bytes));
+  if (point.driver_bytes) words.push_back("driver memory of libraries " + format_bytes(*point.driver_bytes));
   return words;
 }
 
@@ -47,6 +49,10 @@ Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const
     time.add_curve(Role::reserved, 1.8, 0, series.points,
                    [](const TimelinePoint& point) { return point.reserved_bytes; });
     plot.legend.push_back({Role::reserved, Sample::line, "reserved"});
+  }
+  if (series.peak_driver_at_ns) {
+    time.add_curve(Role::driver, 1.4, 0, series.points, [](const TimelinePoint& point) { return point.driver_bytes; });
+    plot.legend.push_back({Role::driver, Sample::line, "driver memory of libraries, outside PyTorch's allocator"});
   }
   time.add_hints(series.points, [&](std::size_t index) { return hint_words(series.points[index]); });
   for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {

@@ -108,13 +108,14 @@ std::string to_csv(std::span<const Temporary> results) {
 }
 
 std::string to_csv(std::span<const Timeline> timelines) {
-  std::string text = "file,rank,device,time_ns,allocated_bytes,reserved_bytes,active_bytes\n";
+  std::string text = "file,rank,device,time_ns,allocated_bytes,reserved_bytes,active_bytes,driver_bytes\n";
   for (const Timeline& timeline : timelines) {
     const std::string recording = recording_fields(timeline.recording);
     for (const TimelineSeries& series : timeline.series) {
       for (const TimelinePoint& point : series.points) {
-        text += fmt::format("{},{},{},{},{},{}\n", recording, to_string(series.device), point.time_ns,
-                            point.allocated_bytes, number(point.reserved_bytes), number(point.active_bytes));
+        text += fmt::format("{},{},{},{},{},{},{}\n", recording, to_string(series.device), point.time_ns,
+                            point.allocated_bytes, number(point.reserved_bytes), number(point.active_bytes),
+                            number(point.driver_bytes));
       }
     }
   }

@@ -80,6 +80,18 @@ TEST(Chart, FillsTheAreaBelowTheCurve) {
   EXPECT_GT(filled & 0xFFU, filled >> 16);  // blue
 }
 
+// Below the GPU's panel; but 64 ranks with a GPU each have no room for their hosts.
+TEST(Chart, HasAPanelForTheHostWhereThereIsRoom) {
+  std::vector<Timeline> timelines(1, sample());
+  const int without = Picture(*draw_chart(timelines, ChartFormat::png)).height();
+  timelines[0].host = HostTimeline{SampledOverTime{{kGiB, 0, kGiB}, {{0, kGiB}, {12'000'000'000, kGiB}}}, {}};
+  const auto png = draw_chart(timelines, ChartFormat::png);
+  ASSERT_TRUE(png.ok()) << png.error().message;
+  EXPECT_GT(Picture(*png).height(), without);
+  timelines.resize(kMaxPanels, timelines[0]);
+  EXPECT_TRUE(draw_chart(timelines, ChartFormat::svg).ok());
+}
+
 // 4 GiB allocated, 2 cached, 1 of NCCL and 3 of others for 10 s; 12 used, so 2 are not explained.
 Ledger layered() {
   LedgerDevice device;

@@ -43,6 +43,45 @@ Plot gap_plot() {
   return timeline_plot(timeline, timeline.series[0], {timeline.recording.duration_ns, 200, true});
 }
 
+// PSS is read more rarely than RSS, and the last sample is after the last event.
+TEST(HostPlot, DrawsRssAndPss) {
+  HostTimeline host;
+  host.rss = SampledOverTime{{6 * kGiB, 4 * kSecond, 5 * kGiB}, {{0, kGiB}, {4 * kSecond, 6 * kGiB}}};
+  host.rss->points.push_back({20 * kSecond, 5 * kGiB});
+  host.pss = SampledOverTime{{3 * kGiB, 4 * kSecond, 3 * kGiB}, {{4 * kSecond, 3 * kGiB}}};
+  const Plot plot = host_plot(host, {10 * kSecond, 200, true});
+  ASSERT_EQ(plot.curves.size(), 2U);
+  EXPECT_EQ(plot.curves[0].role, Role::rss);
+  EXPECT_GT(plot.curves[0].fill_opacity, 0);
+  ASSERT_EQ(plot.curves[0].runs.at(0).size(), 3U);
+  EXPECT_DOUBLE_EQ(plot.curves[0].runs[0][1].x, 0.2) << "4 s of 20 s";
+  EXPECT_DOUBLE_EQ(plot.curves[0].runs[0][2].x, 1);
+  EXPECT_EQ(plot.curves[1].role, Role::pss);
+  EXPECT_EQ(plot.legend.size(), 2U);
+  ASSERT_TRUE(plot.label);
+  EXPECT_EQ(plot.label->words, "peak 6.0 GiB at 4.000 s");
+  EXPECT_THAT(plot.hints.back().tooltip, ElementsAre("19.917 s", "RSS 6.0 GiB", "PSS 3.0 GiB"));
+  EXPECT_THAT(plot.hints.front().tooltip, ElementsAre("83.3 ms", "RSS 1.0 GiB"));
+  host.rss.reset();
+  EXPECT_EQ(host_plot(host, {10 * kSecond, 200, true}).curves.at(0).role, Role::pss);
+}
+
+TEST(TimelinePlot, DrawsDriverMemoryWhereLibrariesHeldSome) {
+  Timeline timeline = gap();
+  TimelineSeries& series = timeline.series[0];
+  for (TimelinePoint& point : series.points) point.driver_bytes = 0;
+  series.peak_driver_bytes = 0;
+  EXPECT_EQ(timeline_plot(timeline, series, {10 * kSecond, 200, true}).curves.size(), 2U);
+  series.points[2].driver_bytes = 32 * kMiB;
+  series.peak_driver_bytes = 32 * kMiB;
+  series.peak_driver_at_ns = 6 * kSecond;
+  const Plot plot = timeline_plot(timeline, series, {10 * kSecond, 200, true});
+  ASSERT_EQ(plot.curves.size(), 3U);
+  EXPECT_EQ(plot.curves[2].role, Role::driver);
+  EXPECT_GE(plot.curves[2].runs.at(0).at(2).y, plot.frame_top) << "the axis reaches above all values";
+  EXPECT_EQ(plot.legend.at(2).words, "driver memory of libraries, outside PyTorch's allocator");
+}
+
 TEST(TimelinePlot, BreaksACurveWhereNothingIsKnown) {
   const Plot plot = gap_plot();
   ASSERT_EQ(plot.curves.size(), 2U);

@@ -1,0 +1,18 @@
+// A value over time as a drawing of letters.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyze/host_timeline.h"
+#include "report/text/terminal.h"
+
+namespace tidemark {
+
+/// Ten rows as wide as the terminal, with the scale at the left and the times below. Each column is as high as the
+/// highest value in it; `highest` fills it. Points are in order of time.
+[[nodiscard]] std::string area_chart(const std::vector<TimedBytes>& points, std::uint64_t highest,
+                                     std::uint64_t duration_ns, const Terminal& terminal);
+
+}  // namespace tidemark
