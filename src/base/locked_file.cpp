@@ -14,13 +14,6 @@ namespace {
 // Somebody may come between any two of our steps; who loses as often as this has no chance.
 constexpr int kAttempts = 100;
 
-bool has_name(const ScopedFd& fd, const std::string& path) {
-  struct stat open {};
-  struct stat named {};
-  return ::fstat(fd.get(), &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
-         open.st_ino == named.st_ino;
-}
-
 // Makes room for a new file at `path`: true when it may be free now, false when it is taken.
 Result<bool> make_room(const std::string& path) {
   // For writing: file systems of other machines (NFS) lock nothing else.
@@ -33,6 +26,13 @@ Result<bool> make_room(const std::string& path) {
 }
 
 }  // namespace
+
+bool has_name(const ScopedFd& fd, const std::string& path) {
+  struct stat open {};
+  struct stat named {};
+  return ::fstat(fd.get(), &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev &&
+         open.st_ino == named.st_ino;
+}
 
 LockState try_lock(const ScopedFd& fd) {
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return LockState::held;

@@ -15,6 +15,9 @@ enum class LockState : std::uint8_t { held, taken, unknown };
 /// Takes the lock that belongs to an open file (flock) without waiting; it goes when the descriptor is closed.
 [[nodiscard]] LockState try_lock(const ScopedFd& fd);
 
+/// Whether the open file is what `path` names: nobody has renamed, replaced or deleted it.
+[[nodiscard]] bool has_name(const ScopedFd& fd, const std::string& path);
+
 /// Creates `path` as a new, locked file for its owner only, open for writing. What is there already is kept, or with
 /// `replace` replaced, unless somebody holds its lock: then, and where only a symbolic link is there, no descriptor is
 /// returned. Whoever has a replaced file open keeps it as it is. What is no file (a device, a pipe) is opened with

@@ -23,7 +23,8 @@ class FileSink final : public Sink {
   FileSink(ScopedFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)), has_name_(!lost_name()) {}
   ~FileSink() override {
     struct ::stat facts {};
-    if (::fstat(fd_.get(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0) ::unlink(path_.c_str());
+    const bool empty = ::fstat(fd_.get(), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 0;
+    if (empty && has_name(fd_, path_)) ::unlink(path_.c_str());
   }
   FileSink(const FileSink&) = delete;
   FileSink& operator=(const FileSink&) = delete;

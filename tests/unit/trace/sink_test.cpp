@@ -9,6 +9,7 @@
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <span>
 #include <vector>
 
@@ -48,6 +49,19 @@ TEST(FileSink, LeavesNoEmptyFile) {
   EXPECT_TRUE(std::filesystem::exists(path));
   sink->reset();
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+// Somebody gave the empty file another name and put a file of theirs in its place.
+TEST(FileSink, DeletesNothingButItsOwnFile) {
+  const std::string path = fresh_path("tidemark_sink_replaced");
+  auto sink = open_file_sink(path, false);
+  std::filesystem::rename(path, path + ".moved");
+  std::ofstream(path) << "theirs";
+  sink->reset();
+  EXPECT_EQ(std::filesystem::file_size(path), 6U);
+  EXPECT_TRUE(std::filesystem::exists(path + ".moved"));
+  std::filesystem::remove(path);
+  std::filesystem::remove(path + ".moved");
 }
 
 TEST(FileSink, SaysWhyAFileCannotBeCreated) {
