@@ -11,9 +11,9 @@
 #include "analyze/common/arithmetic.h"
 #include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
-#include "analyze/ledger/replay.h"
 #include "analyze/oom/causes.h"
 #include "analyze/oom/fixes.h"
+#include "analyze/oom/sampled_free.h"
 
 namespace tidemark {
 namespace {
@@ -52,34 +52,6 @@ bool uses_expandable(const Store& store, const OutOfMemory& event) {
   return settings && settings->expandable_segments.value_or(false);
 }
 
-// The device had this much free when the request failed, if what is outside PyTorch was as in the last sample before.
-struct SampledFree {
-  std::uint64_t capacity = 0;
-  std::uint64_t free = 0;
-  std::uint64_t at_ns = 0;
-};
-
-std::optional<SampledFree> sampled_free(const Store& store, const OutOfMemory& event) {
-  const Device& device = store.devices[event.device].device;
-  if (device.type != DeviceType::cuda || !event.reserved) return std::nullopt;
-  const CollectedSamples collected = collect_samples(store, {event.time_ns, {}});
-  for (std::size_t index = 0; index < collected.devices.size(); ++index) {
-    const DeviceSamples& samples = collected.devices[index];
-    const std::optional<LedgerInput>& last = samples.last;
-    if (samples.device.cuda_index != static_cast<std::uint32_t>(device.index)) continue;
-    if (!last || last->during_driver_call || !samples.device.total_bytes) return std::nullopt;
-    const auto& held = last->held.devices;
-    const std::uint64_t reserved = event.device < held.size() ? held[event.device].reserved_bytes.value_or(0) : 0;
-    const DeviceSeries& series = store.samples.devices[index];
-    const auto at = latest_until(series.time_ns, last->time_ns);
-    const std::uint64_t driver = at ? series.driver_reserved_bytes[*at].value_or(0) : 0;
-    const std::uint64_t outside = saturating_subtract(*last->used_bytes, reserved);
-    const std::uint64_t usable = saturating_subtract(*samples.device.total_bytes, driver);
-    return SampledFree{usable, saturating_subtract(usable, saturating_add(outside, *event.reserved)), last->time_ns};
-  }
-  return std::nullopt;
-}
-
 struct Held {
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
@@ -92,12 +64,12 @@ class Explainer {
   Explainer(const Store& store, Symbols& symbols, const ExplainOptions& options)
       : store_(store), symbols_(symbols), options_(options) {}
 
-  OomFailure explain(const FailureGroup& group) {
+  OomFailure explain(const FailureGroup& group, const std::optional<SampledFree>& sampled) {
     const OutOfMemory& event = store_.out_of_memory[group.last];
     OomFailure failure;
     failure.count = group.count;
     failure.first_ns = store_.out_of_memory[group.first].time_ns;
-    take_request(event, failure);
+    take_request(event, sampled, failure);
     list_top_allocations(event, failure);
     const std::unique_ptr<OomMemory> memory = take_memory(event, failure);
     find_leaks(store_, symbols_, event, failure);
@@ -107,7 +79,7 @@ class Explainer {
   }
 
  private:
-  void take_request(const OutOfMemory& event, OomFailure& failure) {
+  void take_request(const OutOfMemory& event, const std::optional<SampledFree>& sampled, OomFailure& failure) {
     failure.device = store_.devices[event.device].device;
     failure.last_ns = event.time_ns;
     failure.stack = name_stack(symbols_, event.stack);
@@ -124,12 +96,10 @@ class Explainer {
     failure.reserved = failure.caching ? event.reserved : std::nullopt;
     failure.capacity = options_.capacity;
     failure.device_free = event.device_free;
-    if (failure.device_free) return;
-    if (const auto sampled = sampled_free(store_, event)) {
-      if (!failure.capacity) failure.capacity = sampled->capacity;
-      failure.device_free = sampled->free;
-      failure.sampled_at_ns = sampled->at_ns;
-    }
+    if (!sampled) return;
+    if (!failure.capacity) failure.capacity = sampled->capacity;
+    failure.device_free = sampled->free;
+    failure.sampled_at_ns = sampled->at_ns;
   }
 
   void list_top_allocations(const OutOfMemory& event, OomFailure& failure) {
@@ -207,8 +177,14 @@ Result<Explanation> analyze_explain(const Store& store, Symbols& symbols, const 
     explanation.other_failures = groups.size() - options.failures;
     groups.resize(options.failures);
   }
+  std::vector<std::size_t> failures;
+  failures.reserve(groups.size());
+  for (const FailureGroup& group : groups) failures.push_back(group.last);
+  const std::vector<std::optional<SampledFree>> sampled = sampled_free(store, failures);
   Explainer explainer(store, symbols, options);
-  for (const FailureGroup& group : groups) explanation.failures.push_back(explainer.explain(group));
+  for (std::size_t n = 0; n < groups.size(); ++n) {
+    explanation.failures.push_back(explainer.explain(groups[n], sampled[n]));
+  }
   explanation.recording = describe_recording(store, symbols);
   return explanation;
 }

@@ -438,6 +438,36 @@ TEST(ExplainRecording, TakesFreeMemoryFromTheLastSampleBefore) {
   EXPECT_EQ(close.refused_by, OomRefusedBy::unknown);
 }
 
+// Three requests at three places, latest first: each has the last sample before it that says what was used, with what
+// PyTorch had reserved then, unless a slow call was under way.
+TEST(ExplainRecording, EachFailureHasItsOwnSample) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 6000 * kMiB);
+  scenario.totals(kGpu, 0, 1000 * kMiB);
+  scenario.allocate(10, "a", 900 * kMiB, kGpu);
+  scenario.used(15, gpu, 1400 * kMiB);
+  scenario.out_of_memory(20, 5001 * kMiB, kGpu);
+  scenario.totals(kGpu, 900 * kMiB, 3000 * kMiB);
+  scenario.allocate(30, "b", 2000 * kMiB, kGpu);
+  scenario.used(35, gpu, 3700 * kMiB);
+  scenario.used(37, gpu, std::nullopt);
+  scenario.out_of_memory(40, 5002 * kMiB, kGpu);
+  scenario.used(50, gpu, 3500 * kMiB);
+  scenario.slow_call(51, 2);
+  scenario.out_of_memory(60, 5003 * kMiB, kGpu);
+  const Store store = scenario.store();
+  Symbols symbols(store.definitions);
+  const auto explained = analyze_explain(store, symbols, {});
+  ASSERT_TRUE(explained.ok());
+  ASSERT_EQ(explained->failures.size(), 3U);
+  EXPECT_EQ(explained->failures[0].sampled_at_ns, std::nullopt);
+  EXPECT_EQ(explained->failures[0].device_free, std::nullopt);
+  EXPECT_EQ(explained->failures[1].sampled_at_ns, 35U);
+  EXPECT_EQ(explained->failures[1].device_free, (6000 - 3000 - 700) * kMiB);
+  EXPECT_EQ(explained->failures[2].sampled_at_ns, 15U);
+  EXPECT_EQ(explained->failures[2].device_free, (6000 - 1000 - 400) * kMiB);
+}
+
 TEST(ExplainRecording, Cpu) {
   Scenario scenario;
   scenario.allocate(10, "batch", 40 * kMiB, kCpu);
