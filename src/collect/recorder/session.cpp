@@ -1,16 +1,10 @@
 #include "collect/recorder/session.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-
-#include "collect/recorder/process_facts.h"
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
 
 namespace tidemark {
 namespace {
@@ -22,10 +16,6 @@ constexpr std::uint64_t kHoldBackNs = 1'000'000;
 constexpr std::uint64_t kFlushNs = 1'000'000'000;
 // A thread stopped in the middle of an event must not make the recorder hoard the others' events.
 constexpr std::size_t kMostPending = 1 << 20;
-// For what was lost and how it ended, at the size limit.
-constexpr std::uint64_t kRoomForTheEnd = 1024;
-// Further from now than clocks of different cores are apart: a time that only overwritten memory says.
-constexpr std::uint64_t kFutureNs = 1'000'000'000;
 
 // Whether no thread has had the lane yet. One that found the pool empty leaves nothing but a count.
 bool untouched(const ring::Lane& lane) {
@@ -34,29 +24,6 @@ bool untouched(const ring::Lane& lane) {
 }
 
 }  // namespace
-
-Result<std::unique_ptr<SharedMemory>> SharedMemory::map(ScopedFd fd) {
-  struct stat facts {};
-  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
-  const bool usable = ::fstat(fd.get(), &facts) == 0 && facts.st_size == static_cast<off_t>(sizeof(ring::Shared)) &&
-                      seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
-  void* mapped =
-      usable ? ::mmap(nullptr, sizeof(ring::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0) : MAP_FAILED;
-  if (usable && mapped == MAP_FAILED) {
-    return Error{fmt::format("its memory cannot be mapped: {}", std::strerror(errno))};
-  }
-  if (!usable) return Error{"it offered memory that is not a ring of this version of tidemark"};
-  auto memory = std::unique_ptr<SharedMemory>(new SharedMemory(static_cast<ring::Shared*>(mapped)));
-  const ring::Control& control = memory->get()->control;
-  if (control.magic != ring::kMagic || control.version != ring::kVersion) {
-    return Error{"it uses the library of another version of tidemark"};
-  }
-  return memory;
-}
-
-SharedMemory::~SharedMemory() {
-  ::munmap(shared_, sizeof(ring::Shared));
-}
 
 Session::Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, std::unique_ptr<TraceWriter> writer,
                  ProcessInfo process, Limits limits)
@@ -67,7 +34,7 @@ Session::Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, s
       limits_(limits),
       samples_(*writer_, clock_, process_.pid.value_or(-1), memory_->get()->control.start_ticks),
       last_flush_ticks_(clock.now()) {
-  if (limits_.max_file_bytes > 0) writer_->leave_out_above(limits_.max_file_bytes - kRoomForTheEnd);
+  limit_size();
 }
 
 Session::~Session() {
@@ -113,208 +80,14 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
   return taken;
 }
 
-std::uint64_t Session::take(LaneState& lane) {
-  RingRecord record;
-  std::uint64_t taken = 0;
-  // At most what the pool holds in one go: a fast producer must not keep us here.
-  while (taken < sizeof(ring::Shared::chunks) && lane.reader.next(record)) {
-    taken += record.header.words * sizeof(std::uint64_t);
-    take_record(lane, record);
-  }
-  if (lane.reader.broken() && !lane.reported_broken) {
-    lane.reported_broken = true;
-    writer_->loss({QualityId::ring_corrupted, 1});
-  }
-  return taken;
-}
-
-void Session::take_record(LaneState& lane, const RingRecord& record) {
-  const auto fields = record.fields();
-  const ring::RecordHeader& header = record.header;
-  const auto device = Device{static_cast<DeviceType>(header.device_type), header.device_index};
-  Event event;
-  std::size_t fixed = 0;  // fields before the totals
-  switch (header.kind) {
-    case ring::RecordKind::blob:
-      if (!lane.definitions.blob(header, fields, *writer_)) ++invalid_.definitions;
-      if (lane.definitions.process_facts != nullptr) learn(*std::exchange(lane.definitions.process_facts, nullptr));
-      if (lane.definitions.mark) write_mark(*std::exchange(lane.definitions.mark, std::nullopt), lane);
-      return;
-    case ring::RecordKind::reset:
-      lane.definitions.reset();
-      return;
-    case ring::RecordKind::driver:
-      return take_driver_call(lane, record);
-    case ring::RecordKind::allocate:
-      event.kind = EventKind::allocate;
-      fixed = 3;
-      break;
-    case ring::RecordKind::out_of_memory:
-      event.kind = EventKind::out_of_memory;
-      fixed = 3;
-      break;
-    case ring::RecordKind::free:
-      event.kind = EventKind::free;
-      fixed = 2;
-      break;
-    case ring::RecordKind::pause:
-      event.kind = EventKind::pause;
-      fixed = 1;
-      break;
-    case ring::RecordKind::resume:
-      event.kind = EventKind::resume;
-      fixed = 1;
-      break;
-  }
-  if (fixed == 0 || fields.size() < fixed) {
-    ++invalid_.records;
-    return;
-  }
-  event.device = device;
-  event.thread = lane.definitions.thread();
-  event.stack = lane.definitions.stack(header.stack);
-  if (fixed >= 2) event.address = fields[1];
-  if (fixed >= 3) event.size = fields[2];
-  if (fields.size() >= fixed + 2) {
-    event.has_totals = true;
-    event.total_allocated = fields[fixed];
-    event.total_reserved = fields[fixed + 1];
-  }
-  lane.pending.push_back({clamp_timestamp(fields[0], lane), event});
-}
-
-void Session::take_driver_call(LaneState& lane, const RingRecord& record) {
-  const auto fields = record.fields();
-  const auto call = static_cast<std::uint8_t>(record.header.device_type);
-  DriverCallRecord told;
-  if (fields.empty() || fields.size() > 1 + std::size(told.numbers) || call == 0 ||
-      call > static_cast<std::uint8_t>(ring::DriverCall::slow)) {
-    ++invalid_.records;
-    return;
-  }
-  told.call = static_cast<ring::DriverCall>(call);
-  told.device = record.header.device_index;
-  std::copy(fields.begin() + 1, fields.end(), told.numbers);
-  Event event;
-  event.thread = lane.definitions.thread();
-  event.stack = lane.definitions.stack(record.header.stack);
-  lane.pending.push_back({clamp_timestamp(fields[0], lane), event, told});
-}
-
-std::uint64_t Session::clamp_timestamp(std::uint64_t ticks, LaneState& lane) {
-  if (ticks > latest_ticks_) latest_ticks_ = clock_.now() + clock_.ticks_in_ns(kFutureNs);
-  if (ticks > latest_ticks_) {
-    ++invalid_.times;
-  } else {
-    lane.last_ticks = ticks;
-  }
-  return lane.last_ticks;
-}
-
-void Session::write_mark(const LaneMark& mark, LaneState& lane) {
-  const std::uint64_t time_ns =
-      clock_.between_ns(memory_->get()->control.start_ticks, clamp_timestamp(mark.ticks, lane));
-  last_event_ns_ = std::max(last_event_ns_, time_ns);
-  unflushed_ = true;
-  writer_->mark({mark.kind, time_ns, mark.name, lane.definitions.thread()});
-}
-
-void Session::learn(const ProcessFacts& facts) {
-  if (facts.rank) process_.rank = facts.rank;
-  if (facts.local_rank) process_.local_rank = facts.local_rank;
-  if (facts.world_size) process_.world_size = facts.world_size;
-  if (!facts.python_version.empty()) process_.python_version = facts.python_version;
-  if (!facts.reporting_library.empty()) process_.torch_version = torch_version(facts.reporting_library);
-  writer_->process(process_);
-}
-
-// Merges the lanes' events up to `ticks`, oldest first.
-Result<void> Session::write_until(std::uint64_t ticks) {
-  while (true) {
-    LaneState* oldest = nullptr;
-    std::uint64_t until = ticks;  // the oldest lane may go on until the next lane's first event
-    for (const auto& lane : lanes_) {
-      if (lane->pending.empty()) continue;
-      const std::uint64_t first = lane->pending.front().ticks;
-      if (oldest == nullptr || first < oldest->pending.front().ticks) {
-        if (oldest != nullptr) until = std::min(until, oldest->pending.front().ticks);
-        oldest = lane.get();
-      } else {
-        until = std::min(until, first);
-      }
-    }
-    if (oldest == nullptr || oldest->pending.front().ticks > ticks) return {};
-    while (!oldest->pending.empty() && oldest->pending.front().ticks <= until) {
-      if (auto written = write(oldest->pending.front()); !written) return written;
-      oldest->pending.pop_front();
-      if (stopped_) return {};
-    }
-  }
-}
-
 void Session::add(const Reading& reading) {
   if (stopped_) return;
   samples_.add(reading);
   unflushed_ = true;
 }
 
-Result<void> Session::check_size() {
-  const std::uint64_t most = limits_.max_file_bytes;
-  if (most == 0 || writer_->bytes_written() + writer_->bytes_pending() + kRoomForTheEnd < most) return {};
-  // What is pending is not compressed yet: there may be room for more.
-  if (auto flushed = writer_->flush(); !flushed) {
-    stop_after_error(false);
-    return flushed;
-  }
-  if (writer_->left_out() || writer_->bytes_written() + kRoomForTheEnd + most / 16 > most) {
-    size_limit_reached_ = true;
-    stop();
-  }
-  return {};
-}
-
 void Session::add(const Loss& loss) {
   if (!stopped_) writer_->loss(loss);
-}
-
-Result<void> Session::write(const PendingEvent& pending) {
-  Event event = pending.event;
-  event.time_ns = clock_.between_ns(memory_->get()->control.start_ticks, pending.ticks);
-  if (!pending.driver_call) return write(event);
-  if (pending.driver_call->call == ring::DriverCall::slow) {
-    const std::uint64_t began = std::min(pending.driver_call->numbers[0], pending.ticks);
-    writer_->sample(SlowDriverCall{event.time_ns, clock_.between_ns(began, pending.ticks)});
-    return {};
-  }
-  driver_events_.clear();
-  driver_memory_.take(*pending.driver_call, event, driver_events_);
-  for (const Event& driver_event : driver_events_) {
-    if (auto written = write(driver_event); !written || stopped_) return written;
-  }
-  return {};
-}
-
-Result<void> Session::write(const Event& event) {
-  if (auto checked = check_size(); !checked || stopped_) return checked;
-  last_event_ns_ = std::max(last_event_ns_, event.time_ns);
-  ++event_count_;
-  unflushed_ = true;
-  if (auto written = writer_->event(event); !written) {
-    stop_after_error(false);
-    return written;
-  }
-  return {};
-}
-
-void Session::stop() {
-  stopped_ = true;
-  memory_->get()->control.stop.store(1, std::memory_order_relaxed);
-}
-
-void Session::stop_after_error(bool exited) {
-  stop();
-  // Where nothing at all can be written, the recording ends without an end.
-  static_cast<void>(writer_->finish_after_error({last_event_ns_, exited}));
 }
 
 std::uint64_t Session::dropped_by_lanes() const {

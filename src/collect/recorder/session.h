@@ -11,31 +11,15 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/scoped_fd.h"
 #include "collect/recorder/clock.h"
 #include "collect/recorder/driver_memory.h"
 #include "collect/recorder/lane_definitions.h"
 #include "collect/recorder/lane_reader.h"
 #include "collect/recorder/sample_writer.h"
+#include "collect/recorder/shared_memory.h"
 #include "trace/writer.h"
 
 namespace tidemark {
-
-/// Maps the memory that a process handed over; unmaps it when destroyed.
-class SharedMemory {
- public:
-  /// Takes ownership of `fd`. Fails unless it is a sealed memfd of the right size with a layout of this version.
-  static Result<std::unique_ptr<SharedMemory>> map(ScopedFd fd);
-  ~SharedMemory();
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
-
-  [[nodiscard]] ring::Shared* get() const { return shared_; }
-
- private:
-  explicit SharedMemory(ring::Shared* shared) : shared_(shared) {}
-  ring::Shared* shared_;
-};
 
 /// One thread at a time. Never blocks on the recorded process.
 class Session {
@@ -90,6 +74,7 @@ class Session {
     bool reported_broken = false;
   };
 
+  // session_records.cpp
   std::uint64_t take(LaneState& lane);
   void take_record(LaneState& lane, const RingRecord& record);
   void take_driver_call(LaneState& lane, const RingRecord& record);
@@ -97,13 +82,16 @@ class Session {
   std::uint64_t clamp_timestamp(std::uint64_t ticks, LaneState& lane);
   void learn(const ProcessFacts& facts);
   void write_mark(const LaneMark& mark, LaneState& lane);
+  // session_writing.cpp
+  void limit_size();
   Result<void> write_until(std::uint64_t ticks);
   Result<void> write(const PendingEvent& pending);
   Result<void> write(const Event& event);
   Result<void> check_size();
-  void add_losses();
   void stop();
   void stop_after_error(bool exited);
+  // session.cpp
+  void add_losses();
   [[nodiscard]] std::uint64_t dropped_by_lanes() const;
 
   std::unique_ptr<SharedMemory> memory_;

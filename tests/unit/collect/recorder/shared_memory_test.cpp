@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "collect/recorder/session.h"
+#include "collect/recorder/shared_memory.h"
 #include "ring_process.h"
 
 namespace tidemark::testing {
