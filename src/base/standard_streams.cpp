@@ -3,18 +3,52 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
+
+#include "base/scoped_fd.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::size_t kMostParts = 4;
+
+// Where poll() keeps finding room that write() does not.
+constexpr int kMostRefusals = 100;
+
+std::optional<std::chrono::nanoseconds> stderr_patience;  // that is left for its readers; none: without end
+std::uint64_t stderr_dropped = 0;                         // messages
+
+// A pipe or terminal, opened once more, since O_NONBLOCK belongs to the open file description, and others share the one
+// that this process was started with: the recorded program for one. Nothing for files, which wait for no reader.
+ScopedFd reopen_without_waiting() {
+  struct stat facts {};
+  if (::fstat(STDERR_FILENO, &facts) != 0 || !(S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode))) return {};
+  return ScopedFd(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+// Whether something can be written; waits as long as there is patience. On a description that is not ours alone (a
+// socket; no /proc) another process may take the room that was there, and write() waits after all.
+bool wait_for_room(int fd) {
+  const auto began = std::chrono::steady_clock::now();
+  pollfd room{fd, POLLOUT, 0};
+  const auto most = stderr_patience ? std::chrono::ceil<std::chrono::milliseconds>(*stderr_patience).count() : -1;
+  const bool there = ::poll(&room, 1, static_cast<int>(most)) != 0;
+  if (stderr_patience) {
+    *stderr_patience =
+        std::max<std::chrono::nanoseconds>(*stderr_patience - (std::chrono::steady_clock::now() - began), {});
+    if (!there) ++stderr_dropped;
+  }
+  return there;
+}
 
 Result<void> stdout_result(bool written) {
   if (written) return {};
@@ -37,11 +71,14 @@ void write_stderr(std::initializer_list<std::string_view> parts) noexcept {
   for (const std::string_view part : parts) {
     if (count < left.size()) left[count++] = {const_cast<char*>(part.data()), part.size()};
   }
+  const ScopedFd own = stderr_patience ? reopen_without_waiting() : ScopedFd();
+  const int fd = own ? own.get() : STDERR_FILENO;
+  int refusals = 0;
   for (std::size_t first = 0; first < count;) {
-    const ssize_t wrote = ::writev(STDERR_FILENO, &left[first], static_cast<int>(count - first));
-    if (wrote < 0 && errno == EAGAIN) {  // another process has set the file description to O_NONBLOCK
-      pollfd room{STDERR_FILENO, POLLOUT, 0};
-      ::poll(&room, 1, -1);
+    if (stderr_patience && !own && !wait_for_room(fd)) return;
+    const ssize_t wrote = ::writev(fd, &left[first], static_cast<int>(count - first));
+    if (wrote < 0 && errno == EAGAIN) {  // ours, or another process has set the file description to O_NONBLOCK
+      if (!wait_for_room(fd) || ++refusals > kMostRefusals) return;
     } else if (wrote == 0 || (wrote < 0 && errno != EINTR)) {
       return;
     }
@@ -51,6 +88,14 @@ void write_stderr(std::initializer_list<std::string_view> parts) noexcept {
     left[first].iov_base = static_cast<char*>(left[first].iov_base) + done;
     left[first].iov_len -= done;
   }
+}
+
+void wait_for_stderr_at_most(std::chrono::milliseconds in_all) noexcept {
+  stderr_patience = in_all;
+}
+
+std::uint64_t dropped_messages() noexcept {
+  return stderr_dropped;
 }
 
 void say(std::string_view message) noexcept {

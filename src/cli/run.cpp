@@ -31,6 +31,8 @@
 namespace tidemark::cli {
 namespace {
 
+using namespace std::chrono_literals;
+
 // Names of functions and files come before the first event.
 constexpr std::uint64_t kLeastFileBytes = 64 * kKiB;
 constexpr std::size_t kMostListed = 10;  // recordings, at the end
@@ -93,6 +95,16 @@ std::string why_unwritable(const std::string& path) {
   const std::string folder = parent.empty() ? "." : parent.string();
   if (::access(folder.c_str(), W_OK | X_OK) == 0) return "";
   return fmt::format("{}: cannot write to this folder: {}", folder, std::strerror(errno));
+}
+
+// A reader of stderr may come back when the program has ended; nobody waits for it forever.
+constexpr std::chrono::milliseconds kPatienceAtTheEnd = 1s;
+
+void say_dropped() {
+  const std::uint64_t dropped = dropped_messages();
+  if (dropped == 0) return;
+  say(fmt::format("{} not written to stderr, which nobody read",
+                  dropped == 1 ? "1 message was" : fmt::format("{} messages were", dropped)));
 }
 
 void say_unrecorded(const Recorder& recorder) {
@@ -177,6 +189,7 @@ Recording start_recording(const RecorderOptions& recorder_options, const RunOpti
 
 int run(const RunOptions& options) {
   ChildProcess child;  // before all else: from here on, nothing but the program's end ends this process
+  wait_for_stderr_at_most(0s);
   RecorderOptions recorder_options = options.recorder;
   if (recorder_options.output.empty()) {
     recorder_options.output = default_output(options.command);
@@ -213,6 +226,8 @@ int run(const RunOptions& options) {
   if (recorder != nullptr) {
     try_to([&] {
       recorder->finish(std::chrono::seconds(2));
+      wait_for_stderr_at_most(kPatienceAtTheEnd);
+      say_dropped();
       say_unrecorded(*recorder);
       if (!options.quiet) summarize(*recorder);
     });

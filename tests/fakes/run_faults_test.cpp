@@ -1,13 +1,19 @@
 // `tidemark run` and the other commands where their environment fails them: the program runs as it would without.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
+
+#include "base/scoped_fd.h"
+#include "temporary_folder.h"
 
 namespace tidemark::testing {
 namespace {
@@ -24,21 +30,17 @@ class RunFaults : public ::testing::Test {
   };
 
   RunFaults() {
-    if (::mkdtemp(folder_.data()) == nullptr) std::abort();
     ::setenv("TIDEMARK", TIDEMARK_PROGRAM, 1);
     ::setenv("RECORD", TIDEMARK_PROGRAM " run -o run.tide --stacks none --", 1);
     // What uses the fakes as a training program uses PyTorch: some 10,000 events.
     ::setenv("TRAIN", FAKES_PROGRAM " threads " FAKES_TORCH_2 "/libc10_cuda.so " FAKES_TORCH_2 "/libextension.so", 1);
-    ::setenv("FAKES_SAID", (folder_ + "/said").c_str(), 1);
-    ::setenv("FAKES_HEARD", (folder_ + "/heard").c_str(), 1);
-  }
-  ~RunFaults() override {
-    if (!HasFailure()) std::filesystem::remove_all(folder_);
+    ::setenv("FAKES_SAID", folder_.at("said").c_str(), 1);
+    ::setenv("FAKES_HEARD", folder_.at("heard").c_str(), 1);
   }
 
   /// What a script for sh prints, and its exit code: 128 + n after signal n.
   Outcome run(const std::string& script) {
-    const std::string command = "cd " + folder_ + " && exec timeout -k 5 60 sh -c '" + script + "'";
+    const std::string command = "cd " + folder_.path() + " && exec timeout -k 5 60 sh -c '" + script + "'";
     Outcome outcome;
     FILE* pipe = ::popen(command.c_str(), "r");
     char part[4096];
@@ -48,7 +50,7 @@ class RunFaults : public ::testing::Test {
     return outcome;
   }
 
-  std::string folder_ = ::testing::TempDir() + "tidemark-run-XXXXXX";
+  TemporaryFolder folder_;
 };
 
 constexpr const char* kUselessStderr[] = {"2>/dev/full", "2>&-", "<&- 2>&-", "2>/dev/null"};
@@ -90,6 +92,19 @@ TEST_F(RunFaults, MessagesInTheMiddleEndNothing) {
   EXPECT_THAT(run(limited + "2>&1").output, HasSubstr("File too large")) << "there was something to say";
 }
 
+// As with `tidemark run ... 2>&1 | less`. There is a message in the middle, of a file that grew too large.
+TEST_F(RunFaults, TheRecordingGoesOnWhenStderrIsAPipeThatIsFull) {
+  run("echo \"ulimit -S -f unlimited; $TRAIN >out && $TRAIN >out && exit 7\" >program");
+  ASSERT_EQ(::mkfifo(folder_.at("full").c_str(), 0600), 0);
+  const ScopedFd reader(::open(folder_.at("full").c_str(), O_RDWR | O_NONBLOCK));
+  while (::write(reader.get(), "x", 1) == 1) {
+  }
+  const Outcome outcome = run("ulimit -S -f 20; $TIDEMARK run -f -o run.tide --stacks none -- sh program 2>full");
+  EXPECT_EQ(outcome.exit_code, 7);
+  EXPECT_EQ(run("$TIDEMARK dump run.tide >/dev/null").exit_code, 0);
+  EXPECT_EQ(run("ls run.*tide | wc -l").output, "2\n") << "the second process is recorded too";
+}
+
 // A file that takes the number of a closed descriptor would get the messages and the program's output.
 TEST_F(RunFaults, ClosedDescriptorsAreClosedInTheProgram) {
   run("echo \"for n in 0 1 2; do test -e /proc/\\$\\$/fd/\\$n && echo \\$n >>\\$1; done; exit 0\" >look");
@@ -123,7 +138,7 @@ TEST_F(RunFaults, AReaderThatLeavesEndsACommandQuietly) {
 
 // The program trains, sees memory run out in the recorder, and trains once more.
 TEST_F(RunFaults, ARecorderOutOfMemoryLeavesTheProgramAlone) {
-  ::setenv("NO_MEMORY_FROM", (folder_ + "/exhausted").c_str(), 1);
+  ::setenv("NO_MEMORY_FROM", folder_.at("exhausted").c_str(), 1);
   for (const std::string bytes : {"0", "3000"}) {
     ::setenv("NO_MEMORY_BYTES", bytes.c_str(), 1);
     const Outcome outcome =
@@ -157,9 +172,9 @@ TEST_F(RunFaults, MaxSizeIsASizeAndIsKept) {
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_THAT(outcome.output, HasSubstr(size + " is less than the minimum of 64.0 KiB")) << outcome.output;
   }
-  EXPECT_FALSE(std::filesystem::exists(folder_ + "/started"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.at("started")));
   ASSERT_EQ(run("$TIDEMARK run -o run.tide --max-size 64KiB -- $TRAIN >out 2>&1").exit_code, 0);
-  EXPECT_LE(std::filesystem::file_size(folder_ + "/run.tide"), 65536U);
+  EXPECT_LE(std::filesystem::file_size(folder_.at("run.tide")), 65536U);
 }
 
 // Without descriptors (standard ones aside) there are no signals to wait for, no witness and no recorder.
