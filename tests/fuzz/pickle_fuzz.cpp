@@ -1,5 +1,5 @@
 // Fuzz target of the snapshot reader: whatever the bytes, it must end without a crash, a hang or a broken promise, and
-// make the same of them when they come in small pieces.
+// make the same of them when they come in small pieces. What it takes for a snapshot is replayed and summarized, too.
 //
 //   pickle_fuzz -dict=tests/fuzz/pickle.dict -max_total_time=60 NEW_CORPUS tests/fuzz/corpus/pickle
 //   tests/data/snapshots
@@ -12,8 +12,11 @@
 #include <string>
 #include <utility>
 
+#include "analyze/summary.h"
+#include "analyze/timeline.h"
 #include "base/byte_stream.h"
 #include "import/pytorch_snapshot/large_tables.h"
+#include "import/pytorch_snapshot/load_snapshot.h"
 #include "import/pytorch_snapshot/read_snapshot.h"
 #include "import/unpack.h"
 
@@ -137,12 +140,39 @@ class Checked {
   std::size_t items_ = 0;
 };
 
+/// Both ways of loading tell the same of each device.
+void check_loading(Snapshot first, Snapshot second) {
+  const Overview overview = make_overview(std::move(first), "input");
+  const Result<Store> store = make_store(std::move(second), "input");
+  require(store.ok(), "a small snapshot has few events");
+  require(overview.devices.size() == store->devices.size(), "an overview has the devices of a store");
+  for (std::size_t n = 0; n < overview.devices.size(); ++n) {
+    const DeviceSummary& brief = overview.devices[n];
+    const DeviceSummary& whole = store->devices[n];
+    require(brief.device == whole.device && brief.peak_allocated_bytes == whole.peak_allocated_bytes &&
+                brief.allocation_count == whole.allocation_count && brief.free_count == whole.free_count &&
+                brief.live_allocated_bytes == whole.live_allocated_bytes &&
+                brief.peak_reserved_bytes == whole.peak_reserved_bytes,
+            "an overview says of a device what a store says");
+  }
+  Symbols symbols(store->definitions);
+  const auto summary = analyze_summary(*store, symbols, {});
+  require(summary.ok() && summary->devices.size() == store->devices.size(), "a summary has every device");
+  const auto timeline = analyze_timeline(*store, symbols, {std::nullopt, 100});
+  require(timeline.ok(), "a timeline has every device");
+  for (const TimelineSeries& series : timeline->series) {
+    std::uint64_t highest = 0;
+    for (const TimelinePoint& point : series.points) highest = std::max(highest, point.allocated_bytes);
+    require(highest == series.peak_allocated_bytes, "a timeline reaches the peak");
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
-  const auto whole = read_snapshot(make_memory_stream(bytes, "input"));
-  const auto pieces = read_snapshot(std::make_unique<InPieces>(make_memory_stream(bytes, "input")));
+  auto whole = read_snapshot(make_memory_stream(bytes, "input"));
+  auto pieces = read_snapshot(std::make_unique<InPieces>(make_memory_stream(bytes, "input")));
   require(whole.ok() || whole.error().message.starts_with("input"), "an error names the file");
   if (whole.ok()) require(looks_like_snapshot(bytes.first(std::min<std::size_t>(size, 16))), "it looks like one");
   if (looks_packed(bytes)) return 0;  // how much comes before damage is found depends on the pieces
@@ -155,5 +185,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Checked checked(*whole);
   require(checked.sum() == Checked(*pieces).sum(), "pieces make the same snapshot");
   require(checked.items() <= 8 * size + 8, "what takes memory was in the file");
+  check_loading(std::move(*whole), std::move(*pieces));
   return 0;
 }

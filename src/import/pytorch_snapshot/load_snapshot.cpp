@@ -108,28 +108,36 @@ SnapshotFacts replay_into(Target& target, const Snapshot& snapshot) {
 
 }  // namespace
 
+Overview make_overview(Snapshot snapshot, const std::string& path) {
+  Tally tally;
+  SnapshotFacts facts = replay_into(tally, snapshot);
+  Overview overview = std::move(tally).finish(path, definitions_of(snapshot, facts));
+  add_source(snapshot, std::move(facts), overview);
+  return overview;
+}
+
+Result<Store> make_store(Snapshot snapshot, const std::string& path) {
+  StoreBuilder builder;
+  SnapshotFacts facts = replay_into(builder, snapshot);
+  if (builder.full()) return Error{fmt::format("{}: more events than fit in memory indexes (4,294,967,294)", path)};
+  Store store = std::move(builder).finish(path, definitions_of(snapshot, facts));
+  add_source(snapshot, std::move(facts), store);
+  if (!snapshot.recorded_devices.empty()) return store;
+  store.streams = std::move(snapshot.streams);
+  store.pools = std::move(snapshot.pools);
+  return store;
+}
+
 Result<Overview> load_overview(const std::string& path, const Progress& progress) {
   auto snapshot = read_snapshot(path, progress);
   if (!snapshot) return snapshot.error();
-  Tally tally;
-  SnapshotFacts facts = replay_into(tally, *snapshot);
-  Overview overview = std::move(tally).finish(path, definitions_of(*snapshot, facts));
-  add_source(*snapshot, std::move(facts), overview);
-  return overview;
+  return make_overview(std::move(*snapshot), path);
 }
 
 Result<Store> load_store(const std::string& path, const Progress& progress) {
   auto snapshot = read_snapshot(path, progress);
   if (!snapshot) return snapshot.error();
-  StoreBuilder builder;
-  SnapshotFacts facts = replay_into(builder, *snapshot);
-  if (builder.full()) return Error{fmt::format("{}: more events than fit in memory indexes (4,294,967,294)", path)};
-  Store store = std::move(builder).finish(path, definitions_of(*snapshot, facts));
-  add_source(*snapshot, std::move(facts), store);
-  if (!snapshot->recorded_devices.empty()) return store;
-  store.streams = std::move(snapshot->streams);
-  store.pools = std::move(snapshot->pools);
-  return store;
+  return make_store(std::move(*snapshot), path);
 }
 
 }  // namespace tidemark::pytorch
