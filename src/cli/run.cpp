@@ -223,16 +223,16 @@ int run(const RunOptions& options) {
     }
     child.handle_signals();
   }
+  wait_for_stderr_at_most(kPatienceAtTheEnd);
   if (recorder != nullptr) {
     try_to([&] {
       recorder->finish(std::chrono::seconds(2));
-      wait_for_stderr_at_most(kPatienceAtTheEnd);
-      say_dropped();
       say_unrecorded(*recorder);
       if (!options.quiet) summarize(*recorder);
     });
     recorder = nullptr;  // removes the socket
   }
+  try_to(say_dropped);
   return child.pass_on_status();
 }
 

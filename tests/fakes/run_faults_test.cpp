@@ -50,6 +50,15 @@ class RunFaults : public ::testing::Test {
     return outcome;
   }
 
+  /// A pipe "full", with as many bytes as it takes, and a reader who does not read.
+  [[nodiscard]] ScopedFd make_full_pipe() const {
+    EXPECT_EQ(::mkfifo(folder_.at("full").c_str(), 0600), 0);
+    ScopedFd reader(::open(folder_.at("full").c_str(), O_RDWR | O_NONBLOCK));
+    while (::write(reader.get(), "x", 1) == 1) {
+    }
+    return reader;
+  }
+
   TemporaryFolder folder_;
 };
 
@@ -95,14 +104,24 @@ TEST_F(RunFaults, MessagesInTheMiddleEndNothing) {
 // As with `tidemark run ... 2>&1 | less`. There is a message in the middle, of a file that grew too large.
 TEST_F(RunFaults, TheRecordingGoesOnWhenStderrIsAPipeThatIsFull) {
   run("echo \"ulimit -S -f unlimited; $TRAIN >out && $TRAIN >out && exit 7\" >program");
-  ASSERT_EQ(::mkfifo(folder_.at("full").c_str(), 0600), 0);
-  const ScopedFd reader(::open(folder_.at("full").c_str(), O_RDWR | O_NONBLOCK));
-  while (::write(reader.get(), "x", 1) == 1) {
-  }
+  const ScopedFd reader = make_full_pipe();
   const Outcome outcome = run("ulimit -S -f 20; $TIDEMARK run -f -o run.tide --stacks none -- sh program 2>full");
   EXPECT_EQ(outcome.exit_code, 7);
   EXPECT_EQ(run("$TIDEMARK dump run.tide >/dev/null").exit_code, 0);
   EXPECT_EQ(run("ls run.*tide | wc -l").output, "2\n") << "the second process is recorded too";
+}
+
+// The program reads the pipe at its end. The message was that its output cannot be written.
+TEST_F(RunFaults, MessagesThatWereDroppedAreCounted) {
+  const ScopedFd reader = make_full_pipe();
+  const Outcome outcome =
+      run("$TIDEMARK run -o no/such/x.tide -- sh -c \"dd if=full iflag=nonblock bs=65536 >out 2>&1; exit 7\" 2>full");
+  EXPECT_EQ(outcome.exit_code, 7);
+  char said[4096];
+  const ssize_t length = ::read(reader.get(), said, sizeof(said));
+  ASSERT_GT(length, 0);
+  EXPECT_EQ(std::string(said, static_cast<std::size_t>(length)),
+            "tidemark: 1 message was not written to stderr, which nobody read\n");
 }
 
 // A file that takes the number of a closed descriptor would get the messages and the program's output.
