@@ -132,7 +132,7 @@ class Suites:
         if not (self.arguments.resume and names == [label]):
             path.unlink(missing_ok=True)
         file = unittest_outcomes.File(path)
-        with tempfile.TemporaryDirectory(dir=self.folder) as work, open(self.folder / f"{label}.{kind}.log", "ab") as log:
+        with tempfile.TemporaryDirectory() as work, open(self.folder / f"{label}.{kind}.log", "ab") as log:
             for number in itertools.count():
                 if file.complete or time.monotonic() >= ends:
                     break
