@@ -112,7 +112,7 @@ class Suites:
     def run_process(self, command, log, ends):
         """Returns the exit code, negative for a signal, or None at the time limit."""
         process = subprocess.Popen(command, cwd=self.tests, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                   start_new_session=True)
+                                   preexec_fn=os.setpgrp)
         try:
             return process.wait(max(0, ends - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -223,6 +223,7 @@ def main():
                         help="keep the outcomes, written as each test ends, and the suites' output here")
     parser.add_argument("--resume", action="store_true", help="go on from the outcomes in the folder of --results")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended, and temporary files are removed
     total = collections.Counter()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(arguments.results or temporary).resolve()
