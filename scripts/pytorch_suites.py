@@ -28,64 +28,13 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytorch_sources
 import unittest_outcomes
 
 ROOT = Path(__file__).resolve().parent.parent
-CACHE = Path(os.environ.get("TIDEMARK_CACHE") or Path.home() / ".cache/tidemark")
-DEBIAN = "http://deb.debian.org/debian"
 # What allocates most, starts processes and threads, and looks at memory itself.
 CPU_SUITES = ["test_autograd", "test_dataloader", "test_indexing", "test_multiprocessing", "test_optim", "test_serialization",
               "test_shape_ops", "test_tensor_creation_ops", "test_torch", "test_utils", "test_view_ops"]
-
-
-def fail(message):
-    print(f"pytorch_suites.py: {message}", file=sys.stderr)
-    sys.exit(2)
-
-
-def fetch(version):
-    """The folder of the tests of Debian's source package, unpacked once. Returns its path."""
-    folder = CACHE / f"pytorch-tests-{version}"
-    if (folder / "test").is_dir():
-        return folder / "test"
-    print(f"fetching the tests of PyTorch {version} from {DEBIAN}", file=sys.stderr)
-    folder.mkdir(parents=True, exist_ok=True)
-    state = folder / "apt"
-    for below in ("lists/partial", "cache/archives/partial"):
-        (state / below).mkdir(parents=True, exist_ok=True)
-    key = "/usr/share/keyrings/debian-archive-keyring.gpg"
-    (state / "sources.list").write_text(
-        "".join(f"deb-src [signed-by={key}] {DEBIAN} {suite} main\n" for suite in ("bookworm", "trixie", "sid"))
-    )
-    options = [f"-oDir::Etc::sourcelist={state}/sources.list", "-oDir::Etc::sourceparts=-", f"-oDir::State::lists={state}/lists",
-               f"-oDir::Cache={state}/cache"]
-    subprocess.run(["apt-get", "-qq", *options, "update"], check=True)
-    shown = subprocess.run(["apt-cache", *options, "showsrc", "pytorch"], check=True, capture_output=True, text=True).stdout
-    offered = [line.split()[1] for line in shown.splitlines() if line.startswith("Version: ")]
-    found = [full for full in offered if full.split("+")[0] == version]
-    if not found:
-        fail(f"Debian has no source package of PyTorch {version} (it has {', '.join(offered)}); give a folder with --tests")
-    # The archive itself is what the tests are in; Debian's patches to it are not needed.
-    subprocess.run(["apt-get", "-qq", *options, "source", "--download-only", f"pytorch={found[-1]}"], cwd=folder, check=False)
-    archives = list(folder.glob("pytorch_*.orig.tar.*"))
-    if not archives:
-        fail(f"cannot download the source package of PyTorch {version}")
-    with tempfile.TemporaryDirectory(dir=folder) as unpacked:
-        subprocess.run(["tar", "-xf", archives[0], "-C", unpacked, "--wildcards", "*/test", "--strip-components=1"], check=True)
-        os.rename(Path(unpacked) / "test", folder / "test")
-    archives[0].unlink()
-    return folder / "test"
-
-
-def libraries(python):
-    """A folder with what PyTorch's test library imports and PyTorch does not bring."""
-    folder = CACHE / "pytorch-tests-libraries"
-    if not (folder / "expecttest").is_dir():
-        pip = [sys.executable, "-m", "pip"]
-        if subprocess.run([*pip, "--version"], capture_output=True, check=False).returncode != 0:
-            pip = [python, "-m", "pip"]
-        subprocess.run([*pip, "install", "--quiet", "--no-deps", "--target", folder, "expecttest"], check=True)
-    return folder
 
 
 def died(code):
@@ -102,10 +51,10 @@ class Suites:
         self.tidemark = arguments.tidemark.resolve()  # suites run in the folder of the tests
         self.unreadable = 0
         self.ends = time.monotonic() + arguments.time_limit
-        self.tests = Path(arguments.tests).resolve() if arguments.tests else fetch(arguments.source)
+        self.tests = Path(arguments.tests).resolve() if arguments.tests else pytorch_sources.tests(arguments.source)
         paths = [str(self.tests), os.environ.get("PYTHONPATH", "")]
         if subprocess.run([arguments.python, "-c", "import expecttest"], cwd=self.tests, capture_output=True, check=False).returncode != 0:
-            paths.insert(1, str(libraries(arguments.python)))
+            paths.insert(1, str(pytorch_sources.libraries(arguments.python)))
         self.environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONDONTWRITEBYTECODE": "1",
                             "CI": "", "PYTORCH_TESTING_DEVICE_ONLY_FOR": arguments.device}
 
@@ -126,7 +75,7 @@ class Suites:
             process.wait()
 
     def run(self, label, names, recorded, ends):
-        """Runs the tests in as many processes as it takes, because some die in a test. Returns what they wrote, and whether time ran out."""
+        """Runs the tests, in a new process behind each that died. Returns what they wrote, and whether time ran out."""
         kind = "recorded" if recorded else "plain"
         path = self.folder / f"{label}.{kind}.jsonl"
         if not (self.arguments.resume and names == [label]):
@@ -179,7 +128,7 @@ class Suites:
             tests = [test for test in tests if test in plain.outcomes and test in recorded.outcomes]
             missing = max(plain.count, recorded.count) - len(tests)
         if not any(outcome == "passed" for outcome in plain.outcomes.values()):
-            fail(f"{suite}: no test passed; --results FOLDER keeps the output")
+            pytorch_sources.fail(f"{suite}: no test passed; --results FOLDER keeps the output")
         differ = [test for test in tests if plain.outcomes.get(test) != recorded.outcomes.get(test)]
         changed, unsteady = self.judge(suite, differ, plain.outcomes, recorded.outcomes)
         counts = collections.Counter(plain.outcomes[test].split(":")[0] for test in tests if test in plain.outcomes)
@@ -214,7 +163,8 @@ def main():
     parser.add_argument("--tidemark", type=Path, default=ROOT / "build/release/bin/tidemark", help="[build/release/bin/tidemark]")
     parser.add_argument("--source", default="1.13.1", help="version of Debian's source package [%(default)s]")
     parser.add_argument("--tests", help="PyTorch's test folder, instead of Debian's source package")
-    parser.add_argument("--only", action="append", metavar="SUITE", help="a suite, e.g. test_cuda, or a class or test in it; may be repeated")
+    parser.add_argument("--only", action="append", metavar="SUITE",
+                        help="a suite, e.g. test_cuda, or a class or test in it; may be repeated")
     parser.add_argument("--options", default="", help='options of "tidemark run", e.g. "--stacks both"')
     parser.add_argument("--device", default="cpu", help="device of the tests that exist for several [%(default)s]")
     parser.add_argument("--test-limit", type=float, default=300, metavar="SECONDS", help="of one test [%(default)s]")

@@ -22,14 +22,13 @@ class PytorchSuites(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             (root / "expecttest.py").touch()  # what PyTorch's test library would need
-            (root / "suite.py").write_text(HEADER + "".join(f"    def test_{name}(self):\n        {body}\n" for name, body in tests.items()))
+            bodies = [f"    def test_{name}(self):\n        {body}\n" for name, body in tests.items()]
+            (root / "suite.py").write_text(HEADER + "".join(bodies))
             (root / "tidemark").write_text(TIDEMARK)
             (root / "tidemark").chmod(0o755)
-            done = subprocess.run(
-                [sys.executable, "-B", SCRIPT, "--python", sys.executable, "--tests", root, "--only", "suite", "--tidemark", root / "tidemark",
-                 "--results", root / "results", *options],
-                capture_output=True, text=True, check=False,
-            )
+            command = [sys.executable, "-B", SCRIPT, "--python", sys.executable, "--tidemark", root / "tidemark",
+                       "--tests", root, "--only", "suite", "--results", root / "results", *options]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
             self.assertEqual(done.stderr.replace("   0 recordings, 0 events\n", ""), "")
             return done.returncode, done.stdout
 
@@ -47,7 +46,8 @@ class PytorchSuites(unittest.TestCase):
 
     def test_death_by_recording_is_a_change(self):
         code, output = self.compare(a="pass", b="RECORDED and os.kill(os.getpid(), signal.SIGSEGV)", c="pass")
-        self.assertIn("   changed: suite.T.test_b: plain passed, recorded died (SIGSEGV); again: plain passed, recorded died (SIGSEGV)\n", output)
+        died = "plain passed, recorded died (SIGSEGV)"
+        self.assertIn(f"   changed: suite.T.test_b: {died}; again: {died}\n", output)
         self.assertIn("3 tests, 1 changed by recording, 0 unsteady, ", output)
         self.assertEqual(code, 1)
 
