@@ -103,13 +103,33 @@ int tool_before() {
   return 0;
 }
 
-int tool_later() {
+namespace {
+
+int tool_comes(int (*subscribe)()) {
   start();
   allocate(3 * kMiB);
-  const int subscribed = FUNCTION_OF("libtool.so", fakes_tool_subscribe)();
+  const int subscribed = subscribe();
   plain_work(1, 20);
   std::printf("%d %d\n", subscribed, FUNCTION_OF("libtool.so", fakes_tool_calls)());
   return FUNCTION_OF("libtool.so", fakes_tool_unsubscribe)();
+}
+
+}  // namespace
+
+int tool_later() {
+  return tool_comes(FUNCTION_OF("libtool.so", fakes_tool_subscribe));
+}
+
+int tool_by_handle() {
+  return tool_comes(FUNCTION_OF("libtool.so", fakes_tool_subscribe_by_handle));
+}
+
+int activities_by_handle() {
+  start();
+  allocate(3 * kMiB);
+  const int registered = FUNCTION_OF("libtool.so", fakes_tool_activities_by_handle)();
+  allocate(4 * kMiB);
+  return registered;
 }
 
 /// PyTorch, its libraries and an own block, all there until the processes of the GPU were listed twice.
