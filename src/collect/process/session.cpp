@@ -51,6 +51,7 @@ void after_fork_in_child() noexcept {
 }
 
 void release_lane(ThreadState* thread) noexcept {
+  thread->writer.lane()->call_since.store(0, std::memory_order_relaxed);
   thread->writer.lane()->owner.store(0, std::memory_order_release);
 }
 
@@ -112,7 +113,6 @@ ThreadState* claim_lane() noexcept {
       continue;
     }
     ThreadState* thread = &session.threads[index];
-    lane->call_since.store(0, std::memory_order_relaxed);  // of a thread that ended in a call
     thread->writer.open(session.shared, lane);
     thread->stack_bounds = session.stacks.native ? native_stack_bounds() : StackBounds{};
     thread->walks.clear(false);

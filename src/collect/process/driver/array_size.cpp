@@ -1,13 +1,10 @@
 #include "collect/process/driver/array_size.h"
 
-#include <algorithm>
-#include <bit>
-
 namespace tidemark::process::cuda {
 namespace {
 
-/// CUarray_format, one channel of it.
-std::optional<std::uint64_t> channel_bytes(std::int32_t format) noexcept {
+/// CUarray_format, one channel of it; 0 = not known.
+std::uint64_t channel_bytes(std::int32_t format) noexcept {
   switch (format) {
     case 0x01:  // CU_AD_FORMAT_UNSIGNED_INT8
     case 0x08:  // CU_AD_FORMAT_SIGNED_INT8
@@ -33,7 +30,7 @@ std::optional<std::uint64_t> channel_bytes(std::int32_t format) noexcept {
     case 0x20:  // CU_AD_FORMAT_FLOAT
       return 4;
     default:
-      return std::nullopt;
+      return 0;
   }
 }
 
@@ -42,24 +39,25 @@ constexpr unsigned kArrayCubemap = 0x04;          // CUDA_ARRAY3D_CUBEMAP
 constexpr unsigned kArraySparse = 0x40;           // CUDA_ARRAY3D_SPARSE
 constexpr unsigned kArrayDeferredMapping = 0x80;  // CUDA_ARRAY3D_DEFERRED_MAPPING
 
+std::uint64_t at_least(std::uint64_t least, std::uint64_t value) noexcept {
+  return value < least ? least : value;
+}
+
 }  // namespace
 
-std::optional<std::uint64_t> array_bytes(const Array3DDescription& array, unsigned levels) noexcept {
-  if ((array.flags & (kArraySparse | kArrayDeferredMapping)) != 0) return 0;
-  const auto channel = channel_bytes(array.format);
-  if (!channel) return std::nullopt;
-  const auto at_least_one = [](std::uint64_t extent) { return std::max<std::uint64_t>(extent, 1); };
+bool array_bytes(const Array3DDescription& array, unsigned levels, std::uint64_t* bytes) noexcept {
+  *bytes = 0;
+  if ((array.flags & (kArraySparse | kArrayDeferredMapping)) != 0) return true;
   const bool has_layers = (array.flags & (kArrayLayered | kArrayCubemap)) != 0;
-  const std::uint64_t layers = has_layers ? at_least_one(array.depth) : 1;
+  const std::uint64_t layers = has_layers ? at_least(1, array.depth) : 1;
   const std::uint64_t depth = has_layers ? 1 : array.depth;
-  const std::uint64_t longest =
-      at_least_one(std::max({std::uint64_t{array.width}, std::uint64_t{array.height}, depth}));
-  const unsigned most = std::clamp<unsigned>(levels, 1, static_cast<unsigned>(std::bit_width(longest)));
+  const std::uint64_t longest = at_least(at_least(array.width, array.height), at_least(1, depth));
   std::uint64_t elements = 0;
-  for (unsigned level = 0; level < most; ++level) {
-    elements += at_least_one(array.width >> level) * at_least_one(array.height >> level) * at_least_one(depth >> level);
+  for (unsigned level = 0; level == 0 || (level < levels && longest >> level > 0); ++level) {
+    elements += at_least(1, array.width >> level) * at_least(1, array.height >> level) * at_least(1, depth >> level);
   }
-  return elements * layers * array.channels * *channel;
+  *bytes = elements * layers * array.channels * channel_bytes(array.format);
+  return channel_bytes(array.format) != 0;
 }
 
 }  // namespace tidemark::process::cuda

@@ -1,7 +1,7 @@
 // InitializeInjection, and the functions by which tools come to CUPTI.
 #include "collect/process/driver/later_tools.h"
 
-#include <iterator>
+#include <array>
 #include <utility>
 
 #include "collect/process/driver/subscription.h"
@@ -24,8 +24,8 @@ int pass_on(const char* symbol, const void* caller, const void* self, void* a, v
   return next != nullptr ? next(a, b, c, d) : kNotInitialized;
 }
 
-constexpr const char* kSubscribing[] = {"cuptiSubscribe", "cuptiSubscribe_v2", "cuptiActivityRegisterCallbacks"};
-void* originals[std::size(kSubscribing)];
+constexpr std::array kSubscribing = {"cuptiSubscribe", "cuptiSubscribe_v2", "cuptiActivityRegisterCallbacks"};
+void* originals[kSubscribing.size()];
 
 template <std::size_t index>
 int looked_up(void* a, void* b, void* c, void* d) noexcept {
@@ -41,7 +41,7 @@ void redirect_all(const void* cupti, std::index_sequence<index...> /*all*/) noex
 }  // namespace
 
 void watch_lookups(const void* function) noexcept {
-  redirect_all(function, std::make_index_sequence<std::size(kSubscribing)>());
+  redirect_all(function, std::make_index_sequence<kSubscribing.size()>());
 }
 
 }  // namespace tidemark::process::cuda

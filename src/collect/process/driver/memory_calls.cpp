@@ -45,11 +45,12 @@ std::atomic<bool> told_of_unknown_array;
 
 std::uint64_t on_array(const CallbackData& data, const Array& array, const Array3DDescription& description,
                        unsigned levels, const NativeContext& caller) noexcept {
-  const auto bytes = array_bytes(description, levels);
-  if (bytes && *bytes > 0) {
-    return record_driver_allocation(DriverCall::allocate, device_of(data), {number(array), *bytes}, caller);
+  std::uint64_t bytes = 0;
+  const bool is_known = array_bytes(description, levels, &bytes);
+  if (is_known && bytes > 0) {
+    return record_driver_allocation(DriverCall::allocate, device_of(data), {number(array), bytes}, caller);
   }
-  if (!bytes && !told_of_unknown_array.exchange(true, std::memory_order_relaxed)) record_driver_loss("array_format");
+  if (!is_known && !told_of_unknown_array.exchange(true, std::memory_order_relaxed)) record_driver_loss("array_format");
   return 0;
 }
 

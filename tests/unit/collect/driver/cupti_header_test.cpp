@@ -6,6 +6,8 @@
 #include <generated_cuda_meta.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "collect/process/driver/array_size.h"
 #include "collect/process/driver/cupti_api.h"
 #include "unit/collect/vendor_header.h"
@@ -186,7 +188,9 @@ TEST(CuptiHeader, Constants) {
 // Of formats whose channels have whole bytes, and of those that have not.
 TEST(CuptiHeader, ArrayFormats) {
   const auto bytes = [](CUarray_format format, unsigned flags = 0) {
-    return array_bytes({10, 0, 0, static_cast<std::int32_t>(format), 1, flags}, 1);
+    std::uint64_t size = 0;
+    const bool is_known = array_bytes({10, 0, 0, static_cast<std::int32_t>(format), 1, flags}, 1, &size);
+    return is_known ? std::optional(size) : std::nullopt;
   };
   for (const CUarray_format format :
        {CU_AD_FORMAT_UNSIGNED_INT8, CU_AD_FORMAT_SIGNED_INT8, CU_AD_FORMAT_UNORM_INT8X1, CU_AD_FORMAT_UNORM_INT8X2,
