@@ -105,12 +105,28 @@ def use_pools():
     changes.append(-changes[-1])
 
 
+def loaded(name):
+    """The library of this process, None where it is not loaded."""
+    with open("/proc/self/maps") as maps:
+        path = next((line.split()[-1] for line in maps if f"/{name}.so" in line), None)
+    return path and ctypes.CDLL(path)
+
+
+def use_array_of_runtime():
+    """The runtime's arrays are the driver's."""
+    runtime = loaded("libcudart")
+    if runtime is None:
+        return
+    float_channel = (ctypes.c_int * 5)(32, 0, 0, 0, 2)  # cudaChannelFormatDesc
+    create = lambda out: runtime.cudaMallocArray(out, float_channel, ctypes.c_size_t(512), ctypes.c_size_t(512), 0)
+    use_array("2D, by the runtime", 512 * 512 * 4, create, runtime.cudaFreeArray)
+
+
 def subscribe_by_handle():
     """As a tool that opens CUPTI does; None where it is not loaded."""
-    with open("/proc/self/maps") as maps:
-        path = next((line.split()[-1] for line in maps if "/libcupti.so" in line), None)
+    cupti = loaded("libcupti")
     subscriber, nothing = ctypes.c_void_p(), ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p)
-    return path and ctypes.CDLL(path).cuptiSubscribe(ctypes.byref(subscriber), nothing, None)
+    return cupti and cupti.cuptiSubscribe(ctypes.byref(subscriber), nothing, None)
 
 
 def main():
@@ -127,6 +143,7 @@ def main():
     refusals["cuMemHostUnregister of other memory"] = cuda.cuMemHostUnregister(own)
     use_arrays()
     use_pools()
+    use_array_of_runtime()
     check(cuda.cuDevicePrimaryCtxReset_v2(0))
     changes.append(-2 * MIB)
     print(json.dumps({"changes": changes, "refusals": refusals, "arrays": arrays, "subscribed_by_handle": subscribe_by_handle()}))
