@@ -185,6 +185,15 @@ TEST_F(DriverTest, WhatHappensInAPauseIsNotSeen) {
   EXPECT_THAT(recording.missing, IsEmpty());
 }
 
+TEST_F(DriverTest, PoolsAreNotAskedForThatWereDestroyedInAPause) {
+  const DriverRun result = run("pool_destroyed_in_pause");
+  EXPECT_EQ(result.code, 0) << result.messages;
+  ASSERT_EQ(result.recordings.size(), 1U);
+  std::vector<std::int64_t> steps;
+  for (const Change& change : result.recordings[0].changes) steps.push_back(change.bytes / kMiB);
+  EXPECT_THAT(steps, ElementsAre(32, 32)) << "the end of the first was not recorded";
+}
+
 TEST_F(DriverTest, CallsThatFailTakeNothing) {
   const json returns = {{"cuMemAlloc_v2", {0, 2}},
                         {"cuMemCreate", {2}},

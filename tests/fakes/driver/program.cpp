@@ -80,6 +80,7 @@ constexpr Scene kScenes[] = {
     {"killed", killed},
     {"forks", forks},
     {"paused", paused},
+    {"pool_destroyed_in_pause", pool_destroyed_in_pause},
     {"tool_before", tool_before},
     {"tool_later", tool_later},
     {"tool_by_handle", tool_by_handle},

@@ -56,6 +56,7 @@ int threads();
 int killed();
 int forks();
 int paused();
+int pool_destroyed_in_pause();
 int tool_before();
 int tool_later();
 int tool_by_handle();

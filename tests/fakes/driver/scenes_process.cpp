@@ -103,6 +103,24 @@ int tool_before() {
   return 0;
 }
 
+/// The driver does not bear being asked about it afterwards.
+int pool_destroyed_in_pause() {
+  start();
+  PoolDescription description{};
+  description.beginning.location = {tidemark::process::cuda::kLocationDevice, 0};
+  MemoryPool pool = nullptr;
+  DRIVER(cuMemPoolCreate)(&pool, &description);
+  DevicePointer block = 0;
+  DRIVER(cuMemAllocFromPoolAsync)(&block, kMiB, pool, nullptr);
+  DRIVER(cuMemFreeAsync)(block, nullptr);
+  tell_tidemark("tidemark_pause");
+  DRIVER(cuMemPoolDestroy)(pool);
+  tell_tidemark("tidemark_resume");
+  DRIVER(cuMemAllocAsync)(&block, kMiB, nullptr);
+  DRIVER(cuCtxSynchronize)();
+  return 0;
+}
+
 namespace {
 
 int tool_comes(int (*subscribe)()) {

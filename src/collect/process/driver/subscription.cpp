@@ -102,11 +102,14 @@ void subscribe() noexcept {
   errno = saved;
 }
 
-// An id that an older CUPTI does not know is refused alone: its driver has no such call either.
+// An id that an older CUPTI does not know is refused alone: its driver has no such call either. A pool that is
+// destroyed in a pause must be heard of: the driver is asked about those that are known.
 void enable_calls(bool on) noexcept {
   if (!subscribed.load(std::memory_order_acquire)) return;
   const int saved = errno;
-  for (const std::uint32_t id : watched_calls()) cupti.enable(on ? 1 : 0, subscriber, kDriverApiDomain, id);
+  for (const std::uint32_t id : watched_calls()) {
+    if (on || id != id::MemPoolDestroy) cupti.enable(on ? 1 : 0, subscriber, kDriverApiDomain, id);
+  }
   errno = saved;
 }
 
