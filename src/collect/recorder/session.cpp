@@ -20,6 +20,8 @@ constexpr std::uint64_t kHoldBackNs = 1'000'000;
 // Events end up in the file at the latest after this time, so that a killed recorder loses little. Smaller frames
 // compress worse.
 constexpr std::uint64_t kFlushNs = 1'000'000'000;
+// A call of the driver may wait for the GPU. Events of other threads do not wait longer for it.
+constexpr std::uint64_t kLongestCallNs = 500'000'000;
 // A thread stopped in the middle of an event must not make the recorder hoard the others' events.
 constexpr std::size_t kMostPending = 1 << 20;
 // For what was lost and how it ended, at the size limit.
@@ -84,6 +86,7 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
   if (stopped_) return std::uint64_t{0};
   const std::uint64_t now = clock_.now();
   std::uint64_t horizon = now - clock_.ticks_in_ns(kHoldBackNs);
+  const std::uint64_t longest_call = now - clock_.ticks_in_ns(kLongestCallNs);
   std::uint64_t taken = 0;
   std::size_t pending = 0;
   ring::Shared* shared = memory_->get();
@@ -91,9 +94,12 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
     if (untouched(shared->lanes[index])) break;  // lanes are claimed from the lowest on
     if (index == lanes_.size()) lanes_.push_back(std::make_unique<LaneState>(shared, index));
     LaneState& lane = *lanes_[index];
-    const bool busy = lane.reader.lane().busy.load(std::memory_order_acquire) != 0;  // before looking at what it wrote
+    // Both before looking at what it wrote.
+    const bool busy = lane.reader.lane().busy.load(std::memory_order_acquire) != 0;
+    const std::uint64_t call_since = lane.reader.lane().call_since.load(std::memory_order_acquire);
     taken += take(lane);
     if (busy) horizon = std::min(horizon, lane.last_ticks);
+    if (call_since != 0) horizon = std::min(horizon, std::max(call_since - 1, longest_call));
     pending += lane.pending.size();
   }
   const std::uint64_t dropped = dropped_by_lanes();
@@ -198,7 +204,10 @@ void Session::take_driver_call(LaneState& lane, const RingRecord& record) {
   Event event;
   event.thread = lane.definitions.thread();
   event.stack = lane.definitions.stack(record.header.stack);
-  lane.pending.push_back({clamp_timestamp(fields[0], lane), event, told});
+  // A call that gave something back has the time when it was made: a signal handler may have recorded something since,
+  // and after kLongestCallNs what came later has been written.
+  const std::uint64_t ticks = std::max({fields[0], lane.last_ticks, written_ticks_});
+  lane.pending.push_back({clamp_timestamp(ticks, lane), event, told});
 }
 
 std::uint64_t Session::clamp_timestamp(std::uint64_t ticks, LaneState& lane) {
@@ -278,6 +287,7 @@ void Session::add(const Loss& loss) {
 }
 
 Result<void> Session::write(const PendingEvent& pending) {
+  written_ticks_ = std::max(written_ticks_, pending.ticks);
   Event event = pending.event;
   event.time_ns = clock_.between_ns(memory_->get()->control.start_ticks, pending.ticks);
   if (!pending.driver_call) return write(event);
