@@ -11,7 +11,7 @@ folder that is there already (--tests). A test in which the process dies, or whi
 its outcome, and a new process goes on behind it. A test whose outcome differs runs a second time, plain and recorded: it was
 changed by recording when it differs again, and is unsteady otherwise. At --time-limit the tests that both runs have come to
 are compared, and the number of the others is printed. The exit code is 1 when recording changed an outcome or made a
-recording that cannot be read, and 2 when nothing could be run.
+recording that cannot be read, and 2 when no test of a suite passed without recording.
 """
 
 import argparse
@@ -32,9 +32,9 @@ import pytorch_sources
 import unittest_outcomes
 
 ROOT = Path(__file__).resolve().parent.parent
-# What allocates most, starts processes and threads, and looks at memory itself.
-CPU_SUITES = ["test_autograd", "test_dataloader", "test_indexing", "test_multiprocessing", "test_optim", "test_serialization",
-              "test_shape_ops", "test_tensor_creation_ops", "test_torch", "test_utils", "test_view_ops"]
+# What starts processes and threads, makes and frees most tensors, and looks at memory itself, in some ten minutes.
+CPU_SUITES = ["test_autograd", "test_dataloader", "test_indexing", "test_multiprocessing", "test_shape_ops",
+              "test_tensor_creation_ops", "test_torch", "test_utils", "test_view_ops"]
 
 
 def died(code):
@@ -132,7 +132,8 @@ class Suites:
             tests = [test for test in tests if test in plain.outcomes and test in recorded.outcomes]
             missing = max(plain.count, recorded.count) - len(tests)
         if not any(outcome == "passed" for outcome in plain.outcomes.values()):
-            pytorch_sources.fail(f"{suite}: no test passed; --results FOLDER keeps the output")
+            print(f"{suite}: no test passed without recording; --results FOLDER keeps the output", flush=True)
+            return collections.Counter(unusable=1)
         differ = [test for test in tests if plain.outcomes.get(test) != recorded.outcomes.get(test)]
         changed, unsteady = self.judge(suite, differ, plain.outcomes, recorded.outcomes)
         counts = collections.Counter(plain.outcomes[test].split(":")[0] for test in tests if test in plain.outcomes)
@@ -190,7 +191,7 @@ def main():
             total += suites.compare(name)
     print(f"{total['tests']} tests, {total['changed']} changed by recording, {total['unsteady']} unsteady, "
           f"{total['missing']} did not run in the time limit")
-    return 1 if total["changed"] or suites.unreadable else 0
+    return 1 if total["changed"] or suites.unreadable else 2 if total["unusable"] else 0
 
 
 if __name__ == "__main__":
