@@ -132,8 +132,9 @@ class Suites:
             tests = [test for test in tests if test in plain.outcomes and test in recorded.outcomes]
             missing = max(plain.count, recorded.count) - len(tests)
         if not any(outcome == "passed" for outcome in plain.outcomes.values()):
-            print(f"{suite}: no test passed without recording; --results FOLDER keeps the output", flush=True)
-            return collections.Counter(unusable=1)
+            why = "in the time limit" if plain_cut else "without recording"
+            print(f"{suite}: no test passed {why}; --results FOLDER keeps the output", flush=True)
+            return collections.Counter(unusable=1, missing=missing)
         differ = [test for test in tests if plain.outcomes.get(test) != recorded.outcomes.get(test)]
         changed, unsteady = self.judge(suite, differ, plain.outcomes, recorded.outcomes)
         counts = collections.Counter(plain.outcomes[test].split(":")[0] for test in tests if test in plain.outcomes)
