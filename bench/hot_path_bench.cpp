@@ -6,11 +6,14 @@
 #include <Python.h>
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <thread>
 
+#include "collect/process/driver/driver_calls.h"
+#include "collect/process/driver/pools.h"
 #include "collect/process/session.h"
 #include "collect/recorder/recorder.h"
 
@@ -65,6 +68,40 @@ double allocations() {
   const double each = elapsed.count() / kPairsPerBatch;
   for (int index = 0; index < kPairsPerBatch; ++index) tidemark_bench_delete(nullptr, blocks + index * 16);
   return each;
+}
+
+namespace cuda = tidemark::process::cuda;
+
+/// The two callbacks that CUPTI makes for a call; what CUPTI itself takes for them is measured by
+/// bench/driver_calls.py.
+template <typename Parameters>
+__attribute__((noinline)) void driver_call(std::uint32_t id, Parameters parameters) {
+  std::uint64_t correlation = 0;
+  cuda::Result result = cuda::kSuccess;
+  cuda::CallbackData data = {cuda::Site::enter, "", &parameters, &result, nullptr, nullptr, 1, &correlation, 1};
+  cuda::on_driver_call(nullptr, cuda::kDriverApiDomain, id, &data);
+  data.site = cuda::Site::exit;
+  cuda::on_driver_call(nullptr, cuda::kDriverApiDomain, id, &data);
+}
+
+// Allocations of the driver alone, with their stacks; or frees alone.
+template <bool frees>
+double driver_calls() {
+  double elapsed[2] = {};
+  for (const bool freed : {false, true}) {
+    const auto start = std::chrono::steady_clock::now();
+    for (cuda::DevicePointer block = 1; block <= kPairsPerBatch; ++block) {
+      cuda::DevicePointer address = block * 512;
+      if (freed) {
+        driver_call(cuda::id::MemFree_v2, cuda::FreeParameters{address});
+      } else {
+        driver_call(cuda::id::MemAlloc_v2, cuda::AllocateParameters{&address, 512});
+      }
+    }
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+    elapsed[freed ? 1 : 0] = took.count() / kPairsPerBatch;
+  }
+  return elapsed[frees ? 1 : 0];
 }
 
 void loop(benchmark::State& state, double (*measure)()) {
@@ -126,6 +163,12 @@ void native_allocation(benchmark::State& state) {
   session.stacks = {false, true};
   descend(static_cast<int>(state.range(0)), state, allocations);
 }
+void driver_allocation(benchmark::State& state) {
+  with_python_frames(state, driver_calls<false>);
+}
+void driver_free(benchmark::State& state) {
+  with_python_frames(state, driver_calls<true>);
+}
 void paused(benchmark::State& state) {
   session.stacks = {true, false};
   tidemark::process::pause_session();
@@ -137,6 +180,8 @@ BENCHMARK(no_stacks)->UseManualTime()->Iterations(200);
 BENCHMARK(python_allocation)->Arg(6)->Arg(20)->Arg(38)->UseManualTime()->Iterations(200);
 BENCHMARK(python_pair)->Arg(20)->UseManualTime()->Iterations(200);
 BENCHMARK(native_allocation)->Arg(10)->Arg(30)->Arg(60)->UseManualTime()->Iterations(200);
+BENCHMARK(driver_allocation)->Arg(6)->Arg(20)->UseManualTime()->Iterations(200);
+BENCHMARK(driver_free)->Arg(6)->UseManualTime()->Iterations(200);
 BENCHMARK(no_stacks)->Name("no_stacks_after_20_million_events")->UseManualTime()->Iterations(2500);
 BENCHMARK(paused)->UseManualTime()->Iterations(200);
 
@@ -144,14 +189,17 @@ BENCHMARK(paused)->UseManualTime()->Iterations(200);
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
-  auto recorder =
-      tidemark::Recorder::create({"/dev/null", true, 0, "python", {false, {}, {}}}, [](const std::string&) {});
+  // Only a regular file is accepted.
+  const std::string output = "/tmp/hot_path_bench." + std::to_string(::getpid()) + ".tide";
+  auto recorder = tidemark::Recorder::create({.output = output, .overwrite = true, .samples = {false, {}, {}}},
+                                             [](const std::string&) {});
   if (!recorder) return 2;
   for (const std::string& variable : (*recorder)->environment()) {
     const auto equals = variable.find('=');
     ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
   }
   tidemark::process::configure_session();
+  cuda::driver.context_device = [](cuda::Device* device) { return *device = 0; };
   std::atomic<bool> done{false};
   std::thread thread([&] {
     while (!done) (*recorder)->poll_once({});
@@ -163,5 +211,6 @@ int main(int argc, char** argv) {
   done = true;
   thread.join();
   Py_Finalize();
+  ::unlink(output.c_str());
   return 0;
 }

@@ -1,6 +1,7 @@
 """What scripts/gpu_check.sh runs: peaks against PyTorch's own count, and the cost of recording. See there."""
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -186,6 +187,27 @@ class Check:
         self.failures += len(found) != 2
         return found
 
+    def driver_calls(self):
+        """Changes of the device's memory are recorded as the program knows them; frees that the driver refuses are none."""
+        file = self.results / "driver_calls.tide"
+        run = [self.tidemark, "run", "-q", "-f", "-o", file, "--no-samples", "--driver", "on", "--", PYTHON]
+        said = json.loads(self.output(*run, "tests/programs/driver_calls_gpu.py").splitlines()[-1])
+        records = [json.loads(line) for line in self.output(self.tidemark, "dump", "--format", "json", file).splitlines()]
+        events = [record["event"] for record in records if record.get("event", {}).get("device") == "cuda-driver:0"]
+        # A pool that shrinks is a free and an allocation of what is left, at one time.
+        changes = [sum(event["size"] if event["kind"] == "allocate" else -event["size"] for event in at_once)
+                   for _, at_once in itertools.groupby(events, key=lambda event: event["time_ns"])]
+        known = [change for change in said["changes"] if change]
+        problems = [f"not refused: {call}" for call, result in said["refusals"].items() if result == 0]
+        problems += [f"recorded {changes}, by the program {known}"] if changes != known else []
+        problems += [f"a tool with a handle did not get CUPTI: {said['subscribed_by_handle']}"] if said["subscribed_by_handle"] != 0 else []
+        for array in said["arrays"]:
+            self.say(f"array, {array['array']}: elements of {array['bytes_of_elements']:,} bytes, "
+                     f"{array['taken_from_device']:,} taken from the device")
+        self.say(f"driver calls: {len(changes)} changes; refused with {said['refusals']}: {', '.join(problems) or 'as it should be'}")
+        self.failures += len(problems)
+        return {"recorded": changes, "by_program": said, "problems": problems, "costs": [self.call_costs() for _ in range(3)]}
+
     def call_costs(self):
         figures, recording = self.results / "calls.json", self.results / "calls.tide"
         run = [self.tidemark, "run", "-q", "-f", "-o", recording, "--driver", "on", "--", PYTHON, "bench/driver_calls.py"]
@@ -216,7 +238,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True, type=pathlib.Path)
     parser.add_argument("--results", required=True, type=pathlib.Path)
-    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "costs"], help="a part of it, where a command may not run for long")
+    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "costs"], help="a part of it, where a command may not run for long")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     check = Check(args.tidemark.resolve(), args.results.resolve())
@@ -241,9 +263,10 @@ def main():
             ledgers["NCCL"] = check.ledger_of_ranks()
     if args.only in (None, "costs"):
         costs = {name: check.cost(name, *how) for name, how in COSTS.items()}
-        costs["calls of the driver"] = check.call_costs()
+    driver_calls = check.driver_calls() if args.only in (None, "driver_calls") else {}
     check.say("all checks passed" if not check.failures else f"{check.failures} checks failed")
-    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "costs": costs, "failures": check.failures}
+    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "costs": costs,
+              "failures": check.failures}
     (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
     return 1 if check.failures else 0
 

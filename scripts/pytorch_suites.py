@@ -4,138 +4,44 @@
 Examples:
   scripts/pytorch_suites.py                                  # Debian's PyTorch 1.13, suites for the CPU, some ten minutes
   scripts/pytorch_suites.py --only test_autograd --options "--stacks both"
-  scripts/pytorch_suites.py --python python3 --tests pytorch/test --only test_cuda --options "--driver on"
+  scripts/pytorch_suites.py --python python3 --tests pytorch/test --only test_cuda --device cuda --options "--driver on"
 
 The suites come from Debian's source package of PyTorch (version --source), which is kept below TIDEMARK_CACHE, or from a
-folder that is there already (--tests). A test whose outcome differs runs a second time without recording: it counts only
-when both plain runs agree. The exit code is 1 when recording changed an outcome, and 2 when nothing could be run.
+folder that is there already (--tests). A test in which the process dies, or which takes longer than --test-limit, has that as
+its outcome, and a new process goes on behind it. A test whose outcome differs runs a second time, plain and recorded: it was
+changed by recording when it differs again, and is unsteady otherwise. At --time-limit the tests that both runs have come to
+are compared, and the number of the others is printed. The exit code is 1 when recording changed an outcome or made a
+recording that cannot be read, and 2 when no test of a suite passed without recording.
 """
 
 import argparse
 import collections
+import contextlib
+import itertools
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-import unittest
 from pathlib import Path
 
+import pytorch_sources
+import unittest_outcomes
+
 ROOT = Path(__file__).resolve().parent.parent
-CACHE = Path(os.environ.get("TIDEMARK_CACHE") or Path.home() / ".cache/tidemark")
-DEBIAN = "http://deb.debian.org/debian"
-# What allocates most, starts processes and threads, and looks at memory itself.
-CPU_SUITES = ["test_autograd", "test_dataloader", "test_indexing", "test_multiprocessing", "test_optim", "test_serialization",
-              "test_shape_ops", "test_tensor_creation_ops", "test_torch", "test_utils", "test_view_ops"]
+# What starts processes and threads, makes and frees most tensors, and looks at memory itself, in some ten minutes.
+CPU_SUITES = ["test_autograd", "test_dataloader", "test_indexing", "test_multiprocessing", "test_shape_ops",
+              "test_tensor_creation_ops", "test_torch", "test_utils", "test_view_ops"]
 
 
-def fail(message):
-    print(f"pytorch_suites.py: {message}", file=sys.stderr)
-    sys.exit(2)
-
-
-class Outcomes(unittest.TestResult):
-    """Writes a line for each test as it ends, so that a crash shows where it happened."""
-
-    def __init__(self, path):
-        super().__init__()
-        self.file = open(path, "w", encoding="utf-8", buffering=1)
-        self.outcome = "passed"
-
-    def startTest(self, test):
-        super().startTest(test)
-        self.outcome = "passed"
-        self.file.write(json.dumps({"started": test.id()}) + "\n")
-
-    def stopTest(self, test):
-        super().stopTest(test)
-        self.file.write(json.dumps({"test": test.id(), "outcome": self.outcome}) + "\n")
-
-    def addError(self, test, err):
-        self.outcome = "error: " + err[0].__name__
-
-    def addFailure(self, test, err):
-        self.outcome = "failed"
-
-    def addSkip(self, test, reason):
-        self.outcome = "skipped"
-
-    def addExpectedFailure(self, test, err):
-        self.outcome = "expected failure"
-
-    def addUnexpectedSuccess(self, test):
-        self.outcome = "unexpected success"
-
-    def addSubTest(self, test, subtest, err):
-        if err is not None:
-            self.outcome = "failed"
-
-
-def run_suite(name, outcomes):
-    """In a process of its own: runs the module `name` of the current folder."""
-    sys.argv = [name + ".py"]  # PyTorch's test library reads the arguments
-    sys.path.insert(0, os.getcwd())
-    suite = unittest.defaultTestLoader.loadTestsFromName(name)
-    suite.run(Outcomes(outcomes))
-
-
-def fetch(version):
-    """The folder of the tests of Debian's source package, unpacked once. Returns its path."""
-    folder = CACHE / f"pytorch-tests-{version}"
-    if (folder / "test").is_dir():
-        return folder / "test"
-    print(f"fetching the tests of PyTorch {version} from {DEBIAN}", file=sys.stderr)
-    folder.mkdir(parents=True, exist_ok=True)
-    state = folder / "apt"
-    for below in ("lists/partial", "cache/archives/partial"):
-        (state / below).mkdir(parents=True, exist_ok=True)
-    key = "/usr/share/keyrings/debian-archive-keyring.gpg"
-    (state / "sources.list").write_text(
-        "".join(f"deb-src [signed-by={key}] {DEBIAN} {suite} main\n" for suite in ("bookworm", "trixie", "sid"))
-    )
-    options = [f"-oDir::Etc::sourcelist={state}/sources.list", "-oDir::Etc::sourceparts=-", f"-oDir::State::lists={state}/lists",
-               f"-oDir::Cache={state}/cache"]
-    subprocess.run(["apt-get", "-qq", *options, "update"], check=True)
-    shown = subprocess.run(["apt-cache", *options, "showsrc", "pytorch"], check=True, capture_output=True, text=True).stdout
-    offered = [line.split()[1] for line in shown.splitlines() if line.startswith("Version: ")]
-    found = [full for full in offered if full.split("+")[0] == version]
-    if not found:
-        fail(f"Debian has no source package of PyTorch {version} (it has {', '.join(offered)}); give a folder with --tests")
-    # The archive itself is what the tests are in; Debian's patches to it are not needed.
-    subprocess.run(["apt-get", "-qq", *options, "source", "--download-only", f"pytorch={found[-1]}"], cwd=folder, check=False)
-    archives = list(folder.glob("pytorch_*.orig.tar.*"))
-    if not archives:
-        fail(f"cannot download the source package of PyTorch {version}")
-    with tempfile.TemporaryDirectory(dir=folder) as unpacked:
-        subprocess.run(["tar", "-xf", archives[0], "-C", unpacked, "--wildcards", "*/test", "--strip-components=1"], check=True)
-        os.rename(Path(unpacked) / "test", folder / "test")
-    archives[0].unlink()
-    return folder / "test"
-
-
-def libraries(python):
-    """A folder with what PyTorch's test library imports and PyTorch does not bring."""
-    folder = CACHE / "pytorch-tests-libraries"
-    if not (folder / "expecttest").is_dir():
-        pip = [sys.executable, "-m", "pip"]
-        if subprocess.run([*pip, "--version"], capture_output=True, check=False).returncode != 0:
-            pip = [python, "-m", "pip"]
-        subprocess.run([*pip, "install", "--quiet", "--no-deps", "--target", folder, "expecttest"], check=True)
-    return folder
-
-
-def read_outcomes(path):
-    """Outcomes by test; a test that was started and did not end is one that the process died in."""
-    outcomes = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        entry = json.loads(line)
-        if "started" in entry:
-            outcomes[entry["started"]] = "did not end"
-        else:
-            outcomes[entry["test"]] = entry["outcome"]
-    return outcomes
+def died(code):
+    """The outcome of a test in which the process ended with this exit code."""
+    if code == -signal.SIGALRM:
+        return "timed out"
+    return f"died ({signal.Signals(-code).name if code < 0 else f'exit code {code}'})"
 
 
 class Suites:
@@ -143,69 +49,118 @@ class Suites:
         self.arguments = arguments
         self.folder = Path(folder)
         self.tidemark = arguments.tidemark.resolve()  # suites run in the folder of the tests
-        self.tests = Path(arguments.tests).resolve() if arguments.tests else fetch(arguments.source)
+        self.unreadable = 0
+        self.ends = time.monotonic() + arguments.time_limit
+        self.tests = Path(arguments.tests).resolve() if arguments.tests else pytorch_sources.tests(arguments.source)
         paths = [str(self.tests), os.environ.get("PYTHONPATH", "")]
-        try:
-            subprocess.run([arguments.python, "-c", "import expecttest"], check=True, capture_output=True)
-        except subprocess.CalledProcessError:
-            paths.insert(1, str(libraries(arguments.python)))
+        imported = subprocess.run([arguments.python, "-c", "import expecttest"], cwd=self.tests, capture_output=True, check=False)
+        if imported.returncode != 0:
+            paths.insert(1, str(pytorch_sources.libraries(arguments.python)))
         self.environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONDONTWRITEBYTECODE": "1",
                             "CI": "", "PYTORCH_TESTING_DEVICE_ONLY_FOR": arguments.device}
 
-    def run(self, name, recorded):
-        """Returns the outcomes, the exit code and the seconds."""
-        with tempfile.TemporaryDirectory(dir=self.folder) as work:
-            outcomes = Path(work) / "outcomes"
-            command = [self.arguments.python, "-B", __file__, "--run", name, outcomes]
+    def run_process(self, command, log, ends):
+        """Returns the exit code, negative for a signal, or None at the time limit."""
+        process = subprocess.Popen(command, cwd=self.tests, env=self.environment, preexec_fn=os.setpgrp,
+                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            return process.wait(max(0, ends - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+            return None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # also workers that a test left behind
+            process.wait()
+
+    def run(self, label, names, recorded, ends):
+        """Runs the tests, in a new process behind each that died. Returns what they wrote, and whether time ran out."""
+        kind = "recorded" if recorded else "plain"
+        path, log_path = (self.folder / f"{label}.{kind}.{ending}" for ending in ("jsonl", "log"))
+        if not (self.arguments.resume and names == [label]):
+            path.unlink(missing_ok=True)
+            log_path.unlink(missing_ok=True)
+        file = unittest_outcomes.File(path)
+        with tempfile.TemporaryDirectory() as work, open(log_path, "ab") as log:
+            for number in itertools.count():
+                if file.complete or time.monotonic() >= ends:
+                    break
+                command = [self.arguments.python, "-B", unittest_outcomes.__file__, path, str(self.arguments.test_limit), *names]
+                if recorded:
+                    command = [self.tidemark, "run", "--quiet", *shlex.split(self.arguments.options),
+                               "-o", f"{work}/{number}.tide", "--", *command]
+                code = self.run_process(command, log, ends)
+                known = len(file.outcomes)
+                file = unittest_outcomes.File(path)
+                if code is not None and (code or file.open):
+                    unittest_outcomes.append(path, test=file.open or f"{label}, outside its tests", outcome=died(code), seconds=0)
+                    file = unittest_outcomes.File(path)
+                if len(file.outcomes) == known:  # a further process would come no further
+                    break
+            cut = not file.complete and time.monotonic() >= ends
             if recorded:
-                command = [self.tidemark, "run", "--quiet", *shlex.split(self.arguments.options),
-                           "-o", f"{work}/suite.tide", "--", *command]
-            began = time.monotonic()
-            try:
-                done = subprocess.run(command, cwd=self.tests, env=self.environment, stdin=subprocess.DEVNULL, check=False,
-                                      capture_output=True, timeout=self.arguments.timeout)
-                code, output = done.returncode, done.stdout + done.stderr
-            except subprocess.TimeoutExpired as expired:
-                code, output = "time limit", (expired.stdout or b"") + (expired.stderr or b"")
-            log = self.folder / f"{name}.{'recorded' if recorded else 'plain'}.log"
-            log.write_bytes(output[-1_000_000:])
-            if recorded:
-                self.check_recordings(name, Path(work))
-            return read_outcomes(outcomes), code, time.monotonic() - began
+                self.check_recordings(label, Path(work))
+        return file, cut
 
     def check_recordings(self, name, work):
         """Every recording of the suite must be readable."""
-        events = 0
+        events = complete = 0
         files = sorted(work.glob("*.tide"))
         for file in files:
             done = subprocess.run([self.tidemark, "summary", "--format", "json", file], capture_output=True, check=False)
             if done.returncode != 0:
-                fail(f"{name}: {file.name} cannot be read: {done.stderr.decode()}")
-            events += json.loads(done.stdout)["event_count"]
-        print(f"   {len(files)} recordings, {events:,} events", file=sys.stderr)
+                print(f"{name}: {file.name} cannot be read: {done.stderr.decode()}", flush=True)
+                self.unreadable += 1
+                continue
+            summary = json.loads(done.stdout)
+            events += summary["event_count"]
+            complete += summary["data_quality"]["complete"]
+        print(f"   {len(files)} recordings, {complete} of them complete, {events:,} events", file=sys.stderr, flush=True)
 
-    def compare(self, name):
-        """Prints a line. Returns how many tests ran, and those whose outcome recording changed."""
-        plain, plain_code, plain_s = self.run(name, recorded=False)
-        recorded, recorded_code, recorded_s = self.run(name, recorded=True)
-        differ = [test for test in {**plain, **recorded} if plain.get(test) != recorded.get(test)]
-        unsteady = []
-        if differ:
-            again, _, _ = self.run(name, recorded=False)
-            unsteady = [test for test in differ if again.get(test) != plain.get(test)]
-        changed = [test for test in differ if test not in unsteady]
-        counts = collections.Counter(outcome.split(":")[0] for outcome in plain.values())
+    def compare(self, suite):
+        """Prints how the runs of a suite compare. Returns how many tests ran, changed, were unsteady and did not run."""
+        began = time.monotonic()
+        plain, plain_cut = self.run(suite, [suite], recorded=False, ends=began + 0.45 * (self.ends - began))
+        between = time.monotonic()
+        recorded, recorded_cut = self.run(suite, [suite], recorded=True, ends=self.ends)
+        plain_s, recorded_s = between - began, time.monotonic() - between
+        tests = {**plain.outcomes, **recorded.outcomes}
+        missing = 0
+        if plain_cut or recorded_cut:
+            tests = [test for test in tests if test in plain.outcomes and test in recorded.outcomes]
+            missing = max(plain.count, recorded.count) - len(tests)
+        if not any(outcome == "passed" for outcome in plain.outcomes.values()):
+            why = "in the time limit" if plain_cut else "without recording"
+            print(f"{suite}: no test passed {why}; --results FOLDER keeps the output", flush=True)
+            return collections.Counter(unusable=1, missing=missing)
+        differ = [test for test in tests if plain.outcomes.get(test) != recorded.outcomes.get(test)]
+        changed, unsteady = self.judge(suite, differ, plain.outcomes, recorded.outcomes)
+        counts = collections.Counter(plain.outcomes[test].split(":")[0] for test in tests if test in plain.outcomes)
         words = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
-        print(f"{name}: {len(plain)} tests ({words}), plain {plain_s:.0f} s, recorded {recorded_s:.0f} s; "
-              f"{len(changed)} changed by recording, {len(unsteady)} differ between plain runs; "
-              f"exit codes {plain_code}, {recorded_code}", flush=True)
-        for test in changed:
-            print(f"   {test}: plain {plain.get(test, 'not run')}, recorded {recorded.get(test, 'not run')}", flush=True)
-        for test in unsteady:
-            print(f"   {test}: differs between plain runs", flush=True)
-        if not plain:
-            fail(f"{name}: no test ran; see {self.folder}/{name}.plain.log")
-        return len(plain), changed
+        print(f"{suite}: {len(tests)} tests ({words}), plain {plain_s:.0f} s, recorded {recorded_s:.0f} s; "
+              f"{len(changed)} changed by recording, {len(unsteady)} unsteady, {missing} did not run in the time limit", flush=True)
+        for title, lines in (("changed", changed), ("unsteady", unsteady)):
+            for line in lines:
+                print(f"   {title}: {line}", flush=True)
+        return collections.Counter(tests=len(tests), changed=len(changed), unsteady=len(unsteady), missing=missing)
+
+    def judge(self, suite, differ, plain, recorded):
+        """Runs the tests whose outcomes differ once more. Returns lines for those that differ again, and for the others."""
+        if not differ:
+            return [], []
+        module = suite.split(".")[0] + "."
+        names = differ if all(test.startswith(module) for test in differ) else [suite]
+        label = suite + ".again"
+        plain_again, recorded_again = (self.run(label, names, kind, self.ends)[0].outcomes for kind in (False, True))
+        changed, unsteady = [], []
+        for test in differ:
+            outcomes = [run.get(test, "not run") for run in (plain, recorded, plain_again, recorded_again)]
+            again = outcomes[2] == outcomes[0] and outcomes[3] != outcomes[0]
+            line = "{}: plain {}, recorded {}; again: plain {}, recorded {}".format(test, *outcomes)
+            (changed if again or test not in plain_again else unsteady).append(line)
+        return changed, unsteady
 
 
 def main():
@@ -214,27 +169,31 @@ def main():
     parser.add_argument("--tidemark", type=Path, default=ROOT / "build/release/bin/tidemark", help="[build/release/bin/tidemark]")
     parser.add_argument("--source", default="1.13.1", help="version of Debian's source package [%(default)s]")
     parser.add_argument("--tests", help="PyTorch's test folder, instead of Debian's source package")
-    parser.add_argument("--only", action="append", metavar="SUITE", help="a suite, e.g. test_cuda; may be repeated")
+    parser.add_argument("--only", action="append", metavar="SUITE",
+                        help="a suite, e.g. test_cuda, or a class or test in it; may be repeated")
     parser.add_argument("--options", default="", help='options of "tidemark run", e.g. "--stacks both"')
     parser.add_argument("--device", default="cpu", help="device of the tests that exist for several [%(default)s]")
-    parser.add_argument("--timeout", type=float, default=1800, metavar="SECONDS", help="of one run of a suite [%(default)s]")
-    parser.add_argument("--logs", metavar="FOLDER", help="keep the suites' output here")
+    parser.add_argument("--test-limit", type=float, default=300, metavar="SECONDS", help="of one test [%(default)s]")
+    parser.add_argument("--time-limit", type=float, default=7200, metavar="SECONDS", help="of everything [%(default)s]")
+    parser.add_argument("--results", metavar="FOLDER",
+                        help="keep the outcomes, written as each test ends, and the suites' output here")
+    parser.add_argument("--resume", action="store_true", help="go on from the outcomes in the folder of --results")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended, and temporary files are removed
+    total = collections.Counter()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(arguments.logs or temporary).resolve()
+        folder = Path(arguments.results or temporary).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         suites = Suites(arguments, folder)
-        total, changed = 0, []
         for name in arguments.only or CPU_SUITES:
-            count, differing = suites.compare(name)
-            total += count
-            changed += differing
-    print(f"{total} tests, {len(changed)} changed by recording")
-    return 1 if changed else 0
+            if time.monotonic() >= suites.ends:
+                print(f"{name}: not run, the time limit was reached", flush=True)
+                continue
+            total += suites.compare(name)
+    print(f"{total['tests']} tests, {total['changed']} changed by recording, {total['unsteady']} unsteady, "
+          f"{total['missing']} did not run in the time limit")
+    return 1 if total["changed"] or suites.unreadable else 2 if total["unusable"] else 0
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--run"]:
-        run_suite(*sys.argv[2:])
-    else:
-        sys.exit(main())
+    sys.exit(main())

@@ -68,7 +68,7 @@ bool read_dynamic_object(const dl_phdr_info& info, DynamicObject* out) noexcept 
     const std::uintptr_t value = dynamic->d_un.d_ptr;
     switch (dynamic->d_tag) {
       case DT_SYMTAB:
-        out->symbols = table<ElfW(Sym)>(*out, value);
+        out->symbols = const_cast<ElfW(Sym)*>(table<ElfW(Sym)>(*out, value));
         break;
       case DT_STRTAB:
         out->strings = table<char>(*out, value);
@@ -107,7 +107,7 @@ bool read_dynamic_object(const dl_phdr_info& info, DynamicObject* out) noexcept 
   return out->symbols != nullptr && out->strings != nullptr;
 }
 
-void* find_definition(const DynamicObject& object, const char* symbol) noexcept {
+std::uintptr_t* find_definition_value(const DynamicObject& object, const char* symbol) noexcept {
   if (object.gnu_hash == nullptr) return nullptr;
   // Layout: bucket count, first hashed symbol, Bloom filter size, shift; filter words; buckets; chain of hashes.
   const std::uint32_t bucket_count = object.gnu_hash[0];
@@ -121,14 +121,19 @@ void* find_definition(const DynamicObject& object, const char* symbol) noexcept 
   if (index < first_symbol) return nullptr;
   for (;; ++index) {
     const std::uint32_t entry = chain[index - first_symbol];
-    const auto& candidate = object.symbols[index];
+    ElfW(Sym)& candidate = object.symbols[index];
     const bool hidden = object.versions != nullptr && (object.versions[index] & kHiddenVersion) != 0;
     if ((entry | 1) == (hash | 1) && !hidden && candidate.st_shndx != SHN_UNDEF &&
         ELF64_ST_TYPE(candidate.st_info) == STT_FUNC && std::strcmp(object.strings + candidate.st_name, symbol) == 0) {
-      return reinterpret_cast<void*>(object.bias + candidate.st_value);
+      return &candidate.st_value;
     }
     if ((entry & 1) != 0) return nullptr;  // the last of its bucket
   }
+}
+
+void* find_definition(const DynamicObject& object, const char* symbol) noexcept {
+  const std::uintptr_t* const value = find_definition_value(object, symbol);
+  return value != nullptr ? reinterpret_cast<void*>(object.bias + __atomic_load_n(value, __ATOMIC_ACQUIRE)) : nullptr;
 }
 
 void** next_import_slot(const DynamicObject& object, const char* symbol, std::size_t* position) noexcept {

@@ -15,7 +15,7 @@ struct DynamicObject {
   std::uintptr_t end = 0;
   std::uintptr_t relro_begin = 0;  ///< what the loader made read-only after relocation, whole pages
   std::uintptr_t relro_end = 0;
-  const ElfW(Sym) * symbols = nullptr;
+  ElfW(Sym) * symbols = nullptr;  ///< in pages that are read-only as a rule
   const char* strings = nullptr;
   const std::uint32_t* gnu_hash = nullptr;  ///< null: defines nothing that can be found
   const std::uint16_t* versions = nullptr;  ///< null: unversioned
@@ -36,6 +36,10 @@ bool read_dynamic_object(const dl_phdr_info& info, DynamicObject* out) noexcept;
 /// The default version of the function `symbol` that the object defines and exports; null when it has none, or only one
 /// that is chosen when running (IFUNC).
 void* find_definition(const DynamicObject& object, const char* symbol) noexcept;
+
+/// The word of the object's symbol table that says where find_definition() finds the function, as an offset from
+/// DynamicObject::bias. Null where it finds none.
+std::uintptr_t* find_definition_value(const DynamicObject& object, const char* symbol) noexcept;
 
 /// The next import slot of `symbol` in the object (jump slots and plain addresses in the GOT), or null after the last.
 /// `*position` is 0 to begin with and moves on with each call.

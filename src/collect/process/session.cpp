@@ -51,6 +51,7 @@ void after_fork_in_child() noexcept {
 }
 
 void release_lane(ThreadState* thread) noexcept {
+  thread->writer.lane()->call_since.store(0, std::memory_order_relaxed);
   thread->writer.lane()->owner.store(0, std::memory_order_release);
 }
 

@@ -14,6 +14,8 @@ constexpr std::uint64_t kHoldBackNs = 1'000'000;
 // Events end up in the file at the latest after this time, so that a killed recorder loses little. Smaller frames
 // compress worse.
 constexpr std::uint64_t kFlushNs = 1'000'000'000;
+// A call of the driver may wait for the GPU. Events of other threads do not wait longer for it.
+constexpr std::uint64_t kLongestCallNs = 500'000'000;
 // A thread stopped in the middle of an event must not make the recorder hoard the others' events.
 constexpr std::size_t kMostPending = 1 << 20;
 
@@ -51,6 +53,7 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
   if (stopped_) return std::uint64_t{0};
   const std::uint64_t now = clock_.now();
   std::uint64_t horizon = now - clock_.ticks_in_ns(kHoldBackNs);
+  const std::uint64_t longest_call = now - clock_.ticks_in_ns(kLongestCallNs);
   std::uint64_t taken = 0;
   std::size_t pending = 0;
   ring::Shared* shared = memory_->get();
@@ -58,9 +61,12 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
     if (untouched(shared->lanes[index])) break;  // lanes are claimed from the lowest on
     if (index == lanes_.size()) lanes_.push_back(std::make_unique<LaneState>(shared, index));
     LaneState& lane = *lanes_[index];
-    const bool busy = lane.reader.lane().busy.load(std::memory_order_acquire) != 0;  // before looking at what it wrote
+    // Both before looking at what it wrote.
+    const bool busy = lane.reader.lane().busy.load(std::memory_order_acquire) != 0;
+    const std::uint64_t call_since = lane.reader.lane().call_since.load(std::memory_order_acquire);
     taken += take(lane);
     if (busy) horizon = std::min(horizon, lane.last_ticks);
+    if (call_since != 0) horizon = std::min(horizon, std::max(call_since - 1, longest_call));
     pending += lane.pending.size();
   }
   const std::uint64_t dropped = dropped_by_lanes();

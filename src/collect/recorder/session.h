@@ -107,8 +107,9 @@ class Session {
     std::uint64_t definitions = 0;
     std::uint64_t records = 0;
     std::uint64_t times = 0;
-  } invalid_;                       ///< in the rings
-  std::uint64_t latest_ticks_ = 0;  ///< a bound on the times seen so far
+  } invalid_;                        ///< in the rings
+  std::uint64_t latest_ticks_ = 0;   ///< a bound on the times seen so far
+  std::uint64_t written_ticks_ = 0;  ///< of the latest event in the file
   std::uint64_t last_flush_ticks_ = 0;
   std::uint64_t last_event_ns_ = 0;
   std::uint64_t event_count_ = 0;

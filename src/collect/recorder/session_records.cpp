@@ -99,7 +99,10 @@ void Session::take_driver_call(LaneState& lane, const RingRecord& record) {
   Event event;
   event.thread = lane.definitions.thread();
   event.stack = lane.definitions.stack(record.header.stack);
-  lane.pending.push_back({clamp_timestamp(fields[0], lane), event, told});
+  // A call that gave something back has the time when it was made: a signal handler may have recorded something since,
+  // and after kLongestCallNs (session.cpp) what came later has been written.
+  const std::uint64_t ticks = std::max({fields[0], lane.last_ticks, written_ticks_});
+  lane.pending.push_back({clamp_timestamp(ticks, lane), event, told});
 }
 
 std::uint64_t Session::clamp_timestamp(std::uint64_t ticks, LaneState& lane) {

@@ -56,6 +56,7 @@ Result<void> Session::check_size() {
 }
 
 Result<void> Session::write(const PendingEvent& pending) {
+  written_ticks_ = std::max(written_ticks_, pending.ticks);
   Event event = pending.event;
   event.time_ns = clock_.between_ns(memory_->get()->control.start_ticks, pending.ticks);
   if (!pending.driver_call) return write(event);

@@ -13,6 +13,7 @@
 //   word              written by  meaning
 //   Lane::owner       both        0 free, else the kernel's thread id; claimed and released by threads
 //   Lane::busy        thread      1 while it is between taking a time and committing the record
+//   Lane::call_since  thread      ticks at which a call was made that may give memory of the driver back; 0 = none
 //   Lane::head        thread      1 + number of the lane's first chunk, set once
 //   Chunk::next       thread      1 + number of the next chunk; recorder clears it when recycling
 //   Chunk::committed  thread      bytes of whole records; recorder clears it when recycling
@@ -64,6 +65,7 @@ struct alignas(64) Lane {
   std::atomic<std::uint64_t> dropped;    ///< events lost because no chunk was free
   std::atomic<std::uint64_t> reentrant;  ///< events lost because a signal handler interrupted the hook
   std::atomic<std::uint64_t> truncated;  ///< stacks cut at the depth limit
+  std::atomic<std::uint64_t> call_since;
 };
 
 struct alignas(64) Chunk {
@@ -115,6 +117,10 @@ enum class RecordKind : std::uint8_t {
 // A call of the CUDA driver that took memory or gave some back. The process tells what was called; what that means for
 // the memory (a handle is free once it is released and unmapped, a pool shrinks by itself) is worked out by the
 // recorder, which has the calls of all threads in order. `device index` is the device's, -1 where there is none.
+//
+// Calls are recorded when they have succeeded. What a call gives back may be another thread's before the call returns,
+// so the time of such a call is when it was made, and until it has returned Lane::call_since keeps the recorder from
+// writing what came later.
 enum class DriverCall : std::uint8_t {
   allocate = 1,          ///< address, bytes: on the device
   allocate_managed = 2,  ///< address, bytes

@@ -155,6 +155,8 @@ constexpr CodeText kCodes[] = {
     {QualityId::driver_off, "cupti_not_found", "libcupti.so was not found; install nvidia-cuda-cupti"},
     {QualityId::driver_off, "cupti_in_use", "another tool uses CUPTI; run without that tool"},
     {QualityId::driver_off, "cupti_taken", "another tool took over CUPTI during the run"},
+    {QualityId::driver_off, "array_format",
+     "the size of CUDA arrays of block-compressed, YUV or new formats is not known"},
     {QualityId::driver_off, "driver_too_old", "this CUDA driver is older than 11.4"},
     {QualityId::missing_symbols, "no_symbol",
      "has no symbol at these addresses (stripped files name exported functions only)"},

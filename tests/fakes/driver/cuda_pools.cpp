@@ -48,6 +48,14 @@ struct AddNodeParameters {
   std::size_t before_count;
   GraphAllocation* allocation;
 };
+struct AddAnyNodeParameters {
+  GraphNode* node;
+  Graph graph;
+  const GraphNode* before;
+  const void* edges;
+  std::size_t before_count;
+  GraphNodeDescription* description;
+};
 struct LaunchParameters {
   GraphExec exec;
   Stream stream;
@@ -177,15 +185,28 @@ FAKE Result cuGraphCreate(Graph* graph, unsigned) {
   *graph = new FakeGraph{};
   return kSuccess;
 }
+
+namespace {
+
+Result add_allocation(Graph to, GraphAllocation* allocation) {
+  auto* const graph = static_cast<FakeGraph*>(to);
+  graph->device = allocation->pool.beginning.location.id;
+  graph->bytes += allocation->bytes;
+  return state->memory.reserve_addresses(allocation->bytes, &allocation->address);
+}
+
+}  // namespace
+
 FAKE Result cuGraphAddMemAllocNode(GraphNode* node, Graph to, const GraphNode* before, std::size_t before_count,
                                    GraphAllocation* allocation) {
   return call(id::GraphAddMemAllocNode, HERE, AddNodeParameters{node, to, before, before_count, allocation},
-              [](const AddNodeParameters& call) {
-                auto* const graph = static_cast<FakeGraph*>(call.graph);
-                graph->device = call.allocation->pool.beginning.location.id;
-                graph->bytes += call.allocation->bytes;
-                return state->memory.reserve_addresses(call.allocation->bytes, &call.allocation->address);
-              });
+              [](const AddNodeParameters& call) { return add_allocation(call.graph, call.allocation); });
+}
+FAKE Result cuGraphAddNode_v2(GraphNode* node, Graph to, const GraphNode* before, const void* edges,
+                              std::size_t before_count, GraphNodeDescription* description) {
+  return call(
+      id::GraphAddNode_v2, HERE, AddAnyNodeParameters{node, to, before, edges, before_count, description},
+      [](const AddAnyNodeParameters& call) { return add_allocation(call.graph, &call.description->allocation); });
 }
 FAKE Result cuGraphInstantiateWithFlags(GraphExec* exec, Graph graph, unsigned long long) {
   *exec = graph;
@@ -201,6 +222,9 @@ Result launch(const LaunchParameters& call) {
 
 }  // namespace
 
+FAKE Result cuGraphUpload(GraphExec exec, Stream stream) {
+  return call(id::GraphUpload, HERE, LaunchParameters{exec, stream}, launch);
+}
 FAKE Result cuGraphLaunch(GraphExec exec, Stream stream) {
   return call(id::GraphLaunch, HERE, LaunchParameters{exec, stream}, launch);
 }

@@ -7,6 +7,9 @@ namespace fakes {
 
 using tidemark::process::cuda::AllocationHandle;
 using tidemark::process::cuda::AllocationProperties;
+using tidemark::process::cuda::Array;
+using tidemark::process::cuda::Array3DDescription;
+using tidemark::process::cuda::ArrayDescription;
 using tidemark::process::cuda::CallbackData;
 using tidemark::process::cuda::Context;
 using tidemark::process::cuda::Device;
@@ -47,6 +50,12 @@ struct GraphAllocation {
   std::size_t bytes;
   DevicePointer address;
 };
+/// CUgraphNodeParams of a node that allocates
+struct GraphNodeDescription {
+  int type = 10;  ///< CU_GRAPH_NODE_TYPE_MEM_ALLOC
+  int reserved[3] = {};
+  GraphAllocation allocation;
+};
 /// CUmulticastObjectProp
 struct MulticastProperties {
   unsigned devices;
@@ -80,6 +89,13 @@ fakes::Result cuMemAllocPitch_v2(fakes::DevicePointer* address, std::size_t* pit
                                  std::size_t height, unsigned element_bytes);
 fakes::Result cuMemAllocManaged(fakes::DevicePointer* address, std::size_t bytes, unsigned flags);
 fakes::Result cuMemFree_v2(fakes::DevicePointer address);
+
+fakes::Result cuArrayCreate_v2(fakes::Array* array, const fakes::ArrayDescription* description);
+fakes::Result cuArray3DCreate_v2(fakes::Array* array, const fakes::Array3DDescription* description);
+fakes::Result cuMipmappedArrayCreate(fakes::Array* array, const fakes::Array3DDescription* description,
+                                     unsigned levels);
+fakes::Result cuArrayDestroy(fakes::Array array);
+fakes::Result cuMipmappedArrayDestroy(fakes::Array array);
 
 fakes::Result cuMemAllocHost_v2(void** address, std::size_t bytes);
 fakes::Result cuMemHostAlloc(void** address, std::size_t bytes, unsigned flags);
@@ -118,7 +134,10 @@ fakes::Result cuMemFreeAsync_ptsz(fakes::DevicePointer address, fakes::Stream st
 fakes::Result cuGraphCreate(fakes::Graph* graph, unsigned flags);
 fakes::Result cuGraphAddMemAllocNode(fakes::GraphNode* node, fakes::Graph graph, const fakes::GraphNode* before,
                                      std::size_t before_count, fakes::GraphAllocation* allocation);
+fakes::Result cuGraphAddNode_v2(fakes::GraphNode* node, fakes::Graph graph, const fakes::GraphNode* before,
+                                const void* edges, std::size_t before_count, fakes::GraphNodeDescription* description);
 fakes::Result cuGraphInstantiateWithFlags(fakes::GraphExec* exec, fakes::Graph graph, unsigned long long flags);
+fakes::Result cuGraphUpload(fakes::GraphExec exec, fakes::Stream stream);
 fakes::Result cuGraphLaunch(fakes::GraphExec exec, fakes::Stream stream);
 fakes::Result cuGraphLaunch_ptsz(fakes::GraphExec exec, fakes::Stream stream);
 fakes::Result cuDeviceGraphMemTrim(fakes::Device device);

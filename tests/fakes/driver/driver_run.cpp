@@ -22,11 +22,12 @@ DriverRun DriverTest::run(const std::string& scene, const RunOptions& options) {
   const std::string script = folder_.write("script.json", options.script.dump());
   const std::string libraries = (options.is_old_driver ? std::string(FAKES_DRIVER_OLD) : std::string(FAKES_DRIVER)) +
                                 (options.has_cupti ? ":" FAKES_CUPTI : "");
+  const std::string program =
+      options.program.empty() ? FAKES_DRIVER_PROGRAM " " + scene + " " FAKES_LIBRARIES : options.program;
   const std::string command = options.environment + " LD_LIBRARY_PATH=" FAKES_NVML_FOLDER ":" + libraries +
                               " FAKES_CUDA=" + script + " FAKES_CUDA_LOG=" + folder +
                               "/log timeout -k 5 60 " TIDEMARK_PROGRAM " run " + options.run + " -o " + folder +
-                              "/run.tide -- " FAKES_DRIVER_PROGRAM " " + scene + " " FAKES_LIBRARIES " >" + folder +
-                              "/out 2>" + folder + "/err";
+                              "/run.tide -- " + program + " >" + folder + "/out 2>" + folder + "/err";
   DriverRun result;
   result.code = WEXITSTATUS(std::system(command.c_str()));
   result.output = text_of(folder + "/out");

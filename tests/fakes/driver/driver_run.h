@@ -18,6 +18,7 @@ struct RunOptions {
   nlohmann::json script = nlohmann::json::object();  ///< of the driver and of CUPTI: script.h
   std::string run = "--no-samples --driver on --stacks native";
   std::string environment = {};
+  std::string program = {};  ///< instead of the scene: its command
   bool is_old_driver = false;
   bool has_cupti = true;
 };

@@ -34,14 +34,27 @@ TEST_F(DriverTest, AToolThatWasThereBeforeKeepsCupti) {
   EXPECT_THAT(result.recordings[0].reasons, Contains(HasSubstr("cupti_in_use")));
 }
 
-TEST_F(DriverTest, AToolThatComesLaterGetsCupti) {
-  const DriverRun result = run("tool_later");
+class LaterToolTest : public DriverTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(LaterToolTest, GetsCupti) {
+  const DriverRun result = run(GetParam());
   EXPECT_EQ(result.code, 0) << result.messages;
   EXPECT_EQ(result.output, "0 " + std::to_string(calls(result, "cuMemAlloc_v2") - 1) + "\n");
   EXPECT_THAT(result.messages, HasSubstr("another tool takes CUPTI now"));
   ASSERT_EQ(result.recordings.size(), 1U);
   expect_changes(result.recordings[0].changes, {result.said.at(0)});
   EXPECT_THAT(result.recordings[0].missing, ElementsAre(Pair("driver_off", 1)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tools, LaterToolTest, ::testing::Values("tool_later", "tool_by_handle"),
+                         [](const auto& scene) { return std::string(scene.param); });
+
+TEST_F(DriverTest, AToolThatRegistersForActivitiesByHandleGetsCupti) {
+  const DriverRun result = run("activities_by_handle");
+  EXPECT_EQ(result.code, 0) << result.messages;
+  ASSERT_EQ(result.recordings.size(), 1U);
+  expect_changes(result.recordings[0].changes, {result.said.at(0)});
+  EXPECT_THAT(result.recordings[0].reasons, Contains(HasSubstr("cupti_taken")));
 }
 
 TEST_F(DriverTest, CuptiThatRefuses) {

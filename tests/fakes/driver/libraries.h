@@ -19,6 +19,10 @@ int cudaFree(void* address);
 
 /// libtool.so, another profiler: subscribes to cuMemAlloc_v2 and counts its calls. Gives a CUptiResult.
 int fakes_tool_subscribe();
+/// The same, with the functions that dlsym() finds in the libcupti that it opens. Gives a CUptiResult.
+int fakes_tool_subscribe_by_handle();
+/// Registers for activity records, likewise.
+int fakes_tool_activities_by_handle();
 int fakes_tool_unsubscribe();
 int fakes_tool_calls();
 }

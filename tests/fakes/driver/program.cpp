@@ -66,6 +66,10 @@ constexpr Scene kScenes[] = {
     {"devices", devices},
     {"reset", reset},
     {"failing", failing},
+    {"failing_frees", failing_frees},
+    {"graph_nodes", graph_nodes},
+    {"arrays", arrays},
+    {"unknown_arrays", unknown_arrays},
     {"never_seen", never_seen},
     {"pools", pools},
     {"pools_elsewhere", pools_elsewhere},
@@ -76,8 +80,11 @@ constexpr Scene kScenes[] = {
     {"killed", killed},
     {"forks", forks},
     {"paused", paused},
+    {"pool_destroyed_in_pause", pool_destroyed_in_pause},
     {"tool_before", tool_before},
     {"tool_later", tool_later},
+    {"tool_by_handle", tool_by_handle},
+    {"activities_by_handle", activities_by_handle},
     {"training", training},
 };
 

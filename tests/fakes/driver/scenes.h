@@ -42,6 +42,10 @@ int graph();
 int devices();
 int reset();
 int failing();
+int failing_frees();
+int graph_nodes();
+int arrays();
+int unknown_arrays();
 int never_seen();
 int pools();
 int pools_elsewhere();
@@ -52,8 +56,11 @@ int threads();
 int killed();
 int forks();
 int paused();
+int pool_destroyed_in_pause();
 int tool_before();
 int tool_later();
+int tool_by_handle();
+int activities_by_handle();
 int training();
 
 }  // namespace fakes

@@ -110,6 +110,24 @@ int graph() {
   return 0;
 }
 
+/// Made by the call that makes nodes of all kinds, and taken by the upload.
+int graph_nodes() {
+  start();
+  Graph graph = nullptr;
+  DRIVER(cuGraphCreate)(&graph, 0);
+  GraphNodeDescription description{};
+  description.allocation.pool.beginning.location = {tidemark::process::cuda::kLocationDevice, 0};
+  description.allocation.bytes = 40 * kMiB;
+  GraphNode node = nullptr;
+  DRIVER(cuGraphAddNode_v2)(&node, graph, nullptr, nullptr, 0, &description);
+  GraphExec exec = nullptr;
+  DRIVER(cuGraphInstantiateWithFlags)(&exec, graph, 0);
+  DRIVER(cuGraphUpload)(exec, nullptr);
+  allocate(kMiB);
+  DRIVER(cuGraphLaunch)(exec, nullptr);
+  return 0;
+}
+
 int devices() {
   start(1);
   allocate(2 * kMiB);
@@ -160,7 +178,52 @@ int failing() {
   return 0;
 }
 
-/// What the script lets nobody hear of is given back, and an address that is nobody's.
+/// Everything is given back twice: the script has the first time fail.
+int failing_frees() {
+  start();
+  const DevicePointer blocks[2] = {allocate(kMiB), allocate(2 * kMiB)};
+  void* pinned = nullptr;
+  DRIVER(cuMemAllocHost_v2)(&pinned, 3 * kMiB);
+  static char own[64 * kKiB];
+  DRIVER(cuMemHostRegister_v2)(own, sizeof(own), 0);
+  const AllocationProperties properties = on_device(0);
+  AllocationHandle handle = 0;
+  DRIVER(cuMemCreate)(&handle, 4 * kMiB, &properties, 0);
+  DevicePointer mapped = 0;
+  DRIVER(cuMemAddressReserve)(&mapped, 4 * kMiB, 0, 0, 0);
+  DRIVER(cuMemMap)(mapped, 4 * kMiB, 0, handle, 0);
+  const ArrayDescription description = {1024, 1024, 0x20, 1};
+  Array array = nullptr;
+  DRIVER(cuArrayCreate_v2)(&array, &description);
+  PoolDescription pool_description{};
+  pool_description.beginning.location = {tidemark::process::cuda::kLocationDevice, 0};
+  MemoryPool pool = nullptr;
+  DRIVER(cuMemPoolCreate)(&pool, &pool_description);
+  std::uint64_t threshold = ~std::uint64_t{0};
+  DRIVER(cuMemPoolSetAttribute)(pool, kPoolReleaseThreshold, &threshold);
+  DevicePointer pooled = 0;
+  DRIVER(cuMemAllocFromPoolAsync)(&pooled, 5 * kMiB, pool, nullptr);
+  DRIVER(cuMemFreeAsync)(pooled, nullptr);
+  for (const bool fails : {true, false}) {
+    DRIVER(cuMemFree_v2)(blocks[0]);
+    DRIVER(cuMemFreeAsync)(blocks[1], nullptr);
+    DRIVER(cuCtxSynchronize)();  // frees it
+    DRIVER(cuMemFreeHost)(pinned);
+    DRIVER(cuMemHostUnregister)(own);
+    DRIVER(cuMemRelease)(handle);
+    DRIVER(cuMemUnmap)(mapped, 4 * kMiB);
+    DRIVER(cuArrayDestroy)(array);
+    DRIVER(cuMemPoolDestroy)(pool);
+    allocate(fails ? 6 * kMiB : 7 * kMiB);
+    if (fails) DRIVER(cuMemAllocFromPoolAsync)(&pooled, 50 * kMiB, pool, nullptr);  // it is still looked at
+    if (fails) DRIVER(cuMemFreeAsync)(pooled, nullptr);
+    DRIVER(cuDevicePrimaryCtxReset_v2)(0);
+    allocate(fails ? 8 * kMiB : 9 * kMiB);
+  }
+  return 0;
+}
+
+/// What the script lets nobody hear of is given back; an address that is nobody's cannot be.
 int never_seen() {
   start();
   DevicePointer rows = 0;

@@ -103,13 +103,51 @@ int tool_before() {
   return 0;
 }
 
-int tool_later() {
+/// The driver does not bear being asked about it afterwards.
+int pool_destroyed_in_pause() {
+  start();
+  PoolDescription description{};
+  description.beginning.location = {tidemark::process::cuda::kLocationDevice, 0};
+  MemoryPool pool = nullptr;
+  DRIVER(cuMemPoolCreate)(&pool, &description);
+  DevicePointer block = 0;
+  DRIVER(cuMemAllocFromPoolAsync)(&block, kMiB, pool, nullptr);
+  DRIVER(cuMemFreeAsync)(block, nullptr);
+  tell_tidemark("tidemark_pause");
+  DRIVER(cuMemPoolDestroy)(pool);
+  tell_tidemark("tidemark_resume");
+  DRIVER(cuMemAllocAsync)(&block, kMiB, nullptr);
+  DRIVER(cuCtxSynchronize)();
+  return 0;
+}
+
+namespace {
+
+int tool_comes(int (*subscribe)()) {
   start();
   allocate(3 * kMiB);
-  const int subscribed = FUNCTION_OF("libtool.so", fakes_tool_subscribe)();
+  const int subscribed = subscribe();
   plain_work(1, 20);
   std::printf("%d %d\n", subscribed, FUNCTION_OF("libtool.so", fakes_tool_calls)());
   return FUNCTION_OF("libtool.so", fakes_tool_unsubscribe)();
+}
+
+}  // namespace
+
+int tool_later() {
+  return tool_comes(FUNCTION_OF("libtool.so", fakes_tool_subscribe));
+}
+
+int tool_by_handle() {
+  return tool_comes(FUNCTION_OF("libtool.so", fakes_tool_subscribe_by_handle));
+}
+
+int activities_by_handle() {
+  start();
+  allocate(3 * kMiB);
+  const int registered = FUNCTION_OF("libtool.so", fakes_tool_activities_by_handle)();
+  allocate(4 * kMiB);
+  return registered;
 }
 
 /// PyTorch, its libraries and an own block, all there until the processes of the GPU were listed twice.

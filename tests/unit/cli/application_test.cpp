@@ -7,13 +7,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "cli/command.h"
-#include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/manual.h"
 #include "cli/reading.h"
@@ -209,81 +207,6 @@ TEST(Manual, IsMadeFromTheModel) {
             ".TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIFILE\\fR\nWhat a\\eb is [default: x\\-y]\n"
             ".PP\nTwo\nlines.\n.PP\nExamples:\n.nf\n  tidemark show\n  .x\n.fi\n.PP\nThe end.\n"
             "End\n");
-}
-
-TEST(Completion, KnowsChoicesFromTheOptions) {
-  const Application application = make_application();
-  const CommandModel program = command_model(*application.app);
-  bool found = false;
-  for (const CommandModel& command : program.commands) {
-    if (command.name != "table") continue;
-    for (const OptionModel& option : command.options) {
-      if (option.names != std::vector<std::string>{"--by"}) continue;
-      found = true;
-      EXPECT_EQ(option.choices(),
-                (std::vector<std::string>{"stack", "size", "device", "thread", "stream", "pool", "annotation"}));
-    }
-  }
-  EXPECT_TRUE(found);
-}
-
-// What a shell offers, asked of the shell itself. `program`: what it asks for names in files.
-std::string bash_offers(const std::string& line, const std::string& program = "false") {
-  const Application application = make_application();
-  const std::string script = (std::filesystem::temp_directory_path() / "completion_test.bash").string();
-  std::ofstream(script) << bash_completion(command_model(*application.app)) << "COMP_WORDS=(" << line
-                        << ")\nCOMP_CWORD=$((${#COMP_WORDS[@]}-1))\n_tidemark '" << program << "'\n"
-                        << "echo \"${COMPREPLY[*]}\"\n";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("bash '" + script + "'").c_str(), "r"), &pclose);
-  std::string output(4096, '\0');
-  output.resize(fread(output.data(), 1, output.size(), pipe.get()));
-  std::filesystem::remove(script);
-  return output;
-}
-
-TEST(Completion, WorksInBash) {
-  EXPECT_EQ(bash_offers("tidemark su"), "summary\n");
-  EXPECT_EQ(bash_offers("tidemark table --by s"), "stack size stream\n");
-  EXPECT_EQ(bash_offers("tidemark timeline --pl"), "--plot\n");
-  EXPECT_EQ(bash_offers("tidemark export --to p"), "pytorch perfetto pprof\n");
-  EXPECT_EQ(bash_offers("tidemark completion f"), "fish\n");
-  EXPECT_EQ(bash_offers("tidemark help ti"), "timeline\n");
-}
-
-TEST(Completion, OffersNamesInFilesOfWhichNothingIsExpanded) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "completion_names_test";
-  std::filesystem::create_directories(folder);
-  const std::string program = folder / "program";
-  const std::string file = folder / "a b.tide";
-  std::ofstream(file) << "a recording";
-  // Prints what `tidemark completion` may print, where it is asked for that of this file.
-  std::ofstream(program) << "#!/bin/sh\n"
-                            "[ \"$1 $3 $4\" = \"completion -- " +
-                                file +
-                                "\" ] || exit 1\n"
-                                "[ $2 = devices ] && printf '%s\\n' cpu cuda:0 cuda:10\n"
-                                "[ $2 = marks ] && cat '" +
-                                (folder / "marks").string() + "'\n";
-  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  const std::string hostile = "it's; $(touch pwned) `touch pwned` \"$HOME\" \\ *";
-  std::ofstream(folder / "marks") << "epoch 1\n" << hostile << "\n";
-  const std::string words = "tidemark table '" + folder.string() + "/a\\ b.tide' ";
-
-  EXPECT_EQ(bash_offers(words + "--device c", program), "cpu cuda:0 cuda:10\n");
-  EXPECT_EQ(bash_offers(words + "--device cuda : 1", program), "10\n") << "what follows the colon";
-  EXPECT_EQ(bash_offers(words + "--at e", program), "end epoch\\ 1\n");
-  EXPECT_EQ(bash_offers("tidemark table '\"" + file + "\"' --device cp", program), "cpu\n");
-  EXPECT_EQ(bash_offers("tidemark table nowhere.tide --at e", program), "end\n");
-  const std::string offered = bash_offers(words + "--at it", program);
-  // Read by a shell again, it is one word: the name.
-  std::ofstream(folder / "script") << "set -- " << offered << "printf '%s\\n' \"$#\" \"$1\"\n";
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(("bash '" + (folder / "script").string() + "'").c_str(), "r"),
-                                                   &pclose);
-  std::string output(4096, '\0');
-  output.resize(fread(output.data(), 1, output.size(), pipe.get()));
-  EXPECT_EQ(output, "1\n" + hostile + "\n");
-  EXPECT_FALSE(std::filesystem::exists("pwned"));
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ using Device = int;
 using Context = void*;
 using Stream = void*;
 using MemoryPool = void*;
+using Array = void*;  ///< CUarray and CUmipmappedArray
 using DevicePointer = std::uint64_t;
 using AllocationHandle = std::uint64_t;  ///< CUmemGenericAllocationHandle
 
@@ -55,15 +56,20 @@ namespace id {
 inline constexpr std::uint32_t CtxSynchronize = 17;
 inline constexpr std::uint32_t MemFreeHost = 38;
 inline constexpr std::uint32_t MemHostAlloc = 39;
+inline constexpr std::uint32_t ArrayDestroy = 89;
 inline constexpr std::uint32_t EventSynchronize = 121;
 inline constexpr std::uint32_t StreamSynchronize = 126;
 inline constexpr std::uint32_t MemAlloc_v2 = 243;
 inline constexpr std::uint32_t MemAllocPitch_v2 = 244;
 inline constexpr std::uint32_t MemFree_v2 = 245;
 inline constexpr std::uint32_t MemHostAlloc_v2 = 271;
+inline constexpr std::uint32_t ArrayCreate_v2 = 272;
+inline constexpr std::uint32_t Array3DCreate_v2 = 274;
 inline constexpr std::uint32_t MemAllocHost_v2 = 294;
 inline constexpr std::uint32_t MemHostRegister = 301;
 inline constexpr std::uint32_t MemHostUnregister = 302;
+inline constexpr std::uint32_t MipmappedArrayCreate = 347;
+inline constexpr std::uint32_t MipmappedArrayDestroy = 349;
 inline constexpr std::uint32_t MemAllocManaged = 371;
 inline constexpr std::uint32_t MemHostRegister_v2 = 379;
 inline constexpr std::uint32_t StreamSynchronize_ptsz = 440;
@@ -76,6 +82,8 @@ inline constexpr std::uint32_t MemMap = 551;
 inline constexpr std::uint32_t MemUnmap = 552;
 inline constexpr std::uint32_t MemImportFromShareableHandle = 555;
 inline constexpr std::uint32_t MemRetainAllocationHandle = 565;
+inline constexpr std::uint32_t GraphUpload = 580;
+inline constexpr std::uint32_t GraphUpload_ptsz = 581;
 inline constexpr std::uint32_t MemAllocAsync = 598;
 inline constexpr std::uint32_t MemAllocAsync_ptsz = 599;
 inline constexpr std::uint32_t MemFreeAsync = 600;
@@ -88,6 +96,8 @@ inline constexpr std::uint32_t MemAllocFromPoolAsync_ptsz = 612;
 inline constexpr std::uint32_t GraphAddMemAllocNode = 638;
 inline constexpr std::uint32_t DeviceGraphMemTrim = 640;
 inline constexpr std::uint32_t MulticastCreate = 706;
+inline constexpr std::uint32_t GraphAddNode = 712;
+inline constexpr std::uint32_t GraphAddNode_v2 = 723;
 }  // namespace id
 
 // ---- parameters of driver functions (NAME_params of generated_cuda_meta.h) ----
@@ -184,6 +194,40 @@ struct DeviceParameters {
 /// cuMemPoolTrimTo, cuMemPoolDestroy: what they have in common
 struct PoolParameters {
   MemoryPool pool;
+};
+/// CUDA_ARRAY_DESCRIPTOR; an extent of 0 is a dimension that the array does not have
+struct ArrayDescription {
+  std::size_t width;
+  std::size_t height;
+  std::int32_t format;
+  unsigned channels;
+};
+/// CUDA_ARRAY3D_DESCRIPTOR
+struct Array3DDescription {
+  std::size_t width;
+  std::size_t height;
+  std::size_t depth;
+  std::int32_t format;
+  unsigned channels;
+  unsigned flags;
+};
+/// cuArrayCreate_v2
+struct CreateArrayParameters {
+  Array* array;
+  const ArrayDescription* description;
+};
+/// cuArray3DCreate_v2, and the beginning of cuMipmappedArrayCreate
+struct CreateArray3DParameters {
+  Array* array;
+  const Array3DDescription* description;
+};
+struct CreateMipmappedArrayParameters {
+  CreateArray3DParameters common;
+  unsigned levels;
+};
+/// cuArrayDestroy, cuMipmappedArrayDestroy
+struct ArrayParameters {
+  Array array;
 };
 
 // ---- functions of the driver that this library calls ----

@@ -1,5 +1,7 @@
 #include "collect/process/driver/driver_record.h"
 
+#include "collect/process/describe.h"
+
 namespace tidemark::process {
 namespace {
 
@@ -18,23 +20,36 @@ void write(ThreadState* thread, ring::DriverCall call, int device, std::initiali
 
 }  // namespace
 
-void record_driver_allocation(ring::DriverCall call, int device, std::initializer_list<std::uint64_t> numbers,
-                              const NativeContext& caller) noexcept {
+std::uint64_t record_driver_allocation(ring::DriverCall call, int device, std::initializer_list<std::uint64_t> numbers,
+                                       const NativeContext& caller) noexcept {
   ThreadState* thread = current_thread(Start::yes);
-  if (thread == nullptr) return;
+  if (thread == nullptr) return 0;
   const detail::BusyLane busy(thread->writer.lane());
-  if (!busy.entered()) return;
+  if (!busy.entered()) return 0;
   const std::uint64_t time = ticks(session.clock);
   if (thread->stack_bounds.high == 0) thread->stack_bounds = native_stack_bounds();
   write(thread, call, device, numbers, time, capture_stack(thread, caller, {session.stacks.python, true}));
+  return time;
 }
 
-void record_driver_call(ring::DriverCall call, int device, std::initializer_list<std::uint64_t> numbers) noexcept {
+void record_driver_call(ring::DriverCall call, int device, std::initializer_list<std::uint64_t> numbers,
+                        std::uint64_t made) noexcept {
   ThreadState* thread = current_thread(Start::no);
   if (thread == nullptr) return;
   const detail::BusyLane busy(thread->writer.lane());
-  if (!busy.entered()) return;
-  write(thread, call, device, numbers, ticks(session.clock), ring::kNoStack);
+  if (busy.entered()) write(thread, call, device, numbers, made != 0 ? made : ticks(session.clock), ring::kNoStack);
+}
+
+void set_driver_call_since(std::uint64_t made) noexcept {
+  ThreadState* thread = current_thread(Start::no);
+  if (thread != nullptr) thread->writer.lane()->call_since.store(made, std::memory_order_release);
+}
+
+void record_driver_loss(const char* code) noexcept {
+  ThreadState* thread = current_thread(Start::yes);
+  if (thread == nullptr) return;
+  const detail::BusyLane busy(thread->writer.lane());
+  if (busy.entered()) describe_loss(thread, QualityId::driver_off, code);
 }
 
 }  // namespace tidemark::process

@@ -15,6 +15,7 @@ struct Known {
   std::atomic<std::uint64_t> taken;  ///< bytes, as last recorded
   std::atomic<Device> device;        ///< + 2; 0 = not known yet
   std::atomic<int> lookers;          ///< threads that ask the driver about it
+  std::atomic<std::uint64_t> going;  ///< the key it had before kGoing
 };
 
 // No addresses of pools.
@@ -84,6 +85,10 @@ void look(Known& entry, const NativeContext& caller) noexcept {
   entry.lookers.fetch_sub(1);
 }
 
+bool is_going(const Known& entry, std::uint64_t key) noexcept {
+  return entry.key.load() == kGoing && entry.going.load() == key;
+}
+
 /// The driver must not be asked about a pool that is no more. A forked child may wait for a thread that it has not:
 /// half a second, not for ever.
 void wait_for_lookers(const Known& entry) noexcept {
@@ -137,16 +142,29 @@ bool pools_are_used() noexcept {
   return known[0].key.load(std::memory_order_relaxed) != 0;
 }
 
-void pool_destroyed(MemoryPool pool) noexcept {
+void pool_going(MemoryPool pool) noexcept {
   const std::uint64_t key = key_of(pool);
   while (Known* entry = find(key)) {
+    entry->going.store(key);
     entry->key.store(kGoing);
     wait_for_lookers(*entry);
-    const Device device = device_of(*entry);
-    const std::uint64_t taken = entry->taken.exchange(0, std::memory_order_acq_rel);
-    entry->device.store(0, std::memory_order_relaxed);
-    if (taken != 0) record_driver_call(ring::DriverCall::pool, device, {key, 0});
-    entry->key.store(kGone, std::memory_order_release);
+  }
+}
+
+void pool_destroyed(MemoryPool pool, std::uint64_t made) noexcept {
+  for (Known& entry : known) {
+    if (!is_going(entry, key_of(pool))) continue;
+    const Device device = device_of(entry);
+    const std::uint64_t taken = entry.taken.exchange(0, std::memory_order_acq_rel);
+    entry.device.store(0, std::memory_order_relaxed);
+    if (taken != 0) record_driver_call(ring::DriverCall::pool, device, {key_of(pool), 0}, made);
+    entry.key.store(kGone, std::memory_order_release);
+  }
+}
+
+void pool_stays(MemoryPool pool) noexcept {
+  for (Known& entry : known) {
+    if (is_going(entry, key_of(pool))) entry.key.store(key_of(pool), std::memory_order_release);
   }
 }
 

@@ -32,7 +32,12 @@ void graph_memory_used(Device device, const NativeContext& caller) noexcept;
 void pool_memory_freed() noexcept;
 /// Something was synchronized or trimmed.
 void pools_may_have_shrunk(const NativeContext& caller) noexcept;
-void pool_destroyed(MemoryPool pool) noexcept;
+/// Before a pool is destroyed: the driver is not asked about it from here on. Waits for threads that are asking.
+void pool_going(MemoryPool pool) noexcept;
+/// It was destroyed, by a call made at these ticks.
+void pool_destroyed(MemoryPool pool, std::uint64_t made) noexcept;
+/// The driver did not destroy it.
+void pool_stays(MemoryPool pool) noexcept;
 /// Whether any pool was used so far.
 [[nodiscard]] bool pools_are_used() noexcept;
 

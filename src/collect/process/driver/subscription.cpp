@@ -7,10 +7,10 @@
 #include <atomic>
 
 #include "collect/process/connection.h"
-#include "collect/process/describe.h"
 #include "collect/process/driver/driver_calls.h"
+#include "collect/process/driver/driver_record.h"
+#include "collect/process/driver/later_tools.h"
 #include "collect/process/driver/pools.h"
-#include "collect/process/recording.h"
 
 namespace tidemark::process::cuda {
 namespace {
@@ -64,13 +64,10 @@ bool load_driver() noexcept {
          load(library, "cuDeviceGetGraphMemAttribute", &driver.graph_attribute);
 }
 
-/// Says `line` to the user; the recording gets `code`, which report/words/data_quality.cpp knows, or an error.
+/// Says `line` to the user; the recording gets `code`.
 void tell(const char* code, const char* line) noexcept {
   say(line);
-  ThreadState* thread = current_thread(Start::yes);
-  if (thread == nullptr) return;
-  const detail::BusyLane busy(thread->writer.lane());
-  if (busy.entered()) describe_loss(thread, QualityId::driver_off, code);
+  record_driver_loss(code);
 }
 
 void tell_refused(Result result) noexcept {
@@ -99,16 +96,20 @@ void subscribe() noexcept {
     tell_refused(result);
   } else {
     subscribed.store(true, std::memory_order_release);
+    watch_lookups(reinterpret_cast<const void*>(cupti.subscribe));
     if (!session.paused.load(std::memory_order_relaxed)) enable_calls(true);
   }
   errno = saved;
 }
 
-// An id that an older CUPTI does not know is refused alone: its driver has no such call either.
+// An id that an older CUPTI does not know is refused alone: its driver has no such call either. A pool that is
+// destroyed in a pause must be heard of: the driver is asked about those that are known.
 void enable_calls(bool on) noexcept {
   if (!subscribed.load(std::memory_order_acquire)) return;
   const int saved = errno;
-  for (const std::uint32_t id : watched_calls()) cupti.enable(on ? 1 : 0, subscriber, kDriverApiDomain, id);
+  for (const std::uint32_t id : watched_calls()) {
+    if (on || id != id::MemPoolDestroy) cupti.enable(on ? 1 : 0, subscriber, kDriverApiDomain, id);
+  }
   errno = saved;
 }
 

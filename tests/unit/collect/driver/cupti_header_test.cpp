@@ -6,6 +6,9 @@
 #include <generated_cuda_meta.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
+#include "collect/process/driver/array_size.h"
 #include "collect/process/driver/cupti_api.h"
 #include "unit/collect/vendor_header.h"
 
@@ -17,6 +20,7 @@ static_assert(sizeof(Device) == sizeof(CUdevice));
 static_assert(sizeof(Context) == sizeof(CUcontext));
 static_assert(sizeof(Stream) == sizeof(CUstream));
 static_assert(sizeof(MemoryPool) == sizeof(CUmemoryPool));
+static_assert(sizeof(Array) == sizeof(CUarray) && sizeof(Array) == sizeof(CUmipmappedArray));
 static_assert(sizeof(DevicePointer) == sizeof(CUdeviceptr));
 static_assert(sizeof(AllocationHandle) == sizeof(CUmemGenericAllocationHandle));
 static_assert(sizeof(SubscriberHandle) == sizeof(CUpti_SubscriberHandle));
@@ -140,6 +144,33 @@ SAME_FIELD(PoolParameters, pool, cuMemPoolTrimTo_params, pool);
 SAME_SIZE(PoolParameters, cuMemPoolDestroy_params);
 SAME_FIELD(PoolParameters, pool, cuMemPoolDestroy_params, pool);
 
+SAME_SIZE(ArrayDescription, CUDA_ARRAY_DESCRIPTOR);
+SAME_FIELD(ArrayDescription, width, CUDA_ARRAY_DESCRIPTOR, Width);
+SAME_FIELD(ArrayDescription, height, CUDA_ARRAY_DESCRIPTOR, Height);
+SAME_FIELD(ArrayDescription, format, CUDA_ARRAY_DESCRIPTOR, Format);
+SAME_FIELD(ArrayDescription, channels, CUDA_ARRAY_DESCRIPTOR, NumChannels);
+SAME_SIZE(Array3DDescription, CUDA_ARRAY3D_DESCRIPTOR);
+SAME_FIELD(Array3DDescription, width, CUDA_ARRAY3D_DESCRIPTOR, Width);
+SAME_FIELD(Array3DDescription, height, CUDA_ARRAY3D_DESCRIPTOR, Height);
+SAME_FIELD(Array3DDescription, depth, CUDA_ARRAY3D_DESCRIPTOR, Depth);
+SAME_FIELD(Array3DDescription, format, CUDA_ARRAY3D_DESCRIPTOR, Format);
+SAME_FIELD(Array3DDescription, channels, CUDA_ARRAY3D_DESCRIPTOR, NumChannels);
+SAME_FIELD(Array3DDescription, flags, CUDA_ARRAY3D_DESCRIPTOR, Flags);
+SAME_SIZE(CreateArrayParameters, cuArrayCreate_v2_params);
+SAME_FIELD(CreateArrayParameters, array, cuArrayCreate_v2_params, pHandle);
+SAME_FIELD(CreateArrayParameters, description, cuArrayCreate_v2_params, pAllocateArray);
+SAME_SIZE(CreateArray3DParameters, cuArray3DCreate_v2_params);
+SAME_FIELD(CreateArray3DParameters, array, cuArray3DCreate_v2_params, pHandle);
+SAME_FIELD(CreateArray3DParameters, description, cuArray3DCreate_v2_params, pAllocateArray);
+SAME_SIZE(CreateMipmappedArrayParameters, cuMipmappedArrayCreate_params);
+SAME_FIELD(CreateArray3DParameters, array, cuMipmappedArrayCreate_params, pHandle);
+SAME_FIELD(CreateArray3DParameters, description, cuMipmappedArrayCreate_params, pMipmappedArrayDesc);
+SAME_FIELD(CreateMipmappedArrayParameters, levels, cuMipmappedArrayCreate_params, numMipmapLevels);
+SAME_SIZE(ArrayParameters, cuArrayDestroy_params);
+SAME_FIELD(ArrayParameters, array, cuArrayDestroy_params, hArray);
+SAME_SIZE(ArrayParameters, cuMipmappedArrayDestroy_params);
+SAME_FIELD(ArrayParameters, array, cuMipmappedArrayDestroy_params, hMipmappedArray);
+
 // ---- numbers ----
 
 TEST(CuptiHeader, Constants) {
@@ -154,20 +185,54 @@ TEST(CuptiHeader, Constants) {
   EXPECT_EQ(kGraphReservedNow, int{CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT});
 }
 
+// Of formats whose channels have whole bytes, and of those that have not.
+TEST(CuptiHeader, ArrayFormats) {
+  const auto bytes = [](CUarray_format format, unsigned flags = 0) {
+    std::uint64_t size = 0;
+    const bool is_known = array_bytes({10, 0, 0, static_cast<std::int32_t>(format), 1, flags}, 1, &size);
+    return is_known ? std::optional(size) : std::nullopt;
+  };
+  for (const CUarray_format format :
+       {CU_AD_FORMAT_UNSIGNED_INT8, CU_AD_FORMAT_SIGNED_INT8, CU_AD_FORMAT_UNORM_INT8X1, CU_AD_FORMAT_UNORM_INT8X2,
+        CU_AD_FORMAT_UNORM_INT8X4, CU_AD_FORMAT_SNORM_INT8X1, CU_AD_FORMAT_SNORM_INT8X2, CU_AD_FORMAT_SNORM_INT8X4}) {
+    EXPECT_EQ(bytes(format), 10U) << format;
+  }
+  for (const CUarray_format format :
+       {CU_AD_FORMAT_UNSIGNED_INT16, CU_AD_FORMAT_SIGNED_INT16, CU_AD_FORMAT_HALF, CU_AD_FORMAT_UNORM_INT16X1,
+        CU_AD_FORMAT_UNORM_INT16X2, CU_AD_FORMAT_UNORM_INT16X4, CU_AD_FORMAT_SNORM_INT16X1, CU_AD_FORMAT_SNORM_INT16X2,
+        CU_AD_FORMAT_SNORM_INT16X4}) {
+    EXPECT_EQ(bytes(format), 20U) << format;
+  }
+  for (const CUarray_format format : {CU_AD_FORMAT_UNSIGNED_INT32, CU_AD_FORMAT_SIGNED_INT32, CU_AD_FORMAT_FLOAT}) {
+    EXPECT_EQ(bytes(format), 40U) << format;
+  }
+  for (const CUarray_format format : {CU_AD_FORMAT_NV12, CU_AD_FORMAT_BC1_UNORM, CU_AD_FORMAT_BC7_UNORM_SRGB,
+                                      CU_AD_FORMAT_P010, CU_AD_FORMAT_Y444_PLANAR8, CU_AD_FORMAT_MAX}) {
+    EXPECT_EQ(bytes(format), std::nullopt) << format;
+  }
+  EXPECT_EQ(bytes(CU_AD_FORMAT_FLOAT, CUDA_ARRAY3D_SPARSE), 0U);
+  EXPECT_EQ(bytes(CU_AD_FORMAT_FLOAT, CUDA_ARRAY3D_DEFERRED_MAPPING), 0U);
+}
+
 TEST(CuptiHeader, Ids) {
 #define SAME_ID(name) EXPECT_EQ(id::name, unsigned{CUPTI_DRIVER_TRACE_CBID_cu##name})
   SAME_ID(CtxSynchronize);
   SAME_ID(MemFreeHost);
   SAME_ID(MemHostAlloc);
+  SAME_ID(ArrayDestroy);
   SAME_ID(EventSynchronize);
   SAME_ID(StreamSynchronize);
   SAME_ID(MemAlloc_v2);
   SAME_ID(MemAllocPitch_v2);
   SAME_ID(MemFree_v2);
   SAME_ID(MemHostAlloc_v2);
+  SAME_ID(ArrayCreate_v2);
+  SAME_ID(Array3DCreate_v2);
   SAME_ID(MemAllocHost_v2);
   SAME_ID(MemHostRegister);
   SAME_ID(MemHostUnregister);
+  SAME_ID(MipmappedArrayCreate);
+  SAME_ID(MipmappedArrayDestroy);
   SAME_ID(MemAllocManaged);
   SAME_ID(MemHostRegister_v2);
   SAME_ID(StreamSynchronize_ptsz);
@@ -180,6 +245,8 @@ TEST(CuptiHeader, Ids) {
   SAME_ID(MemUnmap);
   SAME_ID(MemImportFromShareableHandle);
   SAME_ID(MemRetainAllocationHandle);
+  SAME_ID(GraphUpload);
+  SAME_ID(GraphUpload_ptsz);
   SAME_ID(MemAllocAsync);
   SAME_ID(MemAllocAsync_ptsz);
   SAME_ID(MemFreeAsync);
@@ -192,6 +259,8 @@ TEST(CuptiHeader, Ids) {
   SAME_ID(GraphAddMemAllocNode);
   SAME_ID(DeviceGraphMemTrim);
   SAME_ID(MulticastCreate);
+  SAME_ID(GraphAddNode);
+  SAME_ID(GraphAddNode_v2);
 }
 
 }  // namespace

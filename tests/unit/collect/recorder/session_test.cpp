@@ -180,6 +180,67 @@ TEST_F(SessionTest, ABusyLaneWithoutEventsHoldsEverythingBack) {
   EXPECT_THAT(addresses(read_all(bytes).events), ElementsAre(5));
 }
 
+// What the call gives back may be another thread's before the call returns.
+TEST_F(SessionTest, ACallThatGivesBackHoldsLaterEventsBack) {
+  start();
+  RingThread freeing(process, 0, 1);
+  RingThread quick(process, 1, 2);
+  const auto driver = [&](RingThread& thread, ring::DriverCall call, std::initializer_list<std::uint64_t> fields) {
+    thread.put(ring::RecordKind::driver, {static_cast<DeviceType>(call), 0}, ring::kNoStack, fields);
+  };
+  const auto now = [] { return ring::monotonic_ns(); };
+  bool waited = false;
+  std::uint64_t address = 0;
+  for (int attempt = 0; attempt < 100 && !waited; ++attempt) {  // not for as long as we may be off the processor
+    driver(quick, ring::DriverCall::allocate, {now(), ++address, 8});
+    const std::uint64_t made = now() + 1;
+    freeing.lane().call_since.store(made);
+    driver(quick, ring::DriverCall::allocate, {made + 1000, address, 16});
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::uint64_t before = session->event_count();
+    ASSERT_TRUE(session->drain().ok());
+    waited = now() < made + 100'000'000;
+    if (waited) {
+      EXPECT_EQ(session->event_count(), before + 1);
+    }
+    driver(freeing, ring::DriverCall::free, {made, address, 0});
+    freeing.lane().call_since.store(0);
+    ASSERT_TRUE(session->drain().ok());
+  }
+  EXPECT_TRUE(waited);
+  ASSERT_TRUE(session->finish(true).ok());
+  const Recording recording = read_all(bytes);
+  std::vector<std::string> last;
+  for (std::size_t index = recording.events.size() - 3; index < recording.events.size(); ++index) {
+    const Event& event = recording.events[index];
+    last.push_back(fmt::format("{} of thread {}, {} bytes", event.kind == EventKind::free ? "free" : "allocation",
+                               event.thread.value, event.size));
+  }
+  EXPECT_THAT(last, ElementsAre("allocation of thread 1, 8 bytes", "free of thread 0, 8 bytes",
+                                "allocation of thread 1, 16 bytes"));
+}
+
+// A call that waits for the GPU does not keep the others' events for ever, and comes after what was written meanwhile.
+TEST_F(SessionTest, ALongCallHoldsNothingBack) {
+  start();
+  RingThread freeing(process, 0, 1);
+  RingThread quick(process, 1, 2);
+  const std::uint64_t started = process.start_ticks();  // a second ago
+  quick.put(ring::RecordKind::driver, {static_cast<DeviceType>(ring::DriverCall::allocate), 0}, ring::kNoStack,
+            {started + 100, 7, 8});
+  quick.allocate(200, 200, 8);
+  freeing.lane().call_since.store(started + 150);
+  ASSERT_TRUE(session->drain().ok());
+  EXPECT_EQ(session->event_count(), 2U);
+  freeing.put(ring::RecordKind::driver, {static_cast<DeviceType>(ring::DriverCall::free), -1}, ring::kNoStack,
+              {started + 150, 7, 0});
+  freeing.allocate(300, 300, 8);
+  ASSERT_TRUE(session->finish(true).ok());
+  std::vector<std::uint64_t> times;
+  for (const Event& event : read_all(bytes).events) times.push_back(event.time_ns);
+  EXPECT_THAT(times, ElementsAre(100, 200, 200, 300));
+}
+
 TEST_F(SessionTest, EventsOfTheLastMomentWait) {
   start();
   RingThread thread(process, 0, 1);

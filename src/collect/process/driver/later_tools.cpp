@@ -1,6 +1,12 @@
-// InitializeInjection, and CUPTI's own functions of tools that come later: they get the subscription.
+// InitializeInjection, and the functions by which tools come to CUPTI.
+#include "collect/process/driver/later_tools.h"
+
+#include <array>
+#include <utility>
+
 #include "collect/process/driver/subscription.h"
 #include "collect/process/forward.h"
+#include "collect/process/redirect_definition.h"
 
 #define TIDEMARK_HOOK extern "C" __attribute__((visibility("default"), used))
 
@@ -18,7 +24,26 @@ int pass_on(const char* symbol, const void* caller, const void* self, void* a, v
   return next != nullptr ? next(a, b, c, d) : kNotInitialized;
 }
 
+constexpr std::array kSubscribing = {"cuptiSubscribe", "cuptiSubscribe_v2", "cuptiActivityRegisterCallbacks"};
+void* originals[kSubscribing.size()];
+
+template <std::size_t index>
+int looked_up(void* a, void* b, void* c, void* d) noexcept {
+  give_way();
+  return reinterpret_cast<CuptiFunction*>(originals[index])(a, b, c, d);
+}
+
+template <std::size_t... index>
+void redirect_all(const void* cupti, std::index_sequence<index...> /*all*/) noexcept {
+  (redirect_definition(cupti, kSubscribing[index], reinterpret_cast<void*>(&looked_up<index>), &originals[index]), ...);
+}
+
 }  // namespace
+
+void watch_lookups(const void* function) noexcept {
+  redirect_all(function, std::make_index_sequence<kSubscribing.size()>());
+}
+
 }  // namespace tidemark::process::cuda
 
 TIDEMARK_HOOK int InitializeInjection() {
