@@ -28,6 +28,7 @@ TABLE = {
     "report": ["base", "allocator", "trace", "store", "analyze", "doctor", "launch", "collect/machine"],
     "export": ["base", "allocator", "trace", "store", "analyze", "report"],
     "launch": ["base", "collect/ring"],
+    "phantom": ["base"],
     "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
     "cli": ["base", "allocator", "trace", "store", "import", "analyze", "report", "export", "launch", "doctor",
             "collect/ring", "collect/machine", "collect/recorder"],

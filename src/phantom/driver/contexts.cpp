@@ -1,0 +1,167 @@
+// The driver: devices, contexts, versions, errors, and how its functions are found.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "phantom/gpu/address_space.h"
+#include "phantom/gpu/attributes.h"
+#include "phantom/gpu/memory.h"
+#include "phantom/gpu/profile.h"
+#include "phantom/gpu/usage.h"
+#include "phantom/runtime/last_error.h"
+
+namespace tidemark::phantom {
+namespace {
+
+// A context is the address of its device's entry; the runtime and the driver share the primary ones.
+std::atomic<bool> contexts[kMaximumDevices];  // which were retained
+
+Handle context_of(int device) {
+  return &contexts[device];
+}
+int device_of(Handle context) {
+  return static_cast<int>(static_cast<std::atomic<bool>*>(context) - contexts);
+}
+
+// The function of this library under its newest name: a program asks for cuMemGetInfo and means cuMemGetInfo_v2.
+void* find_function(const char* name) {
+  static void* const kLibrary = [] {
+    Dl_info self{};
+    dladdr(reinterpret_cast<void*>(&find_function), &self);
+    return dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  }();
+  void* const newest = dlsym(kLibrary, (std::string(name) + "_v2").c_str());
+  return newest != nullptr ? newest : dlsym(kLibrary, name);
+}
+
+int find_entry(const char* name, void** function, int* found) {
+  *function = find_function(name);
+  if (found != nullptr) *found = *function != nullptr ? 0 : 1;
+  if (*function == nullptr) count_unanswered(name);
+  return kSuccess;
+}
+
+}  // namespace
+
+TIDEMARK_PHANTOM_API int cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
+                                                          unsigned long long, int* found) {
+  return find_entry(name, function, found);
+}
+TIDEMARK_PHANTOM_API int cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long, int* found) {
+  return find_entry(name, function, found);
+}
+TIDEMARK_PHANTOM_API int cuGetProcAddress(const char* name, void** function, int, std::uint64_t) {
+  find_entry(name, function, nullptr);
+  return *function != nullptr ? kSuccess : kNotFound;
+}
+TIDEMARK_PHANTOM_API int cuGetProcAddress_v2(const char* name, void** function, int version, std::uint64_t flags,
+                                             int* found) {
+  if (found != nullptr) *found = 0;
+  const int status = cuGetProcAddress(name, function, version, flags);
+  if (found != nullptr && status != kSuccess) *found = 1;
+  return status;
+}
+
+TIDEMARK_PHANTOM_API int cuInit(unsigned) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuDriverGetVersion(int* version) {
+  *version = profile().cuda_version;
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuGetErrorName(int status, const char** text) {
+  *text = status_name(status);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuGetErrorString(int status, const char** text) {
+  *text = status_text(status);
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cuDeviceGetCount(int* count) {
+  *count = profile().devices;
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuDeviceGet(int* device, int ordinal) {
+  *device = ordinal;
+  return is_device(ordinal) ? kSuccess : kInvalidDevice;
+}
+TIDEMARK_PHANTOM_API int cuDeviceGetName(char* name, int length, int) {
+  std::snprintf(name, static_cast<std::size_t>(length), "%s", profile().name.c_str());
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
+  *bytes = profile().memory;
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  *value = device_attribute(attribute, device);
+  return is_device(device) ? kSuccess : kInvalidDevice;
+}
+TIDEMARK_PHANTOM_API int cuDeviceComputeCapability(int* major, int* minor, int) {
+  *major = profile().major;
+  *minor = profile().minor;
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuDeviceGetUuid(char* uuid, int device) {
+  std::memcpy(uuid, "tidemark-phantom", 16);
+  uuid[15] = static_cast<char>(device);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuDeviceGetUuid_v2(char* uuid, int device) {
+  return cuDeviceGetUuid(uuid, device);
+}
+TIDEMARK_PHANTOM_API int cuDeviceGetPCIBusId(char* text, int length, int device) {
+  std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", device + 1);
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cuDevicePrimaryCtxRetain(Handle* context, int device) {
+  if (!is_device(device)) return kInvalidDevice;
+  contexts[device].store(true);
+  *context = context_of(device);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuDevicePrimaryCtxRelease_v2(int) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuDevicePrimaryCtxSetFlags_v2(int, unsigned) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
+  *flags = 0;
+  *active = contexts[device].load() || device_used(device) != profile().context ? 1 : 0;
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuCtxGetCurrent(Handle* context) {
+  *context = context_of(current_device());
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuCtxSetCurrent(Handle context) {
+  if (context != nullptr) set_current_device(device_of(context));
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuCtxPushCurrent_v2(Handle context) {
+  return cuCtxSetCurrent(context);
+}
+TIDEMARK_PHANTOM_API int cuCtxPopCurrent_v2(Handle* context) {
+  if (context != nullptr) *context = context_of(current_device());
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuCtxGetDevice(int* device) {
+  *device = current_device();
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuCtxSynchronize() {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return kSuccess;
+}
+
+}  // namespace tidemark::phantom

@@ -1,0 +1,140 @@
+// The driver's memory: allocations, the virtual memory of expandable segments, pointers and copies.
+#include "phantom/gpu/memory.h"
+
+#include <cstring>
+
+#include "phantom/gpu/profile.h"
+#include "phantom/runtime/last_error.h"
+
+namespace tidemark::phantom {
+namespace {
+
+void* address(DevicePointer pointer) {
+  return reinterpret_cast<void*>(pointer);
+}
+
+}  // namespace
+
+TIDEMARK_PHANTOM_API int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  *total = profile().memory;
+  *free = *total - device_used(current_device());
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
+  if (bytes == 0) return kInvalidValue;
+  *pointer = reinterpret_cast<DevicePointer>(allocate_device(current_device(), bytes));
+  return *pointer != 0 ? kSuccess : kOutOfMemory;
+}
+TIDEMARK_PHANTOM_API int cuMemFree_v2(DevicePointer pointer) {
+  return pointer == 0 || free_device(address(pointer)) ? kSuccess : kInvalidValue;
+}
+TIDEMARK_PHANTOM_API int cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned) {
+  *pointer = allocate_pinned(bytes);
+  return *pointer != nullptr ? kSuccess : kOutOfMemory;
+}
+TIDEMARK_PHANTOM_API int cuMemAllocHost_v2(void** pointer, std::size_t bytes) {
+  return cuMemHostAlloc(pointer, bytes, 0);
+}
+TIDEMARK_PHANTOM_API int cuMemFreeHost(void* pointer) {
+  return free_pinned(pointer) ? kSuccess : kInvalidValue;
+}
+
+TIDEMARK_PHANTOM_API int cuMemGetAllocationGranularity(std::size_t* bytes, const AllocationProperties*, int) {
+  *bytes = kGranularity;
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuMemCreate(std::uint64_t* handle, std::size_t bytes, const AllocationProperties* properties,
+                                     unsigned long long) {
+  *handle = create_physical(properties->location.id, bytes);
+  return *handle != 0 ? kSuccess : kOutOfMemory;
+}
+TIDEMARK_PHANTOM_API int cuMemRelease(std::uint64_t handle) {
+  return release_physical(handle) ? kSuccess : kInvalidValue;
+}
+TIDEMARK_PHANTOM_API int cuMemAddressReserve(DevicePointer* pointer, std::size_t bytes, std::size_t alignment,
+                                             DevicePointer, unsigned long long) {
+  *pointer = reinterpret_cast<DevicePointer>(reserve_addresses(bytes, alignment));
+  return *pointer != 0 ? kSuccess : kOutOfMemory;
+}
+TIDEMARK_PHANTOM_API int cuMemAddressFree(DevicePointer pointer, std::size_t bytes) {
+  free_addresses(address(pointer), bytes);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuMemMap(DevicePointer pointer, std::size_t bytes, std::size_t, std::uint64_t,
+                                  unsigned long long) {
+  map_addresses(address(pointer), bytes, current_device());
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuMemUnmap(DevicePointer, std::size_t) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuMemSetAccess(DevicePointer, std::size_t, const void*, std::size_t) {
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cuMemGetAddressRange_v2(DevicePointer* start, std::size_t* bytes, DevicePointer pointer) {
+  const auto allocation = find_allocation(address(pointer));
+  if (!allocation) return kInvalidValue;
+  if (start != nullptr) *start = reinterpret_cast<DevicePointer>(allocation->start);
+  if (bytes != nullptr) *bytes = allocation->bytes;
+  return kSuccess;
+}
+// CUpointer_attribute
+TIDEMARK_PHANTOM_API int cuPointerGetAttribute(void* data, int attribute, DevicePointer pointer) {
+  const auto allocation = find_allocation(address(pointer));
+  if (!allocation && !is_pinned(address(pointer))) return kInvalidValue;
+  switch (attribute) {
+    case 2:
+      *static_cast<int*>(data) = allocation ? 2 : 1;
+      return kSuccess;  // MEMORY_TYPE
+    case 3:
+      *static_cast<DevicePointer*>(data) = pointer;
+      return kSuccess;  // DEVICE_POINTER
+    case 4:
+      *static_cast<DevicePointer*>(data) = pointer;
+      return kSuccess;  // HOST_POINTER
+    case 6:
+      return kSuccess;  // SYNC_MEMOPS
+    case 7:             // BUFFER_ID: of the whole allocation
+      *static_cast<std::uint64_t*>(data) = allocation ? reinterpret_cast<std::uint64_t>(allocation->start) : pointer;
+      return kSuccess;
+    case 8:
+      *static_cast<int*>(data) = 0;
+      return kSuccess;  // IS_MANAGED
+    case 9:
+      *static_cast<int*>(data) = allocation ? allocation->device : current_device();
+      return kSuccess;
+    default:
+      return kNotSupported;
+  }
+}
+
+TIDEMARK_PHANTOM_API int cuMemcpyHtoD_v2(DevicePointer to, const void* from, std::size_t bytes) {
+  copy(address(to), from, bytes);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuMemcpyDtoH_v2(void* to, DevicePointer from, std::size_t bytes) {
+  copy(to, address(from), bytes);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, std::size_t bytes, Handle) {
+  return cuMemcpyHtoD_v2(to, from, bytes);
+}
+TIDEMARK_PHANTOM_API int cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, std::size_t bytes, Handle) {
+  return cuMemcpyDtoH_v2(to, from, bytes);
+}
+TIDEMARK_PHANTOM_API int cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, std::size_t bytes, Handle) {
+  copy(address(to), address(from), bytes);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuMemsetD8Async(DevicePointer to, unsigned char value, std::size_t count, Handle) {
+  fill(address(to), value, count);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuMemsetD32Async(DevicePointer to, unsigned value, std::size_t count, Handle) {
+  if (count * 4 <= kKeptCopyBytes)
+    for (std::size_t index = 0; index < count; ++index) std::memcpy(address(to + 4 * index), &value, 4);
+  return kSuccess;
+}
+
+}  // namespace tidemark::phantom

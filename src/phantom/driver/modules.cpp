@@ -1,0 +1,107 @@
+// The driver's modules and launches, which Triton and other compilers use: functions are handles, launches do nothing.
+#include "phantom/gpu/capture.h"
+#include "phantom/gpu/handles.h"
+#include "phantom/gpu/kernels.h"
+#include "phantom/gpu/profile.h"
+
+namespace tidemark::phantom {
+
+TIDEMARK_PHANTOM_API int cuCtxGetCurrent(Handle* context);
+
+TIDEMARK_PHANTOM_API int cuModuleLoad(Handle* module, const char*) {
+  *module = new_handle();
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuModuleLoadData(Handle* module, const void*) {
+  *module = new_handle();
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuModuleLoadDataEx(Handle* module, const void*, unsigned, int*, void**) {
+  *module = new_handle();
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuModuleUnload(Handle) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuModuleGetFunction(Handle* function, Handle, const char*) {
+  *function = new_handle();
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuFuncGetAttribute(int* value, int attribute, Handle function) {
+  const FunctionAttributes attributes = kernel_attributes(function);
+  switch (attribute) {  // CUfunction_attribute
+    case 0:
+      *value = attributes.max_threads_per_block;
+      break;
+    case 4:
+      *value = attributes.registers;
+      break;
+    case 5:
+      *value = attributes.ptx_version;
+      break;
+    case 6:
+      *value = attributes.binary_version;
+      break;
+    case 8:
+      *value = attributes.max_dynamic_shared_bytes;
+      break;
+    default:
+      *value = 0;
+  }
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuFuncSetAttribute(Handle, int, int) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuFuncSetCacheConfig(Handle, int) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuKernelGetAttribute(int* value, int attribute, Handle kernel, int) {
+  return cuFuncGetAttribute(value, attribute, kernel);
+}
+TIDEMARK_PHANTOM_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Handle function, int threads,
+                                                                     std::size_t shared) {
+  *blocks = blocks_per_multiprocessor(kernel_attributes(function), threads, shared);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuOccupancyMaxActiveClusters(int* clusters, Handle, const LaunchConfig*) {
+  *clusters = profile().multiprocessors;
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cuLaunchKernel(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                        Handle stream, void**, void**) {
+  captures().launch(stream);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuLaunchCooperativeKernel(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                                   unsigned, Handle stream, void**) {
+  captures().launch(stream);
+  return kSuccess;
+}
+// CUlaunchConfig has six numbers of 32 bits, the dynamic shared memory, and then the stream.
+struct DriverLaunchConfig {
+  unsigned sizes[6];
+  unsigned shared;
+  Handle stream;
+};
+TIDEMARK_PHANTOM_API int cuLaunchKernelEx(const DriverLaunchConfig* configuration, Handle, void**, void**) {
+  captures().launch(configuration->stream);
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cuTensorMapEncodeTiled(void*, int, unsigned, void*, const std::uint64_t*, const std::uint64_t*,
+                                                const unsigned*, const unsigned*, int, int, int, int) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuStreamGetCtx(Handle, Handle* context) {
+  return cuCtxGetCurrent(context);
+}
+TIDEMARK_PHANTOM_API int cuStreamWriteValue32_v2(Handle, DevicePointer, unsigned, unsigned) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuStreamSynchronize(Handle) {
+  return kSuccess;
+}
+
+}  // namespace tidemark::phantom

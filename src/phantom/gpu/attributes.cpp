@@ -1,0 +1,139 @@
+#include "phantom/gpu/attributes.h"
+
+#include "phantom/gpu/abi.h"
+#include "phantom/gpu/profile.h"
+
+namespace tidemark::phantom {
+
+int device_attribute(int attribute, int device) {
+  const Profile& gpu = profile();
+  switch (attribute) {
+    case 1:  // cudaDevAttrMaxThreadsPerBlock
+    case 2:  // MaxBlockDimX
+    case 3:
+      return 1024;
+    case 4:
+      return 64;  // MaxBlockDimZ
+    case 5:
+      return 2147483647;  // MaxGridDimX
+    case 6:
+    case 7:
+      return 65535;  // MaxGridDimY, Z
+    case 8:
+      return gpu.shared_per_block;
+    case 9:
+      return 65536;  // TotalConstantMemory
+    case 10:
+      return 32;  // WarpSize
+    case 11:
+      return 2147483647;  // MaxPitch
+    case 12:
+      return 65536;  // MaxRegistersPerBlock
+    case 13:
+      return gpu.clock_khz;
+    case 14:
+      return 512;  // TextureAlignment
+    case 16:
+      return gpu.multiprocessors;
+    case 19:
+      return 1;  // CanMapHostMemory
+    case 31:
+      return 1;  // ConcurrentKernels
+    case 33:
+      return device + 1;  // PciBusId
+    case 36:
+      return gpu.memory_clock_khz;
+    case 37:
+      return gpu.memory_bus_bits;
+    case 38:
+      return gpu.l2_cache;
+    case 39:
+      return gpu.threads_per_multiprocessor;
+    case 40:
+      return 3;  // AsyncEngineCount
+    case 41:
+      return 1;  // UnifiedAddressing
+    case 75:
+      return gpu.major;
+    case 76:
+      return gpu.minor;
+    case 78:  // StreamPrioritiesSupported
+    case 79:  // GlobalL1CacheSupported
+    case 80:
+      return 1;
+    case 81:
+      return gpu.shared_per_multiprocessor;
+    case 82:
+      return gpu.registers_per_multiprocessor;
+    case 83:
+      return 1;  // ManagedMemory
+    case 89:
+      return 1;  // ConcurrentManagedAccess
+    case 90:
+      return 1;  // ComputePreemptionSupported
+    case 91:
+      return 1;  // CanUseHostPointerForRegisteredMem
+    case 95:
+      return 1;  // CooperativeLaunch
+    case 97:
+      return gpu.shared_per_block_optin;
+    case 102:  // CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+    case 103:
+      return 1;  // HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
+    case 106:
+      return gpu.blocks_per_multiprocessor;
+    case 108:
+      return gpu.l2_cache / 2;  // MaxPersistingL2CacheSize
+    case 111:
+      return 1024;  // ReservedSharedMemoryPerBlock
+    case 115:
+      return 1;  // MemoryPoolsSupported
+    case 120:
+      return gpu.major >= 9 ? 1 : 0;  // ClusterLaunch
+    default:
+      return 0;
+  }
+}
+
+namespace {
+
+struct Text {
+  int status;
+  const char* name;
+  const char* text;
+};
+
+constexpr Text kTexts[] = {
+    {kSuccess, "cudaSuccess", "no error"},
+    {kInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {kOutOfMemory, "cudaErrorMemoryAllocation", "out of memory"},
+    {kInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {kInvalidHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {kNotFound, "cudaErrorSymbolNotFound", "named symbol not found"},
+    {kNotReady, "cudaErrorNotReady", "device not ready"},
+    {kPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled", "peer access is already enabled"},
+    {kPeerAccessNotEnabled, "cudaErrorPeerAccessNotEnabled", "peer access has not been enabled"},
+    {kNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    {kStreamCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+};
+
+const Text* find(int status) {
+  for (const Text& text : kTexts)
+    if (text.status == status) return &text;
+  return nullptr;
+}
+
+}  // namespace
+
+const char* status_name(int status) {
+  const Text* const text = find(status);
+  return text != nullptr ? text->name : "cudaErrorUnknown";
+}
+
+const char* status_text(int status) {
+  const Text* const text = find(status);
+  return text != nullptr ? text->text : "unknown error of the phantom GPU";
+}
+
+}  // namespace tidemark::phantom

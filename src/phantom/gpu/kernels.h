@@ -1,0 +1,32 @@
+// The kernels that a program's libraries register, and what their code needs: it decides the occupancy, and so the size
+// of some workspaces.
+#pragma once
+
+#include <cstddef>
+
+#include "phantom/gpu/abi.h"
+
+namespace tidemark::phantom {
+
+/// A registered fat binary; what __cudaRegisterFatBinary hands out. Lives as long as the process. Thread-safe.
+[[nodiscard]] void** register_fat_binary(const void* wrapper);
+/// Remembers which kernel a function of the host stands for. Thread-safe; costs one entry of a list, as a library
+/// registers tens of thousands while it is loaded.
+void register_kernel(void** binary, const void* host, const char* name);
+
+/// Notes that this thread launched a kernel. Costs one store.
+void note_launch(const void* host);
+/// The name under which the kernel that this thread launched last was registered; empty when there is none.
+/// Thread-safe.
+[[nodiscard]] const char* last_launched_kernel();
+
+/// Registers, shared memory and architecture of a kernel, from the code that the driver would choose for the profile's
+/// GPU. For a kernel without such code the values of a small kernel. Thread-safe; the first question for a binary reads
+/// it.
+[[nodiscard]] FunctionAttributes kernel_attributes(const void* host);
+
+/// Blocks of `threads` threads and `shared` bytes of dynamic shared memory that a multiprocessor holds at once, by the
+/// limits that the CUDA C++ Programming Guide lists for the compute capability.
+[[nodiscard]] int blocks_per_multiprocessor(const FunctionAttributes& kernel, int threads, std::size_t shared);
+
+}  // namespace tidemark::phantom

@@ -1,0 +1,46 @@
+// What the phantom GPU says that it is: the profile that `tidemark plan` chose, read once when the library is loaded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tidemark::phantom {
+
+/// One kind of GPU; sizes in bytes. All devices of a process are of this kind.
+struct Profile {
+  std::string name;
+  int devices = 1;
+  std::uint64_t memory = 0;   ///< what the driver reports as total
+  std::uint64_t context = 0;  ///< used by the driver before the program allocates
+  int major = 0;              ///< compute capability
+  int minor = 0;
+  int multiprocessors = 0;
+  int shared_per_block = 49152;
+  int shared_per_block_optin = 0;
+  int shared_per_multiprocessor = 0;
+  int registers_per_multiprocessor = 65536;
+  int threads_per_multiprocessor = 2048;
+  int blocks_per_multiprocessor = 32;
+  int l2_cache = 0;
+  int memory_bus_bits = 0;
+  int clock_khz = 0;
+  int memory_clock_khz = 0;
+  int cuda_version = 0;    ///< what driver and runtime say: 13020 is 13.2
+  int cublas_version = 0;  ///< of the libraries that the program's PyTorch was built with, as they number themselves
+  int cudnn_version = 0;
+  int nccl_version = 0;
+};
+
+/// The profile of this process. Read from the file `device` in the folder that TIDEMARK_PHANTOM names, a line `key
+/// value` for each field. Thread-safe. Ends the process with a message when there is none: the stand-ins are of no use
+/// without it.
+[[nodiscard]] const Profile& profile();
+
+/// Whether the process has a device of this number.
+[[nodiscard]] inline bool is_device(int device) { return device >= 0 && device < profile().devices; }
+
+/// The folder that TIDEMARK_PHANTOM names.
+[[nodiscard]] const char* phantom_folder();
+
+}  // namespace tidemark::phantom

@@ -1,0 +1,151 @@
+// cuDNN's backend API: graphs of operations, engines that execute them, and the workspace that a plan asks for.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "phantom/gpu/abi.h"
+#include "phantom/libraries/cudnn_graph.h"
+
+namespace tidemark::phantom {
+namespace {
+
+// cudnnBackendDescriptorType_t
+constexpr int kEngineHeuristic = 4;
+constexpr int kOperationGraph = 15;
+// cudnnBackendAttributeName_t
+constexpr int kHeuristicGraph = 201;
+constexpr int kHeuristicResults = 202;
+constexpr int kConfigurationEngine = 300;
+constexpr int kPlanConfiguration = 401;
+constexpr int kPlanWorkspace = 402;
+constexpr int kGraphOperations = 801;
+constexpr int kEngineGraph = 1300;
+// cudnnBackendAttributeType_t
+constexpr int kInt64 = 3;
+constexpr int kInt32 = 23;
+
+std::size_t size_of(int type) {
+  switch (type) {
+    case 2:   // BOOLEAN
+    case 24:  // CHAR
+      return 1;
+    case 0:   // HANDLE
+    case 3:   // INT64
+    case 5:   // DOUBLE
+    case 6:   // VOID_PTR
+    case 15:  // BACKEND_DESCRIPTOR
+      return 8;
+    case 26:  // FRACTION: numerator and denominator
+      return 16;
+    default:  // INT32, FLOAT and enumerations
+      return 4;
+  }
+}
+
+// A descriptor: the attributes that were set, to be read again, and the graph that it belongs to.
+struct Descriptor {
+  int type = 0;
+  struct Attribute {
+    std::int64_t count = 0;
+    std::vector<char> bytes;
+  };
+  std::map<int, Attribute> attributes;
+  std::shared_ptr<const CudnnGraph> graph;
+
+  [[nodiscard]] std::vector<std::int64_t> numbers(int name) const {
+    const auto found = attributes.find(name);
+    if (found == attributes.end()) return {};
+    std::vector<std::int64_t> values(found->second.bytes.size() / sizeof(std::int64_t));
+    std::memcpy(values.data(), found->second.bytes.data(), values.size() * sizeof(std::int64_t));
+    return values;
+  }
+  [[nodiscard]] std::vector<const Descriptor*> descriptors(int name) const {
+    std::vector<const Descriptor*> found;
+    for (const std::int64_t pointer : numbers(name)) found.push_back(reinterpret_cast<const Descriptor*>(pointer));
+    return found;
+  }
+  [[nodiscard]] int number(int name) const {
+    const auto found = attributes.find(name);
+    int value = 0;
+    if (found != attributes.end())
+      std::memcpy(&value, found->second.bytes.data(), std::min<std::size_t>(found->second.bytes.size(), 4));
+    return value;
+  }
+};
+
+// The graph of an operation graph's operations; they are gone when a plan asks.
+std::shared_ptr<const CudnnGraph> read_graph(const Descriptor& descriptor) {
+  auto graph = std::make_shared<CudnnGraph>();
+  for (const Descriptor* operation : descriptor.descriptors(kGraphOperations))
+    if (operation != nullptr) graph->operations.push_back(operation->type);
+  return graph;
+}
+
+// Hands the graph on from what a descriptor was made of.
+void inherit_graph(Descriptor& descriptor, int name) {
+  for (const Descriptor* source : descriptor.descriptors(name))
+    if (source != nullptr && source->graph) descriptor.graph = source->graph;
+}
+
+}  // namespace
+
+TIDEMARK_PHANTOM_API int cudnnBackendCreateDescriptor(int type, Descriptor** descriptor) {
+  *descriptor = new Descriptor;
+  (*descriptor)->type = type;
+  return 0;
+}
+TIDEMARK_PHANTOM_API int cudnnBackendDestroyDescriptor(Descriptor* descriptor) {
+  delete descriptor;
+  return 0;
+}
+TIDEMARK_PHANTOM_API int cudnnBackendInitialize(Descriptor*) {
+  return 0;
+}
+TIDEMARK_PHANTOM_API int cudnnBackendExecute(Handle, Descriptor*, Descriptor*) {
+  return 0;
+}
+TIDEMARK_PHANTOM_API int cudnnBackendFinalize(Descriptor* descriptor) {
+  if (descriptor->type == kOperationGraph) descriptor->graph = read_graph(*descriptor);
+  for (const int name : {kHeuristicGraph, kEngineGraph, kConfigurationEngine, kPlanConfiguration})
+    inherit_graph(*descriptor, name);
+  return 0;
+}
+TIDEMARK_PHANTOM_API int cudnnBackendSetAttribute(Descriptor* descriptor, int name, int type, std::int64_t count,
+                                                  const void* elements) {
+  const auto* const bytes = static_cast<const char*>(elements);
+  Descriptor::Attribute& attribute = descriptor->attributes[name];
+  attribute.count = count;
+  attribute.bytes.assign(bytes, bytes + static_cast<std::size_t>(count) * size_of(type));
+  return 0;
+}
+TIDEMARK_PHANTOM_API int cudnnBackendGetAttribute(Descriptor* descriptor, int name, int type, std::int64_t requested,
+                                                  std::int64_t* count, void* elements) {
+  const bool wanted = elements != nullptr && requested > 0;
+  const auto found = descriptor->attributes.find(name);
+  if (found != descriptor->attributes.end()) {
+    if (count != nullptr) *count = found->second.count;
+    const std::size_t bytes = static_cast<std::size_t>(requested) * size_of(type);
+    if (wanted) std::memcpy(elements, found->second.bytes.data(), std::min(bytes, found->second.bytes.size()));
+    return 0;
+  }
+  // The heuristics know one engine for each graph. Whoever asks brings the descriptors along.
+  if (name == kHeuristicResults || name == kConfigurationEngine) {
+    if (count != nullptr) *count = 1;
+    Descriptor* const brought = wanted ? *static_cast<Descriptor**>(elements) : nullptr;
+    if (brought != nullptr) brought->graph = descriptor->graph;
+    return 0;
+  }
+  // Numbers that nobody set are 0, and there are no knobs and notes.
+  const bool number = type == kInt64 || type == kInt32;
+  if (count != nullptr) *count = number ? 1 : 0;
+  if (number && wanted) std::memset(elements, 0, size_of(type));
+  if (name == kPlanWorkspace && wanted && descriptor->graph) {
+    const auto bytes = static_cast<std::int64_t>(cudnn_workspace(*descriptor->graph));
+    std::memcpy(elements, &bytes, sizeof bytes);
+  }
+  return 0;
+}
+
+}  // namespace tidemark::phantom

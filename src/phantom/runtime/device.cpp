@@ -1,0 +1,151 @@
+// Devices, their properties and attributes, versions and errors.
+#include <cstdio>
+#include <cstring>
+
+#include "phantom/gpu/attributes.h"
+#include "phantom/gpu/profile.h"
+#include "phantom/runtime/device_properties.h"
+#include "phantom/runtime/last_error.h"
+
+namespace tidemark::phantom {
+namespace {
+
+thread_local int last_error = kSuccess;
+thread_local int chosen_device = 0;
+
+}  // namespace
+
+int report(int status) {
+  if (status != kSuccess) last_error = status;
+  return status;
+}
+
+int current_device() {
+  return chosen_device;
+}
+void set_current_device(int device) {
+  chosen_device = device;
+}
+
+TIDEMARK_PHANTOM_API int cudaGetDeviceCount(int* count) {
+  *count = profile().devices;
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaGetDevice(int* device) {
+  *device = chosen_device;
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaSetDevice(int device) {
+  if (!is_device(device)) return report(kInvalidDevice);
+  chosen_device = device;
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaDeviceGetAttribute(int* value, int attribute, int device) {
+  if (!is_device(device)) return report(kInvalidDevice);
+  *value = device_attribute(attribute, device);
+  return kSuccess;
+}
+
+// CUDA 13 has this name, CUDA 12 the one with _v2; both have their own layout.
+TIDEMARK_PHANTOM_API int cudaGetDeviceProperties(DeviceProperties13* properties, int device) {
+  if (!is_device(device)) return report(kInvalidDevice);
+  *properties = device_properties<DeviceProperties13>(device);
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaGetDeviceProperties_v2(DeviceProperties12* properties, int device) {
+  if (!is_device(device)) return report(kInvalidDevice);
+  *properties = device_properties<DeviceProperties12>(device);
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaDeviceGetPCIBusId(char* text, int length, int device) {
+  if (!is_device(device)) return report(kInvalidDevice);
+  std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", device + 1);
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaDeviceGetByPCIBusId(int* device, const char* text) {
+  unsigned bus = 0;
+  if (std::sscanf(text, "%*x:%x", &bus) != 1 || !is_device(static_cast<int>(bus) - 1)) return report(kInvalidDevice);
+  *device = static_cast<int>(bus) - 1;
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaDriverGetVersion(int* version) {
+  *version = profile().cuda_version;
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaRuntimeGetVersion(int* version) {
+  *version = profile().cuda_version;
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaGetLastError() {
+  const int error = last_error;
+  last_error = kSuccess;
+  return error;
+}
+
+TIDEMARK_PHANTOM_API int cudaPeekAtLastError() {
+  return last_error;
+}
+
+TIDEMARK_PHANTOM_API const char* cudaGetErrorName(int status) {
+  return status_name(status);
+}
+TIDEMARK_PHANTOM_API const char* cudaGetErrorString(int status) {
+  return status_text(status);
+}
+
+TIDEMARK_PHANTOM_API int cudaDeviceSynchronize() {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cudaDeviceReset() {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cudaSetDeviceFlags(unsigned) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cudaGetDeviceFlags(unsigned* flags) {
+  *flags = 0;
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cudaDeviceSetLimit(int, std::size_t) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cudaDeviceGetLimit(std::size_t* value, int) {
+  *value = 0;
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cudaProfilerStart() {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cudaProfilerStop() {
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaDeviceCanAccessPeer(int* can, int device, int peer) {
+  if (!is_device(device) || !is_device(peer)) return report(kInvalidDevice);
+  *can = device != peer ? 1 : 0;
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaDeviceEnablePeerAccess(int peer, unsigned) {
+  return is_device(peer) ? kSuccess : report(kInvalidDevice);
+}
+
+TIDEMARK_PHANTOM_API int cudaDeviceDisablePeerAccess(int peer) {
+  return is_device(peer) ? kSuccess : report(kInvalidDevice);
+}
+
+TIDEMARK_PHANTOM_API int cudaDeviceGetP2PAttribute(int* value, int, int, int) {
+  *value = 1;
+  return kSuccess;
+}
+
+}  // namespace tidemark::phantom

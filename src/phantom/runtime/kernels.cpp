@@ -1,0 +1,110 @@
+// Kernels: registration, launches that do nothing, attributes and occupancy.
+#include "phantom/gpu/kernels.h"
+
+#include <cstring>
+
+#include "phantom/gpu/capture.h"
+#include "phantom/runtime/last_error.h"
+
+namespace tidemark::phantom {
+namespace {
+
+struct Configuration {
+  Dim3 grid;
+  Dim3 block;
+  std::size_t shared;
+  Handle stream;
+};
+
+// The compiler pushes and pops around one launch, which may nest through default arguments.
+thread_local Configuration configurations[8];
+thread_local int depth = 0;
+
+int launch(const void* host, Handle stream) {
+  note_launch(host);
+  captures().launch(stream);
+  return kSuccess;
+}
+
+}  // namespace
+
+TIDEMARK_PHANTOM_API unsigned __cudaPushCallConfiguration(Dim3 grid, Dim3 block, std::size_t shared, Handle stream) {
+  configurations[depth++ & 7] = {grid, block, shared, stream};
+  return 0;
+}
+
+TIDEMARK_PHANTOM_API int __cudaPopCallConfiguration(Dim3* grid, Dim3* block, std::size_t* shared, void* stream) {
+  const Configuration& configuration = configurations[--depth & 7];
+  *grid = configuration.grid;
+  *block = configuration.block;
+  *shared = configuration.shared;
+  *static_cast<Handle*>(stream) = configuration.stream;
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API void** __cudaRegisterFatBinary(void* wrapper) {
+  return register_fat_binary(wrapper);
+}
+TIDEMARK_PHANTOM_API void __cudaRegisterFatBinaryEnd(void**) {}
+TIDEMARK_PHANTOM_API void __cudaUnregisterFatBinary(void**) {}
+TIDEMARK_PHANTOM_API char __cudaInitModule(void**) {
+  return 1;
+}
+TIDEMARK_PHANTOM_API void __cudaRegisterFunction(void** binary, const char* host, char*, const char* name, int, void*,
+                                                 void*, void*, void*, int*) {
+  register_kernel(binary, host, name);
+}
+TIDEMARK_PHANTOM_API void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
+TIDEMARK_PHANTOM_API void __cudaRegisterManagedVar(void**, void**, char*, const char*, int, std::size_t, int, int) {}
+TIDEMARK_PHANTOM_API int __cudaGetKernel(Handle* kernel, const void* host) {
+  *kernel = const_cast<void*>(host);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cudaGetFuncBySymbol(Handle* function, const void* host) {
+  *function = const_cast<void*>(host);
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaLaunchKernel(const void* host, Dim3, Dim3, void**, std::size_t, Handle stream) {
+  return launch(host, stream);
+}
+TIDEMARK_PHANTOM_API int __cudaLaunchKernel(Handle kernel, Dim3, Dim3, void**, std::size_t, Handle stream) {
+  return launch(kernel, stream);  // __cudaGetKernel handed out the host's function
+}
+TIDEMARK_PHANTOM_API int cudaLaunchCooperativeKernel(const void* host, Dim3, Dim3, void**, std::size_t, Handle stream) {
+  return launch(host, stream);
+}
+TIDEMARK_PHANTOM_API int cudaLaunchKernelExC(const LaunchConfig* configuration, const void* host, void**) {
+  return launch(host, configuration->stream);
+}
+
+TIDEMARK_PHANTOM_API int cudaFuncGetAttributes(FunctionAttributes* attributes, const void* host) {
+  *attributes = kernel_attributes(host);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cudaFuncSetAttribute(const void*, int, int) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cudaFuncSetCacheConfig(const void*, int) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cudaKernelSetAttributeForDevice(Handle, int, int, int) {
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* host, int threads,
+                                                                       std::size_t shared) {
+  *blocks = blocks_per_multiprocessor(kernel_attributes(host), threads, shared);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* host,
+                                                                                int threads, std::size_t shared,
+                                                                                unsigned) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, host, threads, shared);
+}
+TIDEMARK_PHANTOM_API int cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, const void*, int, int) {
+  *bytes = 49152;
+  return kSuccess;
+}
+
+}  // namespace tidemark::phantom

@@ -1,0 +1,128 @@
+#include "phantom/standins/needed_symbols.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gelf.h>
+#include <libelf.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include "base/scoped_fd.h"
+
+namespace tidemark {
+namespace {
+
+struct ElfFile {
+  ScopedFd file;
+  Elf* elf = nullptr;
+
+  ElfFile() = default;
+  ElfFile(ElfFile&& other) noexcept : file(std::move(other.file)), elf(std::exchange(other.elf, nullptr)) {}
+  ElfFile(const ElfFile&) = delete;
+  ElfFile& operator=(const ElfFile&) = delete;
+  ElfFile& operator=(ElfFile&&) = delete;
+  ~ElfFile() {
+    if (elf != nullptr) elf_end(elf);
+  }
+
+  struct Section {
+    GElf_Shdr header{};
+    Elf_Data* data = nullptr;
+  };
+  /// The first section of a type; without data when there is none.
+  [[nodiscard]] Section section(std::uint32_t type) const {
+    for (Elf_Scn* at = nullptr; (at = elf_nextscn(elf, at)) != nullptr;) {
+      Section found;
+      if (gelf_getshdr(at, &found.header) == nullptr || found.header.sh_type != type) continue;
+      found.data = elf_getdata(at, nullptr);
+      return found;
+    }
+    return {};
+  }
+  [[nodiscard]] std::string text(std::size_t section, std::size_t offset) const {
+    const char* const found = elf_strptr(elf, section, offset);
+    return found == nullptr ? std::string() : found;
+  }
+};
+
+Result<ElfFile> open_elf(const std::string& path) {
+  ElfFile file;
+  file.file.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file.file) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  if (elf_version(EV_CURRENT) == EV_NONE) return Error{"libelf is too old"};
+  file.elf = elf_begin(file.file.get(), ELF_C_READ_MMAP, nullptr);
+  GElf_Ehdr header;
+  if (file.elf == nullptr || gelf_getehdr(file.elf, &header) == nullptr || header.e_type != ET_DYN)
+    return Error{fmt::format("{}: is not a shared library", path)};
+  if (header.e_machine != EM_X86_64) return Error{fmt::format("{}: is not a library for x86-64", path)};
+  return file;
+}
+
+// Number of a symbol's version -> the library that has it.
+std::map<int, std::string> version_libraries(const ElfFile& file) {
+  std::map<int, std::string> libraries;
+  const ElfFile::Section section = file.section(SHT_GNU_verneed);
+  if (section.data == nullptr) return libraries;
+  int at = 0;
+  for (std::size_t entry = 0; entry < section.header.sh_info; ++entry) {
+    GElf_Verneed need;
+    if (gelf_getverneed(section.data, at, &need) == nullptr) break;
+    int version_at = at + static_cast<int>(need.vn_aux);
+    for (int index = 0; index < need.vn_cnt; ++index) {
+      GElf_Vernaux version;
+      if (gelf_getvernaux(section.data, version_at, &version) == nullptr) break;
+      libraries[version.vna_other & 0x7fff] = file.text(section.header.sh_link, need.vn_file);
+      version_at += static_cast<int>(version.vna_next);
+    }
+    at += static_cast<int>(need.vn_next);
+  }
+  return libraries;
+}
+
+std::vector<std::string> needed_libraries(const ElfFile& file) {
+  std::vector<std::string> libraries;
+  const ElfFile::Section section = file.section(SHT_DYNAMIC);
+  if (section.data == nullptr) return libraries;
+  GElf_Dyn entry;
+  for (int index = 0; gelf_getdyn(section.data, index, &entry) != nullptr; ++index)
+    if (entry.d_tag == DT_NEEDED) libraries.push_back(file.text(section.header.sh_link, entry.d_un.d_val));
+  return libraries;
+}
+
+}  // namespace
+
+Result<NeededSymbols> read_needed_symbols(const std::string& path) {
+  const Result<ElfFile> file = open_elf(path);
+  if (!file) return file.error();
+  NeededSymbols needed;
+  needed.libraries = needed_libraries(*file);
+  const std::map<int, std::string> libraries = version_libraries(*file);
+  const ElfFile::Section symbols = file->section(SHT_DYNSYM);
+  const ElfFile::Section versions = file->section(SHT_GNU_versym);
+  GElf_Sym symbol;
+  for (int index = 1; symbols.data != nullptr && gelf_getsym(symbols.data, index, &symbol) != nullptr; ++index) {
+    if (symbol.st_shndx != SHN_UNDEF) continue;
+    NeededSymbol entry{file->text(symbols.header.sh_link, symbol.st_name), {}};
+    GElf_Versym version = 0;
+    if (versions.data != nullptr && gelf_getversym(versions.data, index, &version) != nullptr)
+      if (const auto found = libraries.find(version & 0x7fff); found != libraries.end()) entry.library = found->second;
+    if (!entry.name.empty()) needed.symbols.push_back(std::move(entry));
+  }
+  return needed;
+}
+
+Result<std::vector<std::string>> read_exported_functions(const std::string& path) {
+  const Result<ElfFile> file = open_elf(path);
+  if (!file) return file.error();
+  std::vector<std::string> names;
+  const ElfFile::Section symbols = file->section(SHT_DYNSYM);
+  GElf_Sym symbol;
+  for (int index = 1; symbols.data != nullptr && gelf_getsym(symbols.data, index, &symbol) != nullptr; ++index)
+    if (symbol.st_shndx != SHN_UNDEF && GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
+      names.push_back(file->text(symbols.header.sh_link, symbol.st_name));
+  return names;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,90 @@
+#include "phantom/standins/standins.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <system_error>
+#include <unordered_set>
+
+#include "phantom/standins/needed_symbols.h"
+#include "phantom/standins/rules.h"
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+// SONAME -> functions that are looked up in it.
+using Needed = std::map<std::string, std::set<std::string>>;
+
+void collect(const NeededSymbols& symbols, Needed& needed) {
+  std::map<const VendorLibrary*, std::string> without_versions;
+  for (const std::string& library : symbols.libraries) {
+    const VendorLibrary* const vendor = vendor_library(library);
+    if (vendor == nullptr) continue;
+    needed[library];
+    without_versions[vendor] = library;
+  }
+  for (const NeededSymbol& symbol : symbols.symbols) {
+    if (!symbol.library.empty()) {
+      if (vendor_library(symbol.library) != nullptr) needed[symbol.library].insert(symbol.name);
+      continue;
+    }
+    const auto found = without_versions.find(vendor_library_of_function(symbol.name));
+    if (found != without_versions.end()) needed[found->second].insert(symbol.name);
+  }
+}
+
+std::vector<std::string> shared_libraries(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (entry.path().filename().string().find(".so") != std::string::npos) paths.push_back(entry.path().string());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace
+
+Result<Standins> write_standins(const std::string& folder, const std::string& torch_folder,
+                                const std::vector<std::string>& others, const std::string& phantom) {
+  std::vector<std::string> libraries = shared_libraries(torch_folder + "/lib");
+  if (libraries.empty())
+    return Error{fmt::format("{}/lib: has no libraries; is PyTorch installed there?", torch_folder)};
+  libraries.insert(libraries.end(), others.begin(), others.end());
+  Needed needed;
+  for (const std::string& path : libraries)
+    if (const Result<NeededSymbols> symbols = read_needed_symbols(path)) collect(*symbols, needed);
+  // Opened by name.
+  needed["libcuda.so.1"];
+  needed["libnvidia-ml.so.1"];
+
+  const Result<std::vector<std::string>> exported = read_exported_functions(phantom);
+  if (!exported) return exported.error();
+  const std::unordered_set<std::string> answered(exported->begin(), exported->end());
+
+  Standins standins;
+  standins.preload.push_back(phantom);
+  for (const auto& [soname, functions] : needed) {
+    const VendorLibrary& vendor = *vendor_library(soname);
+    StandinLibrary library{soname, vendor.version != nullptr ? vendor.version : soname, {}};
+    for (const std::string& function : functions) {
+      if (answered.contains(function)) continue;
+      library.functions.push_back({function, standin_function(function)});
+      ++standins.functions;
+      if (library.functions.back().what == StandinFunction::fail) ++standins.unanswered;
+    }
+    const std::string path = fmt::format("{}/{}", folder, soname);
+    std::ofstream file(path, std::ios::binary);
+    file << write_standin_library(library);
+    if (!file.flush()) return Error{fmt::format("{}: cannot be written", path)};
+    standins.preload.push_back(path);
+  }
+  return standins;
+}
+
+}  // namespace tidemark
