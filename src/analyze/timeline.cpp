@@ -93,7 +93,8 @@ Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, co
   std::vector<TimelinePoint> last(selected->size());
   walk_totals(store, [&](const DeviceTotals& totals) {
     if (const auto series = series_of[totals.device]) {
-      last[*series] = {totals.time_ns, totals.allocated_bytes, totals.reserved_bytes, totals.active_bytes};
+      last[*series] = {totals.time_ns, totals.allocated_bytes, totals.reserved_bytes, totals.active_bytes,
+                       totals.change_count};
       thinners[*series].add(last[*series]);
     }
   });

@@ -69,9 +69,8 @@ void add_stack(std::string& out, const NamedStack& stack) {
   fmt::format_to(std::back_inserter(out), "<details><summary>{}<small>{}</small></summary><ol class=\"frames\">", label,
                  escaped(callers_text(stack)));
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
-    const bool own = frame->kind == Location::Kind::python && origin_of(frame->file) == FrameOrigin::project;
-    fmt::format_to(std::back_inserter(out), "<li{}><code>{}</code> <small>{}</small></li>", own ? " class=\"own\"" : "",
-                   escaped(frame->function), place_of(*frame));
+    fmt::format_to(std::back_inserter(out), "<li{}><code>{}</code> <small>{}</small></li>",
+                   is_project_code(*frame) ? " class=\"own\"" : "", escaped(frame->function), place_of(*frame));
   }
   out += "</ol></details>";
 }

@@ -147,6 +147,19 @@ Json to_object(const Table& table) {
   return object;
 }
 
+namespace {
+
+void add_call_sites_json(Json& object, const CallSiteLayers& layers) {
+  object["call_sites"] = Json::array();
+  for (const CallSiteLayers::Layer& layer : layers.call_sites) {
+    object["call_sites"].push_back({{"stack", stack_json(layer.stack)}, {"held_bytes", layer.bytes}});
+  }
+  object["other_held_bytes"] = layers.other;
+  object["unrecorded_held_bytes"] = layers.unrecorded;
+}
+
+}  // namespace
+
 Json to_object(const Timeline& timeline) {
   Json object = recording_json(timeline.recording);
   object["devices"] = Json::array();
@@ -164,6 +177,7 @@ Json to_object(const Timeline& timeline) {
                                  {"peak_reserved_bytes", nullable(series.peak_reserved_bytes)},
                                  {"peak_active_bytes", nullable(series.peak_active_bytes)},
                                  {"points", std::move(points)}});
+    if (series.by_call_site) add_call_sites_json(object["devices"].back(), *series.by_call_site);
   }
   object["out_of_memory"] = Json::array();
   for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {

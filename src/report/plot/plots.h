@@ -25,6 +25,9 @@ struct TimeFrame {
 /// requests of `timeline` on the series' device.
 [[nodiscard]] Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame);
 
+/// Allocated bytes in layers by call site; the series has by_call_site and points.
+[[nodiscard]] Plot call_site_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame);
+
 /// Owners in layers, with what the driver reports as used. The device has points.
 [[nodiscard]] Plot ledger_plot(const LedgerDevice& device, const TimeFrame& frame);
 

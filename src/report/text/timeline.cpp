@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/text/timeline_call_sites.h"
 #include "report/words/data_quality.h"
 
 namespace tidemark {
@@ -80,7 +81,8 @@ std::string device_text(const TimelineSeries& series, const Timeline& timeline, 
                                   format_bytes(series.peak_allocated_bytes), at_text(series.peak_allocated_at_ns),
                                   bytes_text(series.peak_reserved_bytes));
   if (series.peak_active_bytes) title += ", peak active " + format_bytes(*series.peak_active_bytes);
-  return paint(terminal, Tone::heading, title) + "\n" + drawing(series, timeline.recording.duration_ns, terminal);
+  return paint(terminal, Tone::heading, title) + "\n" + drawing(series, timeline.recording.duration_ns, terminal) +
+         call_sites_text(series, terminal);
 }
 
 }  // namespace
