@@ -16,7 +16,7 @@ namespace tidemark {
 /// "+33.3%", or "n/a".
 [[nodiscard]] std::string difference_text(const std::optional<double>& difference);
 
-/// Fails, with those there are, when the rank that was asked for is none of theirs.
+/// Fails, listing the ranks that are there, when none of them is the one that was asked for.
 Result<void> check_rank(const std::vector<RankRow>& rows);
 
 /// "cuda: median of 64 peaks 36.0 MiB; outliers beyond ±1.8 MiB".
