@@ -42,6 +42,8 @@ class Browser:
         self.command("Emulation.setEmulatedMedia", media="print" if mode == "print" else "screen", features=[
             {"name": "prefers-color-scheme", "value": "dark" if mode == "dark" else "light"}])
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        # The page hears of its new width before the next frame.
+        self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
