@@ -36,6 +36,9 @@ OVERFLOWS = """
     const room = block.getBoundingClientRect();
     if (text.right > room.right + 1 || text.left < room.left - 1) report(element, node.data);
   }
+  for (const table of document.querySelectorAll('.stacks')) {
+    if (table.scrollWidth > table.parentElement.clientWidth) report(table, table.textContent.slice(0, 60));
+  }
   for (const text of document.querySelectorAll('svg text')) {
     const box = text.getBoundingClientRect();
     if (box.width === 0) continue;
@@ -69,6 +72,7 @@ class Page(unittest.TestCase):
         cls.report("job", *ranks)
         cls.report("rank", *ranks, "--rank", "3")
         cls.report("ledger", "shared_gpu.tide")
+        cls.report("leaks", "leaking.tide")
         cls.browser = Browser(CHROMIUM, DRIVER, cls.folder)
         cls.addClassCleanup(cls.browser.quit)
         cls.sheets = Sheets(os.path.join(HERE, "pictures"))
@@ -97,7 +101,7 @@ class Page(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_fits_and_looks_as_it_did(self):
-        for name, parts in (("training", "section"), ("job", ".ranks"), ("ledger", "[id$=ledger]"), ("rank", None)):
+        for name, parts in (("training", "section"), ("job", ".ranks"), ("ledger", "[id$=ledger]"), ("leaks", None), ("rank", None)):
             self.open(name)
             for width in WIDTHS:
                 for mode in MODES:
