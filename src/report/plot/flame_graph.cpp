@@ -96,8 +96,11 @@ class FlameGraph {
     std::uint64_t hidden = section_.hidden.count;
     for (const TreeNode& node : section_.nodes) hidden += node.hidden.count;
     if (hidden != 0) {
-      plot_.remark = fmt::format("Not drawn: {} calls that hold too little memory; 'tidemark tree' lists them.",
-                                 format_count(hidden));
+      plot_.remark = hidden == 1 ? "Not drawn: 1 call that holds too little memory; 'tidemark tree' lists it."
+                                 : fmt::format(
+                                       "Not drawn: {} calls that hold too little memory; 'tidemark tree' lists "
+                                       "them.",
+                                       format_count(hidden));
     }
   }
 
