@@ -6,7 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/units.h"
 #include "cli/reading.h"
 #include "report/text/terminal.h"
 
