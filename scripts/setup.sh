@@ -3,7 +3,8 @@
 #
 #   scripts/setup.sh                   to build it and its tests
 #   scripts/setup.sh --no-tests        to build it only
-#   scripts/setup.sh --dev             also clang, for sanitizers, fuzzing and linters, and the shells whose completion is tested
+#   scripts/setup.sh --dev             also clang, for sanitizers, fuzzing and linters, and what tests look with: Chromium at report pages,
+#                                      zsh and fish at completion
 #   scripts/setup.sh --torch           also Debian's PyTorch 1.13, with an optimized BLAS
 #   scripts/setup.sh --torch-newest    also PyPI's newest PyTorch (5 GB) in a virtual environment, and NVIDIA's nvml.h
 #
@@ -20,7 +21,10 @@ newest=false
 for option in "$@"; do
   case $option in
     --no-tests) tests=() ;;
-    --dev) packages+=(clang clang-tidy clang-format lld libclang-rt-14-dev shellcheck zsh fish) ;;
+    --dev)
+      packages+=(clang clang-tidy clang-format lld libclang-rt-14-dev shellcheck zsh fish
+        chromium chromium-driver python3-selenium python3-pil fonts-dejavu-core)
+      ;;
     --torch) packages+=(python3-torch libopenblas0-pthread) ;;
     --torch-newest)
       newest=true

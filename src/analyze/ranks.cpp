@@ -101,6 +101,7 @@ RankRow rank_row(std::size_t index, const Summary& summary) {
   RankRow row;
   row.index = index;
   row.recording = summary.recording;
+  row.chosen = summary.chosen;
   const SummaryDevice* busiest = nullptr;
   for (const SummaryDevice& device : summary.devices) {
     const DeviceSummary& totals = device.totals;

@@ -18,6 +18,7 @@ struct RankRow {
   std::size_t index = 0;  ///< of the recording among those given
   RecordingInfo recording;
   bool child = false;            ///< a DataLoader worker, or started by another one of the processes
+  std::optional<bool> chosen;    ///< Summary::chosen
   std::optional<Device> device;  ///< the GPU with the highest peak allocated, else the CPU; none: nothing was allocated
   std::uint64_t peak_allocated_bytes = 0;
   std::optional<std::uint64_t> peak_reserved_bytes;

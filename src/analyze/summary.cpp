@@ -10,14 +10,6 @@ namespace {
 
 constexpr std::size_t kMostOutOfMemory = 10;
 
-std::vector<StackUsage> at_peak(const Overview& overview, std::size_t device) {
-  std::vector<StackUsage> usages;
-  for (const StackUsage& usage : overview.stacks_at_peak) {
-    if (usage.device == device) usages.push_back(usage);
-  }
-  return usages;
-}
-
 SummaryDevice summarize_device(const Overview& overview, Symbols& symbols, std::size_t device, std::size_t top) {
   SummaryDevice result;
   result.totals = overview.devices[device];
@@ -26,7 +18,7 @@ SummaryDevice summarize_device(const Overview& overview, Symbols& symbols, std::
   result.unrecorded_at_peak_bytes = unrecorded > 0 ? static_cast<std::uint64_t>(unrecorded) : 0;
 
   static_cast<CallSites&>(result) =
-      group_by_call_site(at_peak(overview, device), symbols, result.totals.peak_allocated_bytes, top);
+      group_by_call_site(usages_at_peak(overview, device), symbols, result.totals.peak_allocated_bytes, top);
   return result;
 }
 

@@ -41,15 +41,17 @@ class SeriesBuilder {
 
   [[nodiscard]] Device device() const { return series_.device; }
   void take(const DeviceTotals& totals) {
-    last_ = {totals.time_ns, totals.allocated_bytes, totals.reserved_bytes, totals.active_bytes, last_.driver_bytes};
+    last_ = {totals.time_ns,      totals.allocated_bytes, totals.reserved_bytes,
+             totals.active_bytes, last_.driver_bytes,     totals.change_count};
     thinner_.add(last_);
   }
-  void take_driver(std::uint64_t time_ns, std::uint64_t bytes) {
-    last_.time_ns = time_ns;
+  void take_driver(const DeviceTotals& totals, std::uint64_t bytes) {
+    last_.time_ns = totals.time_ns;
+    last_.change_count = totals.change_count;
     last_.driver_bytes = bytes;
     if (bytes > series_.peak_driver_bytes) {
       series_.peak_driver_bytes = bytes;
-      series_.peak_driver_at_ns = time_ns;
+      series_.peak_driver_at_ns = totals.time_ns;
     }
     thinner_.add(last_);
   }
@@ -94,7 +96,7 @@ Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, co
     const auto gpu = driver.take(totals);
     if (!gpu) return;
     for (SeriesBuilder& builder : builders) {
-      if (builder.device() == *gpu) builder.take_driver(totals.time_ns, driver.bytes(*gpu));
+      if (builder.device() == *gpu) builder.take_driver(totals, driver.bytes(*gpu));
     }
   });
   Timeline timeline;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyze/common/recording.h"
+#include "analyze/common/stack_names.h"
 #include "analyze/host_timeline.h"
 #include "base/result.h"
 #include "store/store.h"
@@ -28,6 +29,19 @@ struct TimelinePoint {
   std::optional<std::uint64_t> reserved_bytes;
   std::optional<std::uint64_t> active_bytes;       ///< none where it is not known (recordings)
   std::optional<std::uint64_t> driver_bytes = {};  ///< as of DriverMemory; none where no calls were recorded
+  std::uint64_t change_count = 0;                  ///< how many of Store::live_changes had happened by then
+};
+
+/// What was allocated at each point of a series, by call site. The sum is what was allocated there; where frees were
+/// lost, more.
+struct CallSiteLayers {
+  struct Layer {
+    NamedStack stack;
+    std::vector<std::uint64_t> bytes;  ///< of each point
+  };
+  std::vector<Layer> call_sites;          ///< that held most at the device's peak, most first
+  std::vector<std::uint64_t> other;       ///< of other call sites
+  std::vector<std::uint64_t> unrecorded;  ///< in no recorded block
 };
 
 struct TimelineSeries {
@@ -42,6 +56,7 @@ struct TimelineSeries {
   std::optional<std::uint64_t> peak_active_bytes;
   std::optional<std::uint64_t> peak_driver_bytes;
   std::optional<std::uint64_t> peak_driver_at_ns;  ///< the first time; none where it is 0 or not known
+  std::optional<CallSiteLayers> by_call_site;  ///< none until add_call_sites()
 
   /// Whether memory was ever pending: freed by the program, but still used by another stream.
   [[nodiscard]] bool active_differs() const {

@@ -7,6 +7,7 @@
 
 #include "analyze/common/arithmetic.h"
 #include "analyze/common/devices.h"
+#include "analyze/common/frame_origin.h"
 
 namespace tidemark {
 namespace {
@@ -90,7 +91,11 @@ class TreeBuilder {
       : stacks_(stacks), symbols_(symbols), options_(options), section_(section) {}
 
   void build() {
-    push(stacks_.roots, 0, section_.hidden);
+    std::vector<std::uint32_t> roots = stacks_.roots;
+    const Weight outside = leave_out(roots);
+    section_.outside_bytes = outside.bytes;
+    section_.outside_blocks = outside.blocks;
+    push(roots, 0, section_.hidden);
     while (!pending_.empty()) {
       const NodeGroup group = std::move(pending_.back());
       pending_.pop_back();
@@ -107,36 +112,48 @@ class TreeBuilder {
     node.blocks = group.total.blocks;
     node.share = share(group.total);
     std::vector<std::uint32_t> below;
+    Weight own;
     for (const std::uint32_t member : group.nodes) {
-      node.own_bytes += stacks_.own(member).bytes;
-      node.own_blocks += stacks_.own(member).blocks;
+      own += stacks_.own(member);
       const std::vector<std::uint32_t>& children = stacks_.children(member);
       below.insert(below.end(), children.begin(), children.end());
     }
-    push(std::move(below), group.depth + 1, node.hidden);
+    own += leave_out(below);
+    node.own_bytes = own.bytes;
+    node.own_blocks = own.blocks;
+    push(below, group.depth + 1, node.hidden);
     section_.nodes.push_back(std::move(node));
   }
 
-  // Puts what is below frames of the interpreter in their place. Those that allocate themselves stay.
-  [[nodiscard]] std::vector<std::uint32_t> without_interpreter(std::vector<std::uint32_t> nodes) {
+  // Frames of the interpreter that allocate themselves stay.
+  [[nodiscard]] bool is_left_out(std::uint32_t node) {
+    if (!options_.skip_interpreter && !options_.project_only) return false;
+    const FrameName& frame = symbols_.name(stacks_.location(node));
+    if (options_.project_only) return !is_project_code(frame);
+    return frame.kind != Location::Kind::python && stacks_.runs_python(node) && stacks_.own(node).blocks == 0;
+  }
+
+  // Puts what is below left out frames in their place; what these allocated themselves is returned.
+  Weight leave_out(std::vector<std::uint32_t>& nodes) {
+    Weight own;
     std::vector<std::uint32_t> kept;
     while (!nodes.empty()) {
       const std::uint32_t node = nodes.back();
       nodes.pop_back();
-      const bool native = symbols_.name(stacks_.location(node)).kind != Location::Kind::python;
-      if (!native || !stacks_.runs_python(node) || stacks_.own(node).blocks != 0) {
+      if (!is_left_out(node)) {
         kept.push_back(node);
         continue;
       }
+      own += stacks_.own(node);
       const std::vector<std::uint32_t>& below = stacks_.children(node);
       nodes.insert(nodes.end(), below.begin(), below.end());
     }
-    return kept;
+    nodes = std::move(kept);
+    return own;
   }
 
   // Groups `nodes` and puts those worth listing on the stack of pending ones, largest on top.
-  void push(std::vector<std::uint32_t> nodes, std::uint32_t depth, HiddenNodes& hidden) {
-    if (options_.skip_interpreter) nodes = without_interpreter(std::move(nodes));
+  void push(const std::vector<std::uint32_t>& nodes, std::uint32_t depth, HiddenNodes& hidden) {
     std::map<std::tuple<Location::Kind, std::string, std::string, std::uint32_t>, NodeGroup> groups;
     for (const std::uint32_t node : nodes) {
       const FrameName& name = symbols_.name(stacks_.location(node));

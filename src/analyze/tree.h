@@ -24,6 +24,8 @@ struct TreeOptions {
   double min_share = 0.01;            ///< leave out what holds less than this share of the section
   bool by_count = false;              ///< order and shares by number of blocks instead of bytes
   bool skip_interpreter = false;      ///< leave out native frames above Python code, which only run it
+  /// Leave out all frames but the Python code of the user's project; what they allocate counts as their caller's own.
+  bool project_only = false;
 };
 
 /// What is below a node (or the root) but not listed, because it holds too little or is too deep.
@@ -51,6 +53,8 @@ struct TreeSection {
   std::uint64_t unrecorded_bytes = 0;  ///< of these, in no recorded block and so in no node
   std::uint64_t no_stack_bytes = 0;    ///< in recorded blocks without a stack
   std::uint64_t no_stack_blocks = 0;
+  std::uint64_t outside_bytes = 0;  ///< in stacks all of whose frames TreeOptions::project_only leaves out
+  std::uint64_t outside_blocks = 0;
   std::uint64_t blocks = 0;
   std::vector<TreeNode> nodes;  ///< parents before children, siblings largest first
   HiddenNodes hidden;

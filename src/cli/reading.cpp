@@ -9,6 +9,7 @@
 #include "analyze/common/analysis_options.h"
 #include "analyze/common/moment.h"
 #include "base/output_file.h"
+#include "base/units.h"
 
 namespace tidemark::cli {
 namespace {
@@ -35,6 +36,15 @@ std::string recordings_in(const std::string& directory) {
                      more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
+std::string wrong_value(const AnalysisOption& option, const std::string& value) {
+  using Kind = AnalysisOption::Kind;
+  std::string expected = fmt::format("an integer from {} to {}", option.least, option.most);
+  if (option.kind == Kind::size) expected = "bytes, or a size such as 80GiB";
+  if (option.kind == Kind::rate) expected = "bytes per step, such as 0, 512 or 10KiB/step";
+  if (option.kind == Kind::share) expected = "a share such as 1% or 0.01";
+  return fmt::format("invalid value '{}' (expected {})", value, expected);
+}
+
 }  // namespace
 
 void add_device(CommandLine& app, std::string& device) {
@@ -43,6 +53,27 @@ void add_device(CommandLine& app, std::string& device) {
 
 void add_format(CommandLine& app, std::string& format, const std::string& formats) {
   app.add_option("--format", format, "Output format")->one_of(formats)->show_default("text");
+}
+
+void add_option(CommandLine& app, const AnalysisOption& option, AnalysisOptions& chosen) {
+  const std::string flag = "--" + option.name;
+  if (option.kind == AnalysisOption::Kind::flag) {
+    app.add_flag(
+        flag, [&chosen, name = option.name] { chosen.set(name, "yes"); }, option.help);
+    return;
+  }
+  // Where a number has a least value, help says its range.
+  const std::string range =
+      option.least == 0 ? "" : fmt::format(" ({} to {})", format_count(option.least), format_count(option.most));
+  Option* added = app.add_option(
+      flag, [&chosen, name = option.name](const std::string& value) { chosen.set(name, value); }, option.help + range);
+  added->show_default(option.computed.empty() ? option.initial : option.computed);
+  if (option.kind == AnalysisOption::Kind::word) {
+    added->one_of(option.value);
+    return;
+  }
+  added->type_name(option.value);
+  added->check([option](const std::string& value) { return option.allows(value) ? "" : wrong_value(option, value); });
 }
 
 void add_moment(CommandLine& app, std::string& at) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/common/analysis_options.h"
 #include "base/result.h"
 #include "cli/command.h"
 #include "import/open.h"
@@ -42,6 +43,7 @@ void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArgumen
 // Single arguments, for commands that take others than add_reading() adds.
 void add_device(CommandLine& app, std::string& device);
 void add_format(CommandLine& app, std::string& format, const std::string& formats);
+void add_option(CommandLine& app, const AnalysisOption& option, AnalysisOptions& chosen);
 void add_moment(CommandLine& app, std::string& at);
 /// -o for files that are not for terminals; see check_output().
 void add_output(CommandLine& app, std::string& output);

@@ -7,18 +7,24 @@
 namespace tidemark::cli {
 namespace {
 
+struct ReportOptions : ReadingOptions {
+  AnalysisOptions chosen{{rank_option()}};
+};
+
 // Many recordings share the room that a page has.
-html::PageOptions options_for(const ReadingOptions& options) {
+html::PageOptions options_for(const ReportOptions& options) {
   constexpr std::size_t kInFull = 4;
   html::PageOptions page;
   page.device = options.only_device();
-  const std::size_t times = std::max<std::size_t>(1, options.files.size() / kInFull);
+  page.rank = options.chosen.given_count("rank");
+  const std::size_t shown = page.rank ? 1 : options.files.size();
+  const std::size_t times = std::max<std::size_t>(1, shown / kInFull);
   page.points = std::max<std::size_t>(100, page.points / times);
   page.rows = std::max<std::size_t>(5, page.rows / times);
   return page;
 }
 
-int run(const ReadingOptions& options) {
+int run(const ReportOptions& options) {
   const auto fine = check_output(options.files, options.output, true, "an HTML page", "report.html");
   if (!fine) return fail(fine.error().message);
   const html::PageOptions what = options_for(options);
@@ -38,8 +44,9 @@ int run(const ReadingOptions& options) {
 }  // namespace
 
 std::function<int()> setup_report(CommandLine& app) {
-  auto options = std::make_shared<ReadingOptions>();
+  auto options = std::make_shared<ReportOptions>();
   add_reading(app, *options, {});
+  add_option(app, rank_option(), options->chosen);
   add_output(app, options->output);
   app.footer(
       "The page is one file that loads nothing else: it can be sent, printed and opened offline in any browser.\n"
@@ -47,7 +54,8 @@ std::function<int()> setup_report(CommandLine& app) {
       "Examples:\n"
       "  tidemark report run.tide -o report.html\n"
       "  tidemark report snapshot.pickle --device cuda:0 -o report.html\n"
-      "  tidemark report run.rank*.tide -o ranks.html");
+      "  tidemark report run.rank*.tide -o ranks.html\n"
+      "  tidemark report run.rank*.tide --rank 3 -o rank3.html");
   return [options] { return run(*options); };
 }
 

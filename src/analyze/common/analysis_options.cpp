@@ -78,6 +78,10 @@ AnalysisOption top_option(std::uint64_t initial, std::string help) {
   return {"top", AnalysisOption::Kind::count, "N", std::move(help), std::to_string(initial)};
 }
 
+AnalysisOption rank_option() {
+  return {"rank", AnalysisOption::Kind::count, "N", "Of several recordings, show the details of this rank", ""};
+}
+
 AnalysisOptions::AnalysisOptions(const std::vector<AnalysisOption>& options) {
   for (const AnalysisOption& option : options) values_[option.name] = option.initial;
 }

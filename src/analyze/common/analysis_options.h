@@ -44,6 +44,9 @@ struct AnalysisOption {
 /// The option that most lists have: how many rows to list, 0 = all.
 [[nodiscard]] AnalysisOption top_option(std::uint64_t initial, std::string help);
 
+/// Of several recordings, the details of one rank only.
+[[nodiscard]] AnalysisOption rank_option();
+
 /// What was chosen. The functions below take names of the analysis's own options; values were checked when set.
 class AnalysisOptions {
  public:

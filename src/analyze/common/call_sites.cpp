@@ -8,6 +8,15 @@
 #include "analyze/common/arithmetic.h"
 
 namespace tidemark {
+
+std::vector<StackUsage> usages_at_peak(const Overview& overview, std::size_t device) {
+  std::vector<StackUsage> usages;
+  for (const StackUsage& usage : overview.stacks_at_peak) {
+    if (usage.device == device) usages.push_back(usage);
+  }
+  return usages;
+}
+
 CallSites group_by_call_site(std::vector<StackUsage> usages, Symbols& symbols, std::uint64_t whole, std::size_t top) {
   std::sort(usages.begin(), usages.end(), [](const StackUsage& left, const StackUsage& right) {
     return left.bytes != right.bytes ? left.bytes > right.bytes : left.stack < right.stack;

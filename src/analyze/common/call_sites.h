@@ -1,6 +1,7 @@
 // Stacks put together by the site that they show: what a person calls one site in the program.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct CallSites {
   std::uint64_t other_call_sites = 0;  ///< beyond the listed ones
   std::uint64_t other_bytes = 0;
 };
+
+/// What held memory on a device at its peak.
+[[nodiscard]] std::vector<StackUsage> usages_at_peak(const Overview& overview, std::size_t device);
 
 /// `whole`: the bytes that shares are of, or what the usages hold where that is more; the shares are 0 where it is.
 /// `top`: how many call_sites to list; 0 = all.

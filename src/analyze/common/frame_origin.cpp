@@ -68,4 +68,8 @@ FrameOrigin origin_of(std::string_view file) {
   return generated || is_start_script(file) ? FrameOrigin::package : FrameOrigin::project;
 }
 
+bool is_project_code(const FrameName& frame) {
+  return frame.kind == Location::Kind::python && origin_of(frame.file) == FrameOrigin::project;
+}
+
 }  // namespace tidemark

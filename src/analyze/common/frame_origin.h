@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "store/symbols.h"
+
 namespace tidemark {
 
 enum class FrameOrigin : std::uint8_t {
@@ -14,6 +16,9 @@ enum class FrameOrigin : std::uint8_t {
 };
 
 [[nodiscard]] FrameOrigin origin_of(std::string_view file);
+
+/// Whether it is Python code of FrameOrigin::project.
+[[nodiscard]] bool is_project_code(const FrameName& frame);
 
 /// A file's path below site-packages, dist-packages or lib/pythonX.Y: "torch/nn/functional.py", "copy.py". Empty where
 /// it is in none of them.

@@ -1,43 +1,29 @@
 #include "analyze/summary.h"
 
-#include <fmt/format.h>
-
-#include <set>
-
 #include "analyze/ranks.h"
 #include "report/analyses/analysis.h"
+#include "report/words/ranks.h"
 
 namespace tidemark {
 namespace {
-
-Result<void> check_rank(const std::vector<Summary>& summaries) {
-  std::set<std::int32_t> ranks;
-  for (const Summary& summary : summaries) {
-    if (summary.chosen.value_or(true)) return {};
-    if (summary.recording.process.rank) ranks.insert(*summary.recording.process.rank);
-  }
-  return Error{ranks.empty()
-                   ? "--rank: these recordings have no ranks"
-                   : fmt::format("--rank: no recording of this rank (available: {})", fmt::join(ranks, ", "))};
-}
 
 // Several processes begin with a table of all. Their details: of the rank that was asked for, or of two at most.
 Result<std::string> write_summaries(const std::vector<Summary>& summaries, const std::string& format,
                                     const Terminal& terminal) {
   constexpr std::size_t kDetailed = 2;
-  if (auto fine = check_rank(summaries); !fine) return fine.error();
   const bool json = format == "json";
-  if (summaries.size() == 1) {
-    return json ? to_json(std::span<const Summary>(summaries)) : to_text(summaries.front(), terminal);
-  }
   std::vector<RankRow> rows;
   rows.reserve(summaries.size());
   for (const Summary& summary : summaries) rows.push_back(rank_row(rows.size(), summary));
+  if (auto fine = check_rank(rows); !fine) return fine.error();
+  if (summaries.size() == 1) {
+    return json ? to_json(std::span<const Summary>(summaries)) : to_text(summaries.front(), terminal);
+  }
   const RankComparison ranks = compare_ranks(std::move(rows));
   std::vector<const Summary*> details;
   for (const RankRow& row : ranks.rows) {
     const Summary& summary = summaries[row.index];
-    if (summary.chosen.value_or(json || summaries.size() <= kDetailed)) details.push_back(&summary);
+    if (row.chosen.value_or(json || summaries.size() <= kDetailed)) details.push_back(&summary);
   }
   return json ? to_json(ranks, details) : to_text(ranks, details, terminal);
 }
@@ -51,8 +37,7 @@ Analysis summary_analysis() {
       "Peak memory, and the call sites that held it",
       "Recordings can be read while their programs run: the summary shows the state of about one second ago. Several "
       "recordings begin with a table of them; details follow for one or two recordings, and for --rank N.",
-      {{"rank", AnalysisOption::Kind::count, "N", "Of several recordings, show the details of this rank", ""},
-       top_option(SummaryOptions().top, "Call sites to list for each device; 0 = all")},
+      {rank_option(), top_option(SummaryOptions().top, "Call sites to list for each device; 0 = all")},
       false,
       {"run.tide", "run.rank*.tide", "run.rank*.tide --rank 3",
        "run.tide --format json | jq '.devices[0].peak_allocated_bytes'"}};

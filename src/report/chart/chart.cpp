@@ -54,8 +54,10 @@ Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat 
   Picture picture{"Memory over time", recordings_words(timelines), {}, "No events.", "time since the recording began"};
   for (const Timeline& timeline : timelines) {
     for (const TimelineSeries& series : timeline.series) {
-      picture.panels.push_back({to_string(series.device) + recording_suffix(timelines, timeline),
-                                timeline_plot(timeline, series, frame_of(duration_ns, picture.panels.size(), panels))});
+      const TimeFrame frame = frame_of(duration_ns, picture.panels.size(), panels);
+      picture.panels.push_back(
+          {to_string(series.device) + recording_suffix(timelines, timeline),
+           series.by_call_site ? call_site_plot(timeline, series, frame) : timeline_plot(timeline, series, frame)});
     }
     if (!with_hosts || !timeline.host) continue;
     picture.panels.push_back({"host" + recording_suffix(timelines, timeline),

@@ -66,7 +66,9 @@ std::string data_block(const std::vector<PageContents>& pages, const RankCompari
   Json document = {{"schema", "tidemark-report"}, {"version", 1}};
   document["ranks"] = ranks == nullptr ? Json(nullptr) : to_object(*ranks);
   document["recordings"] = Json::array();
-  for (const PageContents& contents : pages) document["recordings"].push_back(contents_json(contents));
+  for (const PageContents& contents : pages) {
+    if (contents.is_detailed()) document["recordings"].push_back(contents_json(contents));
+  }
   const std::string json = document.dump(-1, ' ', true, Json::error_handler_t::replace);
   // Angle brackets stand in strings only; without them nothing in a script element ends it or opens a comment.
   std::string safe;

@@ -50,7 +50,7 @@ void add_fixes(std::string& out, const Explanation& explanation, const OomFailur
 void add_top_allocations(std::string& out, const OomFailure& failure) {
   if (failure.top_allocations.empty()) return;
   out += "<p><b>Top allocations at that time</b></p>\n";
-  open_table(out, {"held", "share", "blocks", "allocated by"});
+  open_stack_table(out, {"held", "share", "blocks", "allocated by"});
   for (const TopAllocation& allocation : failure.top_allocations) {
     add_row(out, {format_bytes(allocation.bytes), share_text(allocation.share), format_count(allocation.blocks),
                   stack_cell(allocation.stack)});

@@ -29,7 +29,7 @@ void add_leaks(std::string& out, const Leaks& leaks) {
                  leaks.verdict == LeakVerdict::leak ? " class=\"alarm\"" : "");
   add_paragraph(out, escaped(leak_verdict(leaks)) + (leaks.verdict == LeakVerdict::insufficient_data ? "" : "."));
   if (!leaks.leaks.empty()) {
-    open_table(out, {"per step", "95% interval", "growing steps", "held at end", "device", "allocated by"});
+    open_stack_table(out, {"per step", "95% interval", "growing steps", "held at end", "device", "allocated by"});
     for (const LeakSite& site : leaks.leaks) {
       const Growth& growth = site.growth;
       add_row(out,
@@ -44,7 +44,7 @@ void add_leaks(std::string& out, const Leaks& leaks) {
   if (const std::string small = small_leaks_text(leaks); !small.empty()) add_remark(out, escaped(small) + ".");
   if (!leaks.non_leak_growth.empty()) {
     add_paragraph(out, "Grew, but is not a leak by the criterion:");
-    open_table(out, {"held at end", "device", "allocated by, and reason"});
+    open_stack_table(out, {"held at end", "device", "allocated by, and reason"});
     for (const LeakSite& site : leaks.non_leak_growth) {
       add_row(out, {format_bytes(site.held_bytes), to_string(site.device),
                     stack_cell(site.stack) + "<small>" + escaped(growth_text(site.growth)) + "</small>"});
@@ -61,7 +61,7 @@ void add_leaks(std::string& out, const Leaks& leaks) {
 void add_pinning(std::string& out, const FragmentationDevice& device) {
   if (device.pinning.empty()) return;
   add_paragraph(out, "Call stacks whose blocks keep segments with free memory from being released, at the peak:");
-  open_table(out, {"pinned free memory", "segments", "blocks", "bytes", "allocated by"});
+  open_stack_table(out, {"pinned free memory", "segments", "blocks", "bytes", "allocated by"});
   for (const PinningStack& row : device.pinning) {
     add_row(out, {format_bytes(row.pinned_free_bytes), format_count(row.segments), format_count(row.blocks),
                   format_bytes(row.bytes), stack_cell(row.stack)});
@@ -111,7 +111,7 @@ void add_temporary(std::string& out, const Temporary& temporary, const Temporary
                             format_bytes(device.totals.total_bytes_allocated), share_text(device.share),
                             format_bytes(device.reduced_peak_bytes), format_bytes(device.totals.peak_allocated_bytes)));
   if (device.rows.empty()) return;
-  open_table(out, {"total", "share", "allocations", "largest", "allocated by"});
+  open_stack_table(out, {"total", "share", "allocations", "largest", "allocated by"});
   for (const TemporaryRow& row : device.rows) {
     add_row(out, {format_bytes(row.bytes), share_text(row.share), format_count(row.count),
                   format_bytes(row.largest_bytes), stack_cell(row.stack)});
@@ -131,7 +131,7 @@ void add_pattern(std::string& out, const PatternsDevice& device, const NamedPatt
                        escaped(named.title), format_bytes(named.pattern->peak_bytes),
                        format_bytes(named.pattern->reduced_peak_bytes),
                        format_bytes(device.totals.peak_allocated_bytes), format_bytes(saving), escaped(named.advice)));
-  open_table(out, {"held at peak", "blocks", "total blocks", "allocated by"});
+  open_stack_table(out, {"held at peak", "blocks", "total blocks", "allocated by"});
   for (const PatternRow& row : named.pattern->rows) {
     if (row.peak_bytes == 0) continue;
     add_row(out, {format_bytes(row.peak_bytes), format_count(row.peak_blocks), format_count(row.count),

@@ -69,9 +69,8 @@ void add_stack(std::string& out, const NamedStack& stack) {
   fmt::format_to(std::back_inserter(out), "<details><summary>{}<small>{}</small></summary><ol class=\"frames\">", label,
                  escaped(callers_text(stack)));
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
-    const bool own = frame->kind == Location::Kind::python && origin_of(frame->file) == FrameOrigin::project;
-    fmt::format_to(std::back_inserter(out), "<li{}><code>{}</code> <small>{}</small></li>", own ? " class=\"own\"" : "",
-                   escaped(frame->function), place_of(*frame));
+    fmt::format_to(std::back_inserter(out), "<li{}><code>{}</code> <small>{}</small></li>",
+                   is_project_code(*frame) ? " class=\"own\"" : "", escaped(frame->function), place_of(*frame));
   }
   out += "</ol></details>";
 }
@@ -82,13 +81,25 @@ void add_figure(std::string& out, std::string_view label, std::string_view value
                  colour.empty() ? std::string() : fmt::format(" class=\"{}\"", colour), label, value, detail);
 }
 
-void open_table(std::string& out, const std::vector<std::string>& headings) {
-  out += "<div class=\"scroll\"><table><thead><tr>";
+namespace {
+
+void open_table_of(std::string& out, std::string_view style, const std::vector<std::string>& headings) {
+  fmt::format_to(std::back_inserter(out), "<div class=\"scroll\"><table{}><thead><tr>", style);
   for (std::size_t index = 0; index < headings.size(); ++index) {
     const bool text = index + 1 == headings.size();
     fmt::format_to(std::back_inserter(out), "<th{}>{}</th>", text ? "" : " class=\"number\"", headings[index]);
   }
   out += "</tr></thead><tbody>\n";
+}
+
+}  // namespace
+
+void open_table(std::string& out, const std::vector<std::string>& headings) {
+  open_table_of(out, {}, headings);
+}
+
+void open_stack_table(std::string& out, const std::vector<std::string>& headings) {
+  open_table_of(out, fmt::format(" class=\"stacks numbers{}\"", headings.size() - 1), headings);
 }
 
 void add_row(std::string& out, const std::vector<std::string>& cells) {

@@ -34,6 +34,8 @@ void add_figure(std::string& out, std::string_view label, std::string_view value
 
 /// Opens a table whose columns have these headings, as HTML; the last one is for text, the others for numbers.
 void open_table(std::string& out, const std::vector<std::string>& headings);
+/// The same where the last column is for stacks, which have a line of their own on a narrow screen.
+void open_stack_table(std::string& out, const std::vector<std::string>& headings);
 /// A row of it; `cells` are HTML.
 void add_row(std::string& out, const std::vector<std::string>& cells);
 inline constexpr std::string_view kTableEnd = "</tbody></table></div>\n";

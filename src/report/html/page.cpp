@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -23,7 +24,9 @@ using html::escaped;
 
 void add_head(std::string& out, const std::vector<html::PageContents>& pages) {
   std::string title = "Memory report";
-  if (!pages.empty()) title += ": " + escaped(recording_title(pages.front().recording));
+  const auto first =
+      std::find_if(pages.begin(), pages.end(), [](const html::PageContents& page) { return page.is_detailed(); });
+  if (first != pages.end()) title += ": " + escaped(recording_title(first->recording));
   if (pages.size() > 1) title += fmt::format(" and {} more", pages.size() - 1);
   fmt::format_to(
       std::back_inserter(out),
@@ -46,14 +49,23 @@ void add_facts(std::string& out, const RecordingInfo& recording) {
 
 // Of several recordings, what tells them apart. Articles have the numbers of the rows.
 void add_overview(std::string& out, const RankComparison& ranks) {
-  html::open_table(out, {"peak allocated", "reserved", "device used", "to median", "out of memory", "process"});
+  out += "<div class=\"scroll ranks\"><table><thead><tr><th>process</th>";
+  for (const char* heading : {"peak allocated", "to median", "out of memory", "reserved", "device used"}) {
+    fmt::format_to(std::back_inserter(out), "<th class=\"number\">{}</th>", heading);
+  }
+  out += "</tr></thead><tbody>\n";
   for (std::size_t index = 0; index < ranks.rows.size(); ++index) {
     const RankRow& row = ranks.rows[index];
     const char* mark = row.outlier ? "<b class=\"alarm\">outlier</b> " : "";
     const std::string failed = row.out_of_memory ? "<b class=\"alarm\">yes</b>" : "no";
-    html::add_row(out, {format_bytes(row.peak_allocated_bytes), bytes_text(row.peak_reserved_bytes),
-                        bytes_text(row.device_used_bytes), mark + difference_text(row.difference), failed,
-                        fmt::format("<a href=\"#r{}\">{}</a>", index, escaped(rank_name(row)))});
+    const std::string name = escaped(rank_name(row));
+    out += row.chosen.value_or(true) ? fmt::format("<tr><td><a href=\"#r{}\">{}</a></td>", index, name)
+                                     : fmt::format("<tr><td>{}</td>", name);
+    for (const std::string& cell : {format_bytes(row.peak_allocated_bytes), mark + difference_text(row.difference),
+                                    failed, bytes_text(row.peak_reserved_bytes), bytes_text(row.device_used_bytes)}) {
+      fmt::format_to(std::back_inserter(out), "<td class=\"number\">{}</td>", cell);
+    }
+    out += "</tr>\n";
   }
   out += html::kTableEnd;
   for (const RankGroup& group : ranks.groups) {
@@ -87,7 +99,7 @@ std::optional<std::string> page_of(const std::vector<html::PageContents>& pages,
                  several ? " class=\"several\"" : "");
   if (several) add_overview(out, ranks);
   for (std::size_t index = 0; index < pages.size(); ++index) {
-    add_recording(out, pages[index], index);
+    if (pages[index].is_detailed()) add_recording(out, pages[index], index);
     if (out.size() > kMaxHtmlBytes) return std::nullopt;
   }
   out += "</main>\n<footer>Made by Tidemark. This page is complete in itself and loads nothing.</footer>\n";
@@ -104,6 +116,7 @@ Result<std::string> to_html(std::vector<html::PageContents> contents) {
   std::vector<RankRow> rows;
   rows.reserve(contents.size());
   for (const html::PageContents& each : contents) rows.push_back(rank_row(rows.size(), each.summary));
+  if (auto fine = check_rank(rows); !fine) return fine.error();
   const RankComparison ranks = compare_ranks(std::move(rows));
   std::vector<html::PageContents> pages;  // in the order of the table
   pages.reserve(contents.size());

@@ -69,6 +69,13 @@ bool halve(PageContents& contents) {
       device.other_bytes += site.bytes;
     });
   }
+  for (TimelineSeries& series : contents.timeline.series) {
+    if (!series.by_call_site) continue;
+    std::vector<std::uint64_t>& other = series.by_call_site->other;
+    shortened |= halve_list(series.by_call_site->call_sites, [&](const CallSiteLayers::Layer& layer) {
+      for (std::size_t index = 0; index < other.size(); ++index) other[index] += layer.bytes[index];
+    });
+  }
   for (TableSection& section : contents.table.sections) {
     shortened |= halve_list(section.rows, [&](const TableRow& row) {
       ++section.other_rows;
@@ -76,7 +83,9 @@ bool halve(PageContents& contents) {
       section.other_blocks += row.blocks;
     });
   }
-  for (TreeSection& section : contents.tree.sections) shortened |= halve_tree(section);
+  for (Tree* tree : {&contents.tree, &contents.project_tree}) {
+    for (TreeSection& section : tree->sections) shortened |= halve_tree(section);
+  }
   for (FragmentationDevice& device : contents.fragmentation.devices) {
     shortened |= halve_list(device.segments, [&](const MapSegment& segment) {
       ++device.other_segments;

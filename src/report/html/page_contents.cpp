@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/call_site_layers.h"
 #include "analyze/ledger/replay.h"
 #include "report/html/page_budget.h"
 
@@ -57,14 +58,21 @@ std::map<StackId, NamedStack> name_map_stacks(const std::vector<PageMap>& maps, 
 
 Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options) {
   auto summary = analyze_summary(store, symbols,
-                                 {options.device, std::min(kListed, options.rows), collect_samples(store).devices,
-                                  host_usage(store.samples.host)});
+                                 {options.device,
+                                  std::min(kListed, options.rows),
+                                  collect_samples(store).devices,
+                                  host_usage(store.samples.host),
+                                  {},
+                                  options.rank});
   if (!summary) return summary.error();
   const std::size_t listed = std::min(kListed, options.rows);
   PageContents contents;
   contents.summary = std::move(*summary);
+  contents.recording = contents.summary.recording;
+  if (!contents.is_detailed()) return contents;
   // The device is there, as the summary found: nothing below can fail.
   contents.timeline = *analyze_timeline(store, symbols, {options.device, options.points});
+  add_call_sites(contents.timeline, store, symbols);
   // One point a stretch; the timeline has up to four.
   if (auto ledger = analyze_ledger(store, symbols, {options.device, Moment{}, options.points / 2})) {
     contents.ledger = std::move(*ledger);
@@ -75,6 +83,8 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   tree.min_share = options.min_share;
   tree.skip_interpreter = true;
   contents.tree = *analyze_tree(store, symbols, tree);
+  tree.project_only = true;
+  contents.project_tree = *analyze_tree(store, symbols, tree);
   FragmentationOptions fragmentation;
   fragmentation.device = options.device;
   fragmentation.top = listed;

@@ -29,7 +29,8 @@ struct PageOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t points = 1200;          ///< of the timeline, for each device
   std::size_t rows = 25;              ///< stacks at the peak to list for each device; the other lists have at most 10
-  double min_share = 0.001;           ///< of what a device held at its peak: calls that hold less are left out
+  std::optional<std::uint64_t> rank = {};  ///< of others the summary only
+  double min_share = 0.001;                ///< of what a device held at its peak: calls that hold less are left out
 };
 
 /// The segments of a device at its peak, largest first; empty where the source does not know segments.
@@ -45,14 +46,16 @@ struct PageTable {
   ResultTable table;
 };
 
-/// Everything is at each device's peak, where it is at one moment. Devices are in the same order everywhere.
+/// Everything is at each device's peak, where it is at one moment. Devices are in the same order everywhere. Of ranks
+/// that were not asked for there are `recording` and `summary`.
 struct PageContents {
   RecordingInfo recording;
   Summary summary;
-  Timeline timeline;
-  Ledger ledger;  ///< at the devices' own peaks; empty where `device` is none that a ledger can be of
-  Table table;    ///< by stack
-  Tree tree;      ///< without frames of the interpreter
+  Timeline timeline;  ///< with call sites
+  Ledger ledger;      ///< at the devices' own peaks; empty where `device` is none that a ledger can be of
+  Table table;        ///< by stack
+  Tree tree;          ///< without frames of the interpreter
+  Tree project_tree;  ///< the same with frames of the project only
   Fragmentation fragmentation;
   std::vector<PageMap> maps;                 ///< one for each device
   std::map<StackId, NamedStack> map_stacks;  ///< those that hold most in them
@@ -61,6 +64,9 @@ struct PageContents {
   Leaks leaks;
   Explanation explanation;        ///< of the latest failed requests
   std::vector<PageTable> tables;  ///< of the analyses in the list whose result is a table, in its order
+
+  /// Whether the page shows more of it than a line.
+  [[nodiscard]] bool is_detailed() const { return summary.chosen.value_or(true); }
 };
 
 /// Runs the analyses. Fails only when the device asked for is not in the recording.

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "analyze/common/frame_origin.h"
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
@@ -12,6 +14,15 @@
 
 namespace tidemark::html {
 
+namespace {
+
+bool has_stacks(const CallSiteLayers& layers) {
+  return std::any_of(layers.call_sites.begin(), layers.call_sites.end(),
+                     [](const CallSiteLayers::Layer& layer) { return !layer.stack.frames.empty(); });
+}
+
+}  // namespace
+
 void add_timeline(std::string& out, const PageContents& contents, const std::string& id) {
   const auto has_memory = [](const TimelineSeries& series) { return series.peak_allocated_at_ns.has_value(); };
   if (std::none_of(contents.timeline.series.begin(), contents.timeline.series.end(), has_memory)) return;
@@ -20,10 +31,43 @@ void add_timeline(std::string& out, const PageContents& contents, const std::str
   for (const TimelineSeries& series : contents.timeline.series) {
     if (!has_memory(series)) continue;
     add_device_heading(out, series.device);
-    add_plot(out, timeline_plot(contents.timeline, series, {contents.timeline.recording.duration_ns}), "time");
+    const TimeFrame frame = {contents.timeline.recording.duration_ns};
+    add_plot(out, timeline_plot(contents.timeline, series, frame), "time");
+    if (!series.by_call_site || !has_stacks(*series.by_call_site)) continue;
+    add_device_heading(out, series.device, "allocated by the call sites that held most at the peak");
+    add_plot(out, call_site_plot(contents.timeline, series, frame), "time sites");
+  }
+  if (const auto& host = contents.timeline.host) {
+    out += "<h4>host <small>RSS and PSS of the process, sampled</small></h4>\n";
+    add_plot(out, host_plot(*host, {std::max(contents.timeline.recording.duration_ns, host->end_ns())}), "time");
   }
   out += kSectionEnd;
 }
+
+namespace {
+
+// Both graphs of a device are on the page, and the style sheet shows one of them.
+void add_flame_graphs(std::string& out, const TreeSection& all, const TreeSection& project, const std::string& id) {
+  const bool differ =
+      !project.nodes.empty() && !std::all_of(all.nodes.begin(), all.nodes.end(),
+                                             [](const TreeNode& node) { return is_project_code(node.frame); });
+  out += "<div class=\"calls\">\n";
+  if (differ) {
+    fmt::format_to(std::back_inserter(out),
+                   "<input type=\"checkbox\" id=\"{0}\"> <label for=\"{0}\">Hide frames of libraries</label>\n", id);
+  }
+  out += "<div class=\"all\">\n";
+  add_plot(out, flame_graph_plot(all), "flame");
+  out += "</div>\n";
+  if (differ) {
+    out += "<div class=\"project\">\n";
+    add_plot(out, flame_graph_plot(project), "flame");
+    out += "</div>\n";
+  }
+  out += "</div>\n";
+}
+
+}  // namespace
 
 void add_flame_graph(std::string& out, const PageContents& contents, const std::string& id) {
   const auto draws = [](const TreeSection& section) { return !section.nodes.empty(); };
@@ -32,11 +76,12 @@ void add_flame_graph(std::string& out, const PageContents& contents, const std::
       out, id + "calls", "Call stacks at the peak",
       "The same memory as a flame graph: callers above, what they call below; the wider a box, the more memory "
       "was allocated in it. The x-axis is not time.");
-  for (const TreeSection& section : contents.tree.sections) {
+  for (std::size_t index = 0; index < contents.tree.sections.size(); ++index) {
+    const TreeSection& section = contents.tree.sections[index];
     if (!draws(section)) continue;
     add_device_heading(out, section.device,
                        fmt::format("{} allocated {}", format_bytes(section.allocated_bytes), at_text(section.at_ns)));
-    add_plot(out, flame_graph_plot(section), "flame");
+    add_flame_graphs(out, section, contents.project_tree.sections[index], fmt::format("{}calls-{}", id, index));
   }
   out += kSectionEnd;
 }
@@ -46,8 +91,9 @@ void add_segment_map(std::string& out, const PageContents& contents, const std::
   if (std::none_of(contents.maps.begin(), contents.maps.end(), draws)) return;
   open_section(
       out, id + "segments", "Segment map",
-      "The segments that the allocator reserved from the driver, at the same peak: largest first, to scale, small "
-      "ones sharing a row. An allocation needs one free block that is large enough.");
+      "The segments that the allocator reserved from the driver, at the same peak: largest first, to scale. Those that "
+      "look alike have one row, with their number and as many of them as fit; small ones share a row. An allocation "
+      "needs one free block that is large enough.");
   for (std::size_t index = 0; index < contents.maps.size(); ++index) {
     const PageMap& map = contents.maps[index];
     if (!draws(map)) continue;

@@ -57,6 +57,12 @@ class Drawing {
     return text + "</title>";
   }
 
+  static std::string words_of(const std::vector<std::string>& parts) {
+    std::string words;
+    for (const std::string& part : parts) words += "<tspan>" + escaped(part) + "</tspan>";
+    return words;
+  }
+
   void margin() {
     add("<svg class=\"margin\" height=\"{:g}\" aria-hidden=\"true\">", plot_.height);
     for (const PlotTick& tick : plot_.margin) {
@@ -125,15 +131,15 @@ class Drawing {
           box.narrow() ? " narrow" : "", x, width, box.y, box.height, title(box.tooltip));
       return;
     }
-    // Its words are cut off at its edges, and those of boxes without room left out; page.js moves boxes and does the
-    // same.
+    // Its words are cut off at its edges, and those of boxes without room left out; page.js leaves out the parts that
+    // do not fit.
     add("<svg class=\"{}{}\" x=\"{}\" y=\"{:g}\" width=\"{}\" height=\"{:g}\">{}<rect width=\"100%\" "
         "height=\"100%\"/><text x=\"4\" y=\"13\">{}</text></svg>\n",
         style,
         box.width < 0.02   ? " s"
         : box.width < 0.09 ? " m"
                            : "",
-        x, box.y, width, box.height, title(box.tooltip), escaped(box.label));
+        x, box.y, width, box.height, title(box.tooltip), words_of(box.label));
   }
 
   void add_label(const PlotLabel& label) {

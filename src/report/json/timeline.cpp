@@ -16,6 +16,15 @@ Json over_time_json(const std::optional<SampledOverTime>& sampled) {
   return object;
 }
 
+void add_call_sites_json(Json& object, const CallSiteLayers& layers) {
+  object["call_sites"] = Json::array();
+  for (const CallSiteLayers::Layer& layer : layers.call_sites) {
+    object["call_sites"].push_back({{"stack", stack_json(layer.stack)}, {"held_bytes", layer.bytes}});
+  }
+  object["other_held_bytes"] = layers.other;
+  object["unrecorded_held_bytes"] = layers.unrecorded;
+}
+
 }  // namespace
 
 Json to_object(const Timeline& timeline) {
@@ -38,6 +47,7 @@ Json to_object(const Timeline& timeline) {
                                  {"peak_driver_bytes", nullable(series.peak_driver_bytes)},
                                  {"peak_driver_at_ns", nullable(series.peak_driver_at_ns)},
                                  {"points", std::move(points)}});
+    if (series.by_call_site) add_call_sites_json(object["devices"].back(), *series.by_call_site);
   }
   object["out_of_memory"] = Json::array();
   for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {

@@ -20,11 +20,16 @@ constexpr double kFrameRow = 19;
 
 Role role_of(const FrameName& frame) {
   if (frame.kind != Location::Kind::python) return Role::native;
-  return origin_of(frame.file) == FrameOrigin::project ? Role::own : Role::library_code;
+  return is_project_code(frame) ? Role::own : Role::library_code;
 }
 
-std::string short_name(const FrameName& frame) {
-  return shown(frame.kind == Location::Kind::python ? local_name(frame.function) : short_function(frame.function));
+// "forward" and " (model.py:31)".
+std::vector<std::string> label_of(const FrameName& frame) {
+  const std::string name =
+      shown(frame.kind == Location::Kind::python ? local_name(frame.function) : short_function(frame.function));
+  if (frame.file.empty()) return {name};
+  const std::string file = shown(std::string(base_name(frame.file)));
+  return {name, frame.line == 0 ? fmt::format(" ({})", file) : fmt::format(" ({}:{})", file, frame.line)};
 }
 
 class FlameGraph {
@@ -38,8 +43,7 @@ class FlameGraph {
     for (const TreeNode& node : section_.nodes) deepest = std::max(deepest, node.depth + 1);
     plot_.frame_height = (deepest + 1) * kFrameRow;
     plot_.height = plot_.frame_height;
-    add(Role::root, 0, 0, section_.allocated_bytes, section_.blocks, device + ": all allocated memory",
-        fmt::format("{}, {}", device, format_bytes(section_.allocated_bytes)));
+    add(Role::root, 0, 0, section_.allocated_bytes, section_.blocks, device + ": all allocated memory", {device});
     std::vector<double> begins;  // of what comes next at each depth
     for (const TreeNode& node : section_.nodes) {
       begins.resize(node.depth + 2, 0);
@@ -47,7 +51,7 @@ class FlameGraph {
       begins[node.depth] += share(node.bytes);
       begins[node.depth + 1] = begin;
       add(role_of(node.frame), begin, node.depth + 1, node.bytes, node.blocks, frame_text(node.frame),
-          short_name(node.frame));
+          label_of(node.frame));
     }
     add_without_frames((begins.empty() ? 0 : begins[0]) + share(section_.hidden.bytes));
     add_legend();
@@ -60,9 +64,11 @@ class FlameGraph {
   }
 
   void add(Role role, double begin, std::uint32_t depth, std::uint64_t bytes, std::uint64_t blocks, std::string title,
-           std::string label) {
+           std::vector<std::string> label) {
     const double width = share(bytes);
     std::string size = fmt::format("{}, {}", format_bytes(bytes), share_text(width));
+    label.push_back(" \xC2\xB7 " + format_bytes(bytes));
+    label.push_back(" \xC2\xB7 " + share_text(width));
     if (blocks != 0) size += fmt::format(", blocks: {}", format_count(blocks));
     PlotBox box{
         role, begin, width, depth * kFrameRow, kFrameRow - 1, {std::move(title), std::move(size)}, std::move(label)};
@@ -71,27 +77,30 @@ class FlameGraph {
   }
 
   void add_without_frames(double begin) {
-    if (section_.no_stack_bytes != 0) {
-      add(Role::no_stack, begin, 1, section_.no_stack_bytes, section_.no_stack_blocks, "(no stack)", "(no stack)");
-      begin += share(section_.no_stack_bytes);
-    }
-    if (section_.unrecorded_bytes != 0) {
-      add(Role::no_stack, begin, 1, section_.unrecorded_bytes, 0, "(not recorded)", "(not recorded)");
-    }
+    const auto add_box = [&](Role role, std::uint64_t bytes, std::uint64_t blocks, const char* words) {
+      if (bytes == 0) return;
+      add(role, begin, 1, bytes, blocks, words, {words});
+      begin += share(bytes);
+    };
+    add_box(Role::no_stack, section_.outside_bytes, section_.outside_blocks, "(no code of the project)");
+    add_box(Role::no_stack, section_.no_stack_bytes, section_.no_stack_blocks, "(no stack)");
+    add_box(Role::no_stack, section_.unrecorded_bytes, 0, "(not recorded)");
   }
 
   void add_legend() {
-    plot_.legend = {{Role::own, Sample::box, "Python code of the project"},
-                    {Role::library_code, Sample::box, "Python code of PyTorch and other libraries"}};
-    if (std::any_of(section_.nodes.begin(), section_.nodes.end(),
-                    [](const TreeNode& node) { return node.frame.kind != Location::Kind::python; })) {
-      plot_.legend.push_back({Role::native, Sample::box, "native code"});
+    if (plot_.has_box(Role::own)) plot_.legend.push_back({Role::own, Sample::box, "Python code of the project"});
+    if (plot_.has_box(Role::library_code)) {
+      plot_.legend.push_back({Role::library_code, Sample::box, "Python code of PyTorch and other libraries"});
     }
+    if (plot_.has_box(Role::native)) plot_.legend.push_back({Role::native, Sample::box, "native code"});
     std::uint64_t hidden = section_.hidden.count;
     for (const TreeNode& node : section_.nodes) hidden += node.hidden.count;
     if (hidden != 0) {
-      plot_.remark = fmt::format("Not drawn: {} calls that hold too little memory; 'tidemark tree' lists them.",
-                                 format_count(hidden));
+      plot_.remark = hidden == 1 ? "Not drawn: 1 call that holds too little memory; 'tidemark tree' lists it."
+                                 : fmt::format(
+                                       "Not drawn: {} calls that hold too little memory; 'tidemark tree' lists "
+                                       "them.",
+                                       format_count(hidden));
     }
   }
 

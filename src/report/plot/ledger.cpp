@@ -32,17 +32,6 @@ Role role_of(const LedgerLine& line, const LedgerDevice& device) {
   return Role::processes;
 }
 
-std::vector<std::string> hint_words(const std::vector<LedgerLayer>& layers, const LedgerPoint& point,
-                                    std::size_t index) {
-  std::vector<std::string> words = {"used " + format_bytes(point.used_bytes)};
-  std::uint64_t below = 0;
-  for (const LedgerLayer& layer : layers) {
-    words.push_back(layer.words + " " + format_bytes(layer.top[index] - below));
-    below = layer.top[index];
-  }
-  return words;
-}
-
 class Bar {
  public:
   explicit Bar(std::uint64_t whole) : whole_(static_cast<double>(std::max<std::uint64_t>(whole, 1))) {
@@ -80,27 +69,25 @@ class Bar {
 }  // namespace
 
 Plot ledger_plot(const LedgerDevice& device, const TimeFrame& frame) {
-  const std::vector<LedgerLayer> layers = ledger_layers(device);
+  const std::vector<PlotLayer> layers = ledger_layers(device);
+  const auto peak = std::max_element(
+      device.points.begin(), device.points.end(),
+      [](const LedgerPoint& left, const LedgerPoint& right) { return left.used_bytes < right.used_bytes; });
   TimePlot time({std::max(frame.duration_ns, device.points.back().time_ns), frame.height, frame.names_times},
-                highest_bytes(device, layers));
+                std::max(peak->used_bytes, highest_bytes(layers)));
   Plot& plot = time.plot();
   plot.description = fmt::format("All memory of {} over time, by owner", printable(device.device));
-  const LedgerPoint* const first = device.points.data();
-  // From the highest to the lowest: each covers the part of the one before that lies below its top.
-  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-    time.add_curve(layer->role, 0, 1, device.points,
-                   [&](const LedgerPoint& point) { return layer->top[static_cast<std::size_t>(&point - first)]; });
-  }
+  add_layers(time, device.points, layers);
   time.add_curve(Role::ink, 1.6, 0, device.points, [](const LedgerPoint& point) { return point.used_bytes; });
-  for (const LedgerLayer& layer : layers) plot.legend.push_back({layer.role, Sample::box, layer.words});
   PlotKey& used = plot.legend.emplace_back();
   used.role = Role::ink;
   used.sample = Sample::line;
   used.words = "used, as reported by the driver (above the layers: unexplained)";
-  time.add_hints(device.points, [&](std::size_t index) { return hint_words(layers, device.points[index], index); });
-  const auto peak = std::max_element(
-      device.points.begin(), device.points.end(),
-      [](const LedgerPoint& left, const LedgerPoint& right) { return left.used_bytes < right.used_bytes; });
+  time.add_hints(device.points, [&](std::size_t index) {
+    std::vector<std::string> words = layer_words(layers, index);
+    words.insert(words.begin(), "used " + format_bytes(device.points[index].used_bytes));
+    return words;
+  });
   time.label_peak(Role::ink, peak->time_ns, peak->used_bytes);
   return time.take();
 }

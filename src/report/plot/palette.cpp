@@ -16,16 +16,19 @@ struct Entry {
 
 // By Role. Hues after Okabe and Ito, so that colour-blind people tell them apart; greys are not the program's memory.
 constexpr std::array<Entry, kRoles> kPalette = {{
-    {"paper", 0xFFFFFF, 0x14171C},        {"ink", 0x1A1F29, 0xE4E7EC},       {"quiet", 0x5F6875, 0x98A1AE},
-    {"rule", 0xE2E5EA, 0x2C323B},         {"allocated", 0x0073B3, 0x56B4E9}, {"reserved", 0xD55E00, 0xF0883E},
-    {"active", 0x009E73, 0x2FC79A},       {"cached", 0x99C5E1, 0x2A5F86},    {"alarm", 0xB3141E, 0xFF7B7B},
-    {"driver", 0x009E73, 0x2FB58C},       {"rss", 0xCC79A7, 0xCF86AF},       {"pss", 0x8A3A66, 0xE9B3D0},
-    {"library1", 0x009E73, 0x2FB58C},     {"library2", 0xE69F00, 0xE0A72E},  {"library3", 0xCC79A7, 0xCF86AF},
-    {"library4", 0xD55E00, 0xE5752D},     {"library5", 0xF0E442, 0xDDD24B},  {"library", 0x8CA873, 0x7D9866},
-    {"context", 0x808A99, 0x7F8998},      {"processes", 0xCCD1D9, 0x49515C}, {"unexplained", 0xFFFFFF, 0x14171C},
-    {"pending-free", 0x009E73, 0x2FC79A}, {"mixed", 0x99C5E1, 0x2A5472},     {"free", 0xDEE3E8, 0x363D47},
-    {"root", 0xF5F6F8, 0x1C2027},         {"own", 0x9FCBE8, 0x1F5D86},       {"library-code", 0xDDE3EA, 0x333B46},
-    {"native", 0xF2DCC3, 0x5A4630},       {"no-stack", 0xFFFFFF, 0x14171C},
+    {"paper", 0xFFFFFF, 0x14171C},        {"ink", 0x1A1F29, 0xE4E7EC},          {"quiet", 0x5F6875, 0x98A1AE},
+    {"rule", 0xE2E5EA, 0x2C323B},         {"allocated", 0x0073B3, 0x56B4E9},    {"reserved", 0xD55E00, 0xF0883E},
+    {"active", 0x009E73, 0x2FC79A},       {"cached", 0x99C5E1, 0x2A5F86},       {"alarm", 0xB3141E, 0xFF7B7B},
+    {"driver", 0x009E73, 0x2FB58C},       {"rss", 0xCC79A7, 0xCF86AF},          {"pss", 0x8A3A66, 0xE9B3D0},
+    {"library1", 0x009E73, 0x2FB58C},     {"library2", 0xE69F00, 0xE0A72E},     {"library3", 0xCC79A7, 0xCF86AF},
+    {"library4", 0xD55E00, 0xE5752D},     {"library5", 0xF0E442, 0xDDD24B},     {"library", 0x8CA873, 0x7D9866},
+    {"context", 0x808A99, 0x7F8998},      {"processes", 0xCCD1D9, 0x49515C},    {"unexplained", 0xFFFFFF, 0x14171C},
+    {"site1", 0x0073B3, 0x56B4E9},        {"site2", 0xE69F00, 0xE0A72E},        {"site3", 0x009E73, 0x2FB58C},
+    {"site4", 0xCC79A7, 0xCF86AF},        {"site5", 0x7FC4EE, 0x2F6F9F},        {"site6", 0xD55E00, 0xE5752D},
+    {"site7", 0xF0E442, 0xDDD24B},        {"site8", 0x8A6BBE, 0xA58BD6},        {"other-sites", 0xB4BCC7, 0x6C7683},
+    {"unrecorded", 0xE2E5EA, 0x3A424D},   {"pending-free", 0x009E73, 0x2FC79A}, {"mixed", 0x99C5E1, 0x2A5472},
+    {"free", 0xDEE3E8, 0x363D47},         {"root", 0xF5F6F8, 0x1C2027},         {"own", 0x9FCBE8, 0x1F5D86},
+    {"library-code", 0xDDE3EA, 0x333B46}, {"native", 0xF2DCC3, 0x5A4630},       {"no-stack", 0xFFFFFF, 0x14171C},
 }};
 
 const Entry& entry(Role role) {

@@ -31,6 +31,17 @@ enum class Role : std::uint8_t {
   context,
   processes,
   unexplained,
+  // Call sites over time, largest first.
+  site1,
+  site2,
+  site3,
+  site4,
+  site5,
+  site6,
+  site7,
+  site8,
+  other_sites,
+  unrecorded,
   // Blocks of a segment map, beside allocated ones.
   pending_free,
   mixed,  ///< neighbours that are too narrow to be drawn one by one

@@ -5,6 +5,7 @@
 // a page, from the top; a picture has as many units. Text is printable and plain; a backend escapes it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -44,7 +45,7 @@ struct PlotBox {
   double y = 0;
   double height = 0;
   std::vector<std::string> tooltip;  ///< lines
-  std::string label;                 ///< in it, cut off where it ends; may be empty
+  std::vector<std::string> label;    ///< parts of one text in it; where there is no room the last ones are left out
   bool dashed = false;               ///< outlined: stands for what is not known
 
   /// Too narrow for a line of paper between it and its neighbours.
@@ -101,6 +102,10 @@ struct Plot {
   std::string remark;  ///< what is not drawn; may be empty
 
   [[nodiscard]] double frame_bottom() const { return frame_top + frame_height; }
+  /// Whether a box has this role.
+  [[nodiscard]] bool has_box(Role role) const {
+    return std::any_of(boxes.begin(), boxes.end(), [role](const PlotBox& box) { return box.role == role; });
+  }
 };
 
 /// Measures that backends share, in units along y.

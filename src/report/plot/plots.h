@@ -28,6 +28,8 @@ struct TimeFrame {
 
 /// RSS as an area, PSS as a line, the peak. The frame spans all samples.
 [[nodiscard]] Plot host_plot(const HostTimeline& host, const TimeFrame& frame);
+/// Allocated bytes in layers by call site; the series has by_call_site and points.
+[[nodiscard]] Plot call_site_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame);
 
 /// Owners in layers, with what the driver reports as used. The device has points.
 [[nodiscard]] Plot ledger_plot(const LedgerDevice& device, const TimeFrame& frame);

@@ -28,16 +28,21 @@ struct DrawnSegment {
   std::size_t row = 0;
   double begin = 0;
   std::vector<DrawnBlocks> blocks;  ///< from the left to the right
+  /// Segments of this size in which the same parts are allocated, pending and free, as far as a picture shows.
+  std::uint64_t alike = 1;
+  std::array<std::uint64_t, 3> alike_bytes{};  ///< of all of these, by MapBlock::State
 };
 
-/// Largest segments first, to scale: the largest fills a row, small ones share rows.
+/// Largest segments first, to scale: the largest fills a row, small ones share rows. Those that look alike have one
+/// row, with as many of them as fit.
 struct SegmentRows {
   std::vector<DrawnSegment> segments;
   std::size_t rows = 0;
   std::uint64_t other_segments = 0;  ///< for which there was no row
   std::uint64_t other_bytes = 0;
 
-  /// "1.8 GiB" for each row: the size of its first segment, "≤ 20.0 MiB" where several share the row.
+  /// "1.8 GiB" for each row: the size of its first segment, "≤ 20.0 MiB" where several share the row, "12 × 20.0 MiB"
+  /// for those that look alike.
   [[nodiscard]] std::vector<std::string> labels() const;
 };
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/units.h"
 #include "report/plot/plots.h"
@@ -28,15 +29,25 @@ const char* words_of(State state) {
   return state == State::allocated ? "allocated" : state == State::pending_free ? "pending free" : "free";
 }
 
-std::vector<std::string> tooltip_of(const SegmentPlotInput& input, const DrawnBlocks& drawn, std::uint64_t segment) {
-  const std::string where = fmt::format("in a segment of {}", format_bytes(segment));
-  if (!drawn.alone()) {
-    return {fmt::format("{} blocks {}", format_count(drawn.count), where),
-            fmt::format("allocated {}, pending free {}, free {}", format_bytes(drawn.bytes[1]),
-                        format_bytes(drawn.bytes[2]), format_bytes(drawn.bytes[0]))};
+std::string states_text(const std::array<std::uint64_t, 3>& bytes) {
+  return fmt::format("allocated {}, pending free {}, free {}", format_bytes(bytes[1]), format_bytes(bytes[2]),
+                     format_bytes(bytes[0]));
+}
+
+std::vector<std::string> tooltip_of(const SegmentPlotInput& input, const DrawnBlocks& drawn,
+                                    const DrawnSegment& segment) {
+  std::vector<std::string> lines;
+  const std::string size = format_bytes(segment.segment->size);
+  if (segment.alike > 1) {
+    lines.push_back(fmt::format("{} segments of {} that look alike: {}", format_count(segment.alike), size,
+                                states_text(segment.alike_bytes)));
   }
-  std::vector<std::string> lines = {
-      fmt::format("{}: {} {}", words_of(drawn.first->state), format_bytes(drawn.first->size), where)};
+  const std::string where = "in a segment of " + size;
+  if (!drawn.alone()) {
+    lines.push_back(fmt::format("{} blocks {}: {}", format_count(drawn.count), where, states_text(drawn.bytes)));
+    return lines;
+  }
+  lines.push_back(fmt::format("{}: {} {}", words_of(drawn.first->state), format_bytes(drawn.first->size), where));
   if (input.stacks != nullptr && drawn.first->state != State::free) {
     if (const auto stack = input.stacks->find(drawn.first->stack); stack != input.stacks->end()) {
       lines.push_back(stack_text(stack->second));
@@ -63,14 +74,17 @@ Plot segment_plot(const SegmentPlotInput& input) {
                             drawn.width,
                             static_cast<double>(segment.row) * kSegmentRow,
                             kBox,
-                            tooltip_of(input, drawn, segment.segment->size),
+                            tooltip_of(input, drawn, segment),
                             {}});
     }
   }
-  plot.legend = {{Role::allocated, Sample::box, "allocated"},
-                 {Role::pending_free, Sample::box, "pending free: freed, still in use by another stream"},
-                 {Role::mixed, Sample::box, "several blocks, too small to be drawn one by one"},
-                 {Role::free, Sample::box, "free"}};
+  const auto add_key = [&](Role role, const char* words) {
+    if (plot.has_box(role)) plot.legend.push_back({role, Sample::box, words});
+  };
+  add_key(Role::allocated, "allocated");
+  add_key(Role::pending_free, "pending free: freed, still in use by another stream");
+  add_key(Role::mixed, "several blocks, too small to be drawn one by one");
+  add_key(Role::free, "free");
   if (const std::uint64_t segments = rows.other_segments + input.other_segments; segments != 0) {
     plot.remark = fmt::format("Not drawn: {} smaller segments, {} in total.", format_count(segments),
                               format_bytes(rows.other_bytes + input.other_bytes));

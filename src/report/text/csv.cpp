@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <variant>
 
@@ -107,7 +108,35 @@ std::string to_csv(std::span<const Temporary> results) {
   return text;
 }
 
+namespace {
+
+std::string call_sites_csv(std::span<const Timeline> timelines) {
+  std::string text = "file,rank,device,time_ns,stack,frames,held_bytes\n";
+  for (const Timeline& timeline : timelines) {
+    for (const TimelineSeries& series : timeline.series) {
+      const std::string begin = fmt::format("{},{}", recording_fields(timeline.recording), to_string(series.device));
+      const auto add = [&](const std::string& site, const std::vector<std::uint64_t>& bytes) {
+        for (std::size_t index = 0; index < bytes.size(); ++index) {
+          text += fmt::format("{},{},{},{}\n", begin, series.points[index].time_ns, site, bytes[index]);
+        }
+      };
+      for (const CallSiteLayers::Layer& layer : series.by_call_site->call_sites) {
+        add(stack_fields(layer.stack), layer.bytes);
+      }
+      add("(other call sites),", series.by_call_site->other);
+      add("(not recorded),", series.by_call_site->unrecorded);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string to_csv(std::span<const Timeline> timelines) {
+  const auto has_call_sites = [](const Timeline& timeline) {
+    return !timeline.series.empty() && timeline.series.front().by_call_site.has_value();
+  };
+  if (std::any_of(timelines.begin(), timelines.end(), has_call_sites)) return call_sites_csv(timelines);
   std::string text = "file,rank,device,time_ns,allocated_bytes,reserved_bytes,active_bytes,driver_bytes\n";
   for (const Timeline& timeline : timelines) {
     const std::string recording = recording_fields(timeline.recording);

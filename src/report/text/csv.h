@@ -18,7 +18,8 @@ namespace tidemark {
 /// One row for each stack. Columns: file, rank, device, stack, frames (as above), count, bytes, largest_bytes, share.
 [[nodiscard]] std::string to_csv(std::span<const Temporary> results);
 
-/// One row for each point. Columns: file, rank, device, time_ns, allocated_bytes, reserved_bytes.
+/// One row for each point. Columns: file, rank, device, time_ns, allocated_bytes, reserved_bytes; with call sites, for
+/// each of them at each point: file, rank, device, time_ns, stack, frames, held_bytes.
 [[nodiscard]] std::string to_csv(std::span<const Timeline> timelines);
 
 /// One row for each row. Columns: file, rank, device, those of the table by their keys; a stack is "stack,frames".

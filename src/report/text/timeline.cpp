@@ -8,6 +8,7 @@
 #include "report/text/area_chart.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/text/timeline_call_sites.h"
 #include "report/words/data_quality.h"
 
 namespace tidemark {
@@ -35,7 +36,8 @@ std::string device_text(const TimelineSeries& series, std::uint64_t duration_ns,
                                     bytes_text(series.peak_reserved_bytes));
     if (series.peak_active_bytes) title += ", peak active " + format_bytes(*series.peak_active_bytes);
     text = paint(terminal, Tone::heading, title) + "\n" +
-           area_chart(allocated(series), series.peak_allocated_bytes, duration_ns, terminal);
+           area_chart(allocated(series), series.peak_allocated_bytes, duration_ns, terminal) +
+           call_sites_text(series, terminal);
   } else {
     text = nothing_allocated_text(series.device, {}, series.peak_reserved_bytes) + "\n";
   }

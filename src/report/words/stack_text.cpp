@@ -37,7 +37,7 @@ Frames callers_of(const NamedStack& stack) {
   if (stack.frames.empty()) return callers;
   const FrameName& place = stack.frames[stack.call_site];
   const bool python = place.kind == Location::Kind::python;
-  const bool project = python && origin_of(place.file) == FrameOrigin::project;
+  const bool project = is_project_code(place);
   for (std::size_t index = stack.call_site; index-- > 0;) {
     const FrameName& caller = stack.frames[index];
     if (python && caller.kind != Location::Kind::python) continue;  // the interpreter between two functions

@@ -125,5 +125,35 @@ TEST(Tree, LeavesOutFramesThatOnlyRunPython) {
                                        "3 libtorch.so+0x30 100/1", "1 libtorch.so+0x30 30/1"));
 }
 
+TEST(Tree, FramesOfLibrariesAreMergedIntoTheirCallers) {
+  constexpr const char* kModule = "/venv/lib/python3.11/site-packages/torch/nn/modules/module.py";
+  Scenario scenario;
+  const LocationId main = scenario.python("main", "t.py", 1);
+  const LocationId call = scenario.python("_call_impl", kModule, 2);
+  const LocationId copy = scenario.python("deepcopy", "/usr/lib/python3.11/copy.py", 3);
+  const LocationId forward = scenario.python("forward", "model.py", 4);
+  const LocationId native = scenario.native("libtorch.so", 16);
+  const auto stack = [&](const std::vector<LocationId>& frames) { return scenario.stack(frames); };
+  scenario.allocate(1, "a", 500, kCpu, stack({native, main, call, call, forward, native}));
+  scenario.allocate(2, "b", 200, kCpu, stack({native, main, copy, forward, call}));
+  scenario.allocate(3, "c", 60, kCpu, stack({native, main, copy}));
+  scenario.allocate(4, "d", 30, kCpu, stack({native, call}));
+  scenario.allocate(5, "e", 10);
+  TreeOptions options;
+  options.project_only = true;
+  options.min_share = 0;
+  const Store store = scenario.store();
+  Symbols symbols(store.definitions);
+  const TreeSection tree = analyze_tree(store, symbols, options)->sections.at(0);
+  EXPECT_THAT(lines(tree), ElementsAre("0 main 760/3", "1 forward 700/2"));
+  EXPECT_EQ(tree.nodes[0].own_bytes, 60U);
+  EXPECT_EQ(tree.nodes[0].own_blocks, 1U);
+  EXPECT_EQ(tree.nodes[1].own_bytes, 700U);
+  EXPECT_EQ(tree.outside_bytes, 30U);
+  EXPECT_EQ(tree.outside_blocks, 1U);
+  EXPECT_EQ(tree.no_stack_bytes, 10U);
+  EXPECT_EQ(tree.allocated_bytes, 800U);
+}
+
 }  // namespace
 }  // namespace tidemark

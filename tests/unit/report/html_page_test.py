@@ -121,7 +121,7 @@ class Numbers(unittest.TestCase):
                 self.same(recording["fragmentation"], as_json("fragmentation", file))
                 self.same(recording["leaks"], as_json("leaks", file))
                 self.same(recording["explain"], as_json("explain", file))
-                timeline = as_json("timeline", file, "--points", "1200")
+                timeline = as_json("timeline", file, "--points", "1200", "--by", "call-site")
                 self.same(recording["timeline"], timeline)
                 table = json.loads(tidemark("table", file, "--format", "json", "--top", "25"))
                 self.same(recording["table"], table)
@@ -153,7 +153,7 @@ class Checked(unittest.TestCase):
         self.assertEqual(len(page.ids), len(set(page.ids)))
         self.assertLessEqual(set(page.tags), set(
             "html head meta title style body header h1 main article h2 h3 h4 section p b small strong i dl div dt dd br ul ol "
-            "li table thead tbody tr th td details summary code svg rect line circle g path text footer script span a".split()))
+            "li table thead tbody tr th td details summary code svg rect line circle g path text tspan footer script span a input label".split()))
         for picture in re.findall(r"<svg.*?</svg>(?=</div>|</td>)", page.text, re.S):
             for one in picture.split("</svg><svg role")[1:] or [picture]:
                 xml.etree.ElementTree.fromstring(one if one.startswith("<svg") else "<svg role" + one)
@@ -202,6 +202,19 @@ class Structure(Checked):
             peaks = {device["device"]: device["peak_allocated_bytes"] for device in one["summary"]["devices"]}
             self.assertEqual(row["peak_allocated_bytes"], peaks[row["device"]])
         self.assertIsNone(report(RECORDING).data["ranks"])
+
+    def test_rank_option(self):
+        files = [RECORDING, os.path.join(SNAPSHOTS, "small.pickle")]
+        rank = as_json("summary", RECORDING)["process"]["rank"]
+        page = report(*files, "--rank", str(rank))
+        self.check(page)
+        self.assertEqual(page.tags.count("article"), 1)
+        self.assertEqual([one["file"] for one in page.data["recordings"]], [RECORDING])
+        self.assertEqual([row["file"] for row in page.data["ranks"]["rows"]], files)
+        failed = subprocess.run([TIDEMARK, "report", *files, "--rank", "77"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
+        self.assertEqual((failed.returncode, failed.stdout), (2, ""))
+        self.assertIn(f"no recording of this rank (available: {rank})", failed.stderr)
 
     def test_device_option(self):
         data = report(os.path.join(SNAPSHOTS, "small.pickle"), "--device", "cuda:1").data

@@ -51,6 +51,20 @@ TEST(PageContents, FailsForADeviceThatIsNotThere) {
   EXPECT_FALSE(collect_page_contents(store, symbols, {"cuda:7"}).ok());
 }
 
+TEST(PageContents, HoldsASummaryOnlyOfRanksThatWereNotAskedFor) {
+  Scenario scenario = eight_stacks();
+  scenario.definitions.process.rank = 3;
+  PageOptions options;
+  options.rank = 3;
+  EXPECT_TRUE(contents_of(scenario.store(), options).is_detailed());
+  options.rank = 2;
+  const PageContents contents = contents_of(scenario.store(), options);
+  EXPECT_FALSE(contents.is_detailed());
+  EXPECT_EQ(contents.summary.devices.at(0).totals.peak_allocated_bytes, 3600U);
+  EXPECT_EQ(contents.recording.process.rank, 3);
+  EXPECT_TRUE(contents.table.sections.empty());
+}
+
 TEST(PageContents, CountsWhatHalvingLeavesOut) {
   PageContents contents = contents_of(eight_stacks().store());
   ASSERT_TRUE(halve(contents));
@@ -66,6 +80,10 @@ TEST(PageContents, CountsWhatHalvingLeavesOut) {
   EXPECT_EQ(tree.nodes[0].bytes, 3600U);
   EXPECT_EQ(tree.nodes[0].hidden.count, 4U);
   EXPECT_EQ(tree.nodes[0].hidden.bytes, 1000U);
+  const CallSiteLayers& layers = *contents.timeline.series[0].by_call_site;
+  ASSERT_EQ(layers.call_sites.size(), 4U);
+  EXPECT_EQ(layers.other.back(), 1000U);
+  EXPECT_EQ(contents.project_tree.sections[0].nodes.size(), 5U);
   while (halve(contents)) {
   }
   EXPECT_TRUE(contents.table.sections[0].rows.empty());

@@ -124,6 +124,43 @@ TEST(TimelinePlot, HintsSayWhatHolds) {
   EXPECT_THAT(plot.hints[40].tooltip, ElementsAre("3.375 s", "allocated 4.0 MiB"));
 }
 
+TEST(CallSitePlot, StacksLayersBelowWhatIsAllocated) {
+  Timeline timeline = gap();
+  TimelineSeries& series = timeline.series[0];
+  const NamedStack stack = {{{Location::Kind::python, "forward", "model.py", 31}}, 0, {}, {}, {}};
+  series.by_call_site =
+      CallSiteLayers{{{stack, {5 * kMiB, 3 * kMiB, kMiB, 0}}}, {3 * kMiB, kMiB, 0, 0}, {0, 0, 3 * kMiB, 4 * kMiB}};
+  const Plot plot = call_site_plot(timeline, series, {timeline.recording.duration_ns, 200, true});
+  ASSERT_EQ(plot.curves.size(), 4U);  // from the highest to the lowest, and a line
+  EXPECT_EQ(plot.curves[0].role, Role::unrecorded);
+  EXPECT_EQ(plot.curves[2].role, Role::site1);
+  EXPECT_DOUBLE_EQ(plot.curves[0].runs[0][1].y, plot.frame_top + 100);  // 4 of 8 MiB: all that is allocated
+  EXPECT_DOUBLE_EQ(plot.curves[2].runs[0][1].y, plot.frame_top + 125);  // 3 of 8 MiB
+  EXPECT_EQ(plot.legend[0].words, "forward (model.py:31)");
+  EXPECT_THAT(plot.hints.front().tooltip,
+              ElementsAre("41.7 ms", "allocated 8.0 MiB", "forward (model.py:31) 5.0 MiB", "other call sites 3.0 MiB"));
+  EXPECT_THAT(plot.hints.back().tooltip,
+              ElementsAre("9.958 s", "allocated 4.0 MiB", "forward (model.py:31) 1.0 MiB", "not recorded 3.0 MiB"));
+}
+
+TEST(FlameGraph, BoxesSayTheirPlaceSizeAndShare) {
+  TreeSection section;
+  section.device = {DeviceType::cuda, 0};
+  section.allocated_bytes = 8 * kMiB;
+  section.outside_bytes = 2 * kMiB;
+  TreeNode node;
+  node.frame = {Location::Kind::python, "Block.forward", "/src/model.py", 31};
+  node.bytes = 6 * kMiB;
+  section.nodes.push_back(node);
+  const Plot plot = flame_graph_plot(section);
+  ASSERT_EQ(plot.boxes.size(), 3U);
+  EXPECT_THAT(plot.boxes[1].label,
+              ElementsAre("Block.forward", " (model.py:31)", " \xC2\xB7 6.0 MiB", " \xC2\xB7 75.0%"));
+  EXPECT_DOUBLE_EQ(plot.boxes[2].x, 0.75);
+  EXPECT_DOUBLE_EQ(plot.boxes[2].width, 0.25);
+  EXPECT_THAT(plot.boxes[2].tooltip, ElementsAre("(no code of the project)", "2.0 MiB, 25.0%"));
+}
+
 TEST(LedgerBar, IsAsWideAsWhatIsKnown) {
   LedgerDevice device;
   device.breakdown.used_bytes = 10;
@@ -148,7 +185,7 @@ TEST(SvgPlot, EscapesNamesAndKeepsLines) {
   plot.frame_height = 20;
   plot.description = "\"><script>";
   plot.boxes.push_back({Role::allocated, 0, 0.5, 0, 14, {"first", "<b>"}, {}});
-  plot.boxes.push_back({Role::own, 0.5, 0.01, 0, 14, {}, "<i>"});
+  plot.boxes.push_back({Role::own, 0.5, 0.01, 0, 14, {}, {"<i>"}});
   plot.legend.push_back({Role::free, PlotKey::Sample::box, "a & b"});
   std::string page;
   html::add_plot(page, plot, "map");

@@ -62,6 +62,34 @@ TEST(SegmentRows, NarrowBlocksAreDrawnTogether) {
   EXPECT_NEAR(drawn[2].begin, 0.002, 1e-9);
 }
 
+TEST(SegmentRows, ThoseThatLookAlikeHaveOneRow) {
+  // Of those of 2000, three are full (one has two blocks, one a free byte), one is free and one half of each. Of those
+  // of 400, six are full: five fit beside each other.
+  std::vector<MapSegment> map = {segment(0, {{2000, State::allocated}}),
+                                 segment(10'000, {{1500, State::allocated}, {500, State::allocated}}),
+                                 segment(20'000, {{2000, State::free}}),
+                                 segment(30'000, {{1, State::free}, {1999, State::allocated}}),
+                                 segment(40'000, {{1000, State::allocated}, {1000, State::free}}),
+                                 segment(50'000, {{200, State::pending_free}}),
+                                 segment(60'000, {{200, State::allocated}})};
+  for (std::uint64_t index = 0; index < 6; ++index) {
+    map.push_back(segment(100'000 + 1000 * index, {{390, State::allocated}}));
+  }
+  const SegmentRows rows = lay_out_segments(map, 10);
+  EXPECT_EQ(rows.rows, 5U);
+  EXPECT_EQ(rows.labels(), (std::vector<std::string>{"3 \xC3\x97 2.0 KiB", "2.0 KiB", "2.0 KiB", "6 \xC3\x97 390 B",
+                                                     "\xE2\x89\xA4 200 B"}));
+  ASSERT_EQ(rows.segments.size(), 10U);
+  EXPECT_EQ(rows.segments[0].segment, map.data());
+  EXPECT_EQ(rows.segments[0].alike, 3U);
+  EXPECT_EQ(rows.segments[0].alike_bytes, (std::array<std::uint64_t, 3>{1, 5999, 0}));
+  EXPECT_EQ(rows.segments[1].segment, &map[2]);
+  EXPECT_EQ(rows.segments[3].alike, 6U);
+  EXPECT_EQ(rows.segments[7].row, 3U);
+  EXPECT_LE(rows.segments[7].begin + 0.195, 1.0);
+  EXPECT_EQ(rows.segments[8].alike, 1U);
+}
+
 TEST(SegmentRows, NothingToDraw) {
   EXPECT_EQ(lay_out_segments({}, 5).rows, 0U);
 }

@@ -1,0 +1,14 @@
+// The call sites of a timeline, below its drawing.
+#pragma once
+
+#include <string>
+
+#include "analyze/timeline.h"
+#include "report/text/terminal.h"
+
+namespace tidemark {
+
+/// What each held at the peak and at the end; nothing without TimelineSeries::by_call_site.
+[[nodiscard]] std::string call_sites_text(const TimelineSeries& series, const Terminal& terminal);
+
+}  // namespace tidemark
