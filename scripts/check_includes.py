@@ -29,8 +29,9 @@ TABLE = {
     "export": ["base", "allocator", "trace", "store", "analyze", "report"],
     "launch": ["base", "collect/ring"],
     "phantom": ["base"],
+    "plan": ["base", "launch", "phantom"],
     "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
-    "cli": ["base", "allocator", "trace", "store", "import", "analyze", "report", "export", "launch", "doctor",
+    "cli": ["base", "allocator", "trace", "store", "import", "analyze", "report", "export", "launch", "doctor", "plan",
             "collect/ring", "collect/machine", "collect/recorder"],
 }  # fmt: skip
 

@@ -25,6 +25,7 @@ std::span<const Command> commands() {
   static const std::vector<Command> kCommands = [] {
     std::vector<Command> list;
     ADD_COMMAND(run, "Record", "Run a program and record its tensor memory");
+    ADD_COMMAND(plan, "Record", "Say how much memory a program would take on a GPU that is not there");
     for (const Analysis& analysis : analyses()) {
       list.push_back({analysis.name, "Read", analysis.help,
                       [&analysis](CommandLine& app) { return setup_analysis(analysis, app); }});

@@ -75,8 +75,12 @@ void ChildProcess::handle_signals() {
   if (ended_) signals_.stop();
 }
 
+std::optional<int> ChildProcess::exit_code() const {
+  return WIFSIGNALED(status_) ? std::nullopt : std::optional(WEXITSTATUS(status_));
+}
+
 int ChildProcess::pass_on_status() const {
-  if (!WIFSIGNALED(status_)) return WEXITSTATUS(status_);
+  if (const auto code = exit_code()) return *code;
   const int number = WTERMSIG(status_);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);  // the program's own core is the useful one

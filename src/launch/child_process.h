@@ -34,6 +34,8 @@ class ChildProcess {
   [[nodiscard]] std::optional<pid_t> witness() const { return signals_.witness(); }
   [[nodiscard]] bool ended() const { return ended_; }
 
+  /// What the child returned once it has ended; none when a signal ended it.
+  [[nodiscard]] std::optional<int> exit_code() const;
   /// The child's exit code; does not return when a signal ended it, but dies of the same signal.
   int pass_on_status() const;
 

@@ -17,15 +17,18 @@ constexpr char kLibraryVariable[] = "TIDEMARK_LIBRARY";
 
 }  // namespace
 
-Result<std::string> find_preload_library() {
+Result<std::string> find_own_library(const std::string& name) {
   std::error_code error;
   const auto program = std::filesystem::canonical("/proc/self/exe", error);
   for (const char* folder : {"../" TIDEMARK_LIBDIR, "../lib", "."}) {
-    const auto path = (program.parent_path() / folder / "libtidemark_preload.so").lexically_normal();
+    const auto path = (program.parent_path() / folder / name).lexically_normal();
     if (std::filesystem::exists(path, error)) return path.string();
   }
-  return Error{
-      fmt::format("libtidemark_preload.so was not found beside {} (incomplete installation)", program.string())};
+  return Error{fmt::format("{} was not found beside {} (incomplete installation)", name, program.string())};
+}
+
+Result<std::string> find_preload_library() {
+  return find_own_library("libtidemark_preload.so");
 }
 
 std::string preload_variable(const std::string& library) {
@@ -37,7 +40,11 @@ std::string preload_variable(const std::string& library) {
 LaunchEnvironment launch_environment(const std::string& library, const LaunchOptions& options) {
   LaunchEnvironment environment;
   environment.variables.push_back(fmt::format("{}={}", kLibraryVariable, library));
-  if (options.preload) environment.variables.push_back(preload_variable(library));
+  std::vector<std::string> libraries = {library};
+  libraries.insert(libraries.end(), options.behind.begin(), options.behind.end());
+  if (options.preload) {
+    environment.variables.push_back(preload_variable(fmt::format("{}", fmt::join(libraries, ":"))));
+  }
   if (!options.driver) return environment;
   const char* other = std::getenv(ring::kInjectionVariable);
   if (other == nullptr || *other == '\0') {

@@ -8,8 +8,11 @@
 
 namespace tidemark {
 
-/// Path of the library that recorded programs preload: beside this program in ../lib, as installed and in the build
-/// folder, or in the program's own folder.
+/// Path of one of our libraries: beside this program in ../lib, as installed and in the build folder, or in the program's
+/// own folder.
+[[nodiscard]] Result<std::string> find_own_library(const std::string& name);
+
+/// Path of the library that recorded programs preload.
 [[nodiscard]] Result<std::string> find_preload_library();
 
 /// "LD_PRELOAD=..." that loads `library` before whatever the environment preloads already.
@@ -18,6 +21,7 @@ namespace tidemark {
 struct LaunchOptions {
   bool preload = true;  ///< false: the program loads the library itself, by its path in TIDEMARK_LIBRARY
   bool driver = false;  ///< the CUDA driver loads the library too, so that its memory calls are recorded
+  std::vector<std::string> behind = {};  ///< libraries that are preloaded behind it
 };
 
 struct LaunchEnvironment {

@@ -11,7 +11,7 @@ file(REMOVE_RECURSE ${PREFIX} ${CONSUMER_BUILD})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX})
 file(GLOB_RECURSE installed RELATIVE ${PREFIX} ${PREFIX}/*)
 set(expected
-  ${BINDIR}/tidemark ${LIBDIR}/libtidemark_preload.so ${INCLUDEDIR}/tidemark/control.h
+  ${BINDIR}/tidemark ${LIBDIR}/libtidemark_preload.so ${LIBDIR}/libtidemark_phantom.so ${INCLUDEDIR}/tidemark/control.h
   ${LIBDIR}/cmake/tidemark/tidemark-config.cmake ${LIBDIR}/cmake/tidemark/tidemark-config-version.cmake
   ${MANDIR}/man1/tidemark.1 ${DATADIR}/bash-completion/completions/tidemark ${DATADIR}/zsh/site-functions/_tidemark
   ${DATADIR}/fish/vendor_completions.d/tidemark.fish)

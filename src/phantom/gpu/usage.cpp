@@ -1,5 +1,9 @@
 #include "phantom/gpu/usage.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -8,13 +12,32 @@
 #include <set>
 #include <string>
 
+#include "base/scoped_fd.h"
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/handles.h"
+#include "phantom/gpu/profile.h"
+#include "phantom/gpu/usage_file.h"
 
 namespace tidemark::phantom {
 namespace {
 
-std::atomic<std::uint64_t> reads;
+// Where no file can be had, what is counted goes nowhere.
+UsageFile* map_file() {
+  static UsageFile nowhere{};
+  const std::string path = std::string(phantom_folder()) + "/usage." + std::to_string(getpid());
+  const ScopedFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!file || ftruncate(file.get(), sizeof(UsageFile)) != 0) return &nowhere;
+  void* const mapped = mmap(nullptr, sizeof(UsageFile), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (mapped == MAP_FAILED) return &nowhere;
+  auto* const usage = static_cast<UsageFile*>(mapped);
+  usage->magic = UsageFile::kMagic;
+  return usage;
+}
+
+UsageFile& usage() {
+  static UsageFile* const kUsage = map_file();
+  return *kUsage;
+}
 
 // The status that a library's callers take for "this failed".
 int failure_of(const char* function) {
@@ -42,7 +65,7 @@ int failure_of(const char* function) {
 }  // namespace
 
 void count_read(std::size_t /*bytes*/) {
-  reads.fetch_add(1, std::memory_order_relaxed);
+  usage().reads.fetch_add(1, std::memory_order_relaxed);
 }
 
 void count_unanswered(const char* function) {
@@ -50,6 +73,11 @@ void count_unanswered(const char* function) {
   static auto* const kSeen = new std::set<std::string>;
   const std::lock_guard lock(mutex);
   if (!kSeen->insert(function).second) return;
+  const std::uint32_t place = usage().unanswered.load();
+  if (place < UsageFile::kMostNames) {
+    std::snprintf(usage().names[place], UsageFile::kNameBytes, "%s", function);
+    usage().unanswered.store(place + 1);
+  }
   std::fprintf(stderr, "tidemark: the phantom GPU has no answer for %s; the call fails\n", function);
 }
 

@@ -15,6 +15,7 @@
 #include "analyze/ledger/ledger.h"
 #include "analyze/oom/explain.h"
 #include "analyze/patterns.h"
+#include "analyze/plan.h"
 #include "analyze/ranks.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
@@ -38,5 +39,6 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(const Comparison& comparison);
 [[nodiscard]] std::string to_json(std::span<const Timeline> timelines);
 [[nodiscard]] std::string to_json(std::span<const ResultTable> tables);
+[[nodiscard]] std::string to_json(const Plan& plan);
 
 }  // namespace tidemark

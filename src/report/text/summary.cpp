@@ -21,22 +21,6 @@ std::string head(const RecordingInfo& recording, const Terminal& terminal) {
   return text;
 }
 
-std::string call_sites(const SummaryDevice& device, const Terminal& terminal) {
-  Columns columns({"held at peak", "share", "blocks", "call site"});
-  for (const CallSite& site : device.call_sites) {
-    columns.add({format_bytes(site.bytes), share_text(site.share), format_count(site.blocks)}, fitted(site.stack));
-  }
-  if (device.other_call_sites != 0) {
-    columns.add({format_bytes(device.other_bytes), "", "",
-                 fmt::format("({} other {})", format_count(device.other_call_sites),
-                             device.other_call_sites == 1 ? "call site" : "call sites")});
-  }
-  if (device.unrecorded_at_peak_bytes != 0) {
-    columns.add({format_bytes(device.unrecorded_at_peak_bytes), "", "", "(not recorded)"});
-  }
-  return "\n" + columns.text(terminal, 2);
-}
-
 std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
   if (!totals.peak_allocated_at_ns) {
@@ -67,7 +51,7 @@ std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
     text += fact("out of memory",
                  format_count(totals.out_of_memory_count) + (totals.out_of_memory_count == 1 ? " error" : " errors"));
   }
-  return text + call_sites(device, terminal);
+  return text + "\n" + call_sites_text(device, terminal);
 }
 
 std::string out_of_memory_text(const Summary& summary, const Terminal& terminal) {
@@ -117,6 +101,22 @@ std::string host_text(const HostUsage& host, const Terminal& terminal) {
 }
 
 }  // namespace
+
+std::string call_sites_text(const SummaryDevice& device, const Terminal& terminal) {
+  Columns columns({"held at peak", "share", "blocks", "call site"});
+  for (const CallSite& site : device.call_sites) {
+    columns.add({format_bytes(site.bytes), share_text(site.share), format_count(site.blocks)}, fitted(site.stack));
+  }
+  if (device.other_call_sites != 0) {
+    columns.add({format_bytes(device.other_bytes), "", "",
+                 fmt::format("({} other {})", format_count(device.other_call_sites),
+                             device.other_call_sites == 1 ? "call site" : "call sites")});
+  }
+  if (device.unrecorded_at_peak_bytes != 0) {
+    columns.add({format_bytes(device.unrecorded_at_peak_bytes), "", "", "(not recorded)"});
+  }
+  return columns.text(terminal, 2);
+}
 
 std::string to_text(const Summary& summary, const Terminal& terminal) {
   std::string text;

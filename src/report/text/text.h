@@ -11,6 +11,7 @@
 #include "analyze/ledger/ledger.h"
 #include "analyze/oom/explain.h"
 #include "analyze/patterns.h"
+#include "analyze/plan.h"
 #include "analyze/ranks.h"
 #include "analyze/summary.h"
 #include "analyze/table.h"
@@ -36,6 +37,11 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Comparison& comparison, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Timeline& timeline, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const ResultTable& table, const Terminal& terminal);
+
+/// The verdict, what it is made of, and what held the memory.
+[[nodiscard]] std::string to_text(const Plan& plan, const Terminal& terminal);
+/// The table of the call sites that held memory at the device's peak.
+[[nodiscard]] std::string call_sites_text(const SummaryDevice& device, const Terminal& terminal);
 
 /// Which devices are over the budget, and by how much, on one line; empty when none is.
 [[nodiscard]] std::string budget_text(const Comparison& comparison);

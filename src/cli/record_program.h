@@ -1,0 +1,30 @@
+// Running a program so that it is recorded: what `run` and `plan` share.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "collect/recorder/recorder.h"
+#include "launch/child_process.h"
+
+namespace tidemark::cli {
+
+struct ProgramOptions {
+  RecorderOptions recorder;
+  bool driver = false;                   ///< record calls of the CUDA driver
+  std::vector<std::string> command;      ///< the program and its arguments
+  std::vector<std::string> preload;      ///< libraries that it loads behind the collector
+  std::vector<std::string> environment;  ///< variables ("NAME=value") that are set for it
+};
+
+/// Runs the program to its end and records it; this process is its recorder. `at_end` gets the recorder once its files
+/// are complete; it is not called where nothing could be recorded. Returns what `exit_code` makes of the program that
+/// has ended, or the code for a program that could not be started.
+int record_program(const ProgramOptions& options, const std::function<void(const Recorder&)>& at_end,
+                   const std::function<int(const ChildProcess&)>& exit_code);
+
+/// "tidemark: MESSAGE" on stderr, of which paths and commands are anybody's.
+void say_printable(const std::string& message);
+
+}  // namespace tidemark::cli

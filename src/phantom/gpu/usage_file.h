@@ -1,0 +1,23 @@
+// What a planned process writes for the plan: a file of fixed size in the phantom's folder, mapped by the process, so
+// that it holds whatever the process did until its end.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tidemark::phantom {
+
+/// The file `usage.PID`. All counts start at 0.
+struct UsageFile {
+  static constexpr std::uint32_t kMagic = 0x55746d31;
+  static constexpr std::size_t kNameBytes = 60;
+  static constexpr std::size_t kMostNames = 256;
+
+  std::uint32_t magic;
+  std::atomic<std::uint32_t> unanswered;  ///< functions in `names`, at most kMostNames
+  std::atomic<std::uint64_t> reads;       ///< copies from a device to the host
+  std::atomic<std::uint64_t> estimates;   ///< workspaces whose size was estimated
+  char names[kMostNames][kNameBytes];     ///< functions without an answer, each once; ends in a zero byte
+};
+
+}  // namespace tidemark::phantom

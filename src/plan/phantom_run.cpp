@@ -1,0 +1,104 @@
+#include "plan/phantom_run.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "launch/environment.h"
+#include "phantom/gpu/usage_file.h"
+#include "phantom/standins/standins.h"
+#include "plan/torch_requirements.h"
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+Result<void> check_torch(const InterpreterFacts& python) {
+  if (python.torch_folder.empty()) {
+    return Error{
+        fmt::format("{}: has no PyTorch; install one with CUDA, such as `pip install torch`", python.executable)};
+  }
+  if (!python.torch_hip.empty()) {
+    return Error{fmt::format("PyTorch {} is built for ROCm; a plan needs a build for CUDA", python.torch_version)};
+  }
+  if (python.torch_cuda.empty()) {
+    return Error{fmt::format("PyTorch {} is built without CUDA; a plan needs a build for CUDA, which needs no GPU",
+                             python.torch_version)};
+  }
+  return {};
+}
+
+std::string profile_text(const PhantomOptions& options, const TorchRequirements& versions) {
+  const GpuProfile& gpu = options.gpu;
+  const MultiprocessorLimits limits = limits_of(gpu);
+  return fmt::format(
+      "name {}\ndevices {}\nmemory {}\ncontext {}\nmajor {}\nminor {}\nmultiprocessors {}\nshared_per_block_optin {}\n"
+      "shared_per_multiprocessor {}\nthreads_per_multiprocessor {}\nblocks_per_multiprocessor {}\nl2_cache {}\n"
+      "memory_bus_bits {}\ncuda_version {}\ncublas_version {}\ncudnn_version {}\nnccl_version {}\n",
+      gpu.full_name, options.devices, options.memory_bytes, gpu.context_bytes.value_or(0), gpu.major, gpu.minor,
+      gpu.multiprocessors, limits.shared_bytes_per_block, limits.shared_bytes, limits.threads, limits.blocks,
+      gpu.l2_cache_bytes, gpu.memory_bus_bits, versions.cuda, versions.cublas, versions.cudnn, versions.nccl);
+}
+
+}  // namespace
+
+Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const PhantomOptions& options) {
+  if (auto usable = check_torch(python); !usable) return usable.error();
+  const auto phantom = find_own_library("libtidemark_phantom.so");
+  if (!phantom) return phantom.error();
+
+  std::error_code error;
+  std::string folder = (fs::temp_directory_path(error) / "tidemark-plan-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) {  // for its owner only
+    return Error{fmt::format("{}: no folder could be created: {}", folder, std::strerror(errno))};
+  }
+  PhantomRun run(folder);
+  std::ofstream(folder + "/device") << profile_text(options, torch_requirements(python));
+  auto standins = write_standins(folder, python.torch_folder, {}, *phantom);
+  if (!standins) return standins.error();
+  run.preload_ = std::move(standins->preload);
+  return run;
+}
+
+PhantomRun::PhantomRun(PhantomRun&& other) noexcept
+    : folder_(std::exchange(other.folder_, {})), preload_(std::move(other.preload_)) {}
+
+PhantomRun::~PhantomRun() {
+  std::error_code ignored;
+  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
+
+std::vector<std::string> PhantomRun::environment() const {
+  // Triton looks for the driver in files, not among loaded libraries.
+  return {"TIDEMARK_PHANTOM=" + folder_, "TRITON_LIBCUDA_PATH=" + folder_};
+}
+
+PhantomUsage PhantomRun::usage() const {
+  PhantomUsage usage;
+  std::set<std::string> unanswered;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
+    if (!entry.path().filename().string().starts_with("usage.")) continue;
+    const auto file = std::make_unique<phantom::UsageFile>();
+    std::ifstream(entry.path(), std::ios::binary).read(reinterpret_cast<char*>(file.get()), sizeof *file);
+    if (file->magic != phantom::UsageFile::kMagic) continue;
+    usage.reads += file->reads.load();
+    usage.estimates += file->estimates.load();
+    const std::size_t names = std::min<std::size_t>(file->unanswered.load(), phantom::UsageFile::kMostNames);
+    for (std::size_t index = 0; index < names; ++index)
+      unanswered.emplace(file->names[index], ::strnlen(file->names[index], phantom::UsageFile::kNameBytes));
+  }
+  usage.unanswered.assign(unanswered.begin(), unanswered.end());
+  return usage;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,41 @@
+#include "analyze/plan.h"
+
+#include <utility>
+
+#include "report/json/json.h"
+#include "report/json/parts.h"
+#include "report/words/plan.h"
+
+namespace tidemark {
+
+std::string to_json(const Plan& plan) {
+  const PlanFacts& facts = plan.facts;
+  const std::vector<std::string> uncertain = uncertainties(plan);
+  Json object = {{"fits", plan.fits},
+                 {"verdict", verdict_text(plan)},
+                 {"gpu", facts.gpu},
+                 {"memory_bytes", facts.memory_bytes},
+                 {"context_bytes", nullable(facts.context_bytes)},
+                 {"torch_version", facts.torch_version},
+                 {"exit_code", nullable(facts.exit_code)},
+                 {"read_count", facts.reads},
+                 {"estimate_count", facts.estimates},
+                 {"unanswered_functions", facts.unanswered},
+                 {"devices", Json::array()}};
+  for (const PlannedDevice& device : plan.devices) {
+    const DeviceSummary& totals = device.summary.totals;
+    object["devices"].push_back({{"file", device.recording.path},
+                                 {"rank", nullable(device.recording.process.rank)},
+                                 {"device", to_string(totals.device)},
+                                 {"fits", device.fits},
+                                 {"peak_allocated_bytes", totals.peak_allocated_bytes},
+                                 {"peak_reserved_bytes", nullable(totals.peak_reserved_bytes)},
+                                 {"device_used_bytes", nullable(device.device_used_bytes)},
+                                 {"headroom_bytes", nullable(device.headroom_bytes)},
+                                 {"out_of_memory_count", totals.out_of_memory_count},
+                                 {"uncertain", uncertain}});
+  }
+  return print_json({std::move(object)});
+}
+
+}  // namespace tidemark

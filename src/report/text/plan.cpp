@@ -1,0 +1,42 @@
+#include "analyze/plan.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/text/parts.h"
+#include "report/text/text.h"
+#include "report/words/plan.h"
+#include "report/words/recording.h"
+
+namespace tidemark {
+namespace {
+
+std::string exact(std::uint64_t bytes) {
+  return fmt::format("{} ({} bytes)", format_bytes(bytes), format_count(bytes));
+}
+
+std::string device_text(const PlannedDevice& device, bool titled, const Terminal& terminal) {
+  const DeviceSummary& totals = device.summary.totals;
+  std::string title = to_string(totals.device);
+  if (titled) title += ", " + process_name(device.recording);
+  std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n";
+  text += fact("peak allocated", exact(totals.peak_allocated_bytes));
+  text += fact("peak reserved", exact(totals.peak_reserved_bytes.value_or(0)));
+  text += fact("device used", device.device_used_bytes ? format_bytes(*device.device_used_bytes) + " with the context"
+                                                       : "n/a: the context is not known");
+  if (device.headroom_bytes && device.fits) text += fact("headroom", format_bytes(*device.headroom_bytes));
+  if (totals.out_of_memory_count != 0) text += fact("out of memory", format_count(totals.out_of_memory_count));
+  return text + "\n" + call_sites_text(device.summary, terminal);
+}
+
+}  // namespace
+
+std::string to_text(const Plan& plan, const Terminal& terminal) {
+  std::string text = paint(terminal, plan.fits ? Tone::heading : Tone::error, verdict_text(plan)) + "\n";
+  for (const PlannedDevice& device : plan.devices) text += device_text(device, plan.devices.size() > 1, terminal);
+  text += "\n" + paint(terminal, Tone::heading, "What is not certain") + "\n";
+  for (const std::string& sentence : uncertainties(plan)) text += "  " + sentence + "\n";
+  return text;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,17 @@
+// A plan's verdict and what limits it, in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyze/plan.h"
+
+namespace tidemark {
+
+/// "fits on H200: at most 1.8 GiB of 139.8 GiB used, 138.0 GiB left", or why it does not.
+[[nodiscard]] std::string verdict_text(const Plan& plan);
+
+/// What the figures do not say for certain, one sentence each; empty where nothing is known to limit them.
+[[nodiscard]] std::vector<std::string> uncertainties(const Plan& plan);
+
+}  // namespace tidemark
