@@ -7,6 +7,7 @@
 #                                      zsh and fish at completion
 #   scripts/setup.sh --torch           also Debian's PyTorch 1.13, with an optimized BLAS
 #   scripts/setup.sh --torch-newest    also PyPI's newest PyTorch (5 GB) in a virtual environment, and NVIDIA's nvml.h
+#   scripts/setup.sh --torch-truth     also the PyTorch that ../shared/data was recorded with (3 GB, without NVIDIA's libraries)
 #
 # TIDEMARK_CACHE                where these go (default: ~/.cache/tidemark)
 # TIDEMARK_TORCH_NEWEST_PYTHON  an interpreter that has a new torch already: nothing is installed then
@@ -18,6 +19,7 @@ packages=(build-essential ca-certificates cmake ninja-build ccache pkg-config py
   libprotozero-dev)
 tests=(python3-dev libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev)
 newest=false
+truth=false
 for option in "$@"; do
   case $option in
     --no-tests) tests=() ;;
@@ -30,7 +32,11 @@ for option in "$@"; do
       newest=true
       [[ -n ${TIDEMARK_TORCH_NEWEST_PYTHON:-} ]] || packages+=(python3-venv)
       ;;
-    *) fail "unknown option $option (known: --no-tests --dev --torch --torch-newest)" ;;
+    --torch-truth)
+      truth=true
+      packages+=(python3-venv)
+      ;;
+    *) fail "unknown option $option (known: --no-tests --dev --torch --torch-newest --torch-truth)" ;;
   esac
 done
 
@@ -67,6 +73,19 @@ install_newest_torch() {
   touch "$torch_newest_folder/complete"
 }
 
+# The phantom GPU stands in for NVIDIA's libraries, so what requires torch is installed without its requirements.
+install_torch_of_truth() {
+  [[ ! -e $torch_truth_folder/complete ]] || return 0
+  say "installing torch $torch_truth_version into $torch_truth_folder (3 GB, a minute or two)"
+  rm -rf "$torch_truth_folder"
+  /usr/bin/python3 -m venv "$torch_truth_folder"
+  "$torch_truth_folder/bin/python" -m pip install -q --no-cache-dir --no-deps \
+    "torch==$torch_truth_version" torchvision==0.26.0 triton==3.6.0 peft==0.21.2 accelerate==1.15.0
+  "$torch_truth_folder/bin/python" -m pip install -q --no-cache-dir \
+    transformers==5.17.0 numpy pillow psutil 'sympy<1.15' networkx jinja2 fsspec filelock typing_extensions
+  touch "$torch_truth_folder/complete"
+}
+
 # What needs it is left out where it cannot be had.
 fetch_nvml_header() {
   [[ ! -e $nvml_include/nvml.h ]] || return 0
@@ -80,3 +99,4 @@ if $newest; then
   install_newest_torch
   fetch_nvml_header
 fi
+if $truth; then install_torch_of_truth; fi

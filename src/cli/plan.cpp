@@ -134,7 +134,7 @@ int run(PlanOptions& options) {
 
 std::string gpu_names() {
   std::string names;
-  for (const GpuProfile& gpu : gpu_profiles()) names += fmt::format("{}{}", names.empty() ? "" : "|", gpu.name);
+  for (const GpuProfile& gpu : gpu_profiles()) names += fmt::format("{}{}", names.empty() ? "" : ", ", gpu.name);
   return names;
 }
 

@@ -1,0 +1,78 @@
+"""What a plan says equals what PyTorch counts on the phantom GPU; what cannot be planned is an error with exit code 2."""
+
+import json
+import subprocess
+import unittest
+
+from driver import PYTHON, TIDEMARK, Case, program, run
+
+HAS_CUDA = run([PYTHON, "-c", "import torch; print(torch.version.cuda)"]).stdout != b"None\n"
+GIB = 1 << 30
+
+
+class Plan(Case):
+    def plan(self, *options, command=None):
+        return run([TIDEMARK, "plan", "-o", str(self.output), *options, "--", *(command or program("planned.py"))])
+
+    def assert_error(self, done, message):
+        self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
+        self.assertIn(message, done.stderr.decode())
+
+    @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
+    def test_figures_are_those_of_pytorch(self):
+        done = self.plan("--gpu", "h100-80gb", "--memory", "24GiB", "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        plan = json.loads(done.stdout)
+        said = json.loads(next(line for line in done.stderr.splitlines() if line.startswith(b"{")))
+        (device,) = plan["devices"]
+        self.assertEqual((device["peak_allocated_bytes"], device["peak_reserved_bytes"]), (said["allocated"], said["reserved"]))
+        self.assertEqual((said["name"], said["total"]), ("NVIDIA H100 80GB HBM3", 24 * GIB))
+        # Weights, gradients and two moments of 4 * (1024 * 1024 + 1024) parameters at least.
+        self.assertGreater(said["allocated"], 4 * 4 * 4 * (1024 * 1024 + 1024))
+        self.assertEqual((plan["fits"], plan["gpu"], plan["memory_bytes"], plan["exit_code"]), (True, "H100-80GB", 24 * GIB, 0))
+        self.assertEqual((plan["context_bytes"], device["headroom_bytes"]), (None, None))  # not measured for this GPU
+        self.assertEqual((plan["read_count"], plan["unanswered_functions"]), (1, []))
+        totals = next(totals for totals in self.summary()["devices"] if totals["device"] == "cuda:0")
+        self.assertEqual((totals["peak_allocated_bytes"], totals["peak_reserved_bytes"]), (said["allocated"], said["reserved"]))
+
+    @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
+    def test_a_program_that_does_not_fit(self):
+        done = self.plan("--gpu", "H200", "--memory", "2GiB", command=program("planned.py", "--blocks", "20"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        text = done.stdout.decode()
+        self.assertIn("does not fit on H200: out of memory on cuda:0", text)
+        self.assertIn("CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has a total capacity of 2.00 GiB", done.stderr.decode())
+        self.assertIn("planned.py:27", text)  # what held the memory
+
+    @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
+    def test_a_program_that_fails_or_uses_no_gpu_has_no_plan(self):
+        done = self.plan(command=program("planned.py", "--fail"))
+        self.assert_error(done, "the program failed with exit code 1 before the plan was complete")
+        self.output = self.folder / "cpu.tide"
+        self.assert_error(self.plan(command=program("planned.py", "--cpu")), "the program allocated no memory on a GPU")
+
+    @unittest.skipIf(HAS_CUDA, "this PyTorch is built with CUDA")
+    def test_a_pytorch_without_cuda(self):
+        self.assert_error(self.plan(), "is built without CUDA; a plan needs a build for CUDA, which needs no GPU")
+        self.assertEqual(self.recordings(), [])
+
+    def test_wrong_arguments(self):
+        for options, message in {
+            ("--gpu", "X9"): "no such GPU is known; known are T4, ",
+            ("--devices", "0"): "--devices 0: from 1 to 64",
+            ("--memory", "1MB"): "less than the minimum of 256.0 MiB",
+        }.items():
+            self.assert_error(self.plan(*options), message)
+        self.assert_error(self.plan(command=["bash", "-c", "true"]), "bash: is not started by a Python interpreter")
+        self.assertEqual(self.recordings(), [])
+
+    def test_nothing_is_left_in_the_temporary_folder(self):
+        folder = self.folder / "tmp"
+        folder.mkdir()
+        command = [TIDEMARK, "plan", "-o", str(self.output), "--", PYTHON, "-c", "pass"]
+        subprocess.run(command, env={"TMPDIR": str(folder), "PATH": "/usr/bin:/bin"}, capture_output=True, check=False)
+        self.assertEqual(list(folder.iterdir()), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
