@@ -56,7 +56,7 @@ struct TimelineSeries {
   std::optional<std::uint64_t> peak_active_bytes;
   std::optional<std::uint64_t> peak_driver_bytes;
   std::optional<std::uint64_t> peak_driver_at_ns;  ///< the first time; none where it is 0 or not known
-  std::optional<CallSiteLayers> by_call_site;  ///< none until add_call_sites()
+  std::optional<CallSiteLayers> by_call_site;      ///< none until add_call_sites()
 
   /// Whether memory was ever pending: freed by the program, but still used by another stream.
   [[nodiscard]] bool active_differs() const {

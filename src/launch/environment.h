@@ -8,8 +8,8 @@
 
 namespace tidemark {
 
-/// Path of one of our libraries: beside this program in ../lib, as installed and in the build folder, or in the program's
-/// own folder.
+/// Path of one of our libraries: beside this program in ../lib, as installed and in the build folder, or in the
+/// program's own folder.
 [[nodiscard]] Result<std::string> find_own_library(const std::string& name);
 
 /// Path of the library that recorded programs preload.

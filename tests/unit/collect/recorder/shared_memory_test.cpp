@@ -1,10 +1,11 @@
 // What a process may hand over as its ring.
+#include "collect/recorder/shared_memory.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "collect/recorder/shared_memory.h"
 #include "ring_process.h"
 
 namespace tidemark::testing {
