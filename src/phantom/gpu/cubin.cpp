@@ -34,10 +34,8 @@ class Reader {
 
   Cubin read() {
     Cubin cubin;
-    // The format changed with CUDA 13, and for the GPUs that came after CUDA 12.0 before.
-    const bool newer = header_.e_ident[EI_ABIVERSION] >= 8;
-    cubin.binary_version = static_cast<int>(header_.e_flags >> (newer ? 8 : 0) & 0xff);
-    if (!newer) cubin.ptx_version = static_cast<int>(header_.e_flags >> 16 & 0xff);  // else there is a note
+    cubin.binary_version = static_cast<int>(header_.e_flags >> (newer_ ? 8 : 0) & 0xff);
+    if (!newer_) cubin.ptx_version = static_cast<int>(header_.e_flags >> 16 & 0xff);  // else there is a note
     for (const Elf64_Shdr& section : sections_) {
       const std::string_view name = string(header_.e_shstrndx, section.sh_name);
       if (section.sh_type == kInfoSection) {
@@ -104,6 +102,8 @@ class Reader {
     for (std::uint32_t index = 0; const auto symbol = record_at<Elf64_Sym>(bytes, index * sizeof(Elf64_Sym)); ++index) {
       if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || (symbol->st_other & kEntry) == 0) continue;
       KernelNeeds needs = by_text_[symbol->st_shndx];
+      if (!newer_ && symbol->st_shndx < sections_.size())
+        needs.barriers = static_cast<int>(sections_[symbol->st_shndx].sh_flags >> 20 & 0x7f);
       needs.shared_bytes -= std::min(needs.shared_bytes, reserved_);
       needs.registers = by_symbol_[index].registers;
       needs.local_bytes = by_symbol_[index].local_bytes;
@@ -113,6 +113,8 @@ class Reader {
 
   std::string_view file_;
   Elf64_Ehdr header_;
+  // The format changed with CUDA 13; GPUs that came with CUDA 12.8 had it from the start.
+  bool newer_ = header_.e_ident[EI_ABIVERSION] >= 8;
   std::vector<Elf64_Shdr> sections_;
   std::map<std::uint32_t, KernelNeeds> by_text_;    // by the number of the section that holds the kernel's code
   std::map<std::uint32_t, KernelNeeds> by_symbol_;  // by the number of the kernel's symbol

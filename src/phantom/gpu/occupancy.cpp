@@ -9,11 +9,11 @@ namespace {
 
 constexpr int kParts = 4;  // of a multiprocessor, which each hold whole warps
 
-// GPUs of the data centre have two barriers for each block that fits, the others one.
-int barriers(const Profile& gpu) {
-  const int capability = gpu.major * 10 + gpu.minor;
-  const bool two = gpu.major == 7 || capability == 80 || capability == 90 || (gpu.major == 10 && capability != 101);
-  return gpu.blocks_per_multiprocessor * (two ? 2 : 1);
+// From Hopper on, the barriers of a multiprocessor are counted: data-centre GPUs have two for each block, others one.
+int blocks_by_barriers(const Profile& gpu, int barriers) {
+  if (gpu.major < 9 || barriers <= 0) return gpu.blocks_per_multiprocessor;
+  const bool two = gpu.major == 9 || (gpu.major == 10 && gpu.minor != 1);
+  return gpu.blocks_per_multiprocessor * (two ? 2 : 1) / barriers;
 }
 
 int blocks_by_shared_memory(const Profile& gpu, std::size_t bytes) {
@@ -39,7 +39,7 @@ int blocks_per_multiprocessor(const Profile& gpu, const KernelNeeds& kernel, int
   if ((warps + kParts - 1) / kParts * kParts > held && kernel.registers > 0) return 0;
   int blocks = std::min(gpu.blocks_per_multiprocessor, gpu.threads_per_multiprocessor / 32 / warps);
   if (kernel.registers > 0) blocks = std::min(blocks, held / warps);
-  if (kernel.barriers > 0) blocks = std::min(blocks, barriers(gpu) / kernel.barriers);
+  blocks = std::min(blocks, blocks_by_barriers(gpu, kernel.barriers));
   return std::min(blocks, blocks_by_shared_memory(gpu, kernel.shared_bytes + shared));
 }
 
