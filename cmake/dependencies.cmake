@@ -15,3 +15,9 @@ pkg_check_modules(ELF REQUIRED IMPORTED_TARGET libelf)
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_builder.hpp REQUIRED)
 add_library(protozero::protozero INTERFACE IMPORTED)
 target_include_directories(protozero::protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
+
+# For what is loaded into programs that bring other versions of it.
+find_library(TIDEMARK_STATIC_ZSTD libzstd.a REQUIRED)
+add_library(tidemark_static_zstd UNKNOWN IMPORTED)
+set_target_properties(tidemark_static_zstd PROPERTIES
+  IMPORTED_LOCATION ${TIDEMARK_STATIC_ZSTD} INTERFACE_INCLUDE_DIRECTORIES "${ZSTD_INCLUDE_DIRS}")

@@ -33,6 +33,15 @@ TIDEMARK_PHANTOM_API int cuFuncGetAttribute(int* value, int attribute, Handle fu
     case 0:
       *value = attributes.max_threads_per_block;
       break;
+    case 1:
+      *value = static_cast<int>(attributes.shared_bytes);
+      break;
+    case 2:
+      *value = static_cast<int>(attributes.constant_bytes);
+      break;
+    case 3:
+      *value = static_cast<int>(attributes.local_bytes);
+      break;
     case 4:
       *value = attributes.registers;
       break;
@@ -50,8 +59,9 @@ TIDEMARK_PHANTOM_API int cuFuncGetAttribute(int* value, int attribute, Handle fu
   }
   return kSuccess;
 }
-TIDEMARK_PHANTOM_API int cuFuncSetAttribute(Handle, int, int) {
-  return kSuccess;
+TIDEMARK_PHANTOM_API int cuFuncSetAttribute(Handle function, int attribute, int value) {
+  if (attribute != 8) return kSuccess;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+  return allow_dynamic_shared(function, value) ? kSuccess : kInvalidValue;
 }
 TIDEMARK_PHANTOM_API int cuFuncSetCacheConfig(Handle, int) {
   return kSuccess;
@@ -61,7 +71,7 @@ TIDEMARK_PHANTOM_API int cuKernelGetAttribute(int* value, int attribute, Handle 
 }
 TIDEMARK_PHANTOM_API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Handle function, int threads,
                                                                      std::size_t shared) {
-  *blocks = blocks_per_multiprocessor(kernel_attributes(function), threads, shared);
+  *blocks = blocks_per_multiprocessor(function, threads, shared);
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuOccupancyMaxActiveClusters(int* clusters, Handle, const LaunchConfig*) {

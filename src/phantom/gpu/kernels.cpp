@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
-#include "phantom/gpu/address_space.h"
+#include "phantom/gpu/cubin.h"
+#include "phantom/gpu/fat_binary.h"
+#include "phantom/gpu/occupancy.h"
 #include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {
@@ -14,6 +17,7 @@ namespace {
 
 struct FatBinary {
   const void* wrapper;
+  std::optional<Cubin> cubin;  // for the profile's GPU, without kernels where there is none; read when first asked for
 };
 
 struct Kernel {
@@ -26,8 +30,9 @@ struct Kernels {
   std::mutex mutex;
   std::deque<FatBinary> binaries;
   std::vector<Kernel> kernels;
-  std::size_t indexed = 0;                             // kernels that are in the index
-  std::unordered_map<const void*, std::size_t> index;  // host function -> place in kernels; filled when first asked
+  std::size_t indexed = 0;                              // kernels that are in the index
+  std::unordered_map<const void*, std::size_t> index;   // host function -> place in kernels; filled when first asked
+  std::unordered_map<const void*, int> dynamic_shared;  // what allow_dynamic_shared() was told
 };
 
 thread_local const void* last_launch = nullptr;
@@ -42,6 +47,50 @@ const Kernel* find(Kernels& all, const void* host) {
   for (; all.indexed < all.kernels.size(); ++all.indexed) all.index[all.kernels[all.indexed].host] = all.indexed;
   const auto found = all.index.find(host);
   return found == all.index.end() ? nullptr : &all.kernels[found->second];
+}
+
+// With the lock held.
+const Cubin& cubin_of(FatBinary& binary) {
+  if (binary.cubin) return *binary.cubin;
+  const std::optional<DeviceCode> code = choose_code(binary.wrapper, profile().major, profile().minor);
+  if (!code) return binary.cubin.emplace();
+  binary.cubin = read_cubin(code->cubin);
+  if (code->cubin.empty()) binary.cubin->ptx_version = code->architecture;
+  return *binary.cubin;
+}
+
+struct KernelCode {
+  KernelNeeds needs{.registers = 32};  // a small kernel
+  std::size_t constant_bytes = 0;
+  int ptx_version = 0;
+  int binary_version = 0;
+  int dynamic_shared = 0;  // most bytes of a block
+};
+
+// With the lock held.
+KernelCode code_of(Kernels& all, const void* host) {
+  KernelCode code;
+  code.ptx_version = code.binary_version = profile().major * 10 + profile().minor;
+  if (const Kernel* const kernel = find(all, host)) {
+    const Cubin& cubin = cubin_of(*kernel->binary);
+    if (cubin.ptx_version != 0) code.ptx_version = cubin.ptx_version;
+    if (const auto found = cubin.kernels.find(kernel->name); found != cubin.kernels.end()) {
+      code.needs = found->second;
+      code.constant_bytes = cubin.constant_bytes;
+      code.binary_version = cubin.binary_version;
+    }
+  }
+  const auto allowed = all.dynamic_shared.find(host);
+  code.dynamic_shared = allowed != all.dynamic_shared.end()
+                            ? allowed->second
+                            : profile().shared_per_block - static_cast<int>(code.needs.shared_bytes);
+  return code;
+}
+
+KernelCode code_of(const void* host) {
+  Kernels& all = kernels();
+  const std::lock_guard lock(all.mutex);
+  return code_of(all, host);
 }
 
 }  // namespace
@@ -60,7 +109,7 @@ const char* last_launched_kernel() {
 void** register_fat_binary(const void* wrapper) {
   Kernels& all = kernels();
   const std::lock_guard lock(all.mutex);
-  all.binaries.push_back({wrapper});
+  all.binaries.push_back({wrapper, std::nullopt});
   return reinterpret_cast<void**>(&all.binaries.back());
 }
 
@@ -70,33 +119,36 @@ void register_kernel(void** binary, const void* host, const char* name) {
   all.kernels.push_back({reinterpret_cast<FatBinary*>(binary), host, name});
 }
 
-FunctionAttributes kernel_attributes(const void*) {
+FunctionAttributes kernel_attributes(const void* host) {
+  const KernelCode kernel = code_of(host);
   FunctionAttributes attributes{};
-  attributes.max_threads_per_block = 1024;
-  attributes.registers = 32;
-  attributes.ptx_version = attributes.binary_version = profile().major * 10 + profile().minor;
-  attributes.max_dynamic_shared_bytes = profile().shared_per_block_optin;
+  attributes.shared_bytes = kernel.needs.shared_bytes;
+  attributes.constant_bytes = kernel.constant_bytes;
+  attributes.local_bytes = kernel.needs.local_bytes;
+  attributes.registers = kernel.needs.registers;
+  attributes.max_threads_per_block = std::min(1024, warps_by_registers(profile(), kernel.needs.registers) * 32);
+  if (kernel.needs.launch_bound != 0)
+    attributes.max_threads_per_block = std::min(attributes.max_threads_per_block, kernel.needs.launch_bound);
+  attributes.ptx_version = kernel.ptx_version;
+  attributes.binary_version = kernel.binary_version;
+  attributes.max_dynamic_shared_bytes = kernel.dynamic_shared;
+  attributes.preferred_shared_carveout = -1;  // the driver's choice
   return attributes;
 }
 
-int blocks_per_multiprocessor(const FunctionAttributes& kernel, int threads, std::size_t shared) {
-  const Profile& gpu = profile();
-  if (threads <= 0) return 0;
-  const int warps = (threads + 31) / 32;
-  int blocks = std::min(gpu.blocks_per_multiprocessor, gpu.threads_per_multiprocessor / 32 / warps);
-  if (kernel.registers > 0) {
-    // Registers are given to warps in pieces of 256, and a multiprocessor has four parts that each hold whole warps.
-    const auto per_warp = static_cast<int>(round_up(static_cast<std::size_t>(kernel.registers) * 32, 256));
-    const int held = gpu.registers_per_multiprocessor / 4 / per_warp * 4;
-    blocks = std::min(blocks, held / warps);
-  }
-  // Each block takes its shared memory in pieces of 128 bytes, 1 KiB of which the driver keeps from compute capability
-  // 8 on.
-  const std::size_t kept = gpu.major >= 8 ? 1024 : 0;
-  const std::size_t taken = round_up(kernel.shared_bytes + shared + kept, 128);
-  if (taken > 0)
-    blocks = std::min(blocks, static_cast<int>(static_cast<std::size_t>(gpu.shared_per_multiprocessor) / taken));
-  return std::max(blocks, 0);
+bool allow_dynamic_shared(const void* host, int bytes) {
+  Kernels& all = kernels();
+  const std::lock_guard lock(all.mutex);
+  const auto fixed = static_cast<int>(code_of(all, host).needs.shared_bytes);
+  if (bytes < 0 || bytes > profile().shared_per_block_optin - fixed) return false;
+  all.dynamic_shared[host] = bytes;
+  return true;
+}
+
+int blocks_per_multiprocessor(const void* host, int threads, std::size_t shared) {
+  const KernelCode kernel = code_of(host);
+  if (shared > static_cast<std::size_t>(kernel.dynamic_shared)) return 0;
+  return blocks_per_multiprocessor(profile(), kernel.needs, threads, shared);
 }
 
 }  // namespace tidemark::phantom

@@ -25,8 +25,12 @@ void note_launch(const void* host);
 /// it.
 [[nodiscard]] FunctionAttributes kernel_attributes(const void* host);
 
-/// Blocks of `threads` threads and `shared` bytes of dynamic shared memory that a multiprocessor holds at once, by the
-/// limits that the CUDA C++ Programming Guide lists for the compute capability.
-[[nodiscard]] int blocks_per_multiprocessor(const FunctionAttributes& kernel, int threads, std::size_t shared);
+/// Sets how much dynamic shared memory a block may be launched with; at first it is what shared_per_block leaves. False
+/// when no multiprocessor of the profile's GPU has so much for a block. Thread-safe.
+bool allow_dynamic_shared(const void* host, int bytes);
+
+/// Blocks of `threads` threads and `shared` bytes of dynamic shared memory that a multiprocessor of the profile's GPU
+/// holds at once (occupancy.h); 0 where a block cannot be launched. Thread-safe.
+[[nodiscard]] int blocks_per_multiprocessor(const void* host, int threads, std::size_t shared);
 
 }  // namespace tidemark::phantom

@@ -38,7 +38,7 @@ Pools& pools() {
 
 void trim(Pool& pool, std::uint64_t bytes) {
   const std::uint64_t kept = std::max<std::uint64_t>(bytes, pool.used);
-  for (auto chunk = pool.physical.begin(); chunk != pool.physical.end() && pool.reserved >= kept + chunk->second;) {
+  for (auto chunk = pool.physical.begin(); chunk != pool.physical.end() && pool.reserved - chunk->second >= kept;) {
     release_physical(chunk->first);
     pool.reserved -= chunk->second;
     chunk = pool.physical.erase(chunk);

@@ -82,19 +82,20 @@ TIDEMARK_PHANTOM_API int cudaFuncGetAttributes(FunctionAttributes* attributes, c
   *attributes = kernel_attributes(host);
   return kSuccess;
 }
-TIDEMARK_PHANTOM_API int cudaFuncSetAttribute(const void*, int, int) {
-  return kSuccess;
+TIDEMARK_PHANTOM_API int cudaFuncSetAttribute(const void* host, int attribute, int value) {
+  if (attribute != 8) return kSuccess;  // cudaFuncAttributeMaxDynamicSharedMemorySize
+  return allow_dynamic_shared(host, value) ? kSuccess : report(kInvalidValue);
 }
 TIDEMARK_PHANTOM_API int cudaFuncSetCacheConfig(const void*, int) {
   return kSuccess;
 }
-TIDEMARK_PHANTOM_API int cudaKernelSetAttributeForDevice(Handle, int, int, int) {
-  return kSuccess;
+TIDEMARK_PHANTOM_API int cudaKernelSetAttributeForDevice(Handle kernel, int attribute, int value, int) {
+  return cudaFuncSetAttribute(kernel, attribute, value);
 }
 
 TIDEMARK_PHANTOM_API int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* host, int threads,
                                                                        std::size_t shared) {
-  *blocks = blocks_per_multiprocessor(kernel_attributes(host), threads, shared);
+  *blocks = blocks_per_multiprocessor(host, threads, shared);
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* host,

@@ -1,0 +1,21 @@
+// Fat binaries: the code of a library's kernels for several GPUs, as the compiler puts it into the library.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace tidemark::phantom {
+
+/// Code for one GPU.
+struct DeviceCode {
+  int architecture = 0;  ///< 90 for compute capability 9.0
+  std::string cubin;     ///< an ELF file; empty for PTX, which the driver would compile when it loads it
+};
+
+/// The code that the driver would load on a GPU of compute capability `major`.`minor`: a cubin of the same major and
+/// the highest minor that is not above, one for exactly this GPU (sm_90a) or its family (sm_100f) before one of the
+/// same number, else the newest PTX. `wrapper` is what __cudaRegisterFatBinary is handed. None when there is no such
+/// code, and for code that is compressed with LZ4, as CUDA 12 did by default. Thread-safe.
+[[nodiscard]] std::optional<DeviceCode> choose_code(const void* wrapper, int major, int minor);
+
+}  // namespace tidemark::phantom

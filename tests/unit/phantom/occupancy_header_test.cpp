@@ -1,0 +1,91 @@
+// Our occupancy against NVIDIA's (cuda_occupancy.h).
+#include <cuda_occupancy.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+#include "phantom/gpu/occupancy.h"
+
+namespace tidemark::phantom {
+namespace {
+
+/// Limits of the GPUs of a compute capability, from the CUDA C++ Programming Guide.
+struct Limits {
+  int major;
+  int minor;
+  int threads;
+  int blocks;
+  int shared;        // of a multiprocessor
+  int shared_block;  // most of a block
+};
+constexpr Limits kLimits[] = {
+    {7, 0, 2048, 32, 98304, 98304},    {7, 5, 1024, 16, 65536, 65536},    {8, 0, 2048, 32, 167936, 166912},
+    {8, 6, 1536, 16, 102400, 101376},  {8, 9, 1536, 24, 102400, 101376},  {9, 0, 2048, 32, 233472, 232448},
+    {10, 0, 2048, 32, 233472, 232448}, {10, 3, 2048, 32, 233472, 232448}, {12, 0, 1536, 24, 102400, 101376},
+};
+
+class OccupancyOfNvidia : public ::testing::TestWithParam<Limits> {
+ protected:
+  /// None where the header is older than the GPU.
+  static std::optional<int> blocks(const KernelNeeds& kernel, int threads, std::size_t shared) {
+    const Limits& limits = GetParam();
+    cudaOccDeviceProp device{};
+    device.computeMajor = limits.major;
+    device.computeMinor = limits.minor;
+    device.maxThreadsPerBlock = 1024;
+    device.maxThreadsPerMultiprocessor = limits.threads;
+    device.regsPerBlock = device.regsPerMultiprocessor = 65536;
+    device.warpSize = 32;
+    device.sharedMemPerBlock = 49152;
+    device.sharedMemPerMultiprocessor = static_cast<std::size_t>(limits.shared);
+    device.numSms = 1;
+    device.sharedMemPerBlockOptin = static_cast<std::size_t>(limits.shared_block);
+    device.reservedSharedMemPerBlock = limits.major >= 8 ? 1024 : 0;
+    cudaOccFuncAttributes function{};
+    function.maxThreadsPerBlock = 1024;
+    function.numRegs = kernel.registers;
+    function.sharedSizeBytes = kernel.shared_bytes;
+    function.partitionedGCConfig = PARTITIONED_GC_OFF;
+    function.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
+    function.maxDynamicSharedSizeBytes = device.sharedMemPerBlockOptin - kernel.shared_bytes;
+    function.numBlockBarriers = kernel.barriers;
+    const cudaOccDeviceState state{};
+    cudaOccResult result{};
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &device, &function, &state, threads, shared) !=
+        CUDA_OCC_SUCCESS)
+      return std::nullopt;
+    return result.activeBlocksPerMultiprocessor;
+  }
+};
+
+TEST_P(OccupancyOfNvidia, IsOurs) {
+  const Limits& limits = GetParam();
+  if (!blocks({}, 32, 0)) GTEST_SKIP() << "cuda_occupancy.h does not know this GPU";
+  Profile gpu;
+  gpu.major = limits.major;
+  gpu.minor = limits.minor;
+  gpu.threads_per_multiprocessor = limits.threads;
+  gpu.blocks_per_multiprocessor = limits.blocks;
+  gpu.shared_per_multiprocessor = limits.shared;
+  for (const int registers : {1, 16, 32, 33, 40, 63, 64, 65, 72, 96, 127, 128, 168, 200, 255})
+    for (const int threads : {1, 32, 33, 64, 96, 128, 224, 256, 384, 512, 640, 768, 1000, 1024})
+      for (const int barriers : {0, 1, 2, 3, 7, 16})
+        for (const std::size_t fixed : std::initializer_list<std::size_t>{0, 300, 8192, 33808})
+          for (const std::size_t shared : std::initializer_list<std::size_t>{0, 1, 4096, 7000, 16384, 30000}) {
+            const KernelNeeds kernel{.registers = registers, .barriers = barriers, .shared_bytes = fixed};
+            ASSERT_EQ(blocks_per_multiprocessor(gpu, kernel, threads, shared), blocks(kernel, threads, shared))
+                << registers << " registers, " << threads << " threads, " << barriers << " barriers, " << fixed << " + "
+                << shared << " bytes";
+          }
+}
+
+INSTANTIATE_TEST_SUITE_P(ComputeCapabilities, OccupancyOfNvidia, ::testing::ValuesIn(kLimits),
+                         [](const auto& capability) {
+                           return std::to_string(capability.param.major) + "_" + std::to_string(capability.param.minor);
+                         });
+
+}  // namespace
+}  // namespace tidemark::phantom

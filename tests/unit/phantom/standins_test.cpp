@@ -1,0 +1,80 @@
+// Libraries that we write, loaded by the dynamic loader and read by the linker.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "phantom/standins/library_writer.h"
+#include "temporary_folder.h"
+
+namespace tidemark {
+namespace {
+
+// What stubs jump to is in libtidemark_phantom.so; here it is a library of that name with the two functions.
+constexpr const char* kPhantom = R"(
+  static int handles;
+  void* asked;
+  int tidemark_phantom_unanswered(const char* name) { asked = (void*)name; return 77; }
+  int tidemark_phantom_create_handle(void** handle) { *handle = (void*)(long)++handles; return 0; }
+)";
+
+class StandinsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.write("phantom.c", kPhantom);
+    ASSERT_EQ(run("cc -shared -fPIC -o libtidemark_phantom.so -Wl,-soname,libtidemark_phantom.so phantom.c"), 0);
+    folder_.write("libcudart.so.13", write_standin_library({"libcudart.so.13",
+                                                            "libcudart.so.13",
+                                                            {{"cudaSucceeds", StandinFunction::succeed},
+                                                             {"cudaCreates", StandinFunction::create_handle},
+                                                             {"cudaFails", StandinFunction::fail}}}));
+    folder_.write("libnccl.so.2", write_standin_library({"libnccl.so.2", "", {{"ncclX", StandinFunction::succeed}}}));
+  }
+  [[nodiscard]] int run(const std::string& command) const {
+    return std::system(("cd " + folder_.path() + " && " + command).c_str());
+  }
+  void* open(const char* name) { return dlopen(folder_.at(name).c_str(), RTLD_NOW | RTLD_GLOBAL); }
+
+  testing::TemporaryFolder folder_;
+};
+
+TEST_F(StandinsTest, TheLoaderTakesThemAndTheirFunctionsDoAsTheyWereWritten) {
+  void* const phantom = open("libtidemark_phantom.so");
+  ASSERT_NE(phantom, nullptr) << dlerror();
+  void* const library = open("libcudart.so.13");
+  ASSERT_NE(library, nullptr) << dlerror();
+
+  EXPECT_EQ(reinterpret_cast<int (*)()>(dlsym(library, "cudaSucceeds"))(), 0);
+
+  const auto create = reinterpret_cast<int (*)(void**)>(dlsym(library, "cudaCreates"));
+  void* first = nullptr;
+  void* second = nullptr;
+  EXPECT_EQ(create(&first), 0);
+  EXPECT_EQ(create(&second), 0);
+  EXPECT_NE(first, nullptr);
+  EXPECT_NE(first, second);
+
+  EXPECT_EQ(reinterpret_cast<int (*)()>(dlsym(library, "cudaFails"))(), 77);
+  EXPECT_STREQ(*static_cast<const char**>(dlsym(phantom, "asked")), "cudaFails");
+
+  EXPECT_NE(dlvsym(library, "cudaSucceeds", "libcudart.so.13"), nullptr);
+  EXPECT_EQ(dlvsym(library, "cudaSucceeds", "libcudart.so.12"), nullptr);
+  EXPECT_EQ(dlsym(library, "cudaOther"), nullptr);
+
+  void* const plain = open("libnccl.so.2");
+  ASSERT_NE(plain, nullptr) << dlerror();
+  EXPECT_EQ(reinterpret_cast<int (*)()>(dlsym(plain, "ncclX"))(), 0);
+}
+
+TEST_F(StandinsTest, TheLinkerTakesThemAndAProgramFindsTheirVersions) {
+  folder_.write("main.c",
+                "int cudaSucceeds(void); int ncclX(void); int main(void) { return cudaSucceeds() + ncclX(); }");
+  ASSERT_EQ(run("cc -o program main.c ./libcudart.so.13 ./libnccl.so.2 -Wl,-rpath,. -Wl,-rpath-link,."), 0);
+  EXPECT_EQ(run("LD_LIBRARY_PATH=. ./program"), 0);
+  EXPECT_EQ(run("readelf -V program | grep -q 'Name: libcudart.so.13'"), 0);
+  EXPECT_EQ(run("nm -D libcudart.so.13 | grep -q 'T cudaFails@@libcudart.so.13'"), 0);
+  EXPECT_EQ(run("nm -D libnccl.so.2 | grep -q 'T ncclX$'"), 0);
+}
+
+}  // namespace
+}  // namespace tidemark
