@@ -31,6 +31,8 @@ TIDEMARK_PHANTOM_API void cudnnGetLastErrorString(char* text, std::size_t bytes)
   if (bytes != 0) *text = '\0';
 }
 
+// Batch normalization takes neither workspace nor reserve in the mode SPATIAL without a fused operation, as PyTorch
+// asks for it with contiguous tensors.
 TIDEMARK_PHANTOM_API int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(Handle, int, int, Handle, Handle,
                                                                                   Handle, Handle, Handle,
                                                                                   std::size_t* bytes) {
@@ -43,7 +45,8 @@ TIDEMARK_PHANTOM_API int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(Ha
   return 0;
 }
 TIDEMARK_PHANTOM_API int cudnnGetBatchNormalizationBackwardExWorkspaceSize(Handle, int, int, Handle, Handle, Handle,
-                                                                           Handle, Handle, Handle, std::size_t* bytes) {
+                                                                           Handle, Handle, Handle, Handle,
+                                                                           std::size_t* bytes) {
   *bytes = 0;
   return 0;
 }
