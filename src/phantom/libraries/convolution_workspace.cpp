@@ -1,57 +1,84 @@
 #include "phantom/libraries/convolution_workspace.h"
 
+#include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <map>
-#include <string>
-#include <string_view>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "phantom/libraries/convolution_table.h"
 
 namespace tidemark::phantom {
 namespace {
 
-constexpr std::string_view kMeasured =
-#include "phantom/libraries/cudnn_9_19_sm90.inc"
-    ;
+constexpr std::size_t kNearest = 3;
+constexpr double kWeightOfFilter = 8;
+constexpr double kWeightOfKind = 64;  // of another layout, or elements of another size
 
-// Bytes by batch size, then by pass.
-using Batches = std::map<std::int64_t, std::array<std::uint64_t, 3>>;
+using Position = std::array<double, 16>;
 
-// `4:0,0,1441792 8:0,0,2883584`
-Batches read_batches(const std::string& text) {
-  Batches batches;
-  for (const char* at = text.c_str(); *at != '\0';) {
-    char* end = nullptr;
-    std::array<std::uint64_t, 3>& bytes = batches[std::strtoll(at, &end, 10)];
-    for (std::uint64_t& value : bytes) value = std::strtoull(end + 1, &end, 10);
-    at = end;
+// Where a convolution lies among others. A depth counts as more height, and only the height and width of the filter
+// count.
+Position position_of(const Convolution& convolution) {
+  Position position = {};
+  std::size_t next = 0;
+  const auto add = [&](std::int64_t value, double weight) {
+    position[next++] = weight * std::log2(static_cast<double>(value));
+  };
+  const std::size_t last = convolution.image.size() - 1;
+  std::int64_t height = 1;
+  for (std::size_t size = 2; size < last; ++size) height *= convolution.image[size];
+  for (const std::int64_t value :
+       {convolution.image[0], convolution.image[1], height, convolution.image[last], convolution.filter[0]})
+    add(value, 1);
+  for (const std::int64_t value : {convolution.filter[std::max<std::size_t>(last - 1, 2)], convolution.filter[last]})
+    add(value + 1, kWeightOfFilter);
+  for (const auto* values : {&convolution.strides, &convolution.paddings, &convolution.dilations}) {
+    add((*values)[values->size() > 1 ? values->size() - 2 : 0] + 1, kWeightOfFilter);
+    add(values->back() + 1, kWeightOfFilter);
   }
-  return batches;
+  add(convolution.groups() + 1, kWeightOfFilter);
+  add(static_cast<std::int64_t>(element_bytes(convolution.type)), kWeightOfKind);
+  add(convolution.channels_last ? 2 : 1, kWeightOfKind);
+  return position;
 }
 
-using Layers = std::map<std::string, Batches>;
+double distance(const Position& one, const Position& other) {
+  double sum = 0;
+  for (std::size_t index = 0; index < one.size(); ++index) sum += std::abs(one[index] - other[index]);
+  return sum;
+}
 
-// Lines of a layer's key, two spaces and its batches.
-Layers read_layers() {
-  Layers layers;
-  for (std::string_view rest = kMeasured; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    const std::size_t end = line.find("  ");
-    if (end != std::string_view::npos && line[0] != '#')
-      layers.emplace(line.substr(0, end), read_batches(std::string(line.substr(end + 2))));
+std::uint64_t estimate(const Convolution& convolution) {
+  const Position position = position_of(convolution);
+  std::vector<std::pair<double, double>> measured;  // distance; workspace for each byte of the tensors
+  for (const auto& [key, layer] : measured_layers()) {
+    Convolution other = layer.shape;
+    for (const auto& [batch, bytes] : layer.workspaces) {
+      other.image[0] = batch;
+      measured.emplace_back(distance(position, position_of(other)),
+                            static_cast<double>(bytes[static_cast<std::size_t>(convolution.pass)]) /
+                                static_cast<double>(tensor_bytes(other)));
+    }
   }
-  return layers;
+  std::partial_sort(measured.begin(), measured.begin() + kNearest, measured.end());
+  std::array<double, kNearest> nearest = {};
+  for (std::size_t index = 0; index < kNearest; ++index) nearest[index] = measured[index].second;
+  std::sort(nearest.begin(), nearest.end());
+  return static_cast<std::uint64_t>(nearest[kNearest / 2] * static_cast<double>(tensor_bytes(convolution)));
 }
 
 }  // namespace
 
 ConvolutionWorkspace convolution_workspace(const Convolution& convolution) {
-  static const Layers kLayers = read_layers();
-  const auto layer = kLayers.find(layer_key(convolution));
-  if (layer == kLayers.end()) return {};
-  const auto batch = layer->second.find(convolution.image[0]);
-  if (batch == layer->second.end()) return {};
-  return {batch->second[static_cast<std::size_t>(convolution.pass)], true};
+  const auto layer = measured_layers().find(layer_key(convolution));
+  if (layer != measured_layers().end()) {
+    const auto workspaces = layer->second.workspaces.find(convolution.image[0]);
+    if (workspaces != layer->second.workspaces.end())
+      return {workspaces->second[static_cast<std::size_t>(convolution.pass)], true};
+  }
+  return {estimate(convolution), false};
 }
 
 }  // namespace tidemark::phantom

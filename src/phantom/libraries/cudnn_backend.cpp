@@ -20,7 +20,7 @@ constexpr int kConvolutionBackwardFilter = 11;
 constexpr int kConvolutionBackwardData = 12;
 // cudnnBackendAttributeName_t
 constexpr int kDilations = 102;
-constexpr int kSteps = 103;
+constexpr int kFilterStrides = 103;
 constexpr int kPaddings = 105;  // before the image
 constexpr int kHeuristicGraph = 201;
 constexpr int kHeuristicResults = 202;
@@ -35,6 +35,7 @@ constexpr int kEngineGraph = 1300;
 // cudnnBackendAttributeType_t
 constexpr int kInt64 = 3;
 constexpr int kInt32 = 23;
+constexpr int kBadParameter = 2000;  // CUDNN_STATUS_BAD_PARAM
 
 std::size_t size_of(int type) {
   switch (type) {
@@ -102,23 +103,24 @@ constexpr ConvolutionAttributes kConvolutions[] = {{kConvolutionForward, Pass::f
                                                    {kConvolutionBackwardData, Pass::backward_data, 708, 709, 710},
                                                    {kConvolutionBackwardFilter, Pass::backward_filter, 714, 715, 716}};
 
-std::optional<Convolution> read_convolution(const Descriptor& operation) {
-  for (const ConvolutionAttributes& names : kConvolutions) {
-    if (names.operation != operation.type) continue;
-    const Descriptor* const parameters = operation.descriptor(names.parameters);
-    const Descriptor* const filter = operation.descriptor(names.filter);
-    const Descriptor* const image = operation.descriptor(names.image);
-    if (parameters == nullptr || filter == nullptr || image == nullptr) return std::nullopt;
-    return Convolution{.pass = names.pass,
-                       .type = image->number(kTensorType),
-                       .image = image->numbers(kTensorDimensions),
-                       .strides = image->numbers(kTensorStrides),
-                       .filter = filter->numbers(kTensorDimensions),
-                       .steps = parameters->numbers(kSteps),
-                       .paddings = parameters->numbers(kPaddings),
-                       .dilations = parameters->numbers(kDilations)};
-  }
-  return std::nullopt;
+// What an operation of that type convolves; none when it lacks a part, or parts do not fit together.
+std::optional<Convolution> read_convolution(const Descriptor& operation, const ConvolutionAttributes& names) {
+  const Descriptor* const parameters = operation.descriptor(names.parameters);
+  const Descriptor* const filter = operation.descriptor(names.filter);
+  const Descriptor* const image = operation.descriptor(names.image);
+  if (parameters == nullptr || filter == nullptr || image == nullptr) return std::nullopt;
+  Convolution convolution{.pass = names.pass,
+                          .type = image->number(kTensorType),
+                          .channels_last = false,
+                          .image = image->numbers(kTensorDimensions),
+                          .filter = filter->numbers(kTensorDimensions),
+                          .strides = parameters->numbers(kFilterStrides),
+                          .paddings = parameters->numbers(kPaddings),
+                          .dilations = parameters->numbers(kDilations)};
+  const std::vector<std::int64_t> strides = image->numbers(kTensorStrides);
+  if (!is_valid(convolution) || strides.size() != convolution.image.size()) return std::nullopt;
+  convolution.channels_last = strides[1] == 1 && strides.back() == convolution.image[1];
+  return convolution;
 }
 
 // The graph of an operation graph's operations; they are gone when a plan asks.
@@ -156,7 +158,11 @@ TIDEMARK_PHANTOM_API int cudnnBackendExecute(Handle, Descriptor*, Descriptor*) {
   return 0;
 }
 TIDEMARK_PHANTOM_API int cudnnBackendFinalize(Descriptor* descriptor) {
-  descriptor->convolution = read_convolution(*descriptor);
+  for (const ConvolutionAttributes& names : kConvolutions) {
+    if (names.operation != descriptor->type) continue;
+    descriptor->convolution = read_convolution(*descriptor, names);
+    if (!descriptor->convolution) return kBadParameter;
+  }
   if (descriptor->type == kOperationGraph) descriptor->graph = read_graph(*descriptor);
   for (const int name : {kHeuristicGraph, kEngineGraph, kConfigurationEngine, kPlanConfiguration})
     inherit_graph(*descriptor, name);
