@@ -13,7 +13,6 @@ namespace tidemark::phantom {
 namespace {
 
 // cudnnBackendDescriptorType_t
-constexpr int kEngineHeuristic = 4;
 constexpr int kOperationGraph = 15;
 constexpr int kConvolutionForward = 10;
 constexpr int kConvolutionBackwardFilter = 11;
