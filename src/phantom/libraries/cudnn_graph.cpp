@@ -1,6 +1,7 @@
 #include "phantom/libraries/cudnn_graph.h"
 
 #include <algorithm>
+#include <string>
 
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
@@ -18,7 +19,9 @@ bool is_measured_library() {
 
 std::uint64_t workspace_of(const Convolution& convolution) {
   const ConvolutionWorkspace workspace = convolution_workspace(convolution);
-  if (!workspace.measured || !is_measured_library()) count_estimated_workspace(layer_key(convolution));
+  if (!workspace.measured || !is_measured_library())
+    count_estimated_workspace("a convolution, " + layer_key(convolution) + ", batch size " +
+                              std::to_string(convolution.image[0]));
   return workspace.bytes;
 }
 
