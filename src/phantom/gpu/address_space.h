@@ -27,8 +27,8 @@ class AddressSpace {
   [[nodiscard]] void* reserve(std::size_t bytes, std::size_t alignment);
   /// Gives back a range; what was written there is forgotten.
   void release(void* pointer, std::size_t bytes);
-  /// What the driver does when cuBLAS is initialized: stacks of kernels move to a region of their own, and their
-  /// former addresses are free. Does nothing the second time.
+  /// What the driver does when cuBLAS or cuDNN is initialized: stacks of kernels move to a region of their own, and
+  /// their former addresses are free. Does nothing the second time.
   void move_stacks();
   /// Lock-free.
   [[nodiscard]] bool contains(const void* pointer) const { return pointer >= start_ && pointer < end_; }

@@ -81,6 +81,15 @@ void count_unanswered(const char* function) {
   std::fprintf(stderr, "tidemark: the phantom GPU has no answer for %s; the call fails\n", function);
 }
 
+void count_estimated_workspace(const std::string& operation) {
+  static std::mutex mutex;
+  static auto* const kSeen = new std::set<std::string>;
+  const std::lock_guard lock(mutex);
+  if (!kSeen->insert(operation).second || kSeen->size() > 1) return;
+  std::fprintf(stderr, "tidemark: the phantom GPU estimates workspaces that were not measured, first that of %s\n",
+               operation.c_str());
+}
+
 /// What the stand-ins call for every function without an answer: says its name, returns its library's status for
 /// failure.
 TIDEMARK_PHANTOM_API int tidemark_phantom_unanswered(const char* function) {

@@ -1,8 +1,9 @@
 // What a planned program did that decides how far its plan can be trusted: results that it read, calls that had no
-// answer.
+// answer, sizes that are estimates.
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 namespace tidemark::phantom {
 
@@ -12,5 +13,9 @@ void count_read(std::size_t bytes);
 
 /// Counts a call that the phantom GPU has no answer for, and says its name once on stderr. Thread-safe.
 void count_unanswered(const char* function);
+
+/// Counts an operation whose workspace is an estimate, once for each name, and says the first one's on stderr.
+/// Thread-safe.
+void count_estimated_workspace(const std::string& operation);
 
 }  // namespace tidemark::phantom

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "phantom/gpu/abi.h"
@@ -12,19 +13,28 @@ namespace tidemark::phantom {
 namespace {
 
 // cudnnBackendDescriptorType_t
-constexpr int kEngineHeuristic = 4;
 constexpr int kOperationGraph = 15;
+constexpr int kConvolutionForward = 10;
+constexpr int kConvolutionBackwardFilter = 11;
+constexpr int kConvolutionBackwardData = 12;
 // cudnnBackendAttributeName_t
+constexpr int kDilations = 102;
+constexpr int kFilterStrides = 103;
+constexpr int kPaddings = 105;  // before the image
 constexpr int kHeuristicGraph = 201;
 constexpr int kHeuristicResults = 202;
 constexpr int kConfigurationEngine = 300;
 constexpr int kPlanConfiguration = 401;
 constexpr int kPlanWorkspace = 402;
 constexpr int kGraphOperations = 801;
+constexpr int kTensorType = 901;
+constexpr int kTensorDimensions = 902;
+constexpr int kTensorStrides = 903;
 constexpr int kEngineGraph = 1300;
 // cudnnBackendAttributeType_t
 constexpr int kInt64 = 3;
 constexpr int kInt32 = 23;
+constexpr int kBadParameter = 2000;  // CUDNN_STATUS_BAD_PARAM
 
 std::size_t size_of(int type) {
   switch (type) {
@@ -53,6 +63,7 @@ struct Descriptor {
   };
   std::map<int, Attribute> attributes;
   std::shared_ptr<const CudnnGraph> graph;
+  std::optional<Convolution> convolution;  // of an operation
 
   [[nodiscard]] std::vector<std::int64_t> numbers(int name) const {
     const auto found = attributes.find(name);
@@ -66,6 +77,10 @@ struct Descriptor {
     for (const std::int64_t pointer : numbers(name)) found.push_back(reinterpret_cast<const Descriptor*>(pointer));
     return found;
   }
+  [[nodiscard]] const Descriptor* descriptor(int name) const {
+    const std::vector<const Descriptor*> found = descriptors(name);
+    return found.empty() ? nullptr : found[0];
+  }
   [[nodiscard]] int number(int name) const {
     const auto found = attributes.find(name);
     int value = 0;
@@ -75,11 +90,46 @@ struct Descriptor {
   }
 };
 
+// Where an operation that convolves names its parts.
+struct ConvolutionAttributes {
+  int operation;
+  Pass pass;
+  int parameters;
+  int filter;
+  int image;
+};
+constexpr ConvolutionAttributes kConvolutions[] = {{kConvolutionForward, Pass::forward, 702, 703, 704},
+                                                   {kConvolutionBackwardData, Pass::backward_data, 708, 709, 710},
+                                                   {kConvolutionBackwardFilter, Pass::backward_filter, 714, 715, 716}};
+
+// What an operation of that type convolves; none when it lacks a part, or parts do not fit together.
+std::optional<Convolution> read_convolution(const Descriptor& operation, const ConvolutionAttributes& names) {
+  const Descriptor* const parameters = operation.descriptor(names.parameters);
+  const Descriptor* const filter = operation.descriptor(names.filter);
+  const Descriptor* const image = operation.descriptor(names.image);
+  if (parameters == nullptr || filter == nullptr || image == nullptr) return std::nullopt;
+  Convolution convolution{.pass = names.pass,
+                          .type = image->number(kTensorType),
+                          .channels_last = false,
+                          .image = image->numbers(kTensorDimensions),
+                          .filter = filter->numbers(kTensorDimensions),
+                          .strides = parameters->numbers(kFilterStrides),
+                          .paddings = parameters->numbers(kPaddings),
+                          .dilations = parameters->numbers(kDilations)};
+  const std::vector<std::int64_t> strides = image->numbers(kTensorStrides);
+  if (!is_valid(convolution) || strides.size() != convolution.image.size()) return std::nullopt;
+  convolution.channels_last = strides[1] == 1 && strides.back() == convolution.image[1];
+  return convolution;
+}
+
 // The graph of an operation graph's operations; they are gone when a plan asks.
 std::shared_ptr<const CudnnGraph> read_graph(const Descriptor& descriptor) {
   auto graph = std::make_shared<CudnnGraph>();
-  for (const Descriptor* operation : descriptor.descriptors(kGraphOperations))
-    if (operation != nullptr) graph->operations.push_back(operation->type);
+  for (const Descriptor* operation : descriptor.descriptors(kGraphOperations)) {
+    if (operation == nullptr) continue;
+    graph->operations.push_back(operation->type);
+    if (operation->convolution) graph->convolution = operation->convolution;
+  }
   return graph;
 }
 
@@ -107,6 +157,11 @@ TIDEMARK_PHANTOM_API int cudnnBackendExecute(Handle, Descriptor*, Descriptor*) {
   return 0;
 }
 TIDEMARK_PHANTOM_API int cudnnBackendFinalize(Descriptor* descriptor) {
+  for (const ConvolutionAttributes& names : kConvolutions) {
+    if (names.operation != descriptor->type) continue;
+    descriptor->convolution = read_convolution(*descriptor, names);
+    if (!descriptor->convolution) return kBadParameter;
+  }
   if (descriptor->type == kOperationGraph) descriptor->graph = read_graph(*descriptor);
   for (const int name : {kHeuristicGraph, kEngineGraph, kConfigurationEngine, kPlanConfiguration})
     inherit_graph(*descriptor, name);

@@ -2,15 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
+
+#include "phantom/libraries/convolution.h"
 
 namespace tidemark::phantom {
 
 struct CudnnGraph {
-  std::vector<int> operations;  ///< cudnnBackendDescriptorType_t of each
+  std::vector<int> operations;             ///< cudnnBackendDescriptorType_t of each
+  std::optional<Convolution> convolution;  ///< the one among them
 };
 
-/// Bytes of the workspace that cuDNN asks for.
+/// Bytes of the workspace that cuDNN asks for. Counts what is an estimate (gpu/usage.h).
 [[nodiscard]] std::uint64_t cudnn_workspace(const CudnnGraph& graph);
 
 }  // namespace tidemark::phantom
