@@ -26,7 +26,8 @@ int device_of(Handle context) {
   return static_cast<int>(static_cast<std::atomic<bool>*>(context) - contexts);
 }
 
-// The function of this library under its newest name: a program asks for cuMemGetInfo and means cuMemGetInfo_v2.
+// The function of this library under its newest name: a program asks for cuMemGetInfo and means cuMemGetInfo_v2. What
+// it has not is looked for in the stand-in of the driver, whose functions fail with their names when they are called.
 void* find_function(const char* name) {
   static void* const kLibrary = [] {
     Dl_info self{};
@@ -34,7 +35,8 @@ void* find_function(const char* name) {
     return dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   }();
   void* const newest = dlsym(kLibrary, (std::string(name) + "_v2").c_str());
-  return newest != nullptr ? newest : dlsym(kLibrary, name);
+  void* const found = newest != nullptr ? newest : dlsym(kLibrary, name);
+  return found != nullptr ? found : dlsym(RTLD_DEFAULT, name);
 }
 
 int find_entry(const char* name, void** function, int* found) {
