@@ -4,10 +4,12 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "phantom/gpu/address_space.h"
 #include "phantom/gpu/attributes.h"
+#include "phantom/gpu/handles.h"
 #include "phantom/gpu/memory.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
@@ -18,6 +20,8 @@ namespace {
 
 // A context is the address of its device's entry; the runtime and the driver share the primary ones.
 std::atomic<bool> contexts[kMaximumDevices];  // which were retained
+
+std::atomic<std::size_t> limits[] = {1024, 1 << 20, 8 << 20};  // of a thread's stack, of printf's buffer, of the heap
 
 Handle context_of(int device) {
   return &contexts[device];
@@ -155,6 +159,25 @@ TIDEMARK_PHANTOM_API int cuCtxPopCurrent_v2(Handle* context) {
 }
 TIDEMARK_PHANTOM_API int cuCtxGetDevice(int* device) {
   *device = current_device();
+  return kSuccess;
+}
+// CUlimit. The values at the start are those that the CUDA Programming Guide names.
+TIDEMARK_PHANTOM_API int cuCtxGetLimit(std::size_t* value, int limit) {
+  if (limit < 0 || limit >= static_cast<int>(std::size(limits))) return kNotSupported;
+  *value = limits[limit].load();
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuCtxSetLimit(int limit, std::size_t value) {
+  if (limit < 0 || limit >= static_cast<int>(std::size(limits))) return kNotSupported;
+  limits[limit].store(value);
+  return kSuccess;
+}
+// A driver without a device has nothing to log.
+TIDEMARK_PHANTOM_API int cuLogsRegisterCallback(void*, void*, Handle* callback) {
+  *callback = new_handle();
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuLogsUnregisterCallback(Handle) {
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuCtxSynchronize() {

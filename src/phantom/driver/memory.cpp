@@ -109,6 +109,13 @@ TIDEMARK_PHANTOM_API int cuPointerGetAttribute(void* data, int attribute, Device
   }
 }
 
+// As the driver does, it leaves alone what it has no value for.
+TIDEMARK_PHANTOM_API int cuPointerGetAttributes(unsigned count, const int* attributes, void** data,
+                                                DevicePointer pointer) {
+  for (unsigned index = 0; index < count; ++index) cuPointerGetAttribute(data[index], attributes[index], pointer);
+  return kSuccess;
+}
+
 TIDEMARK_PHANTOM_API int cuMemcpyHtoD_v2(DevicePointer to, const void* from, std::size_t bytes) {
   copy(address(to), from, bytes);
   return kSuccess;
