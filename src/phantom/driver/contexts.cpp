@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string>
 
+#include "phantom/driver/injection.h"
 #include "phantom/gpu/address_space.h"
 #include "phantom/gpu/attributes.h"
 #include "phantom/gpu/handles.h"
@@ -72,6 +73,7 @@ TIDEMARK_PHANTOM_API int cuGetProcAddress_v2(const char* name, void** function, 
 }
 
 TIDEMARK_PHANTOM_API int cuInit(unsigned) {
+  load_injected_tool();
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuDriverGetVersion(int* version) {

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "phantom/gpu/pools.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/runtime/last_error.h"
 
@@ -69,6 +70,25 @@ TIDEMARK_PHANTOM_API int cuMemUnmap(DevicePointer, std::size_t) {
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuMemSetAccess(DevicePointer, std::size_t, const void*, std::size_t) {
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cuDeviceGetDefaultMemPool(Handle* pool, int device) {
+  if (!is_device(device)) return kInvalidDevice;
+  *pool = default_pool(device);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuDeviceGetMemPool(Handle* pool, int device) {
+  return cuDeviceGetDefaultMemPool(pool, device);
+}
+TIDEMARK_PHANTOM_API int cuMemPoolGetAttribute(Handle pool, int attribute, void* value) {
+  return get_pool_attribute(pool, attribute, value) ? kSuccess : kInvalidValue;
+}
+TIDEMARK_PHANTOM_API int cuMemPoolSetAttribute(Handle pool, int attribute, void* value) {
+  return set_pool_attribute(pool, attribute, value) ? kSuccess : kInvalidValue;
+}
+TIDEMARK_PHANTOM_API int cuDeviceGetGraphMemAttribute(int, int, void* value) {
+  *static_cast<std::uint64_t*>(value) = 0;
   return kSuccess;
 }
 

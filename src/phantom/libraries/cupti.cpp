@@ -42,7 +42,9 @@ TIDEMARK_PHANTOM_API int cuptiActivityGetNumDroppedRecords(Handle, unsigned, std
   return kCuptiSuccess;
 }
 TIDEMARK_PHANTOM_API int cuptiGetResultString(int result, const char** text) {
-  *text = result == kCuptiSuccess ? "CUPTI_SUCCESS" : result == kCuptiNotSupported ? "CUPTI_ERROR_NOT_SUPPORTED" : "CUPTI_ERROR_UNKNOWN";
+  *text = result == kCuptiSuccess        ? "CUPTI_SUCCESS"
+          : result == kCuptiNotSupported ? "CUPTI_ERROR_NOT_SUPPORTED"
+                                         : "CUPTI_ERROR_UNKNOWN";
   return kCuptiSuccess;
 }
 TIDEMARK_PHANTOM_API int cuptiGetCallbackName(int, unsigned, const char** name) {

@@ -215,7 +215,8 @@ TIDEMARK_PHANTOM_API int ncclGroupEnd() {
   return end_group();
 }
 
-TIDEMARK_PHANTOM_API int ncclRedOpCreatePreMulSum(int* operation, const void* factor, int type, int, NcclCommunicator*) {
+TIDEMARK_PHANTOM_API int ncclRedOpCreatePreMulSum(int* operation, const void* factor, int type, int,
+                                                  NcclCommunicator*) {
   Factors& all = factors();
   const std::lock_guard lock(all.mutex);
   all.factors.push_back(element(factor, type));

@@ -10,12 +10,12 @@
 namespace tidemark::phantom {
 namespace {
 
-thread_local int depth = 0;
-thread_local std::vector<NcclOperation>* group = nullptr;  // of this thread, while depth is not 0
+thread_local int group_depth = 0;
+thread_local std::vector<NcclOperation>* group = nullptr;  // of this thread, while the depth is not 0
 
-constexpr long kNap = 100'000;               // nanoseconds between two tries, after the first thousand
+constexpr long kNap = 100'000;  // nanoseconds between two tries, after the first thousand
 constexpr std::uint64_t kTriesToYield = 1000;
-constexpr std::uint64_t kTriesToAsk = 5000;  // half a second: time to ask whether the others are still there
+constexpr std::uint64_t kTriesToAsk = 5000;     // half a second: time to ask whether the others are still there
 constexpr std::uint64_t kPatience = 6'000'000;  // ten minutes, as PyTorch has patience with NCCL
 
 const char* name(NcclKind kind) {
@@ -60,11 +60,12 @@ NcclCall describe(const NcclOperation& operation) {
 }
 
 int differs(const NcclOperation& operation, int rank, const NcclCall& other) {
-  std::fprintf(stderr,
-               "tidemark: NCCL of the phantom GPU: rank %d called %s with %zu elements of type %d, rank %d %s with %llu "
-               "of type %u; the call fails\n",
-               operation.communicator->transport->rank(), name(operation.kind), operation.count, operation.type, rank,
-               name(static_cast<NcclKind>(other.kind)), static_cast<unsigned long long>(other.count), other.type);
+  std::fprintf(
+      stderr,
+      "tidemark: NCCL of the phantom GPU: rank %d called %s with %zu elements of type %d, rank %d %s with %llu "
+      "of type %u; the call fails\n",
+      operation.communicator->transport->rank(), name(operation.kind), operation.count, operation.type, rank,
+      name(static_cast<NcclKind>(other.kind)), static_cast<unsigned long long>(other.count), other.type);
   return kNcclInvalidUsage;
 }
 
@@ -133,7 +134,7 @@ int try_operation(NcclOperation& operation) {
       return transport.complete() ? kNcclSuccess : kNcclInProgress;
     case NcclKind::send:
       return transport.send(operation.peer, describe(operation), operation.from, bytes_of(operation)) ? kNcclSuccess
-                                                                                                     : kNcclInProgress;
+                                                                                                      : kNcclInProgress;
     case NcclKind::receive: {
       const NcclParcel* const message = transport.message(operation.peer);
       if (message == nullptr) return kNcclInProgress;
@@ -201,12 +202,13 @@ int run(std::vector<NcclOperation>& operations) {
 
 int enqueue(const NcclOperation& operation) {
   if (operation.communicator == nullptr) return kNcclInvalidArgument;
-  if (!element_size(operation.type) || operation.peer < 0 || operation.peer >= operation.communicator->transport->size())
+  if (!element_size(operation.type) || operation.peer < 0 ||
+      operation.peer >= operation.communicator->transport->size())
     return kNcclInvalidArgument;
   NcclOperation numbered = operation;
   if (operation.kind != NcclKind::join && !is_message(operation.kind))
     numbered.number = ++operation.communicator->collectives;
-  if (depth != 0) {
+  if (group_depth != 0) {
     group->push_back(numbered);
     return kNcclSuccess;
   }
@@ -215,12 +217,12 @@ int enqueue(const NcclOperation& operation) {
 }
 
 void start_group() {
-  if (depth++ == 0) group = new std::vector<NcclOperation>;
+  if (group_depth++ == 0) group = new std::vector<NcclOperation>;
 }
 
 int end_group() {
-  if (depth == 0) return kNcclInvalidUsage;
-  if (--depth != 0) return kNcclSuccess;
+  if (group_depth == 0) return kNcclInvalidUsage;
+  if (--group_depth != 0) return kNcclSuccess;
   const std::unique_ptr<std::vector<NcclOperation>> operations(group);
   group = nullptr;
   return run(*operations);

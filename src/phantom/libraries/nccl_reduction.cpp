@@ -53,8 +53,8 @@ void narrow(float value, Half& to) {
     int exponent = 0;
     const float fraction = std::frexp(size, &exponent);  // in [0.5, 1)
     // A fraction that rounds up to 2048 carries into the exponent, as it should.
-    to.bits = static_cast<std::uint16_t>(
-        sign + ((exponent + 13) << 10) + static_cast<int>(std::nearbyint(std::ldexp(fraction, 11))));
+    to.bits = static_cast<std::uint16_t>(sign + ((exponent + 13) << 10) +
+                                         static_cast<int>(std::nearbyint(std::ldexp(fraction, 11))));
   }
 }
 
@@ -92,7 +92,8 @@ bool reduce_elements(void* to, const void* const* from, int ranks, std::size_t c
   for (std::size_t index = 0; index < count; ++index) {
     auto total = load(0, index);
     for (int rank = 1; rank < ranks; ++rank) total = combine(total, load(rank, index), reduction.kind);
-    if (reduction.kind == Reduction::average) total = static_cast<decltype(total)>(total / static_cast<decltype(total)>(ranks));
+    if (reduction.kind == Reduction::average)
+      total = static_cast<decltype(total)>(total / static_cast<decltype(total)>(ranks));
     Element result;
     narrow(total, result);
     std::memcpy(static_cast<char*>(to) + index * sizeof result, &result, sizeof result);
@@ -137,9 +138,8 @@ std::optional<std::size_t> element_size(int type) {
 }
 
 bool reduce(void* to, const void* const* from, int ranks, std::size_t count, int type, const Reduction& reduction) {
-  return visit_type(type, false, [&](auto element) {
-    return reduce_elements<decltype(element)>(to, from, ranks, count, reduction);
-  });
+  return visit_type(
+      type, false, [&](auto element) { return reduce_elements<decltype(element)>(to, from, ranks, count, reduction); });
 }
 
 double element(const void* from, int type) {

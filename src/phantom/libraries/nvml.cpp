@@ -24,10 +24,10 @@ enum NvmlResult : int {
 };
 
 // nvmlDevice_t is the number of the device, from 1.
-Handle handle_of(int device) {
+Handle nvml_handle(int device) {
   return reinterpret_cast<Handle>(static_cast<std::uintptr_t>(device) + 1);
 }
-int device_of(Handle handle) {
+int nvml_device(Handle handle) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(handle)) - 1;
 }
 
@@ -46,7 +46,7 @@ std::string uuid_of(int device) {
 
 int find(Handle* handle, std::optional<int> device) {
   if (!device || !is_device(*device)) return kNvmlNotFound;
-  *handle = handle_of(*device);
+  *handle = nvml_handle(*device);
   return kNvmlSuccess;
 }
 
@@ -82,6 +82,15 @@ struct NvmlPci {
   char id[32];
 };
 
+struct NvmlFabric {
+  unsigned version;
+  unsigned char cluster[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health;
+};
+
 // This process alone: what others would hold of a device is not known.
 template <typename Process>
 int running_processes(Handle handle, unsigned* count, Process* processes) {
@@ -90,7 +99,7 @@ int running_processes(Handle handle, unsigned* count, Process* processes) {
   if (!room) return kNvmlInsufficientSize;
   processes[0] = {};
   processes[0].process = static_cast<unsigned>(getpid());
-  processes[0].used = device_used(device_of(handle));
+  processes[0].used = device_used(nvml_device(handle));
   return kNvmlSuccess;
 }
 
@@ -141,7 +150,7 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetCount_v2(unsigned* count) {
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByIndex_v2(unsigned index, Handle* handle) {
   if (!is_device(static_cast<int>(index))) return kNvmlInvalidArgument;
-  *handle = handle_of(static_cast<int>(index));
+  *handle = nvml_handle(static_cast<int>(index));
   return kNvmlSuccess;
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByUUID(const char* uuid, Handle* handle) {
@@ -161,7 +170,7 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByPciBusId_v2(const char* id, Handle
 }
 
 TIDEMARK_PHANTOM_API int nvmlDeviceGetIndex(Handle handle, unsigned* index) {
-  *index = static_cast<unsigned>(device_of(handle));
+  *index = static_cast<unsigned>(nvml_device(handle));
   return kNvmlSuccess;
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetMinorNumber(Handle handle, unsigned* number) {
@@ -171,11 +180,11 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetName(Handle, char* text, unsigned length) 
   return write_text(text, length, profile().name);
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetUUID(Handle handle, char* text, unsigned length) {
-  return write_text(text, length, uuid_of(device_of(handle)));
+  return write_text(text, length, uuid_of(nvml_device(handle)));
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetPciInfo_v3(Handle handle, NvmlPci* pci) {
   *pci = {};
-  pci->bus = static_cast<unsigned>(device_of(handle)) + 1;
+  pci->bus = static_cast<unsigned>(nvml_device(handle)) + 1;
   std::snprintf(pci->legacy_id, sizeof pci->legacy_id, "0000:%02X:00.0", pci->bus & 0xffU);
   std::snprintf(pci->id, sizeof pci->id, "00000000:%02X:00.0", pci->bus & 0xffU);
   return kNvmlSuccess;
@@ -187,7 +196,7 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetCudaComputeCapability(Handle, int* major, 
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetMemoryInfo(Handle handle, NvmlMemory* memory) {
   memory->total = profile().memory;
-  memory->used = device_used(device_of(handle));
+  memory->used = device_used(nvml_device(handle));
   memory->free = memory->total - memory->used;
   return kNvmlSuccess;
 }
@@ -207,6 +216,11 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetComputeRunningProcesses_v2(Handle handle, 
 TIDEMARK_PHANTOM_API int nvmlDeviceGetComputeRunningProcesses_v3(Handle handle, unsigned* count,
                                                                  NvmlProcess3* processes) {
   return running_processes(handle, count, processes);
+}
+// No device is part of a fabric of several machines.
+TIDEMARK_PHANTOM_API int nvmlDeviceGetGpuFabricInfoV(Handle, NvmlFabric* fabric) {
+  *fabric = {fabric->version, {}, kNvmlSuccess, 0, 0 /* NVML_GPU_FABRIC_STATE_NOT_SUPPORTED */, 0};
+  return kNvmlSuccess;
 }
 // Each device reaches each other directly, as cudaDeviceCanAccessPeer says.
 TIDEMARK_PHANTOM_API int nvmlDeviceGetP2PStatus(Handle, Handle, int, int* status) {

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "phantom/driver/injection.h"
 #include "phantom/gpu/attributes.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/runtime/device_properties.h"
@@ -30,7 +31,9 @@ void set_current_device(int device) {
 TIDEMARK_PHANTOM_API int cuCtxGetLimit(std::size_t* value, int limit);
 TIDEMARK_PHANTOM_API int cuCtxSetLimit(int limit, std::size_t value);
 
+// The first call of most programs, with which the runtime initializes the driver.
 TIDEMARK_PHANTOM_API int cudaGetDeviceCount(int* count) {
+  load_injected_tool();
   *count = profile().devices;
   return kSuccess;
 }
