@@ -4,10 +4,13 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <string>
 
+#include "phantom/driver/injection.h"
 #include "phantom/gpu/address_space.h"
 #include "phantom/gpu/attributes.h"
+#include "phantom/gpu/handles.h"
 #include "phantom/gpu/memory.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
@@ -19,6 +22,8 @@ namespace {
 // A context is the address of its device's entry; the runtime and the driver share the primary ones.
 std::atomic<bool> contexts[kMaximumDevices];  // which were retained
 
+std::atomic<std::size_t> limits[] = {1024, 1 << 20, 8 << 20};  // of a thread's stack, of printf's buffer, of the heap
+
 Handle context_of(int device) {
   return &contexts[device];
 }
@@ -26,7 +31,8 @@ int device_of(Handle context) {
   return static_cast<int>(static_cast<std::atomic<bool>*>(context) - contexts);
 }
 
-// The function of this library under its newest name: a program asks for cuMemGetInfo and means cuMemGetInfo_v2.
+// The function of this library under its newest name: a program asks for cuMemGetInfo and means cuMemGetInfo_v2. What
+// it has not is looked for in the stand-in of the driver, whose functions fail with their names when they are called.
 void* find_function(const char* name) {
   static void* const kLibrary = [] {
     Dl_info self{};
@@ -34,7 +40,8 @@ void* find_function(const char* name) {
     return dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   }();
   void* const newest = dlsym(kLibrary, (std::string(name) + "_v2").c_str());
-  return newest != nullptr ? newest : dlsym(kLibrary, name);
+  void* const found = newest != nullptr ? newest : dlsym(kLibrary, name);
+  return found != nullptr ? found : dlsym(RTLD_DEFAULT, name);
 }
 
 int find_entry(const char* name, void** function, int* found) {
@@ -66,6 +73,7 @@ TIDEMARK_PHANTOM_API int cuGetProcAddress_v2(const char* name, void** function, 
 }
 
 TIDEMARK_PHANTOM_API int cuInit(unsigned) {
+  load_injected_tool();
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuDriverGetVersion(int* version) {
@@ -153,6 +161,25 @@ TIDEMARK_PHANTOM_API int cuCtxPopCurrent_v2(Handle* context) {
 }
 TIDEMARK_PHANTOM_API int cuCtxGetDevice(int* device) {
   *device = current_device();
+  return kSuccess;
+}
+// CUlimit. The values at the start are those that the CUDA Programming Guide names.
+TIDEMARK_PHANTOM_API int cuCtxGetLimit(std::size_t* value, int limit) {
+  if (limit < 0 || limit >= static_cast<int>(std::size(limits))) return kNotSupported;
+  *value = limits[limit].load();
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuCtxSetLimit(int limit, std::size_t value) {
+  if (limit < 0 || limit >= static_cast<int>(std::size(limits))) return kNotSupported;
+  limits[limit].store(value);
+  return kSuccess;
+}
+// A driver without a device has nothing to log.
+TIDEMARK_PHANTOM_API int cuLogsRegisterCallback(void*, void*, Handle* callback) {
+  *callback = new_handle();
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuLogsUnregisterCallback(Handle) {
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuCtxSynchronize() {

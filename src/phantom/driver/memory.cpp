@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "phantom/gpu/pools.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/runtime/last_error.h"
 
@@ -72,6 +73,25 @@ TIDEMARK_PHANTOM_API int cuMemSetAccess(DevicePointer, std::size_t, const void*,
   return kSuccess;
 }
 
+TIDEMARK_PHANTOM_API int cuDeviceGetDefaultMemPool(Handle* pool, int device) {
+  if (!is_device(device)) return kInvalidDevice;
+  *pool = default_pool(device);
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuDeviceGetMemPool(Handle* pool, int device) {
+  return cuDeviceGetDefaultMemPool(pool, device);
+}
+TIDEMARK_PHANTOM_API int cuMemPoolGetAttribute(Handle pool, int attribute, void* value) {
+  return get_pool_attribute(pool, attribute, value) ? kSuccess : kInvalidValue;
+}
+TIDEMARK_PHANTOM_API int cuMemPoolSetAttribute(Handle pool, int attribute, void* value) {
+  return set_pool_attribute(pool, attribute, value) ? kSuccess : kInvalidValue;
+}
+TIDEMARK_PHANTOM_API int cuDeviceGetGraphMemAttribute(int, int, void* value) {
+  *static_cast<std::uint64_t*>(value) = 0;
+  return kSuccess;
+}
+
 TIDEMARK_PHANTOM_API int cuMemGetAddressRange_v2(DevicePointer* start, std::size_t* bytes, DevicePointer pointer) {
   const auto allocation = find_allocation(address(pointer));
   if (!allocation) return kInvalidValue;
@@ -107,6 +127,13 @@ TIDEMARK_PHANTOM_API int cuPointerGetAttribute(void* data, int attribute, Device
     default:
       return kNotSupported;
   }
+}
+
+// As the driver does, it leaves alone what it has no value for.
+TIDEMARK_PHANTOM_API int cuPointerGetAttributes(unsigned count, const int* attributes, void** data,
+                                                DevicePointer pointer) {
+  for (unsigned index = 0; index < count; ++index) cuPointerGetAttribute(data[index], attributes[index], pointer);
+  return kSuccess;
 }
 
 TIDEMARK_PHANTOM_API int cuMemcpyHtoD_v2(DevicePointer to, const void* from, std::size_t bytes) {

@@ -104,6 +104,15 @@ TIDEMARK_PHANTOM_API int cuTensorMapEncodeTiled(void*, int, unsigned, void*, con
                                                 const unsigned*, const unsigned*, int, int, int, int) {
   return kSuccess;
 }
+TIDEMARK_PHANTOM_API int cuTensorMapEncodeIm2col(void*, int, unsigned, void*, const std::uint64_t*,
+                                                 const std::uint64_t*, const int*, const int*, unsigned, unsigned,
+                                                 const unsigned*, int, int, int, int) {
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuStreamIsCapturing(Handle stream, int* status) {
+  *status = captures().of(stream) != nullptr ? 1 : 0;
+  return kSuccess;
+}
 TIDEMARK_PHANTOM_API int cuStreamGetCtx(Handle, Handle* context) {
   return cuCtxGetCurrent(context);
 }

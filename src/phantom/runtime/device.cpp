@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "phantom/driver/injection.h"
 #include "phantom/gpu/attributes.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/runtime/device_properties.h"
@@ -27,7 +28,12 @@ void set_current_device(int device) {
   chosen_device = device;
 }
 
+TIDEMARK_PHANTOM_API int cuCtxGetLimit(std::size_t* value, int limit);
+TIDEMARK_PHANTOM_API int cuCtxSetLimit(int limit, std::size_t value);
+
+// The first call of most programs, with which the runtime initializes the driver.
 TIDEMARK_PHANTOM_API int cudaGetDeviceCount(int* count) {
+  load_injected_tool();
   *count = profile().devices;
   return kSuccess;
 }
@@ -115,12 +121,11 @@ TIDEMARK_PHANTOM_API int cudaGetDeviceFlags(unsigned* flags) {
   *flags = 0;
   return kSuccess;
 }
-TIDEMARK_PHANTOM_API int cudaDeviceSetLimit(int, std::size_t) {
-  return kSuccess;
+TIDEMARK_PHANTOM_API int cudaDeviceSetLimit(int limit, std::size_t value) {
+  return report(cuCtxSetLimit(limit, value));
 }
-TIDEMARK_PHANTOM_API int cudaDeviceGetLimit(std::size_t* value, int) {
-  *value = 0;
-  return kSuccess;
+TIDEMARK_PHANTOM_API int cudaDeviceGetLimit(std::size_t* value, int limit) {
+  return report(cuCtxGetLimit(value, limit));
 }
 TIDEMARK_PHANTOM_API int cudaProfilerStart() {
   return kSuccess;

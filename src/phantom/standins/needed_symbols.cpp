@@ -5,9 +5,12 @@
 #include <gelf.h>
 #include <libelf.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <string_view>
 
 #include "base/scoped_fd.h"
 
@@ -122,6 +125,31 @@ Result<std::vector<std::string>> read_exported_functions(const std::string& path
   for (int index = 1; symbols.data != nullptr && gelf_getsym(symbols.data, index, &symbol) != nullptr; ++index)
     if (symbol.st_shndx != SHN_UNDEF && GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
       names.push_back(file->text(symbols.header.sh_link, symbol.st_name));
+  return names;
+}
+
+std::vector<std::string> read_function_names(const std::string& path, const std::string& prefix) {
+  std::vector<std::string> names;
+  const Result<ElfFile> file = open_elf(path);
+  if (!file) return names;
+  const auto is_name = [&prefix](std::string_view text) {
+    // A name has a capital letter after the prefix and some length: what is shorter may be anything.
+    constexpr std::size_t kShortest = 6;
+    if (text.size() < kShortest || !text.starts_with(prefix)) return false;
+    if (std::isupper(static_cast<unsigned char>(text[prefix.size()])) == 0) return false;
+    return std::all_of(text.begin(), text.end(),
+                       [](unsigned char letter) { return std::isalnum(letter) != 0 || letter == '_'; });
+  };
+  for (Elf_Scn* at = nullptr; (at = elf_nextscn(file->elf, at)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(at, &header) == nullptr || header.sh_type != SHT_PROGBITS) continue;
+    if ((header.sh_flags & SHF_ALLOC) == 0 || (header.sh_flags & (SHF_EXECINSTR | SHF_WRITE)) != 0) continue;
+    const Elf_Data* const data = elf_getdata(at, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) continue;
+    std::string_view left(static_cast<const char*>(data->d_buf), data->d_size);
+    for (std::size_t end = 0; (end = left.find('\0')) != std::string_view::npos; left.remove_prefix(end + 1))
+      if (const std::string_view text = left.substr(0, end); is_name(text)) names.emplace_back(text);
+  }
   return names;
 }
 

@@ -27,4 +27,8 @@ struct NeededSymbols {
 /// Names of the functions that a library exports.
 [[nodiscard]] Result<std::vector<std::string>> read_exported_functions(const std::string& path);
 
+/// Names that a library may look up while it runs: the strings of its data that look like functions of `prefix`
+/// ("cuMemCreate" for "cu"). Empty for a file that cannot be read. Reads the whole file.
+[[nodiscard]] std::vector<std::string> read_function_names(const std::string& path, const std::string& prefix);
+
 }  // namespace tidemark

@@ -9,6 +9,7 @@
 #include <set>
 #include <system_error>
 #include <unordered_set>
+#include <utility>
 
 #include "phantom/standins/needed_symbols.h"
 #include "phantom/standins/rules.h"
@@ -59,9 +60,12 @@ Result<Standins> write_standins(const std::string& folder, const std::string& to
   Needed needed;
   for (const std::string& path : libraries)
     if (const Result<NeededSymbols> symbols = read_needed_symbols(path)) collect(*symbols, needed);
-  // Opened by name.
-  needed["libcuda.so.1"];
-  needed["libnvidia-ml.so.1"];
+  // Opened by name, and so are their functions: which, libc10_cuda.so knows.
+  const std::string allocator = torch_folder + "/lib/libc10_cuda.so";
+  for (const auto& [library, prefix] : {std::pair{"libcuda.so.1", "cu"}, std::pair{"libnvidia-ml.so.1", "nvml"}}) {
+    std::set<std::string>& functions = needed[library];
+    for (std::string& name : read_function_names(allocator, prefix)) functions.insert(std::move(name));
+  }
 
   const Result<std::vector<std::string>> exported = read_exported_functions(phantom);
   if (!exported) return exported.error();
