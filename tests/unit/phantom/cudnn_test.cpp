@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
-#include <string>
 #include <vector>
 
 namespace tidemark::phantom {
@@ -21,22 +21,27 @@ using Descriptor = void*;
 class Cudnn : public ::testing::Test {
  protected:
   void SetUp() override {
-    const std::string folder = ::testing::TempDir();
-    std::ofstream(folder + "/device")
-        << "name NVIDIA H200\nmemory 150121545728\nmajor 9\nminor 0\nmultiprocessors 132\n"
-           "cudnn_version 91900\n";
+    const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "tidemark_cudnn_test";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "device") << "name NVIDIA H200\nmemory 150121545728\nmajor 9\nminor 0\nmultiprocessors 132\n"
+                                        "cudnn_version 91900\n";
     ASSERT_EQ(setenv("TIDEMARK_PHANTOM", folder.c_str(), 1), 0);
     library_ = dlopen(TIDEMARK_PHANTOM_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(library_, nullptr) << dlerror();
+  }
+
+  void TearDown() override {
+    for (const Descriptor descriptor : created_) function<int(Descriptor)>("cudnnBackendDestroyDescriptor")(descriptor);
   }
 
   template <typename Function>
   [[nodiscard]] Function* function(const char* name) const {
     return reinterpret_cast<Function*>(dlsym(library_, name));
   }
-  [[nodiscard]] Descriptor create(int type) const {
+  [[nodiscard]] Descriptor create(int type) {
     Descriptor descriptor = nullptr;
     EXPECT_EQ(function<int(int, Descriptor*)>("cudnnBackendCreateDescriptor")(type, &descriptor), 0);
+    created_.push_back(descriptor);
     return descriptor;
   }
   void set(Descriptor descriptor, int name, int type, std::int64_t count, const void* elements) const {
@@ -50,8 +55,7 @@ class Cudnn : public ::testing::Test {
   [[nodiscard]] int finalize(Descriptor descriptor) const {
     return function<int(Descriptor)>("cudnnBackendFinalize")(descriptor);
   }
-  [[nodiscard]] Descriptor tensor(const std::vector<std::int64_t>& sizes,
-                                  const std::vector<std::int64_t>& strides) const {
+  [[nodiscard]] Descriptor tensor(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides) {
     const int type = 9;                        // CUDNN_DATA_BFLOAT16
     const Descriptor descriptor = create(17);  // CUDNN_BACKEND_TENSOR_DESCRIPTOR
     set(descriptor, 901, kDataType, 1, &type);
@@ -60,25 +64,27 @@ class Cudnn : public ::testing::Test {
     EXPECT_EQ(finalize(descriptor), 0);
     return descriptor;
   }
-  [[nodiscard]] Descriptor from(int type, int name, Descriptor source) const {
+  [[nodiscard]] Descriptor from(int type, int name, Descriptor source) {
     const Descriptor descriptor = create(type);
     set(descriptor, name, source);
     EXPECT_EQ(finalize(descriptor), 0);
     return descriptor;
   }
+
+ private:
   void* library_ = nullptr;
+  std::vector<Descriptor> created_;
 };
 
 TEST_F(Cudnn, PlanOfAConvolutionHasTheMeasuredWorkspace) {
-  const Descriptor parameters = create(3);  // CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR
+  const Descriptor parameters = create(1);  // CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR
   for (const int name : {102, 103, 104, 105}) set(parameters, name, {1, 1});
   EXPECT_EQ(finalize(parameters), 0);
   const std::vector<std::int64_t> image = {8, 64, 224, 224};
   for (const bool channels_last : {false, true}) {
-    const std::int64_t pixels = 224 * 224;
-    const Descriptor x =
-        tensor(image, channels_last ? std::vector<std::int64_t>{64 * pixels, 1, std::int64_t{224} * 64, 64}
-                                    : std::vector<std::int64_t>{64 * pixels, pixels, 224, 1});
+    constexpr std::int64_t kPixels = 224L * 224;
+    const Descriptor x = tensor(image, channels_last ? std::vector<std::int64_t>{64 * kPixels, 1, 224L * 64, 64}
+                                                     : std::vector<std::int64_t>{64 * kPixels, kPixels, 224, 1});
     const Descriptor w = tensor({64, 64, 3, 3}, {576, 9, 3, 1});
     const Descriptor operation = create(11);  // CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR
     set(operation, 714, parameters);
@@ -87,7 +93,7 @@ TEST_F(Cudnn, PlanOfAConvolutionHasTheMeasuredWorkspace) {
     EXPECT_EQ(finalize(operation), 0);
     const Descriptor graph = from(15, 801, operation);
     const Descriptor engine = from(2, 1300, graph);
-    const Descriptor plan = from(5, 401, from(1, 300, engine));
+    const Descriptor plan = from(5, 401, from(3, 300, engine));
     std::int64_t bytes = -1;
     std::int64_t count = 0;
     using Get = int(Descriptor, int, int, std::int64_t, std::int64_t*, void*);
