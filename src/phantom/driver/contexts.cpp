@@ -1,6 +1,7 @@
 // The driver: devices, contexts, versions, errors, and how its functions are found.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -115,7 +116,8 @@ TIDEMARK_PHANTOM_API int cuDeviceComputeCapability(int* major, int* minor, int) 
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuDeviceGetUuid(char* uuid, int device) {
-  std::memcpy(uuid, "tidemark-phantom", 16);
+  constexpr char kUuid[] = "tidemark-phantom";
+  std::copy_n(kUuid, 15, uuid);
   uuid[15] = static_cast<char>(device);
   return kSuccess;
 }

@@ -107,12 +107,10 @@ TIDEMARK_PHANTOM_API int cuPointerGetAttribute(void* data, int attribute, Device
     case 2:
       *static_cast<int*>(data) = allocation ? 2 : 1;
       return kSuccess;  // MEMORY_TYPE
-    case 3:
+    case 3:             // DEVICE_POINTER
+    case 4:             // HOST_POINTER
       *static_cast<DevicePointer*>(data) = pointer;
-      return kSuccess;  // DEVICE_POINTER
-    case 4:
-      *static_cast<DevicePointer*>(data) = pointer;
-      return kSuccess;  // HOST_POINTER
+      return kSuccess;
     case 6:
       return kSuccess;  // SYNC_MEMOPS
     case 7:             // BUFFER_ID: of the whole allocation

@@ -5,6 +5,7 @@
 
 namespace tidemark::phantom {
 
+// NOLINTBEGIN(bugprone-branch-clone): in the order of the attributes
 int device_attribute(int attribute, int device) {
   const Profile& gpu = profile();
   switch (attribute) {
@@ -94,6 +95,8 @@ int device_attribute(int attribute, int device) {
       return 0;
   }
 }
+
+// NOLINTEND(bugprone-branch-clone)
 
 namespace {
 

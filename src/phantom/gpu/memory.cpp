@@ -195,11 +195,7 @@ void copy(void* to, const void* from, std::size_t bytes) {
     read_result(to, from, bytes);
     return;
   }
-  if (!from_device && !to_device) {
-    std::memmove(to, from, bytes);
-  } else if (bytes <= kKeptCopyBytes) {
-    std::memmove(to, from, bytes);
-  }
+  if (!to_device || bytes <= kKeptCopyBytes) std::memmove(to, from, bytes);
 }
 
 void fill(void* to, int value, std::size_t bytes) {

@@ -85,7 +85,9 @@ void count_estimated_workspace(const std::string& operation) {
   static std::mutex mutex;
   static auto* const kSeen = new std::set<std::string>;
   const std::lock_guard lock(mutex);
-  if (!kSeen->insert(operation).second || kSeen->size() > 1) return;
+  if (!kSeen->insert(operation).second) return;
+  usage().estimates.fetch_add(1, std::memory_order_relaxed);
+  if (kSeen->size() > 1) return;
   std::fprintf(stderr, "tidemark: the phantom GPU estimates workspaces that were not measured, first that of %s\n",
                operation.c_str());
 }

@@ -28,6 +28,8 @@ int launch(const void* host, Handle stream) {
 
 }  // namespace
 
+// The compiler's own names.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 TIDEMARK_PHANTOM_API unsigned __cudaPushCallConfiguration(Dim3 grid, Dim3 block, std::size_t shared, Handle stream) {
   configurations[depth++ & 7] = {grid, block, shared, stream};
   return 0;
@@ -107,5 +109,7 @@ TIDEMARK_PHANTOM_API int cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* 
   *bytes = 49152;
   return kSuccess;
 }
+
+// NOLINTEND(bugprone-reserved-identifier)
 
 }  // namespace tidemark::phantom

@@ -142,6 +142,7 @@ std::string write_standin_library(const StandinLibrary& library) {
   section(kSlots).bytes.resize(8 * kTargets.size());
   StringTable section_names;
   std::vector<std::uint32_t> section_name_at;
+  section_name_at.reserve(sections.size());
   for (const Section& each : sections) section_name_at.push_back(section_names.add(each.name));
   section(kNames).bytes = section_names.bytes();
 
