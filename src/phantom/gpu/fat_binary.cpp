@@ -3,8 +3,10 @@
 #include <zstd.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "phantom/gpu/bytes.h"
 
@@ -90,21 +92,22 @@ std::optional<DeviceCode> choose_code(const void* wrapper, int major, int minor)
   const auto gpu = static_cast<std::uint32_t>(major * 10 + minor);
   std::tuple<bool, std::uint32_t, int> best;
   Entry chosen{};
-  std::string_view code;
+  std::string_view chosen_code;
   std::size_t at = 0;
   while (const auto entry = record_at<Entry>(bytes, at)) {
+    const std::string_view code = bytes_at(bytes, at + entry->header_bytes, entry->bytes);
+    if (code.empty()) break;
     if (const auto fit = fitness(*entry, gpu); fit > best) {
       best = fit;
       chosen = *entry;
-      code = bytes_at(bytes, at + entry->header_bytes, entry->bytes);
+      chosen_code = code;
     }
     at += entry->header_bytes + entry->bytes;
-    if (entry->header_bytes < sizeof(Entry)) break;
   }
   DeviceCode result{static_cast<int>(chosen.architecture), {}};
   if (chosen.kind == kPtx) return result;
-  if (code.empty()) return std::nullopt;
-  std::optional<std::string> cubin = cubin_of(chosen, code);
+  if (chosen_code.empty()) return std::nullopt;
+  std::optional<std::string> cubin = cubin_of(chosen, chosen_code);
   if (!cubin) return std::nullopt;
   result.cubin = std::move(*cubin);
   return result;
