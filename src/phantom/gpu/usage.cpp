@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/handles.h"
@@ -39,6 +40,11 @@ int failure_of(const char* function) {
   return kNotSupported;
 }
 
+// nvrtcGetErrorString, cusparseGetErrorName. The driver's own write it to where an argument points, and have answers.
+bool returns_text(std::string_view function) {
+  return function.ends_with("GetErrorString") || function.ends_with("GetErrorName");
+}
+
 }  // namespace
 
 void count_read(std::size_t /*bytes*/) {
@@ -54,8 +60,9 @@ void count_unanswered(const char* function) {
 }
 
 /// What the stand-ins call for every function without an answer: says its name, returns its library's status for
-/// failure.
-TIDEMARK_PHANTOM_API int tidemark_phantom_unanswered(const char* function) {
+/// failure. A function that returns the text of a status returns one.
+TIDEMARK_PHANTOM_API std::intptr_t tidemark_phantom_unanswered(const char* function) {
+  if (returns_text(function)) return reinterpret_cast<std::intptr_t>("a call without an answer of the phantom GPU");
   count_unanswered(function);
   return failure_of(function);
 }

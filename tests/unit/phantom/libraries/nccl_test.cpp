@@ -128,7 +128,8 @@ TEST(NcclTest, CallsThatDifferFail) {
   ASSERT_EQ(enqueue(operation(ranks[1], NcclKind::all_reduce, part, result, 4, kFloat32)), kNcclSuccess);
   testing::internal::CaptureStderr();
   EXPECT_EQ(end_group(), kNcclInvalidUsage);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("rank 1 called ncclAllReduce with 4 elements"), std::string::npos);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("rank 1 called ncclAllReduce with 4 elements"),
+            std::string::npos);
 }
 
 TEST(NcclTest, ARankWhoseProcessHasEndedIsNotWaitedFor) {
