@@ -1,4 +1,4 @@
-"""NVML and CUPTI: what is known is said, the rest is not supported."""
+"""NVML, CUPTI and NVRTC: what is known is said, the rest is not supported."""
 
 import unittest
 
@@ -11,7 +11,14 @@ class Tools(Case):
     profile = PROFILE | {"devices": 2}
 
     def test_profiler_and_nvml(self):
-        result, stderr = self.record_program("tools.py", options=("--driver", "on"))
+        kernels = self.folder / "kernels"
+        kernels.mkdir()
+        result, stderr = self.record_program(
+            "tools.py", options=("--driver", "on"), PYTORCH_KERNEL_CACHE_PATH=str(kernels)
+        )
+        # No program with a device may ever load what was not compiled.
+        self.assertEqual(list(kernels.iterdir()), [])
+        self.assertNotIn("has no answer", stderr)
         self.assertIn("aten::linear", result["operations"])
         self.assertGreater(result["device_bytes"], 0)
         self.assertEqual(result["count"], 2)

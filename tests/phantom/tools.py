@@ -1,4 +1,7 @@
-"""Tools that ask NVML and CUPTI: torch.profiler, and NVML as nvidia-ml-py calls it. What they say, as JSON."""
+"""Tools that ask NVML, CUPTI and NVRTC: torch.profiler, NVML as nvidia-ml-py calls it, and a kernel that PyTorch compiles.
+
+What they say, as JSON.
+"""
 
 import ctypes
 import json
@@ -21,6 +24,8 @@ def text(call, *arguments):
 model = nn.Linear(64, 64, device="cuda:1")
 with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], profile_memory=True) as profiled:
     model(torch.empty(8, 64, device="cuda:1")).sum().backward()
+
+torch.special.bessel_j0(torch.empty(8, device="cuda:1"))
 
 nvml = ctypes.CDLL("libnvidia-ml.so.1")
 assert nvml.nvmlInit_v2() == 0

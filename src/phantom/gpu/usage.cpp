@@ -11,6 +11,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "base/scoped_fd.h"
 #include "phantom/gpu/abi.h"
@@ -62,6 +63,11 @@ int failure_of(const char* function) {
   return kNotSupported;
 }
 
+// nvrtcGetErrorString, cusparseGetErrorName. The driver's own write it to where an argument points, and have answers.
+bool returns_text(std::string_view function) {
+  return function.ends_with("GetErrorString") || function.ends_with("GetErrorName");
+}
+
 }  // namespace
 
 void count_read(std::size_t /*bytes*/) {
@@ -93,8 +99,9 @@ void count_estimated_workspace(const std::string& operation) {
 }
 
 /// What the stand-ins call for every function without an answer: says its name, returns its library's status for
-/// failure.
-TIDEMARK_PHANTOM_API int tidemark_phantom_unanswered(const char* function) {
+/// failure. A function that returns the text of a status returns one.
+TIDEMARK_PHANTOM_API std::intptr_t tidemark_phantom_unanswered(const char* function) {
+  if (returns_text(function)) return reinterpret_cast<std::intptr_t>("a call without an answer of the phantom GPU");
   count_unanswered(function);
   return failure_of(function);
 }

@@ -257,7 +257,7 @@ std::string write_standin_library(const StandinLibrary& library) {
   append(file, Elf64_Shdr{});
   for (std::size_t index = 0; index < sections.size(); ++index) {
     const Section& each = sections[index];
-    // The linker takes an empty section of versions for a broken one.
+    // A section without versions is no valid section of versions.
     const std::uint32_t type = each.bytes.empty() ? SHT_NULL : each.type;
     append(file, Elf64_Shdr{section_name_at[index], type, each.flags, (each.flags & SHF_ALLOC) != 0 ? each.address : 0,
                             each.address, each.bytes.size(), each.link, each.info, 16, each.entry_size});
