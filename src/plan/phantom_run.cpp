@@ -78,8 +78,10 @@ PhantomRun::~PhantomRun() {
 }
 
 std::vector<std::string> PhantomRun::environment() const {
-  // Triton looks for the driver in files, not among loaded libraries.
-  return {"TIDEMARK_PHANTOM=" + folder_, "TRITON_LIBCUDA_PATH=" + folder_};
+  // Triton looks for the driver in files, not among loaded libraries. What Inductor times here is not true and must not
+  // be kept.
+  return {"TIDEMARK_PHANTOM=" + folder_, "TRITON_LIBCUDA_PATH=" + folder_,
+          "TORCHINDUCTOR_CACHE_DIR=" + folder_ + "/inductor"};
 }
 
 PhantomUsage PhantomRun::usage() const {
