@@ -38,7 +38,9 @@ struct Profile {
 [[nodiscard]] const Profile& profile();
 
 /// Whether the process has a device of this number.
-[[nodiscard]] inline bool is_device(int device) { return device >= 0 && device < profile().devices; }
+[[nodiscard]] inline bool is_device(int device) {
+  return device >= 0 && device < profile().devices;
+}
 
 /// The folder that TIDEMARK_PHANTOM names.
 [[nodiscard]] const char* phantom_folder();
