@@ -113,7 +113,9 @@ Recording start_recording(const RecorderOptions& recorder_options, const Program
   auto created = unwritable.empty() ? Recorder::create(recorder_options, say_printable)
                                     : Result<std::unique_ptr<Recorder>>(Error{unwritable});
   if (!created) {
-    say_printable(fmt::format("{}; running the program without recording", created.error().message));
+    const char* const what =
+        options.only_recorded ? "the program does not run" : "running the program without recording";
+    say_printable(fmt::format("{}; {}", created.error().message, what));
     return recording;
   }
   recording.recorder = std::move(*created);
@@ -154,6 +156,7 @@ int record_program(const ProgramOptions& options, const std::function<void(const
   Recording recording;
   try_to([&] { recording = start_recording(recorder_options, options, *library); });
   std::unique_ptr<Recorder>& recorder = recording.recorder;
+  if (recorder == nullptr && options.only_recorded) return kError;
   std::vector<std::string>& environment = recording.environment;
   environment.insert(environment.end(), options.environment.begin(), options.environment.end());
 

@@ -16,6 +16,7 @@ struct ProgramOptions {
   std::vector<std::string> command;      ///< the program and its arguments
   std::vector<std::string> preload;      ///< libraries that it loads behind the collector
   std::vector<std::string> environment;  ///< variables ("NAME=value") that are set for it
+  bool only_recorded = false;            ///< the program does not run where it could not be recorded
 };
 
 /// Runs the program to its end and records it; this process is its recorder. `at_end` gets the recorder once its files

@@ -35,6 +35,10 @@ constexpr std::array kProfiles = {
     GpuProfile{"RTX-5090", "NVIDIA GeForce RTX 5090", 33'677'180'928, {}, 12, 0, 170, 96 * kMiB, 512},
 };
 
+bool same(std::string_view left, std::string_view right) {
+  return left.size() == right.size() && ::strncasecmp(left.data(), right.data(), left.size()) == 0;
+}
+
 }  // namespace
 
 std::span<const GpuProfile> gpu_profiles() {
@@ -44,7 +48,7 @@ std::span<const GpuProfile> gpu_profiles() {
 Result<GpuProfile> find_gpu_profile(std::string_view name) {
   std::string names;
   for (const GpuProfile& gpu : kProfiles) {
-    if (gpu.name.size() == name.size() && ::strncasecmp(gpu.name.data(), name.data(), name.size()) == 0) return gpu;
+    if (same(gpu.name, name) || same(gpu.full_name, name)) return gpu;
     names += fmt::format("{}{}", names.empty() ? "" : ", ", gpu.name);
   }
   return Error{fmt::format("--gpu {}: no such GPU is known; known are {}", name, names)};

@@ -35,7 +35,7 @@ struct MultiprocessorLimits {
 /// In the order in which help lists them.
 [[nodiscard]] std::span<const GpuProfile> gpu_profiles();
 
-/// By its name, in upper or lower case. The error lists the names.
+/// By its name, or by what the driver calls it, in upper or lower case. The error lists the names.
 [[nodiscard]] Result<GpuProfile> find_gpu_profile(std::string_view name);
 
 [[nodiscard]] MultiprocessorLimits limits_of(const GpuProfile& gpu);

@@ -12,6 +12,7 @@ GIB = 1 << 30
 
 class Plan(Case):
     def plan(self, *options, command=None):
+        options = options if "--gpu" in options else ("--gpu", "H200", *options)
         return run([TIDEMARK, "plan", "-o", str(self.output), *options, "--", *(command or program("planned.py"))])
 
     def assert_error(self, done, message):
@@ -64,12 +65,16 @@ class Plan(Case):
         }.items():
             self.assert_error(self.plan(*options), message)
         self.assert_error(self.plan(command=["bash", "-c", "true"]), "bash: is not started by a Python interpreter")
+        self.output.mkdir()  # which is no place for a recording: the program must not run without the phantom GPU
+        done = self.plan("--force", command=[PYTHON, "-c", "print('ran')"])
+        self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
+        self.output.rmdir()
         self.assertEqual(self.recordings(), [])
 
     def test_nothing_is_left_in_the_temporary_folder(self):
         folder = self.folder / "tmp"
         folder.mkdir()
-        command = [TIDEMARK, "plan", "-o", str(self.output), "--", PYTHON, "-c", "pass"]
+        command = [TIDEMARK, "plan", "--gpu", "H200", "-o", str(self.output), "--", PYTHON, "-c", "pass"]
         subprocess.run(command, env={"TMPDIR": str(folder), "PATH": "/usr/bin:/bin"}, capture_output=True, check=False)
         self.assertEqual(list(folder.iterdir()), [])
 

@@ -91,15 +91,15 @@ TIDEMARK_PHANTOM_API int ncclGetVersion(int* version) {
   return kNcclSuccess;
 }
 TIDEMARK_PHANTOM_API const char* ncclGetErrorString(int result) {
-  constexpr const char* kTexts[] = {"no error",
-                                    "unhandled cuda error",
-                                    "unhandled system error",
-                                    "internal error",
-                                    "invalid argument",
-                                    "invalid usage",
-                                    "remote process exited or there was a network error",
-                                    "NCCL operation in progress"};
-  return result >= 0 && result <= kNcclInProgress ? kTexts[result] : "unknown result code";
+  constexpr const char* kNcclTexts[] = {"no error",
+                                        "unhandled cuda error",
+                                        "unhandled system error",
+                                        "internal error",
+                                        "invalid argument",
+                                        "invalid usage",
+                                        "remote process exited or there was a network error",
+                                        "NCCL operation in progress"};
+  return result >= 0 && result <= kNcclInProgress ? kNcclTexts[result] : "unknown result code";
 }
 TIDEMARK_PHANTOM_API const char* ncclGetLastError(const NcclCommunicator*) {
   return "";
@@ -140,13 +140,13 @@ TIDEMARK_PHANTOM_API int ncclCommSplit(NcclCommunicator* parent, int color, int 
   const int rank = parent->transport->rank();
   const std::array<int, 2> own = {color, key};
   std::vector<std::array<int, 2>> all(size);
-  constexpr int kInt32 = 2;
+  constexpr int kNcclInt32 = 2;
   const int result = enqueue({.communicator = parent,
                               .kind = NcclKind::all_gather,
                               .from = own.data(),
                               .to = all.data(),
                               .count = own.size(),
-                              .type = kInt32});
+                              .type = kNcclInt32});
   if (result != kNcclSuccess) return result;
   const std::uint64_t split = ++parent->splits;
   if (color < 0) return kNcclSuccess;  // NCCL_SPLIT_NOCOLOR
