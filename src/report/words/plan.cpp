@@ -56,6 +56,10 @@ std::vector<std::string> uncertainties(const Plan& plan) {
           : fmt::format("The context of a process on {} was not measured; it takes some hundred MiB that are "
                         "not in the figures.",
                         facts.gpu));
+  found.emplace_back(
+      "What libraries take for themselves is not in the figures: cuBLAS took 128 MiB on an H200, NCCL some hundred MiB "
+      "for "
+      "each communicator.");
   if (facts.reads != 0) {
     found.push_back(
         fmt::format("The program read results from the GPU {} times. They are zeros here: where sizes or steps "
