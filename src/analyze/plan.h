@@ -15,6 +15,7 @@ namespace tidemark {
 struct PlanFacts {
   std::string gpu;
   std::uint64_t memory_bytes = 0;              ///< of each device, as its driver reports it
+  bool memory_measured = true;                 ///< on such a GPU, or given by the user; otherwise as others report it
   std::optional<std::uint64_t> context_bytes;  ///< of the driver's context; none where it was not measured for this GPU
   std::uint64_t reads = 0;                     ///< results that the program read, and no kernel had computed
   std::uint64_t estimates = 0;                 ///< workspaces of libraries whose size was estimated

@@ -132,6 +132,7 @@ int run(PlanOptions& options) {
     PlanFacts facts;
     facts.gpu = gpu->name;
     facts.memory_bytes = memory;
+    facts.memory_measured = options.memory_bytes != 0 || gpu->measured;
     facts.context_bytes = gpu->context_bytes;
     facts.torch_version = python->torch_version;
     facts.exit_code = child.exit_code();

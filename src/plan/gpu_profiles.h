@@ -22,6 +22,7 @@ struct GpuProfile {
   int multiprocessors = 0;
   std::uint64_t l2_cache_bytes = 0;
   int memory_bus_bits = 0;
+  bool measured = false;  ///< the total memory and the context, by us
 };
 
 /// Limits of a multiprocessor, by compute capability (CUDA C++ Programming Guide, "Technical Specifications").

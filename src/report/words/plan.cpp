@@ -56,6 +56,11 @@ std::vector<std::string> uncertainties(const Plan& plan) {
           : fmt::format("The context of a process on {} was not measured; it takes some hundred MiB that are "
                         "not in the figures.",
                         facts.gpu));
+  if (!facts.memory_measured) {
+    found.push_back(fmt::format(
+        "The memory of {}, {}, is what others report; it differs by driver and ECC by up to 1%, and --memory sets it.",
+        facts.gpu, format_bytes(facts.memory_bytes)));
+  }
   found.emplace_back(
       "What libraries take for themselves is not in the figures: cuBLAS took 128 MiB on an H200, NCCL some hundred MiB "
       "for "
