@@ -65,7 +65,7 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
   std::ofstream(folder + "/device") << profile_text(options, torch_requirements(python));
   auto standins = write_standins(folder, python.torch_folder, {}, *phantom);
   if (!standins) return standins.error();
-  run.preload_ = std::move(standins->preload);
+  run.preload_ = std::move(*standins);
   return run;
 }
 

@@ -14,6 +14,6 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "%s\n", standins.error().message.c_str());
     return 2;
   }
-  for (const std::string& path : standins->preload) std::printf("%s:", path.c_str());
+  for (const std::string& path : *standins) std::printf("%s:", path.c_str());
   return 0;
 }

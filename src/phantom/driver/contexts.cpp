@@ -1,10 +1,8 @@
 // The driver: devices, contexts, versions, errors, and how its functions are found.
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <cstring>
 #include <iterator>
 #include <string>
 
@@ -116,16 +114,14 @@ TIDEMARK_PHANTOM_API int cuDeviceComputeCapability(int* major, int* minor, int) 
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuDeviceGetUuid(char* uuid, int device) {
-  constexpr char kUuid[] = "tidemark-phantom";
-  std::copy_n(kUuid, 15, uuid);
-  uuid[15] = static_cast<char>(device);
+  write_uuid(uuid, device);
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuDeviceGetUuid_v2(char* uuid, int device) {
   return cuDeviceGetUuid(uuid, device);
 }
 TIDEMARK_PHANTOM_API int cuDeviceGetPCIBusId(char* text, int length, int device) {
-  std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", device + 1);
+  write_pci_bus_id(text, length, device);
   return kSuccess;
 }
 

@@ -1,5 +1,9 @@
 #include "phantom/gpu/attributes.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/profile.h"
 
@@ -128,6 +132,16 @@ const Text* find(int status) {
 }
 
 }  // namespace
+
+void write_uuid(char* uuid, int device) {
+  constexpr char kUuid[] = "tidemark-phantom";
+  std::copy_n(kUuid, 15, uuid);
+  uuid[15] = static_cast<char>(device);
+}
+
+void write_pci_bus_id(char* text, int length, int device) {
+  std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", device + 1);
+}
 
 const char* status_name(int status) {
   const Text* const text = find(status);

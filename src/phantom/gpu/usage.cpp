@@ -70,7 +70,7 @@ bool returns_text(std::string_view function) {
 
 }  // namespace
 
-void count_read(std::size_t /*bytes*/) {
+void count_read() {
   usage().reads.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -2,14 +2,13 @@
 // answer, sizes that are estimates.
 #pragma once
 
-#include <cstddef>
 #include <string>
 
 namespace tidemark::phantom {
 
 /// Counts a copy from a device to the host: what the program does with it depends on values that no kernel computed.
 /// Lock-free, allocates nothing.
-void count_read(std::size_t bytes);
+void count_read();
 
 /// Counts a call that the phantom GPU has no answer for, and says its name once on stderr. Thread-safe.
 void count_unanswered(const char* function);

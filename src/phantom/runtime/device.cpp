@@ -1,6 +1,5 @@
 // Devices, their properties and attributes, versions and errors.
 #include <cstdio>
-#include <cstring>
 
 #include "phantom/driver/injection.h"
 #include "phantom/gpu/attributes.h"
@@ -70,7 +69,7 @@ TIDEMARK_PHANTOM_API int cudaGetDeviceProperties_v2(DeviceProperties12* properti
 
 TIDEMARK_PHANTOM_API int cudaDeviceGetPCIBusId(char* text, int length, int device) {
   if (!is_device(device)) return report(kInvalidDevice);
-  std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", device + 1);
+  write_pci_bus_id(text, length, device);
   return kSuccess;
 }
 

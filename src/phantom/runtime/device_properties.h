@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "phantom/gpu/attributes.h"
 #include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {
@@ -151,8 +152,7 @@ Properties device_properties(int device) {
   Properties properties;
   std::memset(&properties, 0, sizeof properties);
   std::snprintf(properties.name, sizeof properties.name, "%s", gpu.name.c_str());
-  std::memcpy(properties.uuid, "tidemark-phantom", sizeof properties.uuid);
-  properties.uuid[15] = static_cast<char>(device);
+  write_uuid(properties.uuid, device);
   properties.total_memory = gpu.memory;
   properties.shared_per_block = static_cast<std::size_t>(gpu.shared_per_block);
   properties.registers_per_block = 65536;

@@ -51,8 +51,8 @@ std::vector<std::string> shared_libraries(const std::string& folder) {
 
 }  // namespace
 
-Result<Standins> write_standins(const std::string& folder, const std::string& torch_folder,
-                                const std::vector<std::string>& others, const std::string& phantom) {
+Result<std::vector<std::string>> write_standins(const std::string& folder, const std::string& torch_folder,
+                                                const std::vector<std::string>& others, const std::string& phantom) {
   std::vector<std::string> libraries = shared_libraries(torch_folder + "/lib");
   if (libraries.empty())
     return Error{fmt::format("{}/lib: has no libraries; is PyTorch installed there?", torch_folder)};
@@ -71,24 +71,21 @@ Result<Standins> write_standins(const std::string& folder, const std::string& to
   if (!exported) return exported.error();
   const std::unordered_set<std::string> answered(exported->begin(), exported->end());
 
-  Standins standins;
-  standins.preload.push_back(phantom);
+  std::vector<std::string> preload = {phantom};
   for (const auto& [soname, functions] : needed) {
     const VendorLibrary& vendor = *vendor_library(soname);
     StandinLibrary library{soname, vendor.version != nullptr ? vendor.version : soname, {}};
     for (const std::string& function : functions) {
       if (answered.contains(function)) continue;
       library.functions.push_back({function, standin_function(function)});
-      ++standins.functions;
-      if (library.functions.back().what == StandinFunction::fail) ++standins.unanswered;
     }
     const std::string path = fmt::format("{}/{}", folder, soname);
     std::ofstream file(path, std::ios::binary);
     file << write_standin_library(library);
     if (!file.flush()) return Error{fmt::format("{}: cannot be written", path)};
-    standins.preload.push_back(path);
+    preload.push_back(path);
   }
-  return standins;
+  return preload;
 }
 
 }  // namespace tidemark

@@ -1,7 +1,5 @@
 #include "analyze/plan.h"
 
-#include <fmt/format.h>
-
 #include "base/units.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
@@ -11,17 +9,13 @@
 namespace tidemark {
 namespace {
 
-std::string exact(std::uint64_t bytes) {
-  return fmt::format("{} ({} bytes)", format_bytes(bytes), format_count(bytes));
-}
-
 std::string device_text(const PlannedDevice& device, bool titled, const Terminal& terminal) {
   const DeviceSummary& totals = device.summary.totals;
   std::string title = to_string(totals.device);
   if (titled) title += ", " + process_name(device.recording);
   std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n";
-  text += fact("peak allocated", exact(totals.peak_allocated_bytes));
-  text += fact("peak reserved", exact(totals.peak_reserved_bytes.value_or(0)));
+  text += fact("peak allocated", exact_text(totals.peak_allocated_bytes));
+  text += fact("peak reserved", exact_text(totals.peak_reserved_bytes.value_or(0)));
   text += fact("device used", device.device_used_bytes ? format_bytes(*device.device_used_bytes) + " with the context"
                                                        : "n/a: the context is not known");
   if (device.headroom_bytes && device.fits) text += fact("headroom", format_bytes(*device.headroom_bytes));

@@ -27,20 +27,14 @@ std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
     return nothing_allocated_text(totals.device, {}, totals.peak_reserved_bytes) + "\n";
   }
   std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
-  text += fact("peak allocated",
-               fmt::format("{} ({} bytes) {}", format_bytes(totals.peak_allocated_bytes),
-                           format_count(totals.peak_allocated_bytes), at_text(totals.peak_allocated_at_ns)));
+  text += fact("peak allocated", exact_text(totals.peak_allocated_bytes) + " " + at_text(totals.peak_allocated_at_ns));
   if (totals.peak_reserved_bytes) {
-    text += fact("peak reserved",
-                 fmt::format("{} ({} bytes) {}", format_bytes(*totals.peak_reserved_bytes),
-                             format_count(*totals.peak_reserved_bytes), at_text(totals.peak_reserved_at_ns)));
+    text += fact("peak reserved", exact_text(*totals.peak_reserved_bytes) + " " + at_text(totals.peak_reserved_at_ns));
   } else {
     text += fact("peak reserved", "n/a");
   }
   if (totals.peak_active_bytes) {
-    text +=
-        fact("peak active", fmt::format("{} ({} bytes) {}", format_bytes(*totals.peak_active_bytes),
-                                        format_count(*totals.peak_active_bytes), at_text(totals.peak_active_at_ns)));
+    text += fact("peak active", exact_text(*totals.peak_active_bytes) + " " + at_text(totals.peak_active_at_ns));
   }
   text += fact("at end",
                fmt::format("{} allocated, {} reserved, live blocks: {}", format_bytes(totals.live_allocated_bytes),

@@ -33,7 +33,7 @@ const char* heading_of(GroupBy by) {
 }
 
 std::string key_text(const BlockSize& size) {
-  return fmt::format("{} ({} bytes)", format_bytes(size.bytes), format_count(size.bytes));
+  return exact_text(size.bytes);
 }
 std::string key_text(const DeviceAt& device) {
   return to_string(device.device) + " " + at_text(device.at_ns);

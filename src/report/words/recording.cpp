@@ -57,9 +57,13 @@ std::string at_text(const std::optional<std::uint64_t>& time_ns) {
   return time_ns ? "at " + format_duration_ns(*time_ns) : "n/a";
 }
 
+std::string exact_text(std::uint64_t bytes) {
+  return fmt::format("{} ({} bytes)", format_bytes(bytes), format_count(bytes));
+}
+
 std::string peak_text(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns) {
   if (!at_ns) return format_bytes(bytes);
-  return fmt::format("{} ({} bytes) {}", format_bytes(bytes), format_count(bytes), at_text(at_ns));
+  return exact_text(bytes) + " " + at_text(at_ns);
 }
 
 std::string nothing_allocated_text(Device device, const std::optional<std::uint64_t>& at_ns,

@@ -18,6 +18,9 @@ namespace tidemark {
 /// "at 3.210 s", or "n/a".
 [[nodiscard]] std::string at_text(const std::optional<std::uint64_t>& time_ns);
 
+/// "1.5 GiB (1,610,612,736 bytes)".
+[[nodiscard]] std::string exact_text(std::uint64_t bytes);
+
 /// "1.5 GiB (1,610,612,736 bytes) at 2.0 s"; without a time, the rounded size only.
 [[nodiscard]] std::string peak_text(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns);
 
