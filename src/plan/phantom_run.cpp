@@ -61,7 +61,7 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
   if (::mkdtemp(folder.data()) == nullptr) {  // for its owner only
     return Error{fmt::format("{}: no folder could be created: {}", folder, std::strerror(errno))};
   }
-  PhantomRun run(folder);
+  PhantomRun run(folder, options.devices);
   std::ofstream(folder + "/device") << profile_text(options, torch_requirements(python));
   auto standins = write_standins(folder, python.torch_folder, {}, *phantom);
   if (!standins) return standins.error();
@@ -72,7 +72,7 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
 }
 
 PhantomRun::PhantomRun(PhantomRun&& other) noexcept
-    : folder_(std::exchange(other.folder_, {})), preload_(std::move(other.preload_)) {}
+    : folder_(std::exchange(other.folder_, {})), devices_(other.devices_), preload_(std::move(other.preload_)) {}
 
 PhantomRun::~PhantomRun() {
   std::error_code ignored;
@@ -80,9 +80,11 @@ PhantomRun::~PhantomRun() {
 }
 
 std::vector<std::string> PhantomRun::environment() const {
-  // Triton looks for the driver in files, not among loaded libraries. What Inductor times here is not true and must not
-  // be kept.
-  return {"TIDEMARK_PHANTOM=" + folder_, "TRITON_LIBCUDA_PATH=" + folder_,
+  // Devices that the environment names are those of this machine. Triton looks for the driver in files, not among
+  // loaded libraries. What Inductor times here is not true and must not be kept.
+  std::string all = "CUDA_VISIBLE_DEVICES=0";
+  for (int device = 1; device < devices_; ++device) all += "," + std::to_string(device);
+  return {all, "TIDEMARK_PHANTOM=" + folder_, "TRITON_LIBCUDA_PATH=" + folder_,
           "TORCHINDUCTOR_CACHE_DIR=" + folder_ + "/inductor"};
 }
 

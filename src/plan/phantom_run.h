@@ -47,9 +47,10 @@ class PhantomRun {
   [[nodiscard]] PhantomUsage usage() const;
 
  private:
-  explicit PhantomRun(std::string folder) : folder_(std::move(folder)) {}
+  PhantomRun(std::string folder, int devices) : folder_(std::move(folder)), devices_(devices) {}
 
   std::string folder_;  // empty once it was moved from
+  int devices_;
   std::vector<std::string> preload_;
 };
 

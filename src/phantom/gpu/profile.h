@@ -10,7 +10,7 @@ namespace tidemark::phantom {
 /// One kind of GPU; sizes in bytes. All devices of a process are of this kind.
 struct Profile {
   std::string name;
-  int devices = 1;
+  int devices = 1;            ///< of the machine; a process sees visible_devices() of them
   std::uint64_t memory = 0;   ///< what the driver reports as total
   std::uint64_t context = 0;  ///< used by the driver before the program allocates
   int major = 0;              ///< compute capability
@@ -36,11 +36,6 @@ struct Profile {
 /// value` for each field. Thread-safe. Ends the process with a message when there is none: the stand-ins are of no use
 /// without it.
 [[nodiscard]] const Profile& profile();
-
-/// Whether the process has a device of this number.
-[[nodiscard]] inline bool is_device(int device) {
-  return device >= 0 && device < profile().devices;
-}
 
 /// The folder that TIDEMARK_PHANTOM names.
 [[nodiscard]] const char* phantom_folder();
