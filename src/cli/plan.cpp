@@ -13,7 +13,6 @@
 #include "base/units.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
-#include "collect/machine/inventory.h"
 #include "import/open.h"
 #include "launch/interpreter_probe.h"
 #include "plan/gpu_profiles.h"
@@ -47,15 +46,6 @@ class StdoutToStderr {
  private:
   ScopedFd kept_;
 };
-
-// "auto" is the first GPU of this machine.
-Result<GpuProfile> choose_gpu(const std::string& name) {
-  if (name != "auto") return find_gpu_profile(name);
-  for (const ListedDevice& device : take_inventory().devices) {
-    if (device.info.vendor == "nvidia") return find_gpu_profile(device.info.name);
-  }
-  return Error{"this machine has no NVIDIA GPU to plan for; name one with --gpu, such as --gpu H100-80GB"};
-}
 
 Result<InterpreterFacts> find_python(const PlanOptions& options) {
   if (!options.python.empty()) return probe_interpreter(options.python);
@@ -106,7 +96,7 @@ int run(PlanOptions& options) {
   if (options.devices < 1 || options.devices > kMostDevices) {
     return fail(fmt::format("--devices {}: from 1 to {}", options.devices, kMostDevices));
   }
-  const auto gpu = choose_gpu(options.gpu);
+  const auto gpu = find_gpu_profile(options.gpu);
   if (!gpu) return fail(gpu.error().message);
   const auto python = find_python(options);
   if (!python) return fail(python.error().message);
@@ -155,8 +145,11 @@ std::string gpu_names() {
 std::function<int()> setup_plan(CommandLine& app) {
   auto options = std::make_shared<PlanOptions>();
   ProgramOptions& program = options->program;
-  app.add_option("--gpu", options->gpu, "GPU to plan for: auto, the first one of this machine, or " + gpu_names())
-      ->type_name("NAME");
+  app.add_option("--gpu", options->gpu,
+                 "GPU to plan for: auto, the first one of this machine; a file that describes one (tidemark devices "
+                 "--profile); or " +
+                     gpu_names())
+      ->type_name("NAME|FILE");
   app.add_option("--memory", options->memory_bytes,
                  "Memory of each device, such as 24GiB, where it is not that of the GPU")
       ->bytes(kLeastMemory)
