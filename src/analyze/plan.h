@@ -18,7 +18,10 @@ struct PlanFacts {
   bool memory_measured = true;                 ///< on such a GPU, or given by the user; otherwise as others report it
   std::optional<std::uint64_t> context_bytes;  ///< of the driver's context; none where it was not measured for this GPU
   std::uint64_t reads = 0;                     ///< results that the program read, and no kernel had computed
-  std::uint64_t estimates = 0;                 ///< workspaces of libraries whose size was estimated
+  std::uint64_t cudnn_estimates = 0;           ///< operations of cuDNN whose workspace was estimated
+  std::uint64_t cusolver_estimates = 0;        ///< the same of cuSOLVER
+  std::uint64_t cufft_estimates = 0;           ///< the same of cuFFT
+  std::uint64_t kernel_estimates = 0;          ///< kernels whose machine code for this GPU is not known
   std::vector<std::string> unanswered;         ///< functions of CUDA that the phantom GPU has no answer for
   std::string torch_version;
   std::optional<int> exit_code;  ///< of the program; none when a signal ended it

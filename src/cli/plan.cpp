@@ -128,7 +128,11 @@ int run(PlanOptions& options) {
     facts.exit_code = child.exit_code();
     PhantomUsage usage = phantom->usage();
     facts.reads = usage.reads;
-    facts.estimates = usage.estimates;
+    const auto estimates = [&usage](phantom::Estimate kind) { return usage.estimates[static_cast<std::size_t>(kind)]; };
+    facts.cudnn_estimates = estimates(phantom::Estimate::cudnn_workspace);
+    facts.cusolver_estimates = estimates(phantom::Estimate::cusolver_workspace);
+    facts.cufft_estimates = estimates(phantom::Estimate::cufft_workspace);
+    facts.kernel_estimates = estimates(phantom::Estimate::kernel);
     facts.unanswered = std::move(usage.unanswered);
     return conclude(options, std::move(facts), files, why_nothing);
   });

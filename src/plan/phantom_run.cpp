@@ -66,6 +66,8 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
   auto standins = write_standins(folder, python.torch_folder, {}, *phantom);
   if (!standins) return standins.error();
   run.preload_ = std::move(*standins);
+  // Triton before 3.3 links what it compiles with the driver, under its name for linkers.
+  fs::create_symlink("libcuda.so.1", folder + "/libcuda.so", error);
   return run;
 }
 
@@ -94,7 +96,8 @@ PhantomUsage PhantomRun::usage() const {
     std::ifstream(entry.path(), std::ios::binary).read(reinterpret_cast<char*>(file.get()), sizeof *file);
     if (file->magic != phantom::UsageFile::kMagic) continue;
     usage.reads += file->reads.load();
-    usage.estimates += file->estimates.load();
+    for (std::size_t kind = 0; kind < phantom::kEstimates; ++kind)
+      usage.estimates[kind] += file->estimates[kind].load();
     const std::size_t names = std::min<std::size_t>(file->unanswered.load(), phantom::UsageFile::kMostNames);
     for (std::size_t index = 0; index < names; ++index)
       unanswered.emplace(file->names[index], ::strnlen(file->names[index], phantom::UsageFile::kNameBytes));

@@ -1,6 +1,7 @@
 // What a program needs in its environment to run on the phantom GPU, and what it did there.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "base/result.h"
 #include "launch/interpreter_probe.h"
+#include "phantom/gpu/usage_file.h"
 #include "plan/gpu_profiles.h"
 
 namespace tidemark {
@@ -20,8 +22,9 @@ struct PhantomOptions {
 
 /// What the processes of a plan counted on the phantom GPU.
 struct PhantomUsage {
-  std::uint64_t reads = 0;              ///< copies from a device to the host, whose values no kernel computed
-  std::uint64_t estimates = 0;          ///< workspaces whose size was estimated
+  std::uint64_t reads = 0;  ///< copies from a device to the host, whose values no kernel computed
+  /// Different operations whose workspace, and kernels whose needs, were estimated.
+  std::array<std::uint64_t, phantom::kEstimates> estimates{};
   std::vector<std::string> unanswered;  ///< functions of CUDA without an answer, in alphabetical order
 };
 

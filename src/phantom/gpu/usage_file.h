@@ -3,9 +3,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace tidemark::phantom {
+
+/// What was estimated.
+enum class Estimate : std::uint8_t { cudnn_workspace, cusolver_workspace, cufft_workspace, kernel };
+inline constexpr std::size_t kEstimates = 4;
 
 /// The file `usage.PID`. All counts start at 0.
 struct UsageFile {
@@ -14,10 +19,10 @@ struct UsageFile {
   static constexpr std::size_t kMostNames = 256;
 
   std::uint32_t magic;
-  std::atomic<std::uint32_t> unanswered;  ///< functions in `names`, at most kMostNames
-  std::atomic<std::uint64_t> reads;       ///< copies from a device to the host
-  std::atomic<std::uint64_t> estimates;   ///< workspaces whose size was estimated
-  char names[kMostNames][kNameBytes];     ///< functions without an answer, each once; ends in a zero byte
+  std::atomic<std::uint32_t> unanswered;             ///< functions in `names`, at most kMostNames
+  std::atomic<std::uint64_t> reads;                  ///< copies from a device to the host
+  std::atomic<std::uint64_t> estimates[kEstimates];  ///< by Estimate: different operations or kernels
+  char names[kMostNames][kNameBytes];                ///< functions without an answer, each once; ends in a zero byte
 };
 
 }  // namespace tidemark::phantom

@@ -20,8 +20,8 @@ bool is_measured_library() {
 std::uint64_t workspace_of(const Convolution& convolution) {
   const ConvolutionWorkspace workspace = convolution_workspace(convolution);
   if (!workspace.measured || !is_measured_library())
-    count_estimated_workspace("a convolution, " + layer_key(convolution) + ", batch size " +
-                              std::to_string(convolution.image[0]));
+    count_estimate(Estimate::cudnn_workspace,
+                   "a convolution, " + layer_key(convolution) + ", batch size " + std::to_string(convolution.image[0]));
   return workspace.bytes;
 }
 

@@ -19,7 +19,10 @@ std::string to_json(const Plan& plan) {
                  {"torch_version", facts.torch_version},
                  {"exit_code", nullable(facts.exit_code)},
                  {"read_count", facts.reads},
-                 {"estimate_count", facts.estimates},
+                 {"cudnn_estimate_count", facts.cudnn_estimates},
+                 {"cusolver_estimate_count", facts.cusolver_estimates},
+                 {"cufft_estimate_count", facts.cufft_estimates},
+                 {"kernel_estimate_count", facts.kernel_estimates},
                  {"unanswered_functions", facts.unanswered},
                  {"devices", Json::array()}};
   for (const PlannedDevice& device : plan.devices) {

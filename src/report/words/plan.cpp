@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/units.h"
 #include "report/words/printable.h"
@@ -71,8 +72,17 @@ std::vector<std::string> uncertainties(const Plan& plan) {
                     "depend on them, a real run differs.",
                     format_count(facts.reads)));
   }
-  if (facts.estimates != 0) {
-    found.push_back(fmt::format("{} workspaces of cuDNN were estimated, not measured.", format_count(facts.estimates)));
+  const std::pair<std::uint64_t, const char*> workspaces[] = {
+      {facts.cudnn_estimates, "cuDNN"}, {facts.cusolver_estimates, "cuSOLVER"}, {facts.cufft_estimates, "cuFFT"}};
+  for (const auto& [count, library] : workspaces) {
+    if (count == 0) continue;
+    found.push_back(fmt::format("{} workspaces of {} were estimated, not measured.", format_count(count), library));
+  }
+  if (facts.kernel_estimates != 0) {
+    found.push_back(
+        fmt::format("The machine code of {} kernels is not known for this GPU; workspaces that depend on it are "
+                    "estimates.",
+                    format_count(facts.kernel_estimates)));
   }
   if (!facts.unanswered.empty()) {
     found.push_back(
