@@ -192,6 +192,19 @@ bool CommandLine::given(const std::string& name) const {
   return app_->count(name) != 0;
 }
 
+std::vector<std::string> CommandLine::words_given(const std::vector<std::string>& without) const {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->count() == 0 || option->get_positional()) continue;
+    const std::string name = option->get_name();
+    if (std::find(without.begin(), without.end(), name) != without.end()) continue;
+    if (option->get_type_size() == 0) words.push_back(name);
+    if (option->get_type_size() == 0) continue;
+    for (const std::string& value : option->results()) words.push_back(name + "=" + value);
+  }
+  return words;
+}
+
 const CLI::App& CommandLine::program() const {
   return app_->get_parent() == nullptr ? *app_ : *app_->get_parent();
 }

@@ -67,6 +67,8 @@ class CommandLine {
   void footer(const std::string& text);
   /// Whether the option was given; valid after parsing.
   [[nodiscard]] bool given(const std::string& name) const;
+  /// The options that were given, as words of a command line, without these. Valid after parsing.
+  [[nodiscard]] std::vector<std::string> words_given(const std::vector<std::string>& without) const;
   /// The whole program's command line, of which this is a part.
   [[nodiscard]] const CLI::App& program() const;
 

@@ -11,9 +11,9 @@
 
 #include "base/scoped_fd.h"
 #include "base/units.h"
+#include "cli/plan_fit.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
-#include "collect/machine/inventory.h"
 #include "import/open.h"
 #include "launch/interpreter_probe.h"
 #include "plan/gpu_profiles.h"
@@ -27,6 +27,10 @@ namespace {
 constexpr std::uint64_t kLeastMemory = 256 * kMiB;
 constexpr std::uint64_t kMostDevices = 64;
 
+AnalysisOption margin_option() {
+  return {"margin", AnalysisOption::Kind::share, "SHARE", "With --fit: how much of the memory has to stay free", "5%"};
+}
+
 struct PlanOptions {
   ProgramOptions program;
   std::string gpu = "auto";
@@ -34,6 +38,8 @@ struct PlanOptions {
   std::uint64_t devices = 1;
   std::string python;
   std::string format = "text";
+  std::string fit;  // the argument whose largest value is asked for
+  AnalysisOptions margin{{margin_option()}};
 };
 
 // Sends what the program writes to stdout to stderr while it exists: stdout is the plan's.
@@ -47,15 +53,6 @@ class StdoutToStderr {
  private:
   ScopedFd kept_;
 };
-
-// "auto" is the first GPU of this machine.
-Result<GpuProfile> choose_gpu(const std::string& name) {
-  if (name != "auto") return find_gpu_profile(name);
-  for (const ListedDevice& device : take_inventory().devices) {
-    if (device.info.vendor == "nvidia") return find_gpu_profile(device.info.name);
-  }
-  return Error{"this machine has no NVIDIA GPU to plan for; name one with --gpu, such as --gpu H100-80GB"};
-}
 
 Result<InterpreterFacts> find_python(const PlanOptions& options) {
   if (!options.python.empty()) return probe_interpreter(options.python);
@@ -102,11 +99,21 @@ int conclude(const PlanOptions& options, PlanFacts facts, const std::vector<std:
   return printed != kOk ? printed : plan->fits ? kOk : kCheckFailed;
 }
 
+int run_fit(const PlanOptions& options, const CommandLine& app) {
+  const auto gpu = choose_gpu(options.gpu);
+  if (!gpu) return fail(gpu.error().message);
+  if (app.given("--output")) return fail("--fit keeps no recording: plan once more with the value that it finds");
+  const std::uint64_t memory = options.memory_bytes != 0 ? options.memory_bytes : gpu->memory_bytes;
+  const std::vector<std::string> own = {"--fit", "--margin", "--format", "--gpu", "--memory", "--force"};
+  return fit_plan({options.fit, options.margin.share("margin"), *gpu, memory, app.words_given(own),
+                   options.program.command, options.format == "json"});
+}
+
 int run(PlanOptions& options) {
   if (options.devices < 1 || options.devices > kMostDevices) {
     return fail(fmt::format("--devices {}: from 1 to {}", options.devices, kMostDevices));
   }
-  const auto gpu = choose_gpu(options.gpu);
+  const auto gpu = find_gpu_profile(options.gpu);
   if (!gpu) return fail(gpu.error().message);
   const auto python = find_python(options);
   if (!python) return fail(python.error().message);
@@ -159,8 +166,11 @@ std::string gpu_names() {
 std::function<int()> setup_plan(CommandLine& app) {
   auto options = std::make_shared<PlanOptions>();
   ProgramOptions& program = options->program;
-  app.add_option("--gpu", options->gpu, "GPU to plan for: auto, the first one of this machine, or " + gpu_names())
-      ->type_name("NAME");
+  app.add_option("--gpu", options->gpu,
+                 "GPU to plan for: auto, the first one of this machine; a file that describes one (tidemark devices "
+                 "--profile); or " +
+                     gpu_names())
+      ->type_name("NAME|FILE");
   app.add_option("--memory", options->memory_bytes,
                  "Memory of each device, such as 24GiB, where it is not that of the GPU")
       ->bytes(kLeastMemory)
@@ -174,6 +184,10 @@ std::function<int()> setup_plan(CommandLine& app) {
       ->show_default("PROGRAM-DATE-TIME.tide");
   app.add_flag("-f,--force", program.recorder.overwrite, "Replace existing recordings that no other run is writing");
   add_format(app, options->format, "text|json");
+  app.add_option("--fit", options->fit,
+                 "Vary this argument of the program, such as batch=--batch-size, and find the largest value that fits")
+      ->type_name("NAME=OPTION");
+  add_option(app, margin_option(), options->margin);
   app.add_option("PROGRAM", program.command, "Program and its arguments")->required();
   app.ends_with_a_program();
   app.footer(
@@ -188,8 +202,9 @@ std::function<int()> setup_plan(CommandLine& app) {
       "Examples:\n"
       "  tidemark plan --gpu A100-40GB -- python train.py --batch 32 --steps 3\n"
       "  tidemark plan --gpu H100-80GB --memory 40GiB -- python train.py --steps 3\n"
+      "  tidemark plan --gpu L4 --fit batch=--batch-size -- python train.py --steps 3\n"
       "  tidemark plan --gpu H200 --format json -- python train.py --steps 3 | jq .fits");
-  return [options] { return run(*options); };
+  return [options, &app] { return options->fit.empty() ? run(*options) : run_fit(*options, app); };
 }
 
 }  // namespace tidemark::cli
