@@ -29,7 +29,7 @@ TABLE = {
     "export": ["base", "allocator", "trace", "store", "analyze", "report"],
     "launch": ["base", "collect/ring"],
     "phantom": ["base"],
-    "plan": ["base", "launch", "phantom"],
+    "plan": ["base", "launch", "phantom", "collect/machine"],
     "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
     "cli": ["base", "allocator", "trace", "store", "import", "analyze", "report", "export", "launch", "doctor", "plan",
             "collect/ring", "collect/machine", "collect/recorder"],

@@ -1,6 +1,8 @@
 // What a program needs in its environment to run on the phantom GPU, and what it did there.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,10 +18,22 @@ struct PhantomOptions {
   GpuProfile gpu;
   std::uint64_t memory_bytes = 0;  ///< of each device
   int devices = 1;
+  std::uint64_t steps = 0;  ///< training steps after which the program is ended; 0: it runs to its end
+};
+
+/// What one process of a plan did on the phantom GPU.
+struct PhantomProcess {
+  pid_t pid = 0;
+  std::uint64_t requests = 0;         ///< for device memory
+  std::uint64_t steps = 0;            ///< training steps that were complete
+  std::uint64_t idle_optimizers = 0;  ///< that made no step though they have parameters of their own on a GPU
+  std::uint32_t communicators = 0;    ///< of NCCL that it joined
+  bool stopped = false;               ///< its last training step is complete, and it waits to be ended
 };
 
 /// What the processes of a plan counted on the phantom GPU.
 struct PhantomUsage {
+  std::vector<PhantomProcess> processes;
   std::uint64_t reads = 0;              ///< copies from a device to the host, whose values no kernel computed
   std::uint64_t estimates = 0;          ///< workspaces whose size was estimated
   std::vector<std::string> unanswered;  ///< functions of CUDA without an answer, in alphabetical order
@@ -38,15 +52,17 @@ class PhantomRun {
 
   /// Libraries to preload, in this order.
   [[nodiscard]] const std::vector<std::string>& preload() const { return preload_; }
+  [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Variables ("NAME=value") that the program needs.
   [[nodiscard]] std::vector<std::string> environment() const;
   /// Of all processes so far.
   [[nodiscard]] PhantomUsage usage() const;
 
  private:
-  explicit PhantomRun(std::string folder) : folder_(std::move(folder)) {}
+  PhantomRun(std::string folder, int devices) : folder_(std::move(folder)), devices_(devices) {}
 
   std::string folder_;  // empty once it was moved from
+  int devices_;
   std::vector<std::string> preload_;
 };
 

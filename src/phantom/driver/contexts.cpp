@@ -89,7 +89,7 @@ TIDEMARK_PHANTOM_API int cuGetErrorString(int status, const char** text) {
 }
 
 TIDEMARK_PHANTOM_API int cuDeviceGetCount(int* count) {
-  *count = profile().devices;
+  *count = static_cast<int>(visible_devices().size());
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuDeviceGet(int* device, int ordinal) {

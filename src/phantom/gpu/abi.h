@@ -26,6 +26,7 @@ enum Status : int {
   kSuccess = 0,
   kInvalidValue = 1,
   kOutOfMemory = 2,
+  kNoDevice = 100,
   kInvalidDevice = 101,
   kInvalidHandle = 400,
   kNotFound = 500,

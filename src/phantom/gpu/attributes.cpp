@@ -114,6 +114,7 @@ constexpr Text kTexts[] = {
     {kSuccess, "cudaSuccess", "no error"},
     {kInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
     {kOutOfMemory, "cudaErrorMemoryAllocation", "out of memory"},
+    {kNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {kInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {kInvalidHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {kNotFound, "cudaErrorSymbolNotFound", "named symbol not found"},
@@ -136,11 +137,12 @@ const Text* find(int status) {
 void write_uuid(char* uuid, int device) {
   constexpr char kUuid[] = "tidemark-phantom";
   std::copy_n(kUuid, 15, uuid);
-  uuid[15] = static_cast<char>(device);
+  uuid[15] = static_cast<char>(is_device(device) ? visible_devices()[static_cast<std::size_t>(device)] : device);
 }
 
 void write_pci_bus_id(char* text, int length, int device) {
-  std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", device + 1);
+  std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0",
+                (is_device(device) ? visible_devices()[static_cast<std::size_t>(device)] : device) + 1);
 }
 
 const char* status_name(int status) {

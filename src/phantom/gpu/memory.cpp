@@ -11,6 +11,7 @@
 #include "phantom/gpu/address_space.h"
 #include "phantom/gpu/kernels.h"
 #include "phantom/gpu/profile.h"
+#include "phantom/gpu/training_steps.h"
 #include "phantom/gpu/usage.h"
 
 namespace tidemark::phantom {
@@ -35,7 +36,19 @@ bool take(Memory& memory, int device, std::size_t bytes) {
   const std::uint64_t taken = profile().context + memory.used[device];
   if (bytes > profile().memory || taken > profile().memory - bytes) return false;
   memory.used[device] += bytes;
+  say_used(visible_devices()[static_cast<std::size_t>(device)], taken + bytes);
   return true;
+}
+
+void give_back(Memory& memory, int device, std::size_t bytes) {
+  memory.used[device] -= bytes;
+  say_used(visible_devices()[static_cast<std::size_t>(device)], profile().context + memory.used[device]);
+}
+
+// What each request for memory begins with, before any lock is taken.
+void note_request() {
+  count_request();
+  watch_training_steps();
 }
 
 // Whether the kernel that ran last answers a question that programs usually take as answered by yes: `all(...)`, and
@@ -67,13 +80,14 @@ auto holder(Map& map, const void* pointer) {
 
 void* allocate_device(int device, std::size_t bytes) {
   if (bytes == 0 || !is_device(device)) return nullptr;
+  note_request();
   const std::size_t rounded = round_up(bytes, kGranularity);
   Memory& all = memory();
   const std::lock_guard lock(all.mutex);
   if (rounded < bytes || !take(all, device, rounded)) return nullptr;
   void* const start = address_space().reserve(rounded, kGranularity);
   if (start == nullptr) {
-    all.used[device] -= rounded;
+    give_back(all, device, rounded);
     return nullptr;
   }
   all.allocations[static_cast<char*>(start)] = {start, rounded, device};
@@ -85,7 +99,7 @@ bool free_device(void* pointer) {
   const std::lock_guard lock(all.mutex);
   const auto found = all.allocations.find(static_cast<char*>(pointer));
   if (found == all.allocations.end()) return false;
-  all.used[found->second.device] -= found->second.bytes;
+  give_back(all, found->second.device, found->second.bytes);
   address_space().release(pointer, found->second.bytes);
   all.allocations.erase(found);
   return true;
@@ -93,6 +107,7 @@ bool free_device(void* pointer) {
 
 std::uint64_t create_physical(int device, std::size_t bytes) {
   if (!is_device(device)) return 0;
+  note_request();
   Memory& all = memory();
   const std::lock_guard lock(all.mutex);
   if (!take(all, device, bytes)) return 0;
@@ -106,7 +121,7 @@ bool release_physical(std::uint64_t handle) {
   const std::lock_guard lock(all.mutex);
   const auto found = all.physical.find(handle);
   if (found == all.physical.end()) return false;
-  all.used[found->second.device] -= found->second.bytes;
+  give_back(all, found->second.device, found->second.bytes);
   all.physical.erase(found);
   return true;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tidemark::phantom {
 
@@ -30,6 +31,7 @@ struct Profile {
   int cublas_version = 0;  ///< of the libraries that the program's PyTorch was built with, as they number themselves
   int cudnn_version = 0;
   int nccl_version = 0;
+  int steps = -1;  ///< training steps to run, 0: all; below 0: they are not counted
 };
 
 /// The profile of this process. Read from the file `device` in the folder that TIDEMARK_PHANTOM names, a line `key
@@ -37,9 +39,14 @@ struct Profile {
 /// without it.
 [[nodiscard]] const Profile& profile();
 
+/// The profile's devices that the process sees, in its order: those that CUDA_VISIBLE_DEVICES names by number or UUID
+/// (CUDA C++ Programming Guide, "CUDA environment variables"). Read with the first question, as the driver does.
+/// Thread-safe.
+[[nodiscard]] const std::vector<int>& visible_devices();
+
 /// Whether the process has a device of this number.
 [[nodiscard]] inline bool is_device(int device) {
-  return device >= 0 && device < profile().devices;
+  return device >= 0 && static_cast<std::size_t>(device) < visible_devices().size();
 }
 
 /// The folder that TIDEMARK_PHANTOM names.

@@ -2,6 +2,7 @@
 // are not there.
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <string_view>
 
 #include "phantom/gpu/abi.h"
+#include "phantom/gpu/device_uuid.h"
 #include "phantom/gpu/memory.h"
 #include "phantom/gpu/profile.h"
 
@@ -37,15 +39,20 @@ int write_text(char* text, unsigned length, const std::string& value) {
   return kNvmlSuccess;
 }
 
-// As the driver's cuDeviceGetUuid says it: the sixteen bytes in hexadecimal.
-std::string uuid_of(int device) {
-  char text[64];
-  std::snprintf(text, sizeof text, "GPU-74696465-6d61-726b-2d70-68616e746f%02x", static_cast<unsigned>(device));
-  return text;
+// NVML numbers all devices, whatever CUDA_VISIBLE_DEVICES says.
+bool is_installed(int device) {
+  return device >= 0 && device < profile().devices;
+}
+
+// By this process, which may not see it.
+std::uint64_t used_of(int device) {
+  const std::vector<int>& seen = visible_devices();
+  const auto found = std::find(seen.begin(), seen.end(), device);
+  return found == seen.end() ? 0 : device_used(static_cast<int>(found - seen.begin()));
 }
 
 int find(Handle* handle, std::optional<int> device) {
-  if (!device || !is_device(*device)) return kNvmlNotFound;
+  if (!device || !is_installed(*device)) return kNvmlNotFound;
   *handle = nvml_handle(*device);
   return kNvmlSuccess;
 }
@@ -99,7 +106,7 @@ int running_processes(Handle handle, unsigned* count, Process* processes) {
   if (!room) return kNvmlInsufficientSize;
   processes[0] = {};
   processes[0].process = static_cast<unsigned>(getpid());
-  processes[0].used = device_used(nvml_device(handle));
+  processes[0].used = used_of(nvml_device(handle));
   return kNvmlSuccess;
 }
 
@@ -149,13 +156,13 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetCount_v2(unsigned* count) {
   return kNvmlSuccess;
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByIndex_v2(unsigned index, Handle* handle) {
-  if (!is_device(static_cast<int>(index))) return kNvmlInvalidArgument;
+  if (!is_installed(static_cast<int>(index))) return kNvmlInvalidArgument;
   *handle = nvml_handle(static_cast<int>(index));
   return kNvmlSuccess;
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByUUID(const char* uuid, Handle* handle) {
-  for (int device = 0; is_device(device); ++device)
-    if (uuid_of(device) == uuid) return find(handle, device);
+  for (int device = 0; is_installed(device); ++device)
+    if (device_uuid(device) == uuid) return find(handle, device);
   return kNvmlNotFound;
 }
 // "domain:bus:device.function", as cudaDeviceGetPCIBusId writes it.
@@ -180,7 +187,7 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetName(Handle, char* text, unsigned length) 
   return write_text(text, length, profile().name);
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetUUID(Handle handle, char* text, unsigned length) {
-  return write_text(text, length, uuid_of(nvml_device(handle)));
+  return write_text(text, length, device_uuid(nvml_device(handle)));
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetPciInfo_v3(Handle handle, NvmlPci* pci) {
   *pci = {};
@@ -196,7 +203,7 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetCudaComputeCapability(Handle, int* major, 
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetMemoryInfo(Handle handle, NvmlMemory* memory) {
   memory->total = profile().memory;
-  memory->used = device_used(nvml_device(handle));
+  memory->used = used_of(nvml_device(handle));
   memory->free = memory->total - memory->used;
   return kNvmlSuccess;
 }

@@ -1,4 +1,5 @@
 // Devices, their properties and attributes, versions and errors.
+#include <algorithm>
 #include <cstdio>
 
 #include "phantom/driver/injection.h"
@@ -33,7 +34,8 @@ TIDEMARK_PHANTOM_API int cuCtxSetLimit(int limit, std::size_t value);
 // The first call of most programs, with which the runtime initializes the driver.
 TIDEMARK_PHANTOM_API int cudaGetDeviceCount(int* count) {
   load_injected_tool();
-  *count = profile().devices;
+  *count = static_cast<int>(visible_devices().size());
+  if (*count == 0) return report(kNoDevice);
   return kSuccess;
 }
 
@@ -75,8 +77,11 @@ TIDEMARK_PHANTOM_API int cudaDeviceGetPCIBusId(char* text, int length, int devic
 
 TIDEMARK_PHANTOM_API int cudaDeviceGetByPCIBusId(int* device, const char* text) {
   unsigned bus = 0;
-  if (std::sscanf(text, "%*x:%x", &bus) != 1 || !is_device(static_cast<int>(bus) - 1)) return report(kInvalidDevice);
-  *device = static_cast<int>(bus) - 1;
+  const std::vector<int>& seen = visible_devices();
+  if (std::sscanf(text, "%*x:%x", &bus) != 1) return report(kInvalidDevice);
+  const auto found = std::find(seen.begin(), seen.end(), static_cast<int>(bus) - 1);
+  if (found == seen.end()) return report(kInvalidDevice);
+  *device = static_cast<int>(found - seen.begin());
   return kSuccess;
 }
 
