@@ -79,6 +79,10 @@ std::optional<int> ChildProcess::exit_code() const {
   return WIFSIGNALED(status_) ? std::nullopt : std::optional(WEXITSTATUS(status_));
 }
 
+std::optional<int> ChildProcess::ending_signal() const {
+  return WIFSIGNALED(status_) ? std::optional(WTERMSIG(status_)) : std::nullopt;
+}
+
 int ChildProcess::pass_on_status() const {
   if (const auto code = exit_code()) return *code;
   const int number = WTERMSIG(status_);
