@@ -30,9 +30,10 @@ TABLE = {
     "launch": ["base", "collect/ring"],
     "phantom": ["base"],
     "plan": ["base", "launch", "phantom"],
+    "simulate": ["base", "allocator", "trace", "store", "analyze", "launch", "plan"],
     "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
     "cli": ["base", "allocator", "trace", "store", "import", "analyze", "report", "export", "launch", "doctor", "plan",
-            "collect/ring", "collect/machine", "collect/recorder"],
+            "simulate",            "collect/ring", "collect/machine", "collect/recorder"],
 }  # fmt: skip
 
 # What the code inside the recorded program may include of C++'s library: what C has too, and what makes no use of its runtime.
