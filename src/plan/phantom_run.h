@@ -53,6 +53,8 @@ class PhantomRun {
   PhantomRun& operator=(PhantomRun&&) = delete;
   ~PhantomRun();
 
+  /// For files of whoever made it, too.
+  [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Libraries to preload, in this order.
   [[nodiscard]] const std::vector<std::string>& preload() const { return preload_; }
   [[nodiscard]] const std::string& folder() const { return folder_; }
