@@ -26,6 +26,7 @@ enum Status : int {
   kSuccess = 0,
   kInvalidValue = 1,
   kOutOfMemory = 2,
+  kNoDevice = 100,
   kInvalidDevice = 101,
   kInvalidHandle = 400,
   kNotFound = 500,
@@ -35,9 +36,6 @@ enum Status : int {
   kNotSupported = 801,
   kStreamCaptureUnsupported = 900,
 };
-
-/// cudaMemcpyKind.
-enum CopyKind : int { kHostToHost = 0, kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 3, kCopyDefault = 4 };
 
 /// cudaMemoryType.
 enum MemoryType : int { kMemoryUnregistered = 0, kMemoryHost = 1, kMemoryDevice = 2, kMemoryManaged = 3 };

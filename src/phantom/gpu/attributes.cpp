@@ -6,6 +6,7 @@
 
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/profile.h"
+#include "phantom/gpu/visible_devices.h"
 
 namespace tidemark::phantom {
 
@@ -45,7 +46,7 @@ int device_attribute(int attribute, int device) {
     case 31:
       return 1;  // ConcurrentKernels
     case 33:
-      return device + 1;  // PciBusId
+      return physical_device(device) + 1;  // PciBusId
     case 36:
       return gpu.memory_clock_khz;
     case 37:
@@ -114,6 +115,7 @@ constexpr Text kTexts[] = {
     {kSuccess, "cudaSuccess", "no error"},
     {kInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
     {kOutOfMemory, "cudaErrorMemoryAllocation", "out of memory"},
+    {kNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {kInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {kInvalidHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
     {kNotFound, "cudaErrorSymbolNotFound", "named symbol not found"},

@@ -10,7 +10,7 @@ namespace tidemark::phantom {
 /// One kind of GPU; sizes in bytes. All devices of a process are of this kind.
 struct Profile {
   std::string name;
-  int devices = 1;
+  int devices = 1;            ///< of the machine; a process sees visible_devices() of them
   std::uint64_t memory = 0;   ///< what the driver reports as total
   std::uint64_t context = 0;  ///< used by the driver before the program allocates
   int major = 0;              ///< compute capability
@@ -30,17 +30,13 @@ struct Profile {
   int cublas_version = 0;  ///< of the libraries that the program's PyTorch was built with, as they number themselves
   int cudnn_version = 0;
   int nccl_version = 0;
+  int steps = -1;  ///< training steps to run, 0: all; below 0: they are not counted
 };
 
 /// The profile of this process. Read from the file `device` in the folder that TIDEMARK_PHANTOM names, a line `key
 /// value` for each field. Thread-safe. Ends the process with a message when there is none: the stand-ins are of no use
 /// without it.
 [[nodiscard]] const Profile& profile();
-
-/// Whether the process has a device of this number.
-[[nodiscard]] inline bool is_device(int device) {
-  return device >= 0 && device < profile().devices;
-}
 
 /// The folder that TIDEMARK_PHANTOM names.
 [[nodiscard]] const char* phantom_folder();

@@ -2,7 +2,10 @@
 // answer, sizes that are estimates.
 #pragma once
 
+#include <cstdint>
 #include <string>
+
+#include "phantom/gpu/usage_file.h"
 
 namespace tidemark::phantom {
 
@@ -10,11 +13,23 @@ namespace tidemark::phantom {
 /// Lock-free, allocates nothing.
 void count_read();
 
+/// Counts a request for device memory. Lock-free, allocates nothing.
+void count_request();
+
+/// Counts a communicator of NCCL that this process joined.
+void count_communicator();
+
+/// Says how many training steps are complete, and how many optimizers have made none so far.
+void count_steps(std::uint64_t steps, std::uint64_t idle_optimizers);
+
+/// Says that the last training step is complete, and that this process waits to be ended.
+void say_stopped();
+
 /// Counts a call that the phantom GPU has no answer for, and says its name once on stderr. Thread-safe.
 void count_unanswered(const char* function);
 
-/// Counts an operation whose workspace is an estimate, once for each name, and says the first one's on stderr.
-/// Thread-safe.
-void count_estimated_workspace(const std::string& operation);
+/// Counts an operation whose workspace is an estimate, or a kernel whose machine code is not known, once for each name;
+/// says the first of a kind on stderr. Thread-safe.
+void count_estimate(Estimate kind, const std::string& name);
 
 }  // namespace tidemark::phantom

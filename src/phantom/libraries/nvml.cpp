@@ -1,15 +1,17 @@
-// NVML: the devices of this process, and what it holds of them. Other processes, clocks, temperatures and utilization
-// are not there.
-#include <unistd.h>
-
+// NVML: the devices, and what the processes of the plan hold of them. Clocks, temperatures and utilization are not
+// there.
 #include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "phantom/gpu/abi.h"
-#include "phantom/gpu/memory.h"
+#include "phantom/gpu/attributes.h"
+#include "phantom/gpu/device_memory.h"
+#include "phantom/gpu/device_uuid.h"
 #include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {
@@ -37,15 +39,13 @@ int write_text(char* text, unsigned length, const std::string& value) {
   return kNvmlSuccess;
 }
 
-// As the driver's cuDeviceGetUuid says it: the sixteen bytes in hexadecimal.
-std::string uuid_of(int device) {
-  char text[64];
-  std::snprintf(text, sizeof text, "GPU-74696465-6d61-726b-2d70-68616e746f%02x", static_cast<unsigned>(device));
-  return text;
+// NVML has all devices, whatever CUDA_VISIBLE_DEVICES says.
+bool exists(int device) {
+  return device >= 0 && device < profile().devices;
 }
 
 int find(Handle* handle, std::optional<int> device) {
-  if (!device || !is_device(*device)) return kNvmlNotFound;
+  if (!device || !exists(*device)) return kNvmlNotFound;
   *handle = nvml_handle(*device);
   return kNvmlSuccess;
 }
@@ -91,15 +91,17 @@ struct NvmlFabric {
   unsigned health;
 };
 
-// This process alone: what others would hold of a device is not known.
 template <typename Process>
 int running_processes(Handle handle, unsigned* count, Process* processes) {
-  const bool room = *count != 0 && processes != nullptr;
-  *count = 1;
-  if (!room) return kNvmlInsufficientSize;
-  processes[0] = {};
-  processes[0].process = static_cast<unsigned>(getpid());
-  processes[0].used = device_used(nvml_device(handle));
+  const std::vector<ProcessMemory> found = memory_of_processes(nvml_device(handle));
+  const std::size_t room = processes != nullptr ? *count : 0;
+  *count = static_cast<unsigned>(found.size());
+  if (room < found.size()) return kNvmlInsufficientSize;
+  for (std::size_t index = 0; index < found.size(); ++index) {
+    processes[index] = {};
+    processes[index].process = static_cast<unsigned>(found[index].process);
+    processes[index].used = found[index].bytes;
+  }
   return kNvmlSuccess;
 }
 
@@ -149,13 +151,13 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetCount_v2(unsigned* count) {
   return kNvmlSuccess;
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByIndex_v2(unsigned index, Handle* handle) {
-  if (!is_device(static_cast<int>(index))) return kNvmlInvalidArgument;
+  if (!exists(static_cast<int>(index))) return kNvmlInvalidArgument;
   *handle = nvml_handle(static_cast<int>(index));
   return kNvmlSuccess;
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByUUID(const char* uuid, Handle* handle) {
-  for (int device = 0; is_device(device); ++device)
-    if (uuid_of(device) == uuid) return find(handle, device);
+  for (int device = 0; exists(device); ++device)
+    if (device_uuid(device) == uuid) return find(handle, device);
   return kNvmlNotFound;
 }
 // "domain:bus:device.function", as cudaDeviceGetPCIBusId writes it.
@@ -180,7 +182,7 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetName(Handle, char* text, unsigned length) 
   return write_text(text, length, profile().name);
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetUUID(Handle handle, char* text, unsigned length) {
-  return write_text(text, length, uuid_of(nvml_device(handle)));
+  return write_text(text, length, device_uuid(nvml_device(handle)));
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetPciInfo_v3(Handle handle, NvmlPci* pci) {
   *pci = {};
@@ -196,7 +198,7 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetCudaComputeCapability(Handle, int* major, 
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetMemoryInfo(Handle handle, NvmlMemory* memory) {
   memory->total = profile().memory;
-  memory->used = device_used(nvml_device(handle));
+  memory->used = memory_used(nvml_device(handle));
   memory->free = memory->total - memory->used;
   return kNvmlSuccess;
 }

@@ -1,9 +1,11 @@
 // Devices, their properties and attributes, versions and errors.
+#include <algorithm>
 #include <cstdio>
 
 #include "phantom/driver/injection.h"
 #include "phantom/gpu/attributes.h"
 #include "phantom/gpu/profile.h"
+#include "phantom/gpu/visible_devices.h"
 #include "phantom/runtime/device_properties.h"
 #include "phantom/runtime/last_error.h"
 
@@ -33,8 +35,8 @@ TIDEMARK_PHANTOM_API int cuCtxSetLimit(int limit, std::size_t value);
 // The first call of most programs, with which the runtime initializes the driver.
 TIDEMARK_PHANTOM_API int cudaGetDeviceCount(int* count) {
   load_injected_tool();
-  *count = profile().devices;
-  return kSuccess;
+  *count = static_cast<int>(visible_devices().size());
+  return *count != 0 ? kSuccess : report(kNoDevice);
 }
 
 TIDEMARK_PHANTOM_API int cudaGetDevice(int* device) {
@@ -69,15 +71,16 @@ TIDEMARK_PHANTOM_API int cudaGetDeviceProperties_v2(DeviceProperties12* properti
 
 TIDEMARK_PHANTOM_API int cudaDeviceGetPCIBusId(char* text, int length, int device) {
   if (!is_device(device)) return report(kInvalidDevice);
-  write_pci_bus_id(text, length, device);
+  write_pci_bus_id(text, length, physical_device(device));
   return kSuccess;
 }
 
 TIDEMARK_PHANTOM_API int cudaDeviceGetByPCIBusId(int* device, const char* text) {
   unsigned bus = 0;
-  if (std::sscanf(text, "%*x:%x", &bus) != 1 || !is_device(static_cast<int>(bus) - 1)) return report(kInvalidDevice);
-  *device = static_cast<int>(bus) - 1;
-  return kSuccess;
+  if (std::sscanf(text, "%*x:%x", &bus) != 1) return report(kInvalidValue);
+  for (*device = 0; is_device(*device); ++*device)
+    if (physical_device(*device) + 1 == static_cast<int>(bus)) return kSuccess;
+  return report(kInvalidDevice);
 }
 
 TIDEMARK_PHANTOM_API int cudaDriverGetVersion(int* version) {
