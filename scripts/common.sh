@@ -7,7 +7,7 @@ torch_newest_version=2.15.0
 torch_newest_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/torch-$torch_newest_version
 # The torch with which ../shared/data was recorded on a real GPU: plans are compared with it.
 torch_truth_version=2.11.0
-# shellcheck disable=SC2034  # used by setup.sh
+# shellcheck disable=SC2034  # used by setup.sh and test.sh
 torch_truth_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/torch-$torch_truth_version
 # NVIDIA's header of NVML, from a wheel of 120 KB that `setup.sh --torch-newest` unpacks: our declarations are compared with it.
 nvml_version=12.9.79

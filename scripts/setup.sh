@@ -69,7 +69,7 @@ install_newest_torch() {
   say "installing torch $torch_newest_version into $torch_newest_folder (5 GB, a minute or two)"
   rm -rf "$torch_newest_folder"
   /usr/bin/python3 -m venv "$torch_newest_folder"
-  "$torch_newest_folder/bin/python" -m pip install -q --no-cache-dir "torch==$torch_newest_version" numpy
+  "$torch_newest_folder/bin/python" -m pip install -q --no-cache-dir --no-compile "torch==$torch_newest_version" numpy
   touch "$torch_newest_folder/complete"
 }
 
@@ -79,9 +79,9 @@ install_torch_of_truth() {
   say "installing torch $torch_truth_version into $torch_truth_folder (3 GB, a minute or two)"
   rm -rf "$torch_truth_folder"
   /usr/bin/python3 -m venv "$torch_truth_folder"
-  "$torch_truth_folder/bin/python" -m pip install -q --no-cache-dir --no-deps \
+  "$torch_truth_folder/bin/python" -m pip install -q --no-cache-dir --no-compile --no-deps \
     "torch==$torch_truth_version" torchvision==0.26.0 triton==3.6.0 peft==0.21.2 accelerate==1.15.0
-  "$torch_truth_folder/bin/python" -m pip install -q --no-cache-dir \
+  "$torch_truth_folder/bin/python" -m pip install -q --no-cache-dir --no-compile \
     transformers==5.17.0 numpy pillow psutil 'sympy<1.15' networkx jinja2 fsspec filelock typing_extensions
   touch "$torch_truth_folder/complete"
 }

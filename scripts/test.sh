@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds the release and runs every test, with Debian's PyTorch 1.13 and the newest one. Options go to ctest.
+# Builds the release and runs every test, with Debian's PyTorch 1.13 and the newest one; those of the phantom GPU also with the
+# one that ../shared/data was recorded with. Options go to ctest.
 cd "$(dirname "$0")/.."
 . scripts/common.sh
 
-scripts/setup.sh --torch --torch-newest
+scripts/setup.sh --torch --torch-newest --torch-truth
 pythons=(/usr/bin/python3 "$(torch_newest_python)")
 for python in "${pythons[@]}"; do
   say "testing with $python, torch $(torch_version "$python")" || fail "$python cannot import torch"
@@ -11,6 +12,7 @@ done
 
 mkdir -p build
 cmake --preset release -DTIDEMARK_TESTS=ON "-DTIDEMARK_TEST_PYTHONS=$(IFS=';' && echo "${pythons[*]}")" \
+  "-DTIDEMARK_PHANTOM_PYTHONS=$torch_truth_folder/bin/python" \
   "-DTIDEMARK_NVML_INCLUDE=$nvml_include" "-DTIDEMARK_CUPTI_INCLUDE=$(cupti_include)" >build/configure.log 2>&1 ||
   { cat build/configure.log >&2 && exit 1; }
 cmake --build --preset release

@@ -1,10 +1,16 @@
-"""What programs do with PyTorch's allocator on two devices; says PyTorch's own counters and snapshot at the end, as JSON.
+"""What programs do with PyTorch's allocator on two devices; says PyTorch's own counters at the end, as JSON.
 
-Every part returns what it saw, under its name.
+Every part returns what it saw, under its name. PyTorch's snapshot goes to the file that TIDEMARK_TEST_SNAPSHOT names.
 """
 
+import contextlib
+import ctypes
+import io
 import json
+import os
+import runpy
 import sys
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -88,31 +94,50 @@ def out_of_memory():
     return messages
 
 
-def counters(device):
-    stats = torch.cuda.memory_stats(device)
-    names = ("allocated_bytes", "reserved_bytes", "active_bytes", "segment", "allocation")
-    return {name: {kind: stats[f"{name}.all.{kind}"] for kind in ("current", "peak", "allocated")} for name in names}
+def mark(name):
+    """Says what PyTorch has allocated where the recording gets a mark."""
+    ctypes.CDLL(None).tidemark_mark(name.encode())
+    return torch.cuda.memory_allocated(0)
 
 
-def snapshot():
-    segments = torch.cuda.memory._snapshot()["segments"]
-    return [
-        {
-            "reserved": sum(segment["total_size"] for segment in segments if segment["device"] == device),
-            "allocated": sum(segment["allocated_size"] for segment in segments if segment["device"] == device),
-            "segments": sorted(
-                [segment["address"], segment["total_size"]] for segment in segments if segment["device"] == device
-            ),
-        }
-        for device in range(torch.cuda.device_count())
-    ]
+def churn():
+    """The program with which real GPUs are checked: sizes of all kinds, streams, threads, requests that fail, a graph."""
+    sys.argv[1:] = ["--graph"]
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        globals()["churned"] = runpy.run_path(str(Path(__file__).parent.parent / "programs" / "peaks_gpu.py"))
+    return json.loads(said.getvalue())
+
+
+def history():
+    """From here on, PyTorch writes down each event itself."""
+    if NATIVE:
+        torch.cuda.memory._record_memory_history("all", context=None, max_entries=1_000_000)
+    return mark("history")
+
+
+def leak():
+    """Training that keeps its outputs. What PyTorch has allocated at the end of each step."""
+    model = nn.Linear(256, 512, device="cuda")
+    optimizer = torch.optim.AdamW(model.parameters())
+    outputs, allocated = [], []
+    for _ in range(24):
+        mark("step")
+        outputs.append(model(torch.empty(64, 256, device="cuda")))
+        outputs[-1].sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        allocated.append(torch.cuda.memory_allocated())
+    globals()["leaked"] = outputs
+    return allocated
 
 
 kept = [torch.empty(1 << bits, dtype=torch.uint8, device=f"cuda:{bits % 2}") for bits in range(8, 27)]
 del kept[3:9]
 result = {"name": torch.cuda.get_device_name(1)}
 result |= {name: globals()[name]() for name in sys.argv[1:]}
-result["counters"] = [counters(device) for device in range(torch.cuda.device_count())]
+result["end"] = mark("end")
+result["counters"] = [torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())]
 if NATIVE:
-    result["snapshot"] = snapshot()
-print(json.dumps(result))
+    torch.cuda.memory._dump_snapshot(os.environ["TIDEMARK_TEST_SNAPSHOT"])
+print(json.dumps(result), flush=True)
+os._exit(0)  # what is alive stays alive in the recording

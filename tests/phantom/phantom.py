@@ -1,15 +1,7 @@
-"""What the drivers beside this file share: a PyTorch program that runs on phantom GPUs, recorded.
+"""What the drivers beside this file share: a PyTorch program on phantom GPUs, planned for an H200. See tests/programs/driver.py."""
 
-Besides what tests/programs/driver.py reads from the environment: TIDEMARK_WRITE_STANDINS is the program of write_standins.cpp,
-TIDEMARK_PHANTOM_LIBRARY is libtidemark_phantom.so.
-"""
-
-import importlib.util
 import json
-import os
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "programs"))
@@ -18,61 +10,20 @@ import driver  # noqa: E402
 MIB = 1 << 20
 GIB = 1 << 30
 
-# An H200; `memory` and `devices` are set by the tests.
-PROFILE = {
-    "name": "NVIDIA H200",
-    "memory": 150121545728,
-    "context": 692060160,
-    "major": 9,
-    "minor": 0,
-    "multiprocessors": 132,
-    "shared_per_block_optin": 232448,
-    "shared_per_multiprocessor": 233472,
-    "l2_cache": 62914560,
-    "memory_bus_bits": 6144,
-    "clock_khz": 1980000,
-    "memory_clock_khz": 3201000,
-    "cuda_version": 13000,
-    "cublas_version": 130100,
-    "cudnn_version": 91900,
-    "nccl_version": 22809,
-}
+# An H200 with driver 580, as measured.
+NAME = "NVIDIA H200"
+TOTAL = 150109880320
+CONTEXT = 648871936
 
 
 class Case(driver.Case):
-    """A test case with phantom GPUs. The stand-ins are written once for a class."""
-
-    profile = PROFILE
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        folder = tempfile.TemporaryDirectory(prefix="tidemark-phantom-")
-        cls.addClassCleanup(folder.cleanup)
-        cls.standins = Path(folder.name)
-        torch = Path(importlib.util.find_spec("torch").origin).parent
-        written = subprocess.run(
-            [os.environ["TIDEMARK_WRITE_STANDINS"], folder.name, torch, os.environ["TIDEMARK_PHANTOM_LIBRARY"]],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        cls.preload = written.stdout
-        (cls.standins / "device").write_text("".join(f"{key} {value}\n" for key, value in cls.profile.items()))
-
-    def environment(self, **variables):
-        """What a program needs to find the phantom GPUs; the preloaded libraries are for it alone, not for tidemark."""
-        return driver.environment(TIDEMARK_PHANTOM=str(self.standins), **variables)
-
-    def program(self, name, *arguments):
-        """The command line of one of the programs in this folder."""
-        path = Path(__file__).resolve().parent / name
-        python = "import os, sys; os.environ['LD_PRELOAD'] = sys.argv[1] + os.environ.get('LD_PRELOAD', ''); os.execv(sys.argv[2], sys.argv[2:])"
-        return [driver.PYTHON, "-S", "-E", "-c", python, self.preload, driver.PYTHON, str(path), *map(str, arguments)]
-
-    def record_program(self, name, *arguments, options=(), **variables):
-        """Records a program, which must end with exit code 0. What it printed as JSON, and its stderr."""
-        done = self.record_well(
-            self.program(name, *arguments), "--stacks", "none", *options, env=self.environment(**variables)
-        )
-        return json.loads(done.stdout.splitlines()[-1]), done.stderr.decode()
+    def plan(self, *program, code=0, devices=2, **variables):
+        """Plans a program beside this file, or a whole command line. (the plan, what the program printed as JSON, its stderr)"""
+        command = [driver.PYTHON, str(Path(__file__).with_name(program[0])), *program[1:]] if program[0].endswith(".py") else program
+        options = ["--gpu", "H200", "--devices", str(devices), "--python", driver.PYTHON, "--format", "json", "--force", "-o", str(self.output)]
+        done = driver.run([driver.TIDEMARK, "plan", *options, "--", *command], env=driver.environment(**variables))
+        stderr = done.stderr.decode()
+        self.assertEqual(done.returncode, code, stderr)
+        self.assertNotIn("has no answer", stderr)
+        printed = [line for line in stderr.splitlines() if line.startswith(("{", "["))]
+        return json.loads(done.stdout or "null"), json.loads(printed[-1]), stderr

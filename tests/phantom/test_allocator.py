@@ -1,84 +1,190 @@
-"""PyTorch's allocator on the phantom: what Tidemark records is what PyTorch counts, to the byte."""
+"""PyTorch's allocator on the phantom: what Tidemark says is what PyTorch says of itself, to the byte."""
 
 import json
+import pickle
+import re
 import unittest
 
-from phantom import GIB, MIB, PROFILE, Case
+from phantom import CONTEXT, GIB, MIB, NAME, TOTAL, Case
 
-PARTS = ("graph", "pinned", "streams", "peers", "out_of_memory")
+PARTS = ("graph", "pinned", "streams", "peers", "out_of_memory", "history", "leak")
+ALIVE = "active_allocated"  # of blocks in a snapshot
+# PyTorch's word for an event: ours. Memory counts as allocated until the program frees it, whoever still uses it.
+EVENTS = {"alloc": "allocate", "free_requested": "free", "oom": "out_of_memory"}
+
+
+def size_in(message, words):
+    """Bytes of "1.94 GiB" before or after these words, and half of the last digit."""
+    number, unit = re.search(words.replace("SIZE", r"(\d+\.\d\d) (\wiB)"), message).groups()
+    scale = {"KiB": 1 << 10, "MiB": MIB, "GiB": GIB}[unit]
+    return float(number) * scale, 0.005 * scale
 
 
 class Allocator(Case):
-    profile = PROFILE | {"devices": 2}
-
-    def run_parts(self, *parts, settings=""):
+    def run_parts(self, *parts, settings="", code=1):
         """Both names of the variable: PyTorch before 2.9 reads the first alone."""
-        result, stderr = self.record_program(
-            "allocator.py", *parts, PYTORCH_CUDA_ALLOC_CONF=settings, PYTORCH_ALLOC_CONF=settings
-        )
-        self.assertNotIn("has no answer", stderr)
-        self.assertEqual(result["name"], PROFILE["name"])
-        return result
+        dumped = self.folder / "snapshot.pickle"
+        names = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+        variables = {name: settings for name in names} | {"TIDEMARK_TEST_SNAPSHOT": str(dumped)}
+        plan, result, _ = self.plan("allocator.py", *parts, code=code, **variables)
+        self.assertEqual(result["name"], NAME)
+        if dumped.exists():
+            result["snapshot"] = pickle.loads(dumped.read_bytes())
+        return plan, result
 
     def check_parts(self, result):
         """What the parts say does not depend on the allocator's settings."""
         self.assertEqual(result["pinned"]["sum"], result["pinned"]["expected"])
         self.assertEqual(result["streams"], {"different": True, "done": True, "timed": True})
         self.assertEqual(result["peers"]["sum"], sum(range(1000)))
-        self.assertEqual(result["peers"]["total"], PROFILE["memory"])
+        self.assertEqual(result["peers"]["total"], TOTAL)
 
-    def check_counters(self, result):
-        """The recording against memory_stats() and _snapshot()."""
-        for number, counters in enumerate(result["counters"]):
-            recorded = self.device(device=f"cuda:{number}")
-            self.assertEqual(recorded["peak_allocated_bytes"], counters["allocated_bytes"]["peak"])
-            self.assertEqual(recorded["peak_reserved_bytes"], counters["reserved_bytes"]["peak"])
-            self.assertEqual(recorded["end_reserved_bytes"], counters["reserved_bytes"]["current"])
-            self.assertEqual(recorded["total_allocated_bytes"], counters["allocated_bytes"]["allocated"])
-            self.assertEqual(recorded["allocation_count"], counters["allocation"]["allocated"])
-            snapshot = result["snapshot"][number]
-            self.assertEqual(snapshot["reserved"], counters["reserved_bytes"]["current"])
-            self.assertEqual(snapshot["allocated"], counters["allocated_bytes"]["current"])
+    def json_of(self, *command):
+        return json.loads(self.read(*command, "--format", "json", self.output))
+
+    def check_counters(self, plan, result):
+        """summary, plan, timeline, table, ledger and fragmentation against memory_stats() and _snapshot()."""
+        for number, stats in enumerate(result["counters"]):
+            name = f"cuda:{number}"
+            recorded = self.device(device=name)
+            segments = [segment for segment in result["snapshot"]["segments"] if segment["device"] == number]
+            blocks = [block for segment in segments for block in segment["blocks"] if block["state"] == ALIVE]
+            allocated, reserved = stats["allocated_bytes.all.current"], stats["reserved_bytes.all.current"]
+            self.assertEqual(allocated, sum(block["size"] for block in blocks))
+            self.assertEqual(reserved, sum(segment["total_size"] for segment in segments))
+            self.assertEqual(
+                {key: recorded[key] for key in COUNTERS}, {key: stats[counter] for key, counter in COUNTERS.items()}
+            )
+            self.assertEqual(recorded["end_block_count"], len(blocks))
+            (planned,) = [device for device in plan["devices"] if device["device"] == name]
+            self.assertEqual(planned["peak_allocated_bytes"], stats["allocated_bytes.all.peak"])
+            self.assertEqual(planned["peak_reserved_bytes"], stats["reserved_bytes.all.peak"])
+            self.assertEqual(planned["device_used_bytes"], stats["reserved_bytes.all.peak"] + CONTEXT)
+            (ledger,) = self.json_of("ledger", "--at", "end", "--device", name)["devices"]
+            self.assertEqual(ledger["ledger"]["lines"][0], {"part": "pytorch", "bytes": reserved})
+            self.assertEqual(ledger["ledger"]["allocated_bytes"], allocated)
+            (measures,) = self.json_of("fragmentation", "--device", name)["devices"]
+            self.assertEqual(
+                (measures["at_end"]["allocated_bytes"], measures["at_end"]["reserved_bytes"]), (allocated, reserved)
+            )
         self.assertEqual(self.issue_ids(), set())
 
+    def check_blocks(self, result):
+        """Each block that is alive at the end, and each event since PyTorch writes down its own."""
+        events = [event for event in self.events() if event.get("device") == "cuda:0"]
+        alive = {}
+        for event in events:
+            if event["kind"] == "allocate":
+                alive[int(event["address"], 16)] = event["size"]
+            elif event["kind"] == "free":
+                del alive[int(event["address"], 16)]
+        segments = [segment for segment in result["snapshot"]["segments"] if segment["device"] == 0]
+        blocks = {}
+        for segment in segments:
+            blocks |= {block["address"]: block["size"] for block in segment["blocks"] if block["state"] == ALIVE}
+        self.assert_same(sorted(alive.items()), sorted(blocks.items()))
+        traced = [entry for entry in result["snapshot"]["device_traces"][0] if entry["action"] in EVENTS]
+        self.assertGreater(len(traced), 500)
+        began = self.mark_times()["history"]
+        since = [event for event in events if event["time_ns"] > began]
+        self.assert_same(
+            [(event["kind"], int(event.get("address", "0"), 16)) for event in since],
+            [(EVENTS[entry["action"]], entry.get("addr", 0)) for entry in traced],
+        )
+        exported = self.folder / "exported.pickle"
+        self.read("export", "--to", "pytorch", "-o", exported, "--device", "cuda:0", self.output)
+        actions = [entry for entry in pickle.loads(exported.read_bytes())["device_traces"][0] if entry["action"] in ("alloc", "free_completed")]
+        self.assert_same(
+            [(entry["action"] == "alloc", entry["addr"]) for entry in actions][-len(since) :],
+            [(event["kind"] == "allocate", int(event["address"], 16)) for event in since],
+        )
+
+    def assert_same(self, ours, theirs):
+        """Of long lists, whose differences unittest would look for at length."""
+        for index, (our, their) in enumerate(zip(ours, theirs)):
+            self.assertEqual(our, their, index)
+        self.assertEqual(len(ours), len(theirs))
+
+    def mark_times(self):
+        strings, times = {}, {}
+        for kind, fields in self.dump():
+            if kind == "string":
+                strings[fields["id"]] = fields["text"]
+            if kind == "mark":
+                times[strings[fields["name"]]] = fields["time_ns"]
+        return times
+
+    def check_marks(self, result):
+        for name in ("history", "end"):
+            (section,) = self.json_of("table", "--at", name, "--device", "cuda:0")["sections"]
+            self.assertEqual(section["allocated_bytes"], result[name], name)
+
+    def check_leak(self, allocated):
+        leaks = self.json_of("leaks", "--device", "cuda:0", "--warmup", "2")
+        self.assertEqual((leaks["verdict"], leaks["steps"]["count"]), ("leak", len(allocated)))
+        growths = {later - earlier for earlier, later in zip(allocated[2:], allocated[3:])}
+        self.assertEqual(growths, {leaks["bytes_per_step"]})
+        (leak,) = leaks["leaks"]
+        self.assertEqual(leak["held_bytes"], leaks["bytes_per_step"] * leak["held_block_count"])
+
+    def check_explanation(self, messages):
+        """What PyTorch's message says, to the digits that it has."""
+        failures = {failure["request"]["bytes"]: failure for failure in self.json_of("explain", "--failures", "0")["failures"]}
+        for message in messages:
+            requested, _ = size_in(message, "Tried to allocate SIZE")
+            failure = failures.pop(int(requested))
+            for key, words in {"allocated_bytes": "SIZE is allocated by PyTorch", "cached_bytes": "SIZE is reserved by PyTorch"}.items():
+                said, half_digit = size_in(message, words)
+                self.assertAlmostEqual(failure[key], said, delta=half_digit, msg=key)
+        return failures
+
     def test_default_settings(self):
-        result = self.run_parts(*PARTS)
+        plan, result = self.run_parts(*PARTS[:5], "churn", *PARTS[5:])
         self.check_parts(result)
-        self.check_counters(result)
+        self.check_counters(plan, result)
+        self.check_blocks(result)
+        self.check_marks(result)
+        self.check_leak(result["leak"])
         # The private pool of the two graphs, and the usual one.
         self.assertEqual(result["graph"], {"pools": 2})
         # The driver counts the context and the segments.
-        self.assertEqual(
-            result["peers"]["used"], PROFILE["context"] + result["counters"][1]["reserved_bytes"]["current"]
-        )
+        self.assertEqual(result["peers"]["used"], CONTEXT + result["counters"][1]["reserved_bytes.all.current"])
         limited, full = result["out_of_memory"]
-        self.assertIn("Tried to allocate 256.00 MiB. GPU 0 has a total capacity of 139.81 GiB", limited)
+        self.assertIn("Tried to allocate 256.00 MiB. GPU 0 has a total capacity of 139.80 GiB", limited)
         self.assertIn("1.40 GiB allowed", limited)
-        self.assertIn("Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 139.81 GiB", full)
+        self.assertIn("Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 139.80 GiB", full)
         self.assertIn("Including non-PyTorch memory, this process has 13", full)
         self.assertNotIn("allowed", full)
-        self.assertEqual(self.device(device="cuda:0")["out_of_memory_count"], 2)
-        self.check_explanation()
-
-    def check_explanation(self):
-        explained = json.loads(self.read("explain", "--format", "json", self.output))
-        requests = sorted(failure["request"]["bytes"] for failure in explained["failures"])
-        self.assertEqual(requests, [256 * MIB, 8 * GIB])
+        self.assertEqual(set(self.check_explanation(result["out_of_memory"])), {2 * TOTAL, 3 * TOTAL})
 
     def test_expandable_segments(self):
-        result = self.run_parts(*PARTS, settings="expandable_segments:True")
+        plan, result = self.run_parts(*PARTS, settings="expandable_segments:True")
         self.check_parts(result)
-        self.check_counters(result)
+        self.check_counters(plan, result)
+        self.check_blocks(result)
+        self.assertEqual(self.check_explanation(result["out_of_memory"]), {})
 
     def test_asynchronous_allocator(self):
-        """The driver's pool hands out memory, and PyTorch tells no hook of it."""
-        result = self.run_parts(*PARTS, settings="backend:cudaMallocAsync")
+        """The driver's pool hands out memory, and PyTorch tells no hook of it, so there is no plan."""
+        _, result = self.run_parts(*PARTS[:5], settings="backend:cudaMallocAsync", code=2)
         self.check_parts(result)
         limited, full = result["out_of_memory"]
         self.assertIn("PyTorch limit (set by user-supplied memory fraction)", limited)
         self.assertIn("Requested               : 8.00 GiB", full)
         # Pools grow by 32 MiB.
-        self.assertEqual(result["counters"][1]["reserved_bytes"]["peak"] % (32 * MIB), 0)
+        self.assertEqual(result["counters"][1]["reserved_bytes.all.peak"] % (32 * MIB), 0)
+
+
+# Of a device in `summary`: PyTorch's name.
+COUNTERS = {
+    "peak_allocated_bytes": "allocated_bytes.all.peak",
+    "peak_reserved_bytes": "reserved_bytes.all.peak",
+    "end_allocated_bytes": "allocated_bytes.all.current",
+    "end_reserved_bytes": "reserved_bytes.all.current",
+    "total_allocated_bytes": "allocated_bytes.all.allocated",
+    "allocation_count": "allocation.all.allocated",
+    "out_of_memory_count": "num_ooms",
+}
 
 
 if __name__ == "__main__":

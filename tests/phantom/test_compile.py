@@ -12,14 +12,7 @@ class Compile(Case):
     def test_forward_and_backward(self):
         if shutil.which("gcc") is None or not Path(sysconfig.get_path("include"), "Python.h").exists():
             self.skipTest("Triton needs gcc and Python.h")
-        result, stderr = self.record_program(
-            "compiled.py",
-            TRITON_LIBCUDA_PATH=str(self.standins),
-            TRITON_CACHE_DIR=str(self.folder / "triton"),
-            TORCHINDUCTOR_CACHE_DIR=str(self.folder / "inductor"),
-            TORCHINDUCTOR_COMPILE_THREADS="1",
-        )
-        self.assertNotIn("has no answer", stderr)
+        _, result, _ = self.plan("compiled.py", TRITON_CACHE_DIR=str(self.folder / "triton"), TORCHINDUCTOR_COMPILE_THREADS="1")
         self.assertEqual(result["graphs"], 1)
         self.assertTrue(all(result["gradients"]))
         # What was loaded had been compiled to machine code for the device.

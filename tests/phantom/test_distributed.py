@@ -3,17 +3,14 @@
 import unittest
 from pathlib import Path
 
-from phantom import PROFILE, Case
+from phantom import Case
 
 
 class Distributed(Case):
-    profile = PROFILE | {"devices": 2}
-
     def test_two_ranks(self):
         shared = Path("/dev/shm")
         before = set(shared.glob("tidemark-nccl-*"))
-        ranks, stderr = self.record_program("ranks.py")
-        self.assertNotIn("has no answer", stderr)
+        _, ranks, _ = self.plan("ranks.py")
         self.assertEqual([rank["rank"] for rank in ranks], [0, 1])
         self.assertEqual(set(shared.glob("tidemark-nccl-*")) - before, set())
         for rank in ranks:

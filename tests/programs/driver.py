@@ -4,6 +4,7 @@ TIDEMARK names the program under test, TIDEMARK_PYTHON the interpreter whose PyT
 nothing but the standard library.
 """
 
+import functools
 import json
 import os
 import re
@@ -86,6 +87,15 @@ def split_stderr(stderr):
     return b"".join(line for line in lines if not line.startswith(b"tidemark: ")), ours
 
 
+@functools.lru_cache
+def _recorded(case, command, options):
+    folder = tempfile.TemporaryDirectory(prefix="tidemark-programs-")
+    case.addClassCleanup(folder.cleanup)
+    done = run([TIDEMARK, "run", "-o", f"{folder.name}/run.tide", *options, "--", *command])
+    assert done.returncode == 0, done.stderr.decode()
+    return Path(folder.name)
+
+
 class Case(unittest.TestCase):
     """A test case with a folder of its own, which is empty before each test."""
 
@@ -106,6 +116,11 @@ class Case(unittest.TestCase):
         done = self.record(command, *options, **how)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         return done
+
+    def record_once(self, command, *options):
+        """As record_well(), but once for all tests of the class, which read the same recording."""
+        self.folder = _recorded(type(self), tuple(command), options)
+        self.output = self.folder / "run.tide"
 
     def recordings(self):
         return sorted(path.name for path in self.folder.glob("*.tide"))

@@ -1,6 +1,6 @@
-"""The densest loop known, on several threads, and many different stacks; then says what is resident, as JSON.
+"""The densest loop known, on several threads, and many different stacks; after each number of steps it says what is resident.
 
-Bytes of this process by kind of page, from /proc/self/status.
+A list as JSON: bytes of this process by kind of page, from /proc/self/status.
 """
 
 import argparse
@@ -12,17 +12,17 @@ import torch
 from torch import nn
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--steps", type=int, default=100)
+parser.add_argument("--steps", type=int, nargs="+", default=[100])
 parser.add_argument("--threads", type=int, default=4)
 args = parser.parse_args()
 torch.set_num_threads(1)
 
 
-def train():
+def train(steps):
     model = nn.Sequential(*(nn.Linear(64, 64) for _ in range(12)))
     optimizer = torch.optim.AdamW(model.parameters())
     x = torch.randn(16, 64)
-    for _ in range(args.steps):
+    for _ in range(steps):
         model(x).square().mean().backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -37,17 +37,20 @@ def vary(depth, bits):
     return vary(depth - 1, bits >> 1)
 
 
-def work():
-    train()
-    for bits in range(args.steps * 10):
+def work(steps):
+    train(steps)
+    for bits in range(steps * 10):
         vary(12, bits)
 
 
-threads = [threading.Thread(target=work) for _ in range(args.threads)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-status = dict(line.split(":", 1) for line in open("/proc/self/status"))
-names = ("VmHWM", "RssAnon", "RssFile", "RssShmem")
-json.dump({name: int(status[name].split()[0]) << 10 for name in names}, sys.stdout)
+def run(steps):
+    threads = [threading.Thread(target=work, args=(steps,)) for _ in range(args.threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+    return {name: int(status[name].split()[0]) << 10 for name in ("VmHWM", "RssAnon", "RssFile", "RssShmem")}
+
+
+json.dump([run(steps) for steps in args.steps], sys.stdout)

@@ -9,7 +9,7 @@ from driver import Case, program
 class Marks(Case):
     def setUp(self):
         super().setUp()
-        self.record_well(program("marks.py"), "--stacks", "none")
+        self.record_once(program("marks.py"), "--stacks", "none")
 
     def marks(self):
         strings, found = {}, []

@@ -13,7 +13,7 @@ LOSS = 4
 
 class Patterns(Case):
     def patterns(self, *arguments):
-        self.record_well(program("held_outputs.py", *arguments), "--force")
+        self.record_once(program("held_outputs.py", *arguments))
         result = json.loads(self.read("patterns", "--format", "json", self.output))
         self.assertGreaterEqual(result["steps"]["count"], 20)
         (device,) = [device for device in result["devices"] if device["device"] == "cpu"]

@@ -1,0 +1,38 @@
+# Tests in Python that run PyTorch programs. Names end in the version of the PyTorch.
+set(TIDEMARK_TEST_PYTHONS "" CACHE STRING "Python interpreters that have PyTorch, to test recording with")
+set(TIDEMARK_PHANTOM_PYTHONS "" CACHE STRING
+  "Python interpreters with a PyTorch for CUDA, which may lack NVIDIA's libraries: to test the phantom GPU with, beside those above")
+
+# tidemark_python_tests(PREFIX PYTHONS [variable=value...] DRIVERS driver...): each driver, a test_*.py of this folder, once with
+# each of the interpreters.
+function(tidemark_python_tests prefix pythons)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "DRIVERS")
+  foreach(python IN LISTS pythons)
+    execute_process(
+      COMMAND ${python} -c "import importlib.metadata; print(importlib.metadata.version('torch').split('+')[0])"
+      OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    foreach(driver IN LISTS arg_DRIVERS)
+      string(REGEX REPLACE "^test_(.*)[.]py$" "\\1" name ${driver})
+      set(test ${prefix}.${name}.${version})
+      add_test(NAME ${test} COMMAND ${python} -B -W error::ResourceWarning ${CMAKE_CURRENT_SOURCE_DIR}/${driver} -v)
+      set_tests_properties(
+        ${test} PROPERTIES LABELS torch TIMEOUT 900
+        COST 30  # seconds: the longest tests start first
+        ENVIRONMENT "TIDEMARK=$<TARGET_FILE:tidemark>;TIDEMARK_PYTHON=${python};${arg_UNPARSED_ARGUMENTS}")
+    endforeach()
+  endforeach()
+endfunction()
+
+# Of the interpreters, those whose PyTorch is built for CUDA. Without loading it, which takes seconds.
+function(tidemark_cuda_pythons result)
+  set(found "")
+  foreach(python IN LISTS ARGN)
+    execute_process(
+      COMMAND ${python} -c "import importlib.util as u, pathlib; assert pathlib.Path(u.find_spec('torch').origin).with_name('lib').joinpath('libtorch_cuda.so').exists()"
+      RESULT_VARIABLE failed ERROR_QUIET)
+    if(NOT failed)
+      list(APPEND found ${python})
+    endif()
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
