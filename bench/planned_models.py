@@ -1,7 +1,7 @@
 """Programs for measuring what a plan takes: a 12-layer Llama with LoRA for three steps, or a 70-billion-parameter Llama built on the device.
 
-    tidemark plan --gpu H200 -- python bench/planned_models.py lora
-    tidemark plan --gpu H200 -- python bench/planned_models.py 70b
+    tidemark plan --gpu H200 --steps 0 -- python bench/planned_models.py lora
+    tidemark plan --gpu H200 --steps 0 -- python bench/planned_models.py 70b
 
 Needs transformers, and peft for `lora`.
 """

@@ -52,7 +52,7 @@ def plan(args, folder, index):
     """(counters that the planned program printed, path of its recording)"""
     recording = folder / f"{index}.tide"
     program = [args.python, "runs_h200.py", "runs_h200.json", str(index)]
-    command = [args.tidemark, "plan", "--gpu", "H200", "-f", "-o", recording, "--format", "json", "--", *program]
+    command = [args.tidemark, "plan", "--gpu", "H200", "--steps", "0", "-f", "-o", recording, "--format", "json", "--", *program]
     done = subprocess.run(command, cwd=args.data, capture_output=True, text=True, check=False)
     said = [line for line in done.stderr.splitlines() if line.startswith("ONE ")]
     if done.returncode != 0 or not said:

@@ -1,23 +1,88 @@
 #include "analyze/plan.h"
 
-namespace tidemark {
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
 
-void add_to_plan(Plan& plan, const Summary& summary) {
-  for (const SummaryDevice& used : summary.devices) {
+namespace tidemark {
+namespace {
+
+// The number that the planned GPUs have in the recording; the program's own where it does not say.
+std::uint32_t gpu_of(const Device& device, const std::vector<SampledDevice>& sampled) {
+  const auto index = static_cast<std::uint32_t>(device.index);
+  const auto found = std::find_if(sampled.begin(), sampled.end(),
+                                  [index](const SampledDevice& other) { return other.cuda_index == index; });
+  return found == sampled.end() ? index : found->index;
+}
+
+void add_devices(Plan& plan, const PlannedRecording& recording) {
+  const std::vector<PlannedProcess>& processes = plan.facts.processes;
+  const auto process = std::find_if(processes.begin(), processes.end(), [&](const PlannedProcess& other) {
+    return other.pid == recording.summary.recording.process.pid;
+  });
+  for (const SummaryDevice& used : recording.summary.devices) {
     if (used.totals.device.type != DeviceType::cuda || !used.totals.peak_allocated_at_ns) continue;
     PlannedDevice& device = plan.devices.emplace_back();
-    device.recording = summary.recording;
+    device.recording = recording.summary.recording;
     device.summary = used;
-    const std::uint64_t memory = plan.facts.memory_bytes;
-    const std::uint64_t reserved = used.totals.peak_reserved_bytes.value_or(used.totals.peak_allocated_bytes);
-    const std::uint64_t with_context = reserved + plan.facts.context_bytes.value_or(0);
-    device.fits = used.totals.out_of_memory_count == 0 && with_context <= memory;
-    if (plan.facts.context_bytes) {
-      device.device_used_bytes = with_context;
-      device.headroom_bytes = device.fits ? memory - with_context : 0;
+    device.gpu = gpu_of(used.totals.device, recording.devices);
+    if (process == processes.end()) continue;
+    device.steps = process->steps;
+    if (plan.facts.nccl && process->communicators != 0) {
+      device.nccl_bytes = plan.facts.nccl->first + (process->communicators - 1) * plan.facts.nccl->further;
     }
-    plan.fits = plan.fits && device.fits;
   }
+}
+
+struct Gpu {
+  std::uint64_t used = 0;
+  std::size_t processes = 0;
+  bool out_of_memory = false;
+};
+
+// The peaks of the processes of a GPU need not be at the same time: their sum is what may be needed at most.
+void add_up(Plan& plan) {
+  std::map<std::uint32_t, Gpu> gpus;
+  for (const PlannedDevice& device : plan.devices) {
+    Gpu& gpu = gpus[device.gpu];
+    gpu.used += peak_reserved_bytes(device) + plan.facts.context_bytes.value_or(0) + device.nccl_bytes;
+    gpu.out_of_memory = gpu.out_of_memory || device.summary.totals.out_of_memory_count != 0;
+    ++gpu.processes;
+  }
+  for (PlannedDevice& device : plan.devices) {
+    const Gpu& gpu = gpus[device.gpu];
+    device.process_count = gpu.processes;
+    device.fits = !gpu.out_of_memory && gpu.used <= plan.facts.memory_bytes;
+    plan.fits = plan.fits && device.fits;
+    if (!plan.facts.context_bytes) continue;
+    device.device_used_bytes = gpu.used;
+    device.headroom_bytes = device.fits ? plan.facts.memory_bytes - gpu.used : 0;
+  }
+}
+
+}  // namespace
+
+std::uint64_t peak_reserved_bytes(const PlannedDevice& device) {
+  return device.summary.totals.peak_reserved_bytes.value_or(device.summary.totals.peak_allocated_bytes);
+}
+
+Plan make_plan(PlanFacts facts, const std::vector<PlannedRecording>& recordings) {
+  Plan plan;
+  plan.facts = std::move(facts);
+  for (const PlannedRecording& recording : recordings) add_devices(plan, recording);
+  add_up(plan);
+  std::stable_sort(plan.devices.begin(), plan.devices.end(), [](const PlannedDevice& left, const PlannedDevice& right) {
+    const auto weight = [](const PlannedDevice& device) {
+      return std::tuple(!device.fits, device.summary.totals.out_of_memory_count != 0, device.device_used_bytes,
+                        peak_reserved_bytes(device));
+    };
+    return weight(left) != weight(right) ? weight(left) > weight(right) : left.gpu < right.gpu;
+  });
+  for (const PlannedProcess& process : plan.facts.processes) {
+    if (process.steps != 0) plan.steps = plan.steps == 0 ? process.steps : std::min(plan.steps, process.steps);
+  }
+  return plan;
 }
 
 }  // namespace tidemark

@@ -144,7 +144,11 @@ Option* Option::show_default(const std::string& text) {
 template <typename T>
 Option* CommandLine::add(const std::string& names, T& variable, const std::string& description) {
   CLI::Option* option = app_->add_option(names, variable, description);
-  if constexpr (!std::is_same_v<T, std::vector<std::string>>) option->capture_default_str();
+  if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    if (names.starts_with('-')) option->allow_extra_args(false);  // what follows its value may be a FILE
+  } else {
+    option->capture_default_str();
+  }
   return &options_.emplace_back(*option);
 }
 

@@ -52,6 +52,7 @@ class CommandLine {
   /// `names`: "-o,--output", or a name without dashes for a positional argument. Help shows the variable's value as the
   /// default. The pointer lives as long as this.
   Option* add_option(const std::string& names, std::string& variable, const std::string& description);
+  /// An option that can be repeated, with one value each; a positional argument takes all values.
   Option* add_option(const std::string& names, std::vector<std::string>& variable, const std::string& description);
   Option* add_option(const std::string& names, std::uint64_t& variable, const std::string& description);
   Option* add_option(const std::string& names, double& variable, const std::string& description);

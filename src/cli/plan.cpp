@@ -1,31 +1,32 @@
 // tidemark plan: runs a program on a GPU that is not there, and says how much memory it would take.
-#include "analyze/plan.h"
-
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/scoped_fd.h"
 #include "base/units.h"
+#include "cli/plan_conclusion.h"
 #include "cli/plan_fit.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
-#include "import/open.h"
 #include "launch/interpreter_probe.h"
 #include "plan/gpu_profiles.h"
 #include "plan/phantom_run.h"
-#include "report/json/json.h"
-#include "report/text/text.h"
+#include "plan/phantom_source.h"
+#include "plan/planned_job.h"
+#include "plan/ranks_command.h"
 
 namespace tidemark::cli {
 namespace {
 
 constexpr std::uint64_t kLeastMemory = 256 * kMiB;
 constexpr std::uint64_t kMostDevices = 64;
+// Beyond what PyTorch reserved, of each rank on two H200 connected by NVLink: driver 580, NCCL 2.28.9, 2026-11-22.
+constexpr NcclMemory kNcclMemory = {880'803'840, 507'510'784};
 
 AnalysisOption margin_option() {
   return {"margin", AnalysisOption::Kind::share, "SHARE", "With --fit: how much of the memory has to stay free", "5%"};
@@ -35,7 +36,10 @@ struct PlanOptions {
   ProgramOptions program;
   std::string gpu = "auto";
   std::uint64_t memory_bytes = 0;  // 0: the GPU's own
+  std::uint64_t steps = 3;         // 0: the program runs to its end
   std::uint64_t devices = 1;
+  std::uint64_t ranks = 1;
+  bool starts_ranks = false;  // --nproc was given
   std::string python;
   std::string format = "text";
   std::string fit;  // the argument whose largest value is asked for
@@ -66,41 +70,37 @@ Result<InterpreterFacts> find_python(const PlanOptions& options) {
   return probe_interpreter(*interpreter);
 }
 
-Result<Plan> make_plan(PlanFacts facts, const std::vector<std::string>& files) {
-  Plan plan;
-  plan.facts = std::move(facts);
-  const auto load = [](const std::string& path, const Progress& progress) { return open_overview(path, progress); };
-  const auto read = read_files(files, load, [&plan](const Overview& overview, Symbols& symbols) -> Result<void> {
-    const auto summary = analyze_summary(overview, symbols, {});
-    if (!summary) return summary.error();
-    add_to_plan(plan, *summary);
-    return {};
-  });
-  if (!read) return read.error();
-  return plan;
+// What the processes did on the phantom GPU.
+void add_usage(PlanFacts& facts, const PhantomRun& phantom) {
+  PhantomUsage usage = phantom.usage();
+  facts.reads = usage.reads;
+  const auto estimates = [&usage](phantom::Estimate kind) { return usage.estimates[static_cast<std::size_t>(kind)]; };
+  facts.cudnn_estimates = estimates(phantom::Estimate::cudnn_workspace);
+  facts.cusolver_estimates = estimates(phantom::Estimate::cusolver_workspace);
+  facts.cufft_estimates = estimates(phantom::Estimate::cufft_workspace);
+  facts.kernel_estimates = estimates(phantom::Estimate::kernel);
+  facts.unanswered = std::move(usage.unanswered);
+  for (const PhantomProcess& process : usage.processes) {
+    facts.processes.push_back({process.pid, process.steps, process.communicators});
+    facts.idle_optimizers += process.idle_optimizers;
+  }
 }
 
-// What can be said of a program that has ended. A program that failed otherwise than for memory has no plan.
-int conclude(const PlanOptions& options, PlanFacts facts, const std::vector<std::string>& files,
-             const std::string& why_nothing) {
-  const auto exit_code = facts.exit_code;
-  if (files.empty()) return fail("nothing was recorded, so there is no plan: " + why_nothing);
-  const auto plan = make_plan(std::move(facts), files);
-  if (!plan) return fail(plan.error().message);
-  if (plan->devices.empty()) {
-    return fail("the program allocated no memory on a GPU, so there is no plan; does it select a CUDA device?");
+// Ended by Ctrl-C or kill, as the program's own end or as a shell's exit code says.
+bool was_interrupted(const ChildProcess& child) {
+  const int number = child.ending_signal().value_or(child.exit_code().value_or(0) - 128);
+  return number == SIGINT || number == SIGTERM || number == SIGHUP;
+}
+
+Result<void> check(const PlanOptions& options) {
+  for (const auto& [name, count] : {std::pair("--nproc", options.ranks), std::pair("--devices", options.devices)}) {
+    if (count < 1 || count > kMostDevices) return Error{fmt::format("{} {}: from 1 to {}", name, count, kMostDevices)};
   }
-  if (plan->fits && exit_code != 0) {
-    return fail(exit_code ? fmt::format("the program failed with exit code {} before the plan was complete", *exit_code)
-                          : "a signal ended the program before the plan was complete");
-  }
-  const int printed =
-      print(options.format == "json" ? to_json(*plan) : "\n" + to_text(*plan, detect_terminal(STDOUT_FILENO)));
-  return printed != kOk ? printed : plan->fits ? kOk : kCheckFailed;
+  return {};
 }
 
 int run_fit(const PlanOptions& options, const CommandLine& app) {
-  const auto gpu = choose_gpu(options.gpu);
+  const auto gpu = find_gpu_profile(options.gpu);
   if (!gpu) return fail(gpu.error().message);
   if (app.given("--output")) return fail("--fit keeps no recording: plan once more with the value that it finds");
   const std::uint64_t memory = options.memory_bytes != 0 ? options.memory_bytes : gpu->memory_bytes;
@@ -110,48 +110,64 @@ int run_fit(const PlanOptions& options, const CommandLine& app) {
 }
 
 int run(PlanOptions& options) {
-  if (options.devices < 1 || options.devices > kMostDevices) {
-    return fail(fmt::format("--devices {}: from 1 to {}", options.devices, kMostDevices));
-  }
+  if (auto fine = check(options); !fine) return fail(fine.error().message);
   const auto gpu = find_gpu_profile(options.gpu);
   if (!gpu) return fail(gpu.error().message);
   const auto python = find_python(options);
   if (!python) return fail(python.error().message);
+  ProgramOptions& program = options.program;
+  if (options.starts_ranks) {
+    auto ranks = ranks_command(program.command, python->executable, options.ranks);
+    if (!ranks) return fail(ranks.error().message);
+    program.command = std::move(*ranks);
+  }
   const std::uint64_t memory = options.memory_bytes != 0 ? options.memory_bytes : gpu->memory_bytes;
-  const auto phantom = PhantomRun::create(*python, {*gpu, memory, static_cast<int>(options.devices)});
+  const PhantomOptions planned_gpu = {*gpu, memory, static_cast<int>(options.devices), options.steps};
+  const auto phantom = PhantomRun::create(*python, planned_gpu);
   if (!phantom) return fail(phantom.error().message);
 
-  ProgramOptions& program = options.program;
+  PlannedJob job(*phantom);
+  PlannedRun planned;
   program.preload = phantom->preload();
   program.environment = phantom->environment();
-  program.only_recorded = true;              // otherwise it would run without the phantom GPU, perhaps on a real one
-  program.recorder.samples.enabled = false;  // of GPUs of this machine, which the program does not use
-  std::vector<std::string> files;
-  std::string why_nothing = "the recorder could not be started";
+  program.only_recorded = true;  // otherwise it would run without the phantom GPU, perhaps on a real one
+  program.recorder.samples.open_sources = [folder = phantom->folder(), planned_gpu] {
+    std::vector<OpenedSource> sources;
+    sources.push_back({"nvidia", make_phantom_source(folder, planned_gpu), "", ""});
+    return sources;
+  };
+  program.watch = [&job](const ChildProcess& child) {
+    job.watch(child.witness());
+    if (job.became_quiet()) {
+      say_printable(
+          "the program has not asked for GPU memory for a minute: it waits, or works on the host; Ctrl-C ends "
+          "it, and the plan is of what it did until then");
+    }
+  };
+  program.ended = [](const ChildProcess& child) { PlannedJob::end_rest(child.witness()); };
+  planned.why_nothing = "the recorder could not be started";
   const auto at_end = [&](const Recorder& recorder) {
-    for (const RecordedFile& file : recorder.files()) files.push_back(file.path);
-    why_nothing = recorder.why_nothing();
+    for (const RecordedFile& file : recorder.files()) planned.files.push_back(file.path);
+    planned.why_nothing = recorder.why_nothing();
   };
   std::optional<StdoutToStderr> moved;
   if (options.format == "json") moved.emplace();
   return record_program(program, at_end, [&](const ChildProcess& child) {
     moved.reset();
-    PlanFacts facts;
+    PlanFacts& facts = planned.facts;
     facts.gpu = gpu->name;
     facts.memory_bytes = memory;
     facts.memory_measured = options.memory_bytes != 0 || gpu->measured;
     facts.context_bytes = gpu->context_bytes;
+    facts.nccl = kNcclMemory;
     facts.torch_version = python->torch_version;
-    facts.exit_code = child.exit_code();
-    PhantomUsage usage = phantom->usage();
-    facts.reads = usage.reads;
-    const auto estimates = [&usage](phantom::Estimate kind) { return usage.estimates[static_cast<std::size_t>(kind)]; };
-    facts.cudnn_estimates = estimates(phantom::Estimate::cudnn_workspace);
-    facts.cusolver_estimates = estimates(phantom::Estimate::cusolver_workspace);
-    facts.cufft_estimates = estimates(phantom::Estimate::cufft_workspace);
-    facts.kernel_estimates = estimates(phantom::Estimate::kernel);
-    facts.unanswered = std::move(usage.unanswered);
-    return conclude(options, std::move(facts), files, why_nothing);
+    facts.stopped = job.is_complete();
+    if (!facts.stopped) facts.exit_code = child.exit_code();
+    facts.interrupted = !facts.stopped && was_interrupted(child);
+    add_usage(facts, *phantom);
+    planned.steps_asked = options.steps != 0;
+    planned.out_of_host_memory = job.ran_out_of_host_memory();
+    return conclude(std::move(planned), options.format);
   });
 }
 
@@ -175,7 +191,15 @@ std::function<int()> setup_plan(CommandLine& app) {
                  "Memory of each device, such as 24GiB, where it is not that of the GPU")
       ->bytes(kLeastMemory)
       ->type_name("SIZE");
-  app.add_option("--devices", options->devices, "GPUs that the program finds")->type_name("N");
+  app.add_option("--steps", options->steps,
+                 "Training steps after which the program is ended; 0: none, it runs to its end")
+      ->type_name("N");
+  app.add_option("--devices", options->devices, "GPUs that the program finds")
+      ->type_name("N")
+      ->show_default("one for each rank of --nproc");
+  app.add_option("--nproc", options->ranks, "Ranks to start, by torch.distributed.run")
+      ->type_name("N")
+      ->show_default("the program is started as it is");
   app.add_option("--python", options->python, "Interpreter whose PyTorch the program uses")
       ->type_name("FILE")
       ->show_default("the one that PROGRAM starts");
@@ -191,20 +215,26 @@ std::function<int()> setup_plan(CommandLine& app) {
   app.add_option("PROGRAM", program.command, "Program and its arguments")->required();
   app.ends_with_a_program();
   app.footer(
-      "The program runs unchanged to its end, with PyTorch's own allocator, autograd and optimizers, on a GPU that is "
-      "not "
-      "there: kernels do nothing, and device memory takes none of the host. Give it few steps. It needs a build of "
-      "PyTorch "
-      "for CUDA, and no GPU or driver; a GPU of this machine is not used. What values decide, such as early stopping, "
-      "is "
-      "not known: docs/phantom-gpu.md.\n\n"
+      "The program runs unchanged, with PyTorch's own allocator, autograd and optimizers, on a GPU that is not there: "
+      "kernels do nothing, and device memory takes none of the host. It is ended as soon as it has made --steps "
+      "training "
+      "steps, which are counted at optimizer.step(): nothing that it would do next, such as saving a checkpoint, is "
+      "run. "
+      "It needs a build of PyTorch for CUDA, and no GPU or driver; a GPU of this machine is not used. What values "
+      "decide "
+      "is not known: docs/phantom-gpu.md.\n\n"
       "Exit code 0: it fits; 1: it does not; 2: an error.\n\n"
       "Examples:\n"
-      "  tidemark plan --gpu A100-40GB -- python train.py --batch 32 --steps 3\n"
-      "  tidemark plan --gpu H100-80GB --memory 40GiB -- python train.py --steps 3\n"
-      "  tidemark plan --gpu L4 --fit batch=--batch-size -- python train.py --steps 3\n"
-      "  tidemark plan --gpu H200 --format json -- python train.py --steps 3 | jq .fits");
-  return [options, &app] { return options->fit.empty() ? run(*options) : run_fit(*options, app); };
+      "  tidemark plan --gpu A100-40GB -- python train.py --batch 32\n"
+      "  tidemark plan --gpu H100-80GB --memory 40GiB --nproc 8 -- python train.py\n"
+      "  tidemark plan --gpu L4 --steps 0 -- python generate.py\n"
+      "  tidemark plan --gpu L4 --fit batch=--batch-size -- python train.py\n"
+      "  tidemark plan --gpu H200 --format json -- python train.py | jq .fits");
+  return [options, &app] {
+    options->starts_ranks = app.given("--nproc");
+    if (!app.given("--devices")) options->devices = options->ranks;
+    return options->fit.empty() ? run(*options) : run_fit(*options, app);
+  };
 }
 
 }  // namespace tidemark::cli

@@ -174,7 +174,9 @@ int record_program(const ProgramOptions& options, const std::function<void(const
       recorder = nullptr;
     }
     child.handle_signals();
+    if (options.watch && !child.ended()) options.watch(child);
   }
+  if (options.ended) options.ended(child);
   wait_for_stderr_at_most(kPatienceAtTheEnd);
   if (recorder != nullptr) {
     try_to([&] {

@@ -12,11 +12,13 @@ namespace tidemark::cli {
 
 struct ProgramOptions {
   RecorderOptions recorder;
-  bool driver = false;                   ///< record calls of the CUDA driver
-  std::vector<std::string> command;      ///< the program and its arguments
-  std::vector<std::string> preload;      ///< libraries that it loads behind the collector
-  std::vector<std::string> environment;  ///< variables ("NAME=value") that are set for it
-  bool only_recorded = false;            ///< the program does not run where it could not be recorded
+  bool driver = false;                                  ///< record calls of the CUDA driver
+  std::vector<std::string> command;                     ///< the program and its arguments
+  std::vector<std::string> preload;                     ///< libraries that it loads behind the collector
+  std::vector<std::string> environment;                 ///< variables ("NAME=value") that are set for it
+  bool only_recorded = false;                           ///< the program does not run where it could not be recorded
+  std::function<void(const ChildProcess&)> watch = {};  ///< called many times a second while the program runs
+  std::function<void(const ChildProcess&)> ended = {};  ///< called when it has ended, before its recordings are
 };
 
 /// Runs the program to its end and records it; this process is its recorder. `at_end` gets the recorder once its files

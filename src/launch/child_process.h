@@ -36,6 +36,8 @@ class ChildProcess {
 
   /// What the child returned once it has ended; none when a signal ended it.
   [[nodiscard]] std::optional<int> exit_code() const;
+  /// The signal that ended the child; none when it exited.
+  [[nodiscard]] std::optional<int> ending_signal() const;
   /// The child's exit code; does not return when a signal ended it, but dies of the same signal.
   int pass_on_status() const;
 

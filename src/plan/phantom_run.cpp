@@ -13,9 +13,10 @@
 #include <utility>
 
 #include "launch/environment.h"
-#include "phantom/gpu/usage_file.h"
+#include "phantom/gpu/device_uuid.h"
 #include "phantom/standins/standins.h"
 #include "plan/torch_requirements.h"
+#include "plan/usage_files.h"
 
 namespace tidemark {
 namespace {
@@ -42,11 +43,11 @@ std::string profile_text(const PhantomOptions& options, const TorchRequirements&
   return fmt::format(
       "name {}\ndevices {}\nmemory {}\ncontext {}\nmajor {}\nminor {}\nmultiprocessors {}\nshared_per_block_optin {}\n"
       "shared_per_multiprocessor {}\nthreads_per_multiprocessor {}\nblocks_per_multiprocessor {}\nl2_cache {}\n"
-      "memory_bus_bits {}\ncuda_version {}\ncublas_version {}\ncudnn_version {}\nnccl_version {}\n",
+      "memory_bus_bits {}\nsteps {}\ncuda_version {}\ncublas_version {}\ncudnn_version {}\nnccl_version {}\n",
       gpu.full_name, options.devices, options.memory_bytes, gpu.context_bytes.value_or(0), gpu.major, gpu.minor,
       gpu.multiprocessors, gpu.limits.shared_bytes_per_block, gpu.limits.shared_bytes, gpu.limits.threads,
-      gpu.limits.blocks, gpu.l2_cache_bytes, gpu.memory_bus_bits, versions.cuda, versions.cublas, versions.cudnn,
-      versions.nccl);
+      gpu.limits.blocks, gpu.l2_cache_bytes, gpu.memory_bus_bits, options.steps, versions.cuda, versions.cublas,
+      versions.cudnn, versions.nccl);
 }
 
 }  // namespace
@@ -80,23 +81,30 @@ PhantomRun::~PhantomRun() {
 }
 
 std::vector<std::string> PhantomRun::environment() const {
-  // Devices that the environment names are those of this machine. Triton looks for the driver in files, not among
-  // loaded libraries. What Inductor times here is not true and must not be kept.
-  std::string all = "CUDA_VISIBLE_DEVICES=0";
-  for (int device = 1; device < devices_; ++device) all += "," + std::to_string(device);
-  return {all, "TIDEMARK_PHANTOM=" + folder_, "TRITON_LIBCUDA_PATH=" + folder_,
-          "TORCHINDUCTOR_CACHE_DIR=" + folder_ + "/inductor"};
+  // UUIDs that no real GPU has: a process that does not load the stand-ins, because it was started without LD_PRELOAD,
+  // finds no GPU.
+  std::string uuids;
+  for (int device = 0; device < devices_; ++device) {
+    uuids += (device == 0 ? "" : ",") + phantom::device_uuid(device);
+  }
+  // Triton looks for the driver in files, not among loaded libraries. What Inductor times here is not true and must not
+  // be kept.
+  return {"TIDEMARK_PHANTOM=" + folder_, "TRITON_LIBCUDA_PATH=" + folder_,
+          "TORCHINDUCTOR_CACHE_DIR=" + folder_ + "/inductor", "CUDA_VISIBLE_DEVICES=" + uuids};
 }
 
 PhantomUsage PhantomRun::usage() const {
   PhantomUsage usage;
   std::set<std::string> unanswered;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_, error)) {
-    if (!entry.path().filename().string().starts_with("usage.")) continue;
-    const auto file = std::make_unique<phantom::UsageFile>();
-    std::ifstream(entry.path(), std::ios::binary).read(reinterpret_cast<char*>(file.get()), sizeof *file);
-    if (file->magic != phantom::UsageFile::kMagic) continue;
+  for (const UsageOfProcess& found : read_usage_files(folder_)) {
+    const phantom::UsageFile* const file = found.file.get();
+    PhantomProcess& process = usage.processes.emplace_back();
+    process.pid = found.pid;
+    process.requests = file->requests.load();
+    process.steps = file->steps.load();
+    process.idle_optimizers = file->idle_optimizers.load();
+    process.communicators = file->communicators.load();
+    process.stopped = file->stopped.load() != 0;
     usage.reads += file->reads.load();
     for (std::size_t kind = 0; kind < phantom::kEstimates; ++kind)
       usage.estimates[kind] += file->estimates[kind].load();

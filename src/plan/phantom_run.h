@@ -1,6 +1,8 @@
 // What a program needs in its environment to run on the phantom GPU, and what it did there.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -18,10 +20,22 @@ struct PhantomOptions {
   GpuProfile gpu;
   std::uint64_t memory_bytes = 0;  ///< of each device
   int devices = 1;
+  std::uint64_t steps = 0;  ///< training steps after which the program is ended; 0: it runs to its end
+};
+
+/// What one process of a plan did on the phantom GPU.
+struct PhantomProcess {
+  pid_t pid = 0;
+  std::uint64_t requests = 0;         ///< for device memory
+  std::uint64_t steps = 0;            ///< training steps that were complete
+  std::uint64_t idle_optimizers = 0;  ///< that made no step though they have parameters of their own on a GPU
+  std::uint32_t communicators = 0;    ///< of NCCL that it joined
+  bool stopped = false;               ///< its last training step is complete, and it waits to be ended
 };
 
 /// What the processes of a plan counted on the phantom GPU.
 struct PhantomUsage {
+  std::vector<PhantomProcess> processes;
   std::uint64_t reads = 0;  ///< copies from a device to the host, whose values no kernel computed
   /// Different operations whose workspace, and kernels whose needs, were estimated.
   std::array<std::uint64_t, phantom::kEstimates> estimates{};
@@ -39,8 +53,11 @@ class PhantomRun {
   PhantomRun& operator=(PhantomRun&&) = delete;
   ~PhantomRun();
 
+  /// For files of whoever made it, too.
+  [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Libraries to preload, in this order.
   [[nodiscard]] const std::vector<std::string>& preload() const { return preload_; }
+  [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Variables ("NAME=value") that the program needs.
   [[nodiscard]] std::vector<std::string> environment() const;
   /// Of all processes so far.

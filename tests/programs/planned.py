@@ -1,32 +1,57 @@
-"""Trains a small model for three steps on the first GPU and prints PyTorch's own counters, as JSON.
+"""Trains a small model on the first GPU and prints PyTorch's own counters at its end, as JSON.
 
---blocks N also holds N blocks of 128 MiB; --fail raises an error at the end; --cpu uses no GPU.
+--steps N training steps (3); --worker has a process load the data; --blocks N also holds N blocks of 128 MiB at the
+end; --ranks trains as one of several ranks; --fail raises an error at the end; --cpu uses no GPU.
 """
 
 import argparse
 import json
+import os
 
 import torch
 
 parser = argparse.ArgumentParser()
+parser.add_argument("--steps", type=int, default=3)
+parser.add_argument("--worker", action="store_true")
 parser.add_argument("--blocks", type=int, default=0)
+parser.add_argument("--ranks", action="store_true")
 parser.add_argument("--fail", action="store_true")
 parser.add_argument("--cpu", action="store_true")
 args = parser.parse_args()
 torch.set_num_threads(1)
 device = "cpu" if args.cpu else "cuda"
-model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(4)]).to(device)
+
+
+class Processes(torch.utils.data.IterableDataset):
+    """Says the process that loads the data, without end."""
+
+    def __iter__(self):
+        while True:
+            yield os.getpid()
+
+
+model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(4)])
+rank = int(os.environ.get("LOCAL_RANK", "0"))
+if args.ranks:
+    torch.cuda.set_device(rank)
+    torch.distributed.init_process_group("nccl")
+model = model.to(device)
+trained = torch.nn.parallel.DistributedDataParallel(model) if args.ranks else model
 optimizer = torch.optim.AdamW(model.parameters())
-for _ in range(3):
-    loss = model(torch.randn(256, 1024, device=device)).square().mean()
+loader = iter(torch.utils.data.DataLoader(Processes(), num_workers=1 if args.worker else 0, batch_size=None))
+for step in range(args.steps):
+    print("step", step, "of rank", rank, "with the data of", next(loader), flush=True)
+    loss = trained(torch.randn(256, 1024, device=device)).square().mean()
     loss.backward()
     optimizer.step()
     optimizer.zero_grad()
+print("trained", flush=True)
 held = [torch.empty(128 << 20, dtype=torch.uint8, device=device) for _ in range(args.blocks)]
-loss.item()
+model[0].bias[0].item()
 if args.fail:
     raise RuntimeError("no more")
 if not args.cpu:
     free, total = torch.cuda.mem_get_info()
     said = {"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
-    print(json.dumps({**said, "total": total, "used": total - free, "name": torch.cuda.get_device_name()}))
+    said.update(total=total, used=total - free, name=torch.cuda.get_device_name(), devices=torch.cuda.device_count())
+    print(json.dumps({**said, "visible": os.environ["CUDA_VISIBLE_DEVICES"]}))

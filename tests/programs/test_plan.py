@@ -6,7 +6,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from driver import PYTHON, TIDEMARK, Case, program, run
+from driver import PYTHON, TIDEMARK, Case, environment, program, run
 
 FOUND = run([PYTHON, "-c", "import importlib.util; print(importlib.util.find_spec('torch').origin)"])  # not imported, which takes seconds
 HAS_CUDA = Path(FOUND.stdout.decode().strip()).with_name("lib").joinpath("libtorch_cuda.so").exists()
@@ -14,46 +14,79 @@ GIB = 1 << 30
 
 
 class Plan(Case):
-    def plan(self, *options, command=None):
+    def plan(self, *options, command=None, **variables):
         options = options if "--gpu" in options else ("--gpu", "H200", *options)
-        return run([TIDEMARK, "plan", "-o", str(self.output), *options, "--", *(command or program("planned.py"))])
+        command = [TIDEMARK, "plan", "-o", str(self.output), *options, "--", *(command or program("planned.py"))]
+        return run(command, env=environment(**variables))
 
     def assert_error(self, done, message):
-        self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
+        self.assertEqual((done.returncode, b"fit on" in done.stdout, b"fits" in done.stdout), (2, False, False), done.stderr)
         self.assertIn(message, done.stderr.decode())
 
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
     def test_figures_are_those_of_pytorch(self):
-        done = self.plan("--gpu", "h100-80gb", "--memory", "24GiB", "--format", "json")
+        # A variable that is there for real GPUs says nothing of the planned one.
+        options = ("--gpu", "h100-80gb", "--memory", "24GiB", "--steps", "0", "--format", "json")
+        done = self.plan(*options, CUDA_VISIBLE_DEVICES="1,2")
         self.assertEqual(done.returncode, 0, done.stderr)
         plan = json.loads(done.stdout)
         said = json.loads(next(line for line in done.stderr.splitlines() if line.startswith(b"{")))
         (device,) = plan["devices"]
         self.assertEqual((device["peak_allocated_bytes"], device["peak_reserved_bytes"]), (said["allocated"], said["reserved"]))
-        self.assertEqual((said["name"], said["total"]), ("NVIDIA H100 80GB HBM3", 24 * GIB))
+        self.assertEqual((said["name"], said["total"], said["devices"]), ("NVIDIA H100 80GB HBM3", 24 * GIB, 1))
+        # Without the stand-ins it would name no GPU: these are the bytes of "tidemark-phanto" and 0.
+        self.assertEqual(said["visible"], "GPU-74696465-6d61-726b-2d70-68616e746f00")
         # Weights, gradients and two moments of 4 * (1024 * 1024 + 1024) parameters at least.
         self.assertGreater(said["allocated"], 4 * 4 * 4 * (1024 * 1024 + 1024))
         self.assertEqual((plan["fits"], plan["gpu"], plan["memory_bytes"], plan["exit_code"]), (True, "H100-80GB", 24 * GIB, 0))
+        self.assertEqual((plan["steps"], plan["stopped"], device["steps"]), (3, False, 3))
         self.assertEqual((plan["context_bytes"], device["headroom_bytes"]), (None, None))  # not measured for this GPU
         self.assertEqual((plan["read_count"], plan["unanswered_functions"]), (1, []))
         totals = next(totals for totals in self.summary()["devices"] if totals["device"] == "cuda:0")
         self.assertEqual((totals["peak_allocated_bytes"], totals["peak_reserved_bytes"]), (said["allocated"], said["reserved"]))
 
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
+    def test_nothing_is_run_after_the_last_step(self):
+        done = self.plan("--steps", "2", command=program("planned.py", "--steps", "9", "--worker"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.decode().splitlines()
+        self.assertEqual([line for line in lines if line.startswith(("step", "trained"))], lines[:2])
+        self.assertIn("used in 2 training steps", done.stdout.decode())
+        for line in lines[:2]:
+            self.assertFalse(Path("/proc", line.split()[-1]).exists(), "the process that loaded the data is left")
+        self.assertEqual(json.loads(self.read("leaks", "--format", "json", self.output))["steps"]["count"], 2)
+        self.assertNotIn("incomplete", self.read("summary", self.output).decode())
+
+    @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
+    def test_ranks(self):
+        done = self.plan("--nproc", "2", "--format", "json", command=program("planned.py", "--steps", "9", "--ranks"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        plan = json.loads(done.stdout)
+        found = [(device["rank"], device["gpu_index"], device["steps"], device["fits"]) for device in plan["devices"]]
+        self.assertEqual((sorted(found), plan["stopped"]), ([(0, 0, 3, True), (1, 1, 3, True)], True))
+        self.assertEqual(sum(b"with the data of" in line for line in done.stderr.splitlines()), 2 * 3)
+        self.assertNotIn(b"Traceback", done.stderr)
+
+    @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
     def test_a_program_that_does_not_fit(self):
-        done = self.plan("--gpu", "H200", "--memory", "2GiB", command=program("planned.py", "--blocks", "20"))
+        done = self.plan("--memory", "2GiB", "--steps", "0", command=program("planned.py", "--blocks", "20"))
         self.assertEqual(done.returncode, 1, done.stderr)
         text = done.stdout.decode()
         self.assertIn("does not fit on H200: out of memory on cuda:0", text)
         self.assertIn("CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has a total capacity of 2.00 GiB", done.stderr.decode())
-        self.assertIn("planned.py:25", text)  # what held the memory
+        self.assertIn("planned.py:49", text)  # what held the memory
+        failure = json.loads(self.read("explain", "--format", "json", self.output))["failures"][0]
+        self.assertEqual(failure["capacity_bytes"], 2 * GIB)
 
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
     def test_a_program_that_fails_or_uses_no_gpu_has_no_plan(self):
-        done = self.plan(command=program("planned.py", "--fail"))
-        self.assert_error(done, "the program failed with exit code 1 before the plan was complete")
-        self.output = self.folder / "cpu.tide"
-        self.assert_error(self.plan(command=program("planned.py", "--cpu")), "the program allocated no memory on a GPU")
+        for options, message in {
+            ("--fail",): "the program failed with exit code 1 before the plan was complete",
+            ("--cpu",): "the program allocated no memory on a GPU",
+            ("--steps", "0"): "no training step was found",
+        }.items():
+            self.assert_error(self.plan("--steps", "9", command=program("planned.py", *options)), message)
+            self.assertEqual(self.recordings(), [])
 
     @unittest.skipIf(HAS_CUDA, "this PyTorch is built with CUDA")
     def test_a_pytorch_without_cuda(self):
@@ -65,10 +98,13 @@ class Plan(Case):
             ("--gpu", "X9"): "no such GPU is known; known are T4, ",
             ("--gpu", "no/such.gpu"): "no/such.gpu: this GPU profile cannot be read",
             ("--devices", "0"): "--devices 0: from 1 to 64",
+            ("--nproc", "0"): "--nproc 0: from 1 to 64",
             ("--memory", "1MB"): "less than the minimum of 256.0 MiB",
         }.items():
             self.assert_error(self.plan(*options), message)
         self.assert_error(self.plan(command=["bash", "-c", "true"]), "bash: is not started by a Python interpreter")
+        done = self.plan("--nproc", "2", command=[PYTHON, "-c", "pass"])
+        self.assert_error(done, "a program in the command line (-c) has no ranks")
         self.assertEqual(self.recordings(), [])
 
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")

@@ -15,8 +15,8 @@ namespace {
 constexpr std::array<std::string_view, 9> kStepWords = {
     "step", "trainstep", "trainingstep", "globalstep", "iter", "iteration", "batch", "trainbatch", "trainingbatch"};
 
-enum class Meaning : std::uint8_t { profiler_step, step, optimizer, other };
-constexpr std::size_t kMeanings = 3;  // those that tell steps
+enum class Meaning : std::uint8_t { planned, profiler_step, step, optimizer, other };
+constexpr std::size_t kMeanings = 4;  // those that tell steps
 
 // "Train_Step #7" → "trainstep".
 std::string stem_of(std::string_view name) {
@@ -29,6 +29,7 @@ std::string stem_of(std::string_view name) {
 }
 
 Meaning meaning_of(std::string_view name) {
+  if (name.starts_with("Tidemark.step#")) return Meaning::planned;
   if (name.starts_with("ProfilerStep")) return Meaning::profiler_step;
   if (name.starts_with("Optimizer.step")) return Meaning::optimizer;
   const std::string stem = stem_of(name);
@@ -52,6 +53,8 @@ AnnotatedSteps annotated_steps(const Definitions& definitions) {
     if (later) steps.starts_ns.push_back(range.begin_ns);
   }
   found[static_cast<std::size_t>(Meaning::optimizer)].of_optimizer = true;
+  AnnotatedSteps& planned = found[static_cast<std::size_t>(Meaning::planned)];
+  if (!planned.starts_ns.empty()) return std::move(planned);
   for (AnnotatedSteps& steps : found) {
     if (steps.starts_ns.size() >= kFewestSteps) return std::move(steps);
   }

@@ -19,9 +19,10 @@ struct AnnotatedSteps {
   bool of_optimizer = false;
 };
 
-/// Ranges or marks that occur at least kFewestSteps times and are named, whatever number follows, in this order of
-/// preference: as PyTorch's profiler does ("ProfilerStep#12"), as a step ("step", "train_step 7", "iteration",
-/// "batch"), or as PyTorch's optimizers do ("Optimizer.step#AdamW.step").
+/// The steps that `tidemark plan` counted in the program ("Tidemark.step#2"), however few. Otherwise ranges or marks
+/// that occur at least kFewestSteps times and are named, whatever number follows, in this order of preference: as
+/// PyTorch's profiler does ("ProfilerStep#12"), as a step ("step", "train_step 7", "iteration", "batch"), or as
+/// PyTorch's optimizers do ("Optimizer.step#AdamW.step").
 [[nodiscard]] AnnotatedSteps annotated_steps(const Definitions& definitions);
 
 }  // namespace tidemark

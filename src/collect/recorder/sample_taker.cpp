@@ -64,7 +64,7 @@ SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const T
       job_pid_(job),
       outsider_(options.outsider),
       clock_(clock),
-      sources_(open_device_sources(options.places)),
+      sources_(options.open_sources ? options.open_sources() : open_device_sources(options.places)),
       cgroup_(Cgroup::of_this_process(options.places.root)),
       device_pace_(options.interval),
       process_pace_(std::max(options.interval, kProcessInterval)),

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@ struct SampleOptions {
   bool enabled = true;
   std::chrono::nanoseconds interval = std::chrono::milliseconds(100);
   SourcePlaces places;
+  std::function<std::vector<OpenedSource>()> open_sources = {};  ///< where devices are not those of `places`
   std::optional<std::int64_t> outsider = {};  ///< a process below the recorder that does not belong to the job
 };
 

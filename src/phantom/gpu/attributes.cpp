@@ -141,12 +141,6 @@ void write_uuid(char* uuid, int device) {
   uuid[15] = static_cast<char>(device);
 }
 
-std::string uuid_text(int device) {
-  char text[64];
-  std::snprintf(text, sizeof text, "GPU-74696465-6d61-726b-2d70-68616e746f%02x", static_cast<unsigned>(device));
-  return text;
-}
-
 void write_pci_bus_id(char* text, int length, int device) {
   std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", device + 1);
 }

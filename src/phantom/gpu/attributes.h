@@ -1,8 +1,6 @@
 // Device attributes and the texts of errors, which the runtime and the driver number alike.
 #pragma once
 
-#include <string>
-
 namespace tidemark::phantom {
 
 /// cudaDeviceAttr / CUdevice_attribute of the profile, of a device of this process; 0 for what the profile does not
@@ -13,8 +11,6 @@ namespace tidemark::phantom {
 
 /// The 16 bytes by which runtime and driver tell devices apart.
 void write_uuid(char* uuid, int device);
-/// The same as the driver's tools write it: "GPU-" and hexadecimal digits.
-[[nodiscard]] std::string uuid_text(int device);
 /// "0000:01:00.0", at most `length` bytes with the zero at its end.
 void write_pci_bus_id(char* text, int length, int device);
 

@@ -10,23 +10,14 @@
 #include <string>
 
 #include "base/scoped_fd.h"
-#include "phantom/gpu/address_space.h"
+#include "phantom/gpu/memory_table.h"
 #include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {
 namespace {
 
-constexpr int kMostProcesses = 1024;
-
-// The file `memory`. All zeros at first.
-struct Process {
-  std::int32_t number;  // getpid(); 0: the place was never used
-  bool context[kMaximumDevices];
-  std::uint64_t bytes[kMaximumDevices];  // without the context
-};
-struct Table {
-  Process processes[kMostProcesses];
-};
+using Process = MemoryTable::Process;
+constexpr int kMostProcesses = MemoryTable::kMostProcesses;
 
 // Locks of a byte of the file belong to a process, and the kernel lifts them when it ends: byte 0 is that of the table,
 // the others say whose places are in use.
@@ -47,9 +38,9 @@ class DeviceMemory {
   DeviceMemory() {
     const std::string path = std::string(phantom_folder()) + "/memory";
     file_.reset(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!file_ || ftruncate(file_.get(), sizeof(Table)) != 0) return;
-    void* const mapped = mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
-    if (mapped != MAP_FAILED) table_ = static_cast<Table*>(mapped);
+    if (!file_ || ftruncate(file_.get(), sizeof(MemoryTable)) != 0) return;
+    void* const mapped = mmap(nullptr, sizeof(MemoryTable), PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
+    if (mapped != MAP_FAILED) table_ = static_cast<MemoryTable*>(mapped);
   }
 
   // The table while it is locked, with a place of this process.
@@ -116,7 +107,7 @@ class DeviceMemory {
 
   std::mutex mutex_;
   ScopedFd file_;
-  Table* table_ = nullptr;  // none where no file can be had
+  MemoryTable* table_ = nullptr;  // none where no file can be had
   Process* own_ = nullptr;
   Process alone_{};  // where the table has no place
 };

@@ -11,6 +11,7 @@
 #include "phantom/gpu/address_space.h"
 #include "phantom/gpu/device_memory.h"
 #include "phantom/gpu/kernels.h"
+#include "phantom/gpu/training_steps.h"
 #include "phantom/gpu/usage.h"
 #include "phantom/gpu/visible_devices.h"
 
@@ -29,6 +30,12 @@ struct Memory {
 Memory& memory() {
   static auto* const kMemory = new Memory;
   return *kMemory;
+}
+
+// What each request for memory begins with, before any lock is taken.
+void note_request() {
+  count_request();
+  watch_training_steps();
 }
 
 // Whether the kernel that ran last answers a question that programs usually take as answered by yes: `all(...)`, and
@@ -60,6 +67,7 @@ auto holder(Map& map, const void* pointer) {
 
 void* allocate_device(int device, std::size_t bytes) {
   if (bytes == 0 || !is_device(device)) return nullptr;
+  note_request();
   const std::size_t rounded = round_up(bytes, kGranularity);
   Memory& all = memory();
   const std::lock_guard lock(all.mutex);
@@ -86,6 +94,7 @@ bool free_device(void* pointer) {
 
 std::uint64_t create_physical(int device, std::size_t bytes) {
   if (!is_device(device)) return 0;
+  note_request();
   Memory& all = memory();
   const std::lock_guard lock(all.mutex);
   if (!take_memory(physical_device(device), bytes)) return 0;

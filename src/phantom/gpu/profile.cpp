@@ -36,6 +36,7 @@ constexpr Field kFields[] = {
     {"cublas_version", &Profile::cublas_version},
     {"cudnn_version", &Profile::cudnn_version},
     {"nccl_version", &Profile::nccl_version},
+    {"steps", &Profile::steps},
 };
 
 void set(Profile& profile, const char* key, const char* value) {

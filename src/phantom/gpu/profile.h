@@ -30,6 +30,7 @@ struct Profile {
   int cublas_version = 0;  ///< of the libraries that the program's PyTorch was built with, as they number themselves
   int cudnn_version = 0;
   int nccl_version = 0;
+  int steps = -1;  ///< training steps to run, 0: all; below 0: they are not counted
 };
 
 /// The profile of this process. Read from the file `device` in the folder that TIDEMARK_PHANTOM names, a line `key

@@ -74,6 +74,23 @@ void count_read() {
   usage().reads.fetch_add(1, std::memory_order_relaxed);
 }
 
+void count_request() {
+  usage().requests.fetch_add(1, std::memory_order_relaxed);
+}
+
+void count_communicator() {
+  usage().communicators.fetch_add(1);
+}
+
+void count_steps(std::uint64_t steps, std::uint64_t idle_optimizers) {
+  usage().steps.store(steps);
+  usage().idle_optimizers.store(idle_optimizers);
+}
+
+void say_stopped() {
+  usage().stopped.store(1);
+}
+
 void count_unanswered(const char* function) {
   static std::mutex mutex;
   static auto* const kSeen = new std::set<std::string>;

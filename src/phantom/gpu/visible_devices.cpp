@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "phantom/gpu/attributes.h"
+#include "phantom/gpu/device_uuid.h"
 #include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {
@@ -18,7 +18,7 @@ std::optional<int> device_named(std::string_view name, int devices) {
   constexpr std::string_view kUuid = "GPU-";
   if (name.starts_with(kUuid)) {
     for (int device = 0; device < devices; ++device)
-      if (name.size() > kUuid.size() && uuid_text(device).starts_with(name)) return device;
+      if (name.size() > kUuid.size() && device_uuid(device).starts_with(name)) return device;
     return std::nullopt;
   }
   int device = -1;

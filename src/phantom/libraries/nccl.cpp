@@ -13,6 +13,7 @@
 #include "phantom/gpu/handles.h"
 #include "phantom/gpu/memory.h"
 #include "phantom/gpu/profile.h"
+#include "phantom/gpu/usage.h"
 #include "phantom/libraries/nccl_operations.h"
 #include "phantom/runtime/last_error.h"
 
@@ -49,6 +50,7 @@ int join(NcclCommunicator** communicator, const std::string& name, int rank, int
     return kNcclSystemError;
   }
   joined->device = current_device();
+  count_communicator();
   *communicator = joined.get();
   return enqueue({.communicator = joined.release(), .kind = NcclKind::join});
 }

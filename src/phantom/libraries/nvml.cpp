@@ -11,6 +11,7 @@
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/attributes.h"
 #include "phantom/gpu/device_memory.h"
+#include "phantom/gpu/device_uuid.h"
 #include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {
@@ -156,7 +157,7 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByIndex_v2(unsigned index, Handle* h
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByUUID(const char* uuid, Handle* handle) {
   for (int device = 0; exists(device); ++device)
-    if (uuid_text(device) == uuid) return find(handle, device);
+    if (device_uuid(device) == uuid) return find(handle, device);
   return kNvmlNotFound;
 }
 // "domain:bus:device.function", as cudaDeviceGetPCIBusId writes it.
@@ -181,7 +182,7 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetName(Handle, char* text, unsigned length) 
   return write_text(text, length, profile().name);
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetUUID(Handle handle, char* text, unsigned length) {
-  return write_text(text, length, uuid_text(nvml_device(handle)));
+  return write_text(text, length, device_uuid(nvml_device(handle)));
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetPciInfo_v3(Handle handle, NvmlPci* pci) {
   *pci = {};

@@ -1,4 +1,5 @@
 // Devices, their properties and attributes, versions and errors.
+#include <algorithm>
 #include <cstdio>
 
 #include "phantom/driver/injection.h"

@@ -9,25 +9,31 @@
 namespace tidemark {
 namespace {
 
-std::string device_text(const PlannedDevice& device, bool titled, const Terminal& terminal) {
+std::string device_text(const Plan& plan, const PlannedDevice& device, const Terminal& terminal) {
   const DeviceSummary& totals = device.summary.totals;
   std::string title = to_string(totals.device);
-  if (titled) title += ", " + process_name(device.recording);
+  if (plan.devices.size() > 1) title += ", " + process_name(device.recording);
   std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n";
   text += fact("peak allocated", exact_text(totals.peak_allocated_bytes));
   text += fact("peak reserved", exact_text(totals.peak_reserved_bytes.value_or(0)));
-  text += fact("device used", device.device_used_bytes ? format_bytes(*device.device_used_bytes) + " with the context"
+  const char* const whose =
+      device.process_count > 1 ? " by all its processes, with their contexts" : " with the context";
+  text += fact("device used", device.device_used_bytes ? format_bytes(*device.device_used_bytes) + whose
                                                        : "n/a: the context is not known");
   if (device.headroom_bytes && device.fits) text += fact("headroom", format_bytes(*device.headroom_bytes));
   if (totals.out_of_memory_count != 0) text += fact("out of memory", format_count(totals.out_of_memory_count));
-  return text + "\n" + call_sites_text(device.summary, terminal);
+  return text;
 }
 
 }  // namespace
 
 std::string to_text(const Plan& plan, const Terminal& terminal) {
   std::string text = paint(terminal, plan.fits ? Tone::heading : Tone::error, verdict_text(plan)) + "\n";
-  for (const PlannedDevice& device : plan.devices) text += device_text(device, plan.devices.size() > 1, terminal);
+  for (const PlannedDevice& device : plan.devices) {
+    text += device_text(plan, device, terminal);
+    // Ranks are alike: what holds the memory is shown of the one with the least headroom.
+    if (&device == &plan.devices.front()) text += "\n" + call_sites_text(device.summary, terminal);
+  }
   text += "\n" + paint(terminal, Tone::heading, "What is not certain") + "\n";
   for (const std::string& sentence : uncertainties(plan)) text += "  " + sentence + "\n";
   return text;

@@ -13,6 +13,7 @@
 #include "analyze/patterns.h"
 #include "analyze/plan.h"
 #include "analyze/ranks.h"
+#include "analyze/simulation.h"
 #include "analyze/summary.h"
 #include "analyze/sweep/fit.h"
 #include "analyze/table.h"
@@ -38,6 +39,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Comparison& comparison, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Timeline& timeline, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const ResultTable& table, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Simulation& simulation, const Terminal& terminal);
 
 /// The verdict, what it is made of, and what held the memory.
 [[nodiscard]] std::string to_text(const Plan& plan, const Terminal& terminal);

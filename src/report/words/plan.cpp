@@ -21,29 +21,45 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
+bool has_communicators(const PlanFacts& facts) {
+  return std::any_of(facts.processes.begin(), facts.processes.end(),
+                     [](const PlannedProcess& process) { return process.communicators != 0; });
+}
+
+std::string does_not_fit_text(const Plan& plan) {
+  const PlannedDevice& worst = plan.devices.front();
+  const DeviceSummary& totals = worst.summary.totals;
+  const std::string memory = format_bytes(plan.facts.memory_bytes);
+  const std::string reserved = format_bytes(peak_reserved_bytes(worst));
+  if (totals.out_of_memory_count != 0) {
+    return fmt::format("does not fit on {}: out of memory on {} with {} allocated and {} reserved of {}",
+                       plan.facts.gpu, to_string(totals.device), format_bytes(totals.peak_allocated_bytes), reserved,
+                       memory);
+  }
+  if (worst.process_count > 1) {
+    return fmt::format("does not fit on {}: the {} processes on GPU {} take more than its {} together", plan.facts.gpu,
+                       worst.process_count, worst.gpu, memory);
+  }
+  return fmt::format("does not fit on {}: {} reserved and the context are more than its {}", plan.facts.gpu, reserved,
+                     memory);
+}
+
 }  // namespace
 
 std::string verdict_text(const Plan& plan) {
-  const std::string memory = format_bytes(plan.facts.memory_bytes);
-  const auto worst =
-      std::find_if(plan.devices.begin(), plan.devices.end(), [](const PlannedDevice& device) { return !device.fits; });
-  if (worst != plan.devices.end()) {
-    const DeviceSummary& totals = worst->summary.totals;
-    if (totals.out_of_memory_count == 0) {
-      return fmt::format("does not fit on {}: {} reserved and the context are more than its {}", plan.facts.gpu,
-                         format_bytes(totals.peak_reserved_bytes.value_or(0)), memory);
-    }
-    return fmt::format("does not fit on {}: out of memory on {} with {} allocated and {} reserved of {}",
-                       plan.facts.gpu, to_string(totals.device), format_bytes(totals.peak_allocated_bytes),
-                       format_bytes(totals.peak_reserved_bytes.value_or(0)), memory);
-  }
+  if (!plan.fits) return does_not_fit_text(plan);
   std::uint64_t used = 0;
   for (const PlannedDevice& device : plan.devices) {
-    used = std::max(used, device.device_used_bytes.value_or(device.summary.totals.peak_reserved_bytes.value_or(0)));
+    used = std::max(used, device.device_used_bytes.value_or(peak_reserved_bytes(device)));
   }
-  return fmt::format("fits on {}: at most {} of {} used{}, {} left", plan.facts.gpu, format_bytes(used), memory,
-                     plan.facts.context_bytes ? "" : " without the context",
-                     format_bytes(plan.facts.memory_bytes - used));
+  const std::string in_steps = plan.steps == 0 ? "" : " in " + steps_text(plan.steps);
+  return fmt::format("fits on {}: at most {} of {} used{}{}, {} left", plan.facts.gpu, format_bytes(used),
+                     format_bytes(plan.facts.memory_bytes), plan.facts.context_bytes ? "" : " without the context",
+                     in_steps, format_bytes(plan.facts.memory_bytes - std::min(used, plan.facts.memory_bytes)));
+}
+
+std::string steps_text(std::uint64_t steps) {
+  return steps == 1 ? "1 training step" : format_count(steps) + " training steps";
 }
 
 std::vector<std::string> uncertainties(const Plan& plan) {
@@ -62,15 +78,40 @@ std::vector<std::string> uncertainties(const Plan& plan) {
         "The memory of {}, {}, is what others report; it differs by driver and ECC by up to 1%, and --memory sets it.",
         facts.gpu, format_bytes(facts.memory_bytes)));
   }
-  found.emplace_back(
-      "What libraries take for themselves is not in the figures: cuBLAS took 128 MiB on an H200, NCCL some hundred MiB "
-      "for "
-      "each communicator.");
+  found.emplace_back("What cuBLAS takes for itself is not in the figures: 128 MiB on an H200.");
+  if (has_communicators(facts)) {
+    found.push_back(
+        facts.nccl ? fmt::format(
+                         "What NCCL takes is an estimate from two H200: {} for the first communicator of a process, {} "
+                         "for each further one.",
+                         format_bytes(facts.nccl->first), format_bytes(facts.nccl->further))
+                   : "What NCCL takes is not in the figures: some hundred MiB for each communicator.");
+  }
+  if (facts.interrupted) {
+    found.push_back(fmt::format("The program was interrupted after {}.", steps_text(plan.steps)));
+  }
+  if (plan.steps == 1) {
+    found.emplace_back(
+        "In the first training step some optimizers allocate their state only at its end; the second may take "
+        "more.");
+  }
+  if (facts.idle_optimizers != 0) {
+    found.push_back(
+        fmt::format("{} made no step: what it would take is not in the figures.",
+                    facts.idle_optimizers == 1 ? "An optimizer" : fmt::format("{} optimizers", facts.idle_optimizers)));
+  }
+  const auto shared = std::find_if(plan.devices.begin(), plan.devices.end(),
+                                   [](const PlannedDevice& device) { return device.process_count > 1; });
+  if (shared != plan.devices.end()) {
+    found.push_back(
+        fmt::format("{} processes use GPU {}: their peaks were added, though they need not come at the same time.",
+                    shared->process_count, shared->gpu));
+  }
   if (facts.reads != 0) {
     found.push_back(
-        fmt::format("The program read results from the GPU {} times. They are zeros here: where sizes or steps "
+        fmt::format("The program read results from the GPU {}. They are zeros here: where sizes or steps "
                     "depend on them, a real run differs.",
-                    format_count(facts.reads)));
+                    facts.reads == 1 ? "once" : format_count(facts.reads) + " times"));
   }
   const std::pair<std::uint64_t, const char*> workspaces[] = {
       {facts.cudnn_estimates, "cuDNN"}, {facts.cusolver_estimates, "cuSOLVER"}, {facts.cufft_estimates, "cuFFT"}};

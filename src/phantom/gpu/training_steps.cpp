@@ -1,0 +1,101 @@
+#include "phantom/gpu/training_steps.h"
+
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <thread>
+
+#include "phantom/gpu/profile.h"
+#include "phantom/gpu/usage.h"
+
+namespace tidemark::phantom {
+namespace {
+
+constexpr char kScript[] =
+#include "phantom/gpu/training_steps.inc"
+    ;
+// `tidemark plan` ends the processes of a job at once. Where it is gone, this one ends by itself.
+constexpr std::chrono::minutes kPatience{1};
+
+std::atomic<bool> watched = false;
+
+template <typename Function>
+Function find(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+}
+
+// A mark where each step begins: analyses take the steps from these.
+void mark_step(std::uint64_t number) {
+  static const auto kMark = find<void (*)(const char*)>("tidemark_mark");
+  if (kMark != nullptr) kMark(("Tidemark.step#" + std::to_string(number)).c_str());
+}
+
+void count(std::uint64_t steps, std::uint64_t idle_optimizers) {
+  static std::uint64_t marked = 0;
+  count_steps(steps, idle_optimizers);
+  const auto limit = static_cast<std::uint64_t>(profile().steps);
+  const bool is_last = limit != 0 && steps >= limit;
+  if (!is_last && steps + 1 > marked) mark_step(marked = steps + 1);
+}
+
+// Waits for its end with the GIL, so that no other thread of Python's goes on either.
+void stop() {
+  std::fflush(stdout);
+  say_stopped();
+  std::this_thread::sleep_for(kPatience);
+  _exit(0);
+}
+
+void again() {
+  watched.store(false);
+}
+
+template <typename Function>
+std::string address(Function* function) {
+  return std::to_string(reinterpret_cast<std::uintptr_t>(function));
+}
+
+// As Py_AddPendingCall wants it. The names of the script are its own, not those of __main__.
+int run_script(void*) {
+  const auto run = find<int (*)(const char*, void*)>("PyRun_SimpleStringFlags");
+  if (run == nullptr) return 0;
+  const std::string text = std::string("exec(r'''") + kScript + "\nstart(" + std::to_string(profile().steps) + ", " +
+                           address(count) + ", " + address(stop) + ", " + address(again) +
+                           ")''', {'__name__': 'tidemark_training_steps'})\n";
+  run(text.c_str(), nullptr);
+  return 0;
+}
+
+// For programs that train on another thread than the main one, which may wait for it in vain.
+void run_on_a_thread() {
+  std::thread([] {
+    const auto take = find<int (*)()>("PyGILState_Ensure");
+    const auto release = find<void (*)(int)>("PyGILState_Release");
+    if (take == nullptr || release == nullptr) return;
+    const int state = take();
+    run_script(nullptr);
+    release(state);
+  }).detach();
+}
+
+}  // namespace
+
+void watch_training_steps() {
+  if (watched.load(std::memory_order_relaxed) || watched.exchange(true) || profile().steps < 0) return;
+  const auto is_initialized = find<int (*)()>("Py_IsInitialized");
+  const auto add_pending = find<int (*)(int (*)(void*), void*)>("Py_AddPendingCall");
+  if (is_initialized == nullptr || add_pending == nullptr || is_initialized() == 0) return;
+  if (syscall(SYS_gettid) != getpid()) {
+    run_on_a_thread();
+  } else if (add_pending(run_script, nullptr) != 0) {
+    again();  // too many are waiting
+  }
+}
+
+}  // namespace tidemark::phantom

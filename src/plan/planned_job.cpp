@@ -1,0 +1,131 @@
+#include "plan/planned_job.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "collect/machine/files.h"
+#include "collect/machine/processes.h"
+
+namespace tidemark {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kBetweenLooks = 20ms;
+// A rank that is slower than the others, or that has not made a step: a server of the program's, which never will.
+constexpr auto kPatienceWithSteps = 30s;
+constexpr auto kPatienceWithoutSteps = 5s;
+constexpr auto kQuiet = 60s;
+constexpr auto kOwnEnd = 500ms;
+constexpr auto kForcedEnd = 2s;
+
+std::uint64_t kernel_oom_kills() {
+  return number_after(read_file("/proc/vmstat").value_or(""), "oom_kill ").value_or(0);
+}
+
+std::vector<std::int64_t> processes_of_job(std::optional<pid_t> outsider) {
+  std::vector<std::int64_t> found = descendants_of(::getpid());
+  if (outsider) std::erase(found, *outsider);
+  return found;
+}
+
+// Python's, which removes the semaphores and shared memory of the processes that were killed, and then ends.
+bool is_resource_tracker(std::int64_t pid) {
+  const std::string command = read_file("/proc/" + std::to_string(pid) + "/cmdline").value_or("");
+  return command.find("multiprocessing.resource_tracker") != std::string::npos;
+}
+
+bool waits_to_be_ended(const PhantomProcess& process) {
+  return process.stopped;
+}
+
+// Launchers first: they would take the end of their processes for a failure, and say so.
+void end_job(const std::vector<PhantomProcess>& processes, std::optional<pid_t> outsider) {
+  const auto is_stopped = [&](std::int64_t pid) {
+    return std::any_of(processes.begin(), processes.end(),
+                       [pid](const PhantomProcess& process) { return process.stopped && process.pid == pid; });
+  };
+  for (const std::int64_t pid : processes_of_job(outsider)) {
+    const std::vector<std::int64_t> below = descendants_of(pid);
+    if (std::any_of(below.begin(), below.end(), is_stopped)) ::kill(static_cast<pid_t>(pid), SIGKILL);
+  }
+  for (const PhantomProcess& process : processes) {
+    if (process.stopped) ::kill(process.pid, SIGKILL);
+  }
+}
+
+// True when none is left.
+bool wait_for_ends(std::optional<pid_t> outsider, Clock::duration patience) {
+  const auto deadline = Clock::now() + patience;
+  for (;;) {
+    const std::vector<std::int64_t> left = processes_of_job(outsider);
+    if (left.empty()) return true;
+    for (const std::int64_t pid : left) ::waitpid(static_cast<pid_t>(pid), nullptr, WNOHANG);
+    if (Clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(5ms);
+  }
+}
+
+}  // namespace
+
+bool StepWatch::is_complete(const std::vector<PhantomProcess>& processes, Time now) {
+  std::uint64_t steps = 0;
+  std::uint64_t requests = 0;
+  bool others = false;
+  bool others_step = false;
+  for (const PhantomProcess& process : processes) {
+    steps += process.steps;
+    requests += process.requests;
+    if (process.stopped || process.requests == 0) continue;
+    others = true;
+    others_step = others_step || process.steps > 0;
+  }
+  if (std::exchange(steps_, steps) != steps) last_step_ = now;
+  if (std::exchange(requests_, requests) != requests) last_request_ = now;
+  if (!std::any_of(processes.begin(), processes.end(), waits_to_be_ended)) return false;
+  if (!others) return true;
+  return now - last_step_ > (others_step ? kPatienceWithSteps : kPatienceWithoutSteps);
+}
+
+PlannedJob::PlannedJob(const PhantomRun& phantom) : phantom_(phantom), kills_before_(kernel_oom_kills()) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+void PlannedJob::watch(std::optional<pid_t> outsider) {
+  const auto now = Clock::now();
+  if (complete_ || now < next_look_) return;
+  next_look_ = now + kBetweenLooks;
+  std::vector<PhantomProcess> processes = phantom_.usage().processes;
+  std::erase_if(processes, [](const PhantomProcess& process) { return !resident_bytes(process.pid); });
+  complete_ = steps_.is_complete(processes, now);
+  if (complete_) end_job(processes, outsider);
+}
+
+bool PlannedJob::became_quiet() {
+  if (said_quiet_ || steps_.quiet_for(Clock::now()) < kQuiet) return false;
+  return said_quiet_ = true;
+}
+
+void PlannedJob::end_rest(std::optional<pid_t> outsider) {
+  if (wait_for_ends(outsider, kOwnEnd)) return;
+  for (const std::int64_t pid : processes_of_job(outsider)) {
+    if (!is_resource_tracker(pid)) ::kill(static_cast<pid_t>(pid), SIGKILL);
+  }
+  if (wait_for_ends(outsider, kForcedEnd)) return;
+  for (const std::int64_t pid : processes_of_job(outsider)) ::kill(static_cast<pid_t>(pid), SIGKILL);
+  wait_for_ends(outsider, kForcedEnd);
+}
+
+bool PlannedJob::ran_out_of_host_memory() const {
+  return kernel_oom_kills() > kills_before_;
+}
+
+}  // namespace tidemark
