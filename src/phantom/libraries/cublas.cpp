@@ -57,4 +57,20 @@ TIDEMARK_PHANTOM_API int cublasLtMatmulAlgoGetHeuristic(Handle, Handle, Handle, 
   return 0;
 }
 
+// Factorizations of many matrices say on the host which argument was wrong: none.
+#define TIDEMARK_BATCHED(type)                                                                                       \
+  TIDEMARK_PHANTOM_API int cublas##type##geqrfBatched(Handle, int, int, void*, int, void*, int* wrong, int) {        \
+    *wrong = 0;                                                                                                      \
+    return 0;                                                                                                        \
+  }                                                                                                                  \
+  TIDEMARK_PHANTOM_API int cublas##type##gelsBatched(Handle, int, int, int, int, void*, int, void*, int, int* wrong, \
+                                                     int*, int) {                                                    \
+    *wrong = 0;                                                                                                      \
+    return 0;                                                                                                        \
+  }
+TIDEMARK_BATCHED(S)
+TIDEMARK_BATCHED(D)
+TIDEMARK_BATCHED(C)
+TIDEMARK_BATCHED(Z)
+
 }  // namespace tidemark::phantom
