@@ -1,7 +1,7 @@
 // cuBLAS and cuBLASLt. Products are not computed; what a program asks for, it is told.
 #include <cstring>
 
-#include "phantom/gpu/address_space.h"
+#include "phantom/gpu/driver_memory.h"
 #include "phantom/gpu/handles.h"
 #include "phantom/gpu/profile.h"
 
@@ -10,7 +10,7 @@ namespace tidemark::phantom {
 // PyTorch keeps a workspace for each handle and stream, so handles must differ.
 TIDEMARK_PHANTOM_API int cublasCreate_v2(Handle* handle) {
   *handle = new_handle();
-  address_space().move_stacks();
+  driver_memory().create_cublas_handle();
   return 0;
 }
 TIDEMARK_PHANTOM_API int cublasGetStream_v2(Handle, Handle* stream) {
@@ -54,6 +54,37 @@ TIDEMARK_PHANTOM_API int cublasLtMatmulAlgoGetHeuristic(Handle, Handle, Handle, 
     std::memset(results, 0, sizeof *results);
     results->waves = 1;
   }
+  return 0;
+}
+
+// Products, as far as the driver loads code for them.
+namespace {
+
+int multiply(bool single, int transposed_left, int transposed_right, int rows, int columns) {
+  driver_memory().multiply({single, transposed_left * 3 + transposed_right, rows, columns});
+  return 0;
+}
+
+constexpr int kSingle = 0;  // CUDA_R_32F
+
+}  // namespace
+
+TIDEMARK_PHANTOM_API int cublasSgemm_v2(Handle, int left, int right, int rows, int columns, int) {
+  return multiply(true, left, right, rows, columns);
+}
+TIDEMARK_PHANTOM_API int cublasSgemmStridedBatched(Handle, int left, int right, int rows, int columns, int) {
+  return multiply(true, left, right, rows, columns);
+}
+TIDEMARK_PHANTOM_API int cublasGemmEx(Handle, int left, int right, int rows, int columns, int, const void*, const void*,
+                                      int type) {
+  return multiply(type == kSingle, left, right, rows, columns);
+}
+TIDEMARK_PHANTOM_API int cublasGemmStridedBatchedEx(Handle, int left, int right, int rows, int columns, int,
+                                                    const void*, const void*, int type) {
+  return multiply(type == kSingle, left, right, rows, columns);
+}
+TIDEMARK_PHANTOM_API int cublasLtMatmul() {
+  driver_memory().multiply_lt();
   return 0;
 }
 
