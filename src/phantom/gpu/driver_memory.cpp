@@ -1,5 +1,6 @@
 #include "phantom/gpu/driver_memory.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -21,16 +22,29 @@ constexpr int kCudnnHandlePieces = 4;
 
 constexpr std::size_t kCodePiece = 2 * kMiB;
 // Of the first piece of code; the driver's own takes the rest. This and the sizes of cuBLAS's kernels were fitted to
-// when the driver took its second piece, in 53 programs.
-constexpr std::size_t kFirstCode = 342 * kKiB;
-constexpr std::size_t kSingleProduct = 30 * kKiB;
-constexpr std::size_t kLargeSingleProduct = 112 * kKiB;
-constexpr std::size_t kHalfProduct = 7 * kKiB;
-constexpr std::size_t kLargeHalfProduct = 15 * kKiB;
-constexpr std::size_t kLtProducts = 120 * kKiB;
-// Results that are larger are computed in larger tiles, by other kernels: 132 multiprocessors, a tile of each.
+// when the driver took its second piece, in 58 programs.
+constexpr std::size_t kFirstCode = 340 * kKiB;
+
+// Code of cuBLAS's kernel for a product. Large results are computed in larger tiles, by other kernels: when each of 132
+// multiprocessors has more than a tile.
 constexpr long long kLargeSingleResult = 132LL * 128 * 64;
 constexpr long long kLargeHalfResult = 132LL * 128 * 96;
+constexpr long long kThin = 16;
+
+bool is_large(const Product& product) {
+  return product.rows * product.columns > (product.single ? kLargeSingleResult : kLargeHalfResult);
+}
+
+bool is_thin(const Product& product) {
+  return product.single && std::min({product.rows, product.columns, product.depth}) <= kThin;
+}
+
+std::size_t code_of(const Product& product) {
+  if (!product.single) return (is_large(product) ? 34 : 17) * kKiB;
+  if (product.by_lt) return (is_large(product) ? 64 : 16) * kKiB;
+  if (is_large(product)) return 124 * kKiB;
+  return (is_thin(product) ? 31 : 51) * kKiB;
+}
 
 }  // namespace
 
@@ -84,17 +98,9 @@ void DriverMemory::load_kernel(const LoadedKernel& kernel) {
 
 void DriverMemory::multiply(const Product& product) {
   const std::lock_guard lock(mutex_);
-  const bool large = product.rows * product.columns > (product.single ? kLargeSingleResult : kLargeHalfResult);
-  if (!products_.insert({product.single ? 1 : 0, product.transposed, large ? 1 : 0}).second) return;
-  const std::size_t bytes =
-      product.single ? (large ? kLargeSingleProduct : kSingleProduct) : (large ? kLargeHalfProduct : kHalfProduct);
-  load_code(bytes);
-}
-
-void DriverMemory::multiply_lt() {
-  const std::lock_guard lock(mutex_);
-  if (!lt_code_) load_code(kLtProducts);
-  lt_code_ = true;
+  const auto kernel =
+      std::tuple(product.single, product.by_lt, product.transposed, is_large(product), is_thin(product));
+  if (products_.insert(kernel).second) load_code(code_of(product));
 }
 
 void DriverMemory::create_cublas_handle() {

@@ -2,10 +2,11 @@
 // memory lies.
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <limits>
 #include <mutex>
 #include <set>
+#include <tuple>
 
 #include "phantom/gpu/address_space.h"
 
@@ -20,10 +21,12 @@ struct LoadedKernel {
 
 /// A matrix product, by what chooses cuBLAS's kernel.
 struct Product {
-  bool single = true;  ///< float32, computed as such
+  bool single = true;  ///< of float32
+  bool by_lt = false;  ///< by cuBLASLt
   int transposed = 0;  ///< a number for the transpositions of both factors
-  long long rows = 0;
+  long long rows = 0;  ///< of the result
   long long columns = 0;
+  long long depth = std::numeric_limits<long long>::max();
 };
 
 /// Takes addresses in the order that was measured on an H200 with driver 580, cuBLAS 13.0 and cuDNN 9.19: the context,
@@ -37,8 +40,6 @@ class DriverMemory {
   [[nodiscard]] AddressSpace& addresses() { return addresses_; }
   void load_kernel(const LoadedKernel& kernel);
   void multiply(const Product& product);
-  /// A product by cuBLASLt.
-  void multiply_lt();
   void create_cublas_handle();
   void create_cudnn_handle();
   void pin_host_memory();
@@ -55,10 +56,9 @@ class DriverMemory {
   bool printf_buffer_ = false;
   bool library_memory_ = false;  // that cuBLAS and cuDNN share
   bool host_memory_ = false;
-  bool lt_code_ = false;
   bool code_taken_ = false;
-  std::size_t code_left_ = 0;  // of the newest piece of code
-  std::set<std::array<long long, 3>> products_;
+  std::size_t code_left_ = 0;                                   // of the newest piece of code
+  std::set<std::tuple<bool, bool, int, bool, bool>> products_;  // that kernels were loaded for
 };
 
 /// The driver's memory in this process. The first call creates the context.

@@ -60,31 +60,51 @@ TIDEMARK_PHANTOM_API int cublasLtMatmulAlgoGetHeuristic(Handle, Handle, Handle, 
 // Products, as far as the driver loads code for them.
 namespace {
 
-int multiply(bool single, int transposed_left, int transposed_right, int rows, int columns) {
-  driver_memory().multiply({single, transposed_left * 3 + transposed_right, rows, columns});
+constexpr int kSingle = 0;  // CUDA_R_32F
+
+int multiply(int type, int left, int right, int rows, int columns, int depth) {
+  driver_memory().multiply(
+      {.single = type == kSingle, .transposed = left * 3 + right, .rows = rows, .columns = columns, .depth = depth});
   return 0;
 }
 
-constexpr int kSingle = 0;  // CUDA_R_32F
-
 }  // namespace
 
-TIDEMARK_PHANTOM_API int cublasSgemm_v2(Handle, int left, int right, int rows, int columns, int) {
-  return multiply(true, left, right, rows, columns);
+TIDEMARK_PHANTOM_API int cublasSgemm_v2(Handle, int left, int right, int rows, int columns, int depth) {
+  return multiply(kSingle, left, right, rows, columns, depth);
 }
-TIDEMARK_PHANTOM_API int cublasSgemmStridedBatched(Handle, int left, int right, int rows, int columns, int) {
-  return multiply(true, left, right, rows, columns);
+TIDEMARK_PHANTOM_API int cublasSgemmStridedBatched(Handle, int left, int right, int rows, int columns, int depth) {
+  return multiply(kSingle, left, right, rows, columns, depth);
 }
-TIDEMARK_PHANTOM_API int cublasGemmEx(Handle, int left, int right, int rows, int columns, int, const void*, const void*,
-                                      int type) {
-  return multiply(type == kSingle, left, right, rows, columns);
+TIDEMARK_PHANTOM_API int cublasGemmEx(Handle, int left, int right, int rows, int columns, int depth, const void*,
+                                      const void*, int type) {
+  return multiply(type, left, right, rows, columns, depth);
 }
-TIDEMARK_PHANTOM_API int cublasGemmStridedBatchedEx(Handle, int left, int right, int rows, int columns, int,
+TIDEMARK_PHANTOM_API int cublasGemmStridedBatchedEx(Handle, int left, int right, int rows, int columns, int depth,
                                                     const void*, const void*, int type) {
-  return multiply(type == kSingle, left, right, rows, columns);
+  return multiply(type, left, right, rows, columns, depth);
 }
-TIDEMARK_PHANTOM_API int cublasLtMatmul() {
-  driver_memory().multiply_lt();
+
+struct MatrixLayout {
+  int type;
+  std::uint64_t rows;
+  std::uint64_t columns;
+};
+TIDEMARK_PHANTOM_API int cublasLtMatrixLayoutCreate(MatrixLayout** layout, int type, std::uint64_t rows,
+                                                    std::uint64_t columns, std::int64_t) {
+  *layout = new MatrixLayout{type, rows, columns};
+  return 0;
+}
+TIDEMARK_PHANTOM_API int cublasLtMatrixLayoutDestroy(MatrixLayout* layout) {
+  delete layout;
+  return 0;
+}
+TIDEMARK_PHANTOM_API int cublasLtMatmul(Handle, Handle, const void*, const void*, Handle, const void*, Handle,
+                                        const void*, const void*, Handle, void*, const MatrixLayout* result) {
+  driver_memory().multiply({.single = result->type == kSingle,
+                            .by_lt = true,
+                            .rows = static_cast<long long>(result->rows),
+                            .columns = static_cast<long long>(result->columns)});
   return 0;
 }
 
