@@ -12,6 +12,7 @@
 #include "base/scoped_fd.h"
 #include "phantom/gpu/address_space.h"
 #include "phantom/gpu/device_memory.h"
+#include "phantom/gpu/driver_memory.h"
 #include "phantom/gpu/kernels.h"
 #include "phantom/gpu/training_steps.h"
 #include "phantom/gpu/usage.h"
@@ -81,7 +82,7 @@ void* allocate_device(int device, std::size_t bytes) {
   Memory& all = memory();
   const std::lock_guard lock(all.mutex);
   if (rounded < bytes || !take_memory(physical_device(device), rounded)) return nullptr;
-  void* const start = address_space().reserve(rounded, kGranularity);
+  void* const start = driver_memory().addresses().reserve(rounded, kGranularity);
   if (start == nullptr) {
     give_back_memory(physical_device(device), rounded);
     return nullptr;
@@ -142,7 +143,7 @@ std::uint64_t open_physical(int descriptor) {
 }
 
 void* reserve_addresses(std::size_t bytes, std::size_t alignment) {
-  return address_space().reserve(round_up(bytes, kGranularity), std::max(alignment, kGranularity));
+  return driver_memory().addresses().reserve(round_up(bytes, kGranularity), std::max(alignment, kGranularity));
 }
 
 void free_addresses(void* pointer, std::size_t bytes) {
@@ -175,6 +176,7 @@ void* allocate_pinned(std::size_t bytes) {
   const std::size_t rounded = round_up(std::max<std::size_t>(bytes, 1), 4096);
   void* const start = mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) return nullptr;
+  driver_memory().pin_host_memory();
   register_pinned(start, rounded);
   return start;
 }
