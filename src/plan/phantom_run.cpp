@@ -35,7 +35,18 @@ Result<void> check_torch(const InterpreterFacts& python) {
     return Error{fmt::format("PyTorch {} is built without CUDA; a plan needs a build for CUDA, which needs no GPU",
                              python.torch_version)};
   }
+  if (const int major = torch_requirements(python).cuda / 1000; major != 12 && major != 13) {
+    return Error{fmt::format("PyTorch {} is built for CUDA {}; a plan needs CUDA 12 or 13", python.torch_version,
+                             python.torch_cuda)};
+  }
   return {};
+}
+
+// Whether one of the stand-ins takes the place of CUDA's runtime, which a library may have linked statically.
+bool has_runtime(const std::vector<std::string>& standins) {
+  return std::any_of(standins.begin(), standins.end(), [](const std::string& path) {
+    return fs::path(path).filename().string().starts_with("libcudart.so");
+  });
 }
 
 std::string profile_text(const PhantomOptions& options, const TorchRequirements& versions) {
@@ -67,6 +78,12 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
   std::ofstream(folder + "/device") << profile_text(options, torch_requirements(python));
   auto standins = write_standins(folder, python.torch_folder, {}, *phantom);
   if (!standins) return standins.error();
+  if (!has_runtime(*standins)) {
+    return Error{
+        fmt::format("PyTorch {} has the CUDA runtime linked statically; a plan needs a build that loads "
+                    "libcudart.so, as those of PyPI do",
+                    python.torch_version)};
+  }
   run.preload_ = std::move(*standins);
   return run;
 }
