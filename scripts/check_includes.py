@@ -29,10 +29,12 @@ TABLE = {
     "export": ["base", "allocator", "trace", "store", "analyze", "report"],
     "launch": ["base", "collect/ring"],
     "phantom": ["base"],
+    "sweep": ["base", "analyze", "collect/machine"],
     "plan": ["base", "launch", "phantom", "collect/machine"],
+    "simulate": ["base", "allocator", "trace", "store", "analyze", "launch", "plan"],
     "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
     "cli": ["base", "allocator", "trace", "store", "import", "analyze", "report", "export", "launch", "doctor", "plan",
-            "collect/ring", "collect/machine", "collect/recorder"],
+            "simulate", "sweep", "collect/ring", "collect/machine", "collect/recorder"],
 }  # fmt: skip
 
 # What the code inside the recorded program may include of C++'s library: what C has too, and what makes no use of its runtime.

@@ -29,7 +29,9 @@ void add_devices(Plan& plan, const PlannedRecording& recording) {
     device.gpu = gpu_of(used.totals.device, recording.devices);
     if (process == processes.end()) continue;
     device.steps = process->steps;
-    device.nccl_bytes = process->communicators * plan.facts.nccl_bytes.value_or(0);
+    if (plan.facts.nccl && process->communicators != 0) {
+      device.nccl_bytes = plan.facts.nccl->first + (process->communicators - 1) * plan.facts.nccl->further;
+    }
   }
 }
 
@@ -39,7 +41,7 @@ struct Gpu {
   bool out_of_memory = false;
 };
 
-// The processes of a GPU do not see each other's memory while they run: what they take is added here.
+// The peaks of the processes of a GPU need not be at the same time: their sum is what may be needed at most.
 void add_up(Plan& plan) {
   std::map<std::uint32_t, Gpu> gpus;
   for (const PlannedDevice& device : plan.devices) {

@@ -13,6 +13,12 @@
 
 namespace tidemark {
 
+/// What NCCL takes on a device, in bytes.
+struct NcclMemory {
+  std::uint64_t first = 0;    ///< with the first communicator of a process: its buffers and NCCL's kernels
+  std::uint64_t further = 0;  ///< with each further one
+};
+
 /// What a process of the program did besides allocating.
 struct PlannedProcess {
   std::int64_t pid = 0;
@@ -26,9 +32,12 @@ struct PlanFacts {
   std::uint64_t memory_bytes = 0;              ///< of each device, as its driver reports it
   bool memory_measured = true;                 ///< on such a GPU, or given by the user; otherwise as others report it
   std::optional<std::uint64_t> context_bytes;  ///< of the driver's context; none where it was not measured for this GPU
-  std::optional<std::uint64_t> nccl_bytes;     ///< that NCCL takes for each communicator; none where it is not known
+  std::optional<NcclMemory> nccl;              ///< of a process; none where it is not known
   std::uint64_t reads = 0;                     ///< results that the program read, and no kernel had computed
-  std::uint64_t estimates = 0;                 ///< workspaces of libraries whose size was estimated
+  std::uint64_t cudnn_estimates = 0;           ///< operations of cuDNN whose workspace was estimated
+  std::uint64_t cusolver_estimates = 0;        ///< the same of cuSOLVER
+  std::uint64_t cufft_estimates = 0;           ///< the same of cuFFT
+  std::uint64_t kernel_estimates = 0;          ///< kernels whose machine code for this GPU is not known
   std::uint64_t idle_optimizers = 0;           ///< that made no step though they have parameters of their own on a GPU
   std::vector<std::string> unanswered;         ///< functions of CUDA that the phantom GPU has no answer for
   std::vector<PlannedProcess> processes;

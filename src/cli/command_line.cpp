@@ -144,7 +144,11 @@ Option* Option::show_default(const std::string& text) {
 template <typename T>
 Option* CommandLine::add(const std::string& names, T& variable, const std::string& description) {
   CLI::Option* option = app_->add_option(names, variable, description);
-  if constexpr (!std::is_same_v<T, std::vector<std::string>>) option->capture_default_str();
+  if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    if (names.starts_with('-')) option->allow_extra_args(false);  // what follows its value may be a FILE
+  } else {
+    option->capture_default_str();
+  }
   return &options_.emplace_back(*option);
 }
 
@@ -190,6 +194,19 @@ void CommandLine::footer(const std::string& text) {
 
 bool CommandLine::given(const std::string& name) const {
   return app_->count(name) != 0;
+}
+
+std::vector<std::string> CommandLine::words_given(const std::vector<std::string>& without) const {
+  std::vector<std::string> words;
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->count() == 0 || option->get_positional()) continue;
+    const std::string name = option->get_name();
+    if (std::find(without.begin(), without.end(), name) != without.end()) continue;
+    if (option->get_type_size() == 0) words.push_back(name);
+    if (option->get_type_size() == 0) continue;
+    for (const std::string& value : option->results()) words.push_back(name + "=" + value);
+  }
+  return words;
 }
 
 const CLI::App& CommandLine::program() const {

@@ -52,6 +52,7 @@ class CommandLine {
   /// `names`: "-o,--output", or a name without dashes for a positional argument. Help shows the variable's value as the
   /// default. The pointer lives as long as this.
   Option* add_option(const std::string& names, std::string& variable, const std::string& description);
+  /// An option that can be repeated, with one value each; a positional argument takes all values.
   Option* add_option(const std::string& names, std::vector<std::string>& variable, const std::string& description);
   Option* add_option(const std::string& names, std::uint64_t& variable, const std::string& description);
   Option* add_option(const std::string& names, double& variable, const std::string& description);
@@ -67,6 +68,8 @@ class CommandLine {
   void footer(const std::string& text);
   /// Whether the option was given; valid after parsing.
   [[nodiscard]] bool given(const std::string& name) const;
+  /// The options that were given, as words of a command line, without these. Valid after parsing.
+  [[nodiscard]] std::vector<std::string> words_given(const std::vector<std::string>& without) const;
   /// The whole program's command line, of which this is a part.
   [[nodiscard]] const CLI::App& program() const;
 

@@ -31,6 +31,7 @@ std::span<const Command> commands() {
                       [&analysis](CommandLine& app) { return setup_analysis(analysis, app); }});
     }
     ADD_COMMAND(compare, "Read", "Differences between two runs; can fail when the peak grows");
+    ADD_COMMAND(simulate, "Read", "What other allocator settings would have done to a recorded program");
     ADD_COMMAND(report, "Read", "One offline HTML page with all results");
     ADD_COMMAND(export, "Read", "Export to PyTorch, Perfetto, pprof, speedscope or CSV");
     ADD_COMMAND(devices, "Machine", "GPUs of this machine, their memory and processes");

@@ -10,9 +10,9 @@
 #include "base/scoped_fd.h"
 #include "base/units.h"
 #include "cli/plan_conclusion.h"
+#include "cli/plan_fit.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
-#include "collect/machine/inventory.h"
 #include "launch/interpreter_probe.h"
 #include "plan/gpu_profiles.h"
 #include "plan/phantom_run.h"
@@ -25,6 +25,12 @@ namespace {
 
 constexpr std::uint64_t kLeastMemory = 256 * kMiB;
 constexpr std::uint64_t kMostDevices = 64;
+// Beyond what PyTorch reserved, of each rank on two H200 connected by NVLink: driver 580, NCCL 2.28.9, 2026-11-22.
+constexpr NcclMemory kNcclMemory = {880'803'840, 507'510'784};
+
+AnalysisOption margin_option() {
+  return {"margin", AnalysisOption::Kind::share, "SHARE", "With --fit: how much of the memory has to stay free", "5%"};
+}
 
 struct PlanOptions {
   ProgramOptions program;
@@ -36,6 +42,8 @@ struct PlanOptions {
   bool starts_ranks = false;  // --nproc was given
   std::string python;
   std::string format = "text";
+  std::string fit;  // the argument whose largest value is asked for
+  AnalysisOptions margin{{margin_option()}};
 };
 
 // Sends what the program writes to stdout to stderr while it exists: stdout is the plan's.
@@ -49,15 +57,6 @@ class StdoutToStderr {
  private:
   ScopedFd kept_;
 };
-
-// "auto" is the first GPU of this machine.
-Result<GpuProfile> choose_gpu(const std::string& name) {
-  if (name != "auto") return find_gpu_profile(name);
-  for (const ListedDevice& device : take_inventory().devices) {
-    if (device.info.vendor == "nvidia") return find_gpu_profile(device.info.name);
-  }
-  return Error{"this machine has no NVIDIA GPU to plan for; name one with --gpu, such as --gpu H100-80GB"};
-}
 
 Result<InterpreterFacts> find_python(const PlanOptions& options) {
   if (!options.python.empty()) return probe_interpreter(options.python);
@@ -75,7 +74,11 @@ Result<InterpreterFacts> find_python(const PlanOptions& options) {
 void add_usage(PlanFacts& facts, const PhantomRun& phantom) {
   PhantomUsage usage = phantom.usage();
   facts.reads = usage.reads;
-  facts.estimates = usage.estimates;
+  const auto estimates = [&usage](phantom::Estimate kind) { return usage.estimates[static_cast<std::size_t>(kind)]; };
+  facts.cudnn_estimates = estimates(phantom::Estimate::cudnn_workspace);
+  facts.cusolver_estimates = estimates(phantom::Estimate::cusolver_workspace);
+  facts.cufft_estimates = estimates(phantom::Estimate::cufft_workspace);
+  facts.kernel_estimates = estimates(phantom::Estimate::kernel);
   facts.unanswered = std::move(usage.unanswered);
   for (const PhantomProcess& process : usage.processes) {
     facts.processes.push_back({process.pid, process.steps, process.communicators});
@@ -96,9 +99,19 @@ Result<void> check(const PlanOptions& options) {
   return {};
 }
 
+int run_fit(const PlanOptions& options, const CommandLine& app) {
+  const auto gpu = find_gpu_profile(options.gpu);
+  if (!gpu) return fail(gpu.error().message);
+  if (app.given("--output")) return fail("--fit keeps no recording: plan once more with the value that it finds");
+  const std::uint64_t memory = options.memory_bytes != 0 ? options.memory_bytes : gpu->memory_bytes;
+  const std::vector<std::string> own = {"--fit", "--margin", "--format", "--gpu", "--memory", "--force"};
+  return fit_plan({options.fit, options.margin.share("margin"), *gpu, memory, app.words_given(own),
+                   options.program.command, options.format == "json"});
+}
+
 int run(PlanOptions& options) {
   if (auto fine = check(options); !fine) return fail(fine.error().message);
-  const auto gpu = choose_gpu(options.gpu);
+  const auto gpu = find_gpu_profile(options.gpu);
   if (!gpu) return fail(gpu.error().message);
   const auto python = find_python(options);
   if (!python) return fail(python.error().message);
@@ -146,6 +159,7 @@ int run(PlanOptions& options) {
     facts.memory_bytes = memory;
     facts.memory_measured = options.memory_bytes != 0 || gpu->measured;
     facts.context_bytes = gpu->context_bytes;
+    facts.nccl = kNcclMemory;
     facts.torch_version = python->torch_version;
     facts.stopped = job.is_complete();
     if (!facts.stopped) facts.exit_code = child.exit_code();
@@ -168,8 +182,11 @@ std::string gpu_names() {
 std::function<int()> setup_plan(CommandLine& app) {
   auto options = std::make_shared<PlanOptions>();
   ProgramOptions& program = options->program;
-  app.add_option("--gpu", options->gpu, "GPU to plan for: auto, the first one of this machine, or " + gpu_names())
-      ->type_name("NAME");
+  app.add_option("--gpu", options->gpu,
+                 "GPU to plan for: auto, the first one of this machine; a file that describes one (tidemark devices "
+                 "--profile); or " +
+                     gpu_names())
+      ->type_name("NAME|FILE");
   app.add_option("--memory", options->memory_bytes,
                  "Memory of each device, such as 24GiB, where it is not that of the GPU")
       ->bytes(kLeastMemory)
@@ -191,6 +208,10 @@ std::function<int()> setup_plan(CommandLine& app) {
       ->show_default("PROGRAM-DATE-TIME.tide");
   app.add_flag("-f,--force", program.recorder.overwrite, "Replace existing recordings that no other run is writing");
   add_format(app, options->format, "text|json");
+  app.add_option("--fit", options->fit,
+                 "Vary this argument of the program, such as batch=--batch-size, and find the largest value that fits")
+      ->type_name("NAME=OPTION");
+  add_option(app, margin_option(), options->margin);
   app.add_option("PROGRAM", program.command, "Program and its arguments")->required();
   app.ends_with_a_program();
   app.footer(
@@ -207,11 +228,12 @@ std::function<int()> setup_plan(CommandLine& app) {
       "  tidemark plan --gpu A100-40GB -- python train.py --batch 32\n"
       "  tidemark plan --gpu H100-80GB --memory 40GiB --nproc 8 -- python train.py\n"
       "  tidemark plan --gpu L4 --steps 0 -- python generate.py\n"
+      "  tidemark plan --gpu L4 --fit batch=--batch-size -- python train.py\n"
       "  tidemark plan --gpu H200 --format json -- python train.py | jq .fits");
   return [options, &app] {
     options->starts_ranks = app.given("--nproc");
     if (!app.given("--devices")) options->devices = options->ranks;
-    return run(*options);
+    return options->fit.empty() ? run(*options) : run_fit(*options, app);
   };
 }
 

@@ -7,27 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
+
+#include "launch/background_process.h"
 
 namespace tidemark {
 namespace {
-
-// The variables of this process with those in `added` set.
-std::vector<char*> environment_with(const std::vector<std::string>& added) {
-  std::vector<char*> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view name = std::string_view(*variable).substr(0, std::string_view(*variable).find('=') + 1);
-    const bool replaced = std::any_of(
-        added.begin(), added.end(), [&](const std::string& other) { return !name.empty() && other.starts_with(name); });
-    if (!replaced) variables.push_back(*variable);
-  }
-  for (const std::string& variable : added) variables.push_back(const_cast<char*>(variable.c_str()));
-  variables.push_back(nullptr);
-  return variables;
-}
 
 // The child shares our memory until it executes the program: it says in `error` why it cannot, which takes no
 // descriptor. On Linux it may make system calls and write to that memory, as the one of posix_spawn() does, which would

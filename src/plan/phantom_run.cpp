@@ -51,15 +51,14 @@ bool has_runtime(const std::vector<std::string>& standins) {
 
 std::string profile_text(const PhantomOptions& options, const TorchRequirements& versions) {
   const GpuProfile& gpu = options.gpu;
-  const MultiprocessorLimits limits = limits_of(gpu);
   return fmt::format(
       "name {}\ndevices {}\nmemory {}\ncontext {}\nmajor {}\nminor {}\nmultiprocessors {}\nshared_per_block_optin {}\n"
       "shared_per_multiprocessor {}\nthreads_per_multiprocessor {}\nblocks_per_multiprocessor {}\nl2_cache {}\n"
       "memory_bus_bits {}\nsteps {}\ncuda_version {}\ncublas_version {}\ncudnn_version {}\nnccl_version {}\n",
       gpu.full_name, options.devices, options.memory_bytes, gpu.context_bytes.value_or(0), gpu.major, gpu.minor,
-      gpu.multiprocessors, limits.shared_bytes_per_block, limits.shared_bytes, limits.threads, limits.blocks,
-      gpu.l2_cache_bytes, gpu.memory_bus_bits, options.steps, versions.cuda, versions.cublas, versions.cudnn,
-      versions.nccl);
+      gpu.multiprocessors, gpu.limits.shared_bytes_per_block, gpu.limits.shared_bytes, gpu.limits.threads,
+      gpu.limits.blocks, gpu.l2_cache_bytes, gpu.memory_bus_bits, options.steps, versions.cuda, versions.cublas,
+      versions.cudnn, versions.nccl);
 }
 
 }  // namespace
@@ -85,6 +84,8 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
                     python.torch_version)};
   }
   run.preload_ = std::move(*standins);
+  // Triton before 3.3 links what it compiles with the driver, under its name for linkers.
+  fs::create_symlink("libcuda.so.1", folder + "/libcuda.so", error);
   return run;
 }
 
@@ -122,7 +123,8 @@ PhantomUsage PhantomRun::usage() const {
     process.communicators = file->communicators.load();
     process.stopped = file->stopped.load() != 0;
     usage.reads += file->reads.load();
-    usage.estimates += file->estimates.load();
+    for (std::size_t kind = 0; kind < phantom::kEstimates; ++kind)
+      usage.estimates[kind] += file->estimates[kind].load();
     const std::size_t names = std::min<std::size_t>(file->unanswered.load(), phantom::UsageFile::kMostNames);
     for (std::size_t index = 0; index < names; ++index)
       unanswered.emplace(file->names[index], ::strnlen(file->names[index], phantom::UsageFile::kNameBytes));

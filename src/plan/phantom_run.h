@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "base/result.h"
 #include "launch/interpreter_probe.h"
+#include "phantom/gpu/usage_file.h"
 #include "plan/gpu_profiles.h"
 
 namespace tidemark {
@@ -34,8 +36,9 @@ struct PhantomProcess {
 /// What the processes of a plan counted on the phantom GPU.
 struct PhantomUsage {
   std::vector<PhantomProcess> processes;
-  std::uint64_t reads = 0;              ///< copies from a device to the host, whose values no kernel computed
-  std::uint64_t estimates = 0;          ///< workspaces whose size was estimated
+  std::uint64_t reads = 0;  ///< copies from a device to the host, whose values no kernel computed
+  /// Different operations whose workspace, and kernels whose needs, were estimated.
+  std::array<std::uint64_t, phantom::kEstimates> estimates{};
   std::vector<std::string> unanswered;  ///< functions of CUDA without an answer, in alphabetical order
 };
 
@@ -50,6 +53,8 @@ class PhantomRun {
   PhantomRun& operator=(PhantomRun&&) = delete;
   ~PhantomRun();
 
+  /// For files of whoever made it, too.
+  [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Libraries to preload, in this order.
   [[nodiscard]] const std::vector<std::string>& preload() const { return preload_; }
   [[nodiscard]] const std::string& folder() const { return folder_; }

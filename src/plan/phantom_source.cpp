@@ -2,18 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <fstream>
 #include <utility>
 
 #include "collect/machine/processes.h"
 #include "phantom/gpu/device_uuid.h"
-#include "plan/usage_files.h"
+#include "phantom/gpu/memory_table.h"
 
 namespace tidemark {
 namespace {
 
 class PhantomSource : public DeviceSource {
  public:
-  PhantomSource(std::string folder, const PhantomOptions& options) : folder_(std::move(folder)) {
+  PhantomSource(std::string folder, const PhantomOptions& options)
+      : folder_(std::move(folder)), context_bytes_(options.gpu.context_bytes.value_or(0)) {
     for (int number = 0; number < options.devices; ++number) {
       DeviceInfo& device = devices_.emplace_back();
       device.vendor = "nvidia";
@@ -40,17 +43,19 @@ class PhantomSource : public DeviceSource {
  private:
   [[nodiscard]] std::vector<SampledProcess> processes_of(std::size_t device) const {
     std::vector<SampledProcess> found;
-    for (const UsageOfProcess& usage : read_usage_files(folder_)) {
-      const std::uint64_t bytes = usage.file->used[device].load();
-      if (bytes == 0 || !resident_bytes(usage.pid)) continue;
+    std::ifstream table(folder_ + "/memory", std::ios::binary);
+    phantom::MemoryTable::Process holder{};
+    while (table.read(reinterpret_cast<char*>(&holder), sizeof holder) && holder.number != 0) {
+      if (!holder.context[device] || !resident_bytes(holder.number)) continue;
       SampledProcess& process = found.emplace_back();
-      process.pid = usage.pid;
-      process.bytes = bytes;
+      process.pid = holder.number;
+      process.bytes = context_bytes_ + holder.bytes[device];
     }
     return found;
   }
 
   std::string folder_;
+  std::uint64_t context_bytes_;  // 0: not known
   std::vector<DeviceInfo> devices_;
 };
 

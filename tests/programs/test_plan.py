@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 from driver import PROGRAMS, PYTHON, TIDEMARK, Case, environment, program, run
 
-HAS_CUDA = run([PYTHON, "-c", "import torch; print(torch.version.cuda)"]).stdout != b"None\n"
+FOUND = run([PYTHON, "-c", "import importlib.util; print(importlib.util.find_spec('torch').origin)"])  # not imported, which takes seconds
+HAS_CUDA = Path(FOUND.stdout.decode().strip()).with_name("lib").joinpath("libtorch_cuda.so").exists()
 GIB = 1 << 30
 
 
@@ -96,6 +97,7 @@ class Plan(Case):
     def test_wrong_arguments(self):
         for options, message in {
             ("--gpu", "X9"): "no such GPU is known; known are T4, ",
+            ("--gpu", "no/such.gpu"): "no/such.gpu: this GPU profile cannot be read",
             ("--devices", "0"): "--devices 0: from 1 to 64",
             ("--nproc", "0"): "--nproc 0: from 1 to 64",
             ("--memory", "1MB"): "less than the minimum of 256.0 MiB",
@@ -105,6 +107,19 @@ class Plan(Case):
         done = self.plan("--nproc", "2", command=[PYTHON, "-c", "pass"])
         self.assert_error(done, "a program in the command line (-c) has no ranks")
         self.assertEqual(self.recordings(), [])
+
+    @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
+    def test_a_gpu_described_in_a_file(self):
+        """What the phantom's driver says of itself is the profile that it was started with."""
+        profile = self.read("devices", "--profile", "RTX-4090").replace(b"memory = 25250627584", b"memory = 8GiB").replace(b"4090", b"9090")
+        described = self.folder / "mine.gpu"
+        described.write_bytes(profile)
+        done = self.plan("--gpu", str(described), command=[PYTHON, "-c", f"import os; os.execl({TIDEMARK!r}, 'tidemark', 'devices', '--profile', 'auto')"])
+        self.assertEqual(done.returncode, 2)  # no PyTorch in it
+        fields = [line.split("  #")[0] for line in profile.decode().splitlines() if "context" not in line]
+        said = [line.split("  #")[0] for line in done.stdout.decode().splitlines() if "context" not in line]
+        self.assertIn("[RTX-9090]", fields)
+        self.assertEqual(said[1:], [field.replace("8GiB", str(8 * GIB)) for field in fields[1:]])
 
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
     def test_without_a_recording_the_program_does_not_run(self):

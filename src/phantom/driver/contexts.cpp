@@ -9,17 +9,18 @@
 #include "phantom/driver/injection.h"
 #include "phantom/gpu/address_space.h"
 #include "phantom/gpu/attributes.h"
+#include "phantom/gpu/device_memory.h"
 #include "phantom/gpu/handles.h"
-#include "phantom/gpu/memory.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
+#include "phantom/gpu/visible_devices.h"
 #include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 namespace {
 
 // A context is the address of its device's entry; the runtime and the driver share the primary ones.
-std::atomic<bool> contexts[kMaximumDevices];  // which were retained
+char contexts[kMaximumDevices];
 
 std::atomic<std::size_t> limits[] = {1024, 1 << 20, 8 << 20};  // of a thread's stack, of printf's buffer, of the heap
 
@@ -27,7 +28,7 @@ Handle context_of(int device) {
   return &contexts[device];
 }
 int device_of(Handle context) {
-  return static_cast<int>(static_cast<std::atomic<bool>*>(context) - contexts);
+  return static_cast<int>(static_cast<char*>(context) - contexts);
 }
 
 // The function of this library under its newest name: a program asks for cuMemGetInfo and means cuMemGetInfo_v2. What
@@ -114,20 +115,20 @@ TIDEMARK_PHANTOM_API int cuDeviceComputeCapability(int* major, int* minor, int) 
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuDeviceGetUuid(char* uuid, int device) {
-  write_uuid(uuid, device);
+  write_uuid(uuid, physical_device(device));
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuDeviceGetUuid_v2(char* uuid, int device) {
   return cuDeviceGetUuid(uuid, device);
 }
 TIDEMARK_PHANTOM_API int cuDeviceGetPCIBusId(char* text, int length, int device) {
-  write_pci_bus_id(text, length, device);
+  write_pci_bus_id(text, length, physical_device(device));
   return kSuccess;
 }
 
 TIDEMARK_PHANTOM_API int cuDevicePrimaryCtxRetain(Handle* context, int device) {
   if (!is_device(device)) return kInvalidDevice;
-  contexts[device].store(true);
+  if (!make_context(physical_device(device))) return kOutOfMemory;
   *context = context_of(device);
   return kSuccess;
 }
@@ -139,7 +140,7 @@ TIDEMARK_PHANTOM_API int cuDevicePrimaryCtxSetFlags_v2(int, unsigned) {
 }
 TIDEMARK_PHANTOM_API int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
   *flags = 0;
-  *active = contexts[device].load() || device_used(device) != profile().context ? 1 : 0;
+  *active = has_context(physical_device(device)) ? 1 : 0;
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuCtxGetCurrent(Handle* context) {

@@ -3,8 +3,10 @@
 
 #include <cstring>
 
+#include "phantom/gpu/device_memory.h"
 #include "phantom/gpu/pools.h"
 #include "phantom/gpu/profile.h"
+#include "phantom/gpu/visible_devices.h"
 #include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
@@ -17,8 +19,10 @@ void* address(DevicePointer pointer) {
 }  // namespace
 
 TIDEMARK_PHANTOM_API int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  const int device = physical_device(current_device());
+  if (!make_context(device)) return kOutOfMemory;
   *total = profile().memory;
-  *free = *total - device_used(current_device());
+  *free = *total - memory_used(device);
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {

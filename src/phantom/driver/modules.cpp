@@ -1,31 +1,53 @@
-// The driver's modules and launches, which Triton and other compilers use: functions are handles, launches do nothing.
+// The driver's modules and launches, which Triton and other compilers use.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/scoped_fd.h"
 #include "phantom/gpu/capture.h"
-#include "phantom/gpu/handles.h"
 #include "phantom/gpu/kernels.h"
 #include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {
+namespace {
+
+constexpr int kFileNotFound = 301;  // CUDA_ERROR_FILE_NOT_FOUND
+
+int launch_function(Handle kernel, Handle stream) {
+  note_launch(kernel);
+  captures().launch(stream);
+  return kSuccess;
+}
+
+}  // namespace
 
 TIDEMARK_PHANTOM_API int cuCtxGetCurrent(Handle* context);
 
-TIDEMARK_PHANTOM_API int cuModuleLoad(Handle* module, const char*) {
-  *module = new_handle();
+TIDEMARK_PHANTOM_API int cuModuleLoadData(Handle* module, const void* image) {
+  *module = load_module(image);
   return kSuccess;
 }
-TIDEMARK_PHANTOM_API int cuModuleLoadData(Handle* module, const void*) {
-  *module = new_handle();
-  return kSuccess;
+TIDEMARK_PHANTOM_API int cuModuleLoad(Handle* module, const char* path) {
+  const ScopedFd file(open(path, O_RDONLY | O_CLOEXEC));
+  struct stat facts {};
+  if (!file || fstat(file.get(), &facts) != 0) return kFileNotFound;
+  const auto bytes = static_cast<std::size_t>(facts.st_size);
+  std::string image(bytes + sizeof(std::uint64_t), '\0');  // some, even of an empty file
+  if (read(file.get(), image.data(), bytes) != facts.st_size) return kFileNotFound;
+  return cuModuleLoadData(module, image.data());
 }
-TIDEMARK_PHANTOM_API int cuModuleLoadDataEx(Handle* module, const void*, unsigned, int*, void**) {
-  *module = new_handle();
-  return kSuccess;
+TIDEMARK_PHANTOM_API int cuModuleLoadDataEx(Handle* module, const void* image, unsigned, int*, void**) {
+  return cuModuleLoadData(module, image);
 }
 TIDEMARK_PHANTOM_API int cuModuleUnload(Handle) {
   return kSuccess;
 }
-TIDEMARK_PHANTOM_API int cuModuleGetFunction(Handle* function, Handle, const char*) {
-  *function = new_handle();
-  return kSuccess;
+TIDEMARK_PHANTOM_API int cuModuleGetFunction(Handle* function, Handle module, const char* name) {
+  *function = module_kernel(module, name);
+  return *function != nullptr ? kSuccess : kNotFound;
 }
 TIDEMARK_PHANTOM_API int cuFuncGetAttribute(int* value, int attribute, Handle function) {
   const FunctionAttributes attributes = kernel_attributes(function);
@@ -79,15 +101,13 @@ TIDEMARK_PHANTOM_API int cuOccupancyMaxActiveClusters(int* clusters, Handle, con
   return kSuccess;
 }
 
-TIDEMARK_PHANTOM_API int cuLaunchKernel(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                        Handle stream, void**, void**) {
-  captures().launch(stream);
-  return kSuccess;
+TIDEMARK_PHANTOM_API int cuLaunchKernel(Handle kernel, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                        unsigned, Handle stream, void**, void**) {
+  return launch_function(kernel, stream);
 }
-TIDEMARK_PHANTOM_API int cuLaunchCooperativeKernel(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                                   unsigned, Handle stream, void**) {
-  captures().launch(stream);
-  return kSuccess;
+TIDEMARK_PHANTOM_API int cuLaunchCooperativeKernel(Handle kernel, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                                   unsigned, unsigned, Handle stream, void**) {
+  return launch_function(kernel, stream);
 }
 // CUlaunchConfig has six numbers of 32 bits, the dynamic shared memory, and then the stream.
 struct DriverLaunchConfig {
@@ -95,9 +115,8 @@ struct DriverLaunchConfig {
   unsigned shared;
   Handle stream;
 };
-TIDEMARK_PHANTOM_API int cuLaunchKernelEx(const DriverLaunchConfig* configuration, Handle, void**, void**) {
-  captures().launch(configuration->stream);
-  return kSuccess;
+TIDEMARK_PHANTOM_API int cuLaunchKernelEx(const DriverLaunchConfig* configuration, Handle kernel, void**, void**) {
+  return launch_function(kernel, configuration->stream);
 }
 
 TIDEMARK_PHANTOM_API int cuTensorMapEncodeTiled(void*, int, unsigned, void*, const std::uint64_t*, const std::uint64_t*,

@@ -37,9 +37,6 @@ enum Status : int {
   kStreamCaptureUnsupported = 900,
 };
 
-/// cudaMemcpyKind.
-enum CopyKind : int { kHostToHost = 0, kHostToDevice = 1, kDeviceToHost = 2, kDeviceToDevice = 3, kCopyDefault = 4 };
-
 /// cudaMemoryType.
 enum MemoryType : int { kMemoryUnregistered = 0, kMemoryHost = 1, kMemoryDevice = 2, kMemoryManaged = 3 };
 

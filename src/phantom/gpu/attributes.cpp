@@ -6,6 +6,7 @@
 
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/profile.h"
+#include "phantom/gpu/visible_devices.h"
 
 namespace tidemark::phantom {
 
@@ -45,7 +46,7 @@ int device_attribute(int attribute, int device) {
     case 31:
       return 1;  // ConcurrentKernels
     case 33:
-      return device + 1;  // PciBusId
+      return physical_device(device) + 1;  // PciBusId
     case 36:
       return gpu.memory_clock_khz;
     case 37:
@@ -137,12 +138,11 @@ const Text* find(int status) {
 void write_uuid(char* uuid, int device) {
   constexpr char kUuid[] = "tidemark-phantom";
   std::copy_n(kUuid, 15, uuid);
-  uuid[15] = static_cast<char>(is_device(device) ? visible_devices()[static_cast<std::size_t>(device)] : device);
+  uuid[15] = static_cast<char>(device);
 }
 
 void write_pci_bus_id(char* text, int length, int device) {
-  std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0",
-                (is_device(device) ? visible_devices()[static_cast<std::size_t>(device)] : device) + 1);
+  std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", device + 1);
 }
 
 const char* status_name(int status) {

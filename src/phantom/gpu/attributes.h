@@ -3,8 +3,11 @@
 
 namespace tidemark::phantom {
 
-/// cudaDeviceAttr / CUdevice_attribute of the profile; 0 for what the profile does not have.
+/// cudaDeviceAttr / CUdevice_attribute of the profile, of a device of this process; 0 for what the profile does not
+/// have.
 [[nodiscard]] int device_attribute(int attribute, int device);
+
+// Devices numbered as the machine has them (visible_devices.h):
 
 /// The 16 bytes by which runtime and driver tell devices apart.
 void write_uuid(char* uuid, int device);

@@ -1,7 +1,9 @@
 #include "phantom/gpu/fat_binary.h"
 
+#include <elf.h>
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -9,11 +11,12 @@
 #include <utility>
 
 #include "phantom/gpu/bytes.h"
+#include "phantom/gpu/lz4.h"
 
 namespace tidemark::phantom {
 namespace {
 
-// NVIDIA does not document the format. The layout below is what the bytes of libtorch_cuda.so (CUDA 13.0 and 13.2) and
+// NVIDIA does not document the format. The layout below is what the bytes of libtorch_cuda.so (CUDA 12.1 to 13.2) and
 // of files that nvcc writes show.
 
 struct Wrapper {
@@ -54,14 +57,18 @@ constexpr std::uint64_t kZstd = 0x8000;
 constexpr std::uint64_t kExactly = 0x100000;  // sm_90a
 constexpr std::uint64_t kFamily = 0x200000;   // sm_100f
 
-std::string_view fat_binary_of(const void* registered) {
-  Wrapper wrapper;
-  std::memcpy(&wrapper, registered, sizeof wrapper);
-  if (wrapper.magic != kWrapperMagic || wrapper.fat_binary == nullptr) return {};
-  Header header;
-  std::memcpy(&header, wrapper.fat_binary, sizeof header);
-  if (header.magic != kMagic) return {};
-  return {wrapper.fat_binary + header.header_bytes, header.bytes};
+template <typename Record>
+Record read(const void* from) {
+  Record record;
+  std::memcpy(&record, from, sizeof record);
+  return record;
+}
+
+std::string_view fat_binary_at(const void* image) {
+  if (read<std::uint32_t>(image) == kWrapperMagic) image = read<Wrapper>(image).fat_binary;
+  if (image == nullptr || read<std::uint32_t>(image) != kMagic) return {};
+  const auto header = read<Header>(image);
+  return {static_cast<const char*>(image) + header.header_bytes, header.bytes};
 }
 
 // Higher is better; all zero: not for this GPU.
@@ -75,20 +82,33 @@ std::tuple<bool, std::uint32_t, int> fitness(const Entry& entry, std::uint32_t g
   return {true, entry.architecture, exactly ? 3 : (entry.flags & kFamily) != 0 ? 2 : 1};
 }
 
+// The bytes of an ELF file, which nothing but its headers tells.
+std::string_view elf_file_at(const void* image) {
+  const auto* const start = static_cast<const char*>(image);
+  const auto header = read<Elf64_Ehdr>(image);
+  std::size_t end = std::max<std::size_t>(sizeof header, header.e_shoff + sizeof(Elf64_Shdr) * header.e_shnum);
+  for (std::size_t index = 0; index < header.e_shnum; ++index) {
+    const auto section = read<Elf64_Shdr>(start + header.e_shoff + sizeof(Elf64_Shdr) * index);
+    if (section.sh_type != SHT_NOBITS) end = std::max<std::size_t>(end, section.sh_offset + section.sh_size);
+  }
+  return {start, end};
+}
+
 std::optional<std::string> cubin_of(const Entry& entry, std::string_view bytes) {
-  if ((entry.flags & kLz4) != 0) return std::nullopt;
+  const std::string_view compressed = bytes_at(bytes, 0, entry.compressed_bytes);
+  if ((entry.flags & kLz4) != 0) return decompress_lz4(compressed, entry.full_bytes);
   if ((entry.flags & kZstd) == 0) return std::string(bytes);
   std::string cubin(entry.full_bytes, '\0');
-  const std::size_t written =
-      ZSTD_decompress(cubin.data(), cubin.size(), bytes.data(), bytes_at(bytes, 0, entry.compressed_bytes).size());
+  const std::size_t written = ZSTD_decompress(cubin.data(), cubin.size(), compressed.data(), compressed.size());
   if (written != cubin.size()) return std::nullopt;
   return cubin;
 }
 
 }  // namespace
 
-std::optional<DeviceCode> choose_code(const void* wrapper, int major, int minor) {
-  const std::string_view bytes = fat_binary_of(wrapper);
+std::optional<DeviceCode> choose_code(const void* image, int major, int minor) {
+  if (std::memcmp(image, ELFMAG, SELFMAG) == 0) return DeviceCode{major * 10 + minor, std::string(elf_file_at(image))};
+  const std::string_view bytes = fat_binary_at(image);
   const auto gpu = static_cast<std::uint32_t>(major * 10 + minor);
   std::tuple<bool, std::uint32_t, int> best;
   Entry chosen{};

@@ -14,8 +14,8 @@ struct DeviceCode {
 
 /// The code that the driver would load on a GPU of compute capability `major`.`minor`: a cubin of the same major and
 /// the highest minor that is not above, one for exactly this GPU (sm_90a) or its family (sm_100f) before one of the
-/// same number, else the newest PTX. `wrapper` is what __cudaRegisterFatBinary is handed. None when there is no such
-/// code, and for code that is compressed with LZ4, as CUDA 12 did by default. Thread-safe.
-[[nodiscard]] std::optional<DeviceCode> choose_code(const void* wrapper, int major, int minor);
+/// same number, else the newest PTX. `image` is what __cudaRegisterFatBinary or cuModuleLoadData is handed: a fat
+/// binary, or a cubin, which is returned for any GPU. None when there is no such code. Thread-safe.
+[[nodiscard]] std::optional<DeviceCode> choose_code(const void* image, int major, int minor);
 
 }  // namespace tidemark::phantom

@@ -5,25 +5,28 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "phantom/gpu/cubin.h"
 #include "phantom/gpu/fat_binary.h"
+#include "phantom/gpu/handles.h"
 #include "phantom/gpu/occupancy.h"
 #include "phantom/gpu/profile.h"
+#include "phantom/gpu/usage.h"
 
 namespace tidemark::phantom {
 namespace {
 
 struct FatBinary {
-  const void* wrapper;
+  const void* wrapper;         // as registered; not used once there is a cubin
   std::optional<Cubin> cubin;  // for the profile's GPU, without kernels where there is none; read when first asked for
 };
 
 struct Kernel {
   FatBinary* binary;
   const void* host;
-  const char* name;  // in the registering library
+  const char* name;  // in the registering library or the cubin; empty for modules without machine code
 };
 
 struct Kernels {
@@ -49,13 +52,17 @@ const Kernel* find(Kernels& all, const void* host) {
   return found == all.index.end() ? nullptr : &all.kernels[found->second];
 }
 
+Cubin cubin_in(const void* image) {
+  const std::optional<DeviceCode> code = choose_code(image, profile().major, profile().minor);
+  if (!code) return {};
+  Cubin cubin = read_cubin(code->cubin);
+  if (code->cubin.empty()) cubin.ptx_version = code->architecture;
+  return cubin;
+}
+
 // With the lock held.
 const Cubin& cubin_of(FatBinary& binary) {
-  if (binary.cubin) return *binary.cubin;
-  const std::optional<DeviceCode> code = choose_code(binary.wrapper, profile().major, profile().minor);
-  if (!code) return binary.cubin.emplace();
-  binary.cubin = read_cubin(code->cubin);
-  if (code->cubin.empty()) binary.cubin->ptx_version = code->architecture;
+  if (!binary.cubin) binary.cubin = cubin_in(binary.wrapper);
   return *binary.cubin;
 }
 
@@ -71,15 +78,19 @@ struct KernelCode {
 KernelCode code_of(Kernels& all, const void* host) {
   KernelCode code;
   code.ptx_version = code.binary_version = profile().major * 10 + profile().minor;
-  if (const Kernel* const kernel = find(all, host)) {
+  bool known = false;
+  const Kernel* const kernel = find(all, host);
+  if (kernel != nullptr) {
     const Cubin& cubin = cubin_of(*kernel->binary);
     if (cubin.ptx_version != 0) code.ptx_version = cubin.ptx_version;
     if (const auto found = cubin.kernels.find(kernel->name); found != cubin.kernels.end()) {
       code.needs = found->second;
       code.constant_bytes = cubin.constant_bytes;
       code.binary_version = cubin.binary_version;
+      known = true;
     }
   }
+  if (!known) count_estimate(Estimate::kernel, kernel == nullptr ? "one that nobody registered" : kernel->name);
   const auto allowed = all.dynamic_shared.find(host);
   code.dynamic_shared = allowed != all.dynamic_shared.end()
                             ? allowed->second
@@ -119,6 +130,26 @@ void register_kernel(void** binary, const void* host, const char* name) {
   all.kernels.push_back({reinterpret_cast<FatBinary*>(binary), host, name});
 }
 
+Handle load_module(const void* image) {
+  Cubin cubin = cubin_in(image);
+  Kernels& all = kernels();
+  const std::lock_guard lock(all.mutex);
+  all.binaries.push_back({nullptr, std::move(cubin)});
+  return &all.binaries.back();
+}
+
+Handle module_kernel(Handle module, const char* name) {
+  auto* const binary = static_cast<FatBinary*>(module);
+  const auto& named = binary->cubin->kernels;
+  const auto found = named.find(name);
+  if (found == named.end() && !named.empty()) return nullptr;
+  const Handle kernel = new_handle();
+  Kernels& all = kernels();
+  const std::lock_guard lock(all.mutex);
+  all.kernels.push_back({binary, kernel, found == named.end() ? "" : found->first.c_str()});
+  return kernel;
+}
+
 FunctionAttributes kernel_attributes(const void* host) {
   const KernelCode kernel = code_of(host);
   FunctionAttributes attributes{};
@@ -149,6 +180,13 @@ int blocks_per_multiprocessor(const void* host, int threads, std::size_t shared)
   const KernelCode kernel = code_of(host);
   if (shared > static_cast<std::size_t>(kernel.dynamic_shared)) return 0;
   return blocks_per_multiprocessor(profile(), kernel.needs, threads, shared);
+}
+
+std::optional<std::size_t> available_dynamic_shared(const void* host, int blocks, int threads) {
+  const KernelCode kernel = code_of(host);
+  const auto available = available_dynamic_shared(profile(), kernel.needs, blocks, threads);
+  if (!available) return std::nullopt;
+  return std::min(*available, static_cast<std::size_t>(kernel.dynamic_shared));
 }
 
 }  // namespace tidemark::phantom

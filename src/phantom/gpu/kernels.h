@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "phantom/gpu/abi.h"
 
@@ -14,6 +15,13 @@ namespace tidemark::phantom {
 /// registers tens of thousands while it is loaded.
 void register_kernel(void** binary, const void* host, const char* name);
 
+/// Machine code that the driver is handed (cuModuleLoadData): a cubin, a fat binary, or anything else, of whose kernels
+/// nothing is known then. Reads it at once. Lives as long as the process. Thread-safe.
+[[nodiscard]] Handle load_module(const void* image);
+/// A kernel of a module, as the functions below take it: another one at each call. None when the module's code has no
+/// kernel of this name. Thread-safe.
+[[nodiscard]] Handle module_kernel(Handle module, const char* name);
+
 /// Notes that this thread launched a kernel. Costs one store.
 void note_launch(const void* host);
 /// The name under which the kernel that this thread launched last was registered; empty when there is none.
@@ -21,8 +29,8 @@ void note_launch(const void* host);
 [[nodiscard]] const char* last_launched_kernel();
 
 /// Registers, shared memory and architecture of a kernel, from the code that the driver would choose for the profile's
-/// GPU. For a kernel without such code the values of a small kernel. Thread-safe; the first question for a binary reads
-/// it.
+/// GPU. For a kernel without such code the values of a small kernel, counted as an estimate. Thread-safe; the first
+/// question for a binary reads it.
 [[nodiscard]] FunctionAttributes kernel_attributes(const void* host);
 
 /// Sets how much dynamic shared memory a block may be launched with; at first it is what shared_per_block leaves. False
@@ -32,5 +40,9 @@ bool allow_dynamic_shared(const void* host, int bytes);
 /// Blocks of `threads` threads and `shared` bytes of dynamic shared memory that a multiprocessor of the profile's GPU
 /// holds at once (occupancy.h); 0 where a block cannot be launched. Thread-safe.
 [[nodiscard]] int blocks_per_multiprocessor(const void* host, int threads, std::size_t shared);
+
+/// Dynamic shared memory of a block, of what it may be launched with, that leaves room for `blocks` blocks of `threads`
+/// threads at once; none where there is no room for so many. Thread-safe.
+[[nodiscard]] std::optional<std::size_t> available_dynamic_shared(const void* host, int blocks, int threads);
 
 }  // namespace tidemark::phantom

@@ -9,10 +9,11 @@
 #include <mutex>
 
 #include "phantom/gpu/address_space.h"
+#include "phantom/gpu/device_memory.h"
 #include "phantom/gpu/kernels.h"
-#include "phantom/gpu/profile.h"
 #include "phantom/gpu/training_steps.h"
 #include "phantom/gpu/usage.h"
+#include "phantom/gpu/visible_devices.h"
 
 namespace tidemark::phantom {
 namespace {
@@ -23,26 +24,12 @@ struct Memory {
   std::map<std::uint64_t, Allocation> physical;
   std::map<char*, std::size_t> pinned;
   std::uint64_t next_physical = 0x10000;
-  std::uint64_t used[kMaximumDevices] = {};
 };
 
 // Never destroyed: destructors of the program may still free.
 Memory& memory() {
   static auto* const kMemory = new Memory;
   return *kMemory;
-}
-
-bool take(Memory& memory, int device, std::size_t bytes) {
-  const std::uint64_t taken = profile().context + memory.used[device];
-  if (bytes > profile().memory || taken > profile().memory - bytes) return false;
-  memory.used[device] += bytes;
-  say_used(visible_devices()[static_cast<std::size_t>(device)], taken + bytes);
-  return true;
-}
-
-void give_back(Memory& memory, int device, std::size_t bytes) {
-  memory.used[device] -= bytes;
-  say_used(visible_devices()[static_cast<std::size_t>(device)], profile().context + memory.used[device]);
 }
 
 // What each request for memory begins with, before any lock is taken.
@@ -84,10 +71,10 @@ void* allocate_device(int device, std::size_t bytes) {
   const std::size_t rounded = round_up(bytes, kGranularity);
   Memory& all = memory();
   const std::lock_guard lock(all.mutex);
-  if (rounded < bytes || !take(all, device, rounded)) return nullptr;
+  if (rounded < bytes || !take_memory(physical_device(device), rounded)) return nullptr;
   void* const start = address_space().reserve(rounded, kGranularity);
   if (start == nullptr) {
-    give_back(all, device, rounded);
+    give_back_memory(physical_device(device), rounded);
     return nullptr;
   }
   all.allocations[static_cast<char*>(start)] = {start, rounded, device};
@@ -99,7 +86,7 @@ bool free_device(void* pointer) {
   const std::lock_guard lock(all.mutex);
   const auto found = all.allocations.find(static_cast<char*>(pointer));
   if (found == all.allocations.end()) return false;
-  give_back(all, found->second.device, found->second.bytes);
+  give_back_memory(physical_device(found->second.device), found->second.bytes);
   address_space().release(pointer, found->second.bytes);
   all.allocations.erase(found);
   return true;
@@ -110,7 +97,7 @@ std::uint64_t create_physical(int device, std::size_t bytes) {
   note_request();
   Memory& all = memory();
   const std::lock_guard lock(all.mutex);
-  if (!take(all, device, bytes)) return 0;
+  if (!take_memory(physical_device(device), bytes)) return 0;
   all.next_physical += 16;
   all.physical[all.next_physical] = {nullptr, bytes, device};
   return all.next_physical;
@@ -121,7 +108,7 @@ bool release_physical(std::uint64_t handle) {
   const std::lock_guard lock(all.mutex);
   const auto found = all.physical.find(handle);
   if (found == all.physical.end()) return false;
-  give_back(all, found->second.device, found->second.bytes);
+  give_back_memory(physical_device(found->second.device), found->second.bytes);
   all.physical.erase(found);
   return true;
 }
@@ -141,12 +128,6 @@ void map_addresses(void* pointer, std::size_t bytes, int device) {
   Memory& all = memory();
   const std::lock_guard lock(all.mutex);
   all.allocations[static_cast<char*>(pointer)] = {pointer, bytes, device};
-}
-
-std::uint64_t device_used(int device) {
-  Memory& all = memory();
-  const std::lock_guard lock(all.mutex);
-  return profile().context + all.used[device];
 }
 
 std::optional<Allocation> find_allocation(const void* pointer) {

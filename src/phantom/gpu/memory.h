@@ -33,9 +33,6 @@ void free_addresses(void* pointer, std::size_t bytes);
 /// Says that addresses belong to a device (cuMemMap), for device_of.
 void map_addresses(void* pointer, std::size_t bytes, int device);
 
-/// Bytes of `device` that the driver would report as used, context included.
-[[nodiscard]] std::uint64_t device_used(int device);
-
 /// The allocation that holds an address of a device.
 struct Allocation {
   void* start;

@@ -16,9 +16,16 @@ int blocks_by_barriers(const Profile& gpu, int barriers) {
   return gpu.blocks_per_multiprocessor * (two ? 2 : 1) / barriers;
 }
 
+// Of shared memory, a block takes whole pieces, and what the driver keeps for each.
+std::size_t piece(const Profile& gpu) {
+  return gpu.major >= 8 ? 128 : 256;
+}
+std::size_t kept_by_driver(const Profile& gpu) {
+  return gpu.major >= 8 ? 1024 : 0;
+}
+
 int blocks_by_shared_memory(const Profile& gpu, std::size_t bytes) {
-  // A block takes whole pieces, and what the driver keeps for each.
-  const std::size_t taken = gpu.major >= 8 ? round_up(bytes + 1024, 128) : round_up(bytes, 256);
+  const std::size_t taken = round_up(bytes + kept_by_driver(gpu), piece(gpu));
   if (taken == 0) return gpu.blocks_per_multiprocessor;
   return static_cast<int>(static_cast<std::size_t>(gpu.shared_per_multiprocessor) / taken);
 }
@@ -41,6 +48,13 @@ int blocks_per_multiprocessor(const Profile& gpu, const KernelNeeds& kernel, int
   if (kernel.registers > 0) blocks = std::min(blocks, held / warps);
   blocks = std::min(blocks, blocks_by_barriers(gpu, kernel.barriers));
   return std::min(blocks, blocks_by_shared_memory(gpu, kernel.shared_bytes + shared));
+}
+
+std::optional<std::size_t> available_dynamic_shared(const Profile& gpu, const KernelNeeds& kernel, int blocks,
+                                                    int threads) {
+  if (blocks <= 0 || blocks_per_multiprocessor(gpu, kernel, threads, 0) < blocks) return std::nullopt;
+  const auto share = static_cast<std::size_t>(gpu.shared_per_multiprocessor / blocks);
+  return share / piece(gpu) * piece(gpu) - kernel.shared_bytes - kept_by_driver(gpu);
 }
 
 }  // namespace tidemark::phantom

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "phantom/gpu/cubin.h"
 #include "phantom/gpu/profile.h"
@@ -16,5 +17,10 @@ namespace tidemark::phantom {
 /// bounds do not count, as for the driver.
 [[nodiscard]] int blocks_per_multiprocessor(const Profile& gpu, const KernelNeeds& kernel, int threads,
                                             std::size_t shared);
+
+/// Dynamic shared memory that each block can have when a multiprocessor is to hold `blocks` of them; none where it
+/// cannot hold so many.
+[[nodiscard]] std::optional<std::size_t> available_dynamic_shared(const Profile& gpu, const KernelNeeds& kernel,
+                                                                  int blocks, int threads);
 
 }  // namespace tidemark::phantom

@@ -1,13 +1,8 @@
 #include "phantom/gpu/profile.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
-#include <string_view>
-
-#include "phantom/gpu/device_uuid.h"
 
 namespace tidemark::phantom {
 namespace {
@@ -65,35 +60,6 @@ Profile read() {
   return profile;
 }
 
-// The device that an entry of CUDA_VISIBLE_DEVICES names: by its number, or by the beginning of its UUID.
-std::optional<int> device_of(std::string_view entry) {
-  for (int device = 0; device < profile().devices; ++device) {
-    if (entry.starts_with("GPU-") ? device_uuid(device).starts_with(entry) : entry == std::to_string(device))
-      return device;
-  }
-  return std::nullopt;
-}
-
-std::vector<int> read_visible_devices() {
-  std::vector<int> devices;
-  const char* const variable = std::getenv("CUDA_VISIBLE_DEVICES");
-  if (variable == nullptr) {
-    for (int device = 0; device < profile().devices; ++device) devices.push_back(device);
-    return devices;
-  }
-  std::string_view rest = variable;
-  // The list ends at the first entry that names no device; a device named twice makes the whole list void.
-  while (!rest.empty()) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const auto device = device_of(rest.substr(0, comma));
-    if (!device) break;
-    if (std::find(devices.begin(), devices.end(), *device) != devices.end()) return {};
-    devices.push_back(*device);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-  }
-  return devices;
-}
-
 }  // namespace
 
 const char* phantom_folder() {
@@ -105,11 +71,6 @@ const char* phantom_folder() {
 const Profile& profile() {
   static const Profile kProfile = read();
   return kProfile;
-}
-
-const std::vector<int>& visible_devices() {
-  static const auto* const kDevices = new std::vector<int>(read_visible_devices());
-  return *kDevices;
 }
 
 }  // namespace tidemark::phantom

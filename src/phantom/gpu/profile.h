@@ -4,14 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace tidemark::phantom {
 
 /// One kind of GPU; sizes in bytes. All devices of a process are of this kind.
 struct Profile {
   std::string name;
-  int devices = 1;
+  int devices = 1;            ///< of the machine; a process sees visible_devices() of them
   std::uint64_t memory = 0;   ///< what the driver reports as total
   std::uint64_t context = 0;  ///< used by the driver before the program allocates
   int major = 0;              ///< compute capability
@@ -38,16 +37,6 @@ struct Profile {
 /// value` for each field. Thread-safe. Ends the process with a message when there is none: the stand-ins are of no use
 /// without it.
 [[nodiscard]] const Profile& profile();
-
-/// The profile's devices that the process sees, in its order: those that CUDA_VISIBLE_DEVICES names by number or UUID
-/// (CUDA C++ Programming Guide, "CUDA environment variables"). Read with the first question, as the driver does.
-/// Thread-safe.
-[[nodiscard]] const std::vector<int>& visible_devices();
-
-/// Whether the process has a device of this number.
-[[nodiscard]] inline bool is_device(int device) {
-  return device >= 0 && static_cast<std::size_t>(device) < visible_devices().size();
-}
 
 /// The folder that TIDEMARK_PHANTOM names.
 [[nodiscard]] const char* phantom_folder();

@@ -78,10 +78,6 @@ void count_request() {
   usage().requests.fetch_add(1, std::memory_order_relaxed);
 }
 
-void say_used(int device, std::uint64_t bytes) {
-  usage().used[device].store(bytes, std::memory_order_relaxed);
-}
-
 void count_communicator() {
   usage().communicators.fetch_add(1);
 }
@@ -108,15 +104,19 @@ void count_unanswered(const char* function) {
   std::fprintf(stderr, "tidemark: the phantom GPU has no answer for %s; the call fails\n", function);
 }
 
-void count_estimated_workspace(const std::string& operation) {
+void count_estimate(Estimate kind, const std::string& name) {
   static std::mutex mutex;
-  static auto* const kSeen = new std::set<std::string>;
+  static auto* const kSeen = new std::set<std::string>[kEstimates];
+  constexpr const char* kFirst[kEstimates] = {
+      "workspaces of cuDNN, first that of", "workspaces of cuSOLVER, first that of",
+      "workspaces of cuFFT, first that of", "what kernels need whose machine code is not known, first"};
+  const auto index = static_cast<std::size_t>(kind);
   const std::lock_guard lock(mutex);
-  if (!kSeen->insert(operation).second) return;
-  usage().estimates.fetch_add(1, std::memory_order_relaxed);
-  if (kSeen->size() > 1) return;
-  std::fprintf(stderr, "tidemark: the phantom GPU estimates workspaces that were not measured, first that of %s\n",
-               operation.c_str());
+  std::set<std::string>& seen = kSeen[index];
+  if (!seen.insert(name).second) return;
+  usage().estimates[index].fetch_add(1, std::memory_order_relaxed);
+  if (seen.size() > 1) return;
+  std::fprintf(stderr, "tidemark: the phantom GPU estimates %s %s\n", kFirst[index], name.c_str());
 }
 
 /// What the stand-ins call for every function without an answer: says its name, returns its library's status for

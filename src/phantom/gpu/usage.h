@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "phantom/gpu/usage_file.h"
+
 namespace tidemark::phantom {
 
 /// Counts a copy from a device to the host: what the program does with it depends on values that no kernel computed.
@@ -13,9 +15,6 @@ void count_read();
 
 /// Counts a request for device memory. Lock-free, allocates nothing.
 void count_request();
-
-/// Says what this process takes of a device, by its number in the profile, with the context. Lock-free.
-void say_used(int device, std::uint64_t bytes);
 
 /// Counts a communicator of NCCL that this process joined.
 void count_communicator();
@@ -29,8 +28,8 @@ void say_stopped();
 /// Counts a call that the phantom GPU has no answer for, and says its name once on stderr. Thread-safe.
 void count_unanswered(const char* function);
 
-/// Counts an operation whose workspace is an estimate, once for each name, and says the first one's on stderr.
-/// Thread-safe.
-void count_estimated_workspace(const std::string& operation);
+/// Counts an operation whose workspace is an estimate, or a kernel whose machine code is not known, once for each name;
+/// says the first of a kind on stderr. Thread-safe.
+void count_estimate(Estimate kind, const std::string& name);
 
 }  // namespace tidemark::phantom

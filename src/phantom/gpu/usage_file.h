@@ -3,29 +3,31 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace tidemark::phantom {
+
+/// What was estimated.
+enum class Estimate : std::uint8_t { cudnn_workspace, cusolver_workspace, cufft_workspace, kernel };
+inline constexpr std::size_t kEstimates = 4;
 
 /// The file `usage.PID`. All counts start at 0.
 struct UsageFile {
   static constexpr std::uint32_t kMagic = 0x55746d32;
   static constexpr std::size_t kNameBytes = 60;
   static constexpr std::size_t kMostNames = 256;
-  static constexpr std::size_t kMostDevices = 64;
 
   std::uint32_t magic;
-  std::atomic<std::uint32_t> unanswered;       ///< functions in `names`, at most kMostNames
-  std::atomic<std::uint64_t> reads;            ///< copies from a device to the host
-  std::atomic<std::uint64_t> estimates;        ///< workspaces whose size was estimated
-  std::atomic<std::uint64_t> requests;         ///< for device memory
-  std::atomic<std::uint64_t> steps;            ///< training steps that were complete
+  std::atomic<std::uint32_t> unanswered;             ///< functions in `names`, at most kMostNames
+  std::atomic<std::uint64_t> reads;                  ///< copies from a device to the host
+  std::atomic<std::uint64_t> estimates[kEstimates];  ///< by Estimate: different operations or kernels
+  std::atomic<std::uint64_t> requests;               ///< for device memory
+  std::atomic<std::uint64_t> steps;                  ///< training steps that were complete
   std::atomic<std::uint64_t> idle_optimizers;  ///< that made no step though they have parameters of their own on a GPU
   std::atomic<std::uint32_t> stopped;          ///< 1: the last training step is complete, the process waits for its end
   std::atomic<std::uint32_t> communicators;    ///< of NCCL that the process joined
-  std::atomic<std::uint64_t>
-      used[kMostDevices];              ///< bytes with the context, by the profile's devices; 0 before its first use
-  char names[kMostNames][kNameBytes];  ///< functions without an answer, each once; ends in a zero byte
+  char names[kMostNames][kNameBytes];          ///< functions without an answer, each once; ends in a zero byte
 };
 
 }  // namespace tidemark::phantom

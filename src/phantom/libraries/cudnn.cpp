@@ -16,7 +16,7 @@ constexpr int kBatchNormalizationSpatial = 1;  // CUDNN_BATCHNORM_SPATIAL
 // measured.
 int answer_batch_normalization(int mode, std::size_t* bytes) {
   if (mode != kBatchNormalizationSpatial)
-    count_estimated_workspace("batch normalization in cuDNN's mode " + std::to_string(mode));
+    count_estimate(Estimate::cudnn_workspace, "batch normalization in cuDNN's mode " + std::to_string(mode));
   *bytes = 0;
   return 0;
 }

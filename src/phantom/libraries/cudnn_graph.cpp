@@ -6,6 +6,7 @@
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
 #include "phantom/libraries/convolution_workspace.h"
+#include "phantom/libraries/torch_settings.h"
 
 namespace tidemark::phantom {
 namespace {
@@ -17,11 +18,23 @@ bool is_measured_library() {
   return profile().major == 9 && profile().minor == 0 && profile().cudnn_version / 100 == 919;
 }
 
+// Convolutions were measured as PyTorch starts: with any engine that computes 32-bit floating point by way of TF32 too,
+// without trying several. Returns what is otherwise.
+std::string other_settings(const Convolution& convolution) {
+  const CudnnSettings settings = cudnn_settings();
+  std::string text;
+  if (settings.deterministic) text += ", deterministic";
+  if (settings.benchmark) text += ", benchmark";
+  if (!settings.tf32 && convolution.type == type_named("float")) text += ", without TF32";
+  return text;
+}
+
 std::uint64_t workspace_of(const Convolution& convolution) {
   const ConvolutionWorkspace workspace = convolution_workspace(convolution);
-  if (!workspace.measured || !is_measured_library())
-    count_estimated_workspace("a convolution, " + layer_key(convolution) + ", batch size " +
-                              std::to_string(convolution.image[0]));
+  const std::string settings = other_settings(convolution);
+  if (!workspace.measured || !is_measured_library() || !settings.empty())
+    count_estimate(Estimate::cudnn_workspace, "a convolution, " + layer_key(convolution) + ", batch size " +
+                                                  std::to_string(convolution.image[0]) + settings);
   return workspace.bytes;
 }
 
@@ -31,7 +44,10 @@ std::uint64_t cudnn_workspace(const CudnnGraph& graph) {
   const auto products = std::count(graph.operations.begin(), graph.operations.end(), kMatmul);
   // Attention, forward and backward: with cuDNN 9.19 on an H200 it is at most 512 bytes, which PyTorch rounds any of it
   // up to.
-  if (products >= 2) return 16;
+  if (products >= 2) {
+    if (!is_measured_library()) count_estimate(Estimate::cudnn_workspace, "attention");
+    return 16;
+  }
   return graph.convolution ? workspace_of(*graph.convolution) : 0;
 }
 

@@ -1,17 +1,17 @@
-// NVML: the devices of this process, and what it holds of them. Other processes, clocks, temperatures and utilization
-// are not there.
-#include <unistd.h>
-
-#include <algorithm>
+// NVML: the devices, and what the processes of the plan hold of them. Clocks, temperatures and utilization are not
+// there.
 #include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "phantom/gpu/abi.h"
+#include "phantom/gpu/attributes.h"
+#include "phantom/gpu/device_memory.h"
 #include "phantom/gpu/device_uuid.h"
-#include "phantom/gpu/memory.h"
 #include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {
@@ -39,20 +39,13 @@ int write_text(char* text, unsigned length, const std::string& value) {
   return kNvmlSuccess;
 }
 
-// NVML numbers all devices, whatever CUDA_VISIBLE_DEVICES says.
-bool is_installed(int device) {
+// NVML has all devices, whatever CUDA_VISIBLE_DEVICES says.
+bool exists(int device) {
   return device >= 0 && device < profile().devices;
 }
 
-// By this process, which may not see it.
-std::uint64_t used_of(int device) {
-  const std::vector<int>& seen = visible_devices();
-  const auto found = std::find(seen.begin(), seen.end(), device);
-  return found == seen.end() ? 0 : device_used(static_cast<int>(found - seen.begin()));
-}
-
 int find(Handle* handle, std::optional<int> device) {
-  if (!device || !is_installed(*device)) return kNvmlNotFound;
+  if (!device || !exists(*device)) return kNvmlNotFound;
   *handle = nvml_handle(*device);
   return kNvmlSuccess;
 }
@@ -98,15 +91,17 @@ struct NvmlFabric {
   unsigned health;
 };
 
-// This process alone: what others would hold of a device is not known.
 template <typename Process>
 int running_processes(Handle handle, unsigned* count, Process* processes) {
-  const bool room = *count != 0 && processes != nullptr;
-  *count = 1;
-  if (!room) return kNvmlInsufficientSize;
-  processes[0] = {};
-  processes[0].process = static_cast<unsigned>(getpid());
-  processes[0].used = used_of(nvml_device(handle));
+  const std::vector<ProcessMemory> found = memory_of_processes(nvml_device(handle));
+  const std::size_t room = processes != nullptr ? *count : 0;
+  *count = static_cast<unsigned>(found.size());
+  if (room < found.size()) return kNvmlInsufficientSize;
+  for (std::size_t index = 0; index < found.size(); ++index) {
+    processes[index] = {};
+    processes[index].process = static_cast<unsigned>(found[index].process);
+    processes[index].used = found[index].bytes;
+  }
   return kNvmlSuccess;
 }
 
@@ -156,12 +151,12 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetCount_v2(unsigned* count) {
   return kNvmlSuccess;
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByIndex_v2(unsigned index, Handle* handle) {
-  if (!is_installed(static_cast<int>(index))) return kNvmlInvalidArgument;
+  if (!exists(static_cast<int>(index))) return kNvmlInvalidArgument;
   *handle = nvml_handle(static_cast<int>(index));
   return kNvmlSuccess;
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByUUID(const char* uuid, Handle* handle) {
-  for (int device = 0; is_installed(device); ++device)
+  for (int device = 0; exists(device); ++device)
     if (device_uuid(device) == uuid) return find(handle, device);
   return kNvmlNotFound;
 }
@@ -203,7 +198,7 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetCudaComputeCapability(Handle, int* major, 
 }
 TIDEMARK_PHANTOM_API int nvmlDeviceGetMemoryInfo(Handle handle, NvmlMemory* memory) {
   memory->total = profile().memory;
-  memory->used = used_of(nvml_device(handle));
+  memory->used = memory_used(nvml_device(handle));
   memory->free = memory->total - memory->used;
   return kNvmlSuccess;
 }

@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kNvrtcSuccess = 0;
 
-// What cuModuleLoadData is handed: it takes anything.
-constexpr char kCode[] = "";
+// What cuModuleLoadData is handed: text, as PTX is, with no kernels that it knows.
+constexpr char kCode[] = "// not compiled";
 
 // PyTorch keeps what NVRTC compiled in a folder of the user's, for programs that have a device.
 __attribute__((constructor)) void keep_kernel_cache_clean() {

@@ -5,6 +5,7 @@
 #include "phantom/driver/injection.h"
 #include "phantom/gpu/attributes.h"
 #include "phantom/gpu/profile.h"
+#include "phantom/gpu/visible_devices.h"
 #include "phantom/runtime/device_properties.h"
 #include "phantom/runtime/last_error.h"
 
@@ -35,8 +36,7 @@ TIDEMARK_PHANTOM_API int cuCtxSetLimit(int limit, std::size_t value);
 TIDEMARK_PHANTOM_API int cudaGetDeviceCount(int* count) {
   load_injected_tool();
   *count = static_cast<int>(visible_devices().size());
-  if (*count == 0) return report(kNoDevice);
-  return kSuccess;
+  return *count != 0 ? kSuccess : report(kNoDevice);
 }
 
 TIDEMARK_PHANTOM_API int cudaGetDevice(int* device) {
@@ -71,18 +71,16 @@ TIDEMARK_PHANTOM_API int cudaGetDeviceProperties_v2(DeviceProperties12* properti
 
 TIDEMARK_PHANTOM_API int cudaDeviceGetPCIBusId(char* text, int length, int device) {
   if (!is_device(device)) return report(kInvalidDevice);
-  write_pci_bus_id(text, length, device);
+  write_pci_bus_id(text, length, physical_device(device));
   return kSuccess;
 }
 
 TIDEMARK_PHANTOM_API int cudaDeviceGetByPCIBusId(int* device, const char* text) {
   unsigned bus = 0;
-  const std::vector<int>& seen = visible_devices();
-  if (std::sscanf(text, "%*x:%x", &bus) != 1) return report(kInvalidDevice);
-  const auto found = std::find(seen.begin(), seen.end(), static_cast<int>(bus) - 1);
-  if (found == seen.end()) return report(kInvalidDevice);
-  *device = static_cast<int>(found - seen.begin());
-  return kSuccess;
+  if (std::sscanf(text, "%*x:%x", &bus) != 1) return report(kInvalidValue);
+  for (*device = 0; is_device(*device); ++*device)
+    if (physical_device(*device) + 1 == static_cast<int>(bus)) return kSuccess;
+  return report(kInvalidDevice);
 }
 
 TIDEMARK_PHANTOM_API int cudaDriverGetVersion(int* version) {

@@ -7,6 +7,7 @@
 
 #include "phantom/gpu/attributes.h"
 #include "phantom/gpu/profile.h"
+#include "phantom/gpu/visible_devices.h"
 
 namespace tidemark::phantom {
 
@@ -152,7 +153,7 @@ Properties device_properties(int device) {
   Properties properties;
   std::memset(&properties, 0, sizeof properties);
   std::snprintf(properties.name, sizeof properties.name, "%s", gpu.name.c_str());
-  write_uuid(properties.uuid, device);
+  write_uuid(properties.uuid, physical_device(device));
   properties.total_memory = gpu.memory;
   properties.shared_per_block = static_cast<std::size_t>(gpu.shared_per_block);
   properties.registers_per_block = 65536;
@@ -171,7 +172,7 @@ Properties device_properties(int device) {
   properties.multiprocessors = gpu.multiprocessors;
   properties.can_map_host_memory = 1;
   properties.concurrent_kernels = 1;
-  properties.pci_bus = device + 1;
+  properties.pci_bus = physical_device(device) + 1;
   properties.async_engines = 3;
   properties.unified_addressing = 1;
   properties.memory_bus_bits = gpu.memory_bus_bits;

@@ -105,9 +105,11 @@ TIDEMARK_PHANTOM_API int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
                                                                                 unsigned) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, host, threads, shared);
 }
-TIDEMARK_PHANTOM_API int cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, const void*, int, int) {
-  *bytes = 49152;
-  return kSuccess;
+TIDEMARK_PHANTOM_API int cudaOccupancyAvailableDynamicSMemPerBlock(std::size_t* bytes, const void* host, int blocks,
+                                                                   int threads) {
+  const auto available = available_dynamic_shared(host, blocks, threads);
+  *bytes = available.value_or(0);
+  return available ? kSuccess : report(kInvalidValue);
 }
 
 // NOLINTEND(bugprone-reserved-identifier)

@@ -4,8 +4,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "phantom/gpu/device_memory.h"
 #include "phantom/gpu/pools.h"
 #include "phantom/gpu/profile.h"
+#include "phantom/gpu/visible_devices.h"
 #include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
@@ -31,8 +33,10 @@ TIDEMARK_PHANTOM_API int cudaMallocManaged(void** pointer, std::size_t bytes, un
 }
 
 TIDEMARK_PHANTOM_API int cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  const int device = physical_device(current_device());
+  if (!make_context(device)) return report(kOutOfMemory);
   *total = profile().memory;
-  *free = *total - device_used(current_device());
+  *free = *total - memory_used(device);
   return kSuccess;
 }
 

@@ -63,11 +63,16 @@ Result<ElfFile> open_elf(const std::string& path) {
   return file;
 }
 
-// Number of a symbol's version -> the library that has it.
-std::map<int, std::string> version_libraries(const ElfFile& file) {
+// The versions that a file needs; and number of a symbol's version -> the library that has it.
+struct NeededVersions {
+  std::map<std::string, std::string> by_library;
   std::map<int, std::string> libraries;
+};
+
+NeededVersions needed_versions(const ElfFile& file) {
+  NeededVersions versions;
   const ElfFile::Section section = file.section(SHT_GNU_verneed);
-  if (section.data == nullptr) return libraries;
+  if (section.data == nullptr) return versions;
   int at = 0;
   for (std::size_t entry = 0; entry < section.header.sh_info; ++entry) {
     GElf_Verneed need;
@@ -76,12 +81,14 @@ std::map<int, std::string> version_libraries(const ElfFile& file) {
     for (int index = 0; index < need.vn_cnt; ++index) {
       GElf_Vernaux version;
       if (gelf_getvernaux(section.data, version_at, &version) == nullptr) break;
-      libraries[version.vna_other & 0x7fff] = file.text(section.header.sh_link, need.vn_file);
+      const std::string library = file.text(section.header.sh_link, need.vn_file);
+      versions.by_library[library] = file.text(section.header.sh_link, version.vna_name);
+      versions.libraries[version.vna_other & 0x7fff] = library;
       version_at += static_cast<int>(version.vna_next);
     }
     at += static_cast<int>(need.vn_next);
   }
-  return libraries;
+  return versions;
 }
 
 std::vector<std::string> needed_libraries(const ElfFile& file) {
@@ -101,7 +108,8 @@ Result<NeededSymbols> read_needed_symbols(const std::string& path) {
   if (!file) return file.error();
   NeededSymbols needed;
   needed.libraries = needed_libraries(*file);
-  const std::map<int, std::string> libraries = version_libraries(*file);
+  NeededVersions known = needed_versions(*file);
+  needed.versions = std::move(known.by_library);
   const ElfFile::Section symbols = file->section(SHT_DYNSYM);
   const ElfFile::Section versions = file->section(SHT_GNU_versym);
   GElf_Sym symbol;
@@ -110,7 +118,8 @@ Result<NeededSymbols> read_needed_symbols(const std::string& path) {
     NeededSymbol entry{file->text(symbols.header.sh_link, symbol.st_name), {}};
     GElf_Versym version = 0;
     if (versions.data != nullptr && gelf_getversym(versions.data, index, &version) != nullptr)
-      if (const auto found = libraries.find(version & 0x7fff); found != libraries.end()) entry.library = found->second;
+      if (const auto found = known.libraries.find(version & 0x7fff); found != known.libraries.end())
+        entry.library = found->second;
     if (!entry.name.empty()) needed.symbols.push_back(std::move(entry));
   }
   return needed;

@@ -2,6 +2,7 @@
 // table.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ struct NeededSymbol {
 };
 
 struct NeededSymbols {
-  std::vector<std::string> libraries;  ///< DT_NEEDED, in their order
+  std::vector<std::string> libraries;           ///< DT_NEEDED, in their order
+  std::map<std::string, std::string> versions;  ///< by library: the version that it must define ("libcudart.so.13")
   std::vector<NeededSymbol> symbols;
 };
 

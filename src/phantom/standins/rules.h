@@ -11,9 +11,7 @@ namespace tidemark {
 /// A library of NVIDIA's by the beginning of its name.
 struct VendorLibrary {
   const char* stem;    ///< "libcudart": what comes before ".so"
-  const char* prefix;  ///< of the functions of a library without versions; empty where versions name the library
-  const char*
-      version;  ///< version node that differs from the SONAME; nullptr where it is the SONAME, "" where there is none
+  const char* prefix;  ///< of its functions, where they have no version in some release; empty where they always have
 };
 
 /// The library of a SONAME, or none for those that are not NVIDIA's.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <system_error>
 #include <unordered_set>
@@ -19,8 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// SONAME -> functions that are looked up in it.
-using Needed = std::map<std::string, std::set<std::string>>;
+struct NeededLibrary {
+  std::set<std::string> functions;  // that are looked up in it
+  std::optional<std::string> version;
+};
+using Needed = std::map<std::string, NeededLibrary>;  // by SONAME
 
 void collect(const NeededSymbols& symbols, Needed& needed) {
   std::map<const VendorLibrary*, std::string> without_versions;
@@ -32,12 +36,14 @@ void collect(const NeededSymbols& symbols, Needed& needed) {
   }
   for (const NeededSymbol& symbol : symbols.symbols) {
     if (!symbol.library.empty()) {
-      if (vendor_library(symbol.library) != nullptr) needed[symbol.library].insert(symbol.name);
+      if (vendor_library(symbol.library) != nullptr) needed[symbol.library].functions.insert(symbol.name);
       continue;
     }
     const auto found = without_versions.find(vendor_library_of_function(symbol.name));
-    if (found != without_versions.end()) needed[found->second].insert(symbol.name);
+    if (found != without_versions.end()) needed[found->second].functions.insert(symbol.name);
   }
+  for (const auto& [library, version] : symbols.versions)
+    if (vendor_library(library) != nullptr) needed[library].version = version;
 }
 
 std::vector<std::string> shared_libraries(const std::string& folder) {
@@ -63,7 +69,7 @@ Result<std::vector<std::string>> write_standins(const std::string& folder, const
   // Opened by name, and so are their functions: which, libc10_cuda.so knows.
   const std::string allocator = torch_folder + "/lib/libc10_cuda.so";
   for (const auto& [library, prefix] : {std::pair{"libcuda.so.1", "cu"}, std::pair{"libnvidia-ml.so.1", "nvml"}}) {
-    std::set<std::string>& functions = needed[library];
+    std::set<std::string>& functions = needed[library].functions;
     for (std::string& name : read_function_names(allocator, prefix)) functions.insert(std::move(name));
   }
 
@@ -72,10 +78,10 @@ Result<std::vector<std::string>> write_standins(const std::string& folder, const
   const std::unordered_set<std::string> answered(exported->begin(), exported->end());
 
   std::vector<std::string> preload = {phantom};
-  for (const auto& [soname, functions] : needed) {
-    const VendorLibrary& vendor = *vendor_library(soname);
-    StandinLibrary library{soname, vendor.version != nullptr ? vendor.version : soname, {}};
-    for (const std::string& function : functions) {
+  for (const auto& [soname, what] : needed) {
+    const bool versioned = vendor_library(soname)->prefix[0] == '\0';
+    StandinLibrary library{soname, what.version.value_or(versioned ? soname : ""), {}};
+    for (const std::string& function : what.functions) {
       if (answered.contains(function)) continue;
       library.functions.push_back({function, standin_function(function)});
     }

@@ -17,7 +17,9 @@
 #include "analyze/patterns.h"
 #include "analyze/plan.h"
 #include "analyze/ranks.h"
+#include "analyze/simulation.h"
 #include "analyze/summary.h"
+#include "analyze/sweep/fit.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
 #include "analyze/timeline.h"
@@ -40,5 +42,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(std::span<const Timeline> timelines);
 [[nodiscard]] std::string to_json(std::span<const ResultTable> tables);
 [[nodiscard]] std::string to_json(const Plan& plan);
+[[nodiscard]] std::string to_json(const Fit& fit);
+[[nodiscard]] std::string to_json(std::span<const Simulation> simulations);
 
 }  // namespace tidemark

@@ -13,7 +13,9 @@
 #include "analyze/patterns.h"
 #include "analyze/plan.h"
 #include "analyze/ranks.h"
+#include "analyze/simulation.h"
 #include "analyze/summary.h"
+#include "analyze/sweep/fit.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
 #include "analyze/timeline.h"
@@ -37,9 +39,12 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Comparison& comparison, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Timeline& timeline, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const ResultTable& table, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Simulation& simulation, const Terminal& terminal);
 
 /// The verdict, what it is made of, and what held the memory.
 [[nodiscard]] std::string to_text(const Plan& plan, const Terminal& terminal);
+/// The answer, and the trials that led to it.
+[[nodiscard]] std::string to_text(const Fit& fit, const Terminal& terminal);
 /// The table of the call sites that held memory at the device's peak.
 [[nodiscard]] std::string call_sites_text(const SummaryDevice& device, const Terminal& terminal);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/units.h"
 #include "report/words/printable.h"
@@ -80,9 +81,11 @@ std::vector<std::string> uncertainties(const Plan& plan) {
   found.emplace_back("What cuBLAS takes for itself is not in the figures: 128 MiB on an H200.");
   if (has_communicators(facts)) {
     found.push_back(
-        facts.nccl_bytes
-            ? fmt::format("What NCCL takes is an estimate: {} for each communicator.", format_bytes(*facts.nccl_bytes))
-            : "What NCCL takes is not in the figures: some hundred MiB for each communicator.");
+        facts.nccl ? fmt::format(
+                         "What NCCL takes is an estimate from two H200: {} for the first communicator of a process, {} "
+                         "for each further one.",
+                         format_bytes(facts.nccl->first), format_bytes(facts.nccl->further))
+                   : "What NCCL takes is not in the figures: some hundred MiB for each communicator.");
   }
   if (facts.interrupted) {
     found.push_back(fmt::format("The program was interrupted after {}.", steps_text(plan.steps)));
@@ -101,8 +104,7 @@ std::vector<std::string> uncertainties(const Plan& plan) {
                                    [](const PlannedDevice& device) { return device.process_count > 1; });
   if (shared != plan.devices.end()) {
     found.push_back(
-        fmt::format("{} processes use GPU {}: their peaks were added, though they need not come at the same "
-                    "time, and none of them sees what the others take.",
+        fmt::format("{} processes use GPU {}: their peaks were added, though they need not come at the same time.",
                     shared->process_count, shared->gpu));
   }
   if (facts.reads != 0) {
@@ -111,8 +113,17 @@ std::vector<std::string> uncertainties(const Plan& plan) {
                     "depend on them, a real run differs.",
                     facts.reads == 1 ? "once" : format_count(facts.reads) + " times"));
   }
-  if (facts.estimates != 0) {
-    found.push_back(fmt::format("{} workspaces of cuDNN were estimated, not measured.", format_count(facts.estimates)));
+  const std::pair<std::uint64_t, const char*> workspaces[] = {
+      {facts.cudnn_estimates, "cuDNN"}, {facts.cusolver_estimates, "cuSOLVER"}, {facts.cufft_estimates, "cuFFT"}};
+  for (const auto& [count, library] : workspaces) {
+    if (count == 0) continue;
+    found.push_back(fmt::format("{} workspaces of {} were estimated, not measured.", format_count(count), library));
+  }
+  if (facts.kernel_estimates != 0) {
+    found.push_back(
+        fmt::format("The machine code of {} kernels is not known for this GPU; workspaces that depend on it are "
+                    "estimates.",
+                    format_count(facts.kernel_estimates)));
   }
   if (!facts.unanswered.empty()) {
     found.push_back(

@@ -3,6 +3,7 @@
 //   architectures.fatbin  13.0  -gencode arch=compute_80,code=[sm_80,compute_80] -gencode arch=compute_90a,code=sm_90a
 //   virtual_80.fatbin     13.0  -gencode arch=compute_80,code=sm_90
 //   cuda12.cubin          12.8  -arch sm_70, of a kernel with the same variables and bounds
+//   lz4.fatbin            12.4  the entry for sm_90 of PyTorch 2.6's spin_kernel, as its libtorch_cuda.so has it
 __constant__ int c[100];
 extern "C" __global__ void __launch_bounds__(96) k(int* p, int i) {
   __shared__ int s[75];

@@ -22,6 +22,7 @@ static_assert(sizeof(Dim3) == sizeof(dim3));
 SAME_STATUS(kSuccess, cudaSuccess, CUDA_SUCCESS);
 SAME_STATUS(kInvalidValue, cudaErrorInvalidValue, CUDA_ERROR_INVALID_VALUE);
 SAME_STATUS(kOutOfMemory, cudaErrorMemoryAllocation, CUDA_ERROR_OUT_OF_MEMORY);
+SAME_STATUS(kNoDevice, cudaErrorNoDevice, CUDA_ERROR_NO_DEVICE);
 SAME_STATUS(kInvalidDevice, cudaErrorInvalidDevice, CUDA_ERROR_INVALID_DEVICE);
 SAME_STATUS(kInvalidHandle, cudaErrorInvalidResourceHandle, CUDA_ERROR_INVALID_HANDLE);
 SAME_STATUS(kNotFound, cudaErrorSymbolNotFound, CUDA_ERROR_NOT_FOUND);
@@ -30,9 +31,6 @@ SAME_STATUS(kPeerAccessAlreadyEnabled, cudaErrorPeerAccessAlreadyEnabled, CUDA_E
 SAME_STATUS(kPeerAccessNotEnabled, cudaErrorPeerAccessNotEnabled, CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
 SAME_STATUS(kNotSupported, cudaErrorNotSupported, CUDA_ERROR_NOT_SUPPORTED);
 SAME_STATUS(kStreamCaptureUnsupported, cudaErrorStreamCaptureUnsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-static_assert(int{kHostToHost} == int{cudaMemcpyHostToHost} && int{kHostToDevice} == int{cudaMemcpyHostToDevice} &&
-              int{kDeviceToHost} == int{cudaMemcpyDeviceToHost} &&
-              int{kDeviceToDevice} == int{cudaMemcpyDeviceToDevice} && int{kCopyDefault} == int{cudaMemcpyDefault});
 static_assert(int{kMemoryUnregistered} == int{cudaMemoryTypeUnregistered} &&
               int{kMemoryHost} == int{cudaMemoryTypeHost} && int{kMemoryDevice} == int{cudaMemoryTypeDevice} &&
               int{kMemoryManaged} == int{cudaMemoryTypeManaged});

@@ -1,13 +1,18 @@
 // cuDNN's functions as PyTorch calls them. Numbers of attributes and types are those of cudnn_graph.h.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <string>
 #include <vector>
+
+#include "phantom/gpu/usage_file.h"
 
 namespace tidemark::phantom {
 namespace {
@@ -21,13 +26,20 @@ using Descriptor = void*;
 class Cudnn : public ::testing::Test {
  protected:
   void SetUp() override {
-    const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "tidemark_cudnn_test";
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder / "device") << "name NVIDIA H200\nmemory 150121545728\nmajor 9\nminor 0\nmultiprocessors 132\n"
-                                        "cudnn_version 91900\n";
-    ASSERT_EQ(setenv("TIDEMARK_PHANTOM", folder.c_str(), 1), 0);
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ / "device")
+        << "name NVIDIA H200\nmemory 150121545728\nmajor 9\nminor 0\nmultiprocessors 132\n"
+           "cudnn_version 91900\n";
+    ASSERT_EQ(setenv("TIDEMARK_PHANTOM", folder_.c_str(), 1), 0);
     library_ = dlopen(TIDEMARK_PHANTOM_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(library_, nullptr) << dlerror();
+  }
+
+  [[nodiscard]] std::uint64_t estimates() const {
+    const auto usage = std::make_unique<UsageFile>();
+    std::ifstream(folder_ / ("usage." + std::to_string(getpid())), std::ios::binary)
+        .read(reinterpret_cast<char*>(usage.get()), sizeof(UsageFile));
+    return usage->estimates[static_cast<std::size_t>(Estimate::cudnn_workspace)].load();
   }
 
   void TearDown() override {
@@ -64,6 +76,24 @@ class Cudnn : public ::testing::Test {
     EXPECT_EQ(finalize(descriptor), 0);
     return descriptor;
   }
+  /// The workspace of the gradient of the filter of a convolution, 3 by 3.
+  [[nodiscard]] std::int64_t workspace(const std::vector<std::int64_t>& image,
+                                       const std::vector<std::int64_t>& strides) {
+    const Descriptor parameters = create(1);  // CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR
+    for (const int name : {102, 103, 104, 105}) set(parameters, name, {1, 1});
+    EXPECT_EQ(finalize(parameters), 0);
+    const Descriptor operation = create(11);  // CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR
+    set(operation, 714, parameters);
+    set(operation, 715, tensor({64, 64, 3, 3}, {576, 9, 3, 1}));
+    set(operation, 716, tensor(image, strides));
+    EXPECT_EQ(finalize(operation), 0);
+    const Descriptor plan = from(5, 401, from(3, 300, from(2, 1300, from(15, 801, operation))));
+    std::int64_t bytes = -1;
+    std::int64_t count = 0;
+    using Get = int(Descriptor, int, int, std::int64_t, std::int64_t*, void*);
+    EXPECT_EQ(function<Get>("cudnnBackendGetAttribute")(plan, 402, kInt64, 1, &count, &bytes), 0);
+    return bytes;
+  }
   [[nodiscard]] Descriptor from(int type, int name, Descriptor source) {
     const Descriptor descriptor = create(type);
     set(descriptor, name, source);
@@ -71,35 +101,46 @@ class Cudnn : public ::testing::Test {
     return descriptor;
   }
 
+  std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) / "tidemark_cudnn_test";
+
  private:
   void* library_ = nullptr;
   std::vector<Descriptor> created_;
 };
 
+constexpr std::int64_t kPixels = 224L * 224;
+
 TEST_F(Cudnn, PlanOfAConvolutionHasTheMeasuredWorkspace) {
-  const Descriptor parameters = create(1);  // CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR
-  for (const int name : {102, 103, 104, 105}) set(parameters, name, {1, 1});
-  EXPECT_EQ(finalize(parameters), 0);
-  const std::vector<std::int64_t> image = {8, 64, 224, 224};
-  for (const bool channels_last : {false, true}) {
-    constexpr std::int64_t kPixels = 224L * 224;
-    const Descriptor x = tensor(image, channels_last ? std::vector<std::int64_t>{64 * kPixels, 1, 224L * 64, 64}
-                                                     : std::vector<std::int64_t>{64 * kPixels, kPixels, 224, 1});
-    const Descriptor w = tensor({64, 64, 3, 3}, {576, 9, 3, 1});
-    const Descriptor operation = create(11);  // CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR
-    set(operation, 714, parameters);
-    set(operation, 715, w);
-    set(operation, 716, x);
-    EXPECT_EQ(finalize(operation), 0);
-    const Descriptor graph = from(15, 801, operation);
-    const Descriptor engine = from(2, 1300, graph);
-    const Descriptor plan = from(5, 401, from(3, 300, engine));
-    std::int64_t bytes = -1;
-    std::int64_t count = 0;
-    using Get = int(Descriptor, int, int, std::int64_t, std::int64_t*, void*);
-    EXPECT_EQ(function<Get>("cudnnBackendGetAttribute")(plan, 402, kInt64, 1, &count, &bytes), 0);
-    EXPECT_EQ(bytes, channels_last ? 1917591 : 104751783);
+  EXPECT_EQ(workspace({8, 64, 224, 224}, {64 * kPixels, kPixels, 224, 1}), 104751783);
+  EXPECT_EQ(workspace({8, 64, 224, 224}, {64 * kPixels, 1, 224L * 64, 64}), 1917591);
+  EXPECT_EQ(estimates(), 0U);
+}
+
+// Other engines than those that were measured: PyTorch says what the program set.
+TEST_F(Cudnn, WorkspacesOfDeterministicConvolutionsAreEstimates) {
+  std::ofstream(folder_ / "torch.c") << "int deterministic, benchmark;"
+                                        "void* _ZN2at13globalContextEv(void) { return &deterministic; }"
+                                        "_Bool _ZNK2at7Context18deterministicCuDNNEv(void* c) { return deterministic; }"
+                                        "_Bool _ZNK2at7Context14benchmarkCuDNNEv(void* c) { return benchmark; }";
+  const std::string library = folder_ / "libtorch_cpu.so";
+  ASSERT_EQ(
+      std::system(("cc -shared -fPIC -Wl,-soname,libtorch_cpu.so -o " + library + " " + (folder_ / "torch.c").string())
+                      .c_str()),
+      0);
+  void* const torch = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(torch, nullptr) << dlerror();
+  const std::uint64_t before = estimates();
+  const auto plan = [this] { EXPECT_EQ(workspace({8, 64, 224, 224}, {64 * kPixels, kPixels, 224, 1}), 104751783); };
+  plan();
+  EXPECT_EQ(estimates(), before);
+  for (const char* name : {"deterministic", "benchmark"}) {
+    auto* const setting = static_cast<int*>(dlsym(torch, name));
+    *setting = 1;
+    plan();
+    *setting = 0;
   }
+  EXPECT_EQ(estimates(), before + 2);
+  dlclose(torch);
 }
 
 // PyTorch's choice among free blocks of one size depends on it: with it the sequences of ResNet-50 and MobileNetV3 are

@@ -1,6 +1,6 @@
 // The code of kernels in files that NVIDIA's compiler wrote (tests/data/kernels/kernel.cu). Expected values are what
 // cuFuncGetAttribute and cuOccupancyMaxActiveBlocksPerMultiprocessor said of these files, and of kernels of PyTorch
-// 2.11, on an H200 (driver 580.159); for the file of CUDA 12, what cuobjdump -res-usage says.
+// 2.11, on an H200 (driver 580.159); for the files of CUDA 12, what cuobjdump -res-usage says.
 #include "phantom/gpu/kernels.h"
 
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 
 #include "phantom/gpu/cubin.h"
 #include "phantom/gpu/fat_binary.h"
+#include "phantom/gpu/lz4.h"
 #include "phantom/gpu/occupancy.h"
 
 namespace tidemark::phantom {
@@ -53,6 +54,36 @@ TEST(Kernels, AttributesComeFromCompressedCode) {
   EXPECT_EQ(kernel.max_dynamic_shared_bytes, 48852);
 }
 
+TEST(Kernels, AttributesComeFromCodeOfCuda12) {
+  const std::string bytes = contents("lz4.fatbin");
+  const Wrapper wrapper(bytes);
+  const auto code = choose_code(&wrapper, 9, 0);
+  ASSERT_TRUE(code);
+  const Cubin cubin = read_cubin(code->cubin);
+  ASSERT_EQ(cubin.kernels.size(), 1U);
+  const KernelNeeds& kernel = cubin.kernels.at("_ZN2at4cuda40_GLOBAL__N__758183f4_8_Sleep_cu_088d913f11spin_kernelEl");
+  EXPECT_EQ(kernel.registers, 12);
+  EXPECT_EQ(kernel.shared_bytes, 0U);
+  EXPECT_EQ(kernel.local_bytes, 0U);
+}
+
+TEST(Kernels, OfAModuleHaveTheAttributesOfTheirCode) {
+  const Handle module = load_module(contents("cuda12.cubin").data());
+  const Handle kernel = module_kernel(module, "k");
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_NE(kernel, module_kernel(module, "k"));
+  EXPECT_EQ(kernel_attributes(kernel).registers, 10);
+  EXPECT_EQ(kernel_attributes(kernel).shared_bytes, 300U);
+  EXPECT_EQ(module_kernel(module, "other"), nullptr);
+  EXPECT_EQ(kernel_attributes(module_kernel(load_module(contents("zstd.fatbin").data()), "k")).registers, 12);
+}
+
+TEST(Kernels, OfAModuleOfTextAreNotKnown) {
+  const Handle kernel = module_kernel(load_module("// not compiled"), "any");
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_EQ(kernel_attributes(kernel).registers, 32);
+}
+
 TEST(Kernels, TheVersionOfPtxIsThatOfTheVirtualArchitecture) {
   const FunctionAttributes kernel = attributes_in(contents("virtual_80.fatbin"));
   EXPECT_EQ(kernel.ptx_version, 80);
@@ -70,6 +101,8 @@ TEST(Kernels, DynamicSharedMemoryHasToBeAllowed) {
   EXPECT_TRUE(allow_dynamic_shared(&kHost, 100000));
   EXPECT_EQ(blocks_per_multiprocessor(&kHost, 256, 100000), 2);
   EXPECT_EQ(kernel_attributes(&kHost).max_dynamic_shared_bytes, 100000);
+  EXPECT_EQ(available_dynamic_shared(&kHost, 1, 256), 100000U);
+  EXPECT_FALSE(available_dynamic_shared(&kHost, 33, 32));
 }
 
 TEST(Kernels, AreSmallWhereTheirCodeIsNotKnown) {
@@ -98,6 +131,34 @@ TEST(FatBinary, IsReadNoFurtherThanItSays) {
     const Wrapper wrapper(part);
     const auto code = choose_code(&wrapper, 9, 0);
     EXPECT_EQ(code.has_value(), length >= 64 + 1160) << length;  // the entry of the cubin
+  }
+}
+
+// Blocks and results as liblz4 takes them: literals, a match that reads what it writes, literals to the end.
+TEST(Lz4, BlocksAreDecompressed) {
+  const std::string block("\x51hello\x02\x00\xc0wonderworld!", 21);
+  EXPECT_EQ(decompress_lz4(block, 22), "hellolololwonderworld!");
+  EXPECT_FALSE(decompress_lz4(block, 21));
+  EXPECT_FALSE(decompress_lz4(block, 23));
+}
+
+TEST(Lz4, LengthsContinueInMoreBytes) {
+  const std::string block("\x1f-\x01\x00\xff\x05\xc0wonderworld!", 19);
+  std::string expected(280, '-');
+  expected += "wonderworld!";
+  EXPECT_EQ(decompress_lz4(block, 292), expected);
+}
+
+TEST(Lz4, DistancesBeforeTheStartAreRefused) {
+  EXPECT_FALSE(decompress_lz4(std::string("\x10-\x02\x00\x10+", 6), 6));
+  EXPECT_FALSE(decompress_lz4(std::string("\x10-\x00\x00\x10+", 6), 6));
+}
+
+TEST(Lz4, IsReadNoFurtherThanItsEnd) {
+  const std::string block = contents("lz4.fatbin").substr(16 + 72);
+  for (std::size_t length = 0; length < block.size(); ++length) {
+    const std::string part(block, 0, length);  // a sanitizer sees a read behind it
+    EXPECT_FALSE(decompress_lz4(part, 1 << 20)) << length;
   }
 }
 

@@ -24,19 +24,19 @@ void set_attribute(Attribute which, std::uint64_t value) {
 }
 
 TEST(Pools, GrowByChunksAndGiveThemBack) {
-  const std::uint64_t before = device_used(0);
+  const std::uint64_t before = memory_used(0);
   void* const small = allocate_from_pool(default_pool(0), 1);
   void* const large = allocate_from_pool(default_pool(0), kChunk);
   EXPECT_EQ(attribute(kUsed), kChunk + 512);
   EXPECT_EQ(attribute(kReserved), 2 * kChunk);
-  EXPECT_EQ(device_used(0), before + 2 * kChunk);
+  EXPECT_EQ(memory_used(0), before + 2 * kChunk);
   EXPECT_EQ(find_allocation(large)->start, large);
 
   EXPECT_TRUE(free_to_pool(large));
   EXPECT_EQ(attribute(kReserved), kChunk);
   EXPECT_TRUE(free_to_pool(small));
   EXPECT_FALSE(free_to_pool(small));
-  EXPECT_EQ(device_used(0), before);
+  EXPECT_EQ(memory_used(0), before);
   EXPECT_EQ(attribute(kUsedHigh), kChunk + 512);
   set_attribute(kUsedHigh, 0);
   EXPECT_EQ(attribute(kUsedHigh), 0);

@@ -1,4 +1,6 @@
 // Libraries that we write, loaded by the dynamic loader and read by the linker.
+#include "phantom/standins/standins.h"
+
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -74,6 +76,27 @@ TEST_F(StandinsTest, TheLinkerTakesThemAndAProgramFindsTheirVersions) {
   EXPECT_EQ(run("readelf -V program | grep -q 'Name: libcudart.so.13'"), 0);
   EXPECT_EQ(run("nm -D libcudart.so.13 | grep -q 'T cudaFails@@libcudart.so.13'"), 0);
   EXPECT_EQ(run("nm -D libnccl.so.2 | grep -q 'T ncclX$'"), 0);
+}
+
+// NVTX had versions until CUDA 12 and NVSHMEM has one that is not its name: what the linker noted counts.
+TEST_F(StandinsTest, HaveTheVersionsThatPyTorchWasLinkedWith) {
+  folder_.write("torch.c",
+                "int nvtxMark(void); int nvshmem_init(void); int f(void) { return nvtxMark() + nvshmem_init(); }");
+  folder_.write(
+      "libnvToolsExt.so.1",
+      write_standin_library({"libnvToolsExt.so.1", "libnvToolsExt.so.1", {{"nvtxMark", StandinFunction::succeed}}}));
+  folder_.write(
+      "libnvshmem_host.so.3",
+      write_standin_library({"libnvshmem_host.so.3", "NVSHMEM", {{"nvshmem_init", StandinFunction::succeed}}}));
+  ASSERT_EQ(
+      run("mkdir -p torch/lib standins && cc -shared -fPIC -o torch/lib/libtorch_cuda.so torch.c ./libnvToolsExt.so.1 "
+          "./libnvshmem_host.so.3 -Wl,-rpath-link,."),
+      0);
+  const auto written =
+      write_standins(folder_.at("standins"), folder_.at("torch"), {}, folder_.at("libtidemark_phantom.so"));
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_EQ(run("nm -D standins/libnvToolsExt.so.1 | grep -q 'T nvtxMark@@libnvToolsExt.so.1'"), 0);
+  EXPECT_EQ(run("nm -D standins/libnvshmem_host.so.3 | grep -q 'T nvshmem_init@@NVSHMEM'"), 0);
 }
 
 }  // namespace

@@ -1,0 +1,77 @@
+#include "phantom/gpu/visible_devices.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <optional>
+#include <string>
+
+#include "phantom/gpu/device_uuid.h"
+#include "phantom/gpu/profile.h"
+
+namespace tidemark::phantom {
+namespace {
+
+std::optional<int> device_named(std::string_view name, int devices) {
+  constexpr std::string_view kUuid = "GPU-";
+  if (name.starts_with(kUuid)) {
+    for (int device = 0; device < devices; ++device)
+      if (name.size() > kUuid.size() && device_uuid(device).starts_with(name)) return device;
+    return std::nullopt;
+  }
+  int device = -1;
+  const char* const end = name.data() + name.size();
+  const auto [rest, error] = std::from_chars(name.data(), end, device);
+  if (error != std::errc() || rest != end || device < 0 || device >= devices) return std::nullopt;
+  return device;
+}
+
+std::string_view without_spaces(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+std::vector<int> read_environment() {
+  const int devices = profile().devices;
+  const char* const value = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (value == nullptr) {
+    std::vector<int> all(static_cast<std::size_t>(devices));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+  }
+  std::vector<int> visible = parse_visible_devices(value, devices);
+  const std::string_view text = value;
+  const auto named = static_cast<std::size_t>(std::count(text.begin(), text.end(), ',')) + 1;
+  if (!text.empty() && text != "-1" && visible.size() < named)
+    std::fprintf(
+        stderr,
+        "tidemark: CUDA_VISIBLE_DEVICES=%s names a device that the plan has not; `tidemark plan --devices` sets "
+        "how many there are, here %d\n",
+        value, devices);
+  return visible;
+}
+
+}  // namespace
+
+std::vector<int> parse_visible_devices(std::string_view value, int devices) {
+  std::vector<int> visible;
+  while (!value.empty()) {
+    const std::size_t comma = std::min(value.find(','), value.size());
+    const auto device = device_named(without_spaces(value.substr(0, comma)), devices);
+    if (!device) break;
+    if (std::find(visible.begin(), visible.end(), *device) != visible.end()) return {};
+    visible.push_back(*device);
+    value.remove_prefix(std::min(comma + 1, value.size()));
+  }
+  return visible;
+}
+
+const std::vector<int>& visible_devices() {
+  static const auto* const kVisible = new std::vector<int>(read_environment());
+  return *kVisible;
+}
+
+}  // namespace tidemark::phantom

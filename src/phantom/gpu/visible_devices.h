@@ -1,0 +1,28 @@
+// Which of the phantom GPUs a process sees, and in what order: CUDA_VISIBLE_DEVICES, as the driver reads it.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace tidemark::phantom {
+
+/// The devices that a value of CUDA_VISIBLE_DEVICES names, of `devices` that there are: numbers, or UUIDs or their
+/// beginnings ("GPU-7469"), up to the first that there is not; none when one is named twice.
+[[nodiscard]] std::vector<int> parse_visible_devices(std::string_view value, int devices);
+
+/// Those of this process: place in the list is the number by which it knows a device. Read from the environment when
+/// first asked for, and says on stderr what names no device. Thread-safe.
+[[nodiscard]] const std::vector<int>& visible_devices();
+
+/// Whether the process has a device of this number.
+[[nodiscard]] inline bool is_device(int device) {
+  return device >= 0 && device < static_cast<int>(visible_devices().size());
+}
+
+/// The number that a device of the process has among all that there are.
+[[nodiscard]] inline int physical_device(int device) {
+  return visible_devices()[static_cast<std::size_t>(device)];
+}
+
+}  // namespace tidemark::phantom

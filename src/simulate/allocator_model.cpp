@@ -1,0 +1,255 @@
+#include "simulate/allocator_model.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tidemark {
+
+using pytorch::BlockPool;
+
+namespace {
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+// Expandable segments have addresses of their own, far from all others.
+constexpr std::uint64_t kFirstExpandable = std::uint64_t{1} << 60;
+
+}  // namespace
+
+AllocatorModel::AllocatorModel(const pytorch::AllocatorSettings& settings, Limit limit)
+    : rules_(settings),
+      max_split_size_(settings.max_split_size.value_or(-1) < 0 ? kNoLimit
+                                                               : static_cast<std::uint64_t>(*settings.max_split_size)),
+      collection_threshold_(settings.garbage_collection_threshold.value_or(0)),
+      limit_(limit),
+      next_expandable_(kFirstExpandable) {
+  outcome_.retries = 0;
+  outcome_.segments = 0;
+}
+
+std::optional<AllocatorModel::Handle> AllocatorModel::allocate(std::uint64_t requested, std::uint16_t stream,
+                                                               std::uint16_t pool) {
+  const std::uint64_t rounded = rules_.round_size(requested);
+  const PoolKey key{pool, stream, pytorch::get_pool(rounded)};
+  const Search search{key, &pools_[key], rounded};
+  Handle block = get_free_block(search);
+  if (block == kNone) {
+    garbage_collect_cached_blocks();
+    block = alloc_block(search, false);
+    if (block == kNone && release_available_cached_blocks(search)) block = alloc_block(search, false);
+    if (block == kNone) {
+      release_cached_blocks();
+      block = alloc_block(search, true);
+    }
+  }
+  if (block == kNone) return std::nullopt;
+  if (rules_.should_split(blocks_[block].size, rounded, rules_.expandable_segments())) {
+    insert_free(split(block, rounded));
+  }
+  blocks_[block].state = State::in_use;
+  allocated_ += blocks_[block].size;
+  outcome_.peak_allocated = std::max(outcome_.peak_allocated, allocated_);
+  return block;
+}
+
+void AllocatorModel::free(Handle block) {
+  allocated_ -= blocks_[block].size;
+  blocks_[block].state = State::free;
+  const Handle before = blocks_[block].before;
+  if (const Handle behind = blocks_[block].behind; behind != kNone && blocks_[behind].state == State::free) {
+    erase_free(behind);
+    merge_behind(block);
+  }
+  if (before != kNone && blocks_[before].state == State::free) {
+    erase_free(before);
+    merge_behind(before);
+    block = before;
+  }
+  insert_free(block);
+}
+
+AllocatorModel::Handle AllocatorModel::new_block(Block block) {
+  if (unused_.empty()) {
+    blocks_.push_back(block);
+    return static_cast<Handle>(blocks_.size() - 1);
+  }
+  const Handle handle = unused_.back();
+  unused_.pop_back();
+  blocks_[handle] = block;
+  return handle;
+}
+
+void AllocatorModel::insert_free(Handle block) {
+  Block& free = blocks_[block];
+  free.free_since = free.pool->searches;
+  free.pool->free.insert({free.size, {free.address, block}});
+}
+
+void AllocatorModel::erase_free(Handle block) {
+  const Block& free = blocks_[block];
+  free.pool->free.erase({free.size, {free.address, block}});
+}
+
+// Joins the block with the one behind it, which is in no set.
+void AllocatorModel::merge_behind(Handle block) {
+  const Handle gone = blocks_[block].behind;
+  blocks_[block].size += blocks_[gone].size;
+  blocks_[block].behind = blocks_[gone].behind;
+  if (blocks_[block].behind != kNone) blocks_[blocks_[block].behind].before = block;
+  unused_.push_back(gone);
+}
+
+// Returns what is left behind the front, in no set.
+AllocatorModel::Handle AllocatorModel::split(Handle block, std::uint64_t front) {
+  Block rest = blocks_[block];
+  rest.address += front;
+  rest.size -= front;
+  rest.before = block;
+  const Handle handle = new_block(rest);
+  if (rest.behind != kNone) blocks_[rest.behind].before = handle;
+  blocks_[block].behind = handle;
+  blocks_[block].size = front;
+  return handle;
+}
+
+AllocatorModel::Handle AllocatorModel::get_free_block(const Search& search) {
+  ++search.pool->searches;
+  auto& free = search.pool->free;
+  auto found = free.lower_bound({search.rounded, {0, 0}});
+  if (found == free.end()) return kNone;
+  for (auto next = std::next(found); blocks_[found->second.second].expandable && next != free.end() &&
+                                     room_of(next->second.second) < room_of(found->second.second);
+       ++next) {
+    found = next;
+  }
+  if (!rules_.serves(found->first, search.rounded)) return kNone;
+  const Handle block = found->second.second;
+  free.erase(found);
+  return block;
+}
+
+AllocatorModel::Handle AllocatorModel::alloc_block(const Search& search, bool retry) {
+  if (retry) ++*outcome_.retries;
+  const std::uint64_t size = pytorch::get_allocation_size(search.rounded);
+  if (limit_.by_fraction && limit_.bytes && (size > *limit_.bytes || reserved_ > *limit_.bytes - size)) return kNone;
+  if (rules_.expandable_segments()) return allocate_expandable(search);
+  if (!driver_has(size)) return kNone;
+  reserve(size);
+  ++*outcome_.segments;
+  Block block;
+  block.address = take_addresses(size);
+  block.size = size;
+  block.pool = search.pool;
+  block.key = search.key;
+  return new_block(block);
+}
+
+void AllocatorModel::garbage_collect_cached_blocks() {
+  if (!limit_.by_fraction || !limit_.bytes || collection_threshold_ <= 0) return;
+  const auto threshold = static_cast<std::uint64_t>(collection_threshold_ * static_cast<double>(*limit_.bytes));
+  if (reserved_ <= threshold) return;
+  const std::uint64_t target = reserved_ - threshold;
+  std::vector<Handle> whole;  // of the default pool, large ones
+  double age = 0;
+  const auto age_of = [&](Handle block) {
+    return static_cast<double>(blocks_[block].pool->searches - blocks_[block].free_since);
+  };
+  for (const auto& [key, pool] : pools_) {
+    if (std::get<0>(key) != 0 || std::get<BlockPool>(key) != BlockPool::large) continue;
+    for (const auto& entry : pool.free) {
+      if (is_whole(blocks_[entry.second.second])) whole.push_back(entry.second.second);
+    }
+  }
+  for (const Handle block : whole) age += age_of(block);
+  std::uint64_t reclaimed = 0;
+  for (bool freed = true; reclaimed < target && freed && !whole.empty();) {
+    const double least = age / static_cast<double>(whole.size());
+    std::vector<Handle> kept;
+    for (const Handle block : whole) {
+      if (blocks_[block].expandable || age_of(block) < least) {
+        kept.push_back(block);
+        continue;
+      }
+      reclaimed += blocks_[block].size;
+      age -= age_of(block);
+      release_block(block);
+    }
+    freed = kept.size() != whole.size();
+    whole = std::move(kept);
+  }
+}
+
+bool AllocatorModel::release_available_cached_blocks(const Search& search) {
+  if (max_split_size_ == kNoLimit) return false;
+  const std::uint64_t wanted = std::max(max_split_size_, search.rounded);
+  auto& free = search.pool->free;
+  if (const auto found = free.lower_bound({wanted, {0, 0}}); found != free.end()) {
+    release_block(found->second.second);
+    return true;
+  }
+  std::uint64_t released = 0;
+  while (released < wanted && !free.empty() && free.rbegin()->first >= max_split_size_) {
+    released += free.rbegin()->first;
+    release_block(free.rbegin()->second.second);
+  }
+  return released >= wanted;
+}
+
+void AllocatorModel::release_cached_blocks() {
+  for (auto& [key, pool] : pools_) {
+    if (std::get<0>(key) != 0) continue;  // a private pool in use
+    std::vector<Handle> blocks;
+    for (const auto& entry : pool.free) blocks.push_back(entry.second.second);
+    for (const Handle block : blocks) {
+      if (blocks_[block].expandable) {
+        unmap_block(block);
+      } else if (is_whole(blocks_[block])) {
+        release_block(block);
+      }
+    }
+  }
+}
+
+void AllocatorModel::release_block(Handle block) {
+  erase_free(block);
+  reserved_ -= blocks_[block].size;
+  segments_.erase(blocks_[block].address);
+  unused_.push_back(block);
+}
+
+bool AllocatorModel::driver_has(std::uint64_t bytes) const {
+  return !limit_.bytes || (bytes <= *limit_.bytes && reserved_ <= *limit_.bytes - bytes);
+}
+
+std::uint64_t AllocatorModel::take_addresses(std::uint64_t bytes) {
+  std::uint64_t address = 0;
+  for (const auto& [start, size] : segments_) {
+    if (start - address >= bytes) break;
+    address = start + size;
+  }
+  segments_[address] = bytes;
+  return address;
+}
+
+void AllocatorModel::reserve(std::uint64_t bytes) {
+  reserved_ += bytes;
+  outcome_.peak_reserved = std::max(outcome_.peak_reserved, reserved_);
+}
+
+AllocatorState AllocatorModel::state() const {
+  AllocatorState state{allocated_, reserved_, 0, 0};
+  for (const auto& [key, pool] : pools_) {
+    *state.free_blocks += pool.free.size();
+    if (!pool.free.empty()) state.largest_free = std::max(*state.largest_free, pool.free.rbegin()->first);
+  }
+  return state;
+}
+
+AllocatorOutcome AllocatorModel::outcome() const {
+  AllocatorOutcome outcome = outcome_;
+  outcome.peak_active = outcome.peak_allocated;
+  outcome.end_segments = segments_.size();
+  outcome.at_end = state();
+  return outcome;
+}
+
+}  // namespace tidemark

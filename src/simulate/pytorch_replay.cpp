@@ -1,0 +1,154 @@
+#include "simulate/pytorch_replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "base/units.h"
+#include "launch/background_process.h"
+#include "launch/environment.h"
+#include "plan/gpu_profiles.h"
+#include "plan/phantom_run.h"
+#include "simulate/replay_script.h"
+#include "simulate/request_file.h"
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// Of each phantom GPU where there is no limit: expandable segments reserve more addresses than that for each stream and
+// pool, which have to have room together.
+constexpr std::uint64_t kLeastPlenty = 256 * kGiB;
+constexpr std::uint64_t kMostPlenty = 4096 * kGiB;
+constexpr std::uint64_t kPlentyForPeak = 16;
+
+// PyTorch rounds the product down; what this is above `limit` is less than any block.
+double fraction_of(std::uint64_t limit, std::uint64_t memory) {
+  return std::min(1.0, (static_cast<double>(limit) + 128) / static_cast<double>(memory));
+}
+
+PhantomOptions phantom_options(const Store& store, const Requests& requests, const ReplayLimits& limits) {
+  std::uint64_t peak = 0;
+  for (const RequestDevice& device : requests.devices) {
+    peak = std::max(peak, store.devices[device.index].peak_reserved_bytes.value_or(0));
+  }
+  const std::uint64_t plenty = std::clamp(std::min(peak, kMostPlenty) * kPlentyForPeak, kLeastPlenty, kMostPlenty);
+  PhantomOptions options;
+  options.gpu = gpu_profiles().front();
+  options.gpu.context_bytes = 0;  // the limit is what the allocator may have
+  options.devices = static_cast<int>(limits.bytes.size());
+  for (const auto& limit : limits.bytes) options.memory_bytes = std::max(options.memory_bytes, limit.value_or(plenty));
+  if (limits.by_fraction) options.memory_bytes *= 2;
+  return options;
+}
+
+Json fractions(const ReplayLimits& limits, std::uint64_t memory) {
+  Json shares = Json::array();
+  for (const auto& limit : limits.bytes) {
+    const bool needed = limit && (limits.by_fraction || *limit != memory);
+    shares.push_back(needed ? Json(fraction_of(*limit, memory)) : Json(nullptr));
+  }
+  return shares;
+}
+
+std::optional<std::uint64_t> number_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_unsigned()) return std::nullopt;
+  return found->get<std::uint64_t>();
+}
+
+AllocatorState state_in(const Json& object) {
+  return {number_at(object, "allocated_bytes"), number_at(object, "reserved_bytes"),
+          number_at(object, "largest_free_bytes"), number_at(object, "free_count")};
+}
+
+AllocatorOutcome outcome_in(const Json& end, const Json& peak) {
+  AllocatorOutcome outcome;
+  outcome.peak_allocated = number_at(end, "peak_allocated_bytes").value_or(0);
+  outcome.peak_reserved = number_at(end, "peak_reserved_bytes").value_or(0);
+  outcome.peak_active = number_at(end, "peak_active_bytes");
+  outcome.peak_inactive_split = number_at(end, "peak_inactive_split_bytes");
+  outcome.retries = number_at(end, "retry_count");
+  outcome.segments = number_at(end, "segment_count");
+  outcome.end_segments = number_at(end, "end_segment_count");
+  if (peak.is_object()) outcome.at_peak = state_in(peak);
+  outcome.at_end = state_in(end);
+  return outcome;
+}
+
+Result<SimulatedSettings> read_result(const fs::path& path, const std::string& settings, const Store& store,
+                                      const Requests& requests) {
+  std::ifstream file(path);
+  const Json json = Json::parse(file, nullptr, false);
+  if (!json.is_object()) return Error{"its process was killed"};
+  if (json.contains("error")) return Error{json["error"].get<std::string>()};
+  SimulatedSettings run;
+  run.settings = settings;
+  for (std::size_t index = 0; index < requests.devices.size(); ++index) {
+    run.devices.push_back(outcome_in(json["ends"][index], json["peaks"][index]));
+  }
+  run.passed_failures = number_at(json, "passed_failures").value_or(0);
+  if (const auto pair = number_at(json, "failed_pair")) run.out_of_memory_ns = time_of_pair(store, requests, *pair);
+  return run;
+}
+
+fs::path result_path(const std::string& folder, std::size_t index) {
+  return fs::path(folder) / fmt::format("result.{}", index);
+}
+
+Result<void> run_script(const PhantomRun& phantom, const InterpreterFacts& python, std::size_t count,
+                        const HeldSignals& signals, const Progress& progress) {
+  const std::string& folder = phantom.folder();
+  std::vector<std::string> environment = phantom.environment();
+  environment.push_back(preload_variable(fmt::format("{}", fmt::join(phantom.preload(), ":"))));
+  const std::string log = folder + "/log";
+  const auto tick = [&] {
+    std::size_t done = 0;
+    for (std::size_t index = 0; index < count; ++index) done += std::size_t{fs::exists(result_path(folder, index))};
+    if (progress) progress(done, count);
+  };
+  const auto exit_code =
+      run_in_background({python.executable, "-B", folder + "/replay.py", folder}, environment, log, signals, tick);
+  if (!exit_code) return exit_code.error();
+  if (*exit_code == 0) return {};
+  std::string last;
+  std::ifstream file(log);
+  for (std::string line; std::getline(file, line);) last = line.empty() ? last : line;
+  return Error{fmt::format("PyTorch {} of {} could not replay: {}", python.torch_version, python.executable,
+                           last.empty() ? fmt::format("exit code {}", *exit_code) : last)};
+}
+
+}  // namespace
+
+Result<std::vector<Result<SimulatedSettings>>> replay_with_pytorch(const Store& store, const Requests& requests,
+                                                                   const std::vector<std::string>& settings,
+                                                                   const ReplayLimits& limits,
+                                                                   const InterpreterFacts& python,
+                                                                   const Progress& progress) {
+  const HeldSignals signals;  // until the phantom's folder is removed
+  const PhantomOptions options = phantom_options(store, requests, limits);
+  const auto phantom = PhantomRun::create(python, options);
+  if (!phantom) return phantom.error();
+  const std::string& folder = phantom->folder();
+  if (auto written = write_request_file(store, requests, folder + "/requests"); !written) return written.error();
+  std::ofstream(folder + "/replay.py") << kReplayScript;
+  const Json jobs = {{"settings", settings},
+                     {"fractions", fractions(limits, options.memory_bytes)},
+                     {"parallel", std::max(1U, std::thread::hardware_concurrency())}};
+  std::ofstream(folder + "/jobs") << jobs.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (auto done = run_script(*phantom, python, settings.size(), signals, progress); !done) return done.error();
+  std::vector<Result<SimulatedSettings>> results;
+  for (std::size_t index = 0; index < settings.size(); ++index) {
+    results.push_back(read_result(result_path(folder, index), settings[index], store, requests));
+  }
+  return results;
+}
+
+}  // namespace tidemark

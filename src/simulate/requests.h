@@ -1,0 +1,58 @@
+// What a recorded program asked of the allocator of its GPUs, in order: what a simulation replays.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+struct Request {
+  enum class Kind : std::uint8_t {
+    allocate,
+    free,         ///< the block is free again: no other stream uses it any more
+    failed,       ///< an allocation that failed when it was recorded
+    empty_cache,  ///< torch.cuda.empty_cache()
+    moment,       ///< nothing: the device's recorded peak of allocated memory
+  };
+  Kind kind = Kind::allocate;
+  std::uint64_t time_ns = 0;
+  std::uint64_t size = 0;    ///< bytes: allocate, failed
+  std::uint32_t slot = 0;    ///< allocate, free: number of the block among those alive at one time
+  std::uint16_t device = 0;  ///< index into Requests::devices
+  std::uint16_t stream = 0;  ///< index into Store::streams
+  std::uint16_t pool = 0;    ///< index into Store::pools; 0 is the default
+};
+
+/// A GPU, and what the recording says of its allocator; sizes in bytes.
+struct RequestDevice {
+  std::uint8_t index = 0;  ///< into Overview::devices
+  /// What the program could reserve, as far as requests that the driver or a limit refused tell: the most that was
+  /// reserved. None where all were granted.
+  std::optional<std::uint64_t> limit;
+  bool limit_by_fraction = false;  ///< torch.cuda.set_per_process_memory_fraction(): the GPU had enough
+  std::uint64_t segments = 0;      ///< taken from the driver
+  bool segments_known = false;
+};
+
+struct Requests {
+  std::vector<RequestDevice> devices;
+  bool exact_sizes = false;    ///< the requested sizes are known; otherwise those of the blocks stand for them
+  bool has_pending = false;    ///< frees that another stream's use put off
+  std::uint64_t at_start = 0;  ///< blocks that were there before the first event
+  std::uint64_t slots = 0;     ///< blocks alive at one time, at most
+};
+
+/// The GPUs of PyTorch's caching allocator, or the one that `device` names ("cuda:0"). An error where there is none.
+[[nodiscard]] Result<Requests> find_requests(const Store& store, const std::optional<std::string>& device);
+
+/// Calls `take` for each request in order, until it returns false. A release of memory is taken for one of
+/// empty_cache() unless the allocator made it itself, for lack of memory, as the stacks or the limit show.
+void visit_requests(const Store& store, const Requests& requests, const std::function<bool(const Request&)>& take);
+
+}  // namespace tidemark

@@ -1,0 +1,31 @@
+// Settings of PyTorch's caching allocator as PYTORCH_CUDA_ALLOC_CONF has them: "name:value,name:[a:1,b:2]".
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "allocator/settings.h"
+#include "base/result.h"
+
+namespace tidemark {
+
+/// One setting: name and value, as written.
+using NamedSetting = std::pair<std::string, std::string>;
+using SettingList = std::vector<NamedSetting>;
+
+/// An error says what is not NAME:VALUE. Names are not checked.
+[[nodiscard]] Result<SettingList> parse_settings(const std::string& text);
+[[nodiscard]] std::string settings_text(const SettingList& settings);
+
+/// `base` with the values of `changes`; settings that `base` does not have come behind it.
+[[nodiscard]] SettingList with_changes(SettingList base, const SettingList& changes);
+
+/// Those that decide where blocks lie, and nothing else: of a file, which may say anything.
+[[nodiscard]] SettingList placement_settings(const SettingList& settings);
+
+/// As the rules of the allocator take them. An error names the value that is none of those that PyTorch takes.
+[[nodiscard]] Result<pytorch::AllocatorSettings> allocator_settings(const SettingList& settings);
+
+}  // namespace tidemark

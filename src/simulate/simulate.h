@@ -1,0 +1,32 @@
+// What other settings of PyTorch's caching allocator would have done to a recording.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/simulation.h"
+#include "base/result.h"
+#include "simulate/pytorch_replay.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+enum class Replayer : std::uint8_t { any, pytorch, model };
+
+struct SimulateOptions {
+  std::vector<std::string> sets;        ///< each is one alternative: "expandable_segments:True"
+  bool search = false;                  ///< and those of candidate_settings()
+  std::optional<std::string> recorded;  ///< the settings it was recorded with, where the file does not say
+  std::optional<std::uint64_t> memory;  ///< bytes that the allocator of each GPU may reserve
+  std::optional<std::string> device;    ///< only this one: "cuda:0"
+  std::string python;                   ///< interpreter whose PyTorch replays; empty: python3
+  Replayer replayer = Replayer::any;    ///< any: the model where that PyTorch cannot
+};
+
+/// Replays the recording's requests with the recorded settings, as a check, and with each of the others.
+Result<Simulation> simulate(const Store& store, const Symbols& symbols, const SimulateOptions& options,
+                            const Progress& progress = {});
+
+}  // namespace tidemark

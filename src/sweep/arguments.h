@@ -1,0 +1,53 @@
+// The arguments of a program that a sweep varies: as they are given, and how they get into its command line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyze/sweep/fit.h"
+#include "analyze/sweep/trial.h"
+#include "base/result.h"
+
+namespace tidemark {
+
+/// More values than these are a mistake.
+inline constexpr std::size_t kMostValues = 4096;
+/// The highest value that --fit tries where no range is given.
+inline constexpr std::uint64_t kHighestFit = 1 << 20;
+
+/// "NAME[=OPTION]=VALUES", such as "seq=128,512,2048" or "batch=--batch-size=1..64": a list; a range, of which the
+/// powers of two times its begin, and its end, are taken; or a range with a step, "8..64:8".
+[[nodiscard]] Result<VariedArgument> parse_varied(std::string_view text);
+
+struct FittedArgument {
+  VariedArgument argument;  ///< without values
+  ValueRange range;
+};
+
+/// "NAME[=OPTION][=LOW..HIGH[:STEP]]", such as "batch=--batch-size".
+[[nodiscard]] Result<FittedArgument> parse_fitted(std::string_view text);
+
+/// A program with placeholders, and the arguments that fill them.
+class VariedProgram {
+ public:
+  /// Fails for a placeholder that no argument fills, and for two arguments of one name. "{{name}}" is "{name}" itself.
+  static Result<VariedProgram> create(std::vector<std::string> command, std::vector<VariedArgument> arguments);
+
+  [[nodiscard]] const std::vector<VariedArgument>& arguments() const { return arguments_; }
+  /// The command with these values, one for each argument: where the program has the placeholder {NAME} it is replaced,
+  /// else the value of the option, which is added at the end where the command does not have it.
+  [[nodiscard]] std::vector<std::string> with(std::span<const std::string> values) const;
+
+ private:
+  VariedProgram(std::vector<std::string> command, std::vector<VariedArgument> arguments)
+      : command_(std::move(command)), arguments_(std::move(arguments)) {}
+
+  std::vector<std::string> command_;
+  std::vector<VariedArgument> arguments_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,92 @@
+#include "sweep/trials.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string contents_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return std::move(text).str();
+}
+
+// Why a trial failed: what this program said last, and the last line of the planned one where that says more.
+std::string reason_in(const std::string& log, const TrialEnd& end) {
+  constexpr std::string_view kOurs = "tidemark: ";
+  std::istringstream lines(contents_of(log));
+  std::string said;
+  std::string last;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kOurs)) {
+      said = line.substr(kOurs.size());
+    } else if (line.find_first_not_of(" \t\r") != std::string::npos) {
+      last = line;
+    }
+  }
+  if (said.empty()) said = end.exit_code ? fmt::format("exit code {}", *end.exit_code) : "a signal ended it";
+  return last.empty() ? said : said + "; its last line: " + last;
+}
+
+std::optional<std::uint64_t> highest(const Json& devices, const char* key) {
+  std::optional<std::uint64_t> most;
+  for (const Json& device : devices) {
+    const auto value = device.find(key);
+    if (value == device.end() || !value->is_number_unsigned()) return std::nullopt;
+    most = std::max(most.value_or(0), value->get<std::uint64_t>());
+  }
+  return most;
+}
+
+}  // namespace
+
+std::vector<std::string> words_of(const TrialRequest& request, const std::string& folder) {
+  const std::string recording = folder + "/recording.tide";
+  std::vector<std::string> words = {"plan", "--gpu", request.gpu, "--format", "json", "--force", "-o", recording};
+  words.insert(words.end(), request.options.begin(), request.options.end());
+  words.emplace_back("--");
+  words.insert(words.end(), request.command.begin(), request.command.end());
+  return words;
+}
+
+TrialResult read_plan(const std::string& folder, const TrialEnd& end) {
+  TrialResult result;
+  result.duration_ns = end.duration_ns;
+  result.host_bytes = end.host_bytes;
+  const Json plan = Json::parse(contents_of(folder + "/result.json"), nullptr, false);
+  if (!plan.is_object() || !plan.contains("fits") || !plan.contains("devices") || plan["devices"].empty()) {
+    result.failure = reason_in(folder + "/output.log", end);
+    return result;
+  }
+  const Json& devices = plan["devices"];
+  result.fits = plan.value("fits", false);
+  result.peak_allocated_bytes = highest(devices, "peak_allocated_bytes");
+  result.peak_reserved_bytes = highest(devices, "peak_reserved_bytes");
+  result.device_used_bytes = highest(devices, "device_used_bytes");
+  result.out_of_memory = highest(devices, "out_of_memory_count").value_or(0) != 0;
+  result.uncertain = devices.front().value("uncertain", std::vector<std::string>());
+  return result;
+}
+
+Result<std::optional<TrialResult>> run_trial(const TrialRequest& request, const std::string& folder,
+                                             StopSignals& signals) {
+  auto trial = TrialProcess::start(words_of(request, folder), folder);
+  if (!trial) return trial.error();
+  while (!signals.stopped()) {
+    if (const auto end = trial->ended()) return std::optional(read_plan(folder, *end));
+    signals.wait(std::chrono::milliseconds(500));
+  }
+  return std::optional<TrialResult>();
+}
+
+}  // namespace tidemark

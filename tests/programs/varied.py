@@ -1,0 +1,24 @@
+"""One step of a small model on the first GPU: what it takes grows with the batch and with the width.
+
+--fail raises an error where the batch is 3.
+"""
+
+import argparse
+
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch-size", type=int, default=1)
+parser.add_argument("--width", type=int, default=1024)
+parser.add_argument("--fail", action="store_true")
+args = parser.parse_args()
+torch.set_num_threads(1)
+if args.fail and args.batch_size == 3:
+    raise RuntimeError("three is too many")
+model = torch.nn.Sequential(*[torch.nn.Linear(args.width, args.width) for _ in range(4)]).to("cuda")
+data = torch.zeros(args.batch_size, 1024, args.width, device="cuda")
+optimizer = torch.optim.SGD(model.parameters())
+model(data).sum().backward()
+optimizer.step()
+with torch.no_grad():
+    model(data)  # PyTorch 2.15 crashes when the interpreter ends in the moment after backward()
