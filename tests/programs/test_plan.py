@@ -35,6 +35,7 @@ class Plan(Case):
         (device,) = plan["devices"]
         self.assertEqual((device["peak_allocated_bytes"], device["peak_reserved_bytes"]), (said["allocated"], said["reserved"]))
         self.assertEqual((said["name"], said["total"], said["devices"]), ("NVIDIA H100 80GB HBM3", 24 * GIB, 1))
+        self.assertEqual(said["listed"], f"NVIDIA H100 80GB HBM3, {24 << 10} MiB\n")
         # Without the stand-ins it would name no GPU: these are the bytes of "tidemark-phanto" and 0.
         self.assertEqual(said["visible"], "GPU-74696465-6d61-726b-2d70-68616e746f00")
         # Weights, gradients and two moments of 4 * (1024 * 1024 + 1024) parameters at least.
@@ -75,7 +76,7 @@ class Plan(Case):
         text = done.stdout.decode()
         self.assertIn("does not fit on H200: out of memory on cuda:0", text)
         self.assertIn("CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has a total capacity of 2.00 GiB", done.stderr.decode())
-        self.assertIn("planned.py:49", text)  # what held the memory
+        self.assertIn("planned.py:50", text)  # what held the memory
         failure = json.loads(self.read("explain", "--format", "json", self.output))["failures"][0]
         self.assertEqual(failure["capacity_bytes"], 2 * GIB)
 

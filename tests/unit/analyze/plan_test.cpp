@@ -28,24 +28,29 @@ PlanFacts facts() {
   return facts;
 }
 
-TEST(PlanTest, ProcessesOfOneGpuAreAddedUp) {
-  const Plan plan =
-      make_plan(facts(), {recording(1, 0, 6 * kGiB), recording(2, 1, 9 * kGiB), recording(3, 1, 5 * kGiB)});
+TEST(PlanTest, ProcessesOfOneGpuAreTakenTogether) {
+  PlanFacts known = facts();
+  const std::vector<PlannedRecording> recordings = {recording(1, 0, 6 * kGiB), recording(2, 1, 9 * kGiB),
+                                                    recording(3, 1, 5 * kGiB)};
+  known.device_peaks = {7 * kGiB, 15 * kGiB};
+  const Plan plan = make_plan(known, recordings);
   EXPECT_TRUE(plan.fits);
   ASSERT_EQ(plan.devices.size(), 3U);
   EXPECT_EQ(plan.devices[0].recording.process.pid, 2);  // the least headroom first
   EXPECT_EQ(plan.devices[0].gpu, 1U);
   EXPECT_EQ(plan.devices[0].process_count, 2U);
-  EXPECT_EQ(plan.devices[0].device_used_bytes, 16 * kGiB);
-  EXPECT_EQ(plan.devices[0].headroom_bytes, 0U);
+  EXPECT_EQ(plan.devices[0].device_used_bytes, 15 * kGiB);
+  EXPECT_EQ(plan.devices[0].headroom_bytes, kGiB);
   EXPECT_EQ(plan.devices[2].device_used_bytes, 7 * kGiB);
+  // Where it is not known what they held at once, their peaks are added.
+  EXPECT_EQ(make_plan(facts(), recordings).devices[0].device_used_bytes, 16 * kGiB);
   EXPECT_FALSE(make_plan(facts(), {recording(2, 1, 9 * kGiB), recording(3, 1, 5 * kGiB + 1)}).fits);
   EXPECT_TRUE(make_plan(facts(), {recording(2, 0, 9 * kGiB), recording(3, 1, 5 * kGiB + 1)}).fits);
 }
 
-TEST(PlanTest, NcclTakesMemoryForEachCommunicator) {
+TEST(PlanTest, NcclTakesMoreForTheFirstCommunicator) {
   PlanFacts known = facts();
-  known.nccl_bytes = 3 * kGiB;
+  known.nccl = NcclMemory{4 * kGiB, 2 * kGiB};
   known.processes = {{1, 3, 2}, {2, 2, 0}, {3, 0, 0}};
   const Plan plan = make_plan(known, {recording(1, 0, 9 * kGiB)});
   EXPECT_EQ(plan.devices[0].device_used_bytes, 16 * kGiB);
