@@ -30,7 +30,7 @@ TABLE = {
     "launch": ["base", "collect/ring"],
     "phantom": ["base"],
     "plan": ["base", "launch", "phantom"],
-    "sweep": ["base", "analyze", "collect/machine"],
+    "sweep": ["base", "trace", "store", "import", "analyze", "collect/machine"],
     "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
     "cli": ["base", "allocator", "trace", "store", "import", "analyze", "report", "export", "launch", "doctor", "plan",
             "sweep", "collect/ring", "collect/machine", "collect/recorder"],

@@ -12,9 +12,9 @@
 #include "base/scoped_fd.h"
 #include "base/units.h"
 #include "cli/plan_fit.h"
+#include "cli/planned_gpu.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
-#include "collect/machine/inventory.h"
 #include "import/open.h"
 #include "launch/interpreter_probe.h"
 #include "plan/gpu_profiles.h"
@@ -54,15 +54,6 @@ class StdoutToStderr {
  private:
   ScopedFd kept_;
 };
-
-// "auto" is the first GPU of this machine.
-Result<GpuProfile> choose_gpu(const std::string& name) {
-  if (name != "auto") return find_gpu_profile(name);
-  for (const ListedDevice& device : take_inventory().devices) {
-    if (device.info.vendor == "nvidia") return find_gpu_profile(device.info.name);
-  }
-  return Error{"this machine has no NVIDIA GPU to plan for; name one with --gpu, such as --gpu H100-80GB"};
-}
 
 Result<InterpreterFacts> find_python(const PlanOptions& options) {
   if (!options.python.empty()) return probe_interpreter(options.python);
@@ -159,12 +150,6 @@ int run(PlanOptions& options) {
     facts.unanswered = std::move(usage.unanswered);
     return conclude(options, std::move(facts), files, why_nothing);
   });
-}
-
-std::string gpu_names() {
-  std::string names;
-  for (const GpuProfile& gpu : gpu_profiles()) names += fmt::format("{}{}", names.empty() ? "" : ", ", gpu.name);
-  return names;
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "analyze/ranks.h"
 #include "analyze/summary.h"
 #include "analyze/sweep/fit.h"
+#include "analyze/sweep/sweep.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
 #include "analyze/timeline.h"
@@ -42,5 +43,6 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(std::span<const ResultTable> tables);
 [[nodiscard]] std::string to_json(const Plan& plan);
 [[nodiscard]] std::string to_json(const Fit& fit);
+[[nodiscard]] std::string to_json(const Sweep& sweep);
 
 }  // namespace tidemark
