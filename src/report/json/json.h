@@ -20,6 +20,7 @@
 #include "analyze/simulation.h"
 #include "analyze/summary.h"
 #include "analyze/sweep/fit.h"
+#include "analyze/sweep/sweep.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
 #include "analyze/timeline.h"
@@ -44,5 +45,6 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(const Plan& plan);
 [[nodiscard]] std::string to_json(const Fit& fit);
 [[nodiscard]] std::string to_json(std::span<const Simulation> simulations);
+[[nodiscard]] std::string to_json(const Sweep& sweep);
 
 }  // namespace tidemark
