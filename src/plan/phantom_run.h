@@ -57,7 +57,6 @@ class PhantomRun {
   [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Libraries to preload, in this order.
   [[nodiscard]] const std::vector<std::string>& preload() const { return preload_; }
-  [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Variables ("NAME=value") that the program needs.
   [[nodiscard]] std::vector<std::string> environment() const;
   /// Of all processes so far.

@@ -60,9 +60,10 @@ class Allocator(Case):
             self.assertEqual(planned["peak_allocated_bytes"], stats["allocated_bytes.all.peak"])
             self.assertEqual(planned["peak_reserved_bytes"], stats["reserved_bytes.all.peak"])
             self.assertEqual(planned["device_used_bytes"], stats["reserved_bytes.all.peak"] + CONTEXT)
-            (ledger,) = self.json_of("ledger", "--at", "end", "--device", name)["devices"]
-            self.assertEqual(ledger["ledger"]["lines"][0], {"part": "pytorch", "bytes": reserved})
-            self.assertEqual(ledger["ledger"]["allocated_bytes"], allocated)
+            (ledger,) = self.json_of("ledger", "--at", "held", "--device", name)["devices"]
+            lines = {line["part"]: line["bytes"] for line in ledger["ledger"]["lines"]}
+            self.assertEqual((lines["pytorch"], lines["context"]), (reserved, CONTEXT), ledger)
+            self.assertEqual((ledger["ledger"]["allocated_bytes"], ledger["ledger"]["unexplained_bytes"]), (allocated, 0))
             (measures,) = self.json_of("fragmentation", "--device", name)["devices"]
             self.assertEqual(
                 (measures["at_end"]["allocated_bytes"], measures["at_end"]["reserved_bytes"]), (allocated, reserved)
@@ -115,17 +116,20 @@ class Allocator(Case):
         return times
 
     def check_marks(self, result):
-        for name in ("history", "end"):
+        for name in ("history", "held"):
             (section,) = self.json_of("table", "--at", name, "--device", "cuda:0")["sections"]
             self.assertEqual(section["allocated_bytes"], result[name], name)
 
     def check_leak(self, allocated):
         leaks = self.json_of("leaks", "--device", "cuda:0", "--warmup", "2")
-        self.assertEqual((leaks["verdict"], leaks["steps"]["count"]), ("leak", len(allocated)))
-        growths = {later - earlier for earlier, later in zip(allocated[2:], allocated[3:])}
-        self.assertEqual(growths, {leaks["bytes_per_step"]})
+        # Besides, the three optimizer steps of churn(), and what comes after the last.
+        self.assertEqual((leaks["verdict"], leaks["steps"]["count"]), ("leak", 3 + len(allocated) + 1))
+        (growth,) = {later - earlier for earlier, later in zip(allocated[2:], allocated[3:])}
         (leak,) = leaks["leaks"]
-        self.assertEqual(leak["held_bytes"], leaks["bytes_per_step"] * leak["held_block_count"])
+        self.assertEqual(leak["held_bytes"], growth * leak["held_block_count"])
+        # The first step of the growth began before the loop, the last one is not analyzed.
+        self.assertGreaterEqual(leak["held_block_count"], len(allocated) - 2)
+        self.assertAlmostEqual(leaks["bytes_per_step"], growth, delta=growth / len(allocated))
 
     def check_explanation(self, messages):
         """What PyTorch's message says, to the digits that it has."""
