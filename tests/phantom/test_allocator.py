@@ -44,6 +44,7 @@ class Allocator(Case):
 
     def check_counters(self, plan, result):
         """summary, plan, timeline, table, ledger and fragmentation against memory_stats() and _snapshot()."""
+        events = self.events()
         for number, stats in enumerate(result["counters"]):
             name = f"cuda:{number}"
             recorded = self.device(device=name)
@@ -60,15 +61,23 @@ class Allocator(Case):
             self.assertEqual(planned["peak_allocated_bytes"], stats["allocated_bytes.all.peak"])
             self.assertEqual(planned["peak_reserved_bytes"], stats["reserved_bytes.all.peak"])
             self.assertEqual(planned["device_used_bytes"], stats["reserved_bytes.all.peak"] + CONTEXT)
-            (ledger,) = self.json_of("ledger", "--at", "held", "--device", name)["devices"]
-            lines = {line["part"]: line["bytes"] for line in ledger["ledger"]["lines"]}
-            self.assertEqual((lines["pytorch"], lines["context"]), (reserved, CONTEXT), ledger)
-            self.assertEqual((ledger["ledger"]["allocated_bytes"], ledger["ledger"]["unexplained_bytes"]), (allocated, 0))
+            self.check_ledger(name, events)
             (measures,) = self.json_of("fragmentation", "--device", name)["devices"]
             self.assertEqual(
                 (measures["at_end"]["allocated_bytes"], measures["at_end"]["reserved_bytes"]), (allocated, reserved)
             )
         self.assertEqual(self.issue_ids(), set())
+
+    def check_ledger(self, name, events):
+        """What the device says is used is the context and what PyTorch has reserved, at the time of the last sample."""
+        (device,) = self.json_of("ledger", "--at", "end", "--device", name)["devices"]
+        ledger = device["ledger"]
+        before = [event for event in events if event.get("device") == name and event["time_ns"] <= ledger["time_ns"]]
+        reserved, allocated = before[-1]["total_reserved"], before[-1]["total_allocated"]
+        lines = {line["part"]: line["bytes"] for line in ledger["lines"]}
+        self.assertEqual((lines["pytorch"], lines["context"]), (reserved, CONTEXT))
+        self.assertEqual((ledger["used_bytes"], ledger["unexplained_bytes"]), (CONTEXT + reserved, 0))
+        self.assertEqual((ledger["allocated_bytes"], ledger["cached_bytes"]), (allocated, reserved - allocated))
 
     def check_blocks(self, result):
         """Each block that is alive at the end, and each event since PyTorch writes down its own."""
@@ -137,9 +146,12 @@ class Allocator(Case):
         for message in messages:
             requested, _ = size_in(message, "Tried to allocate SIZE")
             failure = failures.pop(int(requested))
-            for key, words in {"allocated_bytes": "SIZE is allocated by PyTorch", "cached_bytes": "SIZE is reserved by PyTorch"}.items():
-                said, half_digit = size_in(message, words)
-                self.assertAlmostEqual(failure[key], said, delta=half_digit, msg=key)
+            # PyTorch counts what is free in private pools as allocated, until 2.11 or so.
+            private, rounding = size_in(message, "with SIZE allocated in private pools") if "private pools" in message else (0, 0)
+            said, half_digit = size_in(message, "SIZE is allocated by PyTorch")
+            self.assertAlmostEqual(failure["allocated_bytes"], said - private, delta=half_digit + rounding)
+            said, half_digit = size_in(message, "SIZE is reserved by PyTorch")
+            self.assertAlmostEqual(failure["cached_bytes"], said + private, delta=half_digit + rounding)
         return failures
 
     def test_default_settings(self):
