@@ -20,6 +20,7 @@
 #include "analyze/temporary.h"
 #include "analyze/timeline.h"
 #include "analyze/tree.h"
+#include "analyze/verification.h"
 #include "report/text/terminal.h"
 
 namespace tidemark {
@@ -43,6 +44,7 @@ namespace tidemark {
 
 /// The verdict, what it is made of, and what held the memory.
 [[nodiscard]] std::string to_text(const Plan& plan, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Verification& verification, const Terminal& terminal);
 /// The answer, and the trials that led to it.
 [[nodiscard]] std::string to_text(const Fit& fit, const Terminal& terminal);
 /// The table of the call sites that held memory at the device's peak.
