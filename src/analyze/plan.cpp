@@ -37,18 +37,24 @@ void add_devices(Plan& plan, const PlannedRecording& recording) {
 
 struct Gpu {
   std::uint64_t used = 0;
+  std::uint64_t nccl = 0;  // of that
   std::size_t processes = 0;
   bool out_of_memory = false;
 };
 
-// The peaks of the processes of a GPU need not be at the same time: their sum is what may be needed at most.
+// The peaks of the processes of a GPU need not be at the same time: what they held at once is known.
 void add_up(Plan& plan) {
   std::map<std::uint32_t, Gpu> gpus;
   for (const PlannedDevice& device : plan.devices) {
     Gpu& gpu = gpus[device.gpu];
     gpu.used += peak_reserved_bytes(device) + plan.facts.context_bytes.value_or(0) + device.nccl_bytes;
+    gpu.nccl += device.nccl_bytes;
     gpu.out_of_memory = gpu.out_of_memory || device.summary.totals.out_of_memory_count != 0;
     ++gpu.processes;
+  }
+  for (auto& [number, gpu] : gpus) {
+    if (gpu.processes > 1 && number < plan.facts.device_peaks.size())
+      gpu.used = plan.facts.device_peaks[number] + gpu.nccl;
   }
   for (PlannedDevice& device : plan.devices) {
     const Gpu& gpu = gpus[device.gpu];

@@ -41,6 +41,8 @@ struct PlanFacts {
   std::uint64_t idle_optimizers = 0;           ///< that made no step though they have parameters of their own on a GPU
   std::vector<std::string> unanswered;         ///< functions of CUDA that the phantom GPU has no answer for
   std::vector<PlannedProcess> processes;
+  /// Of each planned GPU, the most that all processes held at once, with their contexts; empty where it is not known.
+  std::vector<std::uint64_t> device_peaks;
   std::string torch_version;
   std::optional<int> exit_code;  ///< of the program; none when a signal ended it, or the plan after its last step
   bool stopped = false;          ///< the plan ended the program after the last training step that was asked for
@@ -55,7 +57,8 @@ struct PlannedDevice {
   std::uint32_t gpu = 0;          ///< number among the planned GPUs; processes may call it differently
   std::size_t process_count = 1;  ///< of the plan on this GPU
   std::uint64_t nccl_bytes = 0;   ///< estimate for the process's communicators; 0 also where it is not known
-  /// Of all processes on this GPU: their reserved peaks, contexts and NCCL; none where the context is not known.
+  /// Peak reserved, context and NCCL; of a GPU that several processes use, what they held at once at most, and NCCL.
+  /// None where the context is not known.
   std::optional<std::uint64_t> device_used_bytes;
   std::optional<std::uint64_t> headroom_bytes;  ///< memory less that; 0 where it does not fit
   bool fits = true;                             ///< no request failed, and what is used is within the memory

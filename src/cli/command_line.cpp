@@ -84,6 +84,11 @@ Option* Option::required() {
   return this;
 }
 
+Option* Option::one_at_a_time() {
+  option_->allow_extra_args(false);
+  return this;
+}
+
 Option* Option::type_name(const std::string& name) {
   option_->type_name(name);
   return this;

@@ -24,6 +24,8 @@ class Option {
   explicit Option(CLI::Option& option) : option_(&option) {}
 
   Option* required();
+  /// Of an option with several values: each time that it is given it takes one.
+  Option* one_at_a_time();
   /// What stands for the value in help: "FILE", or the words it is one of ("text|json"), which shell completion offers.
   Option* type_name(const std::string& name);
   /// `problem(value)` says what is wrong with a value, or "".

@@ -26,6 +26,7 @@ std::span<const Command> commands() {
     std::vector<Command> list;
     ADD_COMMAND(run, "Record", "Run a program and record its tensor memory");
     ADD_COMMAND(plan, "Record", "Say how much memory a program would take on a GPU that is not there");
+    ADD_COMMAND(sweep, "Record", "Try combinations of arguments: what each takes, and what fits");
     for (const Analysis& analysis : analyses()) {
       list.push_back({analysis.name, "Read", analysis.help,
                       [&analysis](CommandLine& app) { return setup_analysis(analysis, app); }});

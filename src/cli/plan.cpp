@@ -63,6 +63,7 @@ Result<InterpreterFacts> find_python(const PlanOptions& options) {
 void add_usage(PlanFacts& facts, const PhantomRun& phantom) {
   PhantomUsage usage = phantom.usage();
   facts.reads = usage.reads;
+  facts.device_peaks = std::move(usage.device_peaks);
   const auto estimates = [&usage](phantom::Estimate kind) { return usage.estimates[static_cast<std::size_t>(kind)]; };
   facts.cudnn_estimates = estimates(phantom::Estimate::cudnn_workspace);
   facts.cusolver_estimates = estimates(phantom::Estimate::cusolver_workspace);

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +17,9 @@
 
 #include "launch/environment.h"
 #include "phantom/gpu/device_uuid.h"
+#include "phantom/gpu/memory_table.h"
 #include "phantom/standins/standins.h"
+#include "plan/nvidia_smi.h"
 #include "plan/torch_requirements.h"
 #include "plan/usage_files.h"
 
@@ -35,19 +40,31 @@ Result<void> check_torch(const InterpreterFacts& python) {
     return Error{fmt::format("PyTorch {} is built without CUDA; a plan needs a build for CUDA, which needs no GPU",
                              python.torch_version)};
   }
+  if (const int major = torch_requirements(python).cuda / 1000; major != 12 && major != 13) {
+    return Error{fmt::format("PyTorch {} is built for CUDA {}; a plan needs CUDA 12 or 13", python.torch_version,
+                             python.torch_cuda)};
+  }
   return {};
+}
+
+// Whether one of the stand-ins takes the place of CUDA's runtime, which a library may have linked statically.
+bool has_runtime(const std::vector<std::string>& standins) {
+  return std::any_of(standins.begin(), standins.end(), [](const std::string& path) {
+    return fs::path(path).filename().string().starts_with("libcudart.so");
+  });
 }
 
 std::string profile_text(const PhantomOptions& options, const TorchRequirements& versions) {
   const GpuProfile& gpu = options.gpu;
+  const std::int64_t steps = options.steps ? static_cast<std::int64_t>(*options.steps) : -1;
   return fmt::format(
       "name {}\ndevices {}\nmemory {}\ncontext {}\nmajor {}\nminor {}\nmultiprocessors {}\nshared_per_block_optin {}\n"
       "shared_per_multiprocessor {}\nthreads_per_multiprocessor {}\nblocks_per_multiprocessor {}\nl2_cache {}\n"
       "memory_bus_bits {}\nsteps {}\ncuda_version {}\ncublas_version {}\ncudnn_version {}\nnccl_version {}\n",
       gpu.full_name, options.devices, options.memory_bytes, gpu.context_bytes.value_or(0), gpu.major, gpu.minor,
       gpu.multiprocessors, gpu.limits.shared_bytes_per_block, gpu.limits.shared_bytes, gpu.limits.threads,
-      gpu.limits.blocks, gpu.l2_cache_bytes, gpu.memory_bus_bits, options.steps, versions.cuda, versions.cublas,
-      versions.cudnn, versions.nccl);
+      gpu.limits.blocks, gpu.l2_cache_bytes, gpu.memory_bus_bits, steps, versions.cuda, versions.cublas, versions.cudnn,
+      versions.nccl);
 }
 
 }  // namespace
@@ -66,7 +83,14 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
   std::ofstream(folder + "/device") << profile_text(options, torch_requirements(python));
   auto standins = write_standins(folder, python.torch_folder, {}, *phantom);
   if (!standins) return standins.error();
+  if (!has_runtime(*standins)) {
+    return Error{
+        fmt::format("PyTorch {} has the CUDA runtime linked statically; a plan needs a build that loads "
+                    "libcudart.so, as those of PyPI do",
+                    python.torch_version)};
+  }
   run.preload_ = std::move(*standins);
+  if (auto written = write_nvidia_smi(folder + "/bin", options); !written) return written.error();
   // Triton before 3.3 links what it compiles with the driver, under its name for linkers.
   fs::create_symlink("libcuda.so.1", folder + "/libcuda.so", error);
   return run;
@@ -83,6 +107,7 @@ PhantomRun::~PhantomRun() {
 std::vector<std::string> PhantomRun::environment() const {
   // UUIDs that no real GPU has: a process that does not load the stand-ins, because it was started without LD_PRELOAD,
   // finds no GPU.
+  const char* const path = std::getenv("PATH");
   std::string uuids;
   for (int device = 0; device < devices_; ++device) {
     uuids += (device == 0 ? "" : ",") + phantom::device_uuid(device);
@@ -90,11 +115,21 @@ std::vector<std::string> PhantomRun::environment() const {
   // Triton looks for the driver in files, not among loaded libraries. What Inductor times here is not true and must not
   // be kept.
   return {"TIDEMARK_PHANTOM=" + folder_, "TRITON_LIBCUDA_PATH=" + folder_,
-          "TORCHINDUCTOR_CACHE_DIR=" + folder_ + "/inductor", "CUDA_VISIBLE_DEVICES=" + uuids};
+          "TORCHINDUCTOR_CACHE_DIR=" + folder_ + "/inductor", "CUDA_VISIBLE_DEVICES=" + uuids,
+          fmt::format("PATH={}/bin:{}", folder_, path != nullptr ? path : "/usr/bin:/bin")};
+}
+
+std::vector<std::uint64_t> PhantomRun::device_peaks() const {
+  std::array<std::uint64_t, phantom::kMaximumDevices> peaks{};
+  std::ifstream table(folder_ + "/memory", std::ios::binary);
+  table.seekg(offsetof(phantom::MemoryTable, peaks));
+  if (!table.read(reinterpret_cast<char*>(peaks.data()), sizeof peaks)) return {};
+  return {peaks.begin(), peaks.begin() + devices_};
 }
 
 PhantomUsage PhantomRun::usage() const {
   PhantomUsage usage;
+  usage.device_peaks = device_peaks();
   std::set<std::string> unanswered;
   for (const UsageOfProcess& found : read_usage_files(folder_)) {
     const phantom::UsageFile* const file = found.file.get();

@@ -20,7 +20,8 @@ struct PhantomOptions {
   GpuProfile gpu;
   std::uint64_t memory_bytes = 0;  ///< of each device
   int devices = 1;
-  std::uint64_t steps = 0;  ///< training steps after which the program is ended; 0: it runs to its end
+  /// Training steps after which the program is ended; 0: they are counted, and it runs to its end; none: neither.
+  std::optional<std::uint64_t> steps = {};
 };
 
 /// What one process of a plan did on the phantom GPU.
@@ -36,6 +37,8 @@ struct PhantomProcess {
 /// What the processes of a plan counted on the phantom GPU.
 struct PhantomUsage {
   std::vector<PhantomProcess> processes;
+  /// Of each device, the most that all processes held at once, with their contexts; empty where none was used.
+  std::vector<std::uint64_t> device_peaks;
   std::uint64_t reads = 0;  ///< copies from a device to the host, whose values no kernel computed
   /// Different operations whose workspace, and kernels whose needs, were estimated.
   std::array<std::uint64_t, phantom::kEstimates> estimates{};
@@ -63,6 +66,7 @@ class PhantomRun {
   [[nodiscard]] PhantomUsage usage() const;
 
  private:
+  [[nodiscard]] std::vector<std::uint64_t> device_peaks() const;
   PhantomRun(std::string folder, int devices) : folder_(std::move(folder)), devices_(devices) {}
 
   std::string folder_;  // empty once it was moved from

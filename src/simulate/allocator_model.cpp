@@ -30,7 +30,7 @@ std::optional<AllocatorModel::Handle> AllocatorModel::allocate(std::uint64_t req
                                                                std::uint16_t pool) {
   const std::uint64_t rounded = rules_.round_size(requested);
   const PoolKey key{pool, stream, pytorch::get_pool(rounded)};
-  const Search search{key, &pools_[key], rounded};
+  const Search search{key, &pool_of(key), rounded};
   Handle block = get_free_block(search);
   if (block == kNone) {
     garbage_collect_cached_blocks();
@@ -67,6 +67,12 @@ void AllocatorModel::free(Handle block) {
   insert_free(block);
 }
 
+AllocatorModel::Pool& AllocatorModel::pool_of(const PoolKey& key) {
+  Pool& pool = pools_[key];
+  pool.searches = &searches_[{std::get<0>(key), std::get<BlockPool>(key)}];
+  return pool;
+}
+
 AllocatorModel::Handle AllocatorModel::new_block(Block block) {
   if (unused_.empty()) {
     blocks_.push_back(block);
@@ -80,7 +86,7 @@ AllocatorModel::Handle AllocatorModel::new_block(Block block) {
 
 void AllocatorModel::insert_free(Handle block) {
   Block& free = blocks_[block];
-  free.free_since = free.pool->searches;
+  free.free_since = *free.pool->searches;
   free.pool->free.insert({free.size, {free.address, block}});
 }
 
@@ -112,7 +118,7 @@ AllocatorModel::Handle AllocatorModel::split(Handle block, std::uint64_t front) 
 }
 
 AllocatorModel::Handle AllocatorModel::get_free_block(const Search& search) {
-  ++search.pool->searches;
+  ++*search.pool->searches;
   auto& free = search.pool->free;
   auto found = free.lower_bound({search.rounded, {0, 0}});
   if (found == free.end()) return kNone;
@@ -151,7 +157,7 @@ void AllocatorModel::garbage_collect_cached_blocks() {
   std::vector<Handle> whole;  // of the default pool, large ones
   double age = 0;
   const auto age_of = [&](Handle block) {
-    return static_cast<double>(blocks_[block].pool->searches - blocks_[block].free_since);
+    return static_cast<double>(*blocks_[block].pool->searches - blocks_[block].free_since);
   };
   for (const auto& [key, pool] : pools_) {
     if (std::get<0>(key) != 0 || std::get<BlockPool>(key) != BlockPool::large) continue;
@@ -196,7 +202,7 @@ bool AllocatorModel::release_available_cached_blocks(const Search& search) {
 
 void AllocatorModel::release_cached_blocks() {
   for (auto& [key, pool] : pools_) {
-    if (std::get<0>(key) != 0) continue;  // a private pool in use
+    if (std::get<0>(key) != 0 && !released_pools_.contains(std::get<0>(key))) continue;  // a private pool in use
     std::vector<Handle> blocks;
     for (const auto& entry : pool.free) blocks.push_back(entry.second.second);
     for (const Handle block : blocks) {

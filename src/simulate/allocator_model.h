@@ -33,6 +33,8 @@ class AllocatorModel {
   std::optional<Handle> allocate(std::uint64_t requested, std::uint16_t stream, std::uint16_t pool);
   void free(Handle block);
   void empty_cache() { release_cached_blocks(); }
+  /// The program gave up a private pool: its free segments can be released.
+  void release_pool(std::uint16_t pool) { released_pools_.insert(pool); }
 
   /// Of a block in use.
   [[nodiscard]] std::uint64_t address(Handle block) const { return blocks_[block].address; }
@@ -48,7 +50,7 @@ class AllocatorModel {
   struct Pool {
     std::set<std::pair<std::uint64_t, std::pair<std::uint64_t, Handle>>> free;  // by size, then address
     std::map<std::uint64_t, Handle> unmapped;                                   // by address
-    std::uint64_t searches = 0;                                                 // get_free_blocks_call_count
+    std::uint64_t* searches = nullptr;  // get_free_blocks_call_count: of all streams
   };
   struct Block {
     std::uint64_t address = 0;
@@ -67,6 +69,7 @@ class AllocatorModel {
     std::uint64_t rounded;
   };
 
+  Pool& pool_of(const PoolKey& key);
   Handle new_block(Block block);
   void insert_free(Handle block);
   void erase_free(Handle block);
@@ -96,6 +99,8 @@ class AllocatorModel {
   double collection_threshold_;
   Limit limit_;
   std::map<PoolKey, Pool> pools_;
+  std::map<std::pair<std::uint16_t, pytorch::BlockPool>, std::uint64_t> searches_;
+  std::set<std::uint16_t> released_pools_;
   std::vector<Block> blocks_;
   std::vector<Handle> unused_;
   std::map<std::uint64_t, std::uint64_t> segments_;  // ordinary ones, address to size

@@ -32,6 +32,9 @@ Result<SimulatedSettings> replay_with_model(const Store& store, const Requests& 
           model.free(*block);
         }
         break;
+      case Request::Kind::pool_released:
+        model.release_pool(request.pool);
+        break;
       case Request::Kind::empty_cache:
         model.empty_cache();
         break;

@@ -22,7 +22,7 @@ import torch  # noqa: E402
 from torch import _C  # noqa: E402
 
 # What the second number of a pair means, below 0.
-FREE, FAILED, EMPTY_CACHE, DEVICE, STREAM, POOL, MOMENT = range(-1, -8, -1)
+FREE, FAILED, EMPTY_CACHE, DEVICE, STREAM, POOL, MOMENT, POOL_RELEASED = range(-1, -9, -1)
 PAIR = 16  # bytes, as much as the header
 CHUNK = PAIR << 16
 COUNTERS = {
@@ -53,6 +53,8 @@ def state_of(device):
 class Replay:
     def __init__(self, fractions):
         self.stream = self.device = self.pool = 0
+        self.known_pools = set()
+        self.releases = {}
         self.passed_failures = 0
         self.peaks = [None] * len(fractions)
         torch.cuda.init()
@@ -61,11 +63,29 @@ class Replay:
                 torch.cuda.set_per_process_memory_fraction(fraction, device)
 
     def set_pool(self, pool):
+        """PyTorch counts the users of a pool: the first beginning stands for the program, and the others are taken back."""
         if self.pool:
-            _C._cuda_endAllocateToPool(self.device, (0, self.pool))
+            number = self.pool_number(self.pool)
+            _C._cuda_endAllocateToPool(self.device, number)
+            if number in self.known_pools:
+                _C._cuda_releasePool(self.device, number)
+            self.known_pools.add(number)
         if pool:
-            _C._cuda_beginAllocateToPool(self.device, (0, pool))
+            _C._cuda_beginAllocateToPool(self.device, self.pool_number(pool))
         self.pool = pool
+
+    def pool_number(self, pool):
+        """One of its own after each release. The device is part of it: pools with one number are counted for each device."""
+        return (self.device + 1, pool + (self.releases.get((self.device, pool), 0) << 16))
+
+    def release_pool(self, pool):
+        current = self.pool
+        self.set_pool(0)
+        number = self.pool_number(pool)
+        if number in self.known_pools:
+            _C._cuda_releasePool(self.device, number)
+            self.releases[self.device, pool] = self.releases.get((self.device, pool), 0) + 1
+        self.set_pool(current)
 
     def set_device(self, device):
         pool = self.pool
@@ -93,6 +113,8 @@ class Replay:
             self.stream = operand
         elif operation == POOL:
             self.set_pool(operand)
+        elif operation == POOL_RELEASED:
+            self.release_pool(operand)
         elif operation == MOMENT:
             self.peaks[operand] = state_of(operand)
 

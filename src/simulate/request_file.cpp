@@ -19,7 +19,8 @@ enum : std::int64_t {
   kDevice = -4,
   kStream = -5,
   kPool = -6,
-  kMoment = -7
+  kMoment = -7,
+  kPoolReleased = -8
 };
 
 std::int64_t size_of(const Request& request) {
@@ -37,6 +38,7 @@ class Pairs {
     if (request.kind == Kind::moment) return put(std::int64_t{request.device}, kMoment);
     if (request.kind == Kind::free) return put(std::int64_t{request.slot}, kFree);
     set(device_, request.device, kDevice, put);
+    if (request.kind == Kind::pool_released) return put(std::int64_t{request.pool}, kPoolReleased);
     if (request.kind == Kind::empty_cache) return put(std::int64_t{0}, kEmptyCache);
     set(stream_, stream_of(request), kStream, put);
     set(pool_, request.pool, kPool, put);

@@ -11,6 +11,7 @@
 //   device   -4      what follows is on this device (at first 0)
 //   stream   -5      ... on this stream (at first 0, the default stream)
 //   pool     -6      ... in this private pool (at first 0, the default pool)
+//   pool     -8      the program gave this private pool up: its free segments can be released
 //   device   -7      the device's recorded peak of allocated memory: the state of the allocator is asked for
 #pragma once
 

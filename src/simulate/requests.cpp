@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "allocator/rules.h"
 #include "analyze/common/moment.h"
@@ -16,12 +18,12 @@ constexpr std::uint16_t kOtherDevice = 0xFFFF;
 
 // What stands between two changes of the live set.
 struct Between {
-  enum class Kind : std::uint8_t { completion, empty_cache, moment, failed };
+  enum class Kind : std::uint8_t { completion, pool_released, empty_cache, moment, failed };
   std::uint64_t change_count = 0;
   std::uint64_t time_ns = 0;
   Kind kind = Kind::completion;
   std::uint16_t device = 0;
-  std::uint64_t index = 0;  // of the block or the failure
+  std::uint64_t index = 0;  // of the block, pool or failure
 };
 
 bool of_caching_allocator(const DeviceSummary& summary) {
@@ -32,6 +34,7 @@ bool of_caching_allocator(const DeviceSummary& summary) {
 // A release, and what came after it.
 struct Release {
   const SegmentChange* first = nullptr;
+  const SegmentChange* end = nullptr;
   const SegmentChange* next = nullptr;  // what was reserved next, nothing else in between
   std::uint64_t reserved_before = 0;
   bool failure_next = false;
@@ -59,12 +62,13 @@ class ReleaseFinder {
         reserved = saturating_add(reserved, change.size);
         continue;
       }
-      Release release{&change, nullptr, reserved, false};
+      Release release{&change, nullptr, nullptr, reserved, false};
       std::size_t next = index;
       while (next < changes.size() && same_place(changes[next], change) && !changes[next].reserved) {
         reserved = saturating_subtract(reserved, changes[next].size);
         ++next;
       }
+      release.end = changes.data() + next;
       if (next < changes.size() && same_place(changes[next], change)) release.next = &changes[next];
       release.failure_next = std::any_of(failures_.begin(), failures_.end(), [&](const OutOfMemory* failure) {
         return failure->change_count == change.change_count && failure->segment_changes == next;
@@ -168,9 +172,20 @@ class Visitor {
       });
     } else {
       ReleaseFinder(store_, device).find([&](const Release& release, bool by_allocator) {
+        add_pools(release, add);
         if (by_allocator) return;
         add(release.first->change_count, release.first->time_ns, Between::Kind::empty_cache, 0);
       });
+    }
+  }
+
+  // Segments of a private pool are released once the pool is given up, and not before.
+  template <typename Add>
+  void add_pools(const Release& release, const Add& add) {
+    for (const SegmentChange* change = release.first; change != release.end; ++change) {
+      if (change->device != release.first->device || change->reserved || change->pool == 0) continue;
+      if (!released_pools_.insert({change->device, change->pool}).second) continue;
+      add(release.first->change_count, release.first->time_ns, Between::Kind::pool_released, change->pool);
     }
   }
 
@@ -181,6 +196,10 @@ class Visitor {
     switch (between.kind) {
       case Between::Kind::completion:
         return block_request(false, between.time_ns, static_cast<std::uint32_t>(between.index));
+      case Between::Kind::pool_released:
+        request.kind = Request::Kind::pool_released;
+        request.pool = static_cast<std::uint16_t>(between.index);
+        break;
       case Between::Kind::empty_cache:
         request.kind = Request::Kind::empty_cache;
         break;
@@ -233,6 +252,7 @@ class Visitor {
   std::vector<std::uint16_t> number_;  // by index into Overview::devices
   std::vector<Between> between_;
   std::vector<std::uint32_t> held_back_;
+  std::set<std::pair<std::uint8_t, std::uint16_t>> released_pools_;
   std::vector<std::uint32_t> slot_of_;  // by block
   std::vector<std::uint32_t> free_slots_;
   std::uint32_t slots_ = 0;

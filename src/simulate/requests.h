@@ -15,10 +15,11 @@ namespace tidemark {
 struct Request {
   enum class Kind : std::uint8_t {
     allocate,
-    free,         ///< the block is free again: no other stream uses it any more
-    failed,       ///< an allocation that failed when it was recorded
-    empty_cache,  ///< torch.cuda.empty_cache()
-    moment,       ///< nothing: the device's recorded peak of allocated memory
+    free,           ///< the block is free again: no other stream uses it any more
+    failed,         ///< an allocation that failed when it was recorded
+    pool_released,  ///< the program gave a private pool up: its free segments can be released from now on
+    empty_cache,    ///< torch.cuda.empty_cache()
+    moment,         ///< nothing: the device's recorded peak of allocated memory
   };
   Kind kind = Kind::allocate;
   std::uint64_t time_ns = 0;

@@ -25,7 +25,7 @@ using SettingList = std::vector<NamedSetting>;
 /// Those that decide where blocks lie, and nothing else: of a file, which may say anything.
 [[nodiscard]] SettingList placement_settings(const SettingList& settings);
 
-/// As the rules of the allocator take them. An error names the value that is none of those that PyTorch takes.
+/// As the rules of the allocator take them. An error names the value that PyTorch would refuse.
 [[nodiscard]] Result<pytorch::AllocatorSettings> allocator_settings(const SettingList& settings);
 
 }  // namespace tidemark

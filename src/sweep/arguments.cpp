@@ -98,14 +98,7 @@ Result<std::vector<std::string>> parse_values(std::string_view text) {
     values.push_back(std::to_string(range.high));
     return values;
   }
-  while (true) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    std::string value(text.substr(0, comma));
-    if (value.empty()) return Error{"a value is empty"};
-    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(std::move(value));
-    if (comma == text.size()) return values;
-    text.remove_prefix(comma + 1);
-  }
+  return parse_list(text);
 }
 
 // Replaces "{name}" by what `value_of(name)` gives, and "{{name}}" by "{name}". What has other letters between braces
@@ -148,6 +141,19 @@ bool set_option(std::vector<std::string>& command, const std::string& option, co
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> parse_list(std::string_view text) {
+  std::vector<std::string> values;
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    std::string value(text.substr(0, comma));
+    if (value.empty()) return Error{"a value is empty"};
+    if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(std::move(value));
+    if (values.size() > kMostValues) return Error{fmt::format("more than {} values", kMostValues)};
+    if (comma == text.size()) return values;
+    text.remove_prefix(comma + 1);
+  }
+}
 
 Result<VariedArgument> parse_varied(std::string_view text) {
   auto parts = split_argument(text);

@@ -19,6 +19,9 @@ inline constexpr std::size_t kMostValues = 4096;
 /// The highest value that --fit tries where no range is given.
 inline constexpr std::uint64_t kHighestFit = 1 << 20;
 
+/// "128,512,2048": each value once.
+[[nodiscard]] Result<std::vector<std::string>> parse_list(std::string_view text);
+
 /// "NAME[=OPTION]=VALUES", such as "seq=128,512,2048" or "batch=--batch-size=1..64": a list; a range, of which the
 /// powers of two times its begin, and its end, are taken; or a range with a step, "8..64:8".
 [[nodiscard]] Result<VariedArgument> parse_varied(std::string_view text);
@@ -37,6 +40,7 @@ class VariedProgram {
   /// Fails for a placeholder that no argument fills, and for two arguments of one name. "{{name}}" is "{name}" itself.
   static Result<VariedProgram> create(std::vector<std::string> command, std::vector<VariedArgument> arguments);
 
+  [[nodiscard]] const std::vector<std::string>& command() const { return command_; }
   [[nodiscard]] const std::vector<VariedArgument>& arguments() const { return arguments_; }
   /// The command with these values, one for each argument: where the program has the placeholder {NAME} it is replaced,
   /// else the value of the option, which is added at the end where the command does not have it.

@@ -10,21 +10,27 @@
 #include <string_view>
 #include <utility>
 
+#include "sweep/recordings.h"
+
 namespace tidemark {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
-std::string contents_of(const std::string& path) {
+// The end of a file: programs may write much.
+std::string end_of(const std::string& path) {
+  constexpr std::streamoff kMost = 1 << 20;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - kMost));
   std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
+  text << file.rdbuf();
   return std::move(text).str();
 }
 
 // Why a trial failed: what this program said last, and the last line of the planned one where that says more.
 std::string reason_in(const std::string& log, const TrialEnd& end) {
   constexpr std::string_view kOurs = "tidemark: ";
-  std::istringstream lines(contents_of(log));
+  std::istringstream lines(end_of(log));
   std::string said;
   std::string last;
   for (std::string line; std::getline(lines, line);) {
@@ -48,24 +54,11 @@ std::optional<std::uint64_t> highest(const Json& devices, const char* key) {
   return most;
 }
 
-}  // namespace
-
-std::vector<std::string> words_of(const TrialRequest& request, const std::string& folder) {
-  const std::string recording = folder + "/recording.tide";
-  std::vector<std::string> words = {"plan", "--gpu", request.gpu, "--format", "json", "--force", "-o", recording};
-  words.insert(words.end(), request.options.begin(), request.options.end());
-  words.emplace_back("--");
-  words.insert(words.end(), request.command.begin(), request.command.end());
-  return words;
-}
-
-TrialResult read_plan(const std::string& folder, const TrialEnd& end) {
+// What `tidemark plan` said; nothing where it failed.
+TrialResult read_plan(const std::string& folder) {
   TrialResult result;
-  result.duration_ns = end.duration_ns;
-  result.host_bytes = end.host_bytes;
-  const Json plan = Json::parse(contents_of(folder + "/result.json"), nullptr, false);
+  const Json plan = Json::parse(end_of(folder + "/result.json"), nullptr, false);
   if (!plan.is_object() || !plan.contains("fits") || !plan.contains("devices") || plan["devices"].empty()) {
-    result.failure = reason_in(folder + "/output.log", end);
     return result;
   }
   const Json& devices = plan["devices"];
@@ -73,8 +66,29 @@ TrialResult read_plan(const std::string& folder, const TrialEnd& end) {
   result.peak_allocated_bytes = highest(devices, "peak_allocated_bytes");
   result.peak_reserved_bytes = highest(devices, "peak_reserved_bytes");
   result.device_used_bytes = highest(devices, "device_used_bytes");
+  if (plan.contains("memory_bytes")) result.memory_bytes = plan.value("memory_bytes", std::uint64_t{0});
   result.out_of_memory = highest(devices, "out_of_memory_count").value_or(0) != 0;
   result.uncertain = devices.front().value("uncertain", std::vector<std::string>());
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> words_of(const TrialRequest& request, const std::string& folder) {
+  std::vector<std::string> words = {request.gpu.empty() ? "run" : "plan"};
+  if (!request.gpu.empty()) words.insert(words.end(), {"--gpu", request.gpu, "--format", "json"});
+  words.insert(words.end(), {"--force", "-o", folder + "/recording.tide"});
+  words.insert(words.end(), request.options.begin(), request.options.end());
+  words.emplace_back("--");
+  words.insert(words.end(), request.command.begin(), request.command.end());
+  return words;
+}
+
+TrialResult read_trial(const TrialRequest& request, const std::string& folder, const TrialEnd& end) {
+  TrialResult result = request.gpu.empty() ? read_recordings(folder, end) : read_plan(folder);
+  result.duration_ns = end.duration_ns;
+  result.host_bytes = end.host_bytes;
+  if (!result.fits && result.failure.empty()) result.failure = reason_in(folder + "/output.log", end);
   return result;
 }
 
@@ -83,7 +97,7 @@ Result<std::optional<TrialResult>> run_trial(const TrialRequest& request, const 
   auto trial = TrialProcess::start(words_of(request, folder), folder);
   if (!trial) return trial.error();
   while (!signals.stopped()) {
-    if (const auto end = trial->ended()) return std::optional(read_plan(folder, *end));
+    if (const auto end = trial->ended()) return std::optional(read_trial(request, folder, *end));
     signals.wait(std::chrono::milliseconds(500));
   }
   return std::optional<TrialResult>();

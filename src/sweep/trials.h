@@ -21,7 +21,7 @@ struct TrialRequest {
 [[nodiscard]] std::vector<std::string> words_of(const TrialRequest& request, const std::string& folder);
 
 /// The result in `folder` of a trial that has ended. What failed is a result too.
-[[nodiscard]] TrialResult read_plan(const std::string& folder, const TrialEnd& end);
+[[nodiscard]] TrialResult read_trial(const TrialRequest& request, const std::string& folder, const TrialEnd& end);
 
 /// Runs a trial to its end in a folder that exists. None where a signal came meanwhile: the trial was ended. An error:
 /// no trial can be started.

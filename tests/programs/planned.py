@@ -7,6 +7,7 @@ end; --ranks trains as one of several ranks; --fail raises an error at the end; 
 import argparse
 import json
 import os
+import subprocess
 
 import torch
 
@@ -54,4 +55,5 @@ if not args.cpu:
     free, total = torch.cuda.mem_get_info()
     said = {"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
     said.update(total=total, used=total - free, name=torch.cuda.get_device_name(), devices=torch.cuda.device_count())
-    print(json.dumps({**said, "visible": os.environ["CUDA_VISIBLE_DEVICES"]}))
+    listed = subprocess.run(["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader"], capture_output=True, check=True)
+    print(json.dumps({**said, "visible": os.environ["CUDA_VISIBLE_DEVICES"], "listed": listed.stdout.decode()}))

@@ -5,8 +5,9 @@ import os
 import subprocess
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
-from driver import PYTHON, TIDEMARK, Case, environment, program, run
+from driver import PROGRAMS, PYTHON, TIDEMARK, Case, environment, program, run
 
 FOUND = run([PYTHON, "-c", "import importlib.util; print(importlib.util.find_spec('torch').origin)"])  # not imported, which takes seconds
 HAS_CUDA = Path(FOUND.stdout.decode().strip()).with_name("lib").joinpath("libtorch_cuda.so").exists()
@@ -34,6 +35,7 @@ class Plan(Case):
         (device,) = plan["devices"]
         self.assertEqual((device["peak_allocated_bytes"], device["peak_reserved_bytes"]), (said["allocated"], said["reserved"]))
         self.assertEqual((said["name"], said["total"], said["devices"]), ("NVIDIA H100 80GB HBM3", 24 * GIB, 1))
+        self.assertEqual(said["listed"], f"NVIDIA H100 80GB HBM3, {24 << 10} MiB\n")
         # Without the stand-ins it would name no GPU: these are the bytes of "tidemark-phanto" and 0.
         self.assertEqual(said["visible"], "GPU-74696465-6d61-726b-2d70-68616e746f00")
         # Weights, gradients and two moments of 4 * (1024 * 1024 + 1024) parameters at least.
@@ -74,7 +76,7 @@ class Plan(Case):
         text = done.stdout.decode()
         self.assertIn("does not fit on H200: out of memory on cuda:0", text)
         self.assertIn("CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has a total capacity of 2.00 GiB", done.stderr.decode())
-        self.assertIn("planned.py:49", text)  # what held the memory
+        self.assertIn("planned.py:50", text)  # what held the memory
         failure = json.loads(self.read("explain", "--format", "json", self.output))["failures"][0]
         self.assertEqual(failure["capacity_bytes"], 2 * GIB)
 
@@ -131,6 +133,51 @@ class Plan(Case):
         command = [TIDEMARK, "plan", "--gpu", "H200", "-o", str(self.output), "--", PYTHON, "-c", "pass"]
         subprocess.run(command, env={"TMPDIR": str(folder), "PATH": "/usr/bin:/bin"}, capture_output=True, check=False)
         self.assertEqual(list(folder.iterdir()), [])
+
+
+class Steps(unittest.TestCase):
+    """How training steps are counted from calls of step(), by the part of the phantom GPU that is Python; without PyTorch."""
+
+    class Optimizer:
+        def __init__(self, *parameters):
+            self.param_groups = [{"params": list(parameters)}]
+
+    def setUp(self):
+        text = (PROGRAMS.parent.parent / "src/phantom/gpu/training_steps.inc").read_text()
+        names = {}
+        exec(text.removeprefix('R"python(').removesuffix(')python"\n'), names)
+        self.steps = names["TrainingSteps"](self.Optimizer, 3)
+
+    def optimizer(self):
+        return self.Optimizer(SimpleNamespace(is_cuda=True))
+
+    def complete(self, *optimizers):
+        """The complete training steps after each call, and whether the last call completed one."""
+        return [(self.steps.stepped(optimizer), self.steps.count) for optimizer in optimizers]
+
+    def test_each_optimizer_of_a_step(self):
+        one, other = self.optimizer(), self.optimizer()
+        self.assertEqual(self.complete(one, other, one, other), [(False, 0), (True, 1), (False, 1), (True, 2)])
+        del other  # it takes no part any more
+        self.assertEqual(self.complete(one, one), [(True, 3), (True, 4)])
+
+    def test_one_that_follows_rarely(self):
+        often, rarely = self.optimizer(), self.optimizer()
+        self.assertEqual(self.complete(*[often] * 5), [(False, 0), (False, 1), (False, 2), (False, 3), (False, 4)])
+        self.assertEqual(self.complete(rarely), [(True, 5)])
+
+    def test_one_that_never_follows_is_waited_for_16_steps(self):
+        often, never = self.optimizer(), self.optimizer()
+        self.assertEqual([complete for complete, _ in self.complete(*[often] * 20)], [False] * 19 + [True])
+        self.assertEqual((self.steps.count, self.steps.idle), (20, 1))
+        self.assertIsNotNone(never)
+
+    def test_wrappers_and_those_of_the_cpu_are_not_waited_for(self):
+        optimizer = self.optimizer()
+        wrapper = self.Optimizer(*optimizer.param_groups[0]["params"])
+        on_host = self.Optimizer(SimpleNamespace(is_cuda=False))
+        self.assertEqual(self.complete(optimizer, optimizer), [(True, 1), (True, 2)])
+        self.assertIsNotNone((wrapper, on_host))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ struct TrialResult {
   std::optional<std::uint64_t> peak_allocated_bytes;
   std::optional<std::uint64_t> peak_reserved_bytes;
   std::optional<std::uint64_t> device_used_bytes;  ///< with the context
+  std::optional<std::uint64_t> memory_bytes;       ///< of a device, as its driver reports it
   bool out_of_memory = false;                      ///< a request failed: the peaks are those until then
   std::vector<std::string> uncertain;              ///< what the figures do not say for certain, one sentence each
   std::string failure;                             ///< why there is no result; empty otherwise

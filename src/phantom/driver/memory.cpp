@@ -12,6 +12,8 @@
 namespace tidemark::phantom {
 namespace {
 
+constexpr int kFileDescriptor = 1;  // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+
 void* address(DevicePointer pointer) {
   return reinterpret_cast<void*>(pointer);
 }
@@ -55,6 +57,19 @@ TIDEMARK_PHANTOM_API int cuMemCreate(std::uint64_t* handle, std::size_t bytes, c
 }
 TIDEMARK_PHANTOM_API int cuMemRelease(std::uint64_t handle) {
   return release_physical(handle) ? kSuccess : kInvalidValue;
+}
+TIDEMARK_PHANTOM_API int cuMemExportToShareableHandle(void* shareable, std::uint64_t handle, int type,
+                                                      unsigned long long) {
+  if (type != kFileDescriptor) return kNotSupported;
+  const int descriptor = share_physical(handle);
+  if (descriptor < 0) return kInvalidValue;
+  *static_cast<int*>(shareable) = descriptor;
+  return kSuccess;
+}
+TIDEMARK_PHANTOM_API int cuMemImportFromShareableHandle(std::uint64_t* handle, void* shareable, int type) {
+  if (type != kFileDescriptor) return kNotSupported;
+  *handle = open_physical(static_cast<int>(reinterpret_cast<std::intptr_t>(shareable)));
+  return *handle != 0 ? kSuccess : kInvalidValue;
 }
 TIDEMARK_PHANTOM_API int cuMemAddressReserve(DevicePointer* pointer, std::size_t bytes, std::size_t alignment,
                                              DevicePointer, unsigned long long) {

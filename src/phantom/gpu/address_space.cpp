@@ -2,28 +2,15 @@
 
 #include <sys/mman.h>
 
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
+#include <algorithm>
 #include <iterator>
 
 namespace tidemark::phantom {
 namespace {
 
-// Expandable segments reserve more than the device's memory for each pool, so the range is far larger than any device.
-constexpr std::size_t kLargest = std::size_t{1} << 45;
-constexpr std::size_t kSmallest = std::size_t{1} << 36;
 constexpr std::size_t kRegion = 32 << 20;
-constexpr std::size_t kMiB = 1 << 20;
-// The region of the context: at first it has a hole and a free end; the memory of the kernels' stacks becomes free when
-// they move to the region above it.
-constexpr std::size_t kContext = 544 * kMiB;
-constexpr std::size_t kContextEnd = 512 * kMiB;
-constexpr std::size_t kFreeStart = 488 * kMiB;
-constexpr std::size_t kStacksStart = 64 * kMiB;
-constexpr std::size_t kStacksEnd = 414 * kMiB;
-constexpr std::size_t kMovedStacks = 224 * kMiB;
-constexpr std::size_t kMovedStacksEnd = 204 * kMiB;
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kBits = 64;
 
 using Ranges = std::map<char*, std::size_t>;
 
@@ -56,45 +43,63 @@ char* align(char* address, std::size_t alignment) {
   return address + (round_up(value, alignment) - value);
 }
 
-}  // namespace
-
-AddressSpace::AddressSpace() {
-  // Readable and writable, so that small copies keep their bytes; a page that nobody touches takes no memory.
-  for (std::size_t bytes = kLargest; bytes >= kSmallest; bytes /= 2) {
-    void* const start =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (start == MAP_FAILED) continue;
-    madvise(start, bytes, MADV_DONTFORK);
-    madvise(start, bytes, MADV_DONTDUMP);
-    start_ = static_cast<char*>(start);
-    end_ = start_ + bytes;
-    gaps_[start_] = bytes;
-    // What a context with PyTorch's code leaves free of its own region.
-    stacks_ = add_region(kMovedStacks, kRegion);
-    stacks_->free.clear();
-    context_ = add_region(kContext, kRegion);
-    context_->free = {{context_->start + kStacksEnd, 2 * kMiB},
-                      {context_->start + kFreeStart, kContextEnd - kFreeStart}};
-    return;
-  }
-  std::fputs("tidemark: the phantom GPU cannot reserve addresses; raise the limit of virtual memory (ulimit -v)\n",
-             stderr);
-  std::_Exit(2);
+// Readable and writable, so that small copies keep their bytes; a page that nobody touches takes no memory.
+void* map_pages(std::size_t bytes) {
+  void* const start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) return nullptr;
+  madvise(start, bytes, MADV_DONTFORK);
+  madvise(start, bytes, MADV_DONTDUMP);
+  return start;
 }
 
-AddressSpace::Region* AddressSpace::add_region(std::size_t bytes, std::size_t alignment) {
-  const std::size_t size = round_up(bytes, kRegion);
-  for (auto gap = gaps_.rbegin(); gap != gaps_.rend(); ++gap) {
-    if (gap->second < size) continue;
-    const auto highest = reinterpret_cast<std::uintptr_t>(gap->first) + gap->second - size;
-    const std::uintptr_t aligned = highest / alignment * alignment;
-    if (aligned < reinterpret_cast<std::uintptr_t>(gap->first)) continue;
-    char* const start = gap->first + (aligned - reinterpret_cast<std::uintptr_t>(gap->first));
-    cut(gaps_, std::prev(gap.base()), start, size);
-    regions_.push_front({start, size, {{start, size}}});
-    return &regions_.front();
+void unmap_pages(void* start, std::size_t bytes) {
+  munmap(start, bytes);
+}
+
+}  // namespace
+
+const AddressSource& addresses_of_process() {
+  static constexpr AddressSource kProcess = {map_pages, unmap_pages};
+  return kProcess;
+}
+
+AddressSpace::AddressSpace(const AddressSource& source)
+    : source_(source), taken_(std::make_unique<std::array<std::atomic<std::uint64_t>, std::size_t{1} << 16>>()) {}
+
+bool AddressSpace::contains(const void* pointer) const {
+  const auto unit = reinterpret_cast<std::uintptr_t>(pointer) / kRegion;
+  return unit < taken_->size() * kBits &&
+         ((*taken_)[unit / kBits].load(std::memory_order_relaxed) >> unit % kBits & 1) != 0;
+}
+
+void AddressSpace::mark(const char* start, std::size_t bytes, bool taken) {
+  const auto first = reinterpret_cast<std::uintptr_t>(start) / kRegion;
+  const auto end = std::min<std::uintptr_t>(first + bytes / kRegion, taken_->size() * kBits);
+  for (std::uintptr_t unit = first; unit < end; ++unit) {
+    const std::uint64_t bit = std::uint64_t{1} << unit % kBits;
+    if (taken) {
+      (*taken_)[unit / kBits].fetch_or(bit, std::memory_order_relaxed);
+    } else {
+      (*taken_)[unit / kBits].fetch_and(~bit, std::memory_order_relaxed);
+    }
   }
-  return nullptr;
+}
+
+// As the driver does it: more than is needed, of which the ends that are not aligned go back.
+AddressSpace::Region* AddressSpace::add_region(std::size_t bytes, std::size_t alignment) {
+  alignment = std::max(alignment, kRegion);
+  const std::size_t size = round_up(bytes, kRegion);
+  const std::size_t mapped = size + alignment - kPage;
+  if (size < bytes || mapped < size) return nullptr;
+  auto* const lowest = static_cast<char*>(source_.map(mapped));
+  if (lowest == nullptr) return nullptr;
+  char* const start = align(lowest, alignment);
+  const auto before = static_cast<std::size_t>(start - lowest);
+  if (before != 0) source_.unmap(lowest, before);
+  if (const std::size_t behind = mapped - before - size; behind != 0) source_.unmap(start + size, behind);
+  mark(start, size, true);
+  regions_.push_front({start, size, {{start, size}}});
+  return &regions_.front();
 }
 
 void* AddressSpace::reserve(std::size_t bytes, std::size_t alignment) {
@@ -113,26 +118,16 @@ void* AddressSpace::reserve(std::size_t bytes, std::size_t alignment) {
   return region->start;
 }
 
-void AddressSpace::move_stacks() {
-  const std::lock_guard lock(mutex_);
-  if (context_ == nullptr) return;
-  join(context_->free, context_->start + kStacksStart, kStacksEnd - kStacksStart);
-  context_ = nullptr;
-  join(stacks_->free, stacks_->start + kMovedStacksEnd, kMovedStacks - kMovedStacksEnd);
-  // It is the newest region from now on.
-  for (auto region = regions_.begin(); region != regions_.end(); ++region)
-    if (&*region == stacks_) return regions_.splice(regions_.begin(), regions_, region);
-}
-
 void AddressSpace::release(void* pointer, std::size_t bytes) {
-  madvise(pointer, bytes, MADV_DONTNEED);
   const std::lock_guard lock(mutex_);
   auto* const start = static_cast<char*>(pointer);
   for (auto region = regions_.begin(); region != regions_.end(); ++region) {
     if (start < region->start || start >= region->start + region->bytes) continue;
+    madvise(pointer, bytes, MADV_DONTNEED);
     join(region->free, start, bytes);
     if (region->free.size() == 1 && region->free.begin()->second == region->bytes) {
-      join(gaps_, region->start, region->bytes);
+      mark(region->start, region->bytes, false);
+      source_.unmap(region->start, region->bytes);
       regions_.erase(region);
     }
     return;

@@ -1,9 +1,13 @@
-// Addresses of device memory: one large range of the process that is reserved and, but for small copies, never touched.
+// Addresses of device memory: ranges of the process that are reserved and, but for small copies, never touched.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 
 namespace tidemark::phantom {
@@ -14,24 +18,29 @@ inline constexpr int kMaximumDevices = 64;
   return (value + multiple - 1) / multiple * multiple;
 }
 
+/// Where ranges of addresses come from: pages of the process, or a test's own.
+struct AddressSource {
+  /// `bytes` anywhere; nullptr when there are not so many left.
+  void* (*map)(std::size_t bytes);
+  void (*unmap)(void* start, std::size_t bytes);
+};
+/// What mmap() chooses, as NVIDIA's driver does.
+[[nodiscard]] const AddressSource& addresses_of_process();
+
 /// Hands out ranges of addresses in the order in which NVIDIA's driver does, as measured on an H200 (driver 580): from
-/// regions of whole 32 MiB, the newest first, the lowest free place in each; a new region lies as high as there is
-/// room. The order matters: of free blocks of one size, PyTorch's allocator takes the one at the lowest address.
-/// Thread-safe.
+/// regions of whole 32 MiB, the newest first, the lowest free place in each; a new region lies where mmap() puts it, so
+/// that what the process itself maps and unmaps matters as it does there. The order matters: of free blocks of one
+/// size, PyTorch's allocator takes the one at the lowest address. Thread-safe.
 class AddressSpace {
  public:
-  AddressSpace();
+  explicit AddressSpace(const AddressSource& source = addresses_of_process());
 
-  /// None when no range of `bytes` is left. `alignment` is a power of two, at most kGranularity for what is smaller
-  /// than a region.
+  /// None when no range of `bytes` is left. `alignment` is a power of two.
   [[nodiscard]] void* reserve(std::size_t bytes, std::size_t alignment);
   /// Gives back a range; what was written there is forgotten.
   void release(void* pointer, std::size_t bytes);
-  /// What the driver does when cuBLAS or cuDNN is initialized: stacks of kernels move to a region of their own, and
-  /// their former addresses are free. Does nothing the second time.
-  void move_stacks();
   /// Lock-free.
-  [[nodiscard]] bool contains(const void* pointer) const { return pointer >= start_ && pointer < end_; }
+  [[nodiscard]] bool contains(const void* pointer) const;
 
  private:
   struct Region {
@@ -40,14 +49,13 @@ class AddressSpace {
     std::map<char*, std::size_t> free;  // by start; neighbours are joined
   };
   Region* add_region(std::size_t bytes, std::size_t alignment);
+  void mark(const char* start, std::size_t bytes, bool taken);
 
+  const AddressSource source_;
   std::mutex mutex_;
-  char* start_ = nullptr;
-  char* end_ = nullptr;
-  Region* context_ = nullptr;  // until move_stacks()
-  Region* stacks_ = nullptr;
-  std::list<Region> regions_;          // newest first
-  std::map<char*, std::size_t> gaps_;  // between regions
+  std::list<Region> regions_;  // newest first
+  // A bit for each 32 MiB of the 128 TiB that a process may have.
+  std::unique_ptr<std::array<std::atomic<std::uint64_t>, std::size_t{1} << 16>> taken_;
 };
 
 [[nodiscard]] AddressSpace& address_space();

@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint32_t kInfoSection = SHT_LOPROC;  // .nv.info of the file, .nv.info.KERNEL
 constexpr std::uint8_t kSizedValue = 4;             // a value whose number of bytes stands before it; others have 2
 constexpr std::uint8_t kMaxThreads = 0x05;
+constexpr std::uint8_t kCalledOutside = 0x0f;  // functions that are not in the file: vprintf, __assertfail
 constexpr std::uint8_t kFrameSize = 0x11;
 constexpr std::uint8_t kRegisterCount = 0x2f;
 constexpr std::uint8_t kBarriers = 0x4c;
@@ -86,6 +87,8 @@ class Reader {
       if (attribute->what == kMaxThreads) {
         const auto block = record_at<std::array<std::uint32_t, 3>>(bytes, at);
         if (block) by_text_[section.sh_info].launch_bound = static_cast<int>((*block)[0] * (*block)[1] * (*block)[2]);
+      } else if (attribute->what == kCalledOutside) {
+        by_text_[section.sh_info].prints = true;
       } else if (attribute->what == kRegisterCount || attribute->what == kFrameSize) {
         const auto value = record_at<std::array<std::uint32_t, 2>>(bytes, at);
         if (!value) return;
@@ -104,6 +107,8 @@ class Reader {
       KernelNeeds needs = by_text_[symbol->st_shndx];
       if (!newer_ && symbol->st_shndx < sections_.size())
         needs.barriers = static_cast<int>(sections_[symbol->st_shndx].sh_flags >> 20 & 0x7f);
+      if (symbol->st_shndx < sections_.size()) needs.code_bytes = sections_[symbol->st_shndx].sh_size;
+      cubin.prints |= needs.prints;
       needs.shared_bytes -= std::min(needs.shared_bytes, reserved_);
       needs.registers = by_symbol_[index].registers;
       needs.local_bytes = by_symbol_[index].local_bytes;

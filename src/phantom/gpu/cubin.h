@@ -15,12 +15,15 @@ struct KernelNeeds {
   int barriers = 0;              ///< of a block (bar.sync)
   std::size_t shared_bytes = 0;  ///< static shared memory of a block, without what the driver keeps
   std::size_t local_bytes = 0;   ///< of each thread
+  std::size_t code_bytes = 0;
+  bool prints = false;  ///< calls assert() or printf(), which are the driver's
 };
 
 struct Cubin {
   int binary_version = 0;          ///< 90 for code of compute capability 9.0
   int ptx_version = 0;             ///< 80 for code that was compiled from PTX for compute capability 8.0
   std::size_t constant_bytes = 0;  ///< of the program's own variables in constant memory
+  bool prints = false;             ///< some kernel does
   std::unordered_map<std::string, KernelNeeds> kernels;  ///< by their names in the file
 };
 

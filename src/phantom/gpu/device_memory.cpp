@@ -77,10 +77,14 @@ class DeviceMemory {
     }
     bool take(int device, std::uint64_t bytes) {
       const std::uint64_t context = own().context[device] ? 0 : profile().context;
-      const std::uint64_t left = profile().memory - std::min(profile().memory, used(device));
+      const std::uint64_t before = used(device);
+      const std::uint64_t left = profile().memory - std::min(profile().memory, before);
       if (context > left || bytes > left - context) return false;
       own().context[device] = true;
       own().bytes[device] += bytes;
+      if (memory_.table_ == nullptr) return true;
+      std::uint64_t& peak = memory_.table_->peaks[device];
+      peak = std::max(peak, before + context + bytes);
       return true;
     }
 

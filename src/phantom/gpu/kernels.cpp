@@ -5,10 +5,12 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "phantom/gpu/cubin.h"
+#include "phantom/gpu/driver_memory.h"
 #include "phantom/gpu/fat_binary.h"
 #include "phantom/gpu/handles.h"
 #include "phantom/gpu/occupancy.h"
@@ -36,6 +38,7 @@ struct Kernels {
   std::size_t indexed = 0;                              // kernels that are in the index
   std::unordered_map<const void*, std::size_t> index;   // host function -> place in kernels; filled when first asked
   std::unordered_map<const void*, int> dynamic_shared;  // what allow_dynamic_shared() was told
+  std::unordered_set<const void*> loaded;               // host functions that were launched
 };
 
 thread_local const void* last_launch = nullptr;
@@ -72,6 +75,7 @@ struct KernelCode {
   int ptx_version = 0;
   int binary_version = 0;
   int dynamic_shared = 0;  // most bytes of a block
+  bool module_prints = false;
 };
 
 // With the lock held.
@@ -88,6 +92,7 @@ KernelCode code_of(Kernels& all, const void* host) {
       code.constant_bytes = cubin.constant_bytes;
       code.binary_version = cubin.binary_version;
       known = true;
+      code.module_prints = cubin.prints;
     }
   }
   if (!known) count_estimate(Estimate::kernel, kernel == nullptr ? "one that nobody registered" : kernel->name);
@@ -107,7 +112,16 @@ KernelCode code_of(const void* host) {
 }  // namespace
 
 void note_launch(const void* host) {
+  if (host == last_launch) return;
   last_launch = host;
+  KernelCode code;
+  {
+    Kernels& all = kernels();
+    const std::lock_guard lock(all.mutex);
+    if (!all.loaded.insert(host).second) return;
+    code = code_of(all, host);
+  }
+  driver_memory().load_kernel({code.needs.code_bytes, code.needs.prints, code.module_prints});
 }
 
 const char* last_launched_kernel() {

@@ -22,7 +22,7 @@ void register_kernel(void** binary, const void* host, const char* name);
 /// kernel of this name. Thread-safe.
 [[nodiscard]] Handle module_kernel(Handle module, const char* name);
 
-/// Notes that this thread launched a kernel. Costs one store.
+/// Notes that this thread launched a kernel; the first time, the driver loads its code. Thread-safe.
 void note_launch(const void* host);
 /// The name under which the kernel that this thread launched last was registered; empty when there is none.
 /// Thread-safe.

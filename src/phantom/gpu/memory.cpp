@@ -1,6 +1,7 @@
 #include "phantom/gpu/memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -8,8 +9,10 @@
 #include <map>
 #include <mutex>
 
+#include "base/scoped_fd.h"
 #include "phantom/gpu/address_space.h"
 #include "phantom/gpu/device_memory.h"
+#include "phantom/gpu/driver_memory.h"
 #include "phantom/gpu/kernels.h"
 #include "phantom/gpu/training_steps.h"
 #include "phantom/gpu/usage.h"
@@ -25,6 +28,13 @@ struct Memory {
   std::map<char*, std::size_t> pinned;
   std::uint64_t next_physical = 0x10000;
 };
+
+// What a file holds that stands for memory of another process.
+struct SharedMemory {
+  std::uint32_t magic;
+  std::int32_t device;  // as the machine numbers it
+};
+constexpr std::uint32_t kSharedMagic = 0x6d656d74;
 
 // Never destroyed: destructors of the program may still free.
 Memory& memory() {
@@ -72,7 +82,7 @@ void* allocate_device(int device, std::size_t bytes) {
   Memory& all = memory();
   const std::lock_guard lock(all.mutex);
   if (rounded < bytes || !take_memory(physical_device(device), rounded)) return nullptr;
-  void* const start = address_space().reserve(rounded, kGranularity);
+  void* const start = driver_memory().addresses().reserve(rounded, kGranularity);
   if (start == nullptr) {
     give_back_memory(physical_device(device), rounded);
     return nullptr;
@@ -113,8 +123,27 @@ bool release_physical(std::uint64_t handle) {
   return true;
 }
 
+int share_physical(std::uint64_t handle) {
+  Memory& all = memory();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.physical.find(handle);
+  if (found == all.physical.end()) return -1;
+  const SharedMemory shared = {kSharedMagic, physical_device(found->second.device)};
+  ScopedFd file(memfd_create("tidemark-phantom-memory", MFD_CLOEXEC));
+  if (!file || write(file.get(), &shared, sizeof shared) != sizeof shared) return -1;
+  return file.release();
+}
+
+std::uint64_t open_physical(int descriptor) {
+  SharedMemory shared{};
+  if (pread(descriptor, &shared, sizeof shared, 0) != sizeof shared || shared.magic != kSharedMagic) return 0;
+  for (int device = 0; is_device(device); ++device)
+    if (physical_device(device) == shared.device) return create_physical(device, 0);  // its owner counts it
+  return 0;
+}
+
 void* reserve_addresses(std::size_t bytes, std::size_t alignment) {
-  return address_space().reserve(round_up(bytes, kGranularity), std::max(alignment, kGranularity));
+  return driver_memory().addresses().reserve(round_up(bytes, kGranularity), std::max(alignment, kGranularity));
 }
 
 void free_addresses(void* pointer, std::size_t bytes) {
@@ -147,6 +176,7 @@ void* allocate_pinned(std::size_t bytes) {
   const std::size_t rounded = round_up(std::max<std::size_t>(bytes, 1), 4096);
   void* const start = mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) return nullptr;
+  driver_memory().pin_host_memory();
   register_pinned(start, rounded);
   return start;
 }

@@ -27,6 +27,13 @@ bool free_device(void* pointer);
 /// Gives back what create_physical took. False when there is no such handle.
 bool release_physical(std::uint64_t handle);
 
+/// A file descriptor by which another process takes part in such memory, as that process counts nothing for it; below 0
+/// for no such handle, or with errno set. The caller closes it.
+[[nodiscard]] int share_physical(std::uint64_t handle);
+/// Takes part in memory of another process: a handle for release_physical, or 0 for what is no such descriptor, or of a
+/// device that this process does not see.
+[[nodiscard]] std::uint64_t open_physical(int descriptor);
+
 /// Addresses without memory (cuMemAddressReserve): none when there are not so many left.
 [[nodiscard]] void* reserve_addresses(std::size_t bytes, std::size_t alignment);
 void free_addresses(void* pointer, std::size_t bytes);

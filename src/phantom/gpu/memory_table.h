@@ -19,6 +19,7 @@ struct MemoryTable {
   };
 
   Process processes[kMostProcesses];
+  std::uint64_t peaks[kMaximumDevices];  ///< the most that all processes held of a device at once, with their contexts
 };
 
 }  // namespace tidemark::phantom

@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <string>
 
-#include "phantom/gpu/address_space.h"
+#include "phantom/gpu/driver_memory.h"
 #include "phantom/gpu/handles.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
@@ -25,7 +25,7 @@ int answer_batch_normalization(int mode, std::size_t* bytes) {
 
 TIDEMARK_PHANTOM_API int cudnnCreate(Handle* handle) {
   *handle = new_handle();
-  address_space().move_stacks();
+  driver_memory().create_cudnn_handle();
   return 0;
 }
 TIDEMARK_PHANTOM_API std::size_t cudnnGetVersion() {

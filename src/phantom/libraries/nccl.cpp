@@ -163,6 +163,24 @@ TIDEMARK_PHANTOM_API int ncclCommSplit(NcclCommunicator* parent, int color, int 
   return join(communicator, name, place, members);
 }
 
+// All ranks but those that are left out, which do not call.
+TIDEMARK_PHANTOM_API int ncclCommShrink(NcclCommunicator* parent, const int* excluded, int count,
+                                        NcclCommunicator** communicator, const void*, int) {
+  const auto is_excluded = [=](int rank) { return std::find(excluded, excluded + count, rank) != excluded + count; };
+  *communicator = nullptr;
+  const int rank = parent->transport->rank();
+  if (is_excluded(rank)) return kNcclInvalidArgument;
+  int place = 0;
+  int members = 0;
+  for (int other = 0; other < parent->transport->size(); ++other) {
+    if (is_excluded(other)) continue;
+    ++members;
+    if (other < rank) ++place;
+  }
+  const std::string name = parent->transport->name() + "." + std::to_string(++parent->splits) + "-shrunk";
+  return join(communicator, name, place, members);
+}
+
 TIDEMARK_PHANTOM_API int ncclCommFinalize(NcclCommunicator*) {
   return kNcclSuccess;
 }
@@ -199,6 +217,13 @@ TIDEMARK_PHANTOM_API int ncclCommRegister(NcclCommunicator*, void*, std::size_t,
   return kNcclSuccess;
 }
 TIDEMARK_PHANTOM_API int ncclCommDeregister(NcclCommunicator*, Handle) {
+  return kNcclSuccess;
+}
+TIDEMARK_PHANTOM_API int ncclCommWindowRegister(NcclCommunicator*, void*, std::size_t, Handle* window, int) {
+  *window = new_handle();
+  return kNcclSuccess;
+}
+TIDEMARK_PHANTOM_API int ncclCommWindowDeregister(NcclCommunicator*, Handle) {
   return kNcclSuccess;
 }
 TIDEMARK_PHANTOM_API int ncclMemAlloc(void** pointer, std::size_t bytes) {

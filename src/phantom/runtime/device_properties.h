@@ -11,72 +11,18 @@
 
 namespace tidemark::phantom {
 
-/// cudaDeviceProp of CUDA 13.
-struct DeviceProperties13 {
-  char name[256];
-  char uuid[16];
-  char luid[8];
-  unsigned luid_device_node_mask;
-  std::size_t total_memory;
-  std::size_t shared_per_block;
-  int registers_per_block;
-  int warp_size;
-  std::size_t memory_pitch;
-  int max_threads_per_block;
-  int max_threads_dim[3];
-  int max_grid_size[3];
-  std::size_t total_constant;
-  int major;
-  int minor;
-  std::size_t texture_alignment;
-  std::size_t texture_pitch_alignment;
-  int multiprocessors;
-  int integrated;
-  int can_map_host_memory;
-  int textures_and_surfaces[38];
-  std::size_t surface_alignment;
-  int concurrent_kernels;
-  int ecc_enabled;
-  int pci_bus;
-  int pci_device;
-  int pci_domain;
-  int tcc_driver;
-  int async_engines;
-  int unified_addressing;
-  int memory_bus_bits;
-  int l2_cache;
-  int persisting_l2_cache;
-  int threads_per_multiprocessor;
-  int stream_priorities;
-  int global_l1_cache;
-  int local_l1_cache;
-  std::size_t shared_per_multiprocessor;
-  int registers_per_multiprocessor;
-  int managed_memory;
-  int is_multi_gpu_board;
-  int multi_gpu_board_group;
-  int host_native_atomic;
-  int pageable_memory_access;
-  int concurrent_managed_access;
-  int compute_preemption;
-  int host_pointer_for_registered;
-  int cooperative_launch;
-  std::size_t shared_per_block_optin;
-  int pageable_memory_host_tables;
-  int direct_managed_access;
-  int blocks_per_multiprocessor;
-  int access_policy_window;
-  std::size_t reserved_shared_per_block;
-  int host_register_supported;
-  int sparse_array_supported;
-  int host_register_read_only;
-  int timeline_semaphores;
-  int memory_pools_supported;
-  int rest[70];
+/// A field that CUDA 12 alone has: of no size in CUDA 13. Each has a number of its own, as empty members of one type
+/// would not share a place.
+template <bool kThere, int kNumber>
+struct Cuda12Field {
+  int value;
 };
+template <int kNumber>
+struct Cuda12Field<false, kNumber> {};
 
-/// cudaDeviceProp of CUDA 12 (cudaGetDeviceProperties_v2).
-struct DeviceProperties12 {
+/// cudaDeviceProp.
+template <bool kCuda12>
+struct DeviceProperties {
   char name[256];
   char uuid[16];
   char luid[8];
@@ -89,19 +35,19 @@ struct DeviceProperties12 {
   int max_threads_per_block;
   int max_threads_dim[3];
   int max_grid_size[3];
-  int clock_khz;
+  [[no_unique_address]] Cuda12Field<kCuda12, 1> clock_khz;
   std::size_t total_constant;
   int major;
   int minor;
   std::size_t texture_alignment;
   std::size_t texture_pitch_alignment;
-  int device_overlap;
+  [[no_unique_address]] Cuda12Field<kCuda12, 2> device_overlap;
   int multiprocessors;
-  int kernel_timeout;
+  [[no_unique_address]] Cuda12Field<kCuda12, 3> kernel_timeout;
   int integrated;
   int can_map_host_memory;
-  int compute_mode;
-  int textures_and_surfaces[39];
+  [[no_unique_address]] Cuda12Field<kCuda12, 4> compute_mode;
+  int textures_and_surfaces[kCuda12 ? 39 : 38];
   std::size_t surface_alignment;
   int concurrent_kernels;
   int ecc_enabled;
@@ -111,7 +57,7 @@ struct DeviceProperties12 {
   int tcc_driver;
   int async_engines;
   int unified_addressing;
-  int memory_clock_khz;
+  [[no_unique_address]] Cuda12Field<kCuda12, 5> memory_clock_khz;
   int memory_bus_bits;
   int l2_cache;
   int persisting_l2_cache;
@@ -125,13 +71,13 @@ struct DeviceProperties12 {
   int is_multi_gpu_board;
   int multi_gpu_board_group;
   int host_native_atomic;
-  int single_to_double_ratio;
+  [[no_unique_address]] Cuda12Field<kCuda12, 6> single_to_double_ratio;
   int pageable_memory_access;
   int concurrent_managed_access;
   int compute_preemption;
   int host_pointer_for_registered;
   int cooperative_launch;
-  int cooperative_multi_device_launch;
+  [[no_unique_address]] Cuda12Field<kCuda12, 7> cooperative_multi_device_launch;
   std::size_t shared_per_block_optin;
   int pageable_memory_host_tables;
   int direct_managed_access;
@@ -145,6 +91,8 @@ struct DeviceProperties12 {
   int memory_pools_supported;
   int rest[70];
 };
+using DeviceProperties12 = DeviceProperties<true>;  ///< of cudaGetDeviceProperties_v2
+using DeviceProperties13 = DeviceProperties<false>;
 
 /// Either layout filled in from the profile. What the profile does not have is 0.
 template <typename Properties>

@@ -7,6 +7,7 @@
 
 #include "analyze/fragmentation/fragmentation.h"
 #include "analyze/ledger/ledger.h"
+#include "analyze/sweep/sweep.h"
 #include "analyze/timeline.h"
 #include "base/result.h"
 
@@ -24,6 +25,11 @@ Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat 
 /// All memory of the GPU by owner, in layers, with what the driver reports as used. Devices without samples have no
 /// panel.
 Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat format);
+
+/// Peaks over each numeric argument.
+Result<std::string> draw_sweep_curves(const Sweep& sweep, ChartFormat format);
+/// What fits, a panel for each GPU.
+Result<std::string> draw_sweep_fits(const Sweep& sweep, ChartFormat format);
 
 /// The segments at FragmentationOptions::at: allocated, pending and free blocks, to scale within each device.
 Result<std::string> draw_segment_map(std::span<const Fragmentation> results, ChartFormat format);

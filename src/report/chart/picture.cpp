@@ -36,6 +36,7 @@ class PlotDrawing {
       // A hair of paper between neighbours, where there is room for it.
       canvas_.fill_rectangle(x(box.x), y(box.y), box.width * kPlotWidth - (box.narrow() ? 0 : 0.7), box.height,
                              box.role);
+      draw_words_in(box);
     }
     for (const PlotMark& mark : plot_.marks) {
       canvas_.line(x(mark.x), y(plot_.frame_top), x(mark.x), y(plot_.frame_bottom()), 1.6, mark.role);
@@ -61,11 +62,11 @@ class PlotDrawing {
     }
   }
 
-  void trace(const std::vector<PlotPoint>& run) {
+  void trace(const std::vector<PlotPoint>& run, bool straight) {
     canvas_.move_to(x(run.front().x), y(run.front().y));
     double height = run.front().y;
     for (const PlotPoint& point : run) {
-      canvas_.line_to(x(point.x), y(height));
+      if (!straight) canvas_.line_to(x(point.x), y(height));
       canvas_.line_to(x(point.x), y(point.y));
       height = point.y;
     }
@@ -73,15 +74,24 @@ class PlotDrawing {
 
   void draw_run(const PlotCurve& curve, const std::vector<PlotPoint>& run) {
     if (curve.fill_opacity > 0) {
-      trace(run);
+      trace(run, curve.straight);
       canvas_.line_to(x(run.back().x), y(plot_.frame_bottom()));
       canvas_.line_to(x(run.front().x), y(plot_.frame_bottom()));
       canvas_.fill(curve.role, curve.fill_opacity);
     }
     if (curve.thickness > 0) {
-      trace(run);
+      trace(run, curve.straight);
       canvas_.stroke(curve.thickness, curve.role);
     }
+  }
+
+  // The first part of a box's label, where there is room for it.
+  void draw_words_in(const PlotBox& box) {
+    if (box.label.empty()) return;
+    const double width = box.width * kPlotWidth;
+    if (canvas_.text_width(box.label.front(), kText) + 6 > width) return;
+    canvas_.text(box.label.front(), x(box.x) + width / 2, y(box.y + box.height / 2) + plot_layout::kBaseline + 1, kText,
+                 PlotAlign::middle);
   }
 
   void draw_label(const PlotLabel& label) {

@@ -20,6 +20,7 @@
 #include "analyze/simulation.h"
 #include "analyze/summary.h"
 #include "analyze/sweep/fit.h"
+#include "analyze/sweep/sweep.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
 #include "analyze/timeline.h"
@@ -46,5 +47,6 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(const Verification& verification);
 [[nodiscard]] std::string to_json(const Fit& fit);
 [[nodiscard]] std::string to_json(std::span<const Simulation> simulations);
+[[nodiscard]] std::string to_json(const Sweep& sweep);
 
 }  // namespace tidemark

@@ -7,6 +7,7 @@ Json trial_json(const TrialResult& result) {
           {"peak_allocated_bytes", nullable(result.peak_allocated_bytes)},
           {"peak_reserved_bytes", nullable(result.peak_reserved_bytes)},
           {"device_used_bytes", nullable(result.device_used_bytes)},
+          {"memory_bytes", nullable(result.memory_bytes)},
           {"out_of_memory", result.out_of_memory},
           {"failure", nullable_text(result.failure)},
           {"duration_ns", result.duration_ns},

@@ -52,8 +52,13 @@ enum class Role : std::uint8_t {
   library_code,  ///< of PyTorch, other packages, and the standard library
   native,
   no_stack,
+  // Cells of what fits, measured and predicted.
+  fits,
+  fits_predicted,
+  exceeds,
+  exceeds_predicted,
 };
-inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::no_stack) + 1;
+inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::exceeds_predicted) + 1;
 
 struct Colour {
   std::uint8_t red = 0;

@@ -30,12 +30,14 @@ struct PlotTick {
   PlotAlign align = PlotAlign::middle;
 };
 
-/// Steps: a value holds until the next point. A run ends where the value is not known, or with the last point.
+/// Steps, where a value holds until the next point, or straight lines between points. A run ends where the value is not
+/// known, or with the last point.
 struct PlotCurve {
   Role role = Role::ink;
   double thickness = 0;     ///< of the line; 0 = none
   double fill_opacity = 0;  ///< of the area below it; 0 = none
   std::vector<std::vector<PlotPoint>> runs;
+  bool straight = false;
 };
 
 struct PlotBox {

@@ -9,6 +9,7 @@
 #include "analyze/fragmentation/segment_map.h"
 #include "analyze/host_timeline.h"
 #include "analyze/ledger/ledger.h"
+#include "analyze/sweep/sweep.h"
 #include "analyze/timeline.h"
 #include "analyze/tree.h"
 #include "report/plot/plot.h"
@@ -48,6 +49,12 @@ struct SegmentPlotInput {
 
 /// Segments in rows, to scale, with their blocks.
 [[nodiscard]] Plot segment_plot(const SegmentPlotInput& input);
+
+/// Peak allocated bytes over the values of one numeric argument (an index into Sweep::arguments) on the first GPU: a
+/// line for each combination of the others, with a square at what was measured.
+[[nodiscard]] Plot sweep_curves_plot(const Sweep& sweep, std::size_t argument);
+/// What fits on one GPU: a column for each value of `across`, a row for each combination of the other arguments.
+[[nodiscard]] Plot sweep_fits_plot(const Sweep& sweep, std::size_t gpu, std::size_t across);
 
 /// Callers above, what they call below; as wide as what was allocated in them.
 [[nodiscard]] Plot flame_graph_plot(const TreeSection& section);

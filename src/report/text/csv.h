@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analyze/common/result_table.h"
+#include "analyze/sweep/sweep.h"
 #include "analyze/table.h"
 #include "analyze/temporary.h"
 #include "analyze/timeline.h"
@@ -24,6 +25,11 @@ namespace tidemark {
 
 /// One row for each row. Columns: file, rank, device, those of the table by their keys; a stack is "stack,frames".
 [[nodiscard]] std::string to_csv(std::span<const ResultTable> tables);
+
+/// One row for each configuration. Columns: gpu, the arguments by their names, fits, peak_allocated_bytes,
+/// peak_reserved_bytes, device_used_bytes, out_of_memory, predicted_fits, predicted_peak_allocated_bytes,
+/// predicted_peak_reserved_bytes, failure, duration_ns, host_bytes, folder.
+[[nodiscard]] std::string to_csv(const Sweep& sweep);
 
 /// "FILE,RANK", the fields with which every row begins.
 [[nodiscard]] std::string recording_fields(const RecordingInfo& recording);

@@ -104,7 +104,7 @@ std::vector<std::string> uncertainties(const Plan& plan) {
                                    [](const PlannedDevice& device) { return device.process_count > 1; });
   if (shared != plan.devices.end()) {
     found.push_back(
-        fmt::format("{} processes use GPU {}: their peaks were added, though they need not come at the same time.",
+        fmt::format("{} processes use GPU {}: what they held at once may be more where they run at another pace.",
                     shared->process_count, shared->gpu));
   }
   if (facts.reads != 0) {

@@ -50,6 +50,17 @@ TEST(TrainingStepsTest, NamesThatSayStepComeBeforeAllElse) {
   EXPECT_EQ(find_training_steps(loop.scenario.store()).starts[0].time_ns, 11U);
 }
 
+TEST(TrainingStepsTest, StepsThatAPlanCountedAreExactHoweverFew) {
+  TrainingLoop loop(Stacks::named_optimizer);
+  loop.run(30, [](int) {});
+  annotate(loop.scenario, {12, 22, 32, 42}, "step");
+  for (const std::uint64_t n : {1U, 2U}) annotate(loop.scenario, {n * 10 + 1}, "Tidemark.step#" + std::to_string(n));
+  const TrainingSteps planned = find_training_steps(loop.scenario.store());
+  EXPECT_EQ(planned.source, Source::annotation);
+  ASSERT_EQ(planned.starts.size(), 2U);
+  EXPECT_EQ(planned.starts[1].time_ns, 21U);
+}
+
 TEST(TrainingStepsTest, TheOptimizersMarksMustFitWhatRepeats) {
   TrainingLoop loop(Stacks::unnamed_optimizer);
   loop.run(30, [](int) {});

@@ -92,6 +92,58 @@ TEST(DeviceMemory, OfAForkedProcessIsItsOwn) {
   EXPECT_EQ(memory_used(0), before - kGiB);
 }
 
+extern "C" {
+struct CudaIpcHandle {
+  char bytes[64];
+};
+int cudaIpcGetMemHandle(CudaIpcHandle* handle, void* pointer);
+int cudaIpcOpenMemHandle(void** pointer, CudaIpcHandle handle, unsigned flags);
+int cudaIpcCloseMemHandle(void* pointer);
+int cuMemExportToShareableHandle(void* shareable, std::uint64_t handle, int type, unsigned long long flags);
+int cuMemImportFromShareableHandle(std::uint64_t* handle, void* shareable, int type);
+}
+
+TEST(DeviceMemory, OpenedByAnotherProcessIsCountedOnce) {
+  void* const start = allocate_device(0, kGiB);
+  CudaIpcHandle handle;
+  ASSERT_EQ(cudaIpcGetMemHandle(&handle, static_cast<char*>(start) + 512), 0);
+  void* opened = nullptr;
+  EXPECT_NE(cudaIpcOpenMemHandle(&opened, handle, 1), 0);  // in the process that has it
+  const std::uint64_t before = memory_used(0);
+  const auto open_close = [&] {
+    if (cudaIpcOpenMemHandle(&opened, handle, 1) != 0) return 1;
+    const auto allocation = find_allocation(static_cast<char*>(opened) + kGiB - 1);
+    if (!allocation || allocation->start != opened || allocation->bytes != kGiB) return 2;
+    if (memory_used(0) != before + profile().context) return 3;
+    if (cudaIpcCloseMemHandle(opened) != 0 || find_allocation(opened)) return 4;
+    return 0;
+  };
+  const pid_t child = fork();
+  if (child == 0) _exit(open_close());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(free_device(start));
+}
+
+TEST(DeviceMemory, OfExpandableSegmentsGoesThroughADescriptor) {
+  const std::uint64_t physical = create_physical(0, kGiB);
+  const std::uint64_t before = memory_used(0);
+  int descriptor = -1;
+  EXPECT_NE(cuMemExportToShareableHandle(&descriptor, physical + 1, 1, 0), 0);
+  ASSERT_EQ(cuMemExportToShareableHandle(&descriptor, physical, 1, 0), 0);
+  std::uint64_t opened = 0;
+  EXPECT_EQ(cuMemImportFromShareableHandle(&opened, reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)), 1),
+            0);
+  EXPECT_NE(opened, physical);
+  EXPECT_EQ(memory_used(0), before);
+  EXPECT_TRUE(release_physical(opened));
+  EXPECT_TRUE(release_physical(physical));
+  EXPECT_EQ(memory_used(0), before - kGiB);
+  close(descriptor);
+  EXPECT_NE(cuMemImportFromShareableHandle(&opened, nullptr, 1), 0);  // stdin
+}
+
 // As the CUDA C++ Programming Guide describes the variable.
 TEST(VisibleDevices, AreThoseThatTheVariableNames) {
   using Devices = std::vector<int>;

@@ -1,0 +1,200 @@
+#include "analyze/sweep/law.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kMostTerms = 4;       // besides the constant
+constexpr std::size_t kMostTried = 40'000;  // sums of products
+constexpr int kMostDegree = 3;              // batch * seq * seq
+constexpr double kAboutAsGood = 1.1;        // as the least error
+constexpr double kExact = 1e-6;             // shares of bytes; less than that are roundings of sizes
+constexpr std::size_t kNoGroup = std::numeric_limits<std::size_t>::max();
+
+using Powers = std::vector<int>;
+
+double product(const Powers& powers, const std::vector<double>& numbers) {
+  double value = 1;
+  for (std::size_t index = 0; index < powers.size(); ++index) value *= std::pow(numbers[index], powers[index]);
+  return value;
+}
+
+// All products of the arguments up to the degree, without the constant; those of low degree first.
+std::vector<Powers> products(std::size_t arguments) {
+  std::vector<Powers> found;
+  Powers powers(arguments, 0);
+  const auto add = [&](const auto& self, std::size_t argument, int left) -> void {
+    if (argument == arguments) {
+      if (left < kMostDegree) found.push_back(powers);
+      return;
+    }
+    for (int power = 0; power <= std::min(left, 2); ++power) {
+      powers[argument] = power;
+      self(self, argument + 1, left - power);
+    }
+    powers[argument] = 0;
+  };
+  add(add, 0, kMostDegree);
+  const auto degree = [](const Powers& of) { return std::accumulate(of.begin(), of.end(), 0); };
+  std::stable_sort(found.begin(), found.end(), [&](const Powers& a, const Powers& b) { return degree(a) < degree(b); });
+  return found;
+}
+
+// Calls `visit` with the indexes of each choice of up to kMostTerms of `count`, the smallest choices first.
+template <typename Visit>
+void choose(std::size_t count, const Visit& visit) {
+  std::size_t tried = 0;
+  for (std::size_t size = 0; size <= std::min(count, kMostTerms); ++size) {
+    std::vector<std::size_t> chosen(size);
+    std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+    while (true) {
+      visit(chosen);
+      if (++tried == kMostTried) return;
+      std::size_t last = size;
+      while (last > 0 && chosen[last - 1] == count - size + last - 1) --last;
+      if (last == 0) break;
+      ++chosen[last - 1];
+      std::iota(chosen.begin() + static_cast<std::ptrdiff_t>(last), chosen.end(), chosen[last - 1] + 1);
+    }
+  }
+}
+
+// The values of a term in a row: one column, or one for each group.
+void add_columns(std::vector<double>& row, double value, bool by_group, std::size_t group, std::size_t groups) {
+  if (!by_group) {
+    row.push_back(value);
+    return;
+  }
+  for (std::size_t index = 0; index < groups; ++index) row.push_back(index == group ? value : 0);
+}
+
+// What has coefficients of its own for each group.
+enum class Apart : std::uint8_t { nothing, constant, everything };
+
+struct Candidate {
+  std::vector<std::size_t> products;  // besides the constant
+  Apart apart = Apart::nothing;
+  std::size_t coefficients = 0;
+  double error = 0;  // root of the mean square of the shares
+  LeastSquares solved;
+};
+
+}  // namespace
+
+std::optional<Law> Law::find(const std::vector<LawPoint>& points, std::size_t groups) {
+  Law law;
+  law.columns_of_groups_.assign(groups, kNoGroup);
+  for (const LawPoint& point : points) {
+    std::size_t& column = law.columns_of_groups_[point.group];
+    if (column == kNoGroup) column = law.groups_with_points_++;
+  }
+  if (points.size() < 2) return std::nullopt;
+  const std::size_t arguments = points.front().numbers.size();
+  const std::vector<Powers> all = products(arguments);
+  // What is predicted are shares: each row and its value are divided by the value.
+  const std::vector<double> ones(points.size(), 1.0);
+  Rows shares;  // by point, of each product
+  for (const LawPoint& point : points) {
+    std::vector<double>& row = shares.emplace_back();
+    for (const Powers& powers : all) row.push_back(product(powers, point.numbers) / point.bytes);
+  }
+
+  std::optional<Candidate> best;
+  const auto consider = [&](const std::vector<std::size_t>& chosen, Apart apart) {
+    Rows rows;
+    for (std::size_t point = 0; point < points.size(); ++point) {
+      std::vector<double>& row = rows.emplace_back();
+      const std::size_t group = law.columns_of_groups_[points[point].group];
+      const auto add = [&](double value, bool by_group) {
+        add_columns(row, value, by_group, group, law.groups_with_points_);
+      };
+      add(1 / points[point].bytes, apart != Apart::nothing);
+      for (const std::size_t index : chosen) add(shares[point][index], apart == Apart::everything);
+    }
+    auto solved = LeastSquares::solve(rows, ones);
+    if (!solved) return;
+    double squares = 0;
+    for (const std::optional<double>& left_out : solved->left_out_residuals()) {
+      if (!left_out) return;
+      squares += *left_out * *left_out;
+    }
+    Candidate candidate{chosen, apart, rows.front().size(), 0, {}};
+    candidate.error = std::max(kExact, std::sqrt(squares / static_cast<double>(points.size())));
+    candidate.solved = std::move(*solved);
+    // Choices come with more and more terms: one with more coefficients has to be clearly better.
+    const bool better =
+        !best || (candidate.coefficients > best->coefficients
+                      ? candidate.error * kAboutAsGood < best->error
+                      : candidate.error <=
+                            best->error * (candidate.coefficients < best->coefficients ? kAboutAsGood : 1.0 - 1e-9));
+    if (better) best = std::move(candidate);
+  };
+  choose(all.size(), [&](const std::vector<std::size_t>& chosen) {
+    consider(chosen, Apart::nothing);
+    if (law.groups_with_points_ < 2) return;
+    consider(chosen, Apart::constant);
+    if (!chosen.empty()) consider(chosen, Apart::everything);
+  });
+  if (!best) return std::nullopt;
+
+  std::vector<Powers> terms = {Powers(arguments, 0)};
+  for (const std::size_t index : best->products) terms.push_back(all[index]);
+  const std::vector<double>& solution = best->solved.coefficients();
+  std::size_t column = 0;
+  for (Powers& powers : terms) {
+    const bool constant = law.terms_.empty();
+    LawTerm& added = law.terms_.emplace_back(LawTerm{std::move(powers), {}});
+    law.by_group_.push_back(best->apart == Apart::everything || (constant && best->apart == Apart::constant));
+    if (!law.by_group_.back()) {
+      added.coefficients.emplace_back(solution[column++]);
+      continue;
+    }
+    for (const std::size_t group : law.columns_of_groups_) {
+      added.coefficients.push_back(group == kNoGroup ? std::nullopt : std::optional(solution[column + group]));
+    }
+    column += law.groups_with_points_;
+  }
+  for (const std::optional<double>& left_out : best->solved.left_out_residuals()) {
+    law.errors_.push_back(std::abs(*left_out));
+  }
+  std::sort(law.errors_.begin(), law.errors_.end());
+  law.solved_ = std::move(best->solved);
+  return law;
+}
+
+double Law::median_error_share() const {
+  const std::size_t half = errors_.size() / 2;
+  return errors_.size() % 2 == 1 ? errors_[half] : (errors_[half - 1] + errors_[half]) / 2;
+}
+
+double Law::largest_error_share() const {
+  return errors_.back();
+}
+
+std::optional<double> Law::at(const std::vector<double>& numbers, std::size_t group) const {
+  if (columns_of_groups_[group] == kNoGroup) return std::nullopt;
+  double bytes = 0;
+  for (const LawTerm& term : terms_) {
+    bytes += term.coefficients[term.coefficients.size() == 1 ? 0 : group].value_or(0) * product(term.powers, numbers);
+  }
+  return std::max(0.0, bytes);
+}
+
+double Law::uncertainty(const std::vector<double>& numbers, std::size_t group) const {
+  const std::optional<double> bytes = at(numbers, group);
+  if (!bytes) return std::numeric_limits<double>::infinity();
+  std::vector<double> row;
+  for (std::size_t term = 0; term < terms_.size(); ++term) {
+    add_columns(row, product(terms_[term].powers, numbers) / std::max(1.0, *bytes), by_group_[term],
+                columns_of_groups_[group], groups_with_points_);
+  }
+  return std::sqrt(solved_.leverage(row));
+}
+
+}  // namespace tidemark

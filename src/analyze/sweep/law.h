@@ -1,0 +1,54 @@
+// How memory grows with a program's arguments: bytes = a + b * batch + c * batch * seq + …, from trials.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analyze/sweep/least_squares.h"
+
+namespace tidemark {
+
+/// One trial: the numbers of its numeric arguments, and which of the groups of others it belongs to (a law may have
+/// coefficients of its own for each).
+struct LawPoint {
+  std::vector<double> numbers;
+  std::size_t group = 0;
+  double bytes = 0;
+};
+
+struct LawTerm {
+  std::vector<int> powers;  ///< of the numeric arguments, 0 to 2: {1, 1} is batch * seq; all 0: the constant
+  /// By group; one for all groups where it is shared. None of a group without trials.
+  std::vector<std::optional<double>> coefficients;
+};
+
+class Law {
+ public:
+  /// Of the sums of few products, the one that predicts best: for each, every trial is predicted from the others (leave
+  /// one out), in shares of its bytes; of those that are about as good as the best, the one with the fewest
+  /// coefficients. They are the same for all groups, or the constant differs, or all do, likewise. None where there are
+  /// too few trials. `groups`: how many there are, also without trials.
+  static std::optional<Law> find(const std::vector<LawPoint>& points, std::size_t groups);
+
+  [[nodiscard]] const std::vector<LawTerm>& terms() const { return terms_; }
+  [[nodiscard]] std::size_t points() const { return errors_.size(); }
+  /// Of the trials, each predicted from the others: |predicted - bytes| / bytes.
+  [[nodiscard]] double median_error_share() const;
+  [[nodiscard]] double largest_error_share() const;
+  /// Bytes, at least 0; none for a group without trials.
+  [[nodiscard]] std::optional<double> at(const std::vector<double>& numbers, std::size_t group) const;
+  /// How uncertain that is, compared with other places: high far from the trials. Infinite where at() has none.
+  [[nodiscard]] double uncertainty(const std::vector<double>& numbers, std::size_t group) const;
+
+ private:
+  std::vector<LawTerm> terms_;
+  std::vector<std::size_t> columns_of_groups_;  // number of each group among those with trials
+  std::size_t groups_with_points_ = 0;
+  std::vector<bool> by_group_;  // each term
+  std::vector<double> errors_;  // shares, ascending
+  LeastSquares solved_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,192 @@
+// tidemark sweep: a program with every combination of some arguments, and what follows for the rest.
+#include "analyze/sweep/sweep.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "base/output_file.h"
+#include "base/standard_streams.h"
+#include "base/units.h"
+#include "cli/reading.h"
+#include "cli/record_program.h"
+#include "plan/gpu_profiles.h"
+#include "report/chart/chart.h"
+#include "report/json/json.h"
+#include "report/text/csv.h"
+#include "report/text/text.h"
+#include "report/words/sweep.h"
+#include "sweep/arguments.h"
+#include "sweep/run_sweep.h"
+
+namespace tidemark::cli {
+namespace {
+
+constexpr std::uint64_t kMostJobs = 1024;
+
+struct SweepOptions {
+  std::vector<std::string> varied;
+  std::string gpus = "auto";
+  std::string on = "phantom";
+  std::string folder;
+  std::uint64_t jobs = 0;
+  std::uint64_t budget = 0;
+  bool retry = false;
+  std::string plot = "png";
+  std::string format = "text";
+  std::vector<std::string> passed_on;  // to each plan, as words
+  std::uint64_t memory_bytes = 0;
+  std::vector<std::string> command;
+};
+
+Result<std::vector<SweptGpu>> swept_gpus(const SweepOptions& options) {
+  std::vector<SweptGpu> gpus;
+  if (options.on == "real") return std::vector<SweptGpu>{{"real GPU", std::nullopt, std::nullopt}};
+  const auto names = parse_list(options.gpus);
+  if (!names) return Error{"--gpu: " + names.error().message};
+  for (const std::string& name : *names) {
+    const auto gpu = find_gpu_profile(name);
+    if (!gpu) return gpu.error();
+    const std::uint64_t memory = options.memory_bytes != 0 ? options.memory_bytes : gpu->memory_bytes;
+    gpus.push_back({std::string(gpu->name), memory, gpu->context_bytes});
+  }
+  return gpus;
+}
+
+// One line on a terminal, which the next one replaces; of each trial that has ended a line that stays.
+void show_progress(const Sweep& sweep, const SweepProgress& now, bool terminal) {
+  if (terminal) write_stderr({"\r\x1b[K"});
+  if (now.finished != nullptr) {
+    say_printable(fmt::format("{} on {}: {} ({} of {})", configuration_text(sweep, *now.finished),
+                              sweep.gpus[now.finished->gpu].name, outcome_text(*now.finished->result), now.done,
+                              now.total));
+  }
+  if (!terminal) return;
+  std::string line = fmt::format("{} of {} trials, {} running", now.done, now.total, now.running);
+  if (now.left_ns != 0) line += fmt::format(", about {:.0f} s left", static_cast<double>(now.left_ns) / 1e9);
+  write_stderr({line});
+}
+
+Result<void> write_outputs(const std::string& folder, const Sweep& sweep, const std::string& plot) {
+  if (auto written = write_file(folder + "/sweep.json", to_json(sweep)); !written) return written;
+  if (auto written = write_file(folder + "/sweep.csv", to_csv(sweep)); !written) return written;
+  if (plot == "none") return {};
+  const ChartFormat format = plot == "svg" ? ChartFormat::svg : ChartFormat::png;
+  const auto curves = draw_sweep_curves(sweep, format);
+  if (!curves) return curves.error();
+  if (auto written = write_file(fmt::format("{}/curves.{}", folder, plot), *curves); !written) return written;
+  const auto fits = draw_sweep_fits(sweep, format);
+  if (!fits) return fits.error();
+  return write_file(fmt::format("{}/fits.{}", folder, plot), *fits);
+}
+
+Result<SweepRequest> request_of(const SweepOptions& options) {
+  if (options.jobs > kMostJobs) return Error{fmt::format("--jobs {}: from 1 to {}, or 0", options.jobs, kMostJobs)};
+  std::vector<VariedArgument> arguments;
+  for (const std::string& text : options.varied) {
+    auto argument = parse_varied(text);
+    if (!argument) return Error{"--vary " + argument.error().message};
+    arguments.push_back(std::move(*argument));
+  }
+  auto program = VariedProgram::create(options.command, std::move(arguments));
+  if (!program) return program.error();
+  auto gpus = swept_gpus(options);
+  if (!gpus) return gpus.error();
+  if (options.on == "real" && !options.passed_on.empty()) {
+    return Error{fmt::format("{}: only for plans, not with --on real", options.passed_on.front())};
+  }
+  std::vector<std::string> passed_on = options.passed_on;
+  if (options.memory_bytes != 0) passed_on.push_back(fmt::format("--memory={}", options.memory_bytes));
+  SweepRequest request{std::move(*program), std::move(*gpus), options.on == "real", std::move(passed_on),
+                       options.folder,      options.jobs,     options.budget,       options.retry};
+  return request;
+}
+
+int run(const SweepOptions& options) {
+  const auto request = request_of(options);
+  if (!request) return fail(request.error().message);
+  const bool terminal = ::isatty(STDERR_FILENO) != 0;
+  const auto outcome = run_sweep(*request, [terminal](const Sweep& sweep, const SweepProgress& now) {
+    if (terminal || now.finished != nullptr) show_progress(sweep, now, terminal);
+  });
+  if (terminal) write_stderr({"\r\x1b[K"});
+  if (!outcome) return fail(outcome.error().message);
+  const Sweep& sweep = outcome->sweep;
+  if (const auto written = write_outputs(options.folder, sweep, options.plot); !written) {
+    return fail(written.error().message);
+  }
+  if (outcome->stopped_by != 0) {
+    say_printable("stopped; the trials that ended are kept, and the same command runs the others");
+    return 128 + outcome->stopped_by;
+  }
+  const int printed = print(options.format == "json" ? to_json(sweep) : to_text(sweep, detect_terminal(STDOUT_FILENO)));
+  if (printed != kOk) return printed;
+  for (const SweepRow& row : sweep.rows) {
+    if (row.result && !row.result->fits) return kCheckFailed;
+  }
+  return kOk;
+}
+
+void add_plan_option(CommandLine& app, SweepOptions& options, const std::string& name, const std::string& value,
+                     const std::string& help) {
+  app.add_option(
+         name, [&options, name](const std::string& given) { options.passed_on.push_back(name + "=" + given); }, help)
+      ->type_name(value);
+}
+
+}  // namespace
+
+std::function<int()> setup_sweep(CommandLine& app) {
+  auto options = std::make_shared<SweepOptions>();
+  app.add_option(
+         "--vary", options->varied,
+         "An argument of the program and its values: a list (seq=128,512), a range in powers of two (seq=1..64) "
+         "or in steps (seq=8..64:8); batch=--batch-size=1,2 where the option has another name")
+      ->required()
+      ->one_at_a_time()
+      ->type_name("NAME=VALUES");
+  app.add_option("--gpu", options->gpus, "GPUs to plan for, separated by commas, as in `tidemark plan`")
+      ->type_name("NAMES");
+  app.add_option("--on", options->on, "Plan on phantom GPUs, or record on the GPU of this machine")
+      ->one_of("phantom|real");
+  app.add_option("-o,--output", options->folder, "Folder for the results; trials that it has are not run again")
+      ->required()
+      ->type_name("FOLDER");
+  app.add_option("--jobs", options->jobs, "Trials at a time; 0: as cores and host memory allow, one on a real GPU")
+      ->type_name("N");
+  app.add_option("--budget", options->budget,
+                 "Run only N trials, those that say most, and predict the others; 0: run all")
+      ->type_name("N");
+  app.add_flag("--retry", options->retry, "Run trials again that failed");
+  app.add_option("--memory", options->memory_bytes, "Memory of each device, as in `tidemark plan`")
+      ->bytes(1)
+      ->type_name("SIZE");
+  add_plan_option(app, *options, "--steps", "N", "Training steps of each trial, as in `tidemark plan`");
+  add_plan_option(app, *options, "--nproc", "N", "Ranks to start, as in `tidemark plan`");
+  add_plan_option(app, *options, "--devices", "N", "GPUs that the program finds, as in `tidemark plan`");
+  add_plan_option(app, *options, "--python", "FILE", "Interpreter whose PyTorch the program uses");
+  app.add_option("--plot", options->plot, "Format of the pictures")->one_of("png|svg|none");
+  add_format(app, options->format, "text|json");
+  app.add_option("PROGRAM", options->command, "Program and its arguments")->required();
+  app.ends_with_a_program();
+  app.footer(
+      "Each combination of values is a trial: a plan of its own, in a process of its own. Where the program's "
+      "arguments "
+      "have the placeholder {NAME}, a value replaces it; otherwise it is that of the option --NAME, which is added "
+      "where "
+      "it is not there. The folder gets sweep.json, sweep.csv, pictures (curves, and what fits on which GPU), and the "
+      "recordings and messages of each trial. Ctrl-C keeps what is done; the same command goes on. A law, such as "
+      "bytes = "
+      "a + b * batch * seq, is fitted to the peaks and predicts what was not run.\n\n"
+      "Exit code 0: all trials that ran have a result; 1: some failed; 2: an error.\n\n"
+      "Examples:\n"
+      "  tidemark sweep -o sweep --gpu A100-40GB,H100-80GB --vary seq=512,2048 --vary batch=1..64 -- python train.py\n"
+      "  tidemark sweep -o sweep --gpu L4 --budget 10 --vary batch=--batch-size=8..512:8 -- python train.py\n"
+      "  tidemark sweep -o sweep --on real --vary rank=8,64 -- python train.py --shape {rank}x{rank}");
+  return [options] { return run(*options); };
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,129 @@
+#include "phantom/gpu/driver_memory.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace tidemark::phantom {
+namespace {
+
+constexpr std::size_t kMiB = 1 << 20;
+constexpr std::size_t kKiB = 1 << 10;
+constexpr std::size_t kPiece = 2;  // MiB
+
+// The context's own memory, in the order in which it is taken.
+constexpr std::size_t kContext = 32;
+constexpr std::size_t kContextTables = 70;
+constexpr std::size_t kStacks = 414;       // of kernels that call nothing
+constexpr std::size_t kMovedStacks = 504;  // of kernels that may call assert() or printf()
+constexpr std::size_t kPrintfBuffer = 10;
+constexpr std::size_t kCublasHandle = 64;
+constexpr int kCudnnHandlePieces = 4;
+
+constexpr std::size_t kCodePiece = 2 * kMiB;
+// Of the first piece of code; the driver's own takes the rest. This and the sizes of cuBLAS's kernels were fitted to
+// when the driver took its second piece, in 58 programs.
+constexpr std::size_t kFirstCode = 340 * kKiB;
+
+// Code of cuBLAS's kernel for a product. Large results are computed in larger tiles, by other kernels: when each of 132
+// multiprocessors has more than a tile.
+constexpr long long kLargeSingleResult = 132LL * 128 * 64;
+constexpr long long kLargeHalfResult = 132LL * 128 * 96;
+constexpr long long kThin = 16;
+
+bool is_large(const Product& product) {
+  return product.rows * product.columns > (product.single ? kLargeSingleResult : kLargeHalfResult);
+}
+
+bool is_thin(const Product& product) {
+  return product.single && std::min({product.rows, product.columns, product.depth}) <= kThin;
+}
+
+std::size_t code_of(const Product& product) {
+  if (!product.single) return (is_large(product) ? 34 : 17) * kKiB;
+  if (product.by_lt) return (is_large(product) ? 64 : 16) * kKiB;
+  if (is_large(product)) return 124 * kKiB;
+  return (is_thin(product) ? 31 : 51) * kKiB;
+}
+
+}  // namespace
+
+DriverMemory::DriverMemory(AddressSpace& addresses) : addresses_(addresses) {
+  const bool mapped = take(kContext) != nullptr && take(kContextTables) != nullptr;
+  take(kPiece);
+  stacks_ = take(kStacks);
+  if (mapped && stacks_ != nullptr) return;
+  std::fputs("tidemark: the phantom GPU cannot reserve addresses; raise the limit of virtual memory (ulimit -v)\n",
+             stderr);
+  std::_Exit(2);
+}
+
+void* DriverMemory::take(std::size_t mebibytes) {
+  return addresses_.reserve(mebibytes * kMiB, kPiece * kMiB);
+}
+
+void DriverMemory::take_once(bool& taken) {
+  if (!taken) take(kPiece);
+  taken = true;
+}
+
+void DriverMemory::load_code(std::size_t bytes) {
+  if (bytes <= code_left_) {
+    code_left_ -= bytes;
+    return;
+  }
+  take(kPiece);
+  code_left_ = kCodePiece - bytes % kCodePiece;
+}
+
+void DriverMemory::load_kernel(const LoadedKernel& kernel) {
+  const std::lock_guard lock(mutex_);
+  if (!code_taken_) {
+    code_taken_ = true;
+    take(kPiece);
+    code_left_ = kFirstCode;
+  }
+  load_code(kernel.code_bytes);
+  if (kernel.module_prints && !moved_stacks_) {
+    moved_stacks_ = true;
+    addresses_.release(stacks_, kStacks * kMiB);
+    stacks_ = take(kMovedStacks);
+    take(kPiece);
+  }
+  if (kernel.prints && !printf_buffer_) {
+    printf_buffer_ = true;
+    take(kPrintfBuffer);
+  }
+}
+
+void DriverMemory::multiply(const Product& product) {
+  const std::lock_guard lock(mutex_);
+  const auto kernel =
+      std::tuple(product.single, product.by_lt, product.transposed, is_large(product), is_thin(product));
+  if (products_.insert(kernel).second) load_code(code_of(product));
+}
+
+void DriverMemory::create_cublas_handle() {
+  const std::lock_guard lock(mutex_);
+  take_once(library_memory_);
+  take(kCublasHandle);
+}
+
+void DriverMemory::create_cudnn_handle() {
+  const std::lock_guard lock(mutex_);
+  take_once(library_memory_);
+  for (int piece = 0; piece < kCudnnHandlePieces; ++piece) take(kPiece);
+  take_once(host_memory_);
+}
+
+void DriverMemory::pin_host_memory() {
+  const std::lock_guard lock(mutex_);
+  take_once(host_memory_);
+}
+
+DriverMemory& driver_memory() {
+  static auto* const kMemory = new DriverMemory(address_space());  // as long as the address space
+  return *kMemory;
+}
+
+}  // namespace tidemark::phantom

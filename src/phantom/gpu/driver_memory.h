@@ -1,0 +1,67 @@
+// What NVIDIA's driver and libraries take for themselves while a program runs: it decides where the program's own
+// memory lies.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <mutex>
+#include <set>
+#include <tuple>
+
+#include "phantom/gpu/address_space.h"
+
+namespace tidemark::phantom {
+
+/// A kernel's code, when it is launched for the first time.
+struct LoadedKernel {
+  std::size_t code_bytes = 0;
+  bool prints = false;         ///< calls assert() or printf()
+  bool module_prints = false;  ///< a kernel of the same file does
+};
+
+/// A matrix product, by what chooses cuBLAS's kernel.
+struct Product {
+  bool single = true;  ///< of float32
+  bool by_lt = false;  ///< by cuBLASLt
+  int transposed = 0;  ///< a number for the transpositions of both factors
+  long long rows = 0;  ///< of the result
+  long long columns = 0;
+  long long depth = std::numeric_limits<long long>::max();
+};
+
+/// Takes addresses in the order that was measured on an H200 with driver 580, cuBLAS 13.0 and cuDNN 9.19: the context,
+/// code in pieces of 2 MiB, the stacks of the kernels' threads, a buffer for printf(), and what handles of the
+/// libraries take. The sizes are not counted as memory of the device: the profile's context holds them. Thread-safe.
+class DriverMemory {
+ public:
+  /// Creates the context.
+  explicit DriverMemory(AddressSpace& addresses);
+
+  [[nodiscard]] AddressSpace& addresses() { return addresses_; }
+  void load_kernel(const LoadedKernel& kernel);
+  void multiply(const Product& product);
+  void create_cublas_handle();
+  void create_cudnn_handle();
+  void pin_host_memory();
+
+ private:
+  void load_code(std::size_t bytes);
+  void* take(std::size_t mebibytes);
+  void take_once(bool& taken);
+
+  AddressSpace& addresses_;
+  std::mutex mutex_;
+  void* stacks_;
+  bool moved_stacks_ = false;
+  bool printf_buffer_ = false;
+  bool library_memory_ = false;  // that cuBLAS and cuDNN share
+  bool host_memory_ = false;
+  bool code_taken_ = false;
+  std::size_t code_left_ = 0;                                   // of the newest piece of code
+  std::set<std::tuple<bool, bool, int, bool, bool>> products_;  // that kernels were loaded for
+};
+
+/// The driver's memory in this process. The first call creates the context.
+[[nodiscard]] DriverMemory& driver_memory();
+
+}  // namespace tidemark::phantom

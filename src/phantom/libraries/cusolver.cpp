@@ -1,0 +1,143 @@
+// cuSOLVER: how large a workspace its routines ask for. NVIDIA does not say, and it was not measured, so all sizes are
+// estimates: what LAPACK's routines of the same names are best called with, in blocks of 64 columns.
+// https://www.netlib.org/lapack/explore-html/
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "phantom/gpu/abi.h"
+#include "phantom/gpu/usage.h"
+
+namespace tidemark::phantom {
+namespace {
+
+constexpr std::int64_t kBlock = 64;
+
+std::int64_t bytes_of_type(int type) {  // cudaDataType
+  switch (type) {
+    case 1:  // CUDA_R_64F
+    case 4:  // CUDA_C_32F
+      return 8;
+    case 5:  // CUDA_C_64F
+      return 16;
+    default:
+      return 4;
+  }
+}
+
+std::int64_t blocks_of(std::int64_t columns) {
+  return columns * kBlock;
+}
+std::int64_t eigenvalues(std::int64_t n) {
+  return 1 + 6 * n + 2 * n * n;
+}
+std::int64_t eigenvalues_of_any(std::int64_t n) {
+  return n * n + (kBlock + 2) * n;
+}
+std::int64_t singular_values(std::int64_t m, std::int64_t n) {
+  const std::int64_t least = std::min(m, n);
+  return least * least + 3 * least + (m + n) * kBlock;
+}
+
+void count(const char* routine, std::int64_t rows, std::int64_t columns) {
+  count_estimate(Estimate::cusolver_workspace,
+                 std::string(routine) + " of " + std::to_string(rows) + " x " + std::to_string(columns));
+}
+
+int answer(const char* routine, std::int64_t rows, std::int64_t columns, std::int64_t elements, int* result) {
+  count(routine, rows, columns);
+  *result = static_cast<int>(std::min<std::int64_t>(elements, std::numeric_limits<int>::max()));
+  return 0;
+}
+
+// The routines whose names begin with X take their type as an argument, and answer in bytes: of the device and the
+// host.
+int answer(const char* routine, std::int64_t rows, std::int64_t columns, std::int64_t elements, int type,
+           std::size_t* device, std::size_t* host) {
+  count(routine, rows, columns);
+  *device = static_cast<std::size_t>(elements * bytes_of_type(type));
+  *host = 0;
+  return 0;
+}
+
+}  // namespace
+
+// NOLINTBEGIN(bugprone-macro-parentheses): names and lists of parameters
+#define TIDEMARK_SOLVER(type, name, parameters, ...)                        \
+  TIDEMARK_PHANTOM_API int cusolverDn##type##name##_bufferSize parameters { \
+    return answer(#name, __VA_ARGS__);                                      \
+  }
+#define TIDEMARK_SOLVER_TYPES(name, parameters, ...) \
+  TIDEMARK_SOLVER(S, name, parameters, __VA_ARGS__)  \
+  TIDEMARK_SOLVER(D, name, parameters, __VA_ARGS__)  \
+  TIDEMARK_SOLVER(C, name, parameters, __VA_ARGS__)  \
+  TIDEMARK_SOLVER(Z, name, parameters, __VA_ARGS__)
+// Names that differ for complex numbers.
+#define TIDEMARK_SOLVER_PAIR(real, complex, parameters, ...) \
+  TIDEMARK_SOLVER(S, real, parameters, __VA_ARGS__)          \
+  TIDEMARK_SOLVER(D, real, parameters, __VA_ARGS__)          \
+  TIDEMARK_SOLVER(C, complex, parameters, __VA_ARGS__)       \
+  TIDEMARK_SOLVER(Z, complex, parameters, __VA_ARGS__)
+
+TIDEMARK_SOLVER_TYPES(potrf, (Handle, int, int n, void*, int, int* size), n, n, blocks_of(n), size)
+TIDEMARK_SOLVER_TYPES(getrf, (Handle, int m, int n, void*, int, int* size), m, n, blocks_of(m), size)
+TIDEMARK_SOLVER_TYPES(geqrf, (Handle, int m, int n, void*, int, int* size), m, n, blocks_of(n), size)
+TIDEMARK_SOLVER_TYPES(sytrf, (Handle, int n, void*, int, int* size), n, n, blocks_of(n), size)
+TIDEMARK_SOLVER_PAIR(orgqr, ungqr, (Handle, int m, int n, int, const void*, int, const void*, int* size), m, n,
+                     blocks_of(n), size)
+// side is 0 for the left.
+TIDEMARK_SOLVER_PAIR(ormqr, unmqr,
+                     (Handle, int side, int, int m, int n, int, const void*, int, const void*, const void*, int,
+                      int* size),
+                     m, n, blocks_of(side == 0 ? n : m), size)
+TIDEMARK_SOLVER_PAIR(syevd, heevd, (Handle, int, int, int n, const void*, int, const void*, int* size), n, n,
+                     eigenvalues(n), size)
+TIDEMARK_SOLVER_PAIR(syevj, heevj, (Handle, int, int, int n, const void*, int, const void*, int* size, Handle), n, n,
+                     eigenvalues(n), size)
+TIDEMARK_SOLVER_PAIR(syevjBatched, heevjBatched,
+                     (Handle, int, int, int n, const void*, int, const void*, int* size, Handle, int batch), n, n,
+                     eigenvalues(n) * batch, size)
+TIDEMARK_SOLVER_TYPES(gesvd, (Handle, int m, int n, int* size), m, n, singular_values(m, n), size)
+TIDEMARK_SOLVER_TYPES(gesvdj,
+                      (Handle, int, int, int m, int n, const void*, int, const void*, const void*, int, const void*,
+                       int, int* size, Handle),
+                      m, n, singular_values(m, n), size)
+TIDEMARK_SOLVER_TYPES(gesvdjBatched,
+                      (Handle, int, int m, int n, const void*, int, const void*, const void*, int, const void*, int,
+                       int* size, Handle, int batch),
+                      m, n, singular_values(m, n) * batch, size)
+TIDEMARK_SOLVER_TYPES(gesvdaStridedBatched,
+                      (Handle, int, int, int m, int n, const void*, int, long long, const void*, long long, const void*,
+                       int, long long, const void*, int, long long, int* size, int batch),
+                      m, n, singular_values(m, n) * batch, size)
+
+TIDEMARK_SOLVER(X, potrf,
+                (Handle, Handle, int, std::int64_t n, int type, const void*, std::int64_t, int, std::size_t* device,
+                 std::size_t* host),
+                n, n, blocks_of(n), type, device, host)
+TIDEMARK_SOLVER(X, geqrf,
+                (Handle, Handle, std::int64_t m, std::int64_t n, int type, const void*, std::int64_t, int, const void*,
+                 int, std::size_t* device, std::size_t* host),
+                m, n, blocks_of(n), type, device, host)
+TIDEMARK_SOLVER(X, syevd,
+                (Handle, Handle, int, int, std::int64_t n, int type, const void*, std::int64_t, int, const void*, int,
+                 std::size_t* device, std::size_t* host),
+                n, n, eigenvalues(n), type, device, host)
+TIDEMARK_SOLVER(X, syevBatched,
+                (Handle, Handle, int, int, std::int64_t n, int type, const void*, std::int64_t, int, const void*, int,
+                 std::size_t* device, std::size_t* host, std::int64_t batch),
+                n, n, eigenvalues(n) * batch, type, device, host)
+TIDEMARK_SOLVER(X, geev,
+                (Handle, Handle, int, int, std::int64_t n, int type, const void*, std::int64_t, int, const void*, int,
+                 const void*, std::int64_t, int, const void*, std::int64_t, int, std::size_t* device,
+                 std::size_t* host),
+                n, n, eigenvalues_of_any(n), type, device, host)
+TIDEMARK_SOLVER(X, sytrs,
+                (Handle, int, std::int64_t n, std::int64_t columns, int type, const void*, std::int64_t,
+                 const std::int64_t*, int, const void*, std::int64_t, std::size_t* device, std::size_t* host),
+                n, columns, n* columns, type, device, host)
+// NOLINTEND(bugprone-macro-parentheses)
+
+}  // namespace tidemark::phantom

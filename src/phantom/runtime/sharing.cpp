@@ -1,0 +1,73 @@
+// Memory and events that processes share (CUDA IPC). Memory that a process opens is its owner's: it takes addresses and
+// nothing more, and bytes that are written there stay in the process that wrote them.
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "phantom/gpu/device_memory.h"
+#include "phantom/gpu/handles.h"
+#include "phantom/gpu/memory.h"
+#include "phantom/gpu/visible_devices.h"
+#include "phantom/runtime/last_error.h"
+
+namespace tidemark::phantom {
+namespace {
+
+// cudaIpcMemHandle_t and cudaIpcEventHandle_t; what is in them is ours.
+struct IpcHandle {
+  std::uint32_t magic;
+  std::int32_t process;
+  std::int32_t physical_device;
+  std::uint64_t address;
+  std::uint64_t bytes;
+  char unused[32];
+};
+static_assert(sizeof(IpcHandle) == 64);
+constexpr std::uint32_t kMagic = 0x63706974;
+
+}  // namespace
+
+TIDEMARK_PHANTOM_API int cudaIpcGetMemHandle(IpcHandle* handle, void* pointer) {
+  const auto allocation = find_allocation(pointer);
+  if (!allocation) return report(kInvalidValue);
+  *handle = {kMagic,
+             getpid(),
+             physical_device(allocation->device),
+             reinterpret_cast<std::uint64_t>(allocation->start),
+             allocation->bytes,
+             {}};
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaIpcOpenMemHandle(void** pointer, IpcHandle handle, unsigned) {
+  const int device = current_device();
+  // Not for the process that it is from, nor on another device.
+  if (handle.magic != kMagic || handle.process == getpid()) return report(kInvalidValue);
+  if (!is_device(device) || physical_device(device) != handle.physical_device) return report(kInvalidDevice);
+  if (!make_context(handle.physical_device)) return report(kOutOfMemory);
+  *pointer = reserve_addresses(handle.bytes, kGranularity);
+  if (*pointer == nullptr) return report(kOutOfMemory);
+  map_addresses(*pointer, handle.bytes, device);
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaIpcCloseMemHandle(void* pointer) {
+  const auto allocation = find_allocation(pointer);
+  if (!allocation || allocation->start != pointer) return report(kInvalidValue);
+  free_addresses(pointer, allocation->bytes);
+  return kSuccess;
+}
+
+// All work has ended at once, so an event of another process has happened.
+TIDEMARK_PHANTOM_API int cudaIpcGetEventHandle(IpcHandle* handle, Handle) {
+  *handle = {};
+  return kSuccess;
+}
+
+TIDEMARK_PHANTOM_API int cudaIpcOpenEventHandle(Handle* event, IpcHandle) {
+  *event = new_handle();
+  return kSuccess;
+}
+
+}  // namespace tidemark::phantom

@@ -1,0 +1,131 @@
+#include "sweep/kept_trials.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "base/locked_file.h"
+
+namespace tidemark {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void set(Json& object, const char* key, const std::optional<std::uint64_t>& value) {
+  object[key] = value ? Json(*value) : Json(nullptr);
+}
+
+std::string line_of(const KeptTrial& trial) {
+  const TrialResult& result = trial.result;
+  Json object = {{"gpu", trial.gpu}, {"values", trial.values}, {"folder", trial.folder}};
+  object["fits"] = result.fits ? Json(*result.fits) : Json(nullptr);
+  set(object, "peak_allocated_bytes", result.peak_allocated_bytes);
+  set(object, "peak_reserved_bytes", result.peak_reserved_bytes);
+  set(object, "device_used_bytes", result.device_used_bytes);
+  set(object, "memory_bytes", result.memory_bytes);
+  object["out_of_memory"] = result.out_of_memory;
+  object["uncertain"] = result.uncertain;
+  object["failure"] = result.failure;
+  object["duration_ns"] = result.duration_ns;
+  object["host_bytes"] = result.host_bytes;
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+template <typename T>
+void take(const Json& object, const char* key, std::optional<T>& value) {
+  if (!object.at(key).is_null()) value = object.at(key).get<T>();
+}
+
+// None for what is no such line.
+std::optional<KeptTrial> trial_of(const std::string& line) {
+  const Json object = Json::parse(line, nullptr, false);
+  if (!object.is_object()) return std::nullopt;
+  try {
+    KeptTrial trial;
+    TrialResult& result = trial.result;
+    trial.gpu = object.at("gpu");
+    trial.values = object.at("values").get<std::vector<std::string>>();
+    trial.folder = object.at("folder");
+    take(object, "fits", result.fits);
+    take(object, "peak_allocated_bytes", result.peak_allocated_bytes);
+    take(object, "peak_reserved_bytes", result.peak_reserved_bytes);
+    take(object, "device_used_bytes", result.device_used_bytes);
+    take(object, "memory_bytes", result.memory_bytes);
+    result.out_of_memory = object.at("out_of_memory");
+    result.uncertain = object.at("uncertain").get<std::vector<std::string>>();
+    result.failure = object.at("failure");
+    result.duration_ns = object.at("duration_ns");
+    result.host_bytes = object.at("host_bytes");
+    return trial;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+Result<std::string> contents_of(int fd) {
+  std::string contents;
+  std::string part(1 << 16, '\0');
+  while (true) {
+    const ssize_t got = ::pread(fd, part.data(), part.size(), static_cast<off_t>(contents.size()));
+    if (got == 0) return contents;
+    if (got < 0) return Error{std::strerror(errno)};
+    contents.append(part, 0, static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
+
+Result<KeptTrials> KeptTrials::open(const std::string& folder, const std::string& common) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Error{fmt::format("{}: cannot be created: {}", folder, error.message())};
+  KeptTrials kept;
+  kept.path_ = folder + "/trials.jsonl";
+  kept.fd_ = ScopedFd(::open(kept.path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!kept.fd_) return Error{fmt::format("{}: cannot be written: {}", kept.path_, std::strerror(errno))};
+  if (try_lock(kept.fd_) == LockState::taken) return Error{fmt::format("{}: another sweep is under way there", folder)};
+  if (const auto read = kept.read(common); !read) return read.error();
+  return kept;
+}
+
+Result<void> KeptTrials::read(const std::string& common) {
+  const auto contents = contents_of(fd_.get());
+  if (!contents) return Error{fmt::format("{}: cannot be read: {}", path_, contents.error().message)};
+  std::size_t at = 0;
+  for (std::size_t end = 0; (end = contents->find('\n', at)) != std::string::npos; at = end + 1) {
+    const std::string line = contents->substr(at, end - at);
+    if (at == 0 && line != common) {
+      return Error{fmt::format(
+          "{}: holds trials of another program, or with other options; name another folder with -o", path_)};
+    }
+    auto trial = at == 0 ? std::nullopt : trial_of(line);
+    if (trial) trials_.push_back(std::move(*trial));
+  }
+  if (at < contents->size() && ::ftruncate(fd_.get(), static_cast<off_t>(at)) != 0) {
+    return Error{fmt::format("{}: cannot be written: {}", path_, std::strerror(errno))};
+  }
+  return at == 0 ? write_line(common) : Result<void>();
+}
+
+Result<void> KeptTrials::append(KeptTrial trial) {
+  const auto written = write_line(line_of(trial));
+  if (written) trials_.push_back(std::move(trial));
+  return written;
+}
+
+Result<void> KeptTrials::write_line(const std::string& line) {
+  const std::string whole = line + "\n";
+  const ssize_t written = ::write(fd_.get(), whole.data(), whole.size());
+  if (written == static_cast<ssize_t>(whole.size()) && ::fsync(fd_.get()) == 0) return {};
+  return Error{
+      fmt::format("{}: cannot be written: {}", path_, written < 0 ? std::strerror(errno) : "the disk is full")};
+}
+
+}  // namespace tidemark

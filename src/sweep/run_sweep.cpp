@@ -1,0 +1,214 @@
+#include "sweep/run_sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "collect/machine/host_memory.h"
+#include "sweep/kept_trials.h"
+#include "sweep/trials.h"
+
+namespace tidemark {
+namespace {
+
+// What all trials of a folder have in common, on one line.
+std::string common_line(const SweepRequest& request) {
+  nlohmann::ordered_json line = {{"format", "tidemark sweep"}, {"version", 1}};
+  line["program"] = request.program.command();
+  line["options"] = request.options;
+  line["real"] = request.real;
+  line["arguments"] = nlohmann::ordered_json::array();
+  for (const VariedArgument& argument : request.program.arguments()) {
+    line["arguments"].push_back({{"name", argument.name}, {"option", argument.option}});
+  }
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+// What programs can still get of the host's memory.
+std::uint64_t free_host_bytes() {
+  std::uint64_t bytes = read_host_memory().available_bytes.value_or(0);
+  if (const auto group = Cgroup::of_this_process()) {
+    const auto limit = group->limit_bytes();
+    const std::uint64_t usage = group->read().usage_bytes.value_or(0);
+    if (limit) bytes = std::min(bytes, *limit - std::min(*limit, usage));
+  }
+  return bytes;
+}
+
+class SweepRun {
+ public:
+  SweepRun(const SweepRequest& request, KeptTrials kept) : request_(request), kept_(std::move(kept)) {
+    Sweep& sweep = outcome_.sweep;
+    sweep.program = request.program.command();
+    sweep.arguments = request.program.arguments();
+    sweep.gpus = request.gpus;
+    add_combinations(sweep);
+    taken_.resize(sweep.rows.size());
+    for (const KeptTrial& trial : kept_.trials()) take(trial);
+    numbers_ = kept_.trials().size();
+  }
+
+  Result<SweepOutcome> run(const std::function<void(const Sweep&, const SweepProgress&)>& show) {
+    const Sweep& sweep = outcome_.sweep;
+    StopSignals signals;
+    while (!signals.stopped()) {
+      if (const auto started = start_more(); !started) return started.error();
+      if (running_.empty()) break;
+      signals.wait(std::chrono::milliseconds(500));
+      bool any = false;
+      for (std::size_t index = 0; index < running_.size();) {
+        const auto end = running_[index].process.ended();
+        if (!end) {
+          ++index;
+          continue;
+        }
+        const std::size_t row = running_[index].row;
+        if (const auto kept = finish(running_[index], *end); !kept) return kept.error();
+        running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
+        SweepProgress now = progress();
+        now.finished = &sweep.rows[row];
+        show(sweep, now);
+        any = true;
+      }
+      if (!any) show(sweep, progress());
+    }
+    outcome_.stopped_by = signals.stopped().value_or(0);
+    std::vector<std::string> unfinished;
+    for (const Running& trial : running_) unfinished.push_back(request_.folder + "/" + trial.folder);
+    running_.clear();  // ends them
+    std::error_code ignored;
+    for (const std::string& folder : unfinished) std::filesystem::remove_all(folder, ignored);
+    predict(outcome_.sweep);
+    return std::move(outcome_);
+  }
+
+ private:
+  struct Running {
+    std::size_t row = 0;
+    std::string folder;
+    TrialRequest request;
+    TrialProcess process;
+  };
+
+  // Puts a trial of an earlier call into its row, if there is one.
+  void take(const KeptTrial& trial) {
+    for (SweepRow& row : outcome_.sweep.rows) {
+      if (outcome_.sweep.gpus[row.gpu].name != trial.gpu || row.values != trial.values) continue;
+      row.result.reset();
+      row.folder = trial.folder;
+      if (trial.result.fits || !request_.retry) set_result(row, trial.result);
+    }
+  }
+
+  void set_result(SweepRow& row, TrialResult result) {
+    SweptGpu& gpu = outcome_.sweep.gpus[row.gpu];
+    if (result.memory_bytes) gpu.memory_bytes = result.memory_bytes;
+    most_host_bytes_ = std::max(most_host_bytes_, result.host_bytes);
+    row.result = std::move(result);
+  }
+
+  // One at first, so that its memory is known.
+  [[nodiscard]] std::size_t allowed() const {
+    if (request_.jobs != 0) return request_.jobs;
+    if (request_.real || most_host_bytes_ == 0) return 1;
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    const std::uint64_t each = most_host_bytes_ + most_host_bytes_ / 4;
+    const std::uint64_t more = free_host_bytes() / each;
+    return std::clamp<std::size_t>(running_.size() + more, 1, cores);
+  }
+
+  std::optional<std::size_t> next() {
+    if (request_.budget != 0 && started_ >= request_.budget) return std::nullopt;
+    if (request_.budget != 0) {
+      predict(outcome_.sweep);
+      return next_row(outcome_.sweep, taken_);
+    }
+    for (std::size_t row = 0; row < taken_.size(); ++row) {
+      if (!taken_[row] && !outcome_.sweep.rows[row].result) return row;
+    }
+    return std::nullopt;
+  }
+
+  Result<void> start_more() {
+    while (running_.size() < allowed()) {
+      const auto row = next();
+      if (!row) return {};
+      const SweepRow& configuration = outcome_.sweep.rows[*row];
+      const std::string folder = fmt::format("trials/{:04}", ++numbers_);
+      const std::string path = request_.folder + "/" + folder;
+      std::error_code error;
+      std::filesystem::remove_all(path, error);
+      std::filesystem::create_directories(path, error);
+      if (error) return Error{fmt::format("{}: cannot be created: {}", path, error.message())};
+      TrialRequest trial{request_.real ? "" : outcome_.sweep.gpus[configuration.gpu].name, request_.options,
+                         request_.program.with(configuration.values)};
+      auto process = TrialProcess::start(words_of(trial, path), path);
+      if (!process) return process.error();
+      running_.push_back({*row, folder, std::move(trial), std::move(*process)});
+      taken_[*row] = true;
+      ++started_;
+    }
+    return {};
+  }
+
+  Result<void> finish(const Running& trial, const TrialEnd& end) {
+    SweepRow& row = outcome_.sweep.rows[trial.row];
+    TrialResult result = read_trial(trial.request, request_.folder + "/" + trial.folder, end);
+    spent_ns_ += end.duration_ns;
+    ++ended_;
+    row.folder = trial.folder;
+    set_result(row, result);
+    return kept_.append({outcome_.sweep.gpus[row.gpu].name, row.values, trial.folder, std::move(result)});
+  }
+
+  [[nodiscard]] SweepProgress progress() const {
+    SweepProgress now;
+    std::size_t left = 0;
+    for (std::size_t row = 0; row < taken_.size(); ++row) {
+      if (outcome_.sweep.rows[row].result) ++now.done;
+      if (!outcome_.sweep.rows[row].result && !taken_[row]) ++left;
+    }
+    if (request_.budget != 0) left = std::min(left, request_.budget - started_);
+    now.running = running_.size();
+    now.total = now.done + now.running + left;
+    if (ended_ != 0) now.left_ns = spent_ns_ / ended_ * (left + running_.size()) / std::max<std::size_t>(1, allowed());
+    return now;
+  }
+
+  const SweepRequest& request_;
+  KeptTrials kept_;
+  SweepOutcome outcome_;
+  std::vector<bool> taken_;  // rows whose trials this call has started
+  std::vector<Running> running_;
+  std::size_t numbers_ = 0;  // of folders of trials
+  std::size_t started_ = 0;
+  std::size_t ended_ = 0;
+  std::uint64_t spent_ns_ = 0;
+  std::uint64_t most_host_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<SweepOutcome> run_sweep(const SweepRequest& request,
+                               const std::function<void(const Sweep&, const SweepProgress&)>& show) {
+  std::size_t rows = request.gpus.size();
+  for (const VariedArgument& argument : request.program.arguments()) {
+    rows = std::min(rows, kMostRows + 1) * argument.values.size();
+  }
+  if (rows > kMostRows) {
+    return Error{
+        fmt::format("more than {} configurations; give fewer values, or a range with a larger step", kMostRows)};
+  }
+  auto kept = KeptTrials::open(request.folder, common_line(request));
+  if (!kept) return kept.error();
+  return SweepRun(request, std::move(*kept)).run(show);
+}
+
+}  // namespace tidemark

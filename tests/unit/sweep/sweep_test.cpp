@@ -1,0 +1,158 @@
+#include "analyze/sweep/sweep.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "report/chart/chart.h"
+#include "report/json/json.h"
+#include "report/text/csv.h"
+#include "report/text/text.h"
+
+namespace tidemark {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kMB = 1'000'000;
+
+// 100 MB, 2 MB for each batch and 1 MB for each batch and 100 of seq; eager attention takes 50 MB more.
+std::uint64_t bytes_of(const SweepRow& row) {
+  const std::uint64_t batch = std::stoull(row.values[0]);
+  const std::uint64_t seq = std::stoull(row.values[1]);
+  return (100 + 2 * batch + batch * seq / 100 + (row.values[2] == "eager" ? 50 : 0)) * kMB;
+}
+
+void run_row(const Sweep& sweep, SweepRow& row) {
+  TrialResult& result = row.result.emplace();
+  const std::uint64_t bytes = bytes_of(row);
+  result.out_of_memory = bytes > *sweep.gpus[row.gpu].memory_bytes;
+  result.fits = !result.out_of_memory;
+  result.peak_allocated_bytes = std::min(bytes, *sweep.gpus[row.gpu].memory_bytes);
+  result.peak_reserved_bytes = result.peak_allocated_bytes;
+  row.folder = "trials/0001";
+}
+
+Sweep make_sweep() {
+  Sweep sweep;
+  sweep.program = {"python", "train.py"};
+  sweep.arguments = {{"batch", "--batch-size", {"1", "2", "4", "8"}},
+                     {"seq", "--seq", {"100", "200", "400"}},
+                     {"attention", "--attention", {"sdpa", "eager"}}};
+  sweep.gpus = {{"A", 1000 * kMB, 0}, {"B", 160 * kMB, 0}};
+  add_combinations(sweep);
+  return sweep;
+}
+
+TEST(Sweep, HasAllCombinationsAndGroups) {
+  const Sweep sweep = make_sweep();
+  ASSERT_EQ(sweep.rows.size(), 2U * 4 * 3 * 2);
+  EXPECT_THAT(sweep.rows[0].values, ElementsAre("1", "100", "sdpa"));
+  EXPECT_THAT(sweep.rows[1].values, ElementsAre("1", "100", "eager"));
+  EXPECT_THAT(sweep.rows[23].values, ElementsAre("8", "400", "eager"));
+  EXPECT_EQ(sweep.rows[24].gpu, 1U);
+  EXPECT_THAT(sweep.numeric(), ElementsAre(0, 1));
+  EXPECT_THAT(sweep.groups(),
+              ElementsAre("A, attention=sdpa", "A, attention=eager", "B, attention=sdpa", "B, attention=eager"));
+  EXPECT_EQ(sweep.group_of(sweep.rows[25]), 3U);
+  EXPECT_THAT(sweep.numbers_of(sweep.rows[23]), ElementsAre(8, 400));
+}
+
+TEST(Sweep, PredictsWhatWasNotRunAndWhatRanOutOfMemory) {
+  Sweep sweep = make_sweep();
+  for (SweepRow& row : sweep.rows) {
+    if (row.gpu == 1 || row.values[0] != "8") run_row(sweep, row);
+  }
+  predict(sweep);
+  ASSERT_TRUE(sweep.allocated);
+  EXPECT_LT(sweep.allocated->largest_error_share(), 1e-6);
+  for (const SweepRow& row : sweep.rows) {
+    EXPECT_NE(row.measured(), row.prediction.has_value());
+    if (!row.prediction) continue;
+    EXPECT_NEAR(static_cast<double>(row.prediction->peak_allocated_bytes.value_or(0)), static_cast<double>(bytes_of(row)), 10);
+    EXPECT_EQ(row.fits(), bytes_of(row) <= *sweep.gpus[row.gpu].memory_bytes);
+  }
+  const std::string text = to_text(sweep, {});
+  EXPECT_THAT(text, HasSubstr("42 of 48 configurations were tried"));
+  EXPECT_THAT(text, HasSubstr("~ predicted by the law"));
+  EXPECT_THAT(text, HasSubstr("9.8 KiB * batch * seq"));  // 10,000 bytes
+}
+
+TEST(Sweep, ChoosesTrialsThatSayMuch) {
+  Sweep sweep = make_sweep();
+  sweep.gpus.pop_back();
+  sweep.rows.resize(24);
+  sweep.gpus[0].memory_bytes = 140 * kMB;
+  std::vector<bool> taken(24);
+  std::vector<std::size_t> chosen;
+  for (int trial = 0; trial < 12; ++trial) {
+    predict(sweep);
+    const auto row = next_row(sweep, taken);
+    ASSERT_TRUE(row);
+    ASSERT_FALSE(taken[*row]);
+    taken[*row] = true;
+    run_row(sweep, sweep.rows[*row]);
+    chosen.push_back(*row);
+  }
+  EXPECT_EQ(chosen.front(), 0U);  // nothing is known: the first
+  EXPECT_EQ(chosen[1], 23U);      // farthest from it
+  predict(sweep);
+  for (const SweepRow& row : sweep.rows) EXPECT_EQ(row.fits(), bytes_of(row) <= 140 * kMB);
+  std::fill(taken.begin(), taken.end(), true);
+  EXPECT_EQ(next_row(sweep, taken), std::nullopt);
+}
+
+Sweep small_sweep() {
+  Sweep sweep;
+  sweep.program = {"python", "train.py"};
+  sweep.arguments = {{"batch", "--batch-size", {"1", "2", "3"}}};
+  sweep.gpus = {{"=A", 3 * kMB, std::nullopt}};
+  add_combinations(sweep);
+  TrialResult& first = sweep.rows[0].result.emplace();
+  first.fits = true;
+  first.peak_allocated_bytes = 1000;
+  first.peak_reserved_bytes = 2048;
+  first.duration_ns = 7;
+  first.host_bytes = 9;
+  sweep.rows[0].folder = "trials/0001";
+  sweep.rows[1].result.emplace().failure = "failed, \"badly\"";
+  sweep.rows[1].folder = "trials/0002";
+  return sweep;
+}
+
+TEST(Sweep, AsCsv) {
+  EXPECT_EQ(to_csv(small_sweep()),
+            "gpu,batch,fits,peak_allocated_bytes,peak_reserved_bytes,device_used_bytes,out_of_memory,predicted_fits,"
+            "predicted_peak_allocated_bytes,predicted_peak_reserved_bytes,failure,duration_ns,host_bytes,folder\n"
+            "'=A,1,true,1000,2048,,false,,,,,7,9,trials/0001\n"
+            "'=A,2,,,,,false,,,,\"failed, \"\"badly\"\"\",0,0,trials/0002\n"
+            "'=A,3,,,,,,,,,,,,\n");
+}
+
+TEST(Sweep, AsJsonAndText) {
+  const std::string json = to_json(small_sweep());
+  EXPECT_THAT(json, HasSubstr("\"values\": {\n        \"batch\": \"1\"\n      }"));
+  EXPECT_THAT(json, HasSubstr("\"result\": null,\n      \"prediction\": null,\n      \"folder\": null"));
+  EXPECT_THAT(json, HasSubstr("\"by_category\": null"));
+  const std::string text = to_text(small_sweep(), {});
+  EXPECT_THAT(text, HasSubstr("2 of 3 configurations were tried, 1 failed"));
+  EXPECT_THAT(text, HasSubstr("peak allocated  n/a: too few trials that fit"));
+}
+
+TEST(Sweep, AsPictures) {
+  Sweep sweep = make_sweep();
+  for (SweepRow& row : sweep.rows) {
+    if (row.values[0] != "4") run_row(sweep, row);
+  }
+  predict(sweep);
+  for (const auto draw : {draw_sweep_curves, draw_sweep_fits}) {
+    for (const Sweep& drawn : {sweep, small_sweep()}) {
+      const auto picture = draw(drawn, ChartFormat::png);
+      ASSERT_TRUE(picture) << picture.error().message;
+      EXPECT_EQ(picture->compare(1, 3, "PNG"), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tidemark
