@@ -31,6 +31,11 @@ LEDGERS = {
     "another process with 4 GiB": ("lora", {}, True),
 }
 NEIGHBOUR = "import time, torch; held = torch.ones(4 << 30, dtype=torch.uint8, device='cuda'); print(flush=True); time.sleep(600)"
+# Programs that are planned and run; their plans are compared with what the GPU did.
+VERIFIED = {
+    "allocator and training": ["tests/programs/planned.py"],
+    "LoRA fine-tuning": ["examples/lora_finetune.py", "--steps", "4"],
+}
 # Effects of a percent on machines that vary by ten.
 MANY_SHORT_TURNS = ["--rounds", "200", "--steps", "4"]
 # name: (stacks, options of bench/overhead.py, more options of `run`)
@@ -208,6 +213,23 @@ class Check:
         self.failures += len(problems)
         return {"recorded": changes, "by_program": said, "problems": problems, "costs": [self.call_costs() for _ in range(3)]}
 
+    def plan(self, name, program):
+        """`plan --verify`: exit code 1, where the peaks are more than 1% off, is a failure and a result."""
+        command = [self.tidemark, "plan", "--verify", "--format", "json", "--", PYTHON, *program]
+        done = subprocess.run([str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+        self.failures += done.returncode != 0
+        if done.returncode == 2:
+            self.say(f"plan of {name}: failed")
+            return None
+        result = json.loads(done.stdout)
+        for device in result["devices"]:
+            planned, real = device["planned"], device["real"]
+            figures = ", ".join(f"{key} {planned[key]:,} planned, {real[key]:,} real" for key in planned)
+            difference = device["first_difference"]
+            where = f"first difference at event {difference['index']} of {device['event_count']}" if difference else "every event equal"
+            self.say(f"plan of {name}: {device['device']}: {figures}; {where}")
+        return result
+
     def call_costs(self):
         figures, recording = self.results / "calls.json", self.results / "calls.tide"
         run = [self.tidemark, "run", "-q", "-f", "-o", recording, "--driver", "on", "--", PYTHON, "bench/driver_calls.py"]
@@ -238,7 +260,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True, type=pathlib.Path)
     parser.add_argument("--results", required=True, type=pathlib.Path)
-    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "costs"], help="a part of it, where a command may not run for long")
+    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "costs"], help="a part of it, where a command may not run for long")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     check = Check(args.tidemark.resolve(), args.results.resolve())
@@ -263,9 +285,10 @@ def main():
             ledgers["NCCL"] = check.ledger_of_ranks()
     if args.only in (None, "costs"):
         costs = {name: check.cost(name, *how) for name, how in COSTS.items()}
+    plans = {name: check.plan(name, program) for name, program in VERIFIED.items()} if args.only in (None, "plan") else {}
     driver_calls = check.driver_calls() if args.only in (None, "driver_calls") else {}
     check.say("all checks passed" if not check.failures else f"{check.failures} checks failed")
-    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "costs": costs,
+    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "costs": costs,
               "failures": check.failures}
     (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
     return 1 if check.failures else 0
