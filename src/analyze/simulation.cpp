@@ -24,6 +24,10 @@ std::uint64_t SimulatedSettings::retries() const {
   return sum;
 }
 
+std::string Simulation::replayer() const {
+  return torch_version.empty() ? "Tidemark's model of the allocator" : "PyTorch " + torch_version;
+}
+
 std::int64_t Simulation::reserved_error() const {
   std::uint64_t recorded = 0;
   for (const SimulatedDevice& device : devices) recorded += device.recorded.peak_reserved;

@@ -72,6 +72,8 @@ struct Simulation {
   std::vector<SimulatedSettings> runs;  ///< best first
   std::vector<std::string> refused;     ///< "SETTINGS: why", of those that could not be replayed
 
+  /// "PyTorch 2.11.0", or "Tidemark's model of the allocator".
+  [[nodiscard]] std::string replayer() const;
   /// Recorded peak reserved bytes less replayed ones, of all devices: 0 where the replay is exact.
   [[nodiscard]] std::int64_t reserved_error() const;
   /// Peak reserved bytes that a setting takes less than the recorded ones do when replayed, of all devices or one.

@@ -15,6 +15,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::uint16_t kOtherDevice = 0xFFFF;
+constexpr std::size_t kMostSimulatedDevices = 64;  // as many phantom GPUs as there can be
 
 // What stands between two changes of the live set.
 struct Between {
@@ -70,9 +71,11 @@ class ReleaseFinder {
       }
       release.end = changes.data() + next;
       if (next < changes.size() && same_place(changes[next], change)) release.next = &changes[next];
-      release.failure_next = std::any_of(failures_.begin(), failures_.end(), [&](const OutOfMemory* failure) {
-        return failure->change_count == change.change_count && failure->segment_changes == next;
-      });
+      const auto failure = std::lower_bound(
+          failures_.begin(), failures_.end(), next,
+          [](const OutOfMemory* each, std::size_t position) { return each->segment_changes < position; });
+      release.failure_next = failure != failures_.end() && (*failure)->segment_changes == next &&
+                             (*failure)->change_count == change.change_count;
       take(release, by_allocator(release));
       index = next - 1;
     }
@@ -322,6 +325,10 @@ Result<Requests> find_requests(const Store& store, const std::optional<std::stri
     return Error{fmt::format("{}: {}", store.path,
                              device ? *device + " is no GPU that PyTorch allocated on"
                                     : "PyTorch allocated nothing on a GPU, so there is nothing to simulate")};
+  }
+  if (requests.devices.size() > kMostSimulatedDevices) {
+    return Error{
+        fmt::format("{}: PyTorch allocated on {} GPUs; name one with --device", store.path, requests.devices.size())};
   }
   const std::vector<std::uint64_t> at_start = blocks_at_start(store);
   for (const RequestDevice& used : requests.devices) requests.at_start += at_start[used.index];

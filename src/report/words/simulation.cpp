@@ -115,4 +115,17 @@ std::string best_settings_text(const Simulation& simulation) {
                      format_bytes(static_cast<std::uint64_t>(*saving)), reserved);
 }
 
+std::string cited_simulation_text(const Simulation& simulation) {
+  const std::int64_t error = simulation.reserved_error();
+  const std::string exact =
+      error == 0 ? std::string("to the byte")
+                 : fmt::format("{} bytes {}", format_count(magnitude(error)), error > 0 ? "below" : "above");
+  return fmt::format(
+      "{} Replayed by {}, which with the recorded settings comes to the recorded peak reserved {}; `tidemark simulate "
+      "{} "
+      "--search` shows all settings.",
+      best_settings_text(simulation), printable(simulation.replayer()), exact,
+      printable(base_name(simulation.recording.path)));
+}
+
 }  // namespace tidemark
