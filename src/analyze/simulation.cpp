@@ -46,7 +46,7 @@ std::optional<std::int64_t> Simulation::saving(const SimulatedSettings& run, std
 
 void rank_settings(std::vector<SimulatedSettings>& runs) {
   const auto rank = [](const SimulatedSettings& run) {
-    return std::tuple(run.out_of_memory_ns.has_value(), run.peak_reserved(), run.retries());
+    return std::tuple(run.out_of_memory_ns.has_value(), ~run.passed_failures, run.peak_reserved(), run.retries());
   };
   std::stable_sort(runs.begin(), runs.end(), [&](const SimulatedSettings& left, const SimulatedSettings& right) {
     return rank(left) < rank(right);

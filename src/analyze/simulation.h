@@ -53,7 +53,7 @@ struct SimulatedDevice {
 enum class LimitSource : std::uint8_t {
   none,
   given,     ///< --memory
-  recorded,  ///< a request was refused when it was recorded: the most that was reserved
+  recorded,  ///< as refused requests of the recording show it
 };
 
 struct Simulation {
@@ -82,8 +82,8 @@ struct Simulation {
   [[nodiscard]] std::optional<std::int64_t> saving(const SimulatedSettings& run, std::size_t device) const;
 };
 
-/// The runs in the order in which they are preferred: those without an out-of-memory error first, then by peak reserved
-/// bytes, then by retries; equal ones stay in order.
+/// The runs in the order in which they are preferred: those without a new out-of-memory error first, then those in
+/// which most of the failed requests succeed, then by peak reserved bytes, then by retries; equal ones stay in order.
 void rank_settings(std::vector<SimulatedSettings>& runs);
 
 /// What the recording itself says of a device.

@@ -291,16 +291,19 @@ void find_limit(const Store& store, RequestDevice& device) {
   } else {
     ReleaseFinder(store, device.index).find(note);
   }
+  const std::uint64_t peak = store.devices[device.index].peak_reserved_bytes.value_or(0);
+  std::optional<std::uint64_t> on_device;
   for (const OutOfMemory& failure : store.out_of_memory) {
     if (failure.device != device.index) continue;
     reached = true;
     const std::uint64_t segment = pytorch::get_allocation_size(failure.requested);
     device.limit_by_fraction = failure.device_free && *failure.device_free >= segment;
+    if (!failure.device_free || !failure.reserved) continue;
+    const std::uint64_t all = saturating_add(*failure.reserved, *failure.device_free);
+    on_device = std::min(on_device.value_or(all), all);
   }
-  if (reached) {
-    device.limit =
-        device.limit_by_fraction ? most_granted(store, device.index) : store.devices[device.index].peak_reserved_bytes;
-  }
+  if (!reached) return;
+  device.limit = device.limit_by_fraction ? most_granted(store, device.index) : std::max(peak, on_device.value_or(0));
 }
 
 }  // namespace

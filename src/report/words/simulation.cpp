@@ -47,11 +47,12 @@ void add_limit(const Simulation& simulation, std::vector<std::string>& sentences
   }
   const char* const how =
       simulation.limit_by_fraction ? ", as torch.cuda.set_per_process_memory_fraction() limits it" : "";
-  sentences.push_back(simulation.limit_source == LimitSource::given
-                          ? fmt::format("The allocator can reserve {}{}.", limits, how)
-                          : fmt::format("The allocator can reserve {}{}: the lowest limit that explains why "
-                                        "requests were refused when it was recorded.",
-                                        limits, how));
+  sentences.push_back(
+      simulation.limit_source == LimitSource::given
+          ? fmt::format("The allocator can reserve {}{}.", limits, how)
+          : fmt::format("The allocator can reserve {}{}, as requests show that were refused when it was "
+                        "recorded.",
+                        limits, how));
 }
 
 bool collects(const Simulation& simulation) {
@@ -107,6 +108,13 @@ std::string best_settings_text(const Simulation& simulation) {
   const auto saving = simulation.saving(best);
   const std::string reserved = format_bytes(simulation.check.peak_reserved());
   if (best.out_of_memory_ns) return "None of these settings would have kept the program from running out of memory.";
+  if (best.passed_failures > simulation.check.passed_failures) {
+    return simulation.recorded_failures == 1
+               ? fmt::format("With {} the request that failed would have succeeded.", settings_words(best.settings))
+               : fmt::format("With {} {} of the {} requests that failed would have succeeded.",
+                             settings_words(best.settings), format_count(best.passed_failures),
+                             format_count(simulation.recorded_failures));
+  }
   if (simulation.check.out_of_memory_ns) {
     return fmt::format("With {} the program would not have run out of memory.", settings_words(best.settings));
   }
