@@ -10,6 +10,7 @@
 #include "allocator/rules.h"
 #include "analyze/common/moment.h"
 #include "base/saturating.h"
+#include "simulate/releases.h"
 
 namespace tidemark {
 namespace {
@@ -30,96 +31,6 @@ struct Between {
 bool of_caching_allocator(const DeviceSummary& summary) {
   return (summary.device.type == DeviceType::cuda || summary.device.type == DeviceType::hip) &&
          summary.allocation_count != 0;
-}
-
-// A release, and what came after it.
-struct Release {
-  const SegmentChange* first = nullptr;
-  const SegmentChange* end = nullptr;
-  const SegmentChange* next = nullptr;  // what was reserved next, nothing else in between
-  std::uint64_t reserved_before = 0;
-  bool failure_next = false;
-};
-
-// Walks over the segments of one device.
-class ReleaseFinder {
- public:
-  ReleaseFinder(const Store& store, std::uint8_t device) : store_(store), device_(device) {
-    for (const OutOfMemory& failure : store.out_of_memory) {
-      if (failure.device == device) failures_.push_back(&failure);
-    }
-    const auto settings = store.source.allocator_settings;
-    collects_ = settings && settings->garbage_collection_threshold.value_or(0) > 0;
-  }
-
-  template <typename Take>
-  void find(const Take& take) {
-    std::uint64_t reserved = 0;
-    const auto& changes = store_.segment_changes;
-    for (std::size_t index = 0; index < changes.size(); ++index) {
-      const SegmentChange& change = changes[index];
-      if (change.device != device_) continue;
-      if (change.reserved) {
-        reserved = saturating_add(reserved, change.size);
-        continue;
-      }
-      Release release{&change, nullptr, nullptr, reserved, false};
-      std::size_t next = index;
-      while (next < changes.size() && same_place(changes[next], change) && !changes[next].reserved) {
-        reserved = saturating_subtract(reserved, changes[next].size);
-        ++next;
-      }
-      release.end = changes.data() + next;
-      if (next < changes.size() && same_place(changes[next], change)) release.next = &changes[next];
-      const auto failure = std::lower_bound(
-          failures_.begin(), failures_.end(), next,
-          [](const OutOfMemory* each, std::size_t position) { return each->segment_changes < position; });
-      release.failure_next = failure != failures_.end() && (*failure)->segment_changes == next &&
-                             (*failure)->change_count == change.change_count;
-      take(release, by_allocator(release));
-      index = next - 1;
-    }
-  }
-
- private:
-  [[nodiscard]] bool same_place(const SegmentChange& change, const SegmentChange& first) const {
-    return change.device == device_ && change.change_count == first.change_count;
-  }
-
-  // Whether malloc() released it to make room, not the program.
-  [[nodiscard]] bool by_allocator(const Release& release) const {
-    if (release.failure_next) return true;
-    if (release.next == nullptr) return false;
-    if (release.first->stack.valid() && release.next->stack.valid()) return release.first->stack == release.next->stack;
-    const std::uint64_t peak = store_.devices[device_].peak_reserved_bytes.value_or(0);
-    return collects_ || saturating_add(release.reserved_before, release.next->size) > peak;
-  }
-
-  const Store& store_;
-  const std::uint8_t device_;
-  std::vector<const OutOfMemory*> failures_;
-  bool collects_ = false;
-};
-
-// Where the allocator's own totals say that memory was released, of a source without segments. Calls take(change, by
-// the allocator).
-template <typename Take>
-void find_drops(const Store& store, std::uint8_t device, const Take& take) {
-  std::uint64_t reserved = 0;
-  const std::uint64_t peak = store.devices[device].peak_reserved_bytes.value_or(0);
-  for (const TotalsChange& change : store.totals_changes) {
-    if (change.device != device) continue;
-    if (change.reserved < reserved) {
-      bool by_allocator = false;
-      if (change.with_live_change) {
-        const LiveChange& live = store.live_changes[change.change_count - 1];
-        const std::uint64_t size = store.blocks.size[live.block.value];
-        by_allocator = live.birth && saturating_add(reserved, pytorch::get_allocation_size(size)) > peak;
-      }
-      take(change, by_allocator);
-    }
-    reserved = change.reserved;
-  }
 }
 
 class Visitor {
@@ -174,7 +85,7 @@ class Visitor {
         if (!by_allocator) add(before, change.time_ns, Between::Kind::empty_cache, 0);
       });
     } else {
-      ReleaseFinder(store_, device).find([&](const Release& release, bool by_allocator) {
+      find_releases(store_, device, [&](const Release& release, bool by_allocator) {
         add_pools(release, add);
         if (by_allocator) return;
         add(release.first->change_count, release.first->time_ns, Between::Kind::empty_cache, 0);
@@ -289,7 +200,7 @@ void find_limit(const Store& store, RequestDevice& device) {
   if (store.segment_changes.empty()) {
     find_drops(store, device.index, note);
   } else {
-    ReleaseFinder(store, device.index).find(note);
+    find_releases(store, device.index, note);
   }
   const std::uint64_t peak = store.devices[device.index].peak_reserved_bytes.value_or(0);
   std::optional<std::uint64_t> on_device;
