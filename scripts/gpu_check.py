@@ -36,6 +36,9 @@ VERIFIED = {
     "allocator and training": ["tests/programs/planned.py"],
     "LoRA fine-tuning": ["examples/lora_finetune.py", "--steps", "4"],
 }
+# Settings under which tests/phantom/settings.py runs and, from a snapshot with the default ones, is simulated.
+SETTINGS = ["max_split_size_mb:32", "roundup_power2_divisions:8", "garbage_collection_threshold:0.6",
+            "max_split_size_mb:64,garbage_collection_threshold:0.8", "expandable_segments:True"]
 # Effects of a percent on machines that vary by ten.
 MANY_SHORT_TURNS = ["--rounds", "200", "--steps", "4"]
 # name: (stacks, options of bench/overhead.py, more options of `run`)
@@ -230,6 +233,27 @@ class Check:
             self.say(f"plan of {name}: {device['device']}: {figures}; {where}")
         return result
 
+    def settings(self):
+        """Peak reserved under other settings of the allocator: simulated, by PyTorch and by the model, and measured."""
+        snapshot = self.results / "settings.pickle"
+        measured = json.loads(self.output(PYTHON, "tests/phantom/settings.py", snapshot, "", *SETTINGS).splitlines()[-1])
+        sets = [option for settings in SETTINGS for option in ("--set", settings)]
+        result = {}
+        for allocator in ("pytorch", "model"):
+            simulated = json.loads(self.output(
+                self.tidemark, "simulate", snapshot, *sets, "--memory", measured["limit_bytes"], "--allocator", allocator, "--python", PYTHON,
+                "--format", "json"))
+            for run in [simulated["as_recorded"], *simulated["runs"]]:
+                real = measured["settings"][run["settings"]]
+                off = run["peak_reserved_bytes"] - real["peak_reserved_bytes"]
+                allowed = real["peak_reserved_bytes"] // 100 if "expandable" in run["settings"] else 0
+                fine = abs(off) <= allowed
+                self.failures += not fine and allocator == "pytorch"
+                result[f"{allocator} {run['settings']}"] = {"measured": real, "off_bytes": off, "retry_count": run["retry_count"]}
+                self.say(f"settings  {run['settings'] or 'default':55} {allocator:8} reserved {real['peak_reserved_bytes']:,} simulated {off:+,}"
+                         f"{'' if fine else '  DIFFERS'}")
+        return result
+
     def call_costs(self):
         figures, recording = self.results / "calls.json", self.results / "calls.tide"
         run = [self.tidemark, "run", "-q", "-f", "-o", recording, "--driver", "on", "--", PYTHON, "bench/driver_calls.py"]
@@ -260,7 +284,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True, type=pathlib.Path)
     parser.add_argument("--results", required=True, type=pathlib.Path)
-    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "costs"], help="a part of it, where a command may not run for long")
+    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "costs"], help="a part of it, where a command may not run for long")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     check = Check(args.tidemark.resolve(), args.results.resolve())
@@ -287,8 +311,9 @@ def main():
         costs = {name: check.cost(name, *how) for name, how in COSTS.items()}
     plans = {name: check.plan(name, program) for name, program in VERIFIED.items()} if args.only in (None, "plan") else {}
     driver_calls = check.driver_calls() if args.only in (None, "driver_calls") else {}
+    settings = check.settings() if args.only in (None, "settings") else {}
     check.say("all checks passed" if not check.failures else f"{check.failures} checks failed")
-    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "costs": costs,
+    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "costs": costs,
               "failures": check.failures}
     (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
     return 1 if check.failures else 0
