@@ -95,7 +95,7 @@ int run_fit(const PlanOptions& options, const CommandLine& app) {
   if (app.given("--output")) return fail("--fit keeps no recording: plan once more with the value that it finds");
   const std::uint64_t memory = options.memory_bytes != 0 ? options.memory_bytes : gpu->memory_bytes;
   const std::vector<std::string> own = {"--fit", "--margin", "--format", "--gpu", "--memory", "--force"};
-  return fit_plan({options.fit, options.margin.share("margin"), *gpu, memory, app.words_given(own),
+  return fit_plan({options.fit, options.margin.share("margin"), *gpu, options.gpu, memory, app.words_given(own),
                    options.program.command, options.format == "json"});
 }
 

@@ -44,7 +44,7 @@ int fit_plan(const FitRequest& request) {
   const TrialFolder folder;
   if (folder.path().empty()) return fail(fmt::format("no temporary folder could be created: {}", std::strerror(errno)));
 
-  TrialRequest trial{fit.gpu, request.options, {}};
+  TrialRequest trial{request.gpu_option, request.options, {}};
   trial.options.push_back(fmt::format("--memory={}", fit.limit_bytes));
   std::string problem;
   {

@@ -13,6 +13,7 @@ struct FitRequest {
   std::string argument;     ///< as parse_fitted() takes it
   double margin_share = 0;  ///< of the memory that must stay free
   GpuProfile gpu;
+  std::string gpu_option;            ///< as --gpu names it
   std::uint64_t memory_bytes = 0;    ///< of each device
   std::vector<std::string> options;  ///< further ones of each plan
   std::vector<std::string> command;  ///< the program

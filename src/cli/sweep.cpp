@@ -44,14 +44,14 @@ struct SweepOptions {
 
 Result<std::vector<SweptGpu>> swept_gpus(const SweepOptions& options) {
   std::vector<SweptGpu> gpus;
-  if (options.on == "real") return std::vector<SweptGpu>{{"real GPU", std::nullopt, std::nullopt}};
+  if (options.on == "real") return std::vector<SweptGpu>{{"real GPU", "", std::nullopt, std::nullopt}};
   const auto names = parse_list(options.gpus);
   if (!names) return Error{"--gpu: " + names.error().message};
   for (const std::string& name : *names) {
     const auto gpu = find_gpu_profile(name);
     if (!gpu) return gpu.error();
     const std::uint64_t memory = options.memory_bytes != 0 ? options.memory_bytes : gpu->memory_bytes;
-    gpus.push_back({std::string(gpu->name), memory, gpu->context_bytes});
+    gpus.push_back({std::string(gpu->name), name, memory, gpu->context_bytes});
   }
   return gpus;
 }

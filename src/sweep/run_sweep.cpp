@@ -147,7 +147,7 @@ class SweepRun {
       std::filesystem::remove_all(path, error);
       std::filesystem::create_directories(path, error);
       if (error) return Error{fmt::format("{}: cannot be created: {}", path, error.message())};
-      TrialRequest trial{request_.real ? "" : outcome_.sweep.gpus[configuration.gpu].name, request_.options,
+      TrialRequest trial{outcome_.sweep.gpus[configuration.gpu].option, request_.options,
                          request_.program.with(configuration.values)};
       auto process = TrialProcess::start(words_of(trial, path), path);
       if (!process) return process.error();

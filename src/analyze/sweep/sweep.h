@@ -15,6 +15,7 @@ namespace tidemark {
 
 struct SweptGpu {
   std::string name;
+  std::string option;                          ///< as --gpu names it; empty: a real GPU
   std::optional<std::uint64_t> memory_bytes;   ///< of each device; none of a real GPU before its first trial
   std::optional<std::uint64_t> context_bytes;  ///< none where it was not measured
 };

@@ -21,9 +21,9 @@ TEST(LeastSquares, AgreesWithALineFittedByHand) {
   ASSERT_TRUE(solved);
   EXPECT_THAT(solved->coefficients(), ElementsAre(DoubleNear(7.0 / 6, 1e-12), DoubleNear(0.5, 1e-12)));
   // Each left out: the line through the two others misses by -1, 1/2 and -1.
-  EXPECT_THAT(solved->left_out_residuals(),
-              ElementsAre(Optional(DoubleNear(-1, 1e-12)), Optional(DoubleNear(0.5, 1e-12)),
-                          Optional(DoubleNear(-1, 1e-12))));
+  EXPECT_THAT(
+      solved->left_out_residuals(),
+      ElementsAre(Optional(DoubleNear(-1, 1e-12)), Optional(DoubleNear(0.5, 1e-12)), Optional(DoubleNear(-1, 1e-12))));
   EXPECT_NEAR(solved->leverage({1, 1}), 1.0 / 3, 1e-12);
   EXPECT_NEAR(solved->leverage({1, 2}), 5.0 / 6, 1e-12);
   EXPECT_NEAR(solved->leverage({1, 4}), 1.0 / 3 + 9.0 / 2, 1e-12);  // 1/n + (x - mean)^2 / sum of squares
@@ -56,7 +56,8 @@ std::vector<LawPoint> attention_points(double noise) {
   std::uniform_real_distribution<double> share(1 - noise, 1 + noise);
   std::vector<LawPoint> points;
   for (const double batch : {1.0, 2.0, 4.0, 8.0}) {
-    for (const double seq : {128.0, 256.0, 512.0}) points.push_back({{batch, seq}, 0, attention(batch, seq) * share(random)});
+    for (const double seq : {128.0, 256.0, 512.0})
+      points.push_back({{batch, seq}, 0, attention(batch, seq) * share(random)});
   }
   return points;
 }

@@ -39,7 +39,7 @@ Sweep make_sweep() {
   sweep.arguments = {{"batch", "--batch-size", {"1", "2", "4", "8"}},
                      {"seq", "--seq", {"100", "200", "400"}},
                      {"attention", "--attention", {"sdpa", "eager"}}};
-  sweep.gpus = {{"A", 1000 * kMB, 0}, {"B", 160 * kMB, 0}};
+  sweep.gpus = {{"A", "A", 1000 * kMB, 0}, {"B", "B", 160 * kMB, 0}};
   add_combinations(sweep);
   return sweep;
 }
@@ -69,7 +69,8 @@ TEST(Sweep, PredictsWhatWasNotRunAndWhatRanOutOfMemory) {
   for (const SweepRow& row : sweep.rows) {
     EXPECT_NE(row.measured(), row.prediction.has_value());
     if (!row.prediction) continue;
-    EXPECT_NEAR(static_cast<double>(row.prediction->peak_allocated_bytes.value_or(0)), static_cast<double>(bytes_of(row)), 10);
+    EXPECT_NEAR(static_cast<double>(row.prediction->peak_allocated_bytes.value_or(0)),
+                static_cast<double>(bytes_of(row)), 10);
     EXPECT_EQ(row.fits(), bytes_of(row) <= *sweep.gpus[row.gpu].memory_bytes);
   }
   const std::string text = to_text(sweep, {});
@@ -106,7 +107,7 @@ Sweep small_sweep() {
   Sweep sweep;
   sweep.program = {"python", "train.py"};
   sweep.arguments = {{"batch", "--batch-size", {"1", "2", "3"}}};
-  sweep.gpus = {{"=A", 3 * kMB, std::nullopt}};
+  sweep.gpus = {{"=A", "=A", 3 * kMB, std::nullopt}};
   add_combinations(sweep);
   TrialResult& first = sweep.rows[0].result.emplace();
   first.fits = true;
