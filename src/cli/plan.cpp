@@ -157,6 +157,7 @@ int run(PlanOptions& options) {
     facts.memory_bytes = memory;
     facts.memory_measured = options.memory_bytes != 0 || gpu->measured;
     facts.context_bytes = gpu->context_bytes;
+    facts.context_measured = gpu->context_measured;
     facts.nccl = kNcclMemory;
     facts.torch_version = python->torch_version;
     facts.stopped = job.is_complete();

@@ -44,6 +44,7 @@ Result<GpuProfile> profile_here() {
     if (!same(known.full_name, gpu->full_name)) continue;
     gpu->name = known.name;
     gpu->context_bytes = known.context_bytes;
+    gpu->context_measured = known.context_measured;
   }
   return gpu;
 }
