@@ -156,11 +156,20 @@ def replay(folder, setting, fractions):
     }
 
 
+def have_own_gpus(folder, index):
+    """Processes with one folder of the phantom GPU share the memory of its devices: a replay has a folder of its own, with the same profile."""
+    own = os.path.join(folder, f"phantom.{index}")
+    os.mkdir(own, 0o700)
+    os.symlink(os.path.join(folder, "device"), os.path.join(own, "device"))
+    os.environ["TIDEMARK_PHANTOM"] = own
+
+
 def replay_in_child(folder, index, setting, fractions):
     pid = os.fork()
     if pid != 0:
         return pid
     try:
+        have_own_gpus(folder, index)
         result = replay(folder, setting, fractions)
     except Exception as error:
         result = {"error": str(error).splitlines()[0] if str(error) else type(error).__name__}

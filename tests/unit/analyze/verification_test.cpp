@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-constexpr Device kGpu{DeviceType::cuda, 0};
+constexpr Device kVerifiedGpu{DeviceType::cuda, 0};
 
 Event event_of(EventKind kind, std::uint64_t size, std::uint64_t allocated, std::uint64_t reserved) {
   Event event;
@@ -15,7 +15,7 @@ Event event_of(EventKind kind, std::uint64_t size, std::uint64_t allocated, std:
   event.size = size;
   event.total_allocated = allocated;
   event.total_reserved = reserved;
-  event.device = kGpu;
+  event.device = kVerifiedGpu;
   event.has_totals = true;
   return event;
 }
@@ -29,8 +29,8 @@ std::vector<Event> a_run() {
 TEST(Verification, TheSameEvents) {
   std::vector<Event> longer = a_run();
   longer.push_back(event_of(EventKind::allocate, 1 << 20, 9'000'000, 9'000'000));  // the program went on
-  ASSERT_TRUE(reaches({{{}, kGpu, longer}}, {{{}, kGpu, a_run()}}));
-  const Verification verification = verify({{{}, kGpu, a_run()}}, {{{}, kGpu, longer}});
+  ASSERT_TRUE(reaches({{{}, kVerifiedGpu, longer}}, {{{}, kVerifiedGpu, a_run()}}));
+  const Verification verification = verify({{{}, kVerifiedGpu, a_run()}}, {{{}, kVerifiedGpu, longer}});
   EXPECT_TRUE(verification.equal);
   EXPECT_TRUE(verification.within_tolerance);
   ASSERT_EQ(verification.devices.size(), 1U);
@@ -44,7 +44,7 @@ TEST(Verification, OneSizeDiffers) {
   std::vector<Event> altered = a_run();
   altered[3].size = 1024;
   altered[3].total_allocated = 3024;  // 0.8% more than planned
-  Verification verification = verify({{{}, kGpu, a_run()}}, {{{}, kGpu, altered}});
+  Verification verification = verify({{{}, kVerifiedGpu, a_run()}}, {{{}, kVerifiedGpu, altered}});
   EXPECT_FALSE(verification.equal);
   EXPECT_TRUE(verification.within_tolerance);
   ASSERT_TRUE(verification.devices[0].difference);
@@ -52,15 +52,15 @@ TEST(Verification, OneSizeDiffers) {
   EXPECT_EQ(verification.devices[0].difference->planned->size, 512U);
   EXPECT_EQ(verification.devices[0].difference->real->size, 1024U);
   altered[3].total_allocated = 3031;  // 1.02% more
-  verification = verify({{{}, kGpu, a_run()}}, {{{}, kGpu, altered}});
+  verification = verify({{{}, kVerifiedGpu, a_run()}}, {{{}, kVerifiedGpu, altered}});
   EXPECT_FALSE(verification.within_tolerance);
 }
 
 TEST(Verification, TheRealRunEndsEarlier) {
   std::vector<Event> shorter = a_run();
   shorter.pop_back();
-  EXPECT_FALSE(reaches({{{}, kGpu, shorter}}, {{{}, kGpu, a_run()}}));
-  const Verification verification = verify({{{}, kGpu, a_run()}}, {{{}, kGpu, shorter}});
+  EXPECT_FALSE(reaches({{{}, kVerifiedGpu, shorter}}, {{{}, kVerifiedGpu, a_run()}}));
+  const Verification verification = verify({{{}, kVerifiedGpu, a_run()}}, {{{}, kVerifiedGpu, shorter}});
   EXPECT_FALSE(verification.equal);
   EXPECT_FALSE(verification.within_tolerance);
   EXPECT_EQ(verification.devices[0].difference->index, 3U);
@@ -68,7 +68,7 @@ TEST(Verification, TheRealRunEndsEarlier) {
 }
 
 TEST(Verification, DevicesAreThoseOfTheSameRank) {
-  const std::vector<DeviceEvents> planned = {{0, kGpu, a_run()}, {1, {DeviceType::cuda, 1}, a_run()}};
+  const std::vector<DeviceEvents> planned = {{0, kVerifiedGpu, a_run()}, {1, {DeviceType::cuda, 1}, a_run()}};
   std::vector<DeviceEvents> real = {planned[1], planned[0]};
   EXPECT_TRUE(verify(planned, real).equal);
   real.pop_back();
