@@ -69,7 +69,7 @@ std::string options_text(const std::string& heading, const std::vector<OptionMod
   std::string text = fmt::format("\n{}:\n", heading);
   std::string group = options.front().group;
   for (const OptionModel& option : options) {
-    if (option.group != group) text += fmt::format("\n{}:\n", option.group);
+    if (option.group != group) text += "\n" + wrapped(option.group + ":", 0, width);
     group = option.group;
     const bool only_long = !option.names.empty() && option.names.front().starts_with("--");
     text += described((only_long ? "    " : "") + names_of(option), description_of(option), kNames, width);

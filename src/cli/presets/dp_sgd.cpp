@@ -79,9 +79,10 @@ class DpSgdPreset final : public Preset {
 
 void DpSgdPreset::add_options(CommandLine& app, std::string& folder) {
   app.add_option("--model_name", model_name_,
-                 "Model on the Hugging Face hub, of which the configuration is read, or a folder");
+                 "Model on the Hugging Face hub, of which the configuration is read, or a folder")
+      ->type_name("NAME");
   app.add_option("--config", config_, "The model's config.json, where there is no network")->type_name("FILE");
-  app.add_option("--token", token_, "Access token for the hub");
+  app.add_option("--token", token_, "Access token for the hub")->type_name("TOKEN");
   for (VariedOption& varied : varied_) {
     const std::string defaults =
         varied.values.empty() ? "hooks, or ghost with --wrap fsdp" : fmt::format("{}", fmt::join(varied.values, " "));

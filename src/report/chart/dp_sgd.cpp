@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -15,14 +16,14 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kMostConfigurations = 12;  // with a panel of their own
-constexpr std::size_t kColours = 8;
+constexpr std::array kRolesOfNames = {Role::site5, Role::site2, Role::site3, Role::site4,
+                                      Role::site7, Role::site6, Role::site8, Role::site1};
 
-// The same colour for a name in all panels.
+// The same colour for a name in all panels; the first ones are those on which words are read best.
 class NamedRoles {
  public:
   Role role(const std::string& name) {
-    const std::size_t place = places_.emplace(name, places_.size()).first->second;
-    return static_cast<Role>(static_cast<std::size_t>(Role::site1) + place % kColours);
+    return kRolesOfNames[places_.emplace(name, places_.size()).first->second % kRolesOfNames.size()];
   }
 
  private:
@@ -81,9 +82,9 @@ Result<std::string> draw_dp_sgd_phases(const DpSgdSweep& result, ChartFormat for
     std::vector<BarRow> bars;
     for (const PhaseMemory& phase : result.reports[row]->phases) {
       const std::uint64_t kept = std::min(phase.end_bytes, phase.peak_bytes);
-      bars.push_back({phase.name,
-                      {{Role::allocated, "allocated at its end", kept},
-                       {Role::cached, "more at its peak", phase.peak_bytes - kept}}});
+      bars.push_back(
+          {phase.name,
+           {{Role::site5, "allocated at its end", kept}, {Role::site2, "more at its peak", phase.peak_bytes - kept}}});
     }
     picture.panels.push_back(
         {configuration_name(row) + ": " + configuration_words(result.sweep, row), bars_plot(bars, highest)});

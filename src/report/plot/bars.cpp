@@ -13,7 +13,7 @@ namespace {
 constexpr double kBarRow = 22;
 constexpr double kBarBox = 18;
 constexpr double kBelowBars = 26;  // room for the sizes
-constexpr std::size_t kLongestLabel = 18;
+constexpr std::size_t kLongestLabel = 17;
 constexpr std::size_t kMostBars = 100;
 
 void add_bar_key(Plot& plot, const BarRow::Part& part) {

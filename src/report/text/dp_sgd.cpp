@@ -54,13 +54,22 @@ std::string component_table(const DpSgdReport& report, const Terminal& terminal)
 }
 
 std::string share_table(const DpSgdSweep& result, const Terminal& terminal) {
-  Columns columns({"config", "peak allocated", "per-sample gradients", "share", "arguments"});
+  const Sweep& sweep = result.sweep;
+  std::vector<std::string> headings = {"config"};
+  if (sweep.gpus.size() > 1) headings.emplace_back("GPU");
+  for (const VariedArgument& argument : sweep.arguments) headings.push_back(argument.name);
+  headings.insert(headings.end(), {"peak allocated", "per-sample gradients", "share", ""});
+  Columns columns(headings);
   for (std::size_t row = 0; row < result.reports.size(); ++row) {
     if (!result.reports[row]) continue;
+    std::vector<std::string> cells = {fmt::format("{}", row + 1)};
+    if (sweep.gpus.size() > 1) cells.push_back(shown(sweep.gpus[sweep.rows[row].gpu].name));
+    for (const std::string& value : sweep.rows[row].values) cells.push_back(shown(value, 40));
     const auto share = result.per_sample_share(row);
-    columns.add({fmt::format("{}", row + 1), gb_text(result.sweep.rows[row].result->peak_allocated_bytes),
-                 gb_text(result.reports[row]->bytes_of(kPerSampleGradients)),
-                 share ? fmt::format("{:.1f}%", *share * 100) : "n/a", configuration_words(result.sweep, row)});
+    cells.insert(cells.end(), {gb_text(sweep.rows[row].result->peak_allocated_bytes),
+                               gb_text(result.reports[row]->bytes_of(kPerSampleGradients)),
+                               share ? fmt::format("{:.1f}%", *share * 100) : "n/a", ""});
+    columns.add(cells);
   }
   return columns.text(terminal, 2);
 }

@@ -134,8 +134,9 @@ TEST(DpSgd, AsText) {
                               "  attention       1.000                 0.000\n"
                               "       lora       0.125                 1.000\n"
                               "        all       1.125                 1.000\n"));
-  EXPECT_THAT(text, HasSubstr("       1           4.000                 1.000  25.0%  batch_size=8 clipping=hooks\n"
-                              "       2           2.000                 0.000   0.0%  batch_size=8 clipping=ghost\n"));
+  EXPECT_THAT(text, HasSubstr("  config  batch_size  clipping  peak allocated  per-sample gradients  share\n"
+                              "       1           8     hooks           4.000                 1.000  25.0%\n"
+                              "       2           8     ghost           2.000                 0.000   0.0%\n"));
   EXPECT_EQ(to_text(DpSgdSweep(), {}), "");
 }
 
