@@ -31,6 +31,14 @@ LEDGERS = {
     "another process with 4 GiB": ("lora", {}, True),
 }
 NEIGHBOUR = "import time, torch; held = torch.ones(4 << 30, dtype=torch.uint8, device='cuda'); print(flush=True); time.sleep(600)"
+# Programs that are planned and run; their plans are compared with what the GPU did.
+VERIFIED = {
+    "allocator and training": ["tests/programs/planned.py"],
+    "LoRA fine-tuning": ["examples/lora_finetune.py", "--steps", "4"],
+}
+# Settings under which tests/phantom/settings.py runs and, from a snapshot with the default ones, is simulated.
+SETTINGS = ["max_split_size_mb:32", "roundup_power2_divisions:8", "garbage_collection_threshold:0.6",
+            "max_split_size_mb:64,garbage_collection_threshold:0.8", "expandable_segments:True"]
 # Effects of a percent on machines that vary by ten.
 MANY_SHORT_TURNS = ["--rounds", "200", "--steps", "4"]
 # name: (stacks, options of bench/overhead.py, more options of `run`)
@@ -208,6 +216,44 @@ class Check:
         self.failures += len(problems)
         return {"recorded": changes, "by_program": said, "problems": problems, "costs": [self.call_costs() for _ in range(3)]}
 
+    def plan(self, name, program):
+        """`plan --verify`: exit code 1, where the peaks are more than 1% off, is a failure and a result."""
+        command = [self.tidemark, "plan", "--verify", "--format", "json", "--", PYTHON, *program]
+        done = subprocess.run([str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+        self.failures += done.returncode != 0
+        if done.returncode == 2:
+            self.say(f"plan of {name}: failed")
+            return None
+        result = json.loads(done.stdout)
+        for device in result["devices"]:
+            planned, real = device["planned"], device["real"]
+            figures = ", ".join(f"{key} {planned[key]:,} planned, {real[key]:,} real" for key in planned)
+            difference = device["first_difference"]
+            where = f"first difference at event {difference['index']} of {device['event_count']}" if difference else "every event equal"
+            self.say(f"plan of {name}: {device['device']}: {figures}; {where}")
+        return result
+
+    def settings(self):
+        """Peak reserved under other settings of the allocator: simulated, by PyTorch and by the model, and measured."""
+        snapshot = self.results / "settings.pickle"
+        measured = json.loads(self.output(PYTHON, "tests/phantom/settings.py", snapshot, "", *SETTINGS).splitlines()[-1])
+        sets = [option for settings in SETTINGS for option in ("--set", settings)]
+        result = {}
+        for allocator in ("pytorch", "model"):
+            simulated = json.loads(self.output(
+                self.tidemark, "simulate", snapshot, *sets, "--memory", measured["limit_bytes"], "--allocator", allocator, "--python", PYTHON,
+                "--format", "json"))
+            for run in [simulated["as_recorded"], *simulated["runs"]]:
+                real = measured["settings"][run["settings"]]
+                off = run["peak_reserved_bytes"] - real["peak_reserved_bytes"]
+                allowed = real["peak_reserved_bytes"] // 100 if "expandable" in run["settings"] else 0
+                fine = abs(off) <= allowed
+                self.failures += not fine and allocator == "pytorch"
+                result[f"{allocator} {run['settings']}"] = {"measured": real, "off_bytes": off, "retry_count": run["retry_count"]}
+                self.say(f"settings  {run['settings'] or 'default':55} {allocator:8} reserved {real['peak_reserved_bytes']:,} simulated {off:+,}"
+                         f"{'' if fine else '  DIFFERS'}")
+        return result
+
     def call_costs(self):
         figures, recording = self.results / "calls.json", self.results / "calls.tide"
         run = [self.tidemark, "run", "-q", "-f", "-o", recording, "--driver", "on", "--", PYTHON, "bench/driver_calls.py"]
@@ -238,7 +284,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True, type=pathlib.Path)
     parser.add_argument("--results", required=True, type=pathlib.Path)
-    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "costs"], help="a part of it, where a command may not run for long")
+    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "costs"], help="a part of it, where a command may not run for long")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     check = Check(args.tidemark.resolve(), args.results.resolve())
@@ -263,9 +309,11 @@ def main():
             ledgers["NCCL"] = check.ledger_of_ranks()
     if args.only in (None, "costs"):
         costs = {name: check.cost(name, *how) for name, how in COSTS.items()}
+    plans = {name: check.plan(name, program) for name, program in VERIFIED.items()} if args.only in (None, "plan") else {}
     driver_calls = check.driver_calls() if args.only in (None, "driver_calls") else {}
+    settings = check.settings() if args.only in (None, "settings") else {}
     check.say("all checks passed" if not check.failures else f"{check.failures} checks failed")
-    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "costs": costs,
+    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "costs": costs,
               "failures": check.failures}
     (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
     return 1 if check.failures else 0

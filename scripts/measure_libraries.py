@@ -6,7 +6,7 @@ order; a negative size is a block given back. A call that fails has the error in
 
     scripts/measure_libraries.py > facts.jsonl                     on a GPU, some minutes
     scripts/measure_libraries.py --only cholesky,qr --sizes 64,96
-    tidemark plan --gpu H200 -- scripts/measure_libraries.py       what the phantom GPU answers, to compare with
+    tidemark plan --gpu H200 --steps 0 -- scripts/measure_libraries.py       what the phantom GPU answers, to compare with
 """
 
 import argparse

@@ -67,8 +67,8 @@ def plan(tidemark, python, program, folder):
     environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     if program == "expandable":
         environment["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"
-    command = [tidemark, "plan", "--gpu", "H200", "--devices", "2", "-f", "-o", folder / "planned.tide", "--format", "json"]
-    command += ["--", python, ROOT / "scripts/torch_versions/programs.py", program]
+    command = [tidemark, "plan", "--gpu", "H200", "--devices", "2", "--steps", "0", "--format", "json"]
+    command += ["-f", "-o", folder / "planned.tide", "--", python, ROOT / "scripts/torch_versions/programs.py", program]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     said = [line for line in done.stderr.splitlines() if line and not line.startswith("COUNTED ")]
     counted = [json.loads(line.removeprefix("COUNTED ")) for line in done.stderr.splitlines() if line.startswith("COUNTED ")]

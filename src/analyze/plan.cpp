@@ -22,7 +22,9 @@ void add_devices(Plan& plan, const PlannedRecording& recording) {
     return other.pid == recording.summary.recording.process.pid;
   });
   for (const SummaryDevice& used : recording.summary.devices) {
-    if (used.totals.device.type != DeviceType::cuda || !used.totals.peak_allocated_at_ns) continue;
+    // A process whose first request failed held nothing, and does not fit.
+    const bool asked = used.totals.peak_allocated_at_ns || used.totals.out_of_memory_count != 0;
+    if (used.totals.device.type != DeviceType::cuda || !asked) continue;
     PlannedDevice& device = plan.devices.emplace_back();
     device.recording = recording.summary.recording;
     device.summary = used;
@@ -47,7 +49,7 @@ void add_up(Plan& plan) {
   std::map<std::uint32_t, Gpu> gpus;
   for (const PlannedDevice& device : plan.devices) {
     Gpu& gpu = gpus[device.gpu];
-    gpu.used += peak_reserved_bytes(device) + plan.facts.context_bytes.value_or(0) + device.nccl_bytes;
+    gpu.used += peak_reserved_bytes(device) + plan.facts.context_bytes + device.nccl_bytes;
     gpu.nccl += device.nccl_bytes;
     gpu.out_of_memory = gpu.out_of_memory || device.summary.totals.out_of_memory_count != 0;
     ++gpu.processes;
@@ -61,7 +63,6 @@ void add_up(Plan& plan) {
     device.process_count = gpu.processes;
     device.fits = !gpu.out_of_memory && gpu.used <= plan.facts.memory_bytes;
     plan.fits = plan.fits && device.fits;
-    if (!plan.facts.context_bytes) continue;
     device.device_used_bytes = gpu.used;
     device.headroom_bytes = device.fits ? plan.facts.memory_bytes - gpu.used : 0;
   }

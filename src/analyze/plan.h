@@ -29,17 +29,18 @@ struct PlannedProcess {
 /// The GPU that was planned for, and what is known of the run; sizes in bytes.
 struct PlanFacts {
   std::string gpu;
-  std::uint64_t memory_bytes = 0;              ///< of each device, as its driver reports it
-  bool memory_measured = true;                 ///< on such a GPU, or given by the user; otherwise as others report it
-  std::optional<std::uint64_t> context_bytes;  ///< of the driver's context; none where it was not measured for this GPU
-  std::optional<NcclMemory> nccl;              ///< of a process; none where it is not known
-  std::uint64_t reads = 0;                     ///< results that the program read, and no kernel had computed
-  std::uint64_t cudnn_estimates = 0;           ///< operations of cuDNN whose workspace was estimated
-  std::uint64_t cusolver_estimates = 0;        ///< the same of cuSOLVER
-  std::uint64_t cufft_estimates = 0;           ///< the same of cuFFT
-  std::uint64_t kernel_estimates = 0;          ///< kernels whose machine code for this GPU is not known
-  std::uint64_t idle_optimizers = 0;           ///< that made no step though they have parameters of their own on a GPU
-  std::vector<std::string> unanswered;         ///< functions of CUDA that the phantom GPU has no answer for
+  std::uint64_t memory_bytes = 0;        ///< of each device, as its driver reports it
+  bool memory_measured = true;           ///< on such a GPU, or given by the user; otherwise as others report it
+  std::uint64_t context_bytes = 0;       ///< of the driver's context, an estimate
+  bool context_measured = false;         ///< on such a GPU; otherwise on another one
+  std::optional<NcclMemory> nccl;        ///< of a process; none where it is not known
+  std::uint64_t reads = 0;               ///< results that the program read, and no kernel had computed
+  std::uint64_t cudnn_estimates = 0;     ///< operations of cuDNN whose workspace was estimated
+  std::uint64_t cusolver_estimates = 0;  ///< the same of cuSOLVER
+  std::uint64_t cufft_estimates = 0;     ///< the same of cuFFT
+  std::uint64_t kernel_estimates = 0;    ///< kernels whose machine code for this GPU is not known
+  std::uint64_t idle_optimizers = 0;     ///< that made no step though they have parameters of their own on a GPU
+  std::vector<std::string> unanswered;   ///< functions of CUDA that the phantom GPU has no answer for
   std::vector<PlannedProcess> processes;
   /// Of each planned GPU, the most that all processes held at once, with their contexts; empty where it is not known.
   std::vector<std::uint64_t> device_peaks;
@@ -59,9 +60,9 @@ struct PlannedDevice {
   std::uint64_t nccl_bytes = 0;   ///< estimate for the process's communicators; 0 also where it is not known
   /// Peak reserved, context and NCCL; of a GPU that several processes use, what they held at once at most, and NCCL.
   /// None where the context is not known.
-  std::optional<std::uint64_t> device_used_bytes;
-  std::optional<std::uint64_t> headroom_bytes;  ///< memory less that; 0 where it does not fit
-  bool fits = true;                             ///< no request failed, and what is used is within the memory
+  std::uint64_t device_used_bytes = 0;
+  std::uint64_t headroom_bytes = 0;  ///< memory less that; 0 where it does not fit
+  bool fits = true;                  ///< no request failed, and what is used is within the memory
 };
 
 struct Plan {

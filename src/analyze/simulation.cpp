@@ -24,6 +24,10 @@ std::uint64_t SimulatedSettings::retries() const {
   return sum;
 }
 
+std::string Simulation::replayer() const {
+  return torch_version.empty() ? "Tidemark's model of the allocator" : "PyTorch " + torch_version;
+}
+
 std::int64_t Simulation::reserved_error() const {
   std::uint64_t recorded = 0;
   for (const SimulatedDevice& device : devices) recorded += device.recorded.peak_reserved;
@@ -42,7 +46,7 @@ std::optional<std::int64_t> Simulation::saving(const SimulatedSettings& run, std
 
 void rank_settings(std::vector<SimulatedSettings>& runs) {
   const auto rank = [](const SimulatedSettings& run) {
-    return std::tuple(run.out_of_memory_ns.has_value(), run.peak_reserved(), run.retries());
+    return std::tuple(run.out_of_memory_ns.has_value(), ~run.passed_failures, run.peak_reserved(), run.retries());
   };
   std::stable_sort(runs.begin(), runs.end(), [&](const SimulatedSettings& left, const SimulatedSettings& right) {
     return rank(left) < rank(right);

@@ -53,7 +53,7 @@ struct SimulatedDevice {
 enum class LimitSource : std::uint8_t {
   none,
   given,     ///< --memory
-  recorded,  ///< a request was refused when it was recorded: the most that was reserved
+  recorded,  ///< as refused requests of the recording show it
 };
 
 struct Simulation {
@@ -72,6 +72,8 @@ struct Simulation {
   std::vector<SimulatedSettings> runs;  ///< best first
   std::vector<std::string> refused;     ///< "SETTINGS: why", of those that could not be replayed
 
+  /// "PyTorch 2.11.0", or "Tidemark's model of the allocator".
+  [[nodiscard]] std::string replayer() const;
   /// Recorded peak reserved bytes less replayed ones, of all devices: 0 where the replay is exact.
   [[nodiscard]] std::int64_t reserved_error() const;
   /// Peak reserved bytes that a setting takes less than the recorded ones do when replayed, of all devices or one.
@@ -80,8 +82,8 @@ struct Simulation {
   [[nodiscard]] std::optional<std::int64_t> saving(const SimulatedSettings& run, std::size_t device) const;
 };
 
-/// The runs in the order in which they are preferred: those without an out-of-memory error first, then by peak reserved
-/// bytes, then by retries; equal ones stay in order.
+/// The runs in the order in which they are preferred: those without a new out-of-memory error first, then those in
+/// which most of the failed requests succeed, then by peak reserved bytes, then by retries; equal ones stay in order.
 void rank_settings(std::vector<SimulatedSettings>& runs);
 
 /// What the recording itself says of a device.

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cli/reading.h"
 #include "report/text/terminal.h"
+#include "simulate/simulate.h"
 
 namespace tidemark::cli {
 namespace {
@@ -34,12 +37,38 @@ Result<SampledOverview> open_sampled_overview(const std::string& path, const Pro
   return sampled;
 }
 
+bool has_option(const Analysis& analysis, const char* name) {
+  return std::any_of(analysis.options.begin(), analysis.options.end(),
+                     [&](const AnalysisOption& option) { return option.name == name; });
+}
+
+// What --simulate says. Starting an interpreter takes seconds: unless asked to, only somebody at a terminal waits for
+// it.
+void choose_simulation(const Analysis& analysis, AnalysisArguments& options, bool to_terminal) {
+  if (!has_option(analysis, "simulate")) return;
+  const std::string& how = options.chosen.word("simulate");
+  if (how == "off" || (how == "auto" && !to_terminal)) return;
+  SimulateOptions what;
+  what.search = true;
+  what.device = options.only_device();
+  what.replayer = how == "model" ? Replayer::model : Replayer::pytorch;
+  const bool must = how != "auto";
+  options.chosen.simulate = [what, must](const Store& store, const Symbols& symbols) -> std::optional<Simulation> {
+    auto simulation = simulate(store, symbols, what, make_progress(store.path, "Replaying"));
+    if (simulation) return std::move(*simulation);
+    if (must) fail(simulation.error().message);
+    return std::nullopt;
+  };
+}
+
 int run(const Analysis& analysis, AnalysisArguments& options) {
   const auto format = output_format(options);
   if (!format) return fail(format.error().message);
   options.chosen.device = options.only_device();
   options.chosen.at = options.at;
   options.chosen.format = *format;
+  const bool to_stdout = options.output.empty() || options.output == "-";
+  choose_simulation(analysis, options, to_stdout && *format == "text" && ::isatty(STDOUT_FILENO) != 0);
   const std::unique_ptr<AnalysisRun> results = analysis.start();
   const auto add = [&](const auto& recording, Symbols& symbols) {
     return results->add(recording, symbols, options.chosen);
@@ -47,7 +76,6 @@ int run(const Analysis& analysis, AnalysisArguments& options) {
   const auto added = analysis.needs_blocks ? read_files(options.files, open_store, add)
                                            : read_files(options.files, open_sampled_overview, add);
   if (!added) return fail(added.error().message);
-  const bool to_stdout = options.output.empty() || options.output == "-";
   const auto bytes = results->write(*format, to_stdout ? detect_terminal(STDOUT_FILENO) : Terminal());
   if (!bytes) return fail(bytes.error().message);
   const int written = write_output(options.output, *bytes);

@@ -1,18 +1,18 @@
 // tidemark plan: runs a program on a GPU that is not there, and says how much memory it would take.
 #include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "base/scoped_fd.h"
 #include "base/units.h"
 #include "cli/plan_conclusion.h"
 #include "cli/plan_fit.h"
+#include "cli/plan_verify.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
+#include "cli/stdout_to_stderr.h"
 #include "launch/interpreter_probe.h"
 #include "plan/gpu_profiles.h"
 #include "plan/phantom_run.h"
@@ -43,19 +43,8 @@ struct PlanOptions {
   std::string python;
   std::string format = "text";
   std::string fit;  // the argument whose largest value is asked for
+  bool verify = false;
   AnalysisOptions margin{{margin_option()}};
-};
-
-// Sends what the program writes to stdout to stderr while it exists: stdout is the plan's.
-class StdoutToStderr {
- public:
-  StdoutToStderr() : kept_(::dup(STDOUT_FILENO)) { ::dup2(STDERR_FILENO, STDOUT_FILENO); }
-  StdoutToStderr(const StdoutToStderr&) = delete;
-  StdoutToStderr& operator=(const StdoutToStderr&) = delete;
-  ~StdoutToStderr() { ::dup2(kept_.get(), STDOUT_FILENO); }
-
- private:
-  ScopedFd kept_;
 };
 
 Result<InterpreterFacts> find_python(const PlanOptions& options) {
@@ -110,6 +99,14 @@ int run_fit(const PlanOptions& options, const CommandLine& app) {
                    options.program.command, options.format == "json"});
 }
 
+int run_verify(const PlanOptions& options, const CommandLine& app) {
+  for (const char* name : {"--output", "--memory", "--devices", "--fit"}) {
+    if (app.given(name)) return fail(fmt::format("--verify compares with the GPU of this machine: leave out {}", name));
+  }
+  return verify_plan({app.words_given({"--verify", "--format", "--gpu", "--force"}), options.gpu,
+                      options.program.command, options.format == "json"});
+}
+
 int run(PlanOptions& options) {
   if (auto fine = check(options); !fine) return fail(fine.error().message);
   const auto gpu = find_gpu_profile(options.gpu);
@@ -160,6 +157,7 @@ int run(PlanOptions& options) {
     facts.memory_bytes = memory;
     facts.memory_measured = options.memory_bytes != 0 || gpu->measured;
     facts.context_bytes = gpu->context_bytes;
+    facts.context_measured = gpu->context_measured;
     facts.nccl = kNcclMemory;
     facts.torch_version = python->torch_version;
     facts.stopped = job.is_complete();
@@ -213,6 +211,8 @@ std::function<int()> setup_plan(CommandLine& app) {
                  "Vary this argument of the program, such as batch=--batch-size, and find the largest value that fits")
       ->type_name("NAME=OPTION");
   add_option(app, margin_option(), options->margin);
+  app.add_flag("--verify", options->verify,
+               "Also run the program on the GPU of this machine, as far as the plan goes, and compare");
   app.add_option("PROGRAM", program.command, "Program and its arguments")->required();
   app.ends_with_a_program();
   app.footer(
@@ -224,7 +224,7 @@ std::function<int()> setup_plan(CommandLine& app) {
       "It needs a build of PyTorch for CUDA, and no GPU or driver; a GPU of this machine is not used. What values "
       "decide "
       "is not known: docs/phantom-gpu.md.\n\n"
-      "Exit code 0: it fits; 1: it does not; 2: an error.\n\n"
+      "Exit code 0: it fits, or with --verify, its peaks are within 1% of the real ones; 1: not so; 2: an error.\n\n"
       "Examples:\n"
       "  tidemark plan --gpu A100-40GB -- python train.py --batch 32\n"
       "  tidemark plan --gpu H100-80GB --memory 40GiB --nproc 8 -- python train.py\n"
@@ -234,6 +234,7 @@ std::function<int()> setup_plan(CommandLine& app) {
   return [options, &app] {
     options->starts_ranks = app.given("--nproc");
     if (!app.given("--devices")) options->devices = options->ranks;
+    if (options->verify) return run_verify(*options, app);
     return options->fit.empty() ? run(*options) : run_fit(*options, app);
   };
 }

@@ -1,19 +1,17 @@
 #include "cli/plan_fit.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "analyze/sweep/fit.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/record_program.h"
+#include "cli/trial_folder.h"
 #include "report/json/json.h"
 #include "report/text/text.h"
 #include "report/words/sweep.h"
@@ -22,27 +20,6 @@
 
 namespace tidemark::cli {
 namespace {
-
-// A folder for the files of trials, removed with this object.
-class TrialFolder {
- public:
-  TrialFolder() {
-    std::error_code error;
-    path_ = (std::filesystem::temp_directory_path(error) / "tidemark-fit-XXXXXX").string();
-    if (::mkdtemp(path_.data()) == nullptr) path_.clear();
-  }
-  TrialFolder(const TrialFolder&) = delete;
-  TrialFolder& operator=(const TrialFolder&) = delete;
-  ~TrialFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 void say_trial(const Fit& fit, const FitTrial& trial) {
   if (::isatty(STDERR_FILENO) != 0)

@@ -8,6 +8,7 @@
 #include "cli/reading.h"
 #include "report/json/json.h"
 #include "report/text/text.h"
+#include "report/words/recording.h"
 
 namespace tidemark::cli {
 namespace {

@@ -64,6 +64,11 @@ bool set_size(GpuProfile& gpu, std::string_view text) {
   return size && *size > 0;
 }
 
+bool set_context(GpuProfile& gpu, std::string_view text) {
+  gpu.context_measured = true;
+  return set_size<&GpuProfile::context_bytes>(gpu, text);
+}
+
 template <auto Member>
 bool set_count(GpuProfile& gpu, std::string_view text) {
   const auto count = read_number<int>(text);
@@ -92,7 +97,7 @@ bool set_measured(GpuProfile& gpu, std::string_view text) {
 constexpr std::array kKeys = {
     Key{"name", "NVIDIA H200", set_name},
     Key{"memory", "24GiB", set_size<&GpuProfile::memory_bytes>, true},
-    Key{"context", "620MiB", set_size<&GpuProfile::context_bytes>},
+    Key{"context", "620MiB", set_context},
     Key{"compute_capability", "9.0", read_capability, true},
     Key{"multiprocessors", "132", set_count<&GpuProfile::multiprocessors>, true},
     Key{"l2_cache", "60MiB", set_size<&GpuProfile::l2_cache_bytes>},
@@ -206,8 +211,8 @@ Result<std::vector<GpuProfile>> parse_gpu_profiles(std::string_view text, const 
 std::string gpu_profile_text(const GpuProfile& gpu) {
   std::string text = fmt::format("[{}]\nname = {}\nmemory = {}  # {}\n", gpu.name, gpu.full_name, gpu.memory_bytes,
                                  format_bytes(gpu.memory_bytes));
-  if (gpu.context_bytes) {
-    text += fmt::format("context = {}\n", *gpu.context_bytes);
+  if (gpu.context_measured) {
+    text += fmt::format("context = {}\n", gpu.context_bytes);
   } else {
     text += "# context = 620MiB  # what a process with PyTorch's kernels takes before its first tensor, where known\n";
   }

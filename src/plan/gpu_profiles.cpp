@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "plan/driver_profile.h"
 #include "plan/gpu_profile_text.h"
 
@@ -20,7 +21,7 @@ bool same(std::string_view left, std::string_view right) {
 
 Result<GpuProfile> read_gpu_profile(const std::string& path) {
   std::ifstream file(path);
-  std::string text(64 * 1024, '\0');
+  std::string text(64 * kKiB, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file.eof()) {  // nor where it is larger
     return Error{fmt::format("{}: this GPU profile cannot be read; known GPUs have names without a dot", path)};
@@ -43,6 +44,7 @@ Result<GpuProfile> profile_here() {
     if (!same(known.full_name, gpu->full_name)) continue;
     gpu->name = known.name;
     gpu->context_bytes = known.context_bytes;
+    gpu->context_measured = known.context_measured;
   }
   return gpu;
 }

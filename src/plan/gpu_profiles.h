@@ -19,13 +19,18 @@ struct MultiprocessorLimits {
   int blocks = 0;
 };
 
+/// What a process with PyTorch 2.11 took before its first tensor, with driver 580, in bytes. Most of it is room for the
+/// stacks of all threads that the multiprocessors run, so smaller GPUs need less.
+inline constexpr std::uint64_t kContextOfH200 = 648'871'936;
+
 /// A kind of GPU; sizes in bytes.
 struct GpuProfile {
   std::string name;                ///< as in --gpu: "H200"
   std::string full_name;           ///< as the driver says it: "NVIDIA H200"
   std::uint64_t memory_bytes = 0;  ///< in all, as the driver reports it; differs by driver and ECC by up to 1%
-  std::optional<std::uint64_t> context_bytes;  ///< of a process with PyTorch's kernels; none where it was not measured
-  int major = 0;                               ///< compute capability
+  std::uint64_t context_bytes = kContextOfH200;  ///< of a process with PyTorch's kernels
+  bool context_measured = false;                 ///< on such a GPU; otherwise that of an H200, as an estimate
+  int major = 0;                                 ///< compute capability
   int minor = 0;
   int multiprocessors = 0;
   MultiprocessorLimits limits;

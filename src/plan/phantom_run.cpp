@@ -61,7 +61,7 @@ std::string profile_text(const PhantomOptions& options, const TorchRequirements&
       "name {}\ndevices {}\nmemory {}\ncontext {}\nmajor {}\nminor {}\nmultiprocessors {}\nshared_per_block_optin {}\n"
       "shared_per_multiprocessor {}\nthreads_per_multiprocessor {}\nblocks_per_multiprocessor {}\nl2_cache {}\n"
       "memory_bus_bits {}\nsteps {}\ncuda_version {}\ncublas_version {}\ncudnn_version {}\nnccl_version {}\n",
-      gpu.full_name, options.devices, options.memory_bytes, gpu.context_bytes.value_or(0), gpu.major, gpu.minor,
+      gpu.full_name, options.devices, options.memory_bytes, gpu.context_bytes, gpu.major, gpu.minor,
       gpu.multiprocessors, gpu.limits.shared_bytes_per_block, gpu.limits.shared_bytes, gpu.limits.threads,
       gpu.limits.blocks, gpu.l2_cache_bytes, gpu.memory_bus_bits, steps, versions.cuda, versions.cublas, versions.cudnn,
       versions.nccl);

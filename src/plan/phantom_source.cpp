@@ -16,7 +16,7 @@ namespace {
 class PhantomSource : public DeviceSource {
  public:
   PhantomSource(std::string folder, const PhantomOptions& options)
-      : folder_(std::move(folder)), context_bytes_(options.gpu.context_bytes.value_or(0)) {
+      : folder_(std::move(folder)), context_bytes_(options.gpu.context_bytes) {
     for (int number = 0; number < options.devices; ++number) {
       DeviceInfo& device = devices_.emplace_back();
       device.vendor = "nvidia";
@@ -55,7 +55,7 @@ class PhantomSource : public DeviceSource {
   }
 
   std::string folder_;
-  std::uint64_t context_bytes_;  // 0: not known
+  std::uint64_t context_bytes_;
   std::vector<DeviceInfo> devices_;
 };
 

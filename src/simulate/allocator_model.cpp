@@ -10,6 +10,8 @@ using pytorch::BlockPool;
 namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+// No GPU has so much; the addresses are enough for it however they are broken up.
+constexpr std::uint64_t kMostReserved = std::uint64_t{1} << 50;
 // Expandable segments have addresses of their own, far from all others.
 constexpr std::uint64_t kFirstExpandable = std::uint64_t{1} << 60;
 
@@ -24,6 +26,7 @@ AllocatorModel::AllocatorModel(const pytorch::AllocatorSettings& settings, Limit
       next_expandable_(kFirstExpandable) {
   outcome_.retries = 0;
   outcome_.segments = 0;
+  addresses_[0] = kFirstExpandable;
 }
 
 std::optional<AllocatorModel::Handle> AllocatorModel::allocate(std::uint64_t requested, std::uint16_t stream,
@@ -218,22 +221,40 @@ void AllocatorModel::release_cached_blocks() {
 void AllocatorModel::release_block(Handle block) {
   erase_free(block);
   reserved_ -= blocks_[block].size;
-  segments_.erase(blocks_[block].address);
+  give_addresses(blocks_[block].address, blocks_[block].size);
   unused_.push_back(block);
 }
 
 bool AllocatorModel::driver_has(std::uint64_t bytes) const {
-  return !limit_.bytes || (bytes <= *limit_.bytes && reserved_ <= *limit_.bytes - bytes);
+  const std::uint64_t limit = std::min(limit_.bytes.value_or(kMostReserved), kMostReserved);
+  return bytes <= limit && reserved_ <= limit - bytes;
 }
 
+// The lowest range that is large enough.
 std::uint64_t AllocatorModel::take_addresses(std::uint64_t bytes) {
-  std::uint64_t address = 0;
-  for (const auto& [start, size] : segments_) {
-    if (start - address >= bytes) break;
-    address = start + size;
+  auto range = addresses_.begin();
+  while (range->second < bytes) ++range;  // the last one is as good as endless
+  const auto [start, size] = *range;
+  addresses_.erase(range);
+  if (size > bytes) addresses_[start + bytes] = size - bytes;
+  ++segments_;
+  return start;
+}
+
+void AllocatorModel::give_addresses(std::uint64_t start, std::uint64_t bytes) {
+  auto range = addresses_.emplace(start, bytes).first;
+  if (const auto behind = std::next(range); behind != addresses_.end() && behind->first == start + bytes) {
+    range->second += behind->second;
+    addresses_.erase(behind);
   }
-  segments_[address] = bytes;
-  return address;
+  if (range != addresses_.begin()) {
+    const auto before = std::prev(range);
+    if (before->first + before->second == start) {
+      before->second += range->second;
+      addresses_.erase(range);
+    }
+  }
+  --segments_;
 }
 
 void AllocatorModel::reserve(std::uint64_t bytes) {
@@ -253,7 +274,7 @@ AllocatorState AllocatorModel::state() const {
 AllocatorOutcome AllocatorModel::outcome() const {
   AllocatorOutcome outcome = outcome_;
   outcome.peak_active = outcome.peak_allocated;
-  outcome.end_segments = segments_.size();
+  outcome.end_segments = segments_;
   outcome.at_end = state();
   return outcome;
 }

@@ -85,6 +85,7 @@ class AllocatorModel {
   [[nodiscard]] bool is_whole(const Block& block) const { return block.before == kNone && block.behind == kNone; }
   [[nodiscard]] bool driver_has(std::uint64_t bytes) const;
   std::uint64_t take_addresses(std::uint64_t bytes);
+  void give_addresses(std::uint64_t start, std::uint64_t bytes);
   void reserve(std::uint64_t bytes);
 
   // Expandable segments (expandable_model.cpp).
@@ -103,7 +104,8 @@ class AllocatorModel {
   std::set<std::uint16_t> released_pools_;
   std::vector<Block> blocks_;
   std::vector<Handle> unused_;
-  std::map<std::uint64_t, std::uint64_t> segments_;  // ordinary ones, address to size
+  std::map<std::uint64_t, std::uint64_t> addresses_;  // ranges that no ordinary segment has, by start
+  std::uint64_t segments_ = 0;                        // ordinary ones
   std::uint64_t next_expandable_;
   std::uint64_t reserved_ = 0;
   std::uint64_t allocated_ = 0;

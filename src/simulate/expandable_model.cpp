@@ -6,8 +6,8 @@
 namespace tidemark {
 namespace {
 
-// What an expandable segment has of addresses: more than any device has memory.
-constexpr std::uint64_t kSegmentAddresses = std::uint64_t{1} << 50;
+// What an expandable segment has of addresses: more than any GPU has memory.
+constexpr std::uint64_t kSegmentAddresses = std::uint64_t{1} << 46;
 
 }  // namespace
 
@@ -45,6 +45,7 @@ AllocatorModel::Handle AllocatorModel::find_expandable_block(const Search& searc
 }
 
 AllocatorModel::Handle AllocatorModel::allocate_expandable(const Search& search) {
+  if (search.rounded > kSegmentAddresses) return kNone;
   Handle block = find_expandable_block(search);
   if (blocks_[block].state == State::unmapped) {
     block = map_block(block, std::min(blocks_[block].size, search.rounded));

@@ -10,11 +10,13 @@
 #include "allocator/rules.h"
 #include "analyze/common/moment.h"
 #include "base/saturating.h"
+#include "simulate/releases.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::uint16_t kOtherDevice = 0xFFFF;
+constexpr std::size_t kMostSimulatedDevices = 64;  // as many phantom GPUs as there can be
 
 // What stands between two changes of the live set.
 struct Between {
@@ -29,94 +31,6 @@ struct Between {
 bool of_caching_allocator(const DeviceSummary& summary) {
   return (summary.device.type == DeviceType::cuda || summary.device.type == DeviceType::hip) &&
          summary.allocation_count != 0;
-}
-
-// A release, and what came after it.
-struct Release {
-  const SegmentChange* first = nullptr;
-  const SegmentChange* end = nullptr;
-  const SegmentChange* next = nullptr;  // what was reserved next, nothing else in between
-  std::uint64_t reserved_before = 0;
-  bool failure_next = false;
-};
-
-// Walks over the segments of one device.
-class ReleaseFinder {
- public:
-  ReleaseFinder(const Store& store, std::uint8_t device) : store_(store), device_(device) {
-    for (const OutOfMemory& failure : store.out_of_memory) {
-      if (failure.device == device) failures_.push_back(&failure);
-    }
-    const auto settings = store.source.allocator_settings;
-    collects_ = settings && settings->garbage_collection_threshold.value_or(0) > 0;
-  }
-
-  template <typename Take>
-  void find(const Take& take) {
-    std::uint64_t reserved = 0;
-    const auto& changes = store_.segment_changes;
-    for (std::size_t index = 0; index < changes.size(); ++index) {
-      const SegmentChange& change = changes[index];
-      if (change.device != device_) continue;
-      if (change.reserved) {
-        reserved = saturating_add(reserved, change.size);
-        continue;
-      }
-      Release release{&change, nullptr, nullptr, reserved, false};
-      std::size_t next = index;
-      while (next < changes.size() && same_place(changes[next], change) && !changes[next].reserved) {
-        reserved = saturating_subtract(reserved, changes[next].size);
-        ++next;
-      }
-      release.end = changes.data() + next;
-      if (next < changes.size() && same_place(changes[next], change)) release.next = &changes[next];
-      release.failure_next = std::any_of(failures_.begin(), failures_.end(), [&](const OutOfMemory* failure) {
-        return failure->change_count == change.change_count && failure->segment_changes == next;
-      });
-      take(release, by_allocator(release));
-      index = next - 1;
-    }
-  }
-
- private:
-  [[nodiscard]] bool same_place(const SegmentChange& change, const SegmentChange& first) const {
-    return change.device == device_ && change.change_count == first.change_count;
-  }
-
-  // Whether malloc() released it to make room, not the program.
-  [[nodiscard]] bool by_allocator(const Release& release) const {
-    if (release.failure_next) return true;
-    if (release.next == nullptr) return false;
-    if (release.first->stack.valid() && release.next->stack.valid()) return release.first->stack == release.next->stack;
-    const std::uint64_t peak = store_.devices[device_].peak_reserved_bytes.value_or(0);
-    return collects_ || saturating_add(release.reserved_before, release.next->size) > peak;
-  }
-
-  const Store& store_;
-  const std::uint8_t device_;
-  std::vector<const OutOfMemory*> failures_;
-  bool collects_ = false;
-};
-
-// Where the allocator's own totals say that memory was released, of a source without segments. Calls take(change, by
-// the allocator).
-template <typename Take>
-void find_drops(const Store& store, std::uint8_t device, const Take& take) {
-  std::uint64_t reserved = 0;
-  const std::uint64_t peak = store.devices[device].peak_reserved_bytes.value_or(0);
-  for (const TotalsChange& change : store.totals_changes) {
-    if (change.device != device) continue;
-    if (change.reserved < reserved) {
-      bool by_allocator = false;
-      if (change.with_live_change) {
-        const LiveChange& live = store.live_changes[change.change_count - 1];
-        const std::uint64_t size = store.blocks.size[live.block.value];
-        by_allocator = live.birth && saturating_add(reserved, pytorch::get_allocation_size(size)) > peak;
-      }
-      take(change, by_allocator);
-    }
-    reserved = change.reserved;
-  }
 }
 
 class Visitor {
@@ -171,7 +85,7 @@ class Visitor {
         if (!by_allocator) add(before, change.time_ns, Between::Kind::empty_cache, 0);
       });
     } else {
-      ReleaseFinder(store_, device).find([&](const Release& release, bool by_allocator) {
+      find_releases(store_, device, [&](const Release& release, bool by_allocator) {
         add_pools(release, add);
         if (by_allocator) return;
         add(release.first->change_count, release.first->time_ns, Between::Kind::empty_cache, 0);
@@ -286,18 +200,21 @@ void find_limit(const Store& store, RequestDevice& device) {
   if (store.segment_changes.empty()) {
     find_drops(store, device.index, note);
   } else {
-    ReleaseFinder(store, device.index).find(note);
+    find_releases(store, device.index, note);
   }
+  const std::uint64_t peak = store.devices[device.index].peak_reserved_bytes.value_or(0);
+  std::optional<std::uint64_t> on_device;
   for (const OutOfMemory& failure : store.out_of_memory) {
     if (failure.device != device.index) continue;
     reached = true;
     const std::uint64_t segment = pytorch::get_allocation_size(failure.requested);
     device.limit_by_fraction = failure.device_free && *failure.device_free >= segment;
+    if (!failure.device_free || !failure.reserved) continue;
+    const std::uint64_t all = saturating_add(*failure.reserved, *failure.device_free);
+    on_device = std::min(on_device.value_or(all), all);
   }
-  if (reached) {
-    device.limit =
-        device.limit_by_fraction ? most_granted(store, device.index) : store.devices[device.index].peak_reserved_bytes;
-  }
+  if (!reached) return;
+  device.limit = device.limit_by_fraction ? most_granted(store, device.index) : std::max(peak, on_device.value_or(0));
 }
 
 }  // namespace
@@ -322,6 +239,10 @@ Result<Requests> find_requests(const Store& store, const std::optional<std::stri
     return Error{fmt::format("{}: {}", store.path,
                              device ? *device + " is no GPU that PyTorch allocated on"
                                     : "PyTorch allocated nothing on a GPU, so there is nothing to simulate")};
+  }
+  if (requests.devices.size() > kMostSimulatedDevices) {
+    return Error{
+        fmt::format("{}: PyTorch allocated on {} GPUs; name one with --device", store.path, requests.devices.size())};
   }
   const std::vector<std::uint64_t> at_start = blocks_at_start(store);
   for (const RequestDevice& used : requests.devices) requests.at_start += at_start[used.index];

@@ -33,8 +33,8 @@ struct Request {
 /// A GPU, and what the recording says of its allocator; sizes in bytes.
 struct RequestDevice {
   std::uint8_t index = 0;  ///< into Overview::devices
-  /// What the program could reserve, as far as requests that the driver or a limit refused tell: the most that was
-  /// reserved. None where all were granted.
+  /// What the program could reserve, as far as refused requests tell: what was reserved and free when the driver
+  /// refused one, otherwise the most that was reserved. None where all were granted.
   std::optional<std::uint64_t> limit;
   bool limit_by_fraction = false;  ///< torch.cuda.set_per_process_memory_fraction(): the GPU had enough
   std::uint64_t segments = 0;      ///< taken from the driver

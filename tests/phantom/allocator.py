@@ -121,7 +121,6 @@ def leak():
     optimizer = torch.optim.AdamW(model.parameters())
     outputs, allocated = [], []
     for _ in range(24):
-        mark("step")
         outputs.append(model(torch.empty(64, 256, device="cuda")))
         outputs[-1].sum().backward()
         optimizer.step()
@@ -135,7 +134,7 @@ kept = [torch.empty(1 << bits, dtype=torch.uint8, device=f"cuda:{bits % 2}") for
 del kept[3:9]
 result = {"name": torch.cuda.get_device_name(1)}
 result |= {name: globals()[name]() for name in sys.argv[1:]}
-result["end"] = mark("end")
+result["held"] = mark("held")
 result["counters"] = [torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())]
 if NATIVE:
     torch.cuda.memory._dump_snapshot(os.environ["TIDEMARK_TEST_SNAPSHOT"])

@@ -20,7 +20,7 @@ class Case(driver.Case):
     def plan(self, *program, code=0, devices=2, **variables):
         """Plans a program beside this file, or a whole command line. (the plan, what the program printed as JSON, its stderr)"""
         command = [driver.PYTHON, str(Path(__file__).with_name(program[0])), *program[1:]] if program[0].endswith(".py") else program
-        options = ["--gpu", "H200", "--devices", str(devices), "--python", driver.PYTHON, "--format", "json", "--force", "-o", str(self.output)]
+        options = ["--gpu", "H200", "--devices", str(devices), "--steps", "0", "--python", driver.PYTHON, "--format", "json", "--force", "-o", str(self.output)]
         done = driver.run([driver.TIDEMARK, "plan", *options, "--", *command], env=driver.environment(**variables))
         stderr = done.stderr.decode()
         self.assertEqual(done.returncode, code, stderr)

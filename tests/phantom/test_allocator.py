@@ -44,6 +44,7 @@ class Allocator(Case):
 
     def check_counters(self, plan, result):
         """summary, plan, timeline, table, ledger and fragmentation against memory_stats() and _snapshot()."""
+        events = self.events()
         for number, stats in enumerate(result["counters"]):
             name = f"cuda:{number}"
             recorded = self.device(device=name)
@@ -60,14 +61,23 @@ class Allocator(Case):
             self.assertEqual(planned["peak_allocated_bytes"], stats["allocated_bytes.all.peak"])
             self.assertEqual(planned["peak_reserved_bytes"], stats["reserved_bytes.all.peak"])
             self.assertEqual(planned["device_used_bytes"], stats["reserved_bytes.all.peak"] + CONTEXT)
-            (ledger,) = self.json_of("ledger", "--at", "end", "--device", name)["devices"]
-            self.assertEqual(ledger["ledger"]["lines"][0], {"part": "pytorch", "bytes": reserved})
-            self.assertEqual(ledger["ledger"]["allocated_bytes"], allocated)
+            self.check_ledger(name, events)
             (measures,) = self.json_of("fragmentation", "--device", name)["devices"]
             self.assertEqual(
                 (measures["at_end"]["allocated_bytes"], measures["at_end"]["reserved_bytes"]), (allocated, reserved)
             )
         self.assertEqual(self.issue_ids(), set())
+
+    def check_ledger(self, name, events):
+        """What the device says is used is the context and what PyTorch has reserved, at the time of the last sample."""
+        (device,) = self.json_of("ledger", "--at", "end", "--device", name)["devices"]
+        ledger = device["ledger"]
+        before = [event for event in events if event.get("device") == name and event["time_ns"] <= ledger["time_ns"]]
+        reserved, allocated = before[-1]["total_reserved"], before[-1]["total_allocated"]
+        lines = {line["part"]: line["bytes"] for line in ledger["lines"]}
+        self.assertEqual((lines["pytorch"], lines["context"]), (reserved, CONTEXT))
+        self.assertEqual((ledger["used_bytes"], ledger["unexplained_bytes"]), (CONTEXT + reserved, 0))
+        self.assertEqual((ledger["allocated_bytes"], ledger["cached_bytes"]), (allocated, reserved - allocated))
 
     def check_blocks(self, result):
         """Each block that is alive at the end, and each event since PyTorch writes down its own."""
@@ -84,7 +94,7 @@ class Allocator(Case):
             blocks |= {block["address"]: block["size"] for block in segment["blocks"] if block["state"] == ALIVE}
         self.assert_same(sorted(alive.items()), sorted(blocks.items()))
         traced = [entry for entry in result["snapshot"]["device_traces"][0] if entry["action"] in EVENTS]
-        self.assertGreater(len(traced), 500)
+        self.assertGreater(len(traced), 400)
         began = self.mark_times()["history"]
         since = [event for event in events if event["time_ns"] > began]
         self.assert_same(
@@ -115,17 +125,20 @@ class Allocator(Case):
         return times
 
     def check_marks(self, result):
-        for name in ("history", "end"):
+        for name in ("history", "held"):
             (section,) = self.json_of("table", "--at", name, "--device", "cuda:0")["sections"]
             self.assertEqual(section["allocated_bytes"], result[name], name)
 
     def check_leak(self, allocated):
         leaks = self.json_of("leaks", "--device", "cuda:0", "--warmup", "2")
-        self.assertEqual((leaks["verdict"], leaks["steps"]["count"]), ("leak", len(allocated)))
-        growths = {later - earlier for earlier, later in zip(allocated[2:], allocated[3:])}
-        self.assertEqual(growths, {leaks["bytes_per_step"]})
+        # Besides, the three optimizer steps of churn(), and what comes after the last.
+        self.assertEqual((leaks["verdict"], leaks["steps"]["count"]), ("leak", 3 + len(allocated) + 1))
+        (growth,) = {later - earlier for earlier, later in zip(allocated[2:], allocated[3:])}
         (leak,) = leaks["leaks"]
-        self.assertEqual(leak["held_bytes"], leaks["bytes_per_step"] * leak["held_block_count"])
+        self.assertEqual(leak["held_bytes"], growth * leak["held_block_count"])
+        # The first step of the growth began before the loop, the last one is not analyzed.
+        self.assertGreaterEqual(leak["held_block_count"], len(allocated) - 2)
+        self.assertAlmostEqual(leaks["bytes_per_step"], growth, delta=growth / len(allocated))
 
     def check_explanation(self, messages):
         """What PyTorch's message says, to the digits that it has."""
@@ -133,9 +146,12 @@ class Allocator(Case):
         for message in messages:
             requested, _ = size_in(message, "Tried to allocate SIZE")
             failure = failures.pop(int(requested))
-            for key, words in {"allocated_bytes": "SIZE is allocated by PyTorch", "cached_bytes": "SIZE is reserved by PyTorch"}.items():
-                said, half_digit = size_in(message, words)
-                self.assertAlmostEqual(failure[key], said, delta=half_digit, msg=key)
+            # PyTorch counts what is free in private pools as allocated, until 2.11 or so.
+            private, rounding = size_in(message, "with SIZE allocated in private pools") if "private pools" in message else (0, 0)
+            said, half_digit = size_in(message, "SIZE is allocated by PyTorch")
+            self.assertAlmostEqual(failure["allocated_bytes"], said - private, delta=half_digit + rounding)
+            said, half_digit = size_in(message, "SIZE is reserved by PyTorch")
+            self.assertAlmostEqual(failure["cached_bytes"], said + private, delta=half_digit + rounding)
         return failures
 
     def test_default_settings(self):

@@ -1,6 +1,6 @@
 """Trains a small model on the first GPU and prints PyTorch's own counters at its end, as JSON.
 
---steps N training steps (3); --worker has a process load the data; --blocks N also holds N blocks of 128 MiB at the
+--steps N training steps (3); --worker has a process load the data, and another train; --blocks N also holds N blocks of 128 MiB at the
 end; --ranks trains as one of several ranks; --fail raises an error at the end; --cpu uses no GPU.
 """
 
@@ -31,6 +31,20 @@ class Processes(torch.utils.data.IterableDataset):
             yield os.getpid()
 
 
+def train_elsewhere():
+    """Forty steps on the CPU by a child, which are not the program's."""
+    child = os.fork()
+    if child != 0:
+        os.waitpid(child, 0)
+        return
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    parameter.grad = torch.ones(1)
+    other = torch.optim.SGD([parameter])
+    for _ in range(40):
+        other.step()
+    os._exit(0)
+
+
 model = torch.nn.Sequential(*[torch.nn.Linear(1024, 1024) for _ in range(4)])
 rank = int(os.environ.get("LOCAL_RANK", "0"))
 if args.ranks:
@@ -46,6 +60,8 @@ for step in range(args.steps):
     loss.backward()
     optimizer.step()
     optimizer.zero_grad()
+    if args.worker and step == 0:
+        train_elsewhere()
 print("trained", flush=True)
 held = [torch.empty(128 << 20, dtype=torch.uint8, device=device) for _ in range(args.blocks)]
 model[0].bias[0].item()

@@ -78,6 +78,16 @@ AnalysisOption top_option(std::uint64_t initial, std::string help) {
   return {"top", AnalysisOption::Kind::count, "N", std::move(help), std::to_string(initial)};
 }
 
+AnalysisOption simulate_option() {
+  return {.name = "simulate",
+          .kind = AnalysisOption::Kind::word,
+          .value = "auto|pytorch|model|off",
+          .help =
+              "Replay other allocator settings for the advice, as `tidemark simulate` does: by PyTorch, by a model of "
+              "it, or not; auto: by PyTorch, for text on a terminal",
+          .initial = "auto"};
+}
+
 AnalysisOption rank_option() {
   return {"rank", AnalysisOption::Kind::count, "N", "Of several recordings, show the details of this rank", ""};
 }

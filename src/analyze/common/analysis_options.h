@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -10,8 +11,10 @@
 #include <vector>
 
 #include "analyze/common/moment.h"
+#include "analyze/simulation.h"
 #include "base/result.h"
 #include "store/store.h"
+#include "store/symbols.h"
 
 namespace tidemark {
 
@@ -44,6 +47,9 @@ struct AnalysisOption {
 /// The option that most lists have: how many rows to list, 0 = all.
 [[nodiscard]] AnalysisOption top_option(std::uint64_t initial, std::string help);
 
+/// Whether other settings of the allocator are replayed for advice: AnalysisOptions::simulate.
+[[nodiscard]] AnalysisOption simulate_option();
+
 /// Of several recordings, the details of one rank only.
 [[nodiscard]] AnalysisOption rank_option();
 
@@ -53,6 +59,9 @@ class AnalysisOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::string at = "peak";            ///< as find_moment() takes it
   std::string format = "text";        ///< what the result will be written as
+  /// Replays the requests of a recording under settings that are worth trying; for advice, where that depends on it.
+  /// None where it cannot be done. Empty: not wanted.
+  std::function<std::optional<Simulation>(const Store& store, const Symbols& symbols)> simulate;
 
   /// All options with their initial values.
   explicit AnalysisOptions(const std::vector<AnalysisOption>& options);

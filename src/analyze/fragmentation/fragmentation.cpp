@@ -218,4 +218,11 @@ Result<Fragmentation> analyze_fragmentation(const Store& store, Symbols& symbols
   return fragmentation;
 }
 
+bool wants_simulation(const Fragmentation& fragmentation) {
+  static constexpr double kWorthIt = 0.1;
+  return std::any_of(fragmentation.devices.begin(), fragmentation.devices.end(), [](const FragmentationDevice& device) {
+    return device.knows_segments && device.peak_share().value_or(0) >= kWorthIt;
+  });
+}
+
 }  // namespace tidemark

@@ -11,6 +11,7 @@
 #include "analyze/common/stack_names.h"
 #include "analyze/common/trend.h"
 #include "analyze/fragmentation/segment_map.h"
+#include "analyze/simulation.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -88,7 +89,11 @@ struct FragmentationDevice {
 struct Fragmentation {
   RecordingInfo recording;
   std::vector<FragmentationDevice> devices;
+  std::optional<Simulation> simulation;  ///< of other settings, where it was asked for
 };
+
+/// Whether other settings may be worth a simulation: a tenth of some device's peak reserved was never active.
+[[nodiscard]] bool wants_simulation(const Fragmentation& fragmentation);
 
 /// Fails only when the recording does not contain the requested device.
 Result<Fragmentation> analyze_fragmentation(const Store& store, Symbols& symbols, const FragmentationOptions& options);

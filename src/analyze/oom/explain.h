@@ -12,6 +12,7 @@
 #include "analyze/common/stack_names.h"
 #include "analyze/leaks/leaks.h"
 #include "analyze/oom/memory.h"
+#include "analyze/simulation.h"
 #include "base/enum_names.h"
 #include "base/result.h"
 #include "store/store.h"
@@ -67,6 +68,7 @@ enum class OomFixKind : std::uint8_t {
   same_stream,         ///< the request made on the stream with a free block of this size
   smaller_request,     ///< the request by so much smaller
   expandable,          ///< expandable_segments:True: free handles of this total size could have been released
+  settings,            ///< other settings of the allocator, under which a replay met the request
 };
 inline constexpr EnumName<OomFixKind> kOomFixKindNames[] = {{OomFixKind::free_blocks, "free_blocks"},
                                                             {OomFixKind::stop_leak, "stop_leak"},
@@ -76,7 +78,8 @@ inline constexpr EnumName<OomFixKind> kOomFixKindNames[] = {{OomFixKind::free_bl
                                                             {OomFixKind::empty_cache_before, "empty_cache_before"},
                                                             {OomFixKind::same_stream, "same_stream"},
                                                             {OomFixKind::smaller_request, "smaller_request"},
-                                                            {OomFixKind::expandable, "expandable_segments"}};
+                                                            {OomFixKind::expandable, "expandable_segments"},
+                                                            {OomFixKind::settings, "settings"}};
 [[nodiscard]] constexpr std::string_view name_of(OomFixKind kind) {
   return name_in(kOomFixKindNames, kind);
 }
@@ -89,6 +92,7 @@ struct OomFix {
   NamedStack stack;             ///< free_blocks
   std::uint64_t blocks = 0;     ///< free_blocks: number of blocks to free,
   std::uint64_t of_blocks = 0;  ///< of this number of live blocks of the stack
+  std::string settings;         ///< settings: as in PYTORCH_CUDA_ALLOC_CONF
 };
 
 /// The limit that stopped a request, if it stayed the same from the start: at_least <= limit < below.
@@ -158,7 +162,14 @@ struct Explanation {
   std::uint64_t failed_requests = 0;   ///< on them
   std::vector<OomFailure> failures;    ///< latest first
   std::uint64_t other_failures = 0;    ///< beyond the listed ones
+  std::string simulated_by;            ///< whose allocator replayed other settings: "PyTorch 2.11.0"; empty: none did
 };
+
+/// Whether the advice depends on what other settings would do: free memory was there that did not fit.
+[[nodiscard]] bool wants_simulation(const Explanation& explanation);
+/// Puts what a simulation of the same recording found in place of what is likely: the best settings under which every
+/// request was met, and no others.
+void cite_simulation(const Simulation& simulation, Explanation& explanation);
 
 /// Fails only when the recording does not contain the requested device.
 Result<Explanation> analyze_explain(const Store& store, Symbols& symbols, const ExplainOptions& options);

@@ -21,6 +21,15 @@ struct BlocksToFree {
   std::uint64_t of_blocks = 0;
 };
 
+// What only puts a leak off comes after what stops it.
+void rank_fixes(std::vector<OomFix>& fixes) {
+  const auto rank = [](const OomFix& fix) {
+    return std::tuple(fix.kind != OomFixKind::stop_leak, !fix.certain, fix.bytes);
+  };
+  std::stable_sort(fixes.begin(), fixes.end(),
+                   [&](const OomFix& left, const OomFix& right) { return rank(left) < rank(right); });
+}
+
 class FixFinder {
  public:
   FixFinder(const Store& store, Symbols& symbols, const OomMemory* memory, OomFailure& failure)
@@ -37,12 +46,7 @@ class FixFinder {
     free_device();
     raise_limit();
     smaller_request();
-    // What only puts a leak off comes after what stops it.
-    const auto rank = [](const OomFix& fix) {
-      return std::tuple(fix.kind != OomFixKind::stop_leak, !fix.certain, fix.bytes);
-    };
-    std::stable_sort(failure_.fixes.begin(), failure_.fixes.end(),
-                     [&](const OomFix& left, const OomFix& right) { return rank(left) < rank(right); });
+    rank_fixes(failure_.fixes);
   }
 
  private:
@@ -185,6 +189,31 @@ class FixFinder {
 
 void find_fixes(const Store& store, Symbols& symbols, const OomMemory* memory, OomFailure& failure) {
   if (failure.caching) FixFinder(store, symbols, memory, failure).find();
+}
+
+bool wants_simulation(const Explanation& explanation) {
+  return std::any_of(explanation.failures.begin(), explanation.failures.end(), [](const OomFailure& failure) {
+    return std::any_of(failure.findings.begin(), failure.findings.end(),
+                       [](const OomFinding& finding) { return finding.cause == OomCause::fragmentation; });
+  });
+}
+
+void cite_simulation(const Simulation& simulation, Explanation& explanation) {
+  if (simulation.check.passed_failures != 0 || simulation.check.out_of_memory_ns) return;  // not the same course
+  const auto meets_all = [&](const SimulatedSettings& run) {
+    return !run.out_of_memory_ns && run.passed_failures == simulation.recorded_failures;
+  };
+  const auto best = std::find_if(simulation.runs.begin(), simulation.runs.end(), meets_all);
+  for (OomFailure& failure : explanation.failures) {
+    std::erase_if(failure.fixes, [](const OomFix& fix) { return fix.kind == OomFixKind::expandable; });
+    if (best == simulation.runs.end()) continue;
+    OomFix& fix = failure.fixes.emplace_back();
+    fix.kind = OomFixKind::settings;
+    fix.bytes = failure.request.bytes;
+    fix.settings = best->settings;
+    rank_fixes(failure.fixes);
+  }
+  explanation.simulated_by = simulation.replayer();
 }
 
 }  // namespace tidemark

@@ -67,7 +67,8 @@ ring::Shared* make_memory(ring::Clock clock, int* fd) noexcept {
   void* mapped = MAP_FAILED;
   if (::ftruncate(*fd, sizeof(ring::Shared)) == 0 &&
       ::fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
-    mapped = ::mmap(nullptr, sizeof(ring::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    mapped =
+        ::mmap(reinterpret_cast<void*>(kRingAddress), sizeof(ring::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
   }
   if (mapped == MAP_FAILED) {
     ::close(*fd);

@@ -1,6 +1,8 @@
 // How this process reaches its recorder: the socket named in the environment, and the memory handed over it.
 #pragma once
 
+#include <cstdint>
+
 #include "collect/ring/layout.h"
 
 namespace tidemark::process {
@@ -8,6 +10,11 @@ namespace tidemark::process {
 /// Remembers the socket's path from the environment, so that later changes to the environment do not matter.
 void configure_connection() noexcept;
 [[nodiscard]] bool connection_configured() noexcept;
+
+/// Where the recorder's own memory is mapped when nothing else is: far below what mmap() chooses, so that a recorded
+/// program's mappings lie where they would without it.
+inline constexpr std::uintptr_t kThreadsAddress = std::uintptr_t{1} << 44;
+inline constexpr std::uintptr_t kRingAddress = kThreadsAddress + (std::uintptr_t{1} << 40);
 
 /// Makes the shared memory, hands it to the recorder and closes every descriptor again (the program may close or reuse
 /// any number). Null on failure, after one line on stderr. Does not wait for the recorder.

@@ -85,8 +85,8 @@ bool connect() noexcept {
     ::munmap(session.threads, sizeof(ThreadState) * ring::kLaneCount);
     session.shared = nullptr;
   }
-  void* threads = ::mmap(nullptr, sizeof(ThreadState) * ring::kLaneCount, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* threads = ::mmap(reinterpret_cast<void*>(kThreadsAddress), sizeof(ThreadState) * ring::kLaneCount,
+                         PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (threads == MAP_FAILED) {
     say("recording is off: no memory for it; the program continues");
     return false;

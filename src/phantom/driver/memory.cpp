@@ -12,7 +12,9 @@
 namespace tidemark::phantom {
 namespace {
 
-constexpr int kFileDescriptor = 1;  // CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+// CUmemAllocationHandleType
+constexpr int kFileDescriptor = 1;
+constexpr int kFabric = 8;
 
 void* address(DevicePointer pointer) {
   return reinterpret_cast<void*>(pointer);
@@ -52,6 +54,7 @@ TIDEMARK_PHANTOM_API int cuMemGetAllocationGranularity(std::size_t* bytes, const
 }
 TIDEMARK_PHANTOM_API int cuMemCreate(std::uint64_t* handle, std::size_t bytes, const AllocationProperties* properties,
                                      unsigned long long) {
+  if ((properties->handle_types & kFabric) != 0) return kNotSupported;  // as without NVIDIA's IMEX service
   *handle = create_physical(properties->location.id, bytes);
   return *handle != 0 ? kSuccess : kOutOfMemory;
 }

@@ -39,6 +39,8 @@ class AddressSpace {
   [[nodiscard]] void* reserve(std::size_t bytes, std::size_t alignment);
   /// Gives back a range; what was written there is forgotten.
   void release(void* pointer, std::size_t bytes);
+  /// Maps `bytes` of the process for good, as a library that is loaded does; they are no device memory.
+  void occupy(std::size_t bytes) { source_.map(bytes); }
   /// Lock-free.
   [[nodiscard]] bool contains(const void* pointer) const;
 

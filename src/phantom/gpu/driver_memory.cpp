@@ -19,6 +19,9 @@ constexpr std::size_t kMovedStacks = 504;  // of kernels that may call assert() 
 constexpr std::size_t kPrintfBuffer = 10;
 constexpr std::size_t kCublasHandle = 64;
 constexpr int kCudnnHandlePieces = 4;
+// cuDNN's own libraries, which the first handle loads: for precompiled engines, heuristics, and engines compiled at run
+// time. They fill holes that regions would lie in.
+constexpr std::size_t kCudnnLibraries[] = {242, 66, 36};
 
 constexpr std::size_t kCodePiece = 2 * kMiB;
 // Of the first piece of code; the driver's own takes the rest. This and the sizes of cuBLAS's kernels were fitted to
@@ -112,6 +115,9 @@ void DriverMemory::create_cublas_handle() {
 void DriverMemory::create_cudnn_handle() {
   const std::lock_guard lock(mutex_);
   take_once(library_memory_);
+  if (!cudnn_loaded_)
+    for (const std::size_t mebibytes : kCudnnLibraries) addresses_.occupy(mebibytes * kMiB);
+  cudnn_loaded_ = true;
   for (int piece = 0; piece < kCudnnHandlePieces; ++piece) take(kPiece);
   take_once(host_memory_);
 }

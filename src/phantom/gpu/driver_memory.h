@@ -56,6 +56,7 @@ class DriverMemory {
   bool printf_buffer_ = false;
   bool library_memory_ = false;  // that cuBLAS and cuDNN share
   bool host_memory_ = false;
+  bool cudnn_loaded_ = false;
   bool code_taken_ = false;
   std::size_t code_left_ = 0;                                   // of the newest piece of code
   std::set<std::tuple<bool, bool, int, bool, bool>> products_;  // that kernels were loaded for

@@ -1,6 +1,7 @@
 #include "phantom/gpu/kernels.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -43,8 +44,16 @@ struct Kernels {
 
 thread_local const void* last_launch = nullptr;
 
+// glibc takes blocks that are larger than any that was given back from mmap(), and the others from its heap. With
+// NVIDIA's libraries, blocks of more than 3 MiB and less than 4 came from mmap() when programs had loaded PyTorch,
+// which decides where tensors of the host leave holes.
+void raise_mmap_threshold() {
+  void* volatile block = std::malloc(std::size_t{3} << 20);
+  std::free(block);
+}
+
 Kernels& kernels() {
-  static auto* const kKernels = new Kernels;
+  static auto* const kKernels = (raise_mmap_threshold(), new Kernels);
   return *kKernels;
 }
 

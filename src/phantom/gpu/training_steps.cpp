@@ -24,6 +24,8 @@ constexpr char kScript[] =
 constexpr std::chrono::minutes kPatience{1};
 
 std::atomic<bool> watched = false;
+std::atomic<pid_t> process =
+    0;  // that is watched: the hook is there in a child of a fork too, which may train on the CPU
 
 template <typename Function>
 Function find(const char* name) {
@@ -37,6 +39,7 @@ void mark_step(std::uint64_t number) {
 }
 
 void count(std::uint64_t steps, std::uint64_t idle_optimizers) {
+  if (getpid() != process.load()) return;
   static std::uint64_t marked = 0;
   count_steps(steps, idle_optimizers);
   const auto limit = static_cast<std::uint64_t>(profile().steps);
@@ -46,6 +49,7 @@ void count(std::uint64_t steps, std::uint64_t idle_optimizers) {
 
 // Waits for its end with the GIL, so that no other thread of Python's goes on either.
 void stop() {
+  if (getpid() != process.load()) return;
   std::fflush(stdout);
   say_stopped();
   std::this_thread::sleep_for(kPatience);
@@ -88,6 +92,7 @@ void run_on_a_thread() {
 
 void watch_training_steps() {
   if (watched.load(std::memory_order_relaxed) || watched.exchange(true) || profile().steps < 0) return;
+  process.store(getpid());
   const auto is_initialized = find<int (*)()>("Py_IsInitialized");
   const auto add_pending = find<int (*)(int (*)(void*), void*)>("Py_AddPendingCall");
   if (is_initialized == nullptr || add_pending == nullptr || is_initialized() == 0) return;

@@ -11,10 +11,11 @@ namespace {
 // Longer than what compilers have to accept in one string; GCC and clang do.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverlength-strings"
-constexpr std::string_view kMeasured =
+constexpr char kText[] =
 #include "phantom/libraries/cudnn_9_19_sm90.inc"
     ;
 #pragma GCC diagnostic pop
+constexpr std::string_view kMeasured(kText, sizeof kText - 1);
 
 // Takes the word before the next separator off the text.
 std::string_view take_word(std::string_view& text) {

@@ -50,18 +50,33 @@ double distance(const Position& one, const Position& other) {
   return sum;
 }
 
-std::uint64_t estimate(const Convolution& convolution) {
-  const Position position = position_of(convolution);
-  std::vector<std::pair<double, double>> measured;  // distance; workspace for each byte of the tensors
+struct Measured {
+  Position position;
+  std::array<double, 3> workspaces;  // for each byte of the tensors
+};
+
+std::vector<Measured> measured_positions() {
+  std::vector<Measured> all;
   for (const auto& [key, layer] : measured_layers()) {
-    Convolution other = layer.shape;
+    Convolution convolution = layer.shape;
     for (const auto& [batch, bytes] : layer.workspaces) {
-      other.image[0] = batch;
-      measured.emplace_back(distance(position, position_of(other)),
-                            static_cast<double>(bytes[static_cast<std::size_t>(convolution.pass)]) /
-                                static_cast<double>(tensor_bytes(other)));
+      convolution.image[0] = batch;
+      const auto tensors = static_cast<double>(tensor_bytes(convolution));
+      Measured& measured = all.emplace_back(Measured{position_of(convolution), {}});
+      for (std::size_t pass = 0; pass < bytes.size(); ++pass)
+        measured.workspaces[pass] = static_cast<double>(bytes[pass]) / tensors;
     }
   }
+  return all;
+}
+
+std::uint64_t estimate(const Convolution& convolution) {
+  static const auto* const kPositions = new std::vector<Measured>(measured_positions());
+  const Position position = position_of(convolution);
+  std::vector<std::pair<double, double>> measured;  // distance; workspace for each byte of the tensors
+  for (const Measured& other : *kPositions)
+    measured.emplace_back(distance(position, other.position),
+                          other.workspaces[static_cast<std::size_t>(convolution.pass)]);
   std::partial_sort(measured.begin(), measured.begin() + kNearest, measured.end());
   std::array<double, kNearest> nearest = {};
   for (std::size_t index = 0; index < kNearest; ++index) nearest[index] = measured[index].second;

@@ -15,7 +15,8 @@ Analysis explain_analysis() {
         "Out-of-memory errors to explain, latest first, equal ones as one; 0 = all",
         std::to_string(ExplainOptions().failures)},
        {"capacity", AnalysisOption::Kind::size, "BYTES",
-        "Total memory of the device (\"total capacity\" in PyTorch's message); shows what other processes use", ""}},
+        "Total memory of the device (\"total capacity\" in PyTorch's message); shows what other processes use", ""},
+       simulate_option()},
       false,
       {"snapshot.pickle", "snapshot.pickle --capacity 79.18GiB", "run.tide --top 5 --failures 0",
        "snapshot.pickle --format json | jq '.failures[0].cause'"}};
@@ -25,7 +26,11 @@ Analysis explain_analysis() {
     what.top = options.count("top");
     what.failures = options.count("failures");
     what.capacity = options.given_size("capacity");
-    return analyze_explain(store, symbols, what);
+    auto explanation = analyze_explain(store, symbols, what);
+    if (explanation && options.simulate && wants_simulation(*explanation)) {
+      if (const auto simulation = options.simulate(store, symbols)) cite_simulation(*simulation, *explanation);
+    }
+    return explanation;
   };
   return make_analysis(std::move(parts));
 }

@@ -10,7 +10,8 @@ Analysis fragmentation_analysis() {
   parts.info = {"fragmentation",
                 "Reserved memory that is not allocated, and the blocks that keep it reserved",
                 "",
-                {top_option(FragmentationOptions().top, "Segments and stacks to list for each device; 0 = all")},
+                {top_option(FragmentationOptions().top, "Segments and stacks to list for each device; 0 = all"),
+                 simulate_option()},
                 true,
                 {"snapshot.pickle", "snapshot.pickle --at end --top 0", "snapshot.pickle -o segments.png",
                  "snapshot.pickle --format json | jq '.devices[0].at_peak_reserved'"}};
@@ -21,7 +22,11 @@ Analysis fragmentation_analysis() {
     what.at = *at;
     what.device = options.device;
     what.top = options.count("top");
-    return analyze_fragmentation(store, symbols, what);
+    auto fragmentation = analyze_fragmentation(store, symbols, what);
+    if (fragmentation && options.simulate && wants_simulation(*fragmentation)) {
+      fragmentation->simulation = options.simulate(store, symbols);
+    }
+    return fragmentation;
   };
   parts.formats = {{"png",
                     [](const std::vector<Fragmentation>& results) -> Result<std::string> {

@@ -2,6 +2,7 @@
 
 #include "report/json/json.h"
 #include "report/json/objects.h"
+#include "report/words/simulation.h"
 
 namespace tidemark {
 namespace {
@@ -95,6 +96,8 @@ Json to_object(const Fragmentation& fragmentation) {
   Json object = recording_json(fragmentation.recording);
   object["devices"] = Json::array();
   for (const FragmentationDevice& device : fragmentation.devices) object["devices"].push_back(device_json(device));
+  object["simulation"] =
+      fragmentation.simulation ? Json(cited_simulation_text(*fragmentation.simulation)) : Json(nullptr);
   return object;
 }
 

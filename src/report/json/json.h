@@ -26,6 +26,7 @@
 #include "analyze/temporary.h"
 #include "analyze/timeline.h"
 #include "analyze/tree.h"
+#include "analyze/verification.h"
 
 namespace tidemark {
 
@@ -44,6 +45,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(std::span<const Timeline> timelines);
 [[nodiscard]] std::string to_json(std::span<const ResultTable> tables);
 [[nodiscard]] std::string to_json(const Plan& plan);
+[[nodiscard]] std::string to_json(const Verification& verification);
 [[nodiscard]] std::string to_json(const Fit& fit);
 [[nodiscard]] std::string to_json(std::span<const Simulation> simulations);
 [[nodiscard]] std::string to_json(const Sweep& sweep);

@@ -15,7 +15,8 @@ std::string to_json(const Plan& plan) {
                  {"verdict", verdict_text(plan)},
                  {"gpu", facts.gpu},
                  {"memory_bytes", facts.memory_bytes},
-                 {"context_bytes", nullable(facts.context_bytes)},
+                 {"context_bytes", facts.context_bytes},
+                 {"context_measured", facts.context_measured},
                  {"steps", plan.steps},
                  {"stopped", facts.stopped},
                  {"torch_version", facts.torch_version},
@@ -40,8 +41,8 @@ std::string to_json(const Plan& plan) {
                                  {"peak_allocated_bytes", totals.peak_allocated_bytes},
                                  {"peak_reserved_bytes", nullable(totals.peak_reserved_bytes)},
                                  {"nccl_bytes", device.nccl_bytes},
-                                 {"device_used_bytes", nullable(device.device_used_bytes)},
-                                 {"headroom_bytes", nullable(device.headroom_bytes)},
+                                 {"device_used_bytes", device.device_used_bytes},
+                                 {"headroom_bytes", device.headroom_bytes},
                                  {"out_of_memory_count", totals.out_of_memory_count},
                                  {"uncertain", uncertain}});
   }

@@ -9,6 +9,7 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/simulation.h"
 #include "report/words/stack_text.h"
 
 namespace tidemark {
@@ -144,6 +145,10 @@ std::string to_text(const Fragmentation& fragmentation, const Terminal& terminal
   std::string text = join_devices(fragmentation.devices,
                                   [&](const FragmentationDevice& device) { return device_text(device, terminal); });
   if (fragmentation.devices.empty()) text += no_events_text(fragmentation.recording);
+  if (fragmentation.simulation) {
+    text += "\n" + paint(terminal, Tone::heading, "Other settings of the allocator") + "\n  " +
+            cited_simulation_text(*fragmentation.simulation) + "\n";
+  }
   return text + quality_hint(fragmentation.recording, terminal);
 }
 

@@ -22,6 +22,7 @@
 #include "analyze/temporary.h"
 #include "analyze/timeline.h"
 #include "analyze/tree.h"
+#include "analyze/verification.h"
 #include "report/text/terminal.h"
 
 namespace tidemark {
@@ -45,6 +46,7 @@ namespace tidemark {
 
 /// The verdict, what it is made of, and what held the memory.
 [[nodiscard]] std::string to_text(const Plan& plan, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Verification& verification, const Terminal& terminal);
 /// The answer, and the trials that led to it.
 [[nodiscard]] std::string to_text(const Fit& fit, const Terminal& terminal);
 /// All configurations, the laws and their errors.

@@ -154,6 +154,9 @@ std::string fix_text(const OomFailure& failure, const OomFix& fix) {
       return "use the free block of another stream: allocate on that stream, or release the block earlier";
     case OomFixKind::smaller_request:
       return fmt::format("reduce the request by {}", share_text(share_of(fix.bytes, failure.request.bytes)));
+    case OomFixKind::settings:
+      return fmt::format("set PYTORCH_CUDA_ALLOC_CONF={}: the request succeeds when it is replayed with this setting",
+                         printable(fix.settings));
     case OomFixKind::expandable:
       break;
   }
@@ -183,6 +186,9 @@ std::string check_text(const Explanation& explanation, const OomFailure& failure
       return fmt::format("`tidemark table {} --by stream`", file);
     case OomFixKind::smaller_request:
       return "record again with the smaller request; other allocations may change with it";
+    case OomFixKind::settings:
+      return fmt::format("replayed by {}; `tidemark simulate {} --search` shows all settings",
+                         printable(explanation.simulated_by), file);
     case OomFixKind::expandable:
       break;
   }

@@ -50,12 +50,12 @@ std::string verdict_text(const Plan& plan) {
   if (!plan.fits) return does_not_fit_text(plan);
   std::uint64_t used = 0;
   for (const PlannedDevice& device : plan.devices) {
-    used = std::max(used, device.device_used_bytes.value_or(peak_reserved_bytes(device)));
+    used = std::max(used, device.device_used_bytes);
   }
   const std::string in_steps = plan.steps == 0 ? "" : " in " + steps_text(plan.steps);
-  return fmt::format("fits on {}: at most {} of {} used{}{}, {} left", plan.facts.gpu, format_bytes(used),
-                     format_bytes(plan.facts.memory_bytes), plan.facts.context_bytes ? "" : " without the context",
-                     in_steps, format_bytes(plan.facts.memory_bytes - std::min(used, plan.facts.memory_bytes)));
+  return fmt::format("fits on {}: at most {} of {} used{}, {} left", plan.facts.gpu, format_bytes(used),
+                     format_bytes(plan.facts.memory_bytes), in_steps,
+                     format_bytes(plan.facts.memory_bytes - std::min(used, plan.facts.memory_bytes)));
 }
 
 std::string steps_text(std::uint64_t steps) {
@@ -66,13 +66,13 @@ std::vector<std::string> uncertainties(const Plan& plan) {
   std::vector<std::string> found;
   const PlanFacts& facts = plan.facts;
   found.push_back(
-      facts.context_bytes
-          ? fmt::format("The context, {}, is what an H200 had with driver 580; it grows with the kernels "
-                        "that are loaded, and other drivers differ.",
-                        format_bytes(*facts.context_bytes))
-          : fmt::format("The context of a process on {} was not measured; it takes some hundred MiB that are "
-                        "not in the figures.",
-                        facts.gpu));
+      facts.context_measured
+          ? fmt::format(
+                "The context, {}, is what a {} had; it grows with the kernels that are loaded, and other drivers "
+                "differ.",
+                format_bytes(facts.context_bytes), facts.gpu)
+          : fmt::format("The context of a process was not measured on {}; the {} of an H200 are taken for it.",
+                        facts.gpu, format_bytes(facts.context_bytes)));
   if (!facts.memory_measured) {
     found.push_back(fmt::format(
         "The memory of {}, {}, is what others report; it differs by driver and ECC by up to 1%, and --memory sets it.",

@@ -47,11 +47,12 @@ void add_limit(const Simulation& simulation, std::vector<std::string>& sentences
   }
   const char* const how =
       simulation.limit_by_fraction ? ", as torch.cuda.set_per_process_memory_fraction() limits it" : "";
-  sentences.push_back(simulation.limit_source == LimitSource::given
-                          ? fmt::format("The allocator can reserve {}{}.", limits, how)
-                          : fmt::format("The allocator can reserve {}{}: the lowest limit that explains why "
-                                        "requests were refused when it was recorded.",
-                                        limits, how));
+  sentences.push_back(
+      simulation.limit_source == LimitSource::given
+          ? fmt::format("The allocator can reserve {}{}.", limits, how)
+          : fmt::format("The allocator can reserve {}{}, as requests show that were refused when it was "
+                        "recorded.",
+                        limits, how));
 }
 
 bool collects(const Simulation& simulation) {
@@ -107,12 +108,32 @@ std::string best_settings_text(const Simulation& simulation) {
   const auto saving = simulation.saving(best);
   const std::string reserved = format_bytes(simulation.check.peak_reserved());
   if (best.out_of_memory_ns) return "None of these settings would have kept the program from running out of memory.";
+  if (best.passed_failures > simulation.check.passed_failures) {
+    return simulation.recorded_failures == 1
+               ? fmt::format("With {} the request that failed would have succeeded.", settings_words(best.settings))
+               : fmt::format("With {} {} of the {} requests that failed would have succeeded.",
+                             settings_words(best.settings), format_count(best.passed_failures),
+                             format_count(simulation.recorded_failures));
+  }
   if (simulation.check.out_of_memory_ns) {
     return fmt::format("With {} the program would not have run out of memory.", settings_words(best.settings));
   }
   if (!saving || *saving <= 0) return fmt::format("None of these settings would have reserved less than {}.", reserved);
   return fmt::format("{} would have saved {} of {} reserved.", settings_words(best.settings),
                      format_bytes(static_cast<std::uint64_t>(*saving)), reserved);
+}
+
+std::string cited_simulation_text(const Simulation& simulation) {
+  const std::int64_t error = simulation.reserved_error();
+  const std::string exact =
+      error == 0 ? std::string("to the byte")
+                 : fmt::format("{} bytes {}", format_count(magnitude(error)), error > 0 ? "below" : "above");
+  return fmt::format(
+      "{} Replayed by {}, which with the recorded settings comes to the recorded peak reserved {}; `tidemark simulate "
+      "{} "
+      "--search` shows all settings.",
+      best_settings_text(simulation), printable(simulation.replayer()), exact,
+      printable(base_name(simulation.recording.path)));
 }
 
 }  // namespace tidemark

@@ -86,8 +86,9 @@ class Recorded {
     static std::size_t next = 0;
     return next;
   }
-  static void* map(std::size_t) {
-    if (next() == left().size()) return nullptr;
+  static void* map(std::size_t bytes) {
+    const bool region = (bytes + 4096) % (std::size_t{32} << 20) == 0;  // else a library
+    if (!region || next() == left().size()) return nullptr;
     return kBase + left()[next()++] * kMebibyte;
   }
   static void unmap(void*, std::size_t) {}

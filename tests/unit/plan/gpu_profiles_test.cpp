@@ -71,7 +71,7 @@ TEST(GpuProfiles, FromAFile) {
   EXPECT_EQ(gpu->name, "my card");
   EXPECT_EQ(gpu->full_name, "my card");
   EXPECT_EQ(gpu->memory_bytes, 51'002'736'640U);
-  EXPECT_EQ(gpu->context_bytes, std::nullopt);
+  EXPECT_FALSE(gpu->context_measured);
   EXPECT_EQ(gpu->multiprocessors, 142);
   EXPECT_EQ(gpu->limits.blocks, 24);
   EXPECT_TRUE(gpu->measured);

@@ -96,6 +96,19 @@ TEST(AllocatorModel, ExpandableSegmentsGrow) {
   EXPECT_EQ(allocator.reserved(), 100 * kMiB);
 }
 
+// Sizes of a file may be anything.
+TEST(AllocatorModel, RequestsForMoreThanAnyGpuHasFail) {
+  pytorch::AllocatorSettings expandable;
+  expandable.expandable_segments = true;
+  for (const auto& settings : {pytorch::AllocatorSettings(), expandable}) {
+    AllocatorModel allocator = model(settings);
+    for (const std::uint64_t size : {~std::uint64_t{0}, std::uint64_t{1} << 60, std::uint64_t{1} << 51}) {
+      EXPECT_FALSE(allocator.allocate(size, 0, 0).has_value());
+    }
+    EXPECT_TRUE(allocator.allocate(1 << 20, 0, 0).has_value());
+  }
+}
+
 // 70 of 100 MiB are reserved when 60 are the threshold: the block that was not used for longest is released, not the
 // other.
 TEST(AllocatorModel, UnusedBlocksAreCollectedAboveTheThreshold) {

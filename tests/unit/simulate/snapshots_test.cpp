@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "import/open.h"
+#include "simulate/requests.h"
 #include "simulate/simulate.h"
 #include "unit/import/recorded_snapshots.h"
 
@@ -53,6 +54,24 @@ TEST_P(SimulatedSnapshot, RecordedSettingsReserveWhatWasRecorded) {
 
 INSTANTIATE_TEST_SUITE_P(Settings, SimulatedSnapshot, ::testing::ValuesIn(pytorch::testing::snapshots_of_settings()),
                          pytorch::testing::test_name);
+
+// The program emptied the cache (scripts/record_snapshots.py) and never ran out of memory; the trace has five runs of
+// segment_free or segment_unmap.
+TEST(Requests, WhatTheProgramReleasedIsARequest) {
+  for (const char* name : {"empty_cache", "empty_cache_expandable"}) {
+    const auto store = open_store(TIDEMARK_SNAPSHOTS "/" + std::string(name) + ".pickle.xz");
+    ASSERT_TRUE(store.ok());
+    const auto requests = find_requests(*store, std::nullopt);
+    ASSERT_TRUE(requests.ok());
+    int emptied = 0;
+    visit_requests(*store, *requests, [&](const Request& request) {
+      emptied += request.kind == Request::Kind::empty_cache;
+      return true;
+    });
+    EXPECT_EQ(emptied, 5) << name;
+    EXPECT_FALSE(requests->devices[0].limit.has_value()) << name;
+  }
+}
 
 // One program on an H200, three times: its requests with the default settings tell what the others reserve.
 TEST(SimulatedProgram, OtherSettingsReserveWhatTheyDidOnTheGpu) {
