@@ -224,8 +224,9 @@ std::vector<std::string> CommandLine::words_given(const std::vector<std::string>
     if (option->count() == 0 || option->get_positional()) continue;
     const std::string name = option->get_name();
     if (std::find(without.begin(), without.end(), name) != without.end()) continue;
-    if (option->get_type_size() == 0) words.push_back(name);
-    if (option->get_type_size() == 0) continue;
+    const bool flag = option->get_items_expected_max() == 0;
+    if (flag) words.push_back(name);
+    if (flag) continue;
     for (const std::string& value : option->results()) words.push_back(name + "=" + value);
   }
   return words;
