@@ -51,6 +51,7 @@ Result<ProgramOutput> program_output(std::vector<std::string> words, std::chrono
   ::posix_spawn_file_actions_adddup2(&actions, answers_end.get(), STDOUT_FILENO);
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t pid = 0;

@@ -12,7 +12,7 @@ namespace {
 using ReportJson = nlohmann::ordered_json;
 
 constexpr std::string_view kReportBegin = "DP_SGD {";
-constexpr std::size_t kLongestReport = 64 * 1024;
+constexpr std::size_t kLongestReport = 65'536;
 constexpr std::size_t kMostParts = 64;  // phases, kinds, components of one
 
 Error malformed() {
