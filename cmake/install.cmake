@@ -1,5 +1,5 @@
 # What `cmake --install` puts where, apart from the program with its manual page and completion scripts, and the preloaded
-# library: the API meant for others, which is include/tidemark/. With find_package(tidemark), a program in C or C++ links
+# library: the API meant for others, which is include/tidemark/, and programs that it starts. With find_package(tidemark), a program in C or C++ links
 # tidemark::control and includes <tidemark/control.h>; the functions themselves come with the preloaded library.
 include(CMakePackageConfigHelpers)
 
@@ -14,3 +14,9 @@ write_basic_package_version_file(tidemark-config-version.cmake COMPATIBILITY Sam
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tidemark-config-version.cmake DESTINATION ${package_dir})
 
 install(DIRECTORY include/tidemark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# The programs of `tidemark sweep --preset`; the program finds them at ../share in the build folder too.
+foreach(program dp_sgd.py model_config.py)
+  configure_file(presets/${program} ${PROJECT_BINARY_DIR}/share/tidemark/presets/${program} COPYONLY)
+  install(FILES presets/${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark/presets)
+endforeach()

@@ -185,7 +185,7 @@ def run(args):
     with phases("training loop"):
         largest = train(args, phases, model, optimizer, criterion, loader, device)
     peak = max(phase["peak_bytes"] for phase in phases.seen.values())
-    result = {"peak_allocated_bytes": peak, "phases": phases.seen, "components": largest, "opacus": opacus.__version__}
+    result = {"peak_allocated_bytes": peak, "phases": phases.seen, "components": largest, "torch": torch.__version__, "opacus": opacus.__version__}
     if rank == 0:
         print("DP_SGD " + json.dumps(result), flush=True)
     if args.wrap != "none":

@@ -80,9 +80,9 @@ install_torch_of_truth() {
   rm -rf "$torch_truth_folder"
   /usr/bin/python3 -m venv "$torch_truth_folder"
   "$torch_truth_folder/bin/python" -m pip install -q --no-cache-dir --no-compile --no-deps \
-    "torch==$torch_truth_version" torchvision==0.26.0 triton==3.6.0 peft==0.21.2 accelerate==1.15.0
+    "torch==$torch_truth_version" torchvision==0.26.0 triton==3.6.0 peft==0.21.2 accelerate==1.15.0 opacus==1.6.0
   "$torch_truth_folder/bin/python" -m pip install -q --no-cache-dir --no-compile \
-    transformers==5.17.0 numpy pillow psutil 'sympy<1.15' networkx jinja2 fsspec filelock typing_extensions
+    transformers==5.17.0 numpy scipy opt_einsum pillow psutil 'sympy<1.15' networkx jinja2 fsspec filelock typing_extensions
   touch "$torch_truth_folder/complete"
 }
 

@@ -24,6 +24,7 @@ OptionModel option_model(const CLI::Option& option) {
   for (const std::string& name : option.get_lnames()) model.names.push_back("--" + name);
   if (option.get_type_size() != 0) model.value = option.get_type_name();
   if (option.get_positional()) model.argument = option.get_name(true);
+  model.group = option.get_group();
   model.description = option.get_description();
   model.initial = option.get_default_str();
   model.required = option.get_required();
@@ -86,6 +87,11 @@ Option* Option::required() {
 
 Option* Option::one_at_a_time() {
   option_->allow_extra_args(false);
+  return this;
+}
+
+Option* Option::all_that_follow() {
+  option_->allow_extra_args(true);
   return this;
 }
 
@@ -188,6 +194,17 @@ Option* CommandLine::add_flag(const std::string& names, bool& variable, const st
   return &options_.emplace_back(*app_->add_flag(names, variable, description));
 }
 
+void CommandLine::group(const std::string& heading) {
+  app_->option_defaults()->group(heading);
+}
+
+std::optional<std::string> CommandLine::first_given(const std::string& group) const {
+  for (const CLI::Option* option : app_->get_options()) {
+    if (option->count() != 0 && option->get_group() == group) return option->get_name();
+  }
+  return std::nullopt;
+}
+
 void CommandLine::ends_with_a_program() {
   app_->positionals_at_end();
   app_->prefix_command();
@@ -207,8 +224,9 @@ std::vector<std::string> CommandLine::words_given(const std::vector<std::string>
     if (option->count() == 0 || option->get_positional()) continue;
     const std::string name = option->get_name();
     if (std::find(without.begin(), without.end(), name) != without.end()) continue;
-    if (option->get_type_size() == 0) words.push_back(name);
-    if (option->get_type_size() == 0) continue;
+    const bool flag = option->get_items_expected_max() == 0;
+    if (flag) words.push_back(name);
+    if (flag) continue;
     for (const std::string& value : option->results()) words.push_back(name + "=" + value);
   }
   return words;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ class Option {
   Option* required();
   /// Of an option with several values: each time that it is given it takes one.
   Option* one_at_a_time();
+  /// Of an option with several values: it takes all that follow it, up to the next option.
+  Option* all_that_follow();
   /// What stands for the value in help: "FILE", or the words it is one of ("text|json"), which shell completion offers.
   Option* type_name(const std::string& name);
   /// `problem(value)` says what is wrong with a value, or "".
@@ -63,6 +66,11 @@ class CommandLine {
                      const std::string& description);
   Option* add_flag(const std::string& names, const std::function<void()>& take, const std::string& description);
   Option* add_flag(const std::string& names, bool& variable, const std::string& description);
+
+  /// Options that are added from now on stand under this heading in help.
+  void group(const std::string& heading);
+  /// The first option of a group that was given, if one was; valid after parsing.
+  [[nodiscard]] std::optional<std::string> first_given(const std::string& group) const;
 
   /// Everything from the first positional argument on belongs to it: the program to run, with options of its own.
   void ends_with_a_program();

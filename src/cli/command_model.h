@@ -15,6 +15,7 @@ struct OptionModel {
   std::vector<std::string> names{};  ///< with dashes, short ones first; empty for a positional argument
   std::string argument{};            ///< the name of a positional argument: "FILE"
   std::string value{};  ///< what stands for its value: "FILE", or the words it is one of ("text|json"); "": a flag
+  std::string group{};  ///< heading in the list of options
   std::string description{};
   std::string initial{};  ///< the default, as help shows it; "": none
   bool required = false;

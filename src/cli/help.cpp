@@ -63,10 +63,14 @@ std::string described(const std::string& name, const std::string& description, s
   return text + wrapped(description, indent, width);
 }
 
+// The first ones stand below `heading`, those of another group below its name.
 std::string options_text(const std::string& heading, const std::vector<OptionModel>& options, std::size_t width) {
   if (options.empty()) return {};
   std::string text = fmt::format("\n{}:\n", heading);
+  std::string group = options.front().group;
   for (const OptionModel& option : options) {
+    if (option.group != group) text += "\n" + wrapped(option.group + ":", 0, width);
+    group = option.group;
     const bool only_long = !option.names.empty() && option.names.front().starts_with("--");
     text += described((only_long ? "    " : "") + names_of(option), description_of(option), kNames, width);
   }

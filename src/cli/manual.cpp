@@ -42,7 +42,12 @@ std::string roff_synopsis(const CommandModel& program) {
 
 std::string roff_options(const std::vector<OptionModel>& list) {
   std::string text;
+  std::string group;
   for (const OptionModel& option : list) {
+    if (!group.empty() && !option.names.empty() && option.group != group) {
+      text += fmt::format(".PP\n{}:\n", roff(option.group));
+    }
+    if (!option.names.empty()) group = option.group;
     std::string names;
     for (const std::string& name : option.names) names += (names.empty() ? "" : ", ") + bold(name);
     if (option.names.empty()) {

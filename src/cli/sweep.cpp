@@ -11,8 +11,10 @@
 #include "base/output_file.h"
 #include "base/standard_streams.h"
 #include "base/units.h"
+#include "cli/presets/presets.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
+#include "cli/sweep_program.h"
 #include "plan/gpu_profiles.h"
 #include "report/chart/chart.h"
 #include "report/json/json.h"
@@ -26,21 +28,6 @@ namespace tidemark::cli {
 namespace {
 
 constexpr std::uint64_t kMostJobs = 1024;
-
-struct SweepOptions {
-  std::vector<std::string> varied;
-  std::string gpus = "auto";
-  std::string on = "phantom";
-  std::string folder;
-  std::uint64_t jobs = 0;
-  std::uint64_t budget = 0;
-  bool retry = false;
-  std::string plot = "png";
-  std::string format = "text";
-  std::vector<std::string> passed_on;  // to each plan, as words
-  std::uint64_t memory_bytes = 0;
-  std::vector<std::string> command;
-};
 
 Result<std::vector<SweptGpu>> swept_gpus(const SweepOptions& options) {
   std::vector<SweptGpu> gpus;
@@ -70,43 +57,47 @@ void show_progress(const Sweep& sweep, const SweepProgress& now, bool terminal) 
   write_stderr({line});
 }
 
-Result<void> write_outputs(const std::string& folder, const Sweep& sweep, const std::string& plot) {
+Result<void> write_outputs(const std::string& folder, const Sweep& sweep, const std::string& plot,
+                           const ListedPreset* preset) {
   if (auto written = write_file(folder + "/sweep.json", to_json(sweep)); !written) return written;
   if (auto written = write_file(folder + "/sweep.csv", to_csv(sweep)); !written) return written;
   if (plot == "none") return {};
   const ChartFormat format = plot == "svg" ? ChartFormat::svg : ChartFormat::png;
   const auto curves = draw_sweep_curves(sweep, format);
   if (!curves) return curves.error();
-  if (auto written = write_file(fmt::format("{}/curves.{}", folder, plot), *curves); !written) return written;
+  if (auto written = write_file(fmt::format("{}/{}.{}", folder, preset ? preset->curves : "curves", plot), *curves);
+      !written)
+    return written;
   const auto fits = draw_sweep_fits(sweep, format);
   if (!fits) return fits.error();
-  return write_file(fmt::format("{}/fits.{}", folder, plot), *fits);
+  return write_file(fmt::format("{}/{}.{}", folder, preset ? preset->fits : "fits", plot), *fits);
 }
 
-Result<SweepRequest> request_of(const SweepOptions& options) {
+Result<SweepRequest> request_of(const SweepOptions& options, const ListedPreset* preset) {
   if (options.jobs > kMostJobs) return Error{fmt::format("--jobs {}: from 1 to {}, or 0", options.jobs, kMostJobs)};
-  std::vector<VariedArgument> arguments;
-  for (const std::string& text : options.varied) {
-    auto argument = parse_varied(text);
-    if (!argument) return Error{"--vary " + argument.error().message};
-    arguments.push_back(std::move(*argument));
-  }
-  auto program = VariedProgram::create(options.command, std::move(arguments));
-  if (!program) return program.error();
+  if (options.folder.empty()) return Error{"name a folder for the results with -o"};
   auto gpus = swept_gpus(options);
   if (!gpus) return gpus.error();
-  if (options.on == "real" && !options.passed_on.empty()) {
-    return Error{fmt::format("{}: only for plans, not with --on real", options.passed_on.front())};
+  auto swept = swept_program(options, preset);
+  if (!swept) return swept.error();
+  if (options.on == "real" && !swept->passed_on.empty()) {
+    return Error{fmt::format("{}: only for plans, not with --on real", swept->passed_on.front())};
   }
-  std::vector<std::string> passed_on = options.passed_on;
-  if (options.memory_bytes != 0) passed_on.push_back(fmt::format("--memory={}", options.memory_bytes));
-  SweepRequest request{std::move(*program), std::move(*gpus), options.on == "real", std::move(passed_on),
-                       options.folder,      options.jobs,     options.budget,       options.retry};
-  return request;
+  auto program = VariedProgram::create(std::move(swept->command), std::move(swept->arguments));
+  if (!program) return program.error();
+  if (options.memory_bytes != 0) swept->passed_on.push_back(fmt::format("--memory={}", options.memory_bytes));
+  return SweepRequest{
+      std::move(*program),     std::move(*gpus),       options.on == "real", std::move(swept->passed_on),
+      options.folder,          options.jobs,           options.budget,       options.retry,
+      std::move(swept->keeps), std::move(swept->check)};
 }
 
-int run(const SweepOptions& options) {
-  const auto request = request_of(options);
+int run(SweepOptions& options, const Presets& presets) {
+  const auto chosen = presets.chosen();
+  if (!chosen) return fail(chosen.error().message);
+  const ListedPreset* preset = *chosen;
+  if (preset != nullptr && options.folder.empty()) options.folder = preset->folder;
+  const auto request = request_of(options, preset);
   if (!request) return fail(request.error().message);
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
   const auto outcome = run_sweep(*request, [terminal](const Sweep& sweep, const SweepProgress& now) {
@@ -115,14 +106,18 @@ int run(const SweepOptions& options) {
   if (terminal) write_stderr({"\r\x1b[K"});
   if (!outcome) return fail(outcome.error().message);
   const Sweep& sweep = outcome->sweep;
-  if (const auto written = write_outputs(options.folder, sweep, options.plot); !written) {
+  if (const auto written = write_outputs(options.folder, sweep, options.plot, preset); !written) {
     return fail(written.error().message);
   }
+  Result<std::string> below = std::string();
+  if (preset != nullptr) below = preset->preset->write(sweep, options.folder, options.plot);
+  if (!below) return fail(below.error().message);
   if (outcome->stopped_by != 0) {
     say_printable("stopped; the trials that ended are kept, and the same command runs the others");
     return 128 + outcome->stopped_by;
   }
-  const int printed = print(options.format == "json" ? to_json(sweep) : to_text(sweep, detect_terminal(STDOUT_FILENO)));
+  const int printed =
+      print(options.format == "json" ? to_json(sweep) : to_text(sweep, detect_terminal(STDOUT_FILENO)) + *below);
   if (printed != kOk) return printed;
   for (const SweepRow& row : sweep.rows) {
     if (row.result && !row.result->fits) return kCheckFailed;
@@ -145,7 +140,6 @@ std::function<int()> setup_sweep(CommandLine& app) {
          "--vary", options->varied,
          "An argument of the program and its values: a list (seq=128,512), a range in powers of two (seq=1..64) "
          "or in steps (seq=8..64:8); batch=--batch-size=1,2 where the option has another name")
-      ->required()
       ->one_at_a_time()
       ->type_name("NAME=VALUES");
   app.add_option("--gpu", options->gpus, "GPUs to plan for, separated by commas, as in `tidemark plan`")
@@ -153,7 +147,6 @@ std::function<int()> setup_sweep(CommandLine& app) {
   app.add_option("--on", options->on, "Plan on phantom GPUs, or record on the GPU of this machine")
       ->one_of("phantom|real");
   app.add_option("-o,--output", options->folder, "Folder for the results; trials that it has are not run again")
-      ->required()
       ->type_name("FOLDER");
   app.add_option("--jobs", options->jobs, "Trials at a time; 0: as cores and host memory allow, one on a real GPU")
       ->type_name("N");
@@ -170,7 +163,8 @@ std::function<int()> setup_sweep(CommandLine& app) {
   add_plan_option(app, *options, "--python", "FILE", "Interpreter whose PyTorch the program uses");
   app.add_option("--plot", options->plot, "Format of the pictures")->one_of("png|svg|none");
   add_format(app, options->format, "text|json");
-  app.add_option("PROGRAM", options->command, "Program and its arguments")->required();
+  app.add_option("PROGRAM", options->command, "Program and its arguments");
+  auto presets = std::make_shared<Presets>(app, options->folder);
   app.ends_with_a_program();
   app.footer(
       "Each combination of values is a trial: a plan of its own, in a process of its own. Where the program's "
@@ -185,8 +179,9 @@ std::function<int()> setup_sweep(CommandLine& app) {
       "Examples:\n"
       "  tidemark sweep -o sweep --gpu A100-40GB,H100-80GB --vary seq=512,2048 --vary batch=1..64 -- python train.py\n"
       "  tidemark sweep -o sweep --gpu L4 --budget 10 --vary batch=--batch-size=8..512:8 -- python train.py\n"
-      "  tidemark sweep -o sweep --on real --vary rank=8,64 -- python train.py --shape {rank}x{rank}");
-  return [options] { return run(*options); };
+      "  tidemark sweep -o sweep --on real --vary rank=8,64 -- python train.py --shape {rank}x{rank}\n"
+      "  tidemark sweep --preset dp-sgd --gpu H200 --config config.json --batch_sizes 8 16 --clipping hooks ghost");
+  return [options, presets] { return run(*options, *presets); };
 }
 
 }  // namespace tidemark::cli

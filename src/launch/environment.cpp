@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <system_error>
 
 #include "collect/ring/layout.h"
@@ -15,16 +16,25 @@ namespace {
 // Where a program that is started with LaunchOptions::preload off finds the library.
 constexpr char kLibraryVariable[] = "TIDEMARK_LIBRARY";
 
-}  // namespace
-
-Result<std::string> find_own_library(const std::string& name) {
+// In the first of these folders, seen from this program, that has it.
+Result<std::string> find_beside_program(const std::string& name, std::initializer_list<const char*> folders) {
   std::error_code error;
   const auto program = std::filesystem::canonical("/proc/self/exe", error);
-  for (const char* folder : {"../" TIDEMARK_LIBDIR, "../lib", "."}) {
+  for (const char* folder : folders) {
     const auto path = (program.parent_path() / folder / name).lexically_normal();
     if (std::filesystem::exists(path, error)) return path.string();
   }
   return Error{fmt::format("{} was not found beside {} (incomplete installation)", name, program.string())};
+}
+
+}  // namespace
+
+Result<std::string> find_own_library(const std::string& name) {
+  return find_beside_program(name, {"../" TIDEMARK_LIBDIR, "../lib", "."});
+}
+
+Result<std::string> find_own_file(const std::string& name) {
+  return find_beside_program(name, {"../" TIDEMARK_DATADIR "/tidemark", "../share/tidemark"});
 }
 
 Result<std::string> find_preload_library() {

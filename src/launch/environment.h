@@ -12,6 +12,9 @@ namespace tidemark {
 /// program's own folder.
 [[nodiscard]] Result<std::string> find_own_library(const std::string& name);
 
+/// Path of one of our files that belong to no machine, such as presets/dp_sgd.py: in ../share/tidemark, likewise.
+[[nodiscard]] Result<std::string> find_own_file(const std::string& name);
+
 /// Path of the library that recorded programs preload.
 [[nodiscard]] Result<std::string> find_preload_library();
 

@@ -1,30 +1,20 @@
 #include "launch/interpreter_probe.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/scoped_fd.h"
-
-extern char** environ;  // NOLINT: POSIX asks for this declaration
+#include "launch/program_output.h"
 
 namespace tidemark {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatience{30};
 
 // find_spec looks for the package and imports nothing of it; its version.py is read as text.
@@ -63,53 +53,6 @@ bool has_pythons_name(const std::string& program) {
   return std::filesystem::path(program).filename().string().rfind("python", 0) == 0;
 }
 
-struct Answer {
-  std::string text;
-  bool in_time = true;
-};
-
-/// Reads until the end, or until patience is over.
-Answer read_answer(const ScopedFd& fd, pid_t pid) {
-  Answer answer;
-  const Clock::time_point deadline = Clock::now() + kPatience;
-  for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd entry{fd.get(), POLLIN, 0};
-    if (left <= 0 || ::poll(&entry, 1, static_cast<int>(left)) == 0) {
-      answer.in_time = false;
-      ::kill(pid, SIGKILL);
-      break;
-    }
-    std::array<char, 4096> part{};
-    const ssize_t got = ::read(fd.get(), part.data(), part.size());
-    if (got <= 0) break;
-    answer.text.append(part.data(), static_cast<std::size_t>(got));
-  }
-  ::waitpid(pid, nullptr, 0);
-  return answer;
-}
-
-Result<Answer> ask(const std::string& interpreter) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return Error{fmt::format("cannot run {}: {}", interpreter, std::strerror(errno))};
-  }
-  const ScopedFd answers(ends[0]);
-  ScopedFd answers_end(ends[1]);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, answers_end.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  std::array<std::string, 3> words = {interpreter, "-c", kQuestions};
-  std::array<char*, 4> arguments = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  pid_t pid = 0;
-  const int failed = ::posix_spawnp(&pid, interpreter.c_str(), &actions, nullptr, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  answers_end.reset();
-  if (failed == 0) return read_answer(answers, pid);
-  return Error{fmt::format("cannot run {}: {}", interpreter, std::strerror(failed))};
-}
-
 }  // namespace
 
 std::optional<std::string> interpreter_of(const std::string& program) {
@@ -128,9 +71,8 @@ std::optional<std::string> interpreter_of(const std::string& program) {
 }
 
 Result<InterpreterFacts> probe_interpreter(const std::string& interpreter) {
-  const auto answer = ask(interpreter);
+  const auto answer = program_output({interpreter, "-c", kQuestions}, kPatience);
   if (!answer) return answer.error();
-  if (!answer->in_time) return Error{fmt::format("{} did not answer within {} s", interpreter, kPatience.count())};
   const auto json = nlohmann::json::parse(answer->text, nullptr, false);
   if (!json.is_object() || !json.contains("version")) {
     return Error{fmt::format("{} did not report its version; run it by hand to see why", interpreter)};

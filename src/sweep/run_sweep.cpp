@@ -49,7 +49,7 @@ class SweepRun {
     sweep.program = request.program.command();
     sweep.arguments = request.program.arguments();
     sweep.gpus = request.gpus;
-    add_combinations(sweep);
+    add_combinations(sweep, request.keeps);
     taken_.resize(sweep.rows.size());
     for (const KeptTrial& trial : kept_.trials()) take(trial);
     numbers_ = kept_.trials().size();
@@ -160,7 +160,17 @@ class SweepRun {
 
   Result<void> finish(const Running& trial, const TrialEnd& end) {
     SweepRow& row = outcome_.sweep.rows[trial.row];
-    TrialResult result = read_trial(trial.request, request_.folder + "/" + trial.folder, end);
+    const std::string path = request_.folder + "/" + trial.folder;
+    TrialResult result = read_trial(trial.request, path, end);
+    if (result.fits && !result.out_of_memory && request_.check) {
+      if (const auto fine = request_.check(path); !fine) {
+        TrialResult failed;
+        failed.failure = fine.error().message;
+        failed.duration_ns = result.duration_ns;
+        failed.host_bytes = result.host_bytes;
+        result = std::move(failed);
+      }
+    }
     spent_ns_ += end.duration_ns;
     ++ended_;
     row.folder = trial.folder;

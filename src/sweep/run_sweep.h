@@ -25,6 +25,9 @@ struct SweepRequest {
   std::size_t jobs = 0;              ///< trials at a time; 0: as many as cores and host memory allow, one on a real GPU
   std::size_t budget = 0;            ///< trials to run at most in this call, those that say most; 0: all
   bool retry = false;                ///< runs those again that failed
+  KeepsCombination keeps;            ///< empty: all combinations
+  /// Looks at the files in `folder` of a trial that has ended; an error is why it failed.
+  std::function<Result<void>(const std::string& folder)> check;
 };
 
 struct SweepProgress {

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
+#include "sweep/end_of_file.h"
 #include "sweep/recordings.h"
 
 namespace tidemark {
@@ -17,20 +17,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The end of a file: programs may write much.
-std::string end_of(const std::string& path) {
-  constexpr std::streamoff kMost = 1 << 20;
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - kMost));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
-
 // Why a trial failed: what this program said last, and the last line of the planned one where that says more.
 std::string reason_in(const std::string& log, const TrialEnd& end) {
   constexpr std::string_view kOurs = "tidemark: ";
-  std::istringstream lines(end_of(log));
+  std::istringstream lines(end_of_file(log));
   std::string said;
   std::string last;
   for (std::string line; std::getline(lines, line);) {
@@ -57,7 +47,7 @@ std::optional<std::uint64_t> highest(const Json& devices, const char* key) {
 // What `tidemark plan` said; nothing where it failed.
 TrialResult read_plan(const std::string& folder) {
   TrialResult result;
-  const Json plan = Json::parse(end_of(folder + "/result.json"), nullptr, false);
+  const Json plan = Json::parse(end_of_file(folder + "/result.json"), nullptr, false);
   if (!plan.is_object() || !plan.contains("fits") || !plan.contains("devices") || plan["devices"].empty()) {
     return result;
   }

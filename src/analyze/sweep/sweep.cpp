@@ -121,12 +121,12 @@ std::vector<double> Sweep::numbers_of(const SweepRow& row) const {
   return numbers;
 }
 
-void add_combinations(Sweep& sweep) {
+void add_combinations(Sweep& sweep, const KeepsCombination& keeps) {
   std::size_t each = 1;
   for (const VariedArgument& argument : sweep.arguments) each *= argument.values.size();
   for (std::size_t gpu = 0; gpu < sweep.gpus.size(); ++gpu) {
     for (std::size_t index = 0; index < each; ++index) {
-      SweepRow& row = sweep.rows.emplace_back();
+      SweepRow row;
       row.gpu = gpu;
       row.values.resize(sweep.arguments.size());
       std::size_t left = index;
@@ -135,6 +135,7 @@ void add_combinations(Sweep& sweep) {
         row.values[argument] = values[left % values.size()];
         left /= values.size();
       }
+      if (!keeps || keeps(row.values)) sweep.rows.push_back(std::move(row));
     }
   }
 }

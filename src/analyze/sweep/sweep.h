@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,8 +62,11 @@ struct Sweep {
 /// A number as programs take it on their command line: "128", "0.5", "1e-4".
 [[nodiscard]] std::optional<double> number_of(std::string_view text);
 
-/// All combinations, without results. At most so many as a std::size_t holds.
-void add_combinations(Sweep& sweep);
+/// Whether a combination of values, one for each argument, is tried; empty: all are.
+using KeepsCombination = std::function<bool(const std::vector<std::string>& values)>;
+
+/// All combinations that are kept, without results. At most so many as a std::size_t holds.
+void add_combinations(Sweep& sweep, const KeepsCombination& keeps = nullptr);
 
 /// Finds the laws, and predicts what has no peaks.
 void predict(Sweep& sweep);

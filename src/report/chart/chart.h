@@ -7,6 +7,7 @@
 
 #include "analyze/fragmentation/fragmentation.h"
 #include "analyze/ledger/ledger.h"
+#include "analyze/sweep/dp_sgd.h"
 #include "analyze/sweep/sweep.h"
 #include "analyze/timeline.h"
 #include "base/result.h"
@@ -30,6 +31,11 @@ Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat for
 Result<std::string> draw_sweep_curves(const Sweep& sweep, ChartFormat format);
 /// What fits, a panel for each GPU.
 Result<std::string> draw_sweep_fits(const Sweep& sweep, ChartFormat format);
+
+/// What hung on the parameters, by component: a panel for each kind.
+Result<std::string> draw_dp_sgd_components(const DpSgdSweep& result, ChartFormat format);
+/// The peaks of phases, a panel for each configuration, those with the highest peaks.
+Result<std::string> draw_dp_sgd_phases(const DpSgdSweep& result, ChartFormat format);
 
 /// The segments at FragmentationOptions::at: allocated, pending and free blocks, to scale within each device.
 Result<std::string> draw_segment_map(std::span<const Fragmentation> results, ChartFormat format);

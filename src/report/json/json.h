@@ -19,6 +19,7 @@
 #include "analyze/ranks.h"
 #include "analyze/simulation.h"
 #include "analyze/summary.h"
+#include "analyze/sweep/dp_sgd.h"
 #include "analyze/sweep/fit.h"
 #include "analyze/sweep/sweep.h"
 #include "analyze/table.h"
@@ -48,5 +49,10 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(const Fit& fit);
 [[nodiscard]] std::string to_json(std::span<const Simulation> simulations);
 [[nodiscard]] std::string to_json(const Sweep& sweep);
+
+/// Peaks and phases of each configuration.
+[[nodiscard]] std::string dp_sgd_results_json(const DpSgdSweep& result);
+/// Phases, and what hung on the parameters, by component.
+[[nodiscard]] std::string dp_sgd_details_json(const DpSgdSweep& result);
 
 }  // namespace tidemark

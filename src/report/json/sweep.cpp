@@ -30,11 +30,8 @@ Json law_json(const Sweep& sweep, const std::optional<Law>& law) {
 }
 
 Json row_json(const Sweep& sweep, const SweepRow& row) {
-  Json values = Json::object();
-  for (std::size_t index = 0; index < sweep.arguments.size(); ++index) {
-    values[sweep.arguments[index].name] = row.values[index];
-  }
-  Json object = {{"gpu", sweep.gpus[row.gpu].name}, {"values", std::move(values)}, {"group", sweep.group_of(row)}};
+  Json object = {
+      {"gpu", sweep.gpus[row.gpu].name}, {"values", values_json(sweep, row)}, {"group", sweep.group_of(row)}};
   object["result"] = row.result ? trial_json(*row.result) : Json(nullptr);
   object["prediction"] = nullptr;
   if (row.prediction) {

@@ -15,4 +15,12 @@ Json trial_json(const TrialResult& result) {
           {"uncertain", result.uncertain}};
 }
 
+Json values_json(const Sweep& sweep, const SweepRow& row) {
+  Json values = Json::object();
+  for (std::size_t index = 0; index < sweep.arguments.size(); ++index) {
+    values[sweep.arguments[index].name] = row.values[index];
+  }
+  return values;
+}
+
 }  // namespace tidemark

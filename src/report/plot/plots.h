@@ -59,4 +59,18 @@ struct SegmentPlotInput {
 /// Callers above, what they call below; as wide as what was allocated in them.
 [[nodiscard]] Plot flame_graph_plot(const TreeSection& section);
 
+/// A bar of parts, one after the other.
+struct BarRow {
+  struct Part {
+    Role role = Role::site1;
+    std::string words;  ///< what it stands for, in the legend
+    std::uint64_t bytes = 0;
+  };
+  std::string label;
+  std::vector<Part> parts;
+};
+
+/// Bars below each other; the axis reaches to `scale_bytes`, or to the longest bar where that is more.
+[[nodiscard]] Plot bars_plot(const std::vector<BarRow>& rows, std::uint64_t scale_bytes = 0);
+
 }  // namespace tidemark

@@ -1,5 +1,7 @@
 #include "report/text/csv_field.h"
 
+#include <fmt/format.h>
+
 #include "report/words/printable.h"
 
 namespace tidemark {
@@ -15,6 +17,14 @@ std::string csv_field(const std::string& raw) {
     quoted += letter;
   }
   return quoted + "\"";
+}
+
+std::string number_field(const std::optional<std::uint64_t>& number) {
+  return number ? fmt::format(",{}", *number) : ",";
+}
+
+std::string yes_field(const std::optional<bool>& value) {
+  return value ? *value ? ",true" : ",false" : ",";
 }
 
 }  // namespace tidemark

@@ -5,17 +5,6 @@
 #include "report/text/csv_field.h"
 
 namespace tidemark {
-namespace {
-
-std::string number_field(const std::optional<std::uint64_t>& number) {
-  return number ? fmt::format(",{}", *number) : ",";
-}
-
-std::string yes_field(const std::optional<bool>& value) {
-  return value ? *value ? ",true" : ",false" : ",";
-}
-
-}  // namespace
 
 std::string to_csv(const Sweep& sweep) {
   std::string text = "gpu";

@@ -15,6 +15,7 @@
 #include "analyze/ranks.h"
 #include "analyze/simulation.h"
 #include "analyze/summary.h"
+#include "analyze/sweep/dp_sgd.h"
 #include "analyze/sweep/fit.h"
 #include "analyze/sweep/sweep.h"
 #include "analyze/table.h"
@@ -50,6 +51,8 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Fit& fit, const Terminal& terminal);
 /// All configurations, the laws and their errors.
 [[nodiscard]] std::string to_text(const Sweep& sweep, const Terminal& terminal);
+/// What follows a sweep's own text.
+[[nodiscard]] std::string to_text(const DpSgdSweep& result, const Terminal& terminal);
 /// The table of the call sites that held memory at the device's peak.
 [[nodiscard]] std::string call_sites_text(const SummaryDevice& device, const Terminal& terminal);
 
