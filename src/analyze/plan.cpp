@@ -10,7 +10,7 @@ namespace {
 
 // The number that the planned GPUs have in the recording; the program's own where it does not say.
 std::uint32_t gpu_of(const Device& device, const std::vector<SampledDevice>& sampled) {
-  const auto index = static_cast<std::uint32_t>(device.index);
+  const auto index = static_cast<std::uint32_t>(static_cast<unsigned char>(device.index));
   const auto found = std::find_if(sampled.begin(), sampled.end(),
                                   [index](const SampledDevice& other) { return other.cuda_index == index; });
   return found == sampled.end() ? index : found->index;

@@ -227,7 +227,7 @@ std::vector<std::string> CommandLine::words_given(const std::vector<std::string>
     const bool flag = option->get_items_expected_max() == 0;
     if (flag) words.push_back(name);
     if (flag) continue;
-    for (const std::string& value : option->results()) words.push_back(name + "=" + value);
+    for (const std::string& value : option->results()) words.push_back(fmt::format("{}={}", name, value));
   }
   return words;
 }

@@ -9,6 +9,7 @@ Result<SimulatedSettings> replay_with_model(const Store& store, const Requests& 
   const auto known = allocator_settings(settings);
   if (!known) return known.error();
   std::vector<AllocatorModel> models;
+  models.reserve(limits.size());
   for (const AllocatorModel::Limit& limit : limits) models.emplace_back(*known, limit);
   std::vector<AllocatorState> peaks(models.size());
   std::vector<AllocatorModel::Handle> blocks(requests.slots);

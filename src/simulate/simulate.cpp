@@ -100,6 +100,7 @@ Result<Runs> with_pytorch(const Store& store, const Requests& requests, const st
   const auto python = probe_interpreter(options.python.empty() ? "python3" : options.python);
   if (!python) return python.error();
   std::vector<std::string> texts;
+  texts.reserve(settings.size());
   for (const SettingList& list : settings) texts.push_back(settings_text(list));
   auto runs = replay_with_pytorch(store, requests, texts, limits, *python, progress);
   if (runs) version = python->torch_version;

@@ -126,7 +126,7 @@ bool set_option(std::vector<std::string>& command, const std::string& option, co
   bool found = false;
   for (std::size_t index = 1; index < command.size(); ++index) {
     if (command[index].starts_with(option + "=")) {
-      command[index] = option + "=" + value;
+      command[index].replace(option.size() + 1, std::string::npos, value);
     } else if (command[index] == option && index + 1 < command.size()) {
       command[++index] = value;
     } else if (command[index] == option) {

@@ -115,7 +115,7 @@ Result<void> KeptTrials::read(const std::string& common) {
 }
 
 Result<void> KeptTrials::append(KeptTrial trial) {
-  const auto written = write_line(line_of(trial));
+  auto written = write_line(line_of(trial));
   if (written) trials_.push_back(std::move(trial));
   return written;
 }

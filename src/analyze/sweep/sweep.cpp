@@ -88,7 +88,10 @@ std::vector<std::string> Sweep::groups() const {
   const auto add = [&words](const std::string& name, const std::vector<std::string>& values) {
     std::vector<std::string> longer;
     for (const std::string& before : words) {
-      for (const std::string& value : values) longer.push_back(before + (before.empty() ? "" : ", ") + name + value);
+      for (const std::string& value : values) {
+        std::string& word = longer.emplace_back(before);
+        word.append(before.empty() ? "" : ", ").append(name).append(value);
+      }
     }
     words = std::move(longer);
   };

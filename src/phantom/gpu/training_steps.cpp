@@ -21,11 +21,10 @@ constexpr char kScript[] =
 #include "phantom/gpu/training_steps.inc"
     ;
 // `tidemark plan` ends the processes of a job at once. Where it is gone, this one ends by itself.
-constexpr std::chrono::minutes kPatience{1};
+constexpr std::chrono::minutes kTimeToBeEnded{1};
 
 std::atomic<bool> watched = false;
-std::atomic<pid_t> process =
-    0;  // that is watched: the hook is there in a child of a fork too, which may train on the CPU
+std::atomic<pid_t> watched_process = 0;  // the hook is in children of a fork too, which may train on the CPU
 
 template <typename Function>
 Function find(const char* name) {
@@ -39,7 +38,7 @@ void mark_step(std::uint64_t number) {
 }
 
 void count(std::uint64_t steps, std::uint64_t idle_optimizers) {
-  if (getpid() != process.load()) return;
+  if (getpid() != watched_process.load()) return;
   static std::uint64_t marked = 0;
   count_steps(steps, idle_optimizers);
   const auto limit = static_cast<std::uint64_t>(profile().steps);
@@ -49,10 +48,10 @@ void count(std::uint64_t steps, std::uint64_t idle_optimizers) {
 
 // Waits for its end with the GIL, so that no other thread of Python's goes on either.
 void stop() {
-  if (getpid() != process.load()) return;
+  if (getpid() != watched_process.load()) return;
   std::fflush(stdout);
   say_stopped();
-  std::this_thread::sleep_for(kPatience);
+  std::this_thread::sleep_for(kTimeToBeEnded);
   _exit(0);
 }
 
@@ -92,7 +91,7 @@ void run_on_a_thread() {
 
 void watch_training_steps() {
   if (watched.load(std::memory_order_relaxed) || watched.exchange(true) || profile().steps < 0) return;
-  process.store(getpid());
+  watched_process.store(getpid());
   const auto is_initialized = find<int (*)()>("Py_IsInitialized");
   const auto add_pending = find<int (*)(int (*)(void*), void*)>("Py_AddPendingCall");
   if (is_initialized == nullptr || add_pending == nullptr || is_initialized() == 0) return;

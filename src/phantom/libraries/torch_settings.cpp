@@ -8,7 +8,7 @@ namespace tidemark::phantom {
 namespace {
 
 // at::Context's members, by the names that libtorch_cpu.so exports from PyTorch 2.4 to 2.15.
-constexpr const char* kContext = "_ZN2at13globalContextEv";
+constexpr const char* kGlobalContext = "_ZN2at13globalContextEv";
 constexpr const char* kDeterministic = "_ZNK2at7Context18deterministicCuDNNEv";
 constexpr const char* kDeterministicAlgorithms = "_ZNK2at7Context23deterministicAlgorithmsEv";
 constexpr const char* kBenchmark = "_ZNK2at7Context14benchmarkCuDNNEv";
@@ -24,7 +24,7 @@ CudnnSettings cudnn_settings() {
   CudnnSettings settings;
   void* const torch = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
   if (torch == nullptr) return settings;
-  auto* const global = reinterpret_cast<void* (*)()>(dlsym(torch, kContext));
+  auto* const global = reinterpret_cast<void* (*)()>(dlsym(torch, kGlobalContext));
   const void* const context = global != nullptr ? global() : nullptr;
   const auto ask = [&](const char* name, bool otherwise) {
     auto* const member = reinterpret_cast<bool (*)(const void*)>(dlsym(torch, name));

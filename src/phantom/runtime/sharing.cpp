@@ -24,14 +24,14 @@ struct IpcHandle {
   char unused[32];
 };
 static_assert(sizeof(IpcHandle) == 64);
-constexpr std::uint32_t kMagic = 0x63706974;
+constexpr std::uint32_t kSharingMagic = 0x63706974;
 
 }  // namespace
 
 TIDEMARK_PHANTOM_API int cudaIpcGetMemHandle(IpcHandle* handle, void* pointer) {
   const auto allocation = find_allocation(pointer);
   if (!allocation) return report(kInvalidValue);
-  *handle = {kMagic,
+  *handle = {kSharingMagic,
              getpid(),
              physical_device(allocation->device),
              reinterpret_cast<std::uint64_t>(allocation->start),
@@ -43,7 +43,7 @@ TIDEMARK_PHANTOM_API int cudaIpcGetMemHandle(IpcHandle* handle, void* pointer) {
 TIDEMARK_PHANTOM_API int cudaIpcOpenMemHandle(void** pointer, IpcHandle handle, unsigned) {
   const int device = current_device();
   // Not for the process that it is from, nor on another device.
-  if (handle.magic != kMagic || handle.process == getpid()) return report(kInvalidValue);
+  if (handle.magic != kSharingMagic || handle.process == getpid()) return report(kInvalidValue);
   if (!is_device(device) || physical_device(device) != handle.physical_device) return report(kInvalidDevice);
   if (!make_context(handle.physical_device)) return report(kOutOfMemory);
   *pointer = reserve_addresses(handle.bytes, kGranularity);

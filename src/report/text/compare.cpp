@@ -7,6 +7,7 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/magnitude.h"
 #include "report/words/printable.h"
 #include "report/words/stack_text.h"
 
@@ -14,10 +15,6 @@ namespace tidemark {
 namespace {
 
 constexpr const char* kUnknown = "n/a";
-
-std::uint64_t magnitude(std::int64_t change) {
-  return change < 0 ? 0 - static_cast<std::uint64_t>(change) : static_cast<std::uint64_t>(change);
-}
 
 /// "+3.0 MiB", "-512 B", "0 B".
 std::string signed_text(std::int64_t change, std::string (*format)(std::uint64_t)) {

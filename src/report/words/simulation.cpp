@@ -5,15 +5,12 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/words/magnitude.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
 
 namespace tidemark {
 namespace {
-
-std::uint64_t magnitude(std::int64_t value) {
-  return static_cast<std::uint64_t>(value < 0 ? -value : value);
-}
 
 std::string replayer_text(const Simulation& simulation) {
   if (!simulation.torch_version.empty()) {
