@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <exception>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -100,7 +101,11 @@ int run_application(int argc, const char* const* argv) {
     }
     if (argv[1][0] != '-' && !is_command(argv[1])) return unknown_command(argv[1]);
     try {
-      app.parse(argc, argv);
+      const std::vector<std::string> words = protected_words(argc, argv);
+      std::vector<const char*> arguments;
+      arguments.reserve(words.size());
+      for (const std::string& word : words) arguments.push_back(word.c_str());
+      app.parse(argc, arguments.data());
     } catch (const CLI::CallForHelp&) {
       return print_help(asked_for(app));
     } catch (const CLI::Success& answer) {  // --version

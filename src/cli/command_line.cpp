@@ -18,6 +18,19 @@
 namespace tidemark::cli {
 namespace {
 
+constexpr char kProtection = '\x01';
+
+// What CLI11 takes apart, protected or not.
+bool is_list(std::string_view word) {
+  word.remove_prefix(std::min(word.find_first_not_of(kProtection), word.size()));
+  return word.starts_with('[') && word.ends_with(']');
+}
+
+std::string restore_word(std::string& word) {
+  if (word.starts_with(kProtection) && is_list(word)) word.erase(word.begin());
+  return "";  // it is fine
+}
+
 OptionModel option_model(const CLI::Option& option) {
   OptionModel model;
   for (const std::string& name : option.get_snames()) model.names.push_back("-" + name);
@@ -69,6 +82,14 @@ CommandModel command_model(const CLI::App& app) {
   }
   model.usage = usage_of(app, model);
   return model;
+}
+
+std::vector<std::string> protected_words(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  for (std::string& word : words) {
+    if (is_list(word)) word.insert(word.begin(), kProtection);
+  }
+  return words;
 }
 
 std::string either_of(const std::vector<std::string>& words) {
@@ -155,6 +176,7 @@ Option* Option::show_default(const std::string& text) {
 template <typename T>
 Option* CommandLine::add(const std::string& names, T& variable, const std::string& description) {
   CLI::Option* option = app_->add_option(names, variable, description);
+  if constexpr (!std::is_arithmetic_v<T>) option->transform(CLI::Validator(restore_word, ""));
   if constexpr (std::is_same_v<T, std::vector<std::string>>) {
     if (names.starts_with('-')) option->allow_extra_args(false);  // what follows its value may be a FILE
   } else {
@@ -182,7 +204,9 @@ Option* CommandLine::add_option(const std::string& names, double& variable, cons
 
 Option* CommandLine::add_option(const std::string& names, const std::function<void(const std::string&)>& take,
                                 const std::string& description) {
-  return &options_.emplace_back(*app_->add_option_function<std::string>(names, take, description));
+  CLI::Option* const option = app_->add_option_function<std::string>(names, take, description);
+  option->transform(CLI::Validator(restore_word, ""));
+  return &options_.emplace_back(*option);
 }
 
 Option* CommandLine::add_flag(const std::string& names, const std::function<void()>& take,

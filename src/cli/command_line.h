@@ -16,6 +16,10 @@ class Option;
 
 namespace tidemark::cli {
 
+/// The words of a command line as CLI11 has to get them: it takes "[1,2]" for two words, wherever an option can have
+/// several, and a program's arguments have to reach it as they are. Options added by CommandLine restore them.
+[[nodiscard]] std::vector<std::string> protected_words(int argc, const char* const* argv);
+
 /// "text, json or csv".
 [[nodiscard]] std::string either_of(const std::vector<std::string>& words);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 namespace tidemark::cli {
 namespace {
@@ -31,6 +32,21 @@ TEST(CommandLine, GivesBackTheOptionsThatWereGiven) {
   app.parse("--memory 2KiB --fit batch -f --vary a=1 --vary b=1 train.py --steps 9", false);
   EXPECT_THAT(line.words_given({"--fit"}), ElementsAre("--memory=2048", "--force", "--vary=a=1", "--vary=b=1"));
   EXPECT_THAT(program, ElementsAre("train.py", "--steps", "9"));
+}
+
+TEST(CommandLine, AProgramGetsItsArgumentsAsTheyAre) {
+  CLI::App app;
+  CommandLine line(app);
+  std::vector<std::string> program;
+  line.add_option("PROGRAM", program, "")->required();
+  line.ends_with_a_program();
+  const std::vector<const char*> words = {"tidemark", "--",  "python",    "-c", "[1,2]",
+                                          "[[3,4]]",  "{a}", "\x01[6,7]", "",   "--x=[5]"};
+  std::vector<std::string> reversed = protected_words(static_cast<int>(words.size()), words.data());
+  std::reverse(reversed.begin(), reversed.end());
+  reversed.pop_back();
+  app.parse(reversed);  // which takes them from the end
+  EXPECT_THAT(program, ElementsAre("python", "-c", "[1,2]", "[[3,4]]", "{a}", "\x01[6,7]", "", "--x=[5]"));
 }
 
 }  // namespace

