@@ -71,7 +71,7 @@ def train(name, shapes, output):
         hidden_size=hidden, intermediate_size=hidden * 11 // 4, num_hidden_layers=layers, num_attention_heads=hidden // 64, vocab_size=32000)
     model = LlamaForCausalLM(config).to("cuda", torch.bfloat16)
     if name == "lora":
-        model = get_peft_model(model, LoraConfig(r=16, lora_alpha=32, target_modules=["q_proj", "k_proj", "v_proj", "o_proj"])).to("cuda", torch.bfloat16)
+        model = get_peft_model(model, LoraConfig(r=16, lora_alpha=32, target_modules=["q_proj", "k_proj", "v_proj", "o_proj"]))
     optimizer = torch.optim.AdamW([parameter for parameter in model.parameters() if parameter.requires_grad], lr=1e-4)
 
     def step(batch, length):

@@ -17,6 +17,7 @@ constexpr int kOperationGraph = 15;
 constexpr int kConvolutionForward = 10;
 constexpr int kConvolutionBackwardFilter = 11;
 constexpr int kConvolutionBackwardData = 12;
+constexpr int kReduction = 22;
 // cudnnBackendAttributeName_t
 constexpr int kDilations = 102;
 constexpr int kFilterStrides = 103;
@@ -31,6 +32,8 @@ constexpr int kTensorType = 901;
 constexpr int kTensorDimensions = 902;
 constexpr int kTensorStrides = 903;
 constexpr int kEngineGraph = 1300;
+constexpr int kReductionInput = 1610;
+constexpr int kReductionResult = 1611;
 // cudnnBackendAttributeType_t
 constexpr int kInt64 = 3;
 constexpr int kInt32 = 23;
@@ -122,12 +125,28 @@ std::optional<Convolution> read_convolution(const Descriptor& operation, const C
   return convolution;
 }
 
+// Elements of what a reduction sums, where it sums matrices and not within them.
+std::uint64_t summed_elements(const Descriptor& operation) {
+  const Descriptor* const input = operation.descriptor(kReductionInput);
+  const Descriptor* const result = operation.descriptor(kReductionResult);
+  if (operation.type != kReduction || input == nullptr || result == nullptr) return 0;
+  const std::vector<std::int64_t> from = input->numbers(kTensorDimensions);
+  const std::vector<std::int64_t> to = result->numbers(kTensorDimensions);
+  const std::size_t rank = from.size();
+  const bool whole = rank >= 2 && to.size() == rank && std::equal(from.end() - 2, from.end(), to.end() - 2);
+  if (!whole || from == to) return 0;
+  std::uint64_t elements = 1;
+  for (const std::int64_t size : from) elements *= static_cast<std::uint64_t>(size);
+  return elements;
+}
+
 // The graph of an operation graph's operations; they are gone when a plan asks.
 std::shared_ptr<const CudnnGraph> read_graph(const Descriptor& descriptor) {
   auto graph = std::make_shared<CudnnGraph>();
   for (const Descriptor* operation : descriptor.descriptors(kGraphOperations)) {
     if (operation == nullptr) continue;
     graph->operations.push_back(operation->type);
+    graph->summed_elements += summed_elements(*operation);
     if (operation->convolution) graph->convolution = operation->convolution;
   }
   return graph;

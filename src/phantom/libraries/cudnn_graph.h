@@ -12,6 +12,7 @@ namespace tidemark::phantom {
 struct CudnnGraph {
   std::vector<int> operations;             ///< cudnnBackendDescriptorType_t of each
   std::optional<Convolution> convolution;  ///< the one among them
+  std::uint64_t summed_elements = 0;  ///< of tensors whose matrices are summed, such as gradients of heads in a group
 };
 
 /// Bytes of the workspace that cuDNN asks for. Counts what is an estimate (gpu/usage.h).
