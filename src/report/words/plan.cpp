@@ -67,10 +67,9 @@ std::vector<std::string> uncertainties(const Plan& plan) {
   const PlanFacts& facts = plan.facts;
   found.push_back(
       facts.context_measured
-          ? fmt::format(
-                "The context, {}, is what a {} had; it grows with the kernels that are loaded, and other drivers "
-                "differ.",
-                format_bytes(facts.context_bytes), facts.gpu)
+          ? fmt::format("The context, {}, was measured on {}; it grows with the kernels that are loaded, and other "
+                        "drivers differ.",
+                        format_bytes(facts.context_bytes), facts.gpu)
           : fmt::format("The context of a process was not measured on {}; the {} of an H200 are taken for it.",
                         facts.gpu, format_bytes(facts.context_bytes)));
   if (!facts.memory_measured) {
