@@ -4,7 +4,8 @@
 The programs behind the snapshots were not kept. The ones below were put together from what the snapshots say: the frames of their
 allocations give the order of the calls, the sizes give the models, and the shapes of the inputs are read from each snapshot. They run
 with `tidemark plan --gpu H200 --steps 0` and an interpreter that has the snapshots' versions (torch 2.11.0, transformers 5.17.0; `scripts/setup.sh
---torch-truth` installs them). Prints a line for each; exit code 1 when one could not be planned.
+--torch-truth` installs them). Prints a line for each; exit code 1 when one
+differs or could not be planned.
 
     scripts/plan_snapshots.py
     scripts/plan_snapshots.py healthy oom --tidemark build/release/bin/tidemark
@@ -22,7 +23,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("TIDEMARK_CACHE", Path.home() / ".cache" / "tidemark"))
-# name: (program, PYTORCH_CUDA_ALLOC_CONF)
+# name: (program, PYTORCH_CUDA_ALLOC_CONF). WITH_STACKS: which snapshot of a program has the Python frames of its allocations.
+WITH_STACKS = {"healthy": "healthy", "varlen": "varlen", "lora": "lora_python_stacks", "oom": "oom"}
 SNAPSHOTS = {
     "healthy": ("healthy", ""),
     "varlen": ("varlen", ""),
@@ -101,8 +103,9 @@ def train(name, shapes, output):
 def compare(args, folder, name):
     program, settings = SNAPSHOTS[name]
     trace = read_snapshot(args.data / f"{name}.pickle.xz")
-    with_stacks = trace if settings == "" else read_snapshot(args.data / f"{program}.pickle.xz")
-    shapes, output = json.dumps(input_shapes(with_stacks)), folder / f"{name}.json"
+    with_stacks = WITH_STACKS[program]
+    shapes = json.dumps(input_shapes(trace if name == with_stacks else read_snapshot(args.data / f"{with_stacks}.pickle.xz")))
+    output = folder / f"{name}.json"
     command = [args.tidemark, "plan", "--gpu", "H200", "--steps", "0", "-f", "-o", folder / "plan.tide", "--format", "json", "--",
                args.python, __file__, "--train", program, shapes, output]  # fmt: skip
     done = subprocess.run(command, env=os.environ | {"PYTORCH_CUDA_ALLOC_CONF": settings}, capture_output=True, text=True, check=False)
@@ -137,6 +140,7 @@ def main():
             if first is None:
                 print(f"{name:20}  {len(real):,} events, all equal")
             else:
+                failed = True
                 shown = [trace[first] if first < len(trace) else None for trace in (planned, real)]
                 print(f"{name:20}  {len(planned):,} events planned, {len(real):,} real; the first difference is at {first:,}: {shown[0]}, {shown[1]} real")
     return failed
