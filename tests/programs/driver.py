@@ -43,6 +43,12 @@ def run(command, **options):
     return subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=False, **options)
 
 
+def has_cuda():
+    """Whether PyTorch is built for CUDA. It is not imported, which takes seconds."""
+    found = run([PYTHON, "-c", "import importlib.util; print(importlib.util.find_spec('torch').origin)"])
+    return Path(found.stdout.decode().strip()).with_name("lib").joinpath("libtorch_cuda.so").exists()
+
+
 def start(command, **options):
     """Starts with pipes for stdout and stderr, without buffers of Python's own."""
     options.setdefault("env", environment())

@@ -7,10 +7,9 @@ import unittest
 from pathlib import Path
 from types import SimpleNamespace
 
-from driver import PROGRAMS, PYTHON, TIDEMARK, Case, environment, program, run
+from driver import PROGRAMS, PYTHON, TIDEMARK, Case, environment, has_cuda, program, run
 
-FOUND = run([PYTHON, "-c", "import importlib.util; print(importlib.util.find_spec('torch').origin)"])  # not imported, which takes seconds
-HAS_CUDA = Path(FOUND.stdout.decode().strip()).with_name("lib").joinpath("libtorch_cuda.so").exists()
+HAS_CUDA = has_cuda()
 GIB = 1 << 30
 
 

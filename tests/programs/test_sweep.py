@@ -7,9 +7,9 @@ import subprocess
 import time
 import unittest
 
-from driver import PYTHON, TIDEMARK, Case, program, run
+from driver import TIDEMARK, Case, has_cuda, program, run
 
-HAS_CUDA = run([PYTHON, "-c", "import torch; print(torch.version.cuda)"]).stdout != b"None\n"
+HAS_CUDA = has_cuda()
 MEMORY = ("--gpu", "H200", "--memory", "4GiB")
 
 
