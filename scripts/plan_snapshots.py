@@ -84,6 +84,8 @@ def train(name, shapes, output):
         optimizer.zero_grad()
 
     try:
+        # As the frames have it, and it shows in the events: the LoRA program's loop is not in a function, so the tensors of a step live
+        # until the next one replaces them.
         if name == "lora":
             for batch, length in shapes:
                 ids = torch.randint(0, 32000, (batch, length), device="cuda")

@@ -18,7 +18,7 @@ struct SweptGpu {
   std::string name;
   std::string option;                          ///< as --gpu names it; empty: a real GPU
   std::optional<std::uint64_t> memory_bytes;   ///< of each device; none of a real GPU before its first trial
-  std::optional<std::uint64_t> context_bytes;  ///< none where it was not measured
+  std::optional<std::uint64_t> context_bytes;  ///< of a planned GPU; none of a real one
 };
 
 /// What the laws say of a configuration, and other trials: where one ran out of memory, larger values do not fit
