@@ -7,47 +7,11 @@
 #include "analyze/common/devices.h"
 #include "analyze/common/earlier_frees.h"
 #include "analyze/common/moment.h"
-#include "analyze/common/totals.h"
+#include "analyze/common/reduced_peak.h"
 #include "analyze/temporary.h"
 
 namespace tidemark {
 namespace {
-
-struct Change {
-  std::uint64_t change_count = 0;
-  std::uint64_t bytes = 0;
-};
-
-/// How much is absent, going forward in time.
-class FreedEarlier {
- public:
-  FreedEarlier(const Store& store, const std::vector<EarlierFree>& earlier_frees) {
-    begins_.reserve(earlier_frees.size());
-    ends_.reserve(earlier_frees.size());
-    for (const EarlierFree& earlier_free : earlier_frees) {
-      const std::uint64_t size = store.blocks.size[earlier_free.block.value];
-      begins_.push_back({earlier_free.from, size});
-      ends_.push_back({earlier_free.to, size});
-    }
-    const auto earlier = [](const Change& left, const Change& right) { return left.change_count < right.change_count; };
-    std::sort(begins_.begin(), begins_.end(), earlier);
-    std::sort(ends_.begin(), ends_.end(), earlier);
-  }
-
-  std::uint64_t at(std::uint64_t change_count) {
-    for (; begin_ < begins_.size() && begins_[begin_].change_count < change_count; ++begin_)
-      bytes_ += begins_[begin_].bytes;
-    for (; end_ < ends_.size() && ends_[end_].change_count < change_count; ++end_) bytes_ -= ends_[end_].bytes;
-    return bytes_;
-  }
-
- private:
-  std::vector<Change> begins_;
-  std::vector<Change> ends_;
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
-  std::uint64_t bytes_ = 0;
-};
 
 class DevicePatterns {
  public:
@@ -57,7 +21,9 @@ class DevicePatterns {
   Pattern describe(const std::vector<EarlierFree>& earlier_frees) {
     Pattern pattern;
     pattern.count = earlier_frees.size();
-    replay(earlier_frees, pattern);
+    const ReducedPeak reduced = reduced_peak(store_, device_, earlier_frees);
+    pattern.reduced_peak_bytes = reduced.bytes;
+    pattern.reduced_peak_at_ns = reduced.at_ns;
     std::unordered_map<StackId, Sum> sums;
     for (const EarlierFree& earlier_free : earlier_frees) {
       Sum& sum = sums[store_.blocks.stack[earlier_free.block.value]];
@@ -80,18 +46,6 @@ class DevicePatterns {
     std::uint64_t count = 0;
     std::uint64_t bytes = 0;
   };
-
-  void replay(const std::vector<EarlierFree>& earlier_frees, Pattern& pattern) const {
-    FreedEarlier freed_earlier(store_, earlier_frees);
-    walk_totals(store_, [&](const DeviceTotals& totals) {
-      if (totals.device != device_) return;
-      const std::uint64_t bytes =
-          totals.allocated_bytes - std::min(totals.allocated_bytes, freed_earlier.at(totals.change_count));
-      if (bytes <= pattern.reduced_peak_bytes) return;
-      pattern.reduced_peak_bytes = bytes;
-      pattern.reduced_peak_at_ns = totals.time_ns;
-    });
-  }
 
   void list_rows(std::vector<std::pair<StackId, Sum>> sums, Pattern& pattern) {
     std::sort(sums.begin(), sums.end(), [](const auto& left, const auto& right) {

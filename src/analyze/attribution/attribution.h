@@ -92,7 +92,9 @@ struct Attribution {
   std::vector<Owner> blocks;  ///< by BlockId
   std::vector<Owner>
       out_of_memory;  ///< by index into Overview::out_of_memory; their category is what the request was for
-  std::vector<ModulePath> modules;  ///< by ModulePathId
+  std::vector<BlockId> tensor_blocks;  ///< by index into Definitions::tensors: the block that has its storage; invalid:
+                                       ///< no recorded block has
+  std::vector<ModulePath> modules;     ///< by ModulePathId
 };
 
 /// One pass over the stacks and one over the blocks: some 20 bytes and 100 ns a block.

@@ -1,0 +1,62 @@
+// Changes of a program that would lower its peak, each with the bytes that it would save.
+//
+// A saving is the peak minus what the peak would be had the blocks concerned been away (reduced_peak): exact for the
+// recorded run, if the program does nothing else differently.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyze/attribution/attribution.h"
+#include "analyze/common/stack_names.h"
+#include "base/enum_names.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+enum class AdviceKind : std::uint8_t {
+  checkpoint_activations,  ///< recompute the activations of the repeated layers in the backward pass
+  gradients_in_forward,    ///< free gradients before the next forward pass: zero_grad(set_to_none=True)
+  frozen_gradients,        ///< gradients of parameters that need none
+  frozen_optimizer_state,  ///< optimizer state of parameters that need no gradient
+  logits,                  ///< compute the loss in chunks: tensors of the logits' size are held at the peak
+  gradient_buckets,        ///< DistributedDataParallel(gradient_as_bucket_view=True)
+  checkpoint_copies,       ///< copies of the model or the optimizer made to save them
+};
+inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
+    {AdviceKind::checkpoint_activations, "checkpoint_activations"},
+    {AdviceKind::gradients_in_forward, "gradients_in_forward"},
+    {AdviceKind::frozen_gradients, "frozen_gradients"},
+    {AdviceKind::frozen_optimizer_state, "frozen_optimizer_state"},
+    {AdviceKind::logits, "logits"},
+    {AdviceKind::gradient_buckets, "gradient_buckets"},
+    {AdviceKind::checkpoint_copies, "checkpoint_copies"}};
+[[nodiscard]] constexpr std::string_view name_of(AdviceKind kind) {
+  return name_in(kAdviceKindNames, kind);
+}
+
+/// A module that advice is about.
+struct AdviceModule {
+  std::string path;
+  std::uint64_t bytes = 0;  ///< of the blocks concerned: at the peak those alive, else the most at one time
+};
+
+struct Advice {
+  AdviceKind kind = AdviceKind::checkpoint_activations;
+  KnownAs known_as = KnownAs::derived;  ///< the least certain of the blocks concerned
+  std::uint64_t saving_bytes = 0;       ///< by which the device's peak would be lower
+  std::uint64_t peak_bytes = 0;         ///< of the blocks concerned that are alive at the device's peak
+  std::uint64_t peak_blocks = 0;
+  NamedStack stack;                   ///< of most bytes of these; without frames where none is known
+  std::vector<AdviceModule> modules;  ///< checkpoint_activations, frozen_…: most bytes first
+};
+
+/// The advice for a device that is worth a headline (is_worth_advice), the largest saving first. Needs modules or
+/// tensors in the recording for most of it; empty where they are missing.
+[[nodiscard]] std::vector<Advice> find_advice(const Store& store, Symbols& symbols, const Attribution& attribution,
+                                              std::size_t device);
+
+}  // namespace tidemark

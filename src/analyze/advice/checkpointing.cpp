@@ -1,0 +1,62 @@
+// Activation checkpointing of the repeated layers.
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <utility>
+
+#include "analyze/advice/rules.h"
+
+namespace tidemark::advice {
+namespace {
+
+/// Activations of one layer, made in one forward pass.
+struct LayerPass {
+  std::vector<BlockId> blocks;                 ///< in order of birth
+  std::uint64_t backward_at = Blocks::kAlive;  ///< when the first of them was freed
+};
+
+bool is_number(std::string_view part) {
+  return !part.empty() && std::ranges::all_of(part, [](unsigned char letter) { return std::isdigit(letter) != 0; });
+}
+
+}  // namespace
+
+std::string layer_of(const std::string& path) {
+  std::size_t begin = 0;
+  while (begin <= path.size()) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    if (is_number(std::string_view(path).substr(begin, end - begin))) return path.substr(0, end);
+    begin = end + 1;
+  }
+  return {};
+}
+
+// Between a layer's forward and its backward only what enters it is kept: of the layer before, the block that it made
+// last. In its backward all of its activations are there again, as without checkpointing.
+std::vector<EarlierFree> checkpoint_activations(const Subject& subject) {
+  const Blocks& blocks = subject.store.blocks;
+  std::vector<std::string> layers;
+  layers.reserve(subject.attribution.modules.size());
+  for (const ModulePath& module : subject.attribution.modules) layers.push_back(layer_of(module.path));
+  std::map<std::pair<std::string, std::size_t>, LayerPass> passes;
+  std::size_t span = 0;
+  for (const BlockId block : subject.blocks) {
+    const Owner& owner = subject.attribution.blocks[block.value];
+    if (owner.category != Category::activation || owner.phase != Phase::forward || !owner.module.valid()) continue;
+    const std::string& layer = layers[owner.module.value];
+    if (layer.empty()) continue;
+    while (span < subject.spans.size() && subject.spans[span].to <= blocks.birth_change[block.value]) ++span;
+    LayerPass& pass = passes[{layer, span}];
+    pass.blocks.push_back(block);
+    pass.backward_at = std::min<std::uint64_t>(pass.backward_at, blocks.death_change[block.value]);
+  }
+  std::vector<EarlierFree> frees;
+  for (const auto& [key, pass] : passes) {
+    const std::uint64_t end = std::uint64_t{blocks.birth_change[pass.blocks.back().value]} + 1;
+    if (pass.backward_at <= end) continue;
+    for (std::size_t n = 0; n + 1 < pass.blocks.size(); ++n) frees.push_back({pass.blocks[n], end, pass.backward_at});
+  }
+  return frees;
+}
+
+}  // namespace tidemark::advice

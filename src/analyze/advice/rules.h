@@ -1,0 +1,44 @@
+// One rule for each kind of advice: which blocks would be away, and when.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "analyze/attribution/attribution.h"
+#include "analyze/attribution/phase_spans.h"
+#include "analyze/common/earlier_frees.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark::advice {
+
+/// What the rules look at: one device of a recording.
+struct Subject {
+  const Store& store;
+  Symbols& symbols;
+  const Attribution& attribution;
+  std::size_t device;
+  std::vector<PhaseSpan> spans;
+  std::vector<BlockId> blocks;  ///< of the device, in order of birth
+};
+
+/// The blocks that would be away; none: the program has not this fault.
+using Rule = std::vector<EarlierFree> (*)(const Subject& subject);
+
+std::vector<EarlierFree> checkpoint_activations(const Subject& subject);
+std::vector<EarlierFree> gradients_in_forward(const Subject& subject);
+std::vector<EarlierFree> frozen_gradients(const Subject& subject);
+std::vector<EarlierFree> frozen_optimizer_state(const Subject& subject);
+std::vector<EarlierFree> logits(const Subject& subject);
+std::vector<EarlierFree> gradient_buckets(const Subject& subject);
+std::vector<EarlierFree> checkpoint_copies(const Subject& subject);
+
+/// The repeated layer that a module belongs to: its path up to the outermost number, "model.layers.3". Empty: in none.
+[[nodiscard]] std::string layer_of(const std::string& path);
+
+/// A block away for all of its life.
+[[nodiscard]] EarlierFree never_there(const Store& store, BlockId block);
+
+}  // namespace tidemark::advice
