@@ -1,0 +1,21 @@
+// The blocks that hold tensors of the model and its optimizer, found by the tensors' addresses.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "store/store.h"
+
+namespace tidemark {
+
+/// A block that held a tensor at a time when the program was asked.
+struct TensorInBlock {
+  BlockId block;
+  std::uint32_t tensor = 0;  ///< index into Definitions::tensors
+};
+
+/// In order of blocks, one for each block that held any: a parameter before a buffer, a state of the optimizer and a
+/// gradient; of several of a kind the one asked for first.
+[[nodiscard]] std::vector<TensorInBlock> find_model_tensors(const Store& store);
+
+}  // namespace tidemark

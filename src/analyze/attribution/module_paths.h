@@ -1,0 +1,25 @@
+// Modules by name: one path for all objects that have it.
+#pragma once
+
+#include <vector>
+
+#include "analyze/attribution/attribution.h"
+#include "trace/definitions.h"
+
+namespace tidemark {
+
+struct ModulePaths {
+  std::vector<ModulePath> paths;        ///< by ModulePathId; their components are not set
+  std::vector<ModulePathId> of_object;  ///< by NnModuleId; invalid: the object has no name
+
+  /// Invalid for an object without a name.
+  [[nodiscard]] ModulePathId of(NnModuleId object) const {
+    return object.value < of_object.size() ? of_object[object.value] : ModulePathId{};
+  }
+};
+
+/// An outermost module's path is the name of its class. Where several outermost modules have others below them, those
+/// paths begin with the class of theirs, for all have a "layers.0".
+[[nodiscard]] ModulePaths name_modules(const Definitions& definitions);
+
+}  // namespace tidemark

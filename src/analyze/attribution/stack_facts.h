@@ -1,0 +1,21 @@
+// What the frames of each stack tell, worked out once for each node of the tree of stacks.
+#pragma once
+
+#include <vector>
+
+#include "analyze/attribution/attribution.h"
+#include "analyze/attribution/module_paths.h"
+#include "trace/definitions.h"
+
+namespace tidemark {
+
+struct StackFacts {
+  Phase phase = Phase::other;
+  Phase phase_in_node = Phase::backward;  ///< of a block that an autograd node allocates
+  ModulePathId module;                    ///< the innermost one that has a name
+};
+
+/// By StackId.
+[[nodiscard]] std::vector<StackFacts> read_stacks(const Definitions& definitions, const ModulePaths& modules);
+
+}  // namespace tidemark
