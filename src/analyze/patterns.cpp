@@ -91,6 +91,7 @@ Result<Patterns> analyze_patterns(const Store& store, Symbols& symbols, const Pa
   if (!selected) return selected.error();
   const TrainingSteps steps = options.steps != nullptr ? *options.steps : find_training_steps(store);
   const std::vector<bool> temporary = find_temporary(store, TemporaryOptions().within);
+  const Attribution attribution = attribute_blocks(store);
   Patterns result;
   result.steps_source = steps.source;
   result.steps = steps.starts.size();
@@ -107,6 +108,7 @@ Result<Patterns> analyze_patterns(const Store& store, Symbols& symbols, const Pa
       device.kept_into_next_step = patterns.describe(kept_into_next_step(store, index, steps));
     }
     device.freed_after_allocation = patterns.describe(freed_after_allocation(store, index));
+    device.advice = find_advice(store, symbols, attribution, index);
   }
   result.recording = describe_recording(store, symbols);
   return result;

@@ -1,5 +1,5 @@
-// Patterns of block lifetimes that raise the peak: memory at the peak by lifetime, blocks kept alive into the next
-// step, and blocks freed right after another allocation.
+// What raises the peak: memory at the peak by lifetime, blocks kept alive into the next step, blocks freed right after
+// another allocation, and where it is known whose memory the blocks are, advice.
 //
 // DrGPUM (Lin et al., ASPLOS 2023) names more patterns. Early allocation, late deallocation, unused allocations,
 // idleness and dead writes need to know when memory is read and written, which recordings and snapshots do not say. The
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/advice/advice.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/steps/training_steps.h"
@@ -85,6 +86,8 @@ struct PatternsDevice {
   /// A block that is freed after an allocation and before the next on the device, and was allocated before: perhaps an
   /// input of the operation whose output is the allocation. As if freed right before that: operations in place.
   Pattern freed_after_allocation;
+  /// What would lower the peak, from whose memory the blocks are.
+  std::vector<Advice> advice;
 
   [[nodiscard]] std::uint64_t unrecorded_at_peak_bytes() const {
     return totals.peak_allocated_bytes - std::min(totals.peak_allocated_bytes, totals.peak_recorded_bytes);

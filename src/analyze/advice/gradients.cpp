@@ -11,17 +11,13 @@ constexpr std::string_view kDistributedDataParallel = "torch/nn/parallel/distrib
 
 /// The model's tensors of a role whose parameter needs no gradient.
 std::vector<EarlierFree> of_frozen_parameters(const Subject& subject, ModelTensor::Role role) {
-  std::vector<BlockId> found;
-  const auto& tensors = subject.store.definitions.tensors;
-  for (std::size_t n = 0; n < tensors.size(); ++n) {
-    const BlockId block = subject.attribution.tensor_blocks[n];
-    if (tensors[n].role != role || tensors[n].requires_grad || !block.valid()) continue;
-    if (subject.store.blocks.device[block.value] == subject.device) found.push_back(block);
-  }
-  std::ranges::sort(found);
-  found.erase(std::unique(found.begin(), found.end()), found.end());
   std::vector<EarlierFree> frees;
-  for (const BlockId block : found) frees.push_back(never_there(subject.store, block));
+  for (const TensorInBlock& found : subject.attribution.tensors) {
+    const ModelTensor& tensor = subject.store.definitions.tensors[found.tensor];
+    if (tensor.role != role || tensor.requires_grad) continue;
+    if (subject.store.blocks.device[found.block.value] != subject.device) continue;
+    frees.push_back(never_there(subject.store, found.block));
+  }
   return frees;
 }
 

@@ -46,7 +46,8 @@ Attribution attribute_blocks(const Store& store) {
   for (const OutOfMemory& request : store.out_of_memory) {
     attribution.out_of_memory.push_back(owner_by_stack(stacks, request.stack, request.node.valid()));
   }
-  for (const TensorInBlock& found : find_model_tensors(store)) {
+  attribution.tensors = find_model_tensors(store);
+  for (const TensorInBlock& found : attribution.tensors) {
     const ModelTensor& tensor = store.definitions.tensors[found.tensor];
     Owner& owner = attribution.blocks[found.block.value];
     owner.category = category_of(tensor.role);

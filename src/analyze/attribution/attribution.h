@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/model_tensors.h"
 #include "base/enum_names.h"
 #include "store/store.h"
 
@@ -92,8 +93,7 @@ struct Attribution {
   std::vector<Owner> blocks;  ///< by BlockId
   std::vector<Owner>
       out_of_memory;  ///< by index into Overview::out_of_memory; their category is what the request was for
-  std::vector<BlockId> tensor_blocks;  ///< by index into Definitions::tensors: the block that has its storage; invalid:
-                                       ///< no recorded block has
+  std::vector<TensorInBlock> tensors;  ///< as find_model_tensors() gives them
   std::vector<ModulePath> modules;     ///< by ModulePathId
 };
 

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
+#include "report/words/advice.h"
 #include "report/words/fragmentation.h"
 #include "report/words/leak.h"
 #include "report/words/pattern.h"
@@ -155,6 +156,10 @@ void add_lifetimes(std::string& out, const PatternsDevice& device) {
                   format_count(held.blocks), escaped(kLifetimeWords[index])});
   }
   out += kTableEnd;
+  for (const Advice& advice : device.advice) {
+    add_paragraph(out, fmt::format("<b>{}.</b> Saving: {}. To try: {}.", escaped(advice_finding(advice)),
+                                   escaped(advice_saving(advice)), escaped(advice_change(advice))));
+  }
   std::string smaller;
   for (const NamedPattern& named : named_patterns(device)) {
     const std::uint64_t saving = device.avoidable_peak_bytes(*named.pattern);

@@ -6,6 +6,7 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/advice.h"
 #include "report/words/pattern.h"
 #include "report/words/recording.h"
 #include "report/words/stack_text.h"
@@ -60,6 +61,11 @@ std::string pattern_text(const PatternsDevice& device, const NamedPattern& named
   return text + rows_text(pattern, terminal);
 }
 
+std::string advice_text(const Advice& advice, const Terminal& terminal) {
+  return "\n" + paint(terminal, Tone::heading, advice_finding(advice)) + "\n" + fact("saving", advice_saving(advice)) +
+         fact("possible fix", advice_change(advice));
+}
+
 std::string device_text(const PatternsDevice& device, const Patterns& patterns, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
   if (!totals.peak_allocated_at_ns) return nothing_allocated_text(totals.device) + "\n";
@@ -67,6 +73,7 @@ std::string device_text(const PatternsDevice& device, const Patterns& patterns, 
   text += fact("peak allocated", peak_text(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
   text += fact("training steps", patterns.steps == 0 ? "none detected" : format_count(patterns.steps));
   text += lifetimes_text(device, terminal);
+  for (const Advice& advice : device.advice) text += advice_text(advice, terminal);
   for (const NamedPattern& named : named_patterns(device)) text += pattern_text(device, named, terminal);
   return text;
 }

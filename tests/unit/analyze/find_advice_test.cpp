@@ -39,7 +39,8 @@ class Loop {
     tensor.role = role;
     tensor.requires_grad = requires_grad;
     scenario.definitions.tensors.push_back(tensor);
-    attribution.tensor_blocks.push_back({static_cast<std::uint32_t>(attribution.blocks.size() - 1)});
+    attribution.tensors.push_back({{static_cast<std::uint32_t>(attribution.blocks.size() - 1)},
+                                   static_cast<std::uint32_t>(scenario.definitions.tensors.size() - 1)});
   }
   std::map<AdviceKind, Advice> advice() {
     const Store store = scenario.store();
@@ -141,7 +142,6 @@ TEST(FindAdvice, FindsWhatBelongsToFrozenParameters) {
     loop.allocate("weights", 50, Phase::other, Category::parameter);
     loop.allocate("gradient", 20, Phase::backward, Category::gradient);
     loop.is_tensor(ModelTensor::Role::gradient, !frozen);
-    loop.is_tensor(ModelTensor::Role::gradient, !frozen);  // asked for again a step later
     loop.allocate("state", 30, Phase::optimizer, Category::optimizer_state);
     loop.is_tensor(ModelTensor::Role::optimizer_state, !frozen);
     const auto found = loop.advice();

@@ -1,0 +1,64 @@
+#include "report/words/advice.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/words/stack_text.h"
+
+namespace tidemark {
+namespace {
+
+struct AdviceWords {
+  AdviceKind kind;
+  const char* finding;
+  const char* change;
+};
+
+constexpr AdviceWords kWords[] = {
+    {AdviceKind::checkpoint_activations, "Activations of the repeated layers are held until the backward pass",
+     "recompute them there: torch.utils.checkpoint, or gradient_checkpointing_enable() of transformers"},
+    {AdviceKind::gradients_in_forward, "Gradients are held through the forward pass",
+     "call optimizer.zero_grad(set_to_none=True) right after optimizer.step()"},
+    {AdviceKind::frozen_gradients, "Parameters that need no gradient have one", "set their .grad to None"},
+    {AdviceKind::frozen_optimizer_state, "The optimizer keeps state for parameters that need no gradient",
+     "give the optimizer only the parameters that are trained"},
+    {AdviceKind::logits, "Several tensors of the size of the logits exist at once",
+     "compute the loss in chunks of the sequence, or with a fused cross-entropy"},
+    {AdviceKind::gradient_buckets, "DistributedDataParallel keeps buckets beside the gradients",
+     "DistributedDataParallel(gradient_as_bucket_view=True) makes the gradients views of the buckets"},
+    {AdviceKind::checkpoint_copies, "Copies of a checkpoint being saved are on the device",
+     "copy one tensor at a time to the CPU before saving"},
+};
+
+const AdviceWords& words_of(AdviceKind kind) {
+  for (const AdviceWords& words : kWords) {
+    if (words.kind == kind) return words;
+  }
+  return kWords[0];
+}
+
+}  // namespace
+
+std::string advice_finding(const Advice& advice) {
+  std::string text =
+      fmt::format("{} ({} in {} block{} at the peak", words_of(advice.kind).finding, format_bytes(advice.peak_bytes),
+                  format_count(advice.peak_blocks), advice.peak_blocks == 1 ? "" : "s");
+  if (advice.modules.size() == 1) text += fmt::format(", {}", printable(advice.modules[0].path));
+  if (advice.modules.size() > 1) {
+    text += fmt::format(", in {} modules, most in {}: {}", format_count(advice.modules.size()),
+                        printable(advice.modules[0].path), format_bytes(advice.modules[0].bytes));
+  }
+  return text + ")";
+}
+
+std::string advice_change(const Advice& advice) {
+  return words_of(advice.kind).change;
+}
+
+std::string advice_saving(const Advice& advice) {
+  const char* known = advice.known_as == KnownAs::exact ? "the tensors' addresses" : "stacks and lifetimes";
+  return fmt::format("{} of the peak, by a replay of this run (whose memory it is: from {})",
+                     format_bytes(advice.saving_bytes), known);
+}
+
+}  // namespace tidemark

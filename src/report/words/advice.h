@@ -1,0 +1,19 @@
+// Words for advice, the same in text and on a page.
+#pragma once
+
+#include <string>
+
+#include "analyze/advice/advice.h"
+
+namespace tidemark {
+
+/// What was found: "Gradients are held through the forward pass (10.0 MiB in 1 block at the peak)".
+[[nodiscard]] std::string advice_finding(const Advice& advice);
+
+/// What to change: "call optimizer.zero_grad() right after optimizer.step()".
+[[nodiscard]] std::string advice_change(const Advice& advice);
+
+/// "saves 10.0 MiB of the peak (derived from stacks and lifetimes)".
+[[nodiscard]] std::string advice_saving(const Advice& advice);
+
+}  // namespace tidemark
