@@ -33,6 +33,13 @@ std::uint64_t workspace_of(const Convolution& convolution) {
   return workspace.bytes;
 }
 
+// As cudnnBackendDescriptorType_t.
+std::string types_of(const CudnnGraph& graph) {
+  std::string text;
+  for (const int operation : graph.operations) text += " " + std::to_string(operation);
+  return text;
+}
+
 }  // namespace
 
 std::uint64_t cudnn_workspace(const CudnnGraph& graph) {
@@ -43,6 +50,9 @@ std::uint64_t cudnn_workspace(const CudnnGraph& graph) {
     if (!is_measured_cudnn()) count_estimate(Estimate::cudnn_workspace, "attention");
     return 256 + graph.summed_elements * sizeof(std::uint16_t);
   }
+  // Only convolutions by themselves were measured.
+  if (!graph.convolution || graph.operations.size() != 1)
+    count_estimate(Estimate::cudnn_workspace, "a graph of operations" + types_of(graph));
   return graph.convolution ? workspace_of(*graph.convolution) : 0;
 }
 

@@ -1,15 +1,10 @@
 // The workspaces of cuSOLVER and cuFFT: those that were measured on an H200, and estimates by rules of others.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
-#include <memory>
-#include <string>
 
-#include "phantom/gpu/usage_file.h"
+#include "unit/phantom/counted.h"
 
 extern "C" {
 int cusolverDnSgetrf_bufferSize(void*, int m, int n, void*, int, int* size);
@@ -40,11 +35,7 @@ constexpr int kFloat64 = 1;    // CUDA_R_64F
 constexpr int kComplex64 = 4;  // CUDA_C_32F
 
 std::uint64_t estimates() {
-  const auto usage = std::make_unique<UsageFile>();
-  const std::string folder = std::getenv("TIDEMARK_PHANTOM");
-  std::ifstream(folder + "/usage." + std::to_string(getpid()), std::ios::binary)
-      .read(reinterpret_cast<char*>(usage.get()), sizeof(UsageFile));
-  return usage->estimates[static_cast<std::size_t>(Estimate::cusolver_workspace)].load();
+  return counted(Estimate::cusolver_workspace);
 }
 
 std::size_t potrf(std::int64_t n, int type) {
