@@ -24,6 +24,8 @@ struct PlannedProcess {
   std::int64_t pid = 0;
   std::uint64_t steps = 0;          ///< training steps that were complete
   std::uint32_t communicators = 0;  ///< of NCCL
+  /// Of each planned GPU, what cuBLAS, cuDNN and the code of kernels took beside the context, an estimate.
+  std::vector<std::uint64_t> driver_bytes = {};
 };
 
 /// The GPU that was planned for, and what is known of the run; sizes in bytes.
@@ -53,13 +55,14 @@ struct PlanFacts {
 /// A GPU as one process used it.
 struct PlannedDevice {
   RecordingInfo recording;
-  SummaryDevice summary;          ///< peaks, and the call sites that held the peak
-  std::uint64_t steps = 0;        ///< training steps of the process
-  std::uint32_t gpu = 0;          ///< number among the planned GPUs; processes may call it differently
-  std::size_t process_count = 1;  ///< of the plan on this GPU
-  std::uint64_t nccl_bytes = 0;   ///< estimate for the process's communicators; 0 also where it is not known
-  /// Peak reserved, context and NCCL; of a GPU that several processes use, what they held at once at most, and NCCL.
-  /// None where the context is not known.
+  SummaryDevice summary;           ///< peaks, and the call sites that held the peak
+  std::uint64_t steps = 0;         ///< training steps of the process
+  std::uint32_t gpu = 0;           ///< number among the planned GPUs; processes may call it differently
+  std::size_t process_count = 1;   ///< of the plan on this GPU
+  std::uint64_t nccl_bytes = 0;    ///< estimate for the process's communicators; 0 also where it is not known
+  std::uint64_t driver_bytes = 0;  ///< estimate for cuBLAS, cuDNN and the code of kernels
+  /// Peak reserved, context, these and NCCL; of a GPU that several processes use, what they held at once at most, and
+  /// NCCL. None where the context is not known.
   std::uint64_t device_used_bytes = 0;
   std::uint64_t headroom_bytes = 0;  ///< memory less that; 0 where it does not fit
   bool fits = true;                  ///< no request failed, and what is used is within the memory

@@ -71,7 +71,7 @@ void add_usage(PlanFacts& facts, const PhantomRun& phantom) {
   facts.kernel_estimates = estimates(phantom::Estimate::kernel);
   facts.unanswered = std::move(usage.unanswered);
   for (const PhantomProcess& process : usage.processes) {
-    facts.processes.push_back({process.pid, process.steps, process.communicators});
+    facts.processes.push_back({process.pid, process.steps, process.communicators, process.driver_bytes});
     facts.idle_optimizers += process.idle_optimizers;
   }
 }

@@ -139,6 +139,7 @@ PhantomUsage PhantomRun::usage() const {
     process.steps = file->steps.load();
     process.idle_optimizers = file->idle_optimizers.load();
     process.communicators = file->communicators.load();
+    for (int device = 0; device < devices_; ++device) process.driver_bytes.push_back(file->driver_bytes[device].load());
     process.stopped = file->stopped.load() != 0;
     usage.reads += file->reads.load();
     for (std::size_t kind = 0; kind < phantom::kEstimates; ++kind)

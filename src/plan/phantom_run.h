@@ -31,7 +31,9 @@ struct PhantomProcess {
   std::uint64_t steps = 0;            ///< training steps that were complete
   std::uint64_t idle_optimizers = 0;  ///< that made no step though they have parameters of their own on a GPU
   std::uint32_t communicators = 0;    ///< of NCCL that it joined
-  bool stopped = false;               ///< its last training step is complete, and it waits to be ended
+  /// Of each device, what the driver and its libraries took beside the context.
+  std::vector<std::uint64_t> driver_bytes = {};
+  bool stopped = false;  ///< its last training step is complete, and it waits to be ended
 };
 
 /// What the processes of a plan counted on the phantom GPU.

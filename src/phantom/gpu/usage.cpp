@@ -82,6 +82,10 @@ void count_communicator() {
   usage().communicators.fetch_add(1);
 }
 
+void count_driver_bytes(int device, std::uint64_t bytes) {
+  usage().driver_bytes[device].fetch_add(bytes, std::memory_order_relaxed);
+}
+
 void count_steps(std::uint64_t steps, std::uint64_t idle_optimizers) {
   usage().steps.store(steps);
   usage().idle_optimizers.store(idle_optimizers);

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "phantom/gpu/address_space.h"
+
 namespace tidemark::phantom {
 
 /// What was estimated.
@@ -14,7 +16,7 @@ inline constexpr std::size_t kEstimates = 4;
 
 /// The file `usage.PID`. All counts start at 0.
 struct UsageFile {
-  static constexpr std::uint32_t kMagic = 0x55746d32;
+  static constexpr std::uint32_t kMagic = 0x55746d33;
   static constexpr std::size_t kNameBytes = 60;
   static constexpr std::size_t kMostNames = 256;
 
@@ -27,7 +29,8 @@ struct UsageFile {
   std::atomic<std::uint64_t> idle_optimizers;  ///< that made no step though they have parameters of their own on a GPU
   std::atomic<std::uint32_t> stopped;          ///< 1: the last training step is complete, the process waits for its end
   std::atomic<std::uint32_t> communicators;    ///< of NCCL that the process joined
-  char names[kMostNames][kNameBytes];          ///< functions without an answer, each once; ends in a zero byte
+  std::atomic<std::uint64_t> driver_bytes[kMaximumDevices];  ///< of each device, taken by the driver and its libraries
+  char names[kMostNames][kNameBytes];  ///< functions without an answer, each once; ends in a zero byte
 };
 
 }  // namespace tidemark::phantom
