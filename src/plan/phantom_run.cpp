@@ -1,11 +1,9 @@
 #include "plan/phantom_run.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -74,12 +72,10 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
   const auto phantom = find_own_library("libtidemark_phantom.so");
   if (!phantom) return phantom.error();
 
-  std::error_code error;
-  std::string folder = (fs::temp_directory_path(error) / "tidemark-plan-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) {  // for its owner only
-    return Error{fmt::format("{}: no folder could be created: {}", folder, std::strerror(errno))};
-  }
-  PhantomRun run(folder, options.devices);
+  auto created = TemporaryFolder::create("tidemark-plan");
+  if (!created) return created.error();
+  PhantomRun run(std::move(*created), options.devices);
+  const std::string& folder = run.folder();
   std::ofstream(folder + "/device") << profile_text(options, torch_requirements(python));
   auto standins = write_standins(folder, python.torch_folder, {}, *phantom);
   if (!standins) return standins.error();
@@ -91,17 +87,10 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
   }
   run.preload_ = std::move(*standins);
   if (auto written = write_nvidia_smi(folder + "/bin", options); !written) return written.error();
+  std::error_code error;
   // Triton before 3.3 links what it compiles with the driver, under its name for linkers.
   fs::create_symlink("libcuda.so.1", folder + "/libcuda.so", error);
   return run;
-}
-
-PhantomRun::PhantomRun(PhantomRun&& other) noexcept
-    : folder_(std::exchange(other.folder_, {})), devices_(other.devices_), preload_(std::move(other.preload_)) {}
-
-PhantomRun::~PhantomRun() {
-  std::error_code ignored;
-  if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }
 
 std::vector<std::string> PhantomRun::environment() const {
@@ -114,14 +103,14 @@ std::vector<std::string> PhantomRun::environment() const {
   }
   // Triton looks for the driver in files, not among loaded libraries. What Inductor times here is not true and must not
   // be kept.
-  return {"TIDEMARK_PHANTOM=" + folder_, "TRITON_LIBCUDA_PATH=" + folder_,
-          "TORCHINDUCTOR_CACHE_DIR=" + folder_ + "/inductor", "CUDA_VISIBLE_DEVICES=" + uuids,
-          fmt::format("PATH={}/bin:{}", folder_, path != nullptr ? path : "/usr/bin:/bin")};
+  return {"TIDEMARK_PHANTOM=" + folder(), "TRITON_LIBCUDA_PATH=" + folder(),
+          "TORCHINDUCTOR_CACHE_DIR=" + folder() + "/inductor", "CUDA_VISIBLE_DEVICES=" + uuids,
+          fmt::format("PATH={}/bin:{}", folder(), path != nullptr ? path : "/usr/bin:/bin")};
 }
 
 std::vector<std::uint64_t> PhantomRun::device_peaks() const {
   std::array<std::uint64_t, phantom::kMaximumDevices> peaks{};
-  std::ifstream table(folder_ + "/memory", std::ios::binary);
+  std::ifstream table(folder() + "/memory", std::ios::binary);
   table.seekg(offsetof(phantom::MemoryTable, peaks));
   if (!table.read(reinterpret_cast<char*>(peaks.data()), sizeof peaks)) return {};
   return {peaks.begin(), peaks.begin() + devices_};
@@ -131,7 +120,7 @@ PhantomUsage PhantomRun::usage() const {
   PhantomUsage usage;
   usage.device_peaks = device_peaks();
   std::set<std::string> unanswered;
-  for (const UsageOfProcess& found : read_usage_files(folder_)) {
+  for (const UsageOfProcess& found : read_usage_files(folder())) {
     const phantom::UsageFile* const file = found.file.get();
     PhantomProcess& process = usage.processes.emplace_back();
     process.pid = found.pid;

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "base/temporary_folder.h"
 #include "launch/interpreter_probe.h"
 #include "phantom/gpu/usage_file.h"
 #include "plan/gpu_profiles.h"
@@ -50,14 +52,9 @@ class PhantomRun {
  public:
   /// Writes the stand-ins for the interpreter's PyTorch. An error says what of it cannot be planned with.
   static Result<PhantomRun> create(const InterpreterFacts& python, const PhantomOptions& options);
-  PhantomRun(PhantomRun&& other) noexcept;
-  PhantomRun(const PhantomRun&) = delete;
-  PhantomRun& operator=(const PhantomRun&) = delete;
-  PhantomRun& operator=(PhantomRun&&) = delete;
-  ~PhantomRun();
 
   /// For files of whoever made it, too.
-  [[nodiscard]] const std::string& folder() const { return folder_; }
+  [[nodiscard]] const std::string& folder() const { return folder_.path(); }
   /// Libraries to preload, in this order.
   [[nodiscard]] const std::vector<std::string>& preload() const { return preload_; }
   /// Variables ("NAME=value") that the program needs.
@@ -67,9 +64,9 @@ class PhantomRun {
 
  private:
   [[nodiscard]] std::vector<std::uint64_t> device_peaks() const;
-  PhantomRun(std::string folder, int devices) : folder_(std::move(folder)), devices_(devices) {}
+  PhantomRun(TemporaryFolder folder, int devices) : folder_(std::move(folder)), devices_(devices) {}
 
-  std::string folder_;  // empty once it was moved from
+  TemporaryFolder folder_;
   int devices_;
   std::vector<std::string> preload_;
 };

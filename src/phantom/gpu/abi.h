@@ -37,6 +37,19 @@ enum Status : int {
   kStreamCaptureUnsupported = 900,
 };
 
+/// cudaDeviceAttr and CUdevice_attribute, which agree: what of a device differs from one kind of GPU to another.
+enum DeviceAttribute : int {
+  kMultiprocessors = 16,
+  kMemoryBusBits = 37,
+  kL2CacheBytes = 38,
+  kThreadsPerMultiprocessor = 39,
+  kCapabilityMajor = 75,
+  kCapabilityMinor = 76,
+  kSharedBytesPerMultiprocessor = 81,
+  kSharedBytesPerBlockOptin = 97,
+  kBlocksPerMultiprocessor = 106,
+};
+
 /// cudaMemoryType.
 enum MemoryType : int { kMemoryUnregistered = 0, kMemoryHost = 1, kMemoryDevice = 2, kMemoryManaged = 3 };
 

@@ -1,0 +1,28 @@
+#include "base/temporary_folder.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace tidemark {
+
+Result<TemporaryFolder> TemporaryFolder::create(const std::string& name) {
+  std::error_code error;
+  std::string path = (std::filesystem::temp_directory_path(error) / (name + "-XXXXXX")).string();
+  if (::mkdtemp(path.data()) != nullptr) return TemporaryFolder(std::move(path));
+  return Error{fmt::format("{}: no folder could be created: {}", path, std::strerror(errno))};
+}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace tidemark
