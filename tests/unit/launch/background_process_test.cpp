@@ -1,16 +1,20 @@
 // Programs that work for this one: their output, their end, and the end of what they leave.
 #include "launch/background_process.h"
 
-#include <gmock/gmock.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <utility>
 
+#include "base/scoped_fd.h"
 #include "launch/program_output.h"
 #include "launch/stop_signals.h"
 #include "temporary_folder.h"
@@ -41,21 +45,24 @@ ProcessEnd end_of(BackgroundProcess& process) {
   }
 }
 
-bool exists(pid_t pid) {
-  return ::kill(pid, 0) == 0;
-}
-
-// Until a file has a line, which is a number.
-pid_t number_in(const std::string& path) {
-  for (;;) {
-    const std::string text = contents_of(path);
-    if (!text.empty() && text.back() == '\n') return std::stoi(text);
-    std::this_thread::sleep_for(1ms);
+// What all that a script starts writes, to the end of the last of it; `end_it` is called once the first line is there.
+template <typename EndIt>
+std::string output_of_all(const std::string& script, const EndIt& end_it) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const ScopedFd reader(ends[0]);
+  std::optional<BackgroundProcess> process;
+  {
+    const ScopedFd writer(ends[1]);
+    auto started = BackgroundProcess::start({{"sh", "-c", script}}, {writer.get(), writer.get()});
+    process.emplace(std::move(*started));
   }
-}
-
-void wait_until_gone(pid_t pid) {
-  while (exists(pid)) std::this_thread::sleep_for(1ms);  // the test's time limit ends this
+  std::string text;
+  for (char letter = 0; ::read(reader.get(), &letter, 1) == 1;) {
+    text += letter;
+    if (letter == '\n') end_it(process);
+  }
+  return text;
 }
 
 TEST(BackgroundProcessTest, SaysHowItEnded) {
@@ -80,20 +87,13 @@ TEST(BackgroundProcessTest, SaysWhatCouldNotBeRun) {
 }
 
 TEST(BackgroundProcessTest, EndsWithItsObjectAndWithAllThatItStarted) {
-  const TemporaryFolder folder;
-  pid_t child = 0;
-  {
-    const BackgroundProcess process = start_script(folder, "sleep 600 & echo $!; wait");
-    child = number_in(folder.at("output"));
-    EXPECT_TRUE(exists(child));
-  }
-  wait_until_gone(child);
-  {
-    BackgroundProcess process = start_script(folder, "sleep 600 & echo $!");
-    EXPECT_EQ(end_of(process).exit_code, 0);
-    child = number_in(folder.at("output"));
-  }
-  wait_until_gone(child);
+  const auto remove = [](std::optional<BackgroundProcess>& process) { process.reset(); };
+  EXPECT_EQ(output_of_all("sleep 600 & echo started; wait; echo not killed", remove), "started\n");
+}
+
+TEST(BackgroundProcessTest, LeavesNothingWhenItHasEnded) {
+  const auto wait = [](std::optional<BackgroundProcess>& process) { EXPECT_EQ(end_of(*process).exit_code, 0); };
+  EXPECT_EQ(output_of_all("sleep 600 & echo started", wait), "started\n");
 }
 
 TEST(ProgramOutputTest, IsWhatItWrites) {
