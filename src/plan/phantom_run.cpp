@@ -52,6 +52,10 @@ bool has_runtime(const std::vector<std::string>& standins) {
   });
 }
 
+std::string text_in(const char* bytes, std::size_t most) {
+  return {bytes, ::strnlen(bytes, most)};
+}
+
 std::string profile_text(const PhantomOptions& options, const TorchRequirements& versions) {
   const GpuProfile& gpu = options.gpu;
   const std::int64_t steps = options.steps ? static_cast<std::int64_t>(*options.steps) : -1;
@@ -129,12 +133,18 @@ PhantomUsage PhantomRun::usage() const {
     process.idle_optimizers = file->idle_optimizers.load();
     process.communicators = file->communicators.load();
     process.stopped = file->stopped.load() != 0;
+    for (const phantom::LibraryMemory& library : file->libraries) {
+      const std::string name = text_in(library.name, sizeof library.name);
+      if (name.empty()) break;
+      process.libraries.push_back({name, static_cast<std::uint32_t>(library.device), library.peak_bytes.load()});
+    }
+    if (usage.own_runtime.empty()) usage.own_runtime = text_in(file->own_runtime, sizeof file->own_runtime);
     usage.reads += file->reads.load();
     for (std::size_t kind = 0; kind < phantom::kEstimates; ++kind)
       usage.estimates[kind] += file->estimates[kind].load();
     const std::size_t names = std::min<std::size_t>(file->unanswered.load(), phantom::UsageFile::kMostNames);
     for (std::size_t index = 0; index < names; ++index)
-      unanswered.emplace(file->names[index], ::strnlen(file->names[index], phantom::UsageFile::kNameBytes));
+      unanswered.insert(text_in(file->names[index], phantom::UsageFile::kNameBytes));
   }
   usage.unanswered.assign(unanswered.begin(), unanswered.end());
   return usage;

@@ -26,6 +26,13 @@ struct PhantomOptions {
   std::optional<std::uint64_t> steps = {};
 };
 
+/// Device memory that a library took itself, without PyTorch's allocator.
+struct PhantomLibrary {
+  std::string name;  ///< of its file
+  std::uint32_t device = 0;
+  std::uint64_t peak_bytes = 0;
+};
+
 /// What one process of a plan did on the phantom GPU.
 struct PhantomProcess {
   pid_t pid = 0;
@@ -34,6 +41,7 @@ struct PhantomProcess {
   std::uint64_t idle_optimizers = 0;  ///< that made no step though they have parameters of their own on a GPU
   std::uint32_t communicators = 0;    ///< of NCCL that it joined
   bool stopped = false;               ///< its last training step is complete, and it waits to be ended
+  std::vector<PhantomLibrary> libraries = {};
 };
 
 /// What the processes of a plan counted on the phantom GPU.
@@ -45,6 +53,7 @@ struct PhantomUsage {
   /// Different operations whose workspace, and kernels whose needs, were estimated.
   std::array<std::uint64_t, phantom::kEstimates> estimates{};
   std::vector<std::string> unanswered;  ///< functions of CUDA without an answer, in alphabetical order
+  std::string own_runtime;              ///< path of a library that has a CUDA runtime of its own; empty: none
 };
 
 /// A folder with the stand-ins for one PyTorch, which its processes alone find. Removed with this object. Move-only.

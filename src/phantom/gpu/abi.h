@@ -10,6 +10,9 @@
 /// Exports a function under its name in C, as a program that was linked with NVIDIA's library looks it up.
 #define TIDEMARK_PHANTOM_API extern "C" __attribute__((visibility("default")))
 
+/// In a function of that kind: an address of the code that called it.
+#define TIDEMARK_PHANTOM_CALLER __builtin_return_address(0)
+
 namespace tidemark::phantom {
 
 using Handle = void*;                 ///< stream, event, graph, library handle: an opaque pointer

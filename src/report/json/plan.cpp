@@ -31,6 +31,10 @@ std::string to_json(const Plan& plan) {
                  {"devices", Json::array()}};
   for (const PlannedDevice& device : plan.devices) {
     const DeviceSummary& totals = device.summary.totals;
+    Json libraries = Json::array();
+    for (const PlannedLibrary& library : device.libraries) {
+      libraries.push_back({{"name", library.name}, {"peak_bytes", library.peak_bytes}});
+    }
     object["devices"].push_back({{"file", device.recording.path},
                                  {"rank", nullable(device.recording.process.rank)},
                                  {"device", to_string(totals.device)},
@@ -41,6 +45,7 @@ std::string to_json(const Plan& plan) {
                                  {"peak_allocated_bytes", totals.peak_allocated_bytes},
                                  {"peak_reserved_bytes", nullable(totals.peak_reserved_bytes)},
                                  {"nccl_bytes", device.nccl_bytes},
+                                 {"libraries", std::move(libraries)},
                                  {"device_used_bytes", device.device_used_bytes},
                                  {"headroom_bytes", device.headroom_bytes},
                                  {"out_of_memory_count", totals.out_of_memory_count},
