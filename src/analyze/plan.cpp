@@ -90,6 +90,7 @@ Plan make_plan(PlanFacts facts, const std::vector<PlannedRecording>& recordings)
     return weight(left) != weight(right) ? weight(left) > weight(right) : left.gpu < right.gpu;
   });
   for (const PlannedProcess& process : plan.facts.processes) {
+    plan.steps_by_marks = plan.steps_by_marks || process.steps_by_marks;
     if (process.steps != 0) plan.steps = plan.steps == 0 ? process.steps : std::min(plan.steps, process.steps);
   }
   return plan;

@@ -31,6 +31,7 @@ struct PlannedProcess {
   std::int64_t pid = 0;
   std::uint64_t steps = 0;          ///< training steps that were complete
   std::uint32_t communicators = 0;  ///< of NCCL
+  bool steps_by_marks = false;      ///< the steps are those that the program marks itself
   std::vector<PlannedLibrary> libraries = {};
 };
 
@@ -79,6 +80,7 @@ struct Plan {
   PlanFacts facts;
   std::vector<PlannedDevice> devices;  ///< GPUs on which a process allocated, those with least headroom first
   std::uint64_t steps = 0;             ///< training steps that all ranks made
+  bool steps_by_marks = false;         ///< they are those that the program marks itself
   bool fits = true;                    ///< on all of them
 };
 

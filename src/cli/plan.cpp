@@ -75,6 +75,7 @@ std::string add_usage(PlanFacts& facts, const PhantomRun& phantom) {
     PlannedProcess& planned = facts.processes.emplace_back();
     planned.pid = process.pid;
     planned.steps = process.steps;
+    planned.steps_by_marks = process.steps_by_marks;
     planned.communicators = process.communicators;
     for (const PhantomLibrary& library : process.libraries) {
       planned.libraries.push_back({library.name, library.device, library.peak_bytes});

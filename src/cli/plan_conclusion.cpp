@@ -89,8 +89,8 @@ std::string why_no_plan(const Plan& plan, const PlannedRun& run, const std::vect
     return "the program allocated no memory on a GPU, so there is no plan; does it select a CUDA device?";
   }
   if (run.steps_asked && plan.steps == 0) {
-    return "no training step was found: no optimizer of torch.optim made one; --steps 0 plans the whole program, such "
-           "as inference";
+    return "no training step was found: no optimizer of torch.optim made one, and the program marks none "
+           "(tidemark_mark(\"step\")); --steps 0 plans the whole program, such as inference";
   }
   return "";
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "analyze/sweep/fit.h"
-#include "base/temporary_folder.h"
+#include "base/scratch_folder.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/record_program.h"
@@ -39,7 +39,7 @@ int fit_plan(const FitRequest& request) {
   fit.limit_bytes = static_cast<std::uint64_t>(static_cast<double>(request.memory_bytes) * (1 - request.margin_share));
   const auto program = VariedProgram::create(request.command, {std::move(fitted->argument)});
   if (!program) return fail(program.error().message);
-  const auto folder = TemporaryFolder::create("tidemark-trial");
+  const auto folder = ScratchFolder::create("tidemark-trial");
   if (!folder) return fail(folder.error().message);
 
   TrialRequest trial{request.gpu_option, request.options, {}};

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "analyze/verification.h"
-#include "base/temporary_folder.h"
+#include "base/scratch_folder.h"
 #include "cli/command.h"
 #include "cli/record_program.h"
 #include "cli/stdout_to_stderr.h"
@@ -99,9 +99,9 @@ int verify_plan(const VerifyRequest& request) {
     return fail(fmt::format("--verify: this machine has another GPU than the plan is for, {}; leave --gpu out",
                             here->full_name));
   }
-  const auto plan_folder = TemporaryFolder::create("tidemark-trial");
+  const auto plan_folder = ScratchFolder::create("tidemark-trial");
   if (!plan_folder) return fail(plan_folder.error().message);
-  const auto real_folder = TemporaryFolder::create("tidemark-trial");
+  const auto real_folder = ScratchFolder::create("tidemark-trial");
   if (!real_folder) return fail(real_folder.error().message);
   const auto planned = plan_events(request, plan_folder->path());
   if (!planned) return fail(planned.error().message);

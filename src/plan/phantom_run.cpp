@@ -76,7 +76,7 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
   const auto phantom = find_own_library("libtidemark_phantom.so");
   if (!phantom) return phantom.error();
 
-  auto created = TemporaryFolder::create("tidemark-plan");
+  auto created = ScratchFolder::create("tidemark-plan");
   if (!created) return created.error();
   PhantomRun run(std::move(*created), options.devices);
   const std::string& folder = run.folder();
@@ -130,6 +130,7 @@ PhantomUsage PhantomRun::usage() const {
     process.pid = found.pid;
     process.requests = file->requests.load();
     process.steps = file->steps.load();
+    process.steps_by_marks = file->steps_by_marks.load() != 0;
     process.idle_optimizers = file->idle_optimizers.load();
     process.communicators = file->communicators.load();
     process.stopped = file->stopped.load() != 0;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "base/temporary_folder.h"
+#include "base/scratch_folder.h"
 #include "launch/interpreter_probe.h"
 #include "phantom/gpu/usage_file.h"
 #include "plan/gpu_profiles.h"
@@ -38,6 +38,7 @@ struct PhantomProcess {
   pid_t pid = 0;
   std::uint64_t requests = 0;         ///< for device memory
   std::uint64_t steps = 0;            ///< training steps that were complete
+  bool steps_by_marks = false;        ///< they are those that the program marks itself
   std::uint64_t idle_optimizers = 0;  ///< that made no step though they have parameters of their own on a GPU
   std::uint32_t communicators = 0;    ///< of NCCL that it joined
   bool stopped = false;               ///< its last training step is complete, and it waits to be ended
@@ -73,9 +74,9 @@ class PhantomRun {
 
  private:
   [[nodiscard]] std::vector<std::uint64_t> device_peaks() const;
-  PhantomRun(TemporaryFolder folder, int devices) : folder_(std::move(folder)), devices_(devices) {}
+  PhantomRun(ScratchFolder folder, int devices) : folder_(std::move(folder)), devices_(devices) {}
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   int devices_;
   std::vector<std::string> preload_;
 };

@@ -96,7 +96,8 @@ void count_communicator() {
   usage().communicators.fetch_add(1);
 }
 
-void count_steps(std::uint64_t steps, std::uint64_t idle_optimizers) {
+void count_steps(std::uint64_t steps, std::uint64_t idle_optimizers, bool by_marks) {
+  usage().steps_by_marks.store(by_marks ? 1 : 0);
   usage().steps.store(steps);
   usage().idle_optimizers.store(idle_optimizers);
 }

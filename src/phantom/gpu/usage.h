@@ -20,8 +20,9 @@ void count_request();
 /// Counts a communicator of NCCL that this process joined.
 void count_communicator();
 
-/// Says how many training steps are complete, and how many optimizers have made none so far.
-void count_steps(std::uint64_t steps, std::uint64_t idle_optimizers);
+/// Says how many training steps are complete, how many optimizers have made none so far, and whether the steps are
+/// those that the program marks itself.
+void count_steps(std::uint64_t steps, std::uint64_t idle_optimizers, bool by_marks);
 
 /// Says that the last training step is complete, and that this process waits to be ended.
 void say_stopped();

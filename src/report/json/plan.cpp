@@ -18,6 +18,7 @@ std::string to_json(const Plan& plan) {
                  {"context_bytes", facts.context_bytes},
                  {"context_measured", facts.context_measured},
                  {"steps", plan.steps},
+                 {"steps_by", plan.steps == 0 ? Json(nullptr) : Json(plan.steps_by_marks ? "marks" : "optimizers")},
                  {"stopped", facts.stopped},
                  {"torch_version", facts.torch_version},
                  {"exit_code", nullable(facts.exit_code)},

@@ -1,4 +1,4 @@
-#include "base/temporary_folder.h"
+#include "base/scratch_folder.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -10,12 +10,12 @@
 namespace tidemark {
 namespace {
 
-TEST(TemporaryFolderTest, IsRemovedWithItsLastOwner) {
+TEST(ScratchFolderTest, IsRemovedWithItsLastOwner) {
   std::string path;
   {
-    auto created = TemporaryFolder::create("tidemark-test");
+    auto created = ScratchFolder::create("tidemark-test");
     ASSERT_TRUE(created);
-    const TemporaryFolder folder = std::move(*created);
+    const ScratchFolder folder = std::move(*created);
     path = folder.path();
     EXPECT_TRUE(std::filesystem::path(path).filename().string().starts_with("tidemark-test-"));
     struct stat status {};
@@ -27,11 +27,11 @@ TEST(TemporaryFolderTest, IsRemovedWithItsLastOwner) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST(TemporaryFolderTest, SaysWhereNoneCouldBeCreated) {
+TEST(ScratchFolderTest, SaysWhereNoneCouldBeCreated) {
   const char* const before = ::getenv("TMPDIR");
   const std::string kept = before != nullptr ? before : "";
   ::setenv("TMPDIR", "/proc", 1);
-  const auto folder = TemporaryFolder::create("tidemark-test");
+  const auto folder = ScratchFolder::create("tidemark-test");
   before != nullptr ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
   ASSERT_FALSE(folder);
   EXPECT_TRUE(folder.error().message.starts_with("/proc/tidemark-test-")) << folder.error().message;

@@ -1,4 +1,4 @@
-#include "base/temporary_folder.h"
+#include "base/scratch_folder.h"
 
 #include <fmt/format.h>
 #include <stdlib.h>
@@ -11,16 +11,16 @@
 
 namespace tidemark {
 
-Result<TemporaryFolder> TemporaryFolder::create(const std::string& name) {
+Result<ScratchFolder> ScratchFolder::create(const std::string& name) {
   std::error_code error;
   std::string path = (std::filesystem::temp_directory_path(error) / (name + "-XXXXXX")).string();
-  if (::mkdtemp(path.data()) != nullptr) return TemporaryFolder(std::move(path));
+  if (::mkdtemp(path.data()) != nullptr) return ScratchFolder(std::move(path));
   return Error{fmt::format("{}: no folder could be created: {}", path, std::strerror(errno))};
 }
 
-TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
 
-TemporaryFolder::~TemporaryFolder() {
+ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
   if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
 }

@@ -10,21 +10,21 @@ namespace tidemark {
 
 /// A new folder for its owner only, where temporary files are ($TMPDIR); removed, with all that is in it, with this
 /// object. Move-only.
-class TemporaryFolder {
+class ScratchFolder {
  public:
   /// `name`: what its name begins with. The error names the folder that could not be created.
-  static Result<TemporaryFolder> create(const std::string& name);
+  static Result<ScratchFolder> create(const std::string& name);
 
-  TemporaryFolder(TemporaryFolder&& other) noexcept;
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder();
+  ScratchFolder(ScratchFolder&& other) noexcept;
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder();
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
 
   std::string path_;  // empty once it was moved from
 };
