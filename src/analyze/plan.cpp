@@ -32,6 +32,7 @@ void add_devices(Plan& plan, const PlannedRecording& recording) {
     device.gpu = gpu_of(used.totals.device, recording.devices);
     if (process == processes.end()) continue;
     device.steps = process->steps;
+    if (device.gpu < process->driver_bytes.size()) device.driver_bytes = process->driver_bytes[device.gpu];
     std::copy_if(process->libraries.begin(), process->libraries.end(), std::back_inserter(device.libraries),
                  [&device](const PlannedLibrary& library) { return library.gpu == device.gpu; });
     if (plan.facts.nccl && process->communicators != 0) {
@@ -53,7 +54,7 @@ void add_up(Plan& plan) {
   std::map<std::uint32_t, Gpu> gpus;
   for (const PlannedDevice& device : plan.devices) {
     Gpu& gpu = gpus[device.gpu];
-    gpu.used += peak_reserved_bytes(device) + plan.facts.context_bytes + device.nccl_bytes;
+    gpu.used += peak_reserved_bytes(device) + plan.facts.context_bytes + device.driver_bytes + device.nccl_bytes;
     gpu.nccl += device.nccl_bytes;
     gpu.out_of_memory = gpu.out_of_memory || device.summary.totals.out_of_memory_count != 0;
     ++gpu.processes;

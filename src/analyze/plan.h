@@ -31,6 +31,8 @@ struct PlannedProcess {
   std::int64_t pid = 0;
   std::uint64_t steps = 0;          ///< training steps that were complete
   std::uint32_t communicators = 0;  ///< of NCCL
+  /// Of each planned GPU, what cuBLAS, cuDNN and the code of kernels took beside the context, an estimate.
+  std::vector<std::uint64_t> driver_bytes = {};
   bool steps_by_marks = false;      ///< the steps are those that the program marks itself
   std::vector<PlannedLibrary> libraries = {};
 };
@@ -68,9 +70,10 @@ struct PlannedDevice {
   std::uint32_t gpu = 0;                  ///< number among the planned GPUs; processes may call it differently
   std::size_t process_count = 1;          ///< of the plan on this GPU
   std::uint64_t nccl_bytes = 0;           ///< estimate for the process's communicators; 0 also where it is not known
+  std::uint64_t driver_bytes = 0;         ///< estimate for cuBLAS, cuDNN and the code of kernels
   std::vector<PlannedLibrary> libraries;  ///< what took memory of this GPU besides PyTorch's allocator, in the process
   /// What all processes of the GPU held at once at most, and NCCL. Where that is not known, the sum of peak reserved,
-  /// context and NCCL of each.
+  /// context, driver_bytes and NCCL of each.
   std::uint64_t device_used_bytes = 0;
   std::uint64_t headroom_bytes = 0;  ///< memory less that; 0 where it does not fit
   bool fits = true;                  ///< no request failed, and what is used is within the memory

@@ -78,6 +78,7 @@ std::string add_usage(PlanFacts& facts, const PhantomRun& phantom) {
     planned.steps = process.steps;
     planned.steps_by_marks = process.steps_by_marks;
     planned.communicators = process.communicators;
+    planned.driver_bytes = process.driver_bytes;
     for (const PhantomLibrary& library : process.libraries) {
       planned.libraries.push_back({library.name, library.device, library.peak_bytes});
     }

@@ -133,6 +133,7 @@ PhantomUsage PhantomRun::usage() const {
     process.steps_by_marks = file->steps_by_marks.load() != 0;
     process.idle_optimizers = file->idle_optimizers.load();
     process.communicators = file->communicators.load();
+    for (int device = 0; device < devices_; ++device) process.driver_bytes.push_back(file->driver_bytes[device].load());
     process.stopped = file->stopped.load() != 0;
     for (const phantom::LibraryMemory& library : file->libraries) {
       const std::string name = text_in(library.name, sizeof library.name);

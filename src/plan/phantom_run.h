@@ -41,6 +41,8 @@ struct PhantomProcess {
   bool steps_by_marks = false;        ///< they are those that the program marks itself
   std::uint64_t idle_optimizers = 0;  ///< that made no step though they have parameters of their own on a GPU
   std::uint32_t communicators = 0;    ///< of NCCL that it joined
+  /// Of each device, what the driver and its libraries took beside the context.
+  std::vector<std::uint64_t> driver_bytes = {};
   bool stopped = false;               ///< its last training step is complete, and it waits to be ended
   std::vector<PhantomLibrary> libraries = {};
 };

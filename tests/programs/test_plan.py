@@ -69,7 +69,7 @@ class Plan(Case):
         self.assertEqual((plan["fits"], plan["gpu"], plan["memory_bytes"], plan["exit_code"]), (True, "H100-80GB", 24 * GIB, 0))
         self.assertEqual((plan["steps"], plan["stopped"], device["steps"]), (3, False, 3))
         self.assertFalse(plan["context_measured"])  # that of an H200 is taken
-        self.assertEqual(device["device_used_bytes"], said["reserved"] + plan["context_bytes"])
+        self.assertEqual(device["device_used_bytes"], said["reserved"] + plan["context_bytes"] + device["driver_bytes"])
         self.assertEqual(device["headroom_bytes"], 24 * GIB - device["device_used_bytes"])
         self.assertEqual((plan["read_count"], plan["unanswered_functions"]), (1, []))
         totals = next(totals for totals in self.summary()["devices"] if totals["device"] == "cuda:0")
@@ -104,7 +104,7 @@ class Plan(Case):
         text = done.stdout.decode()
         self.assertIn("does not fit on H200: out of memory on cuda:0", text)
         self.assertIn("CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has a total capacity of 2.00 GiB", done.stderr.decode())
-        self.assertIn("planned.py:66", text)  # what held the memory
+        self.assertIn("planned.py:68", text)  # what held the memory
         failure = json.loads(self.read("explain", "--format", "json", self.output))["failures"][0]
         self.assertEqual(failure["capacity_bytes"], 2 * GIB)
 

@@ -14,7 +14,6 @@
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
 #include "phantom/gpu/visible_devices.h"
-#include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 namespace {

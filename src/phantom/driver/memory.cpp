@@ -7,7 +7,6 @@
 #include "phantom/gpu/pools.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/visible_devices.h"
-#include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 namespace {

@@ -96,6 +96,10 @@ void count_communicator() {
   usage().communicators.fetch_add(1);
 }
 
+void count_driver_bytes(int device, std::uint64_t bytes) {
+  usage().driver_bytes[device].fetch_add(bytes, std::memory_order_relaxed);
+}
+
 void count_steps(std::uint64_t steps, std::uint64_t idle_optimizers, bool by_marks) {
   usage().steps_by_marks.store(by_marks ? 1 : 0);
   usage().steps.store(steps);

@@ -20,6 +20,9 @@ void count_request();
 /// Counts a communicator of NCCL that this process joined.
 void count_communicator();
 
+/// Counts device memory that the driver and its libraries took beside the context; `device` as the machine numbers it.
+void count_driver_bytes(int device, std::uint64_t bytes);
+
 /// Says how many training steps are complete, how many optimizers have made none so far, and whether the steps are
 /// those that the program marks itself.
 void count_steps(std::uint64_t steps, std::uint64_t idle_optimizers, bool by_marks);

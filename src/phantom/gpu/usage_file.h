@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "phantom/gpu/address_space.h"
+
 namespace tidemark::phantom {
 
 /// What was estimated.
@@ -36,6 +38,7 @@ struct UsageFile {
   std::atomic<std::uint64_t> idle_optimizers;  ///< that made no step though they have parameters of their own on a GPU
   std::atomic<std::uint32_t> stopped;          ///< 1: the last training step is complete, the process waits for its end
   std::atomic<std::uint32_t> communicators;    ///< of NCCL that the process joined
+  std::atomic<std::uint64_t> driver_bytes[kMaximumDevices];  ///< of each device, taken by the driver and its libraries
   std::atomic<std::uint32_t> steps_by_marks;   ///< 1: the steps are those that the program marks itself
   char names[kMostNames][kNameBytes];          ///< functions without an answer, each once; ends in a zero byte
   LibraryMemory libraries[kMostLibraries];

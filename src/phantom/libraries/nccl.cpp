@@ -14,8 +14,8 @@
 #include "phantom/gpu/memory.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
+#include "phantom/gpu/visible_devices.h"
 #include "phantom/libraries/nccl_operations.h"
-#include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 namespace {

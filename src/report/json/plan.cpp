@@ -45,6 +45,7 @@ std::string to_json(const Plan& plan) {
                                  {"fits", device.fits},
                                  {"peak_allocated_bytes", totals.peak_allocated_bytes},
                                  {"peak_reserved_bytes", nullable(totals.peak_reserved_bytes)},
+                                 {"driver_bytes", device.driver_bytes},
                                  {"nccl_bytes", device.nccl_bytes},
                                  {"libraries", std::move(libraries)},
                                  {"device_used_bytes", device.device_used_bytes},

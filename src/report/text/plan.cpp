@@ -20,7 +20,7 @@ std::string device_text(const Plan& plan, const PlannedDevice& device, const Ter
   text += fact("peak allocated", exact_text(totals.peak_allocated_bytes));
   text += fact("peak reserved", exact_text(totals.peak_reserved_bytes.value_or(0)));
   const char* const whose =
-      device.process_count > 1 ? " by all its processes, with their contexts" : " with the context";
+      device.process_count > 1 ? " by all its processes, with their contexts" : " with context and libraries";
   text += fact("device used", format_bytes(device.device_used_bytes) + whose);
   for (const PlannedLibrary& library : device.libraries) {
     text += fact("", fmt::format("of that at most {} taken by {} itself", format_bytes(library.peak_bytes),

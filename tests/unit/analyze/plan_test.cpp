@@ -70,5 +70,15 @@ TEST(PlanTest, NcclTakesMoreForTheFirstCommunicator) {
   EXPECT_FALSE(make_plan(known, {recording(1, 0, 9 * kGiB + 1)}).fits);
 }
 
+TEST(PlanTest, LibrariesTakeMemoryBesideTheContext) {
+  PlanFacts known = facts();
+  known.processes = {{.pid = 1, .driver_bytes = {kGiB, 3 * kGiB}}};
+  const Plan plan = make_plan(known, {recording(1, 1, 12 * kGiB)});
+  EXPECT_EQ(plan.devices[0].driver_bytes, 3 * kGiB);
+  EXPECT_EQ(plan.devices[0].device_used_bytes, 16 * kGiB);
+  EXPECT_TRUE(plan.fits);
+  EXPECT_FALSE(make_plan(known, {recording(1, 1, 12 * kGiB + 1)}).fits);
+}
+
 }  // namespace
 }  // namespace tidemark
