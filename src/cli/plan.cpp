@@ -20,6 +20,7 @@
 #include "plan/phantom_source.h"
 #include "plan/planned_job.h"
 #include "plan/ranks_command.h"
+#include "plan/real_gpus.h"
 
 namespace tidemark::cli {
 namespace {
@@ -140,6 +141,7 @@ int run(PlanOptions& options) {
   program.preload = phantom->preload();
   program.environment = phantom->environment();
   program.only_recorded = true;  // otherwise it would run without the phantom GPU, perhaps on a real one
+  if (has_nvidia_driver()) program.prepare = refuse_nvidia_driver;
   program.recorder.samples.open_sources = [folder = phantom->folder(), planned_gpu] {
     std::vector<OpenedSource> sources;
     sources.push_back({"nvidia", make_phantom_source(folder, planned_gpu), "", ""});
@@ -237,11 +239,11 @@ std::function<int()> setup_plan(CommandLine& app) {
       "The program runs unchanged, with PyTorch's own allocator, autograd and optimizers, on a GPU that is not there: "
       "kernels do nothing, and device memory takes none of the host. It is ended as soon as it has made --steps "
       "training "
-      "steps, which are counted at optimizer.step(): nothing that it would do next, such as saving a checkpoint, is "
-      "run. "
-      "It needs a build of PyTorch for CUDA, and no GPU or driver; a GPU of this machine is not used. What values "
-      "decide "
-      "is not known: docs/phantom-gpu.md.\n\n"
+      "steps, which are counted at optimizer.step(), in a program without an optimizer at its own marks: nothing that "
+      "it "
+      "would do next, such as saving a checkpoint, is run. It needs a build of PyTorch for CUDA, and no GPU or driver; "
+      "a "
+      "GPU of this machine is not used. What values decide is not known: docs/phantom-gpu.md.\n\n"
       "Exit code 0: it fits, or with --verify, its peaks are within 1% of the real ones; 1: not so; 2: an error.\n\n"
       "Examples:\n"
       "  tidemark plan --gpu A100-40GB -- python train.py --batch 32\n"

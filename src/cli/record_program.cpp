@@ -160,7 +160,7 @@ int record_program(const ProgramOptions& options, const std::function<void(const
   std::vector<std::string>& environment = recording.environment;
   environment.insert(environment.end(), options.environment.begin(), options.environment.end());
 
-  child.start(options.command, environment);
+  child.start(options.command, environment, options.prepare);
   if (!child) {
     say_printable(child.error().message);
     return child.exit_code_if_not_started();

@@ -16,6 +16,7 @@ struct ProgramOptions {
   std::vector<std::string> command;                     ///< the program and its arguments
   std::vector<std::string> preload;                     ///< libraries that it loads behind the collector
   std::vector<std::string> environment;                 ///< variables ("NAME=value") that are set for it
+  std::function<void()> prepare = {};                   ///< called in the child before it is the program; see execute()
   bool only_recorded = false;                           ///< the program does not run where it could not be recorded
   std::function<void(const ChildProcess&)> watch = {};  ///< called many times a second while the program runs
   std::function<void(const ChildProcess&)> ended = {};  ///< called when it has ended, before its recordings are

@@ -14,9 +14,15 @@
 
 namespace tidemark {
 
-void ChildProcess::start(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
+void ChildProcess::start(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+                         const std::function<void()>& prepare) {
   const int error = execute(
-      {command, environment}, [this] { signals_.restore(); }, pid_);
+      {command, environment},
+      [&] {
+        signals_.restore();
+        if (prepare) prepare();
+      },
+      pid_);
   if (error != 0) {
     error_ = {fmt::format("cannot run {}: {}", command.front(), std::strerror(error))};
     exit_code_if_not_started_ = error == ENOENT ? 127 : 126;

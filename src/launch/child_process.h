@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,9 @@ namespace tidemark {
 class ChildProcess {
  public:
   /// Starts `command` (looked up in PATH) with the variables in `environment` ("NAME=value") set. Takes no descriptor.
-  void start(const std::vector<std::string>& command, const std::vector<std::string>& environment);
+  /// `prepare`: see execute().
+  void start(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+             const std::function<void()>& prepare = {});
 
   /// False before start(), and when the program could not be executed; error() says why.
   explicit operator bool() const { return pid_ > 0; }

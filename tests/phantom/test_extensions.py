@@ -37,7 +37,7 @@ class Extensions(Case):
         # 48 MiB for good, 16 in each step, and the pool's chunk.
         taken = (48 + 16 + 32) * MIB
         self.assertEqual(device["libraries"], [{"name": "libextension.so", "peak_bytes": taken}])
-        self.assertEqual(device["device_used_bytes"], device["peak_reserved_bytes"] + taken + CONTEXT)
+        self.assertEqual(device["device_used_bytes"], device["peak_reserved_bytes"] + taken + CONTEXT + device["driver_bytes"])
         # It was ended with the third range: what follows in it, and the six others, were not run.
         self.assertEqual(printed[1:], ["batch 0", "batch 1", "batch 2"])
         self.assertEqual((plan["steps"], plan["steps_by"], plan["stopped"]), (3, "marks", True))
