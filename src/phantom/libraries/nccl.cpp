@@ -227,7 +227,7 @@ TIDEMARK_PHANTOM_API int ncclCommWindowDeregister(NcclCommunicator*, Handle) {
   return kNcclSuccess;
 }
 TIDEMARK_PHANTOM_API int ncclMemAlloc(void** pointer, std::size_t bytes) {
-  *pointer = allocate_device(current_device(), bytes);
+  *pointer = allocate_device(current_device(), bytes, TIDEMARK_PHANTOM_CALLER);
   return *pointer != nullptr ? kNcclSuccess : 1;  // ncclUnhandledCudaError
 }
 TIDEMARK_PHANTOM_API int ncclMemFree(void* pointer) {

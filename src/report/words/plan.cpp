@@ -52,14 +52,15 @@ std::string verdict_text(const Plan& plan) {
   for (const PlannedDevice& device : plan.devices) {
     used = std::max(used, device.device_used_bytes);
   }
-  const std::string in_steps = plan.steps == 0 ? "" : " in " + steps_text(plan.steps);
+  const std::string in_steps = plan.steps == 0 ? "" : " in " + steps_text(plan);
   return fmt::format("fits on {}: at most {} of {} used{}, {} left", plan.facts.gpu, format_bytes(used),
                      format_bytes(plan.facts.memory_bytes), in_steps,
                      format_bytes(plan.facts.memory_bytes - std::min(used, plan.facts.memory_bytes)));
 }
 
-std::string steps_text(std::uint64_t steps) {
-  return steps == 1 ? "1 training step" : format_count(steps) + " training steps";
+std::string steps_text(const Plan& plan) {
+  return fmt::format("{} {}{}", format_count(plan.steps), plan.steps_by_marks ? "step" : "training step",
+                     plan.steps == 1 ? "" : "s");
 }
 
 std::vector<std::string> uncertainties(const Plan& plan) {
@@ -94,9 +95,9 @@ std::vector<std::string> uncertainties(const Plan& plan) {
                    : "What NCCL takes is not in the figures: some hundred MiB for each communicator.");
   }
   if (facts.interrupted) {
-    found.push_back(fmt::format("The program was interrupted after {}.", steps_text(plan.steps)));
+    found.push_back(fmt::format("The program was interrupted after {}.", steps_text(plan)));
   }
-  if (plan.steps == 1) {
+  if (plan.steps == 1 && !plan.steps_by_marks) {
     found.emplace_back(
         "In the first training step some optimizers allocate their state only at its end; the second may take "
         "more.");

@@ -48,6 +48,17 @@ TEST(PlanTest, ProcessesOfOneGpuAreTakenTogether) {
   EXPECT_TRUE(make_plan(facts(), {recording(2, 0, 9 * kGiB), recording(3, 1, 5 * kGiB + 1)}).fits);
 }
 
+TEST(PlanTest, WhatLibrariesTakeIsUsedToo) {
+  PlanFacts known = facts();
+  known.device_peaks = {0, 9 * kGiB};
+  known.processes.emplace_back().pid = 1;
+  known.processes[0].libraries = {{"libone.so", 1, 2 * kGiB}, {"libother.so", 0, kGiB}};
+  const Plan plan = make_plan(known, {recording(1, 1, 6 * kGiB)});
+  EXPECT_EQ(plan.devices[0].device_used_bytes, 9 * kGiB);
+  ASSERT_EQ(plan.devices[0].libraries.size(), 1U);
+  EXPECT_EQ(plan.devices[0].libraries[0].name, "libone.so");
+}
+
 TEST(PlanTest, NcclTakesMoreForTheFirstCommunicator) {
   PlanFacts known = facts();
   known.nccl = NcclMemory{4 * kGiB, 2 * kGiB};
