@@ -79,7 +79,7 @@ TEST(DeviceMemory, IsSharedByProcesses) {
   EXPECT_EQ(left[0].process, getpid());
 }
 
-TEST(DeviceMemory, TheDriverTakesNoMoreThanIsLeft) {
+TEST(DeviceMemory, IsFullWhenTheDriverTakesMoreThanIsLeft) {
   ASSERT_TRUE(make_context(kDevice));
   const std::uint64_t before = memory_used(kDevice);
   const std::uint64_t left = profile().memory - before;
@@ -88,7 +88,7 @@ TEST(DeviceMemory, TheDriverTakesNoMoreThanIsLeft) {
   take_driver_memory(kDevice, left);
   EXPECT_EQ(memory_used(kDevice), profile().memory);
   EXPECT_FALSE(take_memory(kDevice, 1));
-  give_back_memory(kDevice, left);
+  give_back_memory(kDevice, kGiB + left);
   EXPECT_EQ(memory_used(kDevice), before);
 }
 
