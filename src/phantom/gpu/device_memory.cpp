@@ -75,18 +75,19 @@ class DeviceMemory {
       for (const ProcessMemory& process : on(device)) bytes += process.bytes;
       return bytes;
     }
-    std::uint64_t left(int device) { return profile().memory - std::min(profile().memory, used(device)); }
     bool take(int device, std::uint64_t bytes) {
       const std::uint64_t context = own().context[device] ? 0 : profile().context;
-      const std::uint64_t before = used(device);
-      const std::uint64_t free = left(device);
-      if (context > free || bytes > free - context) return false;
+      const std::uint64_t left = profile().memory - std::min(profile().memory, used(device));
+      if (context > left || bytes > left - context) return false;
+      add(device, bytes);
+      return true;
+    }
+    void add(int device, std::uint64_t bytes) {
       own().context[device] = true;
       own().bytes[device] += bytes;
-      if (memory_.table_ == nullptr) return true;
+      if (memory_.table_ == nullptr) return;
       std::uint64_t& peak = memory_.table_->peaks[device];
-      peak = std::max(peak, before + context + bytes);
-      return true;
+      peak = std::max(peak, used(device));
     }
 
    private:
@@ -143,8 +144,7 @@ void give_back_memory(int device, std::uint64_t bytes) {
 }
 
 void take_driver_memory(int device, std::uint64_t bytes) {
-  DeviceMemory::Locked table(device_memory());
-  table.take(device, std::min(bytes, table.left(device)));
+  DeviceMemory::Locked(device_memory()).add(device, bytes);
 }
 
 std::vector<ProcessMemory> memory_of_processes(int device) {
@@ -152,7 +152,7 @@ std::vector<ProcessMemory> memory_of_processes(int device) {
 }
 
 std::uint64_t memory_used(int device) {
-  return DeviceMemory::Locked(device_memory()).used(device);
+  return std::min(profile().memory, DeviceMemory::Locked(device_memory()).used(device));
 }
 
 }  // namespace tidemark::phantom

@@ -24,13 +24,13 @@ bool make_context(int device);
 [[nodiscard]] bool take_memory(int device, std::uint64_t bytes);
 void give_back_memory(int device, std::uint64_t bytes);
 
-/// Counts what the driver and its libraries take for this process beside its context; of a device that has less left,
-/// that.
+/// Counts what the driver and its libraries take for this process beside its context. More than the device has left is
+/// no failure here: the plan says then that the program does not fit.
 void take_driver_memory(int device, std::uint64_t bytes);
 
 /// What each process holds that has a context on `device`, in no order.
 [[nodiscard]] std::vector<ProcessMemory> memory_of_processes(int device);
-/// All of it, as the driver would report it.
+/// All of it, as the driver would report it: at most what the device has.
 [[nodiscard]] std::uint64_t memory_used(int device);
 
 }  // namespace tidemark::phantom

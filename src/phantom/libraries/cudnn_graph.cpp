@@ -47,7 +47,7 @@ std::uint64_t cudnn_workspace(const CudnnGraph& graph) {
   // Attention: with cuDNN 9.19 on an H200, 256 bytes, and where heads share keys and values, the gradients of these for
   // each head, in 16 bits, before they are summed.
   if (products >= 2) {
-    if (!is_measured_cudnn()) count_estimate(Estimate::cudnn_workspace, "attention");
+    if (!is_measured_cudnn() || cudnn_settings().deterministic) count_estimate(Estimate::cudnn_workspace, "attention");
     return 256 + graph.summed_elements * sizeof(std::uint16_t);
   }
   // Only convolutions by themselves were measured.

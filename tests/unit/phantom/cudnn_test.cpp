@@ -177,18 +177,26 @@ TEST_F(Cudnn, WorkspacesWithOtherSettingsAreEstimates) {
     *setting = 0;
   }
   EXPECT_EQ(estimates(), before + 2);
+  const auto attention = [this] { EXPECT_EQ(workspace_of({create(19), create(19)}), 256); };
+  attention();
+  EXPECT_EQ(estimates(), before + 2);
+  auto* const deterministic = static_cast<int*>(dlsym(torch, "deterministic"));
+  *deterministic = 1;
+  attention();
+  *deterministic = 0;
+  EXPECT_EQ(estimates(), before + 3);
   // TF32 is a way to compute float32, and of no matter to bfloat16.
   auto* const tf32 = static_cast<int*>(dlsym(torch, "tf32"));
   *tf32 = 0;
   plan();
-  EXPECT_EQ(estimates(), before + 2);
+  EXPECT_EQ(estimates(), before + 3);
   type_ = 0;  // CUDNN_DATA_FLOAT
   const auto float32 = [this] { return workspace({8, 64, 56, 56}, {200704, 3136, 56, 1}); };
   const std::int64_t without = float32();
-  EXPECT_EQ(estimates(), before + 3);
+  EXPECT_EQ(estimates(), before + 4);
   *tf32 = 1;
   EXPECT_EQ(float32(), 15057575);
-  EXPECT_EQ(estimates(), before + 3);
+  EXPECT_EQ(estimates(), before + 4);
   EXPECT_EQ(without, 15057575);  // the best that is known
   dlclose(torch);
 }

@@ -79,6 +79,19 @@ TEST(DeviceMemory, IsSharedByProcesses) {
   EXPECT_EQ(left[0].process, getpid());
 }
 
+TEST(DeviceMemory, IsFullWhenTheDriverTakesMoreThanIsLeft) {
+  ASSERT_TRUE(make_context(kDevice));
+  const std::uint64_t before = memory_used(kDevice);
+  const std::uint64_t left = profile().memory - before;
+  take_driver_memory(kDevice, kGiB);
+  EXPECT_EQ(memory_used(kDevice), before + kGiB);
+  take_driver_memory(kDevice, left);
+  EXPECT_EQ(memory_used(kDevice), profile().memory);
+  EXPECT_FALSE(take_memory(kDevice, 1));
+  give_back_memory(kDevice, kGiB + left);
+  EXPECT_EQ(memory_used(kDevice), before);
+}
+
 TEST(DeviceMemory, OfAForkedProcessIsItsOwn) {
   void* const parents = allocate_device(0, kGiB);
   const std::uint64_t before = memory_used(0);
