@@ -17,10 +17,25 @@ import torch  # noqa: E402, which takes seconds
 import without_dynamo  # noqa: E402, F401
 
 torch.set_num_threads(1)
+
+
+class Keeps(torch.autograd.Function):
+    """Keeps so many Python objects for the backward pass that giving them back takes longer than the rest of the program."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.kept = [object() for _ in range(100_000)]
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
 model = torch.nn.Sequential(*[torch.nn.Linear(args.width, args.width) for _ in range(4)]).to("cuda")
 data = torch.zeros(args.batch_size, 1024, args.width, device="cuda")
 optimizer = torch.optim.SGD(model.parameters())
 model(data).sum().backward()
 optimizer.step()
-with torch.no_grad():
-    model(data)  # PyTorch 2.15 crashes when the interpreter ends in the moment after backward()
+# The interpreter ends in the moment after backward(), with a thread of PyTorch's that still gives back Python objects.
+Keeps.apply(model(data).sum()).backward()
