@@ -5,9 +5,11 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "collect/process/describe.h"
+#include "collect/process/import_slots.h"
 
 namespace tidemark::process {
 
@@ -34,10 +36,13 @@ class Forward {
     return found != this ? reinterpret_cast<Function*>(found) : nullptr;
   }
 
-  /// Where import slots were patched, the original is known already.
-  void set(void* original) noexcept { next_.store(original, std::memory_order_release); }
-
-  [[nodiscard]] const char* symbol() const noexcept { return symbol_; }
+  /// patch_import_slots() for this symbol: the original is known from then on.
+  std::size_t patch(Function* hook) noexcept {
+    void* original = nullptr;
+    const std::size_t slots = patch_import_slots(symbol_, reinterpret_cast<void*>(hook), &original);
+    if (original != nullptr) next_.store(original, std::memory_order_release);
+    return slots;
+  }
 
  private:
   const char* symbol_;

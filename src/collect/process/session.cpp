@@ -125,6 +125,7 @@ ThreadState* claim_lane() noexcept {
     definition.u32(tid);
     definition.text(name, ::strnlen(name, sizeof(name)));
     if (!definition.finish()) event_dropped(thread);
+    start_autograd(thread);
     return thread;
   }
   session.shared->control.thread_limit_drops.fetch_add(1, std::memory_order_relaxed);
