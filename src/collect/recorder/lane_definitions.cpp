@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <iterator>
 #include <string_view>
 
+#include "base/inductor_file.h"
 #include "collect/recorder/python_lines.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::size_t kLargestDefinition = 16 << 20;
+constexpr std::size_t kMostAwaitingLines = 1024;  // stacks; those beyond stay without the lines of the program
 
 void append_utf8(std::string& out, std::uint32_t code_point) {
   if (code_point < 0x80) {
@@ -64,6 +67,7 @@ class LaneDefinitions::Fields {
     return value;
   }
   std::string_view text() { return take(number<std::uint32_t>()); }
+  [[nodiscard]] bool at_end() const { return rest_.empty(); }
   std::string python() {
     const auto kind = number<std::uint8_t>();
     return python_text(kind, text());
@@ -129,6 +133,8 @@ bool LaneDefinitions::define(TraceWriter& writer) {
       return define_stack(fields, writer);
     case ring::DefinitionKind::mark:
       return define_mark(fields, writer);
+    case ring::DefinitionKind::lines:
+      return define_lines(fields, writer);
     case ring::DefinitionKind::loss: {
       const auto code = fields.number<std::uint32_t>();
       const std::string detail(fields.text());
@@ -146,11 +152,17 @@ bool LaneDefinitions::define_code(Fields& fields, TraceWriter& writer) {
   code.python_version = static_cast<std::uint16_t>(fields.number<std::uint32_t>());
   code.first_line = fields.number<std::uint32_t>();
   code.code_offset = fields.number<std::uint32_t>();
-  code.file = writer.string(fields.python());
+  std::string file = fields.python();
+  code.file = writer.string(file);
   code.function = writer.string(fields.python());
   const std::string_view table = fields.text();
   const auto bytes = std::as_bytes(std::span(table.data(), table.size()));
   code.line_table.assign(bytes.begin(), bytes.end());
+  if (is_inductor_file(file.data(), file.size())) {
+    const auto generated = generated_files_.find(file);
+    if (generated != generated_files_.end()) code.generated = &generated->second;
+    code.generated_path = std::move(file);
+  }
   if (fields.ok) codes_[address] = std::move(code);
   return fields.ok;
 }
@@ -174,29 +186,72 @@ bool LaneDefinitions::define_module(Fields& fields, TraceWriter& writer) {
 
 bool LaneDefinitions::define_stack(Fields& fields, TraceWriter& writer) {
   const auto number = fields.number<std::uint32_t>();
+  if (number != stacks_.size()) return false;
+  bool awaits_lines = false;
+  const StackId stack = read_stack(fields, writer, awaits_lines);
+  stacks_.push_back(fields.ok ? stack : StackId{});  // the numbers of later ones must stay right
+  if (awaits_lines && awaiting_lines_.size() < kMostAwaitingLines) awaiting_lines_[number] = pending_;
+  return fields.ok;
+}
+
+StackId LaneDefinitions::read_stack(Fields& fields, TraceWriter& writer, bool& awaits_lines) {
   const auto python_count = fields.number<std::uint32_t>();
   const auto native_count = fields.number<std::uint32_t>();
-  if (number != stacks_.size() || python_count > ring::kMaxFrames || native_count > ring::kMaxFrames) return false;
-  std::vector<LocationId> innermost_first(python_count + native_count);
-  for (std::uint32_t index = 0; index < python_count; ++index) {
-    const auto code = fields.number<std::uint64_t>();
-    const auto instruction = fields.number<std::uint32_t>();
-    innermost_first[native_count + index] = python_location(code, instruction, writer);
+  fields.ok &= python_count <= ring::kMaxFrames && native_count <= ring::kMaxFrames;
+  std::vector<LocationId> python;  // innermost first
+  for (std::uint32_t index = 0; fields.ok && index < python_count; ++index) {
+    Code& code = codes_[fields.number<std::uint64_t>()];
+    awaits_lines |= !code.generated_path.empty() && code.generated == nullptr;
+    add_python_frame(code, fields.number<std::uint32_t>(), writer, python);
   }
-  std::uint32_t cupti_count = 0;  // innermost: how CUPTI came to call us says nothing about the program
-  for (std::uint32_t index = 0; index < native_count; ++index) {
+  std::vector<LocationId> native;
+  bool inside_cupti = true;  // innermost: how CUPTI came to call us says nothing about the program
+  for (std::uint32_t index = 0; fields.ok && index < native_count; ++index) {
     const auto address = fields.number<std::uint64_t>();
     const Module* module = module_of(address);
-    if (index == cupti_count && module != nullptr && module->cupti) ++cupti_count;
-    innermost_first[index] = native_location(address, writer);
+    inside_cupti &= module != nullptr && module->cupti;
+    const LocationId location = native_location(address, writer);
+    if (!inside_cupti) native.push_back(location);
   }
-  innermost_first.erase(innermost_first.begin(), innermost_first.begin() + cupti_count);
   StackId stack;
-  for (auto location = innermost_first.rbegin(); location != innermost_first.rend(); ++location) {
-    stack = writer.stack(stack, *location);
+  for (const std::vector<LocationId>& frames : {python, native}) {
+    for (auto location = frames.rbegin(); location != frames.rend(); ++location) stack = writer.stack(stack, *location);
   }
-  stacks_.push_back(fields.ok ? stack : StackId{});  // the numbers of later ones must stay right
-  return fields.ok;
+  return stack;
+}
+
+bool LaneDefinitions::define_lines(Fields& fields, TraceWriter& writer) {
+  const std::string path = fields.python();
+  if (!fields.ok || !is_inductor_file(path.data(), path.size())) return false;
+  if (generated_files_.contains(path)) return true;
+  // Gone, or another file system's: the lines are known all the same.
+  GeneratedFile file(generated_comments(read_generated_file(path).value_or("")));
+  while (fields.ok && !fields.at_end()) {
+    const auto line = fields.number<std::uint32_t>();
+    const auto trace = fields.number<std::uint32_t>();
+    if (trace == file.trace_count() + 1) file.add_trace(fields.python());
+    file.add(line, trace);
+  }
+  if (!fields.ok) return false;
+  const GeneratedFile& added = generated_files_.emplace(path, std::move(file)).first->second;
+  for (auto& [address, code] : codes_) {
+    if (code.generated_path != path) continue;
+    code.generated = &added;
+    code.places.clear();
+  }
+  redefine_stacks(writer);
+  return true;
+}
+
+void LaneDefinitions::redefine_stacks(TraceWriter& writer) {
+  for (auto entry = awaiting_lines_.begin(); entry != awaiting_lines_.end();) {
+    Fields stack(entry->second);
+    stack.number<std::uint32_t>();  // what it defines
+    stack.number<std::uint32_t>();  // its number
+    bool awaits_lines = false;
+    stacks_[entry->first] = read_stack(stack, writer, awaits_lines);
+    entry = awaits_lines ? std::next(entry) : awaiting_lines_.erase(entry);
+  }
 }
 
 bool LaneDefinitions::define_mark(Fields& fields, TraceWriter& writer) {
@@ -212,18 +267,39 @@ bool LaneDefinitions::define_mark(Fields& fields, TraceWriter& writer) {
   return true;
 }
 
-LocationId LaneDefinitions::python_location(std::uint64_t address, std::uint32_t instruction, TraceWriter& writer) {
-  Code& code = codes_[address];
+void LaneDefinitions::add_python_frame(Code& code, std::uint32_t instruction, TraceWriter& writer,
+                                       std::vector<LocationId>& innermost_first) {
+  const PythonPlace place = python_place(code, instruction, writer);
+  if (code.generated != nullptr) {
+    const std::vector<SourceFrame>& sources = code.generated->sources(place.line);
+    for (auto source = sources.rbegin(); source != sources.rend(); ++source) {
+      Location location;
+      location.file = writer.string(source->file);
+      location.function = writer.string(source->function);
+      location.line = source->line;
+      location.graph = code.generated->graph();
+      innermost_first.push_back(writer.location(location));
+    }
+  }
+  innermost_first.push_back(place.location);
+}
+
+LaneDefinitions::PythonPlace LaneDefinitions::python_place(Code& code, std::uint32_t instruction, TraceWriter& writer) {
   if (!code.file.valid()) code.file = code.function = writer.string("?");
-  const auto known = code.locations.find(instruction);
-  if (known != code.locations.end()) return known->second;
+  const auto known = code.places.find(instruction);
+  if (known != code.places.end()) return known->second;
   const std::uint32_t offset = python_bytecode_offset(code.python_version, instruction, code.code_offset);
   Location location;
   location.kind = Location::Kind::python;
   location.file = code.file;
   location.function = code.function;
   location.line = python_line(code.python_version, code.line_table, code.first_line, offset);
-  return code.locations[instruction] = writer.location(location);
+  if (code.generated != nullptr) {
+    const std::string_view nodes = code.generated->nodes(location.line);
+    location.graph = code.generated->graph();
+    if (!nodes.empty()) location.source_nodes = writer.string(nodes);
+  }
+  return code.places[instruction] = {writer.location(location), location.line};
 }
 
 LocationId LaneDefinitions::native_location(std::uint64_t address, TraceWriter& writer) {
@@ -251,6 +327,7 @@ void LaneDefinitions::reset() {
   codes_.clear();
   modules_.clear();
   stacks_.clear();
+  awaiting_lines_.clear();
 }
 
 }  // namespace tidemark

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collect/recorder/generated_file.h"
 #include "collect/ring/layout.h"
 #include "trace/writer.h"
 
@@ -51,6 +52,10 @@ class LaneDefinitions {
 
  private:
   class Fields;
+  struct PythonPlace {
+    LocationId location;
+    std::uint32_t line = 0;
+  };
   struct Code {
     StringId file;
     StringId function;
@@ -58,7 +63,9 @@ class LaneDefinitions {
     std::uint32_t first_line = 0;
     std::uint32_t code_offset = 0;
     std::vector<std::byte> line_table;
-    std::unordered_map<std::uint32_t, LocationId> locations;  ///< by instruction
+    std::string generated_path;                ///< of a file that torch.compile generated; empty: of no such file
+    const GeneratedFile* generated = nullptr;  ///< null until its lines are defined
+    std::unordered_map<std::uint32_t, PythonPlace> places;  ///< by instruction
   };
   struct Module {
     std::uint64_t end = 0;
@@ -72,7 +79,15 @@ class LaneDefinitions {
   bool define_module(Fields& fields, TraceWriter& writer);
   bool define_stack(Fields& fields, TraceWriter& writer);
   bool define_mark(Fields& fields, TraceWriter& writer);
-  LocationId python_location(std::uint64_t address, std::uint32_t instruction, TraceWriter& writer);
+  bool define_lines(Fields& fields, TraceWriter& writer);
+  /// Those that awaited the lines which have just been defined.
+  void redefine_stacks(TraceWriter& writer);
+  /// Of a stack definition, behind its number. `awaits_lines` turns true where a frame's lines are not defined yet.
+  StackId read_stack(Fields& fields, TraceWriter& writer, bool& awaits_lines);
+  /// Appends a frame, and before it, as what it called, the lines of the program that it was made from.
+  void add_python_frame(Code& code, std::uint32_t instruction, TraceWriter& writer,
+                        std::vector<LocationId>& innermost_first);
+  PythonPlace python_place(Code& code, std::uint32_t instruction, TraceWriter& writer);
   LocationId native_location(std::uint64_t address, TraceWriter& writer);
   /// The module of the call that returns to `address`, or null.
   [[nodiscard]] const Module* module_of(std::uint64_t address) const;
@@ -83,6 +98,8 @@ class LaneDefinitions {
   std::unordered_map<std::uint64_t, Code> codes_;
   std::map<std::uint64_t, Module> modules_;  ///< by start
   std::vector<StackId> stacks_;
+  std::unordered_map<std::string, GeneratedFile> generated_files_;  ///< by path, which tells the content: never reset
+  std::map<std::uint32_t, std::vector<std::byte>> awaiting_lines_;  ///< stack number → its definition
 };
 
 }  // namespace tidemark

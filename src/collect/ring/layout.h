@@ -163,6 +163,9 @@ inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
 //            then {u64 code, u32 instruction} for each Python frame and u64 return address for each native one,
 //            innermost first
 //   loss     u32 QualityId, text
+//   lines    of a generated file: its path {u8 kind, text}, then for each place where other lines of the program begin:
+//            u32 line, u32 number of their stack trace, from 1 and 0 for none; a number that is one more than those
+//            before is followed by the trace, as Python prints it: {u8 kind, text}
 //   mark     u32 MarkKind, u64 ticks, text name of at most kMarkNameBytes
 // clang-format on
 enum class DefinitionKind : std::uint32_t {
@@ -172,7 +175,8 @@ enum class DefinitionKind : std::uint32_t {
   module = 4,
   stack = 5,
   loss = 6,
-  mark = 7
+  mark = 7,
+  lines = 12,
 };
 enum class MarkKind : std::uint32_t { point = 0, range_begin = 1, range_end = 2 };
 

@@ -9,6 +9,7 @@
 #include "collect/process/python/frame_walk.h"
 #include "collect/process/python/interpreter.h"
 #include "collect/process/python/layout.h"
+#include "collect/process/python/line_map.h"
 #include "collect/process/python/verify.h"
 
 namespace tidemark::process {
@@ -122,6 +123,15 @@ PythonStackKey python_stack_key(std::size_t capacity) noexcept {
 bool python_describe(std::uintptr_t code, PythonCode* out) noexcept {
   return phase.load(std::memory_order_acquire) == Phase::supported &&
          describe_code(*own_layout, own_interpreter.code_type, code, out);
+}
+
+bool python_line_map(std::uintptr_t code, LineMap* out) noexcept {
+  return phase.load(std::memory_order_acquire) == Phase::supported &&
+         find_line_map(*own_layout, own_interpreter, code, out);
+}
+
+bool python_line_map_entry(const LineMap& map, std::size_t index, std::uint32_t* line, PythonText* trace) noexcept {
+  return read_line_map(*own_layout, own_interpreter, map, index, line, trace);
 }
 
 void python_watch(std::uintptr_t code) noexcept {

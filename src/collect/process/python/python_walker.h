@@ -33,6 +33,13 @@ struct PythonCode {
   std::uint32_t code_offset;  ///< subtract from PythonFrame::instruction to get the byte offset into the bytecode
 };
 
+/// Which lines of the program the lines of a generated file were made from: see line_map.h.
+struct LineMap {
+  void* lines;   ///< tuple of int: where in the file an entry begins
+  void* traces;  ///< tuple of str or None: its stack trace in the program, as Python prints it
+  std::size_t size;
+};
+
 enum class PythonSupport : std::uint8_t {
   absent,  ///< no interpreter in this process (yet): ask again later
   supported,
@@ -71,6 +78,12 @@ PythonStackKey python_stack_key(std::size_t capacity) noexcept;
 
 /// Describes a code object that python_walk has just returned on this thread. False when it does not look like one.
 bool python_describe(std::uintptr_t code, PythonCode* out) noexcept;
+
+/// The line map of the generated file that a code object, just described on this thread, is from; only while the thread
+/// holds the GIL and nothing else uses Python. False where there is none, or not yet.
+bool python_line_map(std::uintptr_t code, LineMap* out) noexcept;
+/// Entry `index` of that map. False where it has no stack trace.
+bool python_line_map_entry(const LineMap& map, std::size_t index, std::uint32_t* line, PythonText* trace) noexcept;
 
 /// Tells the walker that `code`, just returned by python_walk on this thread, was given a meaning elsewhere (named in a
 /// recording): its death will be noticed. Lock-free.
