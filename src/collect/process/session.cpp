@@ -166,7 +166,7 @@ void count_lost_while_entering(const ThreadState* thread, std::uint32_t lost) no
 
 }  // namespace
 
-Session session = {&fallback_gate, nullptr, nullptr, 0, ring::Clock::monotonic, {false, false}, {false}, {0}};
+Session session = {&fallback_gate, nullptr, nullptr, 0, ring::Clock::monotonic, {false, false}, false, {false}, {0}};
 thread_local constinit ThreadLink thread_link = {kNoEpoch, nullptr};
 
 ThreadState* enter_thread(Start start) noexcept {
@@ -205,6 +205,8 @@ void configure_session() noexcept {
   const bool both = stacks != nullptr && ::strcmp(stacks, "both") == 0;
   session.stacks.native = both || (stacks != nullptr && ::strcmp(stacks, "native") == 0);
   session.stacks.python = both || stacks == nullptr || ::strcmp(stacks, "python") == 0;
+  const char* attribute = ::getenv(ring::kAttributeVariable);
+  session.attribute = attribute == nullptr || ::strcmp(attribute, "off") != 0;
 #if defined(__x86_64__)
   const char* clock = ::getenv(ring::kClockVariable);
   if (clock != nullptr && ::strcmp(clock, "tsc") == 0) session.clock = ring::Clock::tsc;

@@ -56,6 +56,7 @@ struct Session {
   std::uint64_t epoch;   ///< of the latest connection
   ring::Clock clock;
   StackMode stacks;
+  bool attribute;  ///< record what memory belongs to: modules and their tensors, autograd nodes
   std::atomic<bool> paused;
   std::atomic<std::int64_t> growth_left;  ///< bytes that the threads' tables may still grow by, all together
 };
