@@ -154,10 +154,10 @@ class TreeBuilder {
 
   // Groups `nodes` and puts those worth listing on the stack of pending ones, largest on top.
   void push(const std::vector<std::uint32_t>& nodes, std::uint32_t depth, HiddenNodes& hidden) {
-    std::map<std::tuple<Location::Kind, std::string, std::string, std::uint32_t>, NodeGroup> groups;
+    std::map<std::tuple<Location::Kind, std::string, std::string, std::uint32_t, CompiledGraph>, NodeGroup> groups;
     for (const std::uint32_t node : nodes) {
       const FrameName& name = symbols_.name(stacks_.location(node));
-      NodeGroup& group = groups[{name.kind, name.function, name.file, name.line}];
+      NodeGroup& group = groups[{name.kind, name.function, name.file, name.line, name.graph}];
       group.nodes.push_back(node);
       group.total += stacks_.total(node);
       group.depth = depth;

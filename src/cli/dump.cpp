@@ -29,8 +29,8 @@ struct DumpArguments {
 /// A line: what it is about, and its fields in order. Text and JSON print the same fields.
 std::string text_line(const char* what, const Json& fields) {
   // These hold words and numbers of our own; any other string may hold anything, and stands in quotes.
-  static constexpr std::string_view kBare[] = {"type",   "kind",    "severity",     "device",
-                                               "offset", "address", "load_address", "role"};
+  static constexpr std::string_view kBare[] = {"type",    "kind",         "severity", "device", "offset",
+                                               "address", "load_address", "role",     "graph"};
   std::string line = what;
   for (const auto& [name, value] : fields.items()) {
     const bool bare = value.is_string() && std::ranges::find(kBare, name) != std::end(kBare);
@@ -83,6 +83,8 @@ Json location_fields(std::size_t own, const Location& location) {
                  {"function", id(location.function)},
                  {"line", location.line}};
   if (location.nn_module.valid()) fields["nn_module"] = id(location.nn_module);
+  if (location.graph != CompiledGraph::none) fields["graph"] = name_in(kCompiledGraphNames, location.graph);
+  if (location.source_nodes.valid()) fields["source_nodes"] = id(location.source_nodes);
   return fields;
 }
 

@@ -73,7 +73,7 @@ class BlockRows {
     std::string text;
     for (const FrameName& frame : stack.frames) {
       if (!text.empty()) text += ';';
-      text += frame.kind == Location::Kind::native ? short_function(frame.function) : frame.function;
+      text += function_text(frame);
       if (!frame.file.empty())
         text += frame.line == 0 ? fmt::format(" ({})", frame.file) : fmt::format(" ({}:{})", frame.file, frame.line);
     }

@@ -24,7 +24,7 @@ std::uint32_t FrameList::named(const std::string& function) {
 }
 
 std::uint32_t FrameList::add(FrameName frame) {
-  if (frame.kind == Location::Kind::native) frame.function = short_function(frame.function);
+  frame.function = function_text(frame);
   const auto number = static_cast<std::uint32_t>(frames_.size());
   const auto [entry, is_new] = number_of_.try_emplace({frame.function, frame.file, frame.line}, number);
   if (is_new) frames_.push_back(std::move(frame));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "report/words/frame_text.h"
 #include "report/words/printable.h"
 
 namespace tidemark::pytorch {
@@ -118,7 +119,7 @@ void SnapshotPickle::frame(const FrameName& frame) {
   text(frame.file.empty() ? kUnknownFile : printable(frame.file));
   item(Word::line, frame.line);
   word(Word::name);
-  text(printable(frame.function));
+  text(printable(frame.function + compiled_text(frame)));
   end_dict();
 }
 

@@ -33,6 +33,8 @@ FrameName Symbols::resolve(const Location& location) {
     name.function = text(location.function);
     name.file = text(location.file);
     name.line = location.line;
+    name.graph = location.graph;
+    name.source_nodes = text(location.source_nodes);
     if (name.function.empty()) name.function = "(unknown function)";
     return name;
   }

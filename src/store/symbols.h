@@ -19,6 +19,8 @@ struct FrameName {
   std::string function;    ///< "Linear.forward"; native: demangled, or "libfoo.so+0x1234" without a symbol
   std::string file;        ///< Python: source file. Native: path of the ELF file. May be empty
   std::uint32_t line = 0;  ///< 0 = unknown, always for native code
+  CompiledGraph graph = CompiledGraph::none;  ///< as in Location
+  std::string source_nodes = {};              ///< likewise
 };
 
 /// Why native frames of a file have no names.

@@ -36,6 +36,12 @@ Location read_location(FieldReader& fields, const Definitions& definitions) {
     location.function.value = fields.id(definitions.strings.size());
     location.line = fields.number32();
     if (!fields.at_end()) location.nn_module.value = fields.id(definitions.nn_modules.size());
+    if (!fields.at_end()) {
+      const std::uint64_t graph = fields.number();
+      const bool known = graph < static_cast<std::uint64_t>(CompiledGraph::unknown);
+      location.graph = known ? CompiledGraph{static_cast<std::uint8_t>(graph)} : CompiledGraph::unknown;
+      location.source_nodes.value = fields.id(definitions.strings.size());
+    }
   } else if (kind == static_cast<std::uint64_t>(Location::Kind::native)) {
     location.kind = Location::Kind::native;
     location.module.value = fields.id(definitions.modules.size());

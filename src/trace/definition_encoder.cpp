@@ -36,17 +36,23 @@ LocationId DefinitionEncoder::location(const Location& location) {
   const std::uint64_t first = python ? id_code(location.file.value, strings_.size()) : location.offset;
   const std::uint64_t second =
       python ? id_code(location.function.value, strings_.size()) : id_code(location.module.value, modules_.size());
-  // Python's line and native's lack of one keep the two kinds apart.
   const std::uint32_t nn_module = id_code(location.nn_module.value, nn_module_count_);
-  const std::uint64_t third = python ? (std::uint64_t{nn_module} << 33) + location.line + 1 : 0;
-  const auto [entry, is_new] = locations_.try_emplace({first, second, third}, location_count_);
+  const std::uint64_t graph = static_cast<std::uint8_t>(location.graph);
+  const std::uint64_t source_nodes = id_code(location.source_nodes.value, strings_.size());
+  // Python's line and native's lack of one keep the two kinds apart.
+  const Key key = python ? Key{first | source_nodes << 32, second | graph << 32,
+                               (std::uint64_t{nn_module} << 33) + location.line + 1}
+                         : Key{first, second, 0};
+  const auto [entry, is_new] = locations_.try_emplace(key, location_count_);
   if (is_new) {
     ++location_count_;
     FieldWriter fields(scratch_);
     fields.number(static_cast<std::uint8_t>(location.kind));
     if (python) {
       fields.number(first).number(second).number(location.line);
-      if (nn_module != 0) fields.number(nn_module);
+      const bool compiled = graph != 0 || source_nodes != 0;
+      if (nn_module != 0 || compiled) fields.number(nn_module);
+      if (compiled) fields.number(graph).number(source_nodes);
     } else {
       fields.number(second).number(first);
     }

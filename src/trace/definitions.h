@@ -48,6 +48,21 @@ struct ModuleInfo {
   std::uint64_t load_address = 0;  ///< load bias: address in memory - load_address = address in the file's symbol table
 };
 
+/// Which graph of a model, compiled by torch.compile, code belongs to.
+enum class CompiledGraph : std::uint8_t {
+  none = 0,  ///< the code is not compiled
+  forward = 1,
+  backward = 2,
+  inference = 3,  ///< a forward pass whose backward pass was never asked for
+  unknown = 4,
+};
+inline constexpr EnumName<CompiledGraph> kCompiledGraphNames[] = {
+    {CompiledGraph::forward, "forward"},
+    {CompiledGraph::backward, "backward"},
+    {CompiledGraph::inference, "inference"},
+    {CompiledGraph::unknown, "unknown"},
+};
+
 /// One place in a program. Python: file, function, line. Native: module and offset, named when reading; or named by
 /// whoever wrote the file (only imported files have these), with whatever of file, function and line was known.
 struct Location {
@@ -59,6 +74,11 @@ struct Location {
   ModuleId module;            ///< native; invalid when the address was in no known module
   std::uint64_t offset = 0;   ///< native: return address - 1 - load_address, or the absolute address without a module
   NnModuleId nn_module = {};  ///< python: the torch.nn.Module that this frame calls; invalid in all other frames
+  /// python: of a line that torch.compile generated, and of the program's lines that it was made from. In stacks these
+  /// stand behind it as if it called them.
+  CompiledGraph graph = CompiledGraph::none;
+  StringId source_nodes =
+      {};  ///< python: of a generated line: names of the graph's nodes that it stands for, "x, linear_1"
 };
 
 /// A node of the tree of stacks: a stack is its node's location and those of its parents up to the root.

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "base/inductor_file.h"
+
 namespace tidemark {
 namespace {
 
@@ -44,7 +46,8 @@ bool is_start_script(std::string_view file) {
 }
 
 bool is_generated_by_pytorch(std::string_view file) {
-  return file.starts_with("<eval_with_key>") || file.find("/torchinductor_") != std::string_view::npos;
+  return file.starts_with("<eval_with_key>") || file.find("/torchinductor_") != std::string_view::npos ||
+         is_inductor_file(file.data(), file.size());
 }
 
 }  // namespace

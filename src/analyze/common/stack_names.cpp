@@ -67,7 +67,9 @@ NamedStack name_stack(Symbols& symbols, StackId stack) {
 
 std::string shown_frames(const NamedStack& stack) {
   if (stack.frames.empty()) return {};
-  const auto text = [](const FrameName& frame) { return frame.function + '\0' + frame.file + '\0'; };
+  const auto text = [](const FrameName& frame) {
+    return frame.function + '\0' + frame.file + '\0' + static_cast<char>('0' + static_cast<int>(frame.graph));
+  };
   const FrameName& place = stack.frames[stack.call_site];
   std::string shown = text(place) + std::to_string(place.line);
   if (stack.package)

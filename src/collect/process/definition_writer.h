@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "collect/process/lane_writer.h"
+#include "collect/process/python/python_walker.h"
 
 namespace tidemark::process {
 
@@ -30,6 +31,10 @@ class DefinitionWriter {
   void text(const void* data, std::size_t size) noexcept {
     u32(static_cast<std::uint32_t>(size));
     bytes(data, size);
+  }
+  void text(const PythonText& string) noexcept {
+    bytes(&string.kind, 1);
+    text(string.data, string.length * string.kind);
   }
   void text(const char* string) noexcept { text(string, std::strlen(string)); }
 

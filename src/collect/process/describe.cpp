@@ -4,19 +4,19 @@
 #include <errno.h>
 
 #include "collect/process/definition_writer.h"
+#include "collect/process/describe_lines.h"
 #include "collect/process/recording.h"
 #include "collect/ring/ranks.h"
 
 namespace tidemark::process {
 namespace {
 
+// What ThreadState::codes says of a code object.
+constexpr std::uint32_t kDescribed = 0;
+constexpr std::uint32_t kAwaitsLines = 1;  // it is generated, and the lines it was made from could not be read yet
+
 const char* reporting_library = "";
 std::atomic<std::int32_t> sent_rank{-1};
-
-void put_text(DefinitionWriter* definition, const PythonText& text) noexcept {
-  definition->bytes(&text.kind, 1);
-  definition->text(text.data, text.length * text.kind);
-}
 
 }  // namespace
 
@@ -51,7 +51,9 @@ void describe_late_rank(ThreadState* thread) noexcept {
 }
 
 bool describe_code(ThreadState* thread, std::uintptr_t code) noexcept {
-  if (thread->codes.find(code) != thread->codes.kMissing) return true;
+  const std::uint32_t known = thread->codes.find(code);
+  if (known == kAwaitsLines && describe_lines(thread, code)) thread->codes.replace(code, kDescribed);
+  if (known != thread->codes.kMissing) return true;
   if (!thread->codes.has_room()) return false;
   python_watch(code);
   PythonCode facts = {};
@@ -62,11 +64,12 @@ bool describe_code(ThreadState* thread, std::uintptr_t code) noexcept {
   definition.u32(python_minor_version());
   definition.u32(facts.first_line);
   definition.u32(facts.code_offset);
-  put_text(&definition, facts.file);
-  put_text(&definition, facts.function);
+  definition.text(facts.file);
+  definition.text(facts.function);
   definition.text(facts.line_table, facts.line_table_size);
   if (!definition.finish()) return false;
-  thread->codes.insert(code, 0);
+  const bool awaits_lines = is_generated_file(facts.file) && !describe_lines(thread, code);
+  thread->codes.insert(code, awaits_lines ? kAwaitsLines : kDescribed);
   return true;
 }
 

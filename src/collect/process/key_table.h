@@ -46,6 +46,13 @@ class KeyTable {
     ++used_;
   }
 
+  /// `key` is in the table.
+  void replace(std::uint64_t key, std::uint32_t value) noexcept {
+    std::size_t at = key & mask();
+    while (entries_[at].key != key) at = (at + 1) & mask();
+    entries_[at].value = value;
+  }
+
   /// Bytes that doubling would add; 0 at the maximum.
   [[nodiscard]] std::size_t growth() const noexcept {
     return (mask() + 1) * 2 <= kMaxEntries ? (mask() + 1) * sizeof(Entry) : 0;

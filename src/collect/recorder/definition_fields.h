@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace tidemark {
@@ -22,6 +23,8 @@ class DefinitionFields {
     return value;
   }
   std::string_view text() { return take(number<std::uint32_t>()); }
+  /// Text of a Python str, as UTF-8: {u8 bytes for each code point, text}.
+  std::string python();
 
   [[nodiscard]] bool at_end() const { return rest_.empty(); }
 

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "base/demangle.h"
+#include "base/inductor_file.h"
 #include "collect/recorder/definition_fields.h"
 #include "collect/recorder/python_lines.h"
 
@@ -15,47 +17,12 @@ namespace {
 
 constexpr std::size_t kLargestDefinition = 16 << 20;
 constexpr std::string_view kPreloadedLibrary = "libtidemark_preload.so";
-
-void append_utf8(std::string& out, std::uint32_t code_point) {
-  if (code_point < 0x80) {
-    out += static_cast<char>(code_point);
-  } else if (code_point < 0x800) {
-    out += static_cast<char>(0xC0 | (code_point >> 6));
-    out += static_cast<char>(0x80 | (code_point & 0x3F));
-  } else if (code_point < 0x10000) {
-    out += static_cast<char>(0xE0 | (code_point >> 12));
-    out += static_cast<char>(0x80 | ((code_point >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code_point & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | ((code_point >> 18) & 0x07));
-    out += static_cast<char>(0x80 | ((code_point >> 12) & 0x3F));
-    out += static_cast<char>(0x80 | ((code_point >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code_point & 0x3F));
-  }
-}
-
-// Text of a Python str: 1, 2 or 4 bytes for each code point. Lone surrogates become U+FFFD.
-std::string python_text(std::uint8_t kind, std::string_view raw) {
-  std::string out;
-  if (kind != 1 && kind != 2 && kind != 4) return "?";
-  for (std::size_t at = 0; at + kind <= raw.size(); at += kind) {
-    std::uint32_t code_point = 0;
-    std::memcpy(&code_point, raw.data() + at, kind);
-    const bool valid = code_point <= 0x10FFFF && (code_point < 0xD800 || code_point > 0xDFFF);
-    append_utf8(out, valid ? code_point : 0xFFFD);
-  }
-  return out;
-}
+constexpr std::size_t kMostAwaitingLines = 1024;  // stacks; those beyond stay without the lines of the program
 
 std::string hex(std::string_view raw) {
   std::string out;
   for (const char byte : raw) out += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   return out;
-}
-
-std::string python_text(DefinitionFields& fields) {
-  const auto kind = fields.number<std::uint8_t>();
-  return python_text(kind, fields.text());
 }
 
 }  // namespace
@@ -120,6 +87,8 @@ bool LaneDefinitions::define(TraceWriter& writer) {
       if (fields.ok) thread_number = number;
       return fields.ok;
     }
+    case ring::DefinitionKind::lines:
+      return define_lines(fields, writer);
     case ring::DefinitionKind::loss: {
       const auto code = fields.number<std::uint32_t>();
       const std::string detail(fields.text());
@@ -137,11 +106,17 @@ bool LaneDefinitions::define_code(Fields& fields, TraceWriter& writer) {
   code.python_version = static_cast<std::uint16_t>(fields.number<std::uint32_t>());
   code.first_line = fields.number<std::uint32_t>();
   code.code_offset = fields.number<std::uint32_t>();
-  code.file = writer.string(python_text(fields));
-  code.function = writer.string(python_text(fields));
+  std::string file = fields.python();
+  code.file = writer.string(file);
+  code.function = writer.string(fields.python());
   const std::string_view table = fields.text();
   const auto bytes = std::as_bytes(std::span(table.data(), table.size()));
   code.line_table.assign(bytes.begin(), bytes.end());
+  if (is_inductor_file(file.data(), file.size())) {
+    const auto generated = generated_files_.find(file);
+    if (generated != generated_files_.end()) code.generated = &generated->second;
+    code.generated_path = std::move(file);
+  }
   if (fields.ok) codes_[address] = std::move(code);
   return fields.ok;
 }
@@ -181,30 +156,72 @@ std::vector<NnModuleId> LaneDefinitions::read_nn_modules(Fields& fields, std::ui
 
 bool LaneDefinitions::define_stack(Fields& fields, TraceWriter& writer) {
   const auto number = fields.number<std::uint32_t>();
+  if (number != stacks_.size()) return false;
+  bool awaits_lines = false;
+  const StackId stack = read_stack(fields, writer, awaits_lines);
+  stacks_.push_back(fields.ok ? stack : StackId{});  // the numbers of later ones must stay right
+  if (awaits_lines && awaiting_lines_.size() < kMostAwaitingLines) awaiting_lines_[number] = pending_;
+  return fields.ok;
+}
+
+StackId LaneDefinitions::read_stack(Fields& fields, TraceWriter& writer, bool& awaits_lines) {
   const auto python_count = fields.number<std::uint32_t>();
   const auto native_count = fields.number<std::uint32_t>();
-  if (number != stacks_.size() || python_count > ring::kMaxFrames || native_count > ring::kMaxFrames) return false;
-  const std::vector<NnModuleId> nn_modules = read_nn_modules(fields, python_count, writer);
-  std::vector<LocationId> innermost_first(python_count + native_count);
-  for (std::uint32_t index = 0; index < python_count; ++index) {
-    const auto code = fields.number<std::uint64_t>();
-    const auto instruction = fields.number<std::uint32_t>();
-    innermost_first[native_count + index] = python_location(code, instruction, nn_modules[index], writer);
+  fields.ok &= python_count <= ring::kMaxFrames && native_count <= ring::kMaxFrames;
+  const std::vector<NnModuleId> nn_modules = read_nn_modules(fields, fields.ok ? python_count : 0, writer);
+  std::vector<LocationId> python;  // innermost first
+  for (std::uint32_t index = 0; fields.ok && index < python_count; ++index) {
+    Code& code = codes_[fields.number<std::uint64_t>()];
+    awaits_lines |= !code.generated_path.empty() && code.generated == nullptr;
+    add_python_frame(code, fields.number<std::uint32_t>(), nn_modules[index], writer, python);
   }
-  bool cupti = true;  // only the innermost frames
-  for (std::uint32_t index = 0; index < native_count; ++index) {
+  std::vector<LocationId> native;
+  bool cupti = true;  // only the innermost frames: how CUPTI came to call us says nothing about the program
+  for (std::uint32_t index = 0; fields.ok && index < native_count; ++index) {
     const auto address = fields.number<std::uint64_t>();
     const Module* module = module_of(address);
     cupti = cupti && module != nullptr && module->cupti;
-    if (!cupti && !(module != nullptr && module->ours)) innermost_first[index] = native_location(address, writer);
+    if (!cupti && !(module != nullptr && module->ours)) native.push_back(native_location(address, writer));
   }
-  std::erase_if(innermost_first, [](LocationId location) { return !location.valid(); });
   StackId stack;
-  for (auto location = innermost_first.rbegin(); location != innermost_first.rend(); ++location) {
-    stack = writer.stack(stack, *location);
+  for (const std::vector<LocationId>& frames : {python, native}) {
+    for (auto location = frames.rbegin(); location != frames.rend(); ++location) stack = writer.stack(stack, *location);
   }
-  stacks_.push_back(fields.ok ? stack : StackId{});  // the numbers of later ones must stay right
-  return fields.ok;
+  return stack;
+}
+
+bool LaneDefinitions::define_lines(Fields& fields, TraceWriter& writer) {
+  const std::string path = fields.python();
+  if (!fields.ok || !is_inductor_file(path.data(), path.size())) return false;
+  if (generated_files_.contains(path)) return true;
+  // Gone, or another file system's: the lines are known all the same.
+  GeneratedFile file(generated_comments(read_generated_file(path).value_or("")));
+  while (fields.ok && !fields.at_end()) {
+    const auto line = fields.number<std::uint32_t>();
+    const auto trace = fields.number<std::uint32_t>();
+    if (trace == file.trace_count() + 1) file.add_trace(fields.python());
+    file.add(line, trace);
+  }
+  if (!fields.ok) return false;
+  const GeneratedFile& added = generated_files_.emplace(path, std::move(file)).first->second;
+  for (auto& [address, code] : codes_) {
+    if (code.generated_path != path) continue;
+    code.generated = &added;
+    code.places.clear();
+  }
+  redefine_stacks(writer);
+  return true;
+}
+
+void LaneDefinitions::redefine_stacks(TraceWriter& writer) {
+  for (auto entry = awaiting_lines_.begin(); entry != awaiting_lines_.end();) {
+    Fields stack(entry->second);
+    stack.number<std::uint32_t>();  // what it defines
+    stack.number<std::uint32_t>();  // its number
+    bool awaits_lines = false;
+    stacks_[entry->first] = read_stack(stack, writer, awaits_lines);
+    entry = awaits_lines ? std::next(entry) : awaiting_lines_.erase(entry);
+  }
 }
 
 bool LaneDefinitions::define_mark(Fields& fields, TraceWriter& writer) {
@@ -232,13 +249,29 @@ bool LaneDefinitions::define_autograd_node(Fields& fields, TraceWriter& writer) 
   return true;
 }
 
-LocationId LaneDefinitions::python_location(std::uint64_t address, std::uint32_t instruction, NnModuleId nn_module,
-                                            TraceWriter& writer) {
-  Code& code = codes_[address];
+void LaneDefinitions::add_python_frame(Code& code, std::uint32_t instruction, NnModuleId nn_module, TraceWriter& writer,
+                                       std::vector<LocationId>& innermost_first) {
+  const PythonPlace place = python_place(code, instruction, nn_module, writer);
+  if (code.generated != nullptr) {
+    const std::vector<SourceFrame>& sources = code.generated->sources(place.line);
+    for (auto source = sources.rbegin(); source != sources.rend(); ++source) {
+      Location location;
+      location.file = writer.string(source->file);
+      location.function = writer.string(source->function);
+      location.line = source->line;
+      location.graph = code.generated->graph();
+      innermost_first.push_back(writer.location(location));
+    }
+  }
+  innermost_first.push_back(place.location);
+}
+
+LaneDefinitions::PythonPlace LaneDefinitions::python_place(Code& code, std::uint32_t instruction, NnModuleId nn_module,
+                                                           TraceWriter& writer) {
   if (!code.file.valid()) code.file = code.function = writer.string("?");
-  const std::uint64_t place = std::uint64_t{nn_module.value} << 32 | instruction;
-  const auto known = code.locations.find(place);
-  if (known != code.locations.end()) return known->second;
+  const std::uint64_t key = std::uint64_t{nn_module.value} << 32 | instruction;
+  const auto known = code.places.find(key);
+  if (known != code.places.end()) return known->second;
   const std::uint32_t offset = python_bytecode_offset(code.python_version, instruction, code.code_offset);
   Location location;
   location.kind = Location::Kind::python;
@@ -246,7 +279,12 @@ LocationId LaneDefinitions::python_location(std::uint64_t address, std::uint32_t
   location.function = code.function;
   location.line = python_line(code.python_version, code.line_table, code.first_line, offset);
   location.nn_module = nn_module;
-  return code.locations[place] = writer.location(location);
+  if (code.generated != nullptr) {
+    const std::string_view nodes = code.generated->nodes(location.line);
+    location.graph = code.generated->graph();
+    if (!nodes.empty()) location.source_nodes = writer.string(nodes);
+  }
+  return code.places[key] = {writer.location(location), location.line};
 }
 
 LocationId LaneDefinitions::native_location(std::uint64_t address, TraceWriter& writer) {
@@ -279,6 +317,7 @@ void LaneDefinitions::reset() {
   modules_.clear();
   stacks_.clear();
   autograd_nodes_.clear();
+  awaiting_lines_.clear();
 }
 
 }  // namespace tidemark

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collect/recorder/generated_file.h"
 #include "collect/recorder/model_definition.h"
 #include "collect/recorder/nn_modules.h"
 #include "collect/ring/layout.h"
@@ -68,6 +69,10 @@ class LaneDefinitions {
 
  private:
   using Fields = DefinitionFields;
+  struct PythonPlace {
+    LocationId location;
+    std::uint32_t line = 0;
+  };
   struct Code {
     StringId file;
     StringId function;
@@ -75,7 +80,9 @@ class LaneDefinitions {
     std::uint32_t first_line = 0;
     std::uint32_t code_offset = 0;
     std::vector<std::byte> line_table;
-    std::unordered_map<std::uint64_t, LocationId> locations;  ///< by module and instruction
+    std::string generated_path;                ///< of a file that torch.compile generated; empty: of no such file
+    const GeneratedFile* generated = nullptr;  ///< null until its lines are defined
+    std::unordered_map<std::uint64_t, PythonPlace> places;  ///< by module and instruction
   };
   struct Module {
     std::uint64_t end = 0;
@@ -93,8 +100,15 @@ class LaneDefinitions {
   bool define_mark(Fields& fields, TraceWriter& writer);
   bool define_autograd_node(Fields& fields, TraceWriter& writer);
   std::vector<NnModuleId> read_nn_modules(Fields& fields, std::uint32_t frames, TraceWriter& writer);
-  LocationId python_location(std::uint64_t address, std::uint32_t instruction, NnModuleId nn_module,
-                             TraceWriter& writer);
+  bool define_lines(Fields& fields, TraceWriter& writer);
+  /// Those that awaited the lines which have just been defined.
+  void redefine_stacks(TraceWriter& writer);
+  /// Of a stack definition, behind its number. `awaits_lines` turns true where a frame's lines are not defined yet.
+  StackId read_stack(Fields& fields, TraceWriter& writer, bool& awaits_lines);
+  /// Appends a frame, and before it, as what it called, the lines of the program that it was made from.
+  void add_python_frame(Code& code, std::uint32_t instruction, NnModuleId nn_module, TraceWriter& writer,
+                        std::vector<LocationId>& innermost_first);
+  PythonPlace python_place(Code& code, std::uint32_t instruction, NnModuleId nn_module, TraceWriter& writer);
   LocationId native_location(std::uint64_t address, TraceWriter& writer);
   /// The module of the call that returns to `address`, or null.
   [[nodiscard]] const Module* module_of(std::uint64_t address) const;
@@ -107,6 +121,8 @@ class LaneDefinitions {
   std::map<std::uint64_t, Module> modules_;  ///< by start
   std::vector<StackId> stacks_;
   std::vector<LaneNode> autograd_nodes_;
+  std::unordered_map<std::string, GeneratedFile> generated_files_;  ///< by path, which tells the content: never reset
+  std::map<std::uint32_t, std::vector<std::byte>> awaiting_lines_;  ///< stack number → its definition
 };
 
 }  // namespace tidemark

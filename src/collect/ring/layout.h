@@ -169,6 +169,9 @@ inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
 //            then {u64 code, u32 instruction} for each Python frame and u64 return address for each native one,
 //            innermost first
 //   loss     u32 QualityId, text
+//   lines    of a generated file: its path {u8 kind, text}, then for each place where other lines of the program begin:
+//            u32 line, u32 number of their stack trace, from 1 and 0 for none; a number that is one more than those
+//            before is followed by the trace, as Python prints it: {u8 kind, text}
 //   mark     u32 MarkKind, u64 ticks, text name of at most kMarkNameBytes
 //   model    u64 generation of the modules, u64 ticks, then entries to the end, each a u8 ModelEntry and
 //            module: u64 address, u64 address of the outermost module, text path below that, text class
@@ -193,6 +196,7 @@ enum class DefinitionKind : std::uint32_t {
   module_death = 9,
   autograd_node = 10,
   autograd_thread = 11,
+  lines = 12,
 };
 enum class ModelEntry : std::uint8_t { module = 1, tensor = 2 };
 enum class MarkKind : std::uint32_t { point = 0, range_begin = 1, range_end = 2 };

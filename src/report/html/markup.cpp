@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "report/words/frame_text.h"
 #include "report/words/printable.h"
 #include "report/words/stack_text.h"
 
@@ -70,7 +71,8 @@ void add_stack(std::string& out, const NamedStack& stack) {
                  escaped(callers_text(stack)));
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
     fmt::format_to(std::back_inserter(out), "<li{}><code>{}</code> <small>{}</small></li>",
-                   is_project_code(*frame) ? " class=\"own\"" : "", escaped(frame->function), place_of(*frame));
+                   is_project_code(*frame) ? " class=\"own\"" : "", escaped(frame->function + compiled_text(*frame)),
+                   place_of(*frame));
   }
   out += "</ol></details>";
 }

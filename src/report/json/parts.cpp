@@ -52,10 +52,13 @@ Json quality_json(const DataQuality& quality) {
 }  // namespace
 
 Json frame_json(const FrameName& frame) {
-  return {{"function", frame.function},
-          {"file", nullable_text(frame.file)},
-          {"line", frame.line == 0 ? Json(nullptr) : Json(frame.line)},
-          {"kind", frame.kind == Location::Kind::python ? "python" : "native"}};
+  Json json = {{"function", frame.function},
+               {"file", nullable_text(frame.file)},
+               {"line", frame.line == 0 ? Json(nullptr) : Json(frame.line)},
+               {"kind", frame.kind == Location::Kind::python ? "python" : "native"}};
+  if (frame.graph != CompiledGraph::none) json["compiled"] = name_in(kCompiledGraphNames, frame.graph);
+  if (!frame.source_nodes.empty()) json["source_nodes"] = frame.source_nodes;
+  return json;
 }
 
 Json stack_json(const NamedStack& stack) {

@@ -26,7 +26,8 @@ Role role_of(const FrameName& frame) {
 // "forward" and " (model.py:31)".
 std::vector<std::string> label_of(const FrameName& frame) {
   const std::string name =
-      shown(frame.kind == Location::Kind::python ? local_name(frame.function) : short_function(frame.function));
+      shown(frame.kind == Location::Kind::python ? local_name(frame.function) + compiled_text(frame)
+                                                 : short_function(frame.function));
   if (frame.file.empty()) return {name};
   const std::string file = shown(std::string(base_name(frame.file)));
   return {name, frame.line == 0 ? fmt::format(" ({})", file) : fmt::format(" ({}:{})", file, frame.line)};

@@ -63,6 +63,19 @@ std::string local_name(const std::string& function) {
   return at == std::string::npos ? function : function.substr(at + kLocals.size());
 }
 
+std::string compiled_text(const FrameName& frame) {
+  if (frame.graph == CompiledGraph::none) return {};
+  std::string text = " [compiled";
+  if (frame.graph != CompiledGraph::unknown) text.append(" ").append(name_in(kCompiledGraphNames, frame.graph));
+  if (!frame.source_nodes.empty()) text.append(": ").append(frame.source_nodes);
+  return text + "]";
+}
+
+std::string function_text(const FrameName& frame) {
+  if (frame.kind == Location::Kind::native) return short_function(frame.function);
+  return frame.function + compiled_text(frame);
+}
+
 std::string frame_text(const FrameName& frame, FileDetail detail, bool line) {
   if (frame.kind == Location::Kind::native) {
     std::string function = shown(short_function(frame.function));
@@ -70,10 +83,10 @@ std::string frame_text(const FrameName& frame, FileDetail detail, bool line) {
     if (detail == FileDetail::line_only || library.empty() || frame.function.starts_with(library)) return function;
     return fmt::format("{} ({})", function, shown(library));
   }
-  std::string function = shown(local_name(frame.function));
+  std::string function = shown(local_name(frame.function) + compiled_text(frame));
   const std::string number = line && frame.line != 0 ? fmt::format(":{}", frame.line) : "";
   if (frame.file.empty()) return function;
-  if (detail == FileDetail::line_only) return function + number;
+  if (detail == FileDetail::line_only) return shown(local_name(frame.function)) + number + shown(compiled_text(frame));
   return fmt::format("{} ({}{})", function, shown(file_text(frame.file, detail)), number);
 }
 

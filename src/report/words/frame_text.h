@@ -19,6 +19,13 @@ namespace tidemark {
 /// A Python function without those around it: "make.<locals>.wrapper" as "wrapper".
 [[nodiscard]] std::string local_name(const std::string& function);
 
+/// Of what torch.compile generated, and of the lines it was made from: " [compiled backward]", with the graph's nodes
+/// where they are known: " [compiled forward: x, linear_1]". Otherwise empty.
+[[nodiscard]] std::string compiled_text(const FrameName& frame);
+
+/// What other tools are told of a function: its whole name, native ones without their parameters, and compiled_text().
+[[nodiscard]] std::string function_text(const FrameName& frame);
+
 /// How much of a frame's file is written.
 enum class FileDetail : std::uint8_t {
   path,       ///< "LlamaMLP.forward (transformers/models/llama/modeling_llama.py:155)"

@@ -1,7 +1,6 @@
 #include "collect/process/python/describe.h"
 
 namespace tidemark::process {
-namespace {
 
 bool has_type_flag(std::uintptr_t object, std::uint64_t flag) noexcept {
   if (object == 0) return false;
@@ -21,8 +20,6 @@ bool read_text(const Layout& layout, std::uintptr_t text, PythonText* out) noexc
           static_cast<std::uint8_t>(kind)};
   return true;
 }
-
-}  // namespace
 
 bool describe_code(const Layout& layout, std::uintptr_t code_type, std::uintptr_t code, PythonCode* out) noexcept {
   if (load<std::uintptr_t>(code + kObjectType) != code_type) return false;

@@ -43,6 +43,27 @@ std::uintptr_t data_at(void* scope, const char* name) {
   return reinterpret_cast<std::uintptr_t>(dlsym(scope, name));
 }
 
+// Sets `function`. False when the interpreter does not have it.
+template <typename Function>
+bool find_function(void* scope, const char* name, Function** function) {
+  *function = function_at<Function>(scope, name, nullptr);
+  return *function != nullptr;
+}
+
+void find_object_functions(void* scope, ObjectFunctions* out) {
+  out->complete =
+      find_function(scope, "PyImport_GetModuleDict", &out->modules) &&
+      find_function(scope, "PyModule_GetDict", &out->module_dict) &&
+      find_function(scope, "PyObject_GetAttrString", &out->attribute) &&
+      find_function(scope, "PyDict_GetItem", &out->dict_item) &&
+      find_function(scope, "PyDict_GetItemString", &out->dict_item_string) &&
+      find_function(scope, "PyList_Size", &out->list_size) && find_function(scope, "PyList_GetItem", &out->list_item) &&
+      find_function(scope, "PyTuple_Size", &out->tuple_size) &&
+      find_function(scope, "PyTuple_GetItem", &out->tuple_item) &&
+      find_function(scope, "PyLong_AsLong", &out->as_long) && find_function(scope, "Py_DecRef", &out->release) &&
+      find_function(scope, "PyErr_Occurred", &out->error) && find_function(scope, "PyErr_Clear", &out->clear_error);
+}
+
 // "3.11.7 (main, …) [GCC …]": the text up to the space, and its first two numbers.
 void parse_version(const char* text, Interpreter* out) {
   std::size_t length = 0;
@@ -113,6 +134,7 @@ bool find_interpreter(Interpreter* out) noexcept {
   out->is_finalizing = function_at<int()>(scope, "Py_IsFinalizing", "_Py_IsFinalizing");
   out->code_type = data_at(scope, "PyCode_Type");
   out->runtime = data_at(scope, "_PyRuntime");
+  find_object_functions(scope, &out->objects);
   find_eval_range(scope, out);
   const bool complete = out->this_thread_state != nullptr && out->current_thread_state != nullptr &&
                         out->interpreter_of != nullptr && out->is_finalizing != nullptr && out->code_type != 0;

@@ -123,6 +123,7 @@ inline constexpr std::size_t kBytesData = 32;        ///< PyBytesObject::ob_sval
 inline constexpr std::uint32_t kStateKindShift = 2;  ///< state.kind, three bits
 inline constexpr std::uint32_t kStateCompact = 1U << 5;
 inline constexpr std::uint32_t kStateAscii = 1U << 6;
+inline constexpr std::uint64_t kLongSubclassFlag = 1ULL << 24;    ///< Py_TPFLAGS_LONG_SUBCLASS
 inline constexpr std::uint64_t kBytesSubclassFlag = 1ULL << 27;   ///< Py_TPFLAGS_BYTES_SUBCLASS
 inline constexpr std::uint64_t kStringSubclassFlag = 1ULL << 28;  ///< Py_TPFLAGS_UNICODE_SUBCLASS
 inline constexpr std::uint8_t kOwnedByGenerator = 1;              ///< FRAME_OWNED_BY_GENERATOR

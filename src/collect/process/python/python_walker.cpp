@@ -11,6 +11,7 @@
 #include "collect/process/python/frame_walk.h"
 #include "collect/process/python/interpreter.h"
 #include "collect/process/python/layout.h"
+#include "collect/process/python/line_map.h"
 #include "collect/process/python/module_calls.h"
 #include "collect/process/python/verify.h"
 
@@ -149,6 +150,15 @@ void* python_symbol(const char* name) noexcept {
 
 std::uintptr_t python_module_call() noexcept {
   return module_call_code.load(std::memory_order_relaxed);
+}
+
+bool python_line_map(std::uintptr_t code, LineMap* out) noexcept {
+  return phase.load(std::memory_order_acquire) == Phase::supported &&
+         find_line_map(*own_layout, own_interpreter, code, out);
+}
+
+bool python_line_map_entry(const LineMap& map, std::size_t index, std::uint32_t* line, PythonText* trace) noexcept {
+  return read_line_map(*own_layout, own_interpreter, map, index, line, trace);
 }
 
 void python_watch(std::uintptr_t code) noexcept {

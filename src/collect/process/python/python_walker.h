@@ -34,6 +34,13 @@ struct PythonCode {
   std::uint32_t code_offset;  ///< subtract from PythonFrame::instruction to get the byte offset into the bytecode
 };
 
+/// Which lines of the program the lines of a generated file were made from: see line_map.h.
+struct LineMap {
+  void* lines;   ///< tuple of int: where in the file an entry begins
+  void* traces;  ///< tuple of str or None: its stack trace in the program, as Python prints it
+  std::size_t size;
+};
+
 enum class PythonSupport : std::uint8_t {
   absent,  ///< no interpreter in this process (yet): ask again later
   supported,
@@ -87,6 +94,11 @@ std::uintptr_t python_outermost_module(void* thread) noexcept;
 
 /// A function or variable of the interpreter by its name; null where it has none. Takes the dynamic loader's lock.
 void* python_symbol(const char* name) noexcept;
+/// The line map of the generated file that a code object, just described on this thread, is from; only while the thread
+/// holds the GIL and nothing else uses Python. False where there is none, or not yet.
+bool python_line_map(std::uintptr_t code, LineMap* out) noexcept;
+/// Entry `index` of that map. False where it has no stack trace.
+bool python_line_map_entry(const LineMap& map, std::size_t index, std::uint32_t* line, PythonText* trace) noexcept;
 
 /// Tells the walker that `code`, just returned by python_walk on this thread, was given a meaning elsewhere (named in a
 /// recording): its death will be noticed. Lock-free.
