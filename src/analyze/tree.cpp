@@ -200,13 +200,13 @@ Result<Tree> analyze_tree(const Store& store, Symbols& symbols, const TreeOption
   Tree tree;
   tree.by_count = options.by_count;
   for (const std::size_t device : *selected) {
-    const ResolvedMoment resolved = resolve_moment(store, options.at, device);
-    const WeightedStacks stacks(store, live_blocks(store, device, resolved.change_count));
+    const HeldBlocks held = held_blocks(store, options.at, device, options.filter);
+    const WeightedStacks stacks(store, held.blocks);
     TreeSection& section = tree.sections.emplace_back();
     section.device = store.devices[device].device;
-    section.at_ns = resolved.time_ns;
-    section.unrecorded_bytes = resolved.unrecorded_bytes;
-    section.allocated_bytes = stacks.all.bytes + resolved.unrecorded_bytes;
+    section.at_ns = held.time_ns;
+    section.unrecorded_bytes = held.unrecorded_bytes;
+    section.allocated_bytes = stacks.all.bytes + held.unrecorded_bytes;
     section.no_stack_bytes = stacks.no_stack.bytes;
     section.no_stack_blocks = stacks.no_stack.blocks;
     section.blocks = stacks.all.blocks;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/common/block_filter.h"
 #include "analyze/common/moment.h"
 #include "analyze/common/recording.h"
 #include "base/result.h"
@@ -26,6 +27,7 @@ struct TreeOptions {
   bool skip_interpreter = false;      ///< leave out native frames above Python code, which only run it
   /// Leave out all frames but the Python code of the user's project; what they allocate counts as their caller's own.
   bool project_only = false;
+  BlockFilter filter = {};
 };
 
 /// What is below a node (or the root) but not listed, because it holds too little or is too deep.

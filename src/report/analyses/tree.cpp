@@ -16,13 +16,22 @@ Analysis tree_analysis() {
         "Leave out callers that hold less than this, such as 1% or 0", "1%"},
        {"by-count", AnalysisOption::Kind::flag, "", "Order and shares by number of blocks instead of bytes", ""}},
       true,
-      {"run.tide", "run.tide --at end --min-share 0 --depth 12", "run.tide --by-count --device cpu"}};
+      {"run.tide", "run.tide --at end --min-share 0 --depth 12", "run.tide --by-count --device cpu",
+       "run.tide --category activation"},
+      true};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Tree> {
     const auto at = options.moment(store);
     if (!at) return at.error();
-    return analyze_tree(
-        store, symbols,
-        {*at, options.device, options.count("depth"), options.share("min-share"), options.flag("by-count")});
+    const auto chosen = options.chosen_blocks(store);
+    if (!chosen) return chosen.error();
+    TreeOptions what;
+    what.at = *at;
+    what.device = options.device;
+    what.depth = options.count("depth");
+    what.min_share = options.share("min-share");
+    what.by_count = options.flag("by-count");
+    what.filter = *chosen;
+    return analyze_tree(store, symbols, what);
   };
   return make_analysis(std::move(parts));
 }
