@@ -74,6 +74,8 @@ constexpr Case kCases[] = {
     {"layers_table_phase.json", "table layers.tide --by phase --format json"},
     {"layers_table_filter.txt", "table layers.tide --module 'layers.1' --phase backward"},
     {"layers_tree.txt", "tree layers.tide --module 'layers.*.mlp' --category activation"},
+    {"layers_tree_module.txt", "tree layers.tide --by module"},
+    {"layers_tree_phase.txt", "tree layers.tide --by phase --depth 3"},
     {"layers_temporary.txt", "temporary layers.tide --phase forward"},
     {"layers_timeline.txt", "timeline layers.tide --by category"},
     {"layers_timeline.csv", "timeline layers.tide --by category --format csv --points 8"},

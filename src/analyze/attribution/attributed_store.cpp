@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -73,6 +74,14 @@ class BackwardStacks {
 
  private:
   using Key = std::tuple<StackId, StackId, ModulePathId, AutogradNodeId>;
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const {
+      const auto& [stack, forward, module, node] = key;
+      const std::uint64_t first = std::uint64_t{stack.value} << 32 | forward.value;
+      const std::uint64_t second = std::uint64_t{module.value} << 32 | node.value;
+      return std::hash<std::uint64_t>()(first * 0x9E3779B97F4A7C15U + second);
+    }
+  };
 
   // Outermost first.
   [[nodiscard]] std::vector<LocationId> frames(StackId stack) const {
@@ -125,7 +134,7 @@ class BackwardStacks {
   Definitions& definitions_;
   const std::vector<ModulePath>& modules_;
   StackAdder adder_;
-  std::map<Key, StackId> made_;
+  std::unordered_map<Key, StackId, KeyHash> made_;
 };
 
 void name_module_calls(Definitions& definitions) {

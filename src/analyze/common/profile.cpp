@@ -1,8 +1,10 @@
 #include "analyze/common/profile.h"
 
 #include <algorithm>
-#include <map>
+#include <cstdint>
+#include <functional>
 #include <tuple>
+#include <unordered_map>
 
 #include "analyze/common/arithmetic.h"
 #include "analyze/common/devices.h"
@@ -11,6 +13,15 @@ namespace tidemark {
 namespace {
 
 using ProfileKey = std::tuple<StackId, ModulePathId, Phase, Component, Category>;
+
+struct KeyHash {
+  std::size_t operator()(const ProfileKey& key) const {
+    const auto& [stack, module, phase, component, category] = key;
+    const auto of_module = static_cast<std::uint64_t>(module.value) << 24 | static_cast<std::uint64_t>(phase) << 16 |
+                           static_cast<std::uint64_t>(component) << 8 | static_cast<std::uint64_t>(category);
+    return std::hash<std::uint64_t>()(stack.value + of_module * 0x9E3779B97F4A7C15U);
+  }
+};
 
 ProfileKey key_of(StackId stack, const Owner& owner) {
   return {stack, owner.module, owner.phase, owner.component, owner.category};
@@ -24,7 +35,7 @@ ProfileDevice profile_of_device(const Store& store, const ProfileOptions& option
   profile.unrecorded_bytes = options.filter.all() ? resolved.unrecorded_bytes : 0;
 
   const Blocks& blocks = store.blocks;
-  std::map<ProfileKey, std::size_t> index_of;
+  std::unordered_map<ProfileKey, std::size_t, KeyHash> index_of;
   for (std::size_t block = 0; block < blocks.count(); ++block) {
     if (blocks.device[block] != device || !options.filter(block)) continue;
     const Owner owner = options.attribution != nullptr ? options.attribution->blocks[block] : Owner{};
