@@ -30,7 +30,7 @@ void add_split_json(Json& object, const TimelineLayers& split) {
     layers.push_back(std::move(fields));
   }
   object[split.by ? plural_of(*split.by) : "call_sites"] = std::move(layers);
-  object["other_held_bytes"] = split.other;
+  object[split.by ? "other_owners_held_bytes" : "other_held_bytes"] = split.other;  // a page has both
   object["unrecorded_held_bytes"] = split.unrecorded;
 }
 
