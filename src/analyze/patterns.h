@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analyze/advice/advice.h"
+#include "analyze/common/block_filter.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/steps/training_steps.h"
@@ -25,9 +26,11 @@
 namespace tidemark {
 
 struct PatternsOptions {
-  std::optional<std::string> device;     ///< only this one: "cuda:0"
-  std::size_t top = 10;                  ///< stacks to list for each pattern of a device; 0 = all
-  const TrainingSteps* steps = nullptr;  ///< steps already found in this store; null: detected here
+  std::optional<std::string> device;         ///< only this one: "cuda:0"
+  std::size_t top = 10;                      ///< stacks to list for each pattern of a device; 0 = all
+  const TrainingSteps* steps = nullptr;      ///< steps already found in this store; null: detected here
+  BlockFilter filter = {};                   ///< which blocks are looked at; advice is about all
+  const Attribution* attribution = nullptr;  ///< of this store; null: no advice
 };
 
 /// How long a block lives. The first that applies.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "analyze/common/analysis_options.h"
 #include "analyze/common/moment.h"
@@ -43,6 +44,14 @@ std::string wrong_value(const AnalysisOption& option, const std::string& value) 
   if (option.kind == Kind::rate) expected = "bytes per step, such as 0, 512 or 10KiB/step";
   if (option.kind == Kind::share) expected = "a share such as 1% or 0.01";
   return fmt::format("invalid value '{}' (expected {})", value, expected);
+}
+
+// "text|json".
+template <typename Enum, std::size_t Count>
+std::string names_of(const EnumName<Enum> (&names)[Count]) {
+  std::string text;
+  for (const EnumName<Enum>& entry : names) text.append(text.empty() ? "" : "|").append(entry.name);
+  return text;
 }
 
 }  // namespace
@@ -106,6 +115,23 @@ void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArgumen
         ->type_name("FILE");
   }
   if (arguments.at) add_moment(app, options.at);
+}
+
+Result<AttributedStore> open_attributed(const std::string& path, const Progress& progress) {
+  auto store = open_store(path, progress);
+  if (!store) return store.error();
+  return attribute(std::move(*store));
+}
+
+void add_filter(CommandLine& app, FilterOptions& filter) {
+  app.add_option("--module", filter.module,
+                 "Only blocks of these modules, such as 'layers.3.*', and of what is in them")
+      ->type_name("PATTERN");
+  app.add_option("--component", filter.component, "Only blocks of this part of the model")
+      ->one_of(names_of(kComponentNames));
+  app.add_option("--category", filter.category, "Only blocks of this category")->one_of(names_of(kCategoryNames));
+  app.add_option("--phase", filter.phase, "Only blocks allocated in this part of a training step")
+      ->one_of(names_of(kPhaseNames));
 }
 
 Result<void> check_recording_path(const std::string& path) {

@@ -29,12 +29,13 @@ int run(const ReportOptions& options) {
   if (!fine) return fail(fine.error().message);
   const html::PageOptions what = options_for(options);
   std::vector<html::PageContents> pages;
-  const auto read = read_files(options.files, open_store, [&](const Store& store, Symbols& symbols) -> Result<void> {
-    auto contents = html::collect_page_contents(store, symbols, what);
-    if (!contents) return contents.error();
-    pages.push_back(std::move(*contents));
-    return {};
-  });
+  const auto read =
+      read_files(options.files, open_attributed, [&](const AttributedStore& store, Symbols& symbols) -> Result<void> {
+        auto contents = html::collect_page_contents(store, symbols, what, store.attribution.get());
+        if (!contents) return contents.error();
+        pages.push_back(std::move(*contents));
+        return {};
+      });
   if (!read) return fail(read.error().message);
   const auto page = to_html(std::move(pages));
   if (!page) return fail(page.error().message);

@@ -21,6 +21,7 @@ struct FrameName {
   std::uint32_t line = 0;  ///< 0 = unknown, always for native code
   CompiledGraph graph = CompiledGraph::none;  ///< as in Location
   std::string source_nodes = {};              ///< likewise
+  bool is_module = false;  ///< python: the call of a torch.nn.Module, whose path `function` is; without a file
 };
 
 /// Why native frames of a file have no names.

@@ -1,8 +1,18 @@
 #include "analyze/attribution/attribution.h"
 
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+
+#include "analyze/attribution/component_rules.h"
+#include "analyze/attribution/forward_sides.h"
+#include "analyze/attribution/lifetimes.h"
 #include "analyze/attribution/model_tensors.h"
 #include "analyze/attribution/module_paths.h"
+#include "analyze/attribution/phase_runs.h"
+#include "analyze/attribution/phases.h"
 #include "analyze/attribution/stack_facts.h"
+#include "analyze/attribution/workspaces.h"
 
 namespace tidemark {
 namespace {
@@ -21,42 +31,109 @@ Category category_of(ModelTensor::Role role) {
   return Category::unknown;
 }
 
-Owner owner_by_stack(const std::vector<StackFacts>& stacks, StackId stack, bool in_node) {
-  const StackFacts facts = stack.value < stacks.size() ? stacks[stack.value] : StackFacts{};
-  Owner owner;
-  owner.phase = in_node ? facts.phase_in_node : facts.phase;
-  owner.module = facts.module;
-  if (owner.module.valid()) owner.module_known = KnownAs::exact;
-  return owner;
-}
+class Attributor {
+ public:
+  Attributor(const Store& store, const ComponentRules& rules)
+      : store_(store),
+        rules_(rules),
+        modules_(name_modules(store.definitions, rules)),
+        stacks_(read_stacks(store.definitions, modules_, rules)),
+        runs_(find_phase_runs(store, phases_of_blocks(store, stacks_))),
+        forward_sides_(store, runs_) {}
+
+  Attribution attribute() && {
+    Attribution attribution;
+    attribution.tensors = find_model_tensors(store_);
+    const std::vector<TensorInBlock>& tensors = attribution.tensors;
+    const std::vector<BlockId> workspaces = find_workspaces(store_, runs_);
+    const Lifetimes lifetimes(store_, runs_, tensors);
+    auto tensor = tensors.begin();
+    auto workspace = workspaces.begin();
+    const Blocks& blocks = store_.blocks;
+    attribution.blocks.reserve(blocks.count());
+    for (std::uint32_t block = 0; block < blocks.count(); ++block) {
+      Owner& owner = attribution.blocks.emplace_back();
+      owner.phase = runs_.run(block).phase;
+      name_module(owner, blocks.stack[block]);
+      go_to_forward_side(owner, block);
+      const bool is_workspace = workspace != workspaces.end() && workspace->value == block;
+      if (is_workspace) ++workspace;
+      if (tensor != tensors.end() && tensor->block.value == block) {
+        take(owner, store_.definitions.tensors[(tensor++)->tensor]);
+      } else if (!is_driver_memory(store_.devices[blocks.device[block]].device)) {
+        owner.category =
+            is_workspace ? Category::workspace : lifetimes.category(block, facts(blocks.stack[block]).making);
+        if (owner.category != Category::unknown) owner.category_known = KnownAs::derived;
+      }
+    }
+    for (const OutOfMemory& request : store_.out_of_memory) {
+      Owner& owner = attribution.out_of_memory.emplace_back();
+      owner.phase = phase_of(store_.definitions, facts(request.stack), request.node, request.thread);
+      name_module(owner, request.stack);
+      if (request.node.valid()) go_to(owner, forward_sides_.of(request.node, request.node_sequence, BlockId{}));
+    }
+    attribution.modules = std::move(modules_.paths);
+    return attribution;
+  }
+
+ private:
+  [[nodiscard]] StackFacts facts(StackId stack) const {
+    return stack.value < stacks_.size() ? stacks_[stack.value] : StackFacts{};
+  }
+
+  void name_module(Owner& owner, StackId stack) const {
+    const StackFacts facts = this->facts(stack);
+    owner.module = facts.module;
+    owner.module_known = facts.module.valid() ? KnownAs::exact : KnownAs::unknown;
+    owner.component = rules_.component(facts.component);
+  }
+
+  // Gradients are accumulated by nodes without a number, each of which runs right after the one that made the gradient.
+  void go_to_forward_side(Owner& owner, std::uint32_t block) {
+    const Blocks& blocks = store_.blocks;
+    if (blocks.node.empty() || !blocks.node[block].valid()) return;
+    const BlockId found = forward_sides_.of(blocks.node[block], blocks.node_sequence[block], BlockId{block});
+    BlockId& latest = latest_side_[blocks.thread[block]];
+    if (found.valid()) latest = found;
+    go_to(owner, latest);
+  }
+
+  // A recomputed forward pass has modules of its own.
+  void go_to(Owner& owner, BlockId side) const {
+    if (!side.valid()) return;
+    owner.forward_stack = store_.blocks.stack[side.value];
+    if (owner.phase == Phase::recomputation && owner.module.valid()) return;
+    name_module(owner, owner.forward_stack);
+    if (owner.module.valid()) owner.module_known = KnownAs::derived;
+  }
+
+  void take(Owner& owner, const ModelTensor& tensor) const {
+    owner.category = category_of(tensor.role);
+    owner.category_known = KnownAs::exact;
+    const ModulePathId module = modules_.of(tensor.module);
+    if (!module.valid()) return;
+    owner.module = module;
+    owner.module_known = KnownAs::exact;
+    owner.component = modules_.paths[module.value].component;
+  }
+
+  const Store& store_;
+  const ComponentRules& rules_;
+  ModulePaths modules_;
+  std::vector<StackFacts> stacks_;
+  PhaseRuns runs_;
+  ForwardSides forward_sides_;
+  std::unordered_map<ThreadId, BlockId> latest_side_;  // by thread of autograd's
+};
 
 }  // namespace
 
 Attribution attribute_blocks(const Store& store) {
-  ModulePaths modules = name_modules(store.definitions);
-  const std::vector<StackFacts> stacks = read_stacks(store.definitions, modules);
-  const Blocks& blocks = store.blocks;
+  return attribute_blocks(store, ComponentRules::built_in());
+}
 
-  Attribution attribution;
-  attribution.blocks.reserve(blocks.count());
-  for (std::size_t block = 0; block < blocks.count(); ++block) {
-    const bool in_node = !blocks.node.empty() && blocks.node[block].valid();
-    attribution.blocks.push_back(owner_by_stack(stacks, blocks.stack[block], in_node));
-  }
-  for (const OutOfMemory& request : store.out_of_memory) {
-    attribution.out_of_memory.push_back(owner_by_stack(stacks, request.stack, request.node.valid()));
-  }
-  attribution.tensors = find_model_tensors(store);
-  for (const TensorInBlock& found : attribution.tensors) {
-    const ModelTensor& tensor = store.definitions.tensors[found.tensor];
-    Owner& owner = attribution.blocks[found.block.value];
-    owner.category = category_of(tensor.role);
-    owner.category_known = KnownAs::exact;
-    owner.module = modules.of(tensor.module);
-    owner.module_known = owner.module.valid() ? KnownAs::exact : KnownAs::unknown;
-  }
-  attribution.modules = std::move(modules.paths);
-  return attribution;
+Attribution attribute_blocks(const Store& store, const ComponentRules& rules) {
+  return Attributor(store, rules).attribute();
 }
 
 }  // namespace tidemark

@@ -51,7 +51,7 @@ enum class Category : std::uint8_t {
   input,       ///< made by the data phase, or copied to the device outside any module
   temporary,   ///< freed within the call that made it
   workspace,   ///< of a library: cuBLAS, cuDNN, CUB
-  copy,        ///< of a checkpoint being saved, or of a model
+  copy,        ///< of a model: a checkpoint being saved or loaded, what FSDP gathers of other ranks' shards
   unknown,
 };
 inline constexpr EnumName<Category> kCategoryNames[] = {{Category::parameter, "parameter"},
@@ -65,6 +65,8 @@ inline constexpr EnumName<Category> kCategoryNames[] = {{Category::parameter, "p
                                                         {Category::workspace, "workspace"},
                                                         {Category::copy, "copy"},
                                                         {Category::unknown, "unknown"}};
+
+class ComponentRules;
 
 using ModulePathId = Id<struct ModulePathTag>;
 
@@ -97,7 +99,9 @@ struct Attribution {
   std::vector<ModulePath> modules;     ///< by ModulePathId
 };
 
-/// One pass over the stacks and one over the blocks: some 20 bytes and 100 ns a block.
+/// One pass over the stacks and a few over the blocks: some 20 bytes and 100 ns a block.
 [[nodiscard]] Attribution attribute_blocks(const Store& store);
+/// With these rules of components instead of the built-in ones.
+[[nodiscard]] Attribution attribute_blocks(const Store& store, const ComponentRules& rules);
 
 }  // namespace tidemark

@@ -5,18 +5,13 @@
 #include <initializer_list>
 
 #include "analyze/common/frame_origin.h"
+#include "analyze/common/stack_matching.h"
 
 namespace tidemark {
 namespace {
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// "Optimizer.profile_hook_step.<locals>.wrapper" → "wrapper".
-std::string_view last_name(std::string_view function) {
-  const std::size_t dot = function.rfind('.');
-  return dot == std::string_view::npos ? function : function.substr(dot + 1);
 }
 
 // Files of a folder, and what they are part of.
@@ -58,7 +53,7 @@ bool is_backward_hook(std::string_view file, std::string_view name) {
 FrameStep step_of_frame(std::string_view file, std::string_view function) {
   const std::string_view path = installed_path(file);
   if (path.empty()) return FrameStep::none;
-  const std::string_view name = last_name(function);
+  const std::string_view name = plain_name(function);
   if (path == "torch/nn/modules/module.py") {
     return is_one_of(name, {"_wrapped_call_impl", "_call_impl"}) ? FrameStep::module_call : FrameStep::none;
   }
@@ -74,6 +69,10 @@ FrameStep step_of_frame(std::string_view file, std::string_view function) {
   const auto* const folder =
       std::find_if(kFolders.begin(), kFolders.end(), [&](const Folder& entry) { return path.starts_with(entry.path); });
   return folder == kFolders.end() ? FrameStep::none : folder->step;
+}
+
+FrameStep step_of_native_frame(std::string_view function) {
+  return function.starts_with("torch::autograd::Engine::") ? FrameStep::backward : FrameStep::none;
 }
 
 Phase phase_below(Phase phase, FrameStep step) {

@@ -22,6 +22,9 @@ enum class FrameStep : std::uint8_t {
 /// before 3.11, have "step" where others have "Optimizer.step".
 [[nodiscard]] FrameStep step_of_frame(std::string_view file, std::string_view function);
 
+/// Of a native frame that has a name: PyTorch's snapshots with stacks "all".
+[[nodiscard]] FrameStep step_of_native_frame(std::string_view function);
+
 /// The phase of what is called from a frame that is in `phase` itself. The innermost frame that says something decides,
 /// except that a module's call is what its caller does: recomputation in a backward pass, data where a batch is made.
 [[nodiscard]] Phase phase_below(Phase phase, FrameStep step);

@@ -61,10 +61,39 @@ std::vector<const NnModuleName*> latest_names(const Definitions& definitions) {
   return names;
 }
 
+// Classes of modules by where they are.
+class Classes {
+ public:
+  Classes(const Definitions& definitions, const std::vector<const NnModuleName*>& names) {
+    for (const NnModuleName* name : names) {
+      if (name != nullptr) types_[key(name->root, text(definitions, name->path))] = text(definitions, name->type);
+    }
+  }
+
+  // Those that a module is in, from the nearest to the outermost.
+  std::vector<std::string> around(NnModuleId root, std::string_view path) const {
+    std::vector<std::string> types;
+    while (!path.empty()) {
+      const std::size_t dot = path.rfind('.');
+      path = dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
+      if (const auto found = types_.find(key(root, path)); found != types_.end()) types.emplace_back(found->second);
+    }
+    return types;
+  }
+
+ private:
+  static std::string key(NnModuleId root, std::string_view path) {
+    return std::to_string(root.value) + '.' + std::string(path);
+  }
+
+  std::unordered_map<std::string, std::string_view> types_;
+};
+
 }  // namespace
 
-ModulePaths name_modules(const Definitions& definitions) {
+ModulePaths name_modules(const Definitions& definitions, const ComponentRules& rules) {
   const std::vector<const NnModuleName*> names = latest_names(definitions);
+  const Classes classes(definitions, names);
   const auto type_of = [&](NnModuleId object) {
     const NnModuleName* name = object.value < names.size() ? names[object.value] : nullptr;
     return name == nullptr ? std::string_view() : text(definitions, name->type);
@@ -82,6 +111,8 @@ ModulePaths name_modules(const Definitions& definitions) {
     const std::string_view type = text(definitions, name.type);
     const std::string_view root = type_of(name.root);
     std::string path = without_wrappers(text(definitions, name.path), contains(kWrapperClasses, root));
+    const ModuleDescription description = {path, std::string(type),
+                                           classes.around(name.root, text(definitions, name.path))};
     if (path.empty()) {
       path = class_name(type);
     } else if (roots.size() > 1 && !root.empty()) {
@@ -89,8 +120,10 @@ ModulePaths name_modules(const Definitions& definitions) {
     }
     const auto [entry, is_new] =
         known.try_emplace(path, ModulePathId{static_cast<std::uint32_t>(modules.paths.size())});
-    if (is_new) modules.paths.push_back({path, std::string(type), Component::other});
     modules.of_object[object] = entry->second;
+    if (!is_new) continue;
+    modules.rules.push_back(rules.for_module(description));
+    modules.paths.push_back({path, std::string(type), rules.component(modules.rules.back())});
   }
   return modules;
 }

@@ -4,13 +4,16 @@
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
+#include "analyze/attribution/component_rules.h"
 #include "trace/definitions.h"
 
 namespace tidemark {
 
 struct ModulePaths {
-  std::vector<ModulePath> paths;        ///< by ModulePathId; their components are not set
+  std::vector<ModulePath> paths;        ///< by ModulePathId; their components are set by `rules`
   std::vector<ModulePathId> of_object;  ///< by NnModuleId; invalid: the object has no name
+
+  std::vector<ComponentRules::RuleIndex> rules;  ///< by ModulePathId
 
   /// Invalid for an object without a name.
   [[nodiscard]] ModulePathId of(NnModuleId object) const {
@@ -20,6 +23,6 @@ struct ModulePaths {
 
 /// An outermost module's path is the name of its class. Where several outermost modules have others below them, those
 /// paths begin with the class of theirs, for all have a "layers.0".
-[[nodiscard]] ModulePaths name_modules(const Definitions& definitions);
+[[nodiscard]] ModulePaths name_modules(const Definitions& definitions, const ComponentRules& rules);
 
 }  // namespace tidemark

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
+#include "analyze/attribution/component_rules.h"
+#include "analyze/attribution/making.h"
 #include "analyze/attribution/module_paths.h"
 #include "trace/definitions.h"
 
@@ -12,10 +14,14 @@ namespace tidemark {
 struct StackFacts {
   Phase phase = Phase::other;
   Phase phase_in_node = Phase::backward;  ///< of a block that an autograd node allocates
-  ModulePathId module;                    ///< the innermost one that has a name
+  Making making = Making::nothing_known;
+  ModulePathId module;  ///< the innermost one that has a name
+  /// The lowest of the module's and of the frames' that it called; of all frames where no module has a name.
+  ComponentRules::RuleIndex component = ComponentRules::kNoRule;
 };
 
 /// By StackId.
-[[nodiscard]] std::vector<StackFacts> read_stacks(const Definitions& definitions, const ModulePaths& modules);
+[[nodiscard]] std::vector<StackFacts> read_stacks(const Definitions& definitions, const ModulePaths& modules,
+                                                  const ComponentRules& rules);
 
 }  // namespace tidemark

@@ -58,6 +58,7 @@ std::string_view installed_path(std::string_view file) {
 }
 
 FrameOrigin origin_of(std::string_view file) {
+  if (file.empty()) return FrameOrigin::pytorch;
   if (const std::string_view package = in_packages(file); !package.empty()) {
     return package.starts_with("torch/") ? FrameOrigin::pytorch : FrameOrigin::package;
   }

@@ -12,7 +12,7 @@ enum class FrameOrigin : std::uint8_t {
   project,  ///< the user's own
   package,  ///< installed: below site-packages or dist-packages, or the start script of one (".../bin/torchrun")
   standard_library,  ///< below lib/pythonX.Y, or frozen into the interpreter
-  pytorch,           ///< the package torch, and what its compilers generate
+  pytorch,           ///< the package torch, and what its compilers generate; frames without a file
 };
 
 [[nodiscard]] FrameOrigin origin_of(std::string_view file);

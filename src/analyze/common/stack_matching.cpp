@@ -24,13 +24,12 @@ bool has_qualified_names(const Overview& overview) {
   return minor >= 11;
 }
 
-/// "make.<locals>.wrapper" and "Net.forward" as co_name has them: "wrapper", "forward".
+}  // namespace
+
 std::string_view plain_name(std::string_view function) {
   const std::size_t dot = function.rfind('.');
   return dot == std::string_view::npos ? function : function.substr(dot + 1);
 }
-
-}  // namespace
 
 StackMatching choose_matching(const Overview& a, const Overview& b, bool ignore_lines) {
   StackMatching matching;

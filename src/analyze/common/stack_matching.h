@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct StackMatching {
   bool native_frames = true;    ///< likewise; where neither count, stacks cannot be told apart
   bool qualified_names = true;  ///< Python functions have their classes: "Net.forward"; otherwise "forward"
 };
+
+/// "make.<locals>.wrapper" and "Net.forward" as co_name has them: "wrapper", "forward".
+[[nodiscard]] std::string_view plain_name(std::string_view function);
 
 /// What both recordings know. Frames of a kind count when both have some; native ones only when both come from the same
 /// kind of source, for others name them differently. Qualified names: recordings of Python 3.11 and later have them.

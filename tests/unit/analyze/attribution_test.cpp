@@ -30,6 +30,7 @@ TEST(PhaseTest, OfTheInnermostFrameThatTells) {
   const LocationId schedule = run.package("torch/optim/lr_scheduler.py", "LRScheduler.step");
   const LocationId call = run.call(model);
   const std::vector<std::pair<std::vector<LocationId>, Phase>> expected = {
+      {{}, Phase::other},
       {{script}, Phase::other},
       {{script, schedule}, Phase::other},
       {{script, loader}, Phase::data},
@@ -45,7 +46,6 @@ TEST(PhaseTest, OfTheInnermostFrameThatTells) {
       {{script, step, backward}, Phase::backward},
       {{script, backward, step}, Phase::optimizer},  // an optimizer that runs in hooks of the backward pass
       {{unpack, call}, Phase::recomputation},        // autograd's threads
-      {{}, Phase::other},
   };
   std::vector<Phase> wanted;
   for (std::size_t block = 0; block < expected.size(); ++block) {
@@ -145,7 +145,7 @@ TEST(ModelTensorTest, BlocksThatHoldTensors) {
   const Attribution attribution = attribute_blocks(run.store());
   std::vector<Category> categories;
   for (const Owner& owner : attribution.blocks) categories.push_back(owner.category);
-  EXPECT_EQ(categories, (std::vector{Category::unknown, Category::parameter, Category::gradient, Category::unknown,
+  EXPECT_EQ(categories, (std::vector{Category::temporary, Category::parameter, Category::gradient, Category::unknown,
                                      Category::unknown, Category::optimizer_state}));
   EXPECT_EQ(attribution.blocks[1].category_known, KnownAs::exact);
   EXPECT_EQ(module_of(attribution, attribution.blocks[1]), "fc");

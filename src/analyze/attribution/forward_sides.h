@@ -1,0 +1,33 @@
+// The forward side of autograd nodes: which block the operator allocated whose backward pass a node is.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyze/attribution/phase_runs.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+/// A node's number among those of its forward thread is the one after the number of the node before. A block notes the
+/// number of the next node. An operator makes its node before it allocates, so what node n stands for is the first
+/// block with n + 1; of an operator that allocates first, the last one with n; and of a view, which allocates nothing,
+/// that of the nearest earlier one.
+class ForwardSides {
+ public:
+  ForwardSides(const Store& store, const PhaseRuns& runs);
+
+  /// Of those before `block`. Invalid where it is not known: nodes that accumulate gradients have no number.
+  [[nodiscard]] BlockId of(AutogradNodeId node, std::uint64_t node_sequence, BlockId block) const;
+
+ private:
+  struct Made {
+    std::uint64_t sequence = 0;
+    BlockId block;
+  };
+
+  const Store& store_;
+  std::vector<std::vector<Made>> made_;  // by ThreadId, in order of birth, which is that of numbers
+};
+
+}  // namespace tidemark

@@ -1,0 +1,108 @@
+#include "analyze/attribution/lifetimes.h"
+
+namespace tidemark {
+namespace {
+
+constexpr int kPassesOfAStep = 12;  // with what is between them
+
+Category category_kept(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+    case Phase::recomputation:
+      return Category::activation;
+    case Phase::backward:
+      return Category::gradient;
+    case Phase::optimizer:
+      return Category::optimizer_state;
+    case Phase::data:
+    case Phase::other:
+      break;
+  }
+  return Category::unknown;
+}
+
+}  // namespace
+
+Lifetimes::Lifetimes(const Store& store, const PhaseRuns& runs, const std::vector<TensorInBlock>& tensors)
+    : store_(store),
+      runs_(runs),
+      knows_parameters_(!store.definitions.tensors.empty()),
+      usually_temporary_(store.definitions.stacks.size()) {
+  for (const TensorInBlock& found : tensors) {
+    const ModelTensor& tensor = store.definitions.tensors[found.tensor];
+    if (tensor.role == ModelTensor::Role::parameter && tensor.requires_grad) {
+      gradient_sizes_.insert(store.blocks.size[found.block.value]);
+    }
+  }
+  learn();
+}
+
+// From passes that ended.
+void Lifetimes::learn() {
+  const Blocks& blocks = store_.blocks;
+  for (std::size_t block = 0; block < blocks.count(); ++block) {
+    const PhaseRun& run = runs_.run(block);
+    if (runs_.passes[run.pass].end_change == Pass::kNone) continue;
+    const std::uint32_t end = run.phase == Phase::recomputation ? run.end_change : runs_.passes[run.pass].end_change;
+    const bool temporary = dies_before(block, end);
+    const StackId stack = blocks.stack[block];
+    if (stack.value < usually_temporary_.size()) usually_temporary_[stack.value] = temporary;
+    if (run.phase == Phase::backward && !temporary) gradient_sizes_.insert(blocks.size[block]);
+  }
+}
+
+// Of a block that is alive where the recording ends, in a pass that never ended.
+Category Lifetimes::kept_in(Phase phase, std::size_t block) const {
+  if (phase == Phase::backward) {
+    if (gradient_sizes_.empty()) return Category::unknown;
+    return gradient_sizes_.contains(store_.blocks.size[block]) ? Category::gradient : Category::temporary;
+  }
+  const StackId stack = store_.blocks.stack[block];
+  const bool temporary = stack.value < usually_temporary_.size() && usually_temporary_[stack.value];
+  return temporary ? Category::temporary : category_kept(phase);
+}
+
+Category Lifetimes::outside_phases(std::size_t block) const {
+  const Pass* pass = &runs_.pass(block);
+  if (dies_before(block, pass->end_change)) return Category::temporary;
+  int forward_passes = 0;
+  for (int passed = 0; passed < kPassesOfAStep && pass->next != Pass::kNone; ++passed) {
+    pass = &runs_.passes[pass->next];
+    if (pass->phase == Phase::forward && ++forward_passes > 2) break;
+    if (!dies_before(block, pass->end_change)) continue;
+    if (forward_passes > 0) return Category::input;
+    return pass->phase == Phase::backward ? Category::activation : Category::temporary;
+  }
+  // What stays may be a parameter where these are not known.
+  const bool stays = pass->next != Pass::kNone && !knows_parameters_;
+  return forward_passes > 0 && !stays ? Category::input : Category::unknown;
+}
+
+Category Lifetimes::category(std::size_t block, Making making) const {
+  const PhaseRun& run = runs_.run(block);
+  const Pass& pass = runs_.passes[run.pass];
+  const std::uint32_t end = run.phase == Phase::recomputation ? run.end_change : pass.end_change;
+  switch (making) {
+    case Making::copy:
+    case Making::gathered_parameter:
+      return Category::copy;
+    case Making::model:
+      if (run.phase == Phase::other) return Category::parameter;
+      break;
+    case Making::gradient_bucket:
+      return dies_before(block, end) ? Category::temporary : Category::gradient;
+    case Making::input:
+      return Category::input;
+    case Making::per_sample_gradient:
+      if (pass.phase == Phase::backward && !dies_before(block, pass.end_change)) return Category::per_sample_gradient;
+      break;
+    case Making::nothing_known:
+      break;
+  }
+  if (run.phase == Phase::data) return Category::input;
+  if (run.phase == Phase::other) return outside_phases(block);
+  if (!is_decided(block)) return kept_in(run.phase, block);
+  return dies_before(block, end) ? Category::temporary : category_kept(run.phase);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,55 @@
+// What a block is for, told by when it was made, by what, and when it was freed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_set>
+#include <vector>
+
+#include "analyze/attribution/attribution.h"
+#include "analyze/attribution/making.h"
+#include "analyze/attribution/model_tensors.h"
+#include "analyze/attribution/phase_runs.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+/// Of blocks that no tensor of the model is known to be in. Category::unknown where neither tells.
+///
+/// - Made in a forward pass: an activation if it is alive when the pass is over, otherwise temporary. Likewise in a
+///   recomputed one.
+/// - Made in a backward pass: a gradient if it is alive when the pass is over, otherwise temporary.
+/// - Made by the optimizer: its state if it is alive when the step is over, otherwise temporary.
+/// - Made for a batch: input. Outside all of these: input if it is there when a forward pass begins, an activation if
+/// it
+///   is freed in a backward pass, temporary if it is freed in any other.
+///
+/// What is alive where a recording ends in the middle of a pass (memory ran out) counts as it did before: by its stack,
+/// in a backward pass by its size.
+class Lifetimes {
+ public:
+  Lifetimes(const Store& store, const PhaseRuns& runs, const std::vector<TensorInBlock>& tensors);
+
+  [[nodiscard]] Category category(std::size_t block, Making making) const;
+
+ private:
+  [[nodiscard]] bool dies_before(std::size_t block, std::uint32_t change) const {
+    const std::uint32_t death = store_.blocks.death_change[block];
+    return death != Blocks::kAlive && death <= change;
+  }
+  // Otherwise nothing says how long it would have lived.
+  [[nodiscard]] bool is_decided(std::size_t block) const {
+    return store_.blocks.death_change[block] != Blocks::kAlive || runs_.pass(block).end_change != Pass::kNone;
+  }
+  void learn();
+  [[nodiscard]] Category kept_in(Phase phase, std::size_t block) const;
+  [[nodiscard]] Category outside_phases(std::size_t block) const;
+
+  const Store& store_;
+  const PhaseRuns& runs_;
+  bool knows_parameters_;
+  std::vector<bool> usually_temporary_;               // by StackId
+  std::unordered_set<std::uint64_t> gradient_sizes_;  // bytes
+};
+
+}  // namespace tidemark

@@ -1,0 +1,112 @@
+#include "analyze/attribution/phase_runs.h"
+
+#include <unordered_map>
+
+#include "analyze/attribution/autograd_threads.h"
+
+namespace tidemark {
+namespace {
+
+bool is_backward(Phase phase) {
+  return phase == Phase::backward || phase == Phase::recomputation;
+}
+
+// What one thread does, and autograd's threads for it.
+class ThreadPasses {
+ public:
+  ThreadPasses(PhaseRuns& all, bool has_sequences) : all_(all), has_sequences_(has_sequences) {}
+
+  // A block is born. Returns its run.
+  std::uint32_t add(Phase phase, std::uint32_t change, std::uint64_t sequence) {
+    bool made_nodes = false;  // since the last block
+    if (!is_backward(phase)) {
+      made_nodes = run_ != Pass::kNone && sequence > sequence_;
+      sequence_ = sequence;
+    }
+    const bool inputs_end = phase == Phase::other && made_nodes && !of_graph_;
+    if (run_ == Pass::kNone || all_.runs[run_].phase != phase || inputs_end) begin_run(phase, change, made_nodes);
+    return run_;
+  }
+
+ private:
+  struct Part {
+    std::uint32_t run = 0;
+    bool of_graph = false;  // by its modules, or by the autograd nodes that it made
+  };
+
+  void begin_run(Phase phase, std::uint32_t change, bool made_nodes) {
+    const Phase before = run_ == Pass::kNone ? Phase::other : all_.runs[run_].phase;
+    if (run_ != Pass::kNone) all_.runs[run_].end_change = change;
+    const bool same_pass = is_backward(phase) && is_backward(before);
+    if (is_backward(phase) && !same_pass) join_forward_pass(change);
+    if (!same_pass) begin_pass(is_backward(phase) ? Phase::backward : phase, change);
+    run_ = static_cast<std::uint32_t>(all_.runs.size());
+    all_.runs.push_back({phase, Pass::kNone, pass_});
+    of_graph_ = phase == Phase::forward || (phase == Phase::other && made_nodes);
+    if (of_graph_ || (phase == Phase::other && !has_sequences_ && !stretch_.empty())) {
+      stretch_.push_back({run_, of_graph_});
+    } else if (phase != Phase::other) {
+      stretch_.clear();
+    }
+  }
+
+  void begin_pass(Phase phase, std::uint32_t change) {
+    const auto pass = static_cast<std::uint32_t>(all_.passes.size());
+    if (pass_ != Pass::kNone) {
+      all_.passes[pass_].end_change = change;
+      all_.passes[pass_].next = pass;
+    }
+    all_.passes.push_back({phase, Pass::kNone, Pass::kNone});
+    pass_ = pass;
+  }
+
+  // A backward pass begins: what it goes back through is one pass. Where nobody knows which code made autograd nodes,
+  // that is what follows the last call of a module.
+  void join_forward_pass(std::uint32_t change) {
+    if (stretch_.empty()) return;
+    pass_ = all_.runs[stretch_.front().run].pass;
+    std::size_t last_of_graph = 0;
+    for (std::size_t part = 0; part < stretch_.size(); ++part) {
+      if (stretch_[part].of_graph) last_of_graph = part;
+    }
+    for (std::size_t part = 0; part < stretch_.size(); ++part) {
+      if (!stretch_[part].of_graph && part < last_of_graph) continue;
+      PhaseRun& run = all_.runs[stretch_[part].run];
+      all_.passes[run.pass].end_change = change;  // those that have no run any more
+      all_.passes[run.pass].next = static_cast<std::uint32_t>(all_.passes.size());
+      run.phase = Phase::forward;
+      run.pass = pass_;
+    }
+    all_.passes[pass_].phase = Phase::forward;
+  }
+
+  PhaseRuns& all_;
+  bool has_sequences_;
+  std::uint32_t run_ = Pass::kNone;
+  std::uint32_t pass_ = Pass::kNone;
+  std::vector<Part> stretch_;  // since the last pass of another kind, from where the forward pass began
+  std::uint64_t sequence_ = 0;
+  bool of_graph_ = false;  // the current run
+};
+
+}  // namespace
+
+PhaseRuns find_phase_runs(const Store& store, const std::vector<Phase>& phases) {
+  PhaseRuns all;
+  const Blocks& blocks = store.blocks;
+  const bool has_sequences = !blocks.sequence.empty();
+  std::vector<ThreadPasses> threads;
+  std::unordered_map<ThreadId, std::size_t> threads_by_id;
+  HomeThreads homes(store);
+  all.of_block.reserve(blocks.count());
+  for (std::size_t block = 0; block < blocks.count(); ++block) {
+    const ThreadId home = homes.add(block, phases[block]);
+    const auto [entry, is_new] = threads_by_id.try_emplace(home, threads.size());
+    if (is_new) threads.emplace_back(all, has_sequences);
+    const std::uint64_t sequence = has_sequences ? blocks.sequence[block] : 0;
+    all.of_block.push_back(threads[entry->second].add(phases[block], blocks.birth_change[block], sequence));
+  }
+  return all;
+}
+
+}  // namespace tidemark

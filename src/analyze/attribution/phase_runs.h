@@ -1,0 +1,42 @@
+// The phases in order of time: which blocks are of the same pass, and when it was over.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analyze/attribution/attribution.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+/// A forward pass, a backward pass with what it recomputes, a step of the optimizer, or what is between them.
+struct Pass {
+  static constexpr std::uint32_t kNone = Blocks::kAlive;
+
+  Phase phase = Phase::other;
+  std::uint32_t end_change = kNone;  ///< index into Store::live_changes: birth of the first block of the next pass
+  std::uint32_t next = kNone;        ///< of the same thread, index into PhaseRuns::passes
+};
+
+/// Blocks of one phase in a row; a pass has several where it recomputes, or works between the calls of its modules.
+struct PhaseRun {
+  Phase phase = Phase::other;
+  std::uint32_t end_change = Pass::kNone;
+  std::uint32_t pass = 0;  ///< index into PhaseRuns::passes
+};
+
+struct PhaseRuns {
+  std::vector<Pass> passes;
+  std::vector<PhaseRun> runs;
+  std::vector<std::uint32_t> of_block;  ///< index into `runs`, by BlockId
+
+  [[nodiscard]] const PhaseRun& run(std::size_t block) const { return runs[of_block[block]]; }
+  [[nodiscard]] const Pass& pass(std::size_t block) const { return passes[run(block).pass]; }
+};
+
+/// `phases`: by BlockId, as stacks and autograd nodes tell them. What the runs say beyond that: code between the calls
+/// of modules, and after them, is of the forward pass when a backward pass follows and autograd nodes were made
+/// (losses written by hand). Blocks of autograd's threads belong to the thread whose forward pass they go back through.
+[[nodiscard]] PhaseRuns find_phase_runs(const Store& store, const std::vector<Phase>& phases);
+
+}  // namespace tidemark
