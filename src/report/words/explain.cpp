@@ -131,8 +131,10 @@ std::string unknown_cause_text(const OomFailure& failure) {
         "did not suffice",
         bytes_text(failure.cached));
   }
-  return fmt::format("the device had {} free, about the requested amount; the driver may reserve it for itself",
-                     bytes_text(failure.device_free));
+  return fmt::format("the device had {} free ({}) and {} were required; {}", bytes_text(failure.device_free),
+                     device_free_source(failure), format_bytes(failure.request.driver),
+                     failure.sampled_at_ns ? "the difference is within what a sample can be off"
+                                           : "the driver may reserve some for itself");
 }
 
 std::string fix_text(const OomFailure& failure, const OomFix& fix) {
