@@ -75,8 +75,7 @@ void add_node(ThreadState* thread, const void* node, AutogradPosition* position)
 
 }  // namespace
 
-void start_autograd(ThreadState* thread) noexcept {
-  thread->autograd.thread_told = false;
+void find_autograd_functions() noexcept {
   if (!session.attribute) return;
   next_sequence.find();
   thread_number.find();

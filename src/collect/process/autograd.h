@@ -64,9 +64,9 @@ inline void put_autograd_record(AutogradLane* lane, const AutogradPosition& now,
   lane->told = now;
 }
 
-/// Looks for autograd's functions as long as it has not found them, for a thread that has just got its lane. Keeps
-/// errno.
-void start_autograd(ThreadState* thread) noexcept;
+/// Looks for autograd's functions if it has not found them. To be called when a library of the framework is first heard
+/// of: takes the loader's lock. Keeps errno.
+void find_autograd_functions() noexcept;
 
 /// Where the calling thread is, after the definition of what it evaluates where that is new in its lane. Keeps errno.
 AutogradPosition autograd_position(ThreadState* thread) noexcept;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collect/process/autograd.h"
 #include "collect/process/describe.h"
 #include "collect/process/import_slots.h"
 
@@ -30,7 +31,10 @@ class Forward {
     void* found = next_.load(std::memory_order_acquire);
     if (found == nullptr) [[unlikely]] {
       found = find_next_definition(symbol_, caller, self);
-      if (found != nullptr) set_reporting_library(found);
+      if (found != nullptr) {
+        set_reporting_library(found);
+        find_autograd_functions();
+      }
       next_.store(found != nullptr ? found : this, std::memory_order_release);
     }
     return found != this ? reinterpret_cast<Function*>(found) : nullptr;
@@ -40,7 +44,10 @@ class Forward {
   std::size_t patch(Function* hook) noexcept {
     void* original = nullptr;
     const std::size_t slots = patch_import_slots(symbol_, reinterpret_cast<void*>(hook), &original);
-    if (original != nullptr) next_.store(original, std::memory_order_release);
+    if (original != nullptr) {
+      find_autograd_functions();
+      next_.store(original, std::memory_order_release);
+    }
     return slots;
   }
 

@@ -118,6 +118,7 @@ ThreadState* claim_lane() noexcept {
     thread->writer.open(session.shared, lane);
     thread->stack_bounds = session.stacks.native ? native_stack_bounds() : StackBounds{};
     thread->walks.clear(false);
+    thread->autograd.thread_told = false;
     char name[16] = {};
     ::prctl(PR_GET_NAME, name);
     if (index == 0) describe_process(thread);
@@ -125,7 +126,6 @@ ThreadState* claim_lane() noexcept {
     definition.u32(tid);
     definition.text(name, ::strnlen(name, sizeof(name)));
     if (!definition.finish()) event_dropped(thread);
-    start_autograd(thread);
     return thread;
   }
   session.shared->control.thread_limit_drops.fetch_add(1, std::memory_order_relaxed);
