@@ -59,6 +59,7 @@ class RealRun {
     ProgramOptions program;
     program.recorder.output = folder_ + "/real.tide";
     program.recorder.stack_mode = "none";
+    program.recorder.attribute = false;
     program.recorder.samples.enabled = false;
     program.command = command;
     program.only_recorded = true;

@@ -22,6 +22,7 @@ struct RunOptions {
   ProgramOptions program;
   double sample_interval_ms = 100;
   bool no_samples = false;
+  std::string attribute = "on";
   std::string driver = "off";
   bool quiet = false;
 };
@@ -68,6 +69,7 @@ void summarize(const Recorder& recorder) {
 int run(RunOptions& options) {
   ProgramOptions& program = options.program;
   program.driver = options.driver == "on";
+  program.recorder.attribute = options.attribute == "on";
   program.recorder.samples.enabled = !options.no_samples;
   program.recorder.samples.interval = std::chrono::nanoseconds(std::llround(options.sample_interval_ms * 1e6));
   const auto at_end = [&](const Recorder& recorder) {
@@ -90,6 +92,9 @@ std::function<int()> setup_run(CommandLine& app) {
       ->show_default("PROGRAM-DATE-TIME.tide");
   app.add_option("--stacks", recorder.stack_mode, "Stacks to record with each allocation")
       ->one_of("none|python|native|both");
+  app.add_option("--attribute", options->attribute,
+                 "Record what the memory belongs to: modules, parameters, gradients, optimizer state, backward nodes")
+      ->one_of("on|off");
   app.add_option("--max-size", recorder.max_file_bytes,
                  "Stop recording before a file exceeds this size, such as 500MB or 2GB; at least 64KB")
       ->bytes(kLeastFileBytes)

@@ -121,7 +121,7 @@ class SameOutput(Case):
         show = "import os, sys; print(sys.argv, sorted(os.environ), os.getcwd(), os.umask(0))"
         command = [PYTHON, "-c", show, "--", "-o", "--help", "", "a b", "ü"]
         plain, recorded = run(command).stdout.decode(), self.record(command).stdout.decode()
-        added = {"LD_PRELOAD", "TIDEMARK_CLOCK", "TIDEMARK_LIBRARY", "TIDEMARK_SOCKET", "TIDEMARK_STACKS"}
+        added = {"LD_PRELOAD", "TIDEMARK_ATTRIBUTE", "TIDEMARK_CLOCK", "TIDEMARK_LIBRARY", "TIDEMARK_SOCKET", "TIDEMARK_STACKS"}
         for name in added:
             recorded = recorded.replace(f"'{name}', ", "").replace(f", '{name}'", "")
         self.assertEqual(recorded, plain)

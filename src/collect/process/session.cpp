@@ -13,6 +13,7 @@
 #include "collect/process/connection.h"
 #include "collect/process/definition_writer.h"
 #include "collect/process/describe.h"
+#include "collect/process/model/modules.h"
 
 namespace tidemark::process {
 namespace {
@@ -99,6 +100,7 @@ bool connect() noexcept {
   session.shared = shared;
   session.threads = static_cast<ThreadState*>(threads);
   session.growth_left.store(kGrowthBytes, std::memory_order_relaxed);
+  forget_modules();
   ++session.epoch;
   return true;
 }
@@ -166,7 +168,7 @@ void count_lost_while_entering(const ThreadState* thread, std::uint32_t lost) no
 
 }  // namespace
 
-Session session = {&fallback_gate, nullptr, nullptr, 0, ring::Clock::monotonic, {false, false}, {false}, {0}};
+Session session = {&fallback_gate, nullptr, nullptr, 0, ring::Clock::monotonic, {false, false}, false, {false}, {0}};
 thread_local constinit ThreadLink thread_link = {kNoEpoch, nullptr};
 
 ThreadState* enter_thread(Start start) noexcept {
@@ -184,6 +186,12 @@ ThreadState* enter_thread(Start start) noexcept {
   if (lost > 0) count_lost_while_entering(thread, lost);
   errno = saved;
   return thread;
+}
+
+ThreadState* defining_thread() noexcept {
+  if (ThreadState* thread = current_thread(Start::no); thread != nullptr) return thread;
+  const bool active = session.gate->state.load(std::memory_order_acquire) == kActive;
+  return active && thread_link.epoch == session.epoch ? thread_link.state : nullptr;
 }
 
 void event_dropped(ThreadState* thread) noexcept {
@@ -205,6 +213,8 @@ void configure_session() noexcept {
   const bool both = stacks != nullptr && ::strcmp(stacks, "both") == 0;
   session.stacks.native = both || (stacks != nullptr && ::strcmp(stacks, "native") == 0);
   session.stacks.python = both || stacks == nullptr || ::strcmp(stacks, "python") == 0;
+  const char* attribute = ::getenv(ring::kAttributeVariable);
+  session.attribute = attribute == nullptr || ::strcmp(attribute, "off") != 0;
 #if defined(__x86_64__)
   const char* clock = ::getenv(ring::kClockVariable);
   if (clock != nullptr && ::strcmp(clock, "tsc") == 0) session.clock = ring::Clock::tsc;

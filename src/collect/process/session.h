@@ -25,6 +25,7 @@ struct ThreadState {
   LaneWriter writer;
   StackBounds stack_bounds;
   std::uint64_t python_generation;
+  std::uint64_t module_generation;
   std::uint32_t next_stack;  ///< number of the next stack to be defined in this lane
   std::uint32_t module_count;
   struct Range {
@@ -55,6 +56,7 @@ struct Session {
   std::uint64_t epoch;   ///< of the latest connection
   ring::Clock clock;
   StackMode stacks;
+  bool attribute;  ///< record what memory belongs to: modules and their tensors, autograd nodes
   std::atomic<bool> paused;
   std::atomic<std::int64_t> growth_left;  ///< bytes that the threads' tables may still grow by, all together
 };
@@ -80,6 +82,10 @@ inline ThreadState* current_thread(Start start) noexcept {
     return thread_link.state;
   return session.paused.load(std::memory_order_relaxed) ? nullptr : enter_thread(start);
 }
+
+/// The state of a thread that tells something beside events: also while recording is paused, if the thread has recorded
+/// before. Null when nothing is recorded. Starts no recording.
+ThreadState* defining_thread() noexcept;
 
 /// Counts an event that found no room, and ends the recording when the recorder is gone.
 void event_dropped(ThreadState* thread) noexcept;

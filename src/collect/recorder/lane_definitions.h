@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collect/recorder/model_definition.h"
+#include "collect/recorder/nn_modules.h"
 #include "collect/ring/layout.h"
 #include "trace/writer.h"
 
@@ -35,6 +37,9 @@ struct LaneMark {
 /// One for each lane of a recorded process. Not thread-safe.
 class LaneDefinitions {
  public:
+  /// `nn_modules` are the process's.
+  explicit LaneDefinitions(NnModules& nn_modules) : nn_modules_(nn_modules) {}
+
   /// Adds a piece of a definition. False when the pieces make no sense.
   bool blob(const ring::RecordHeader& header, std::span<const std::uint64_t> fields, TraceWriter& writer);
 
@@ -48,9 +53,11 @@ class LaneDefinitions {
   std::unique_ptr<ProcessFacts> process_facts;
   /// Set by the latest `mark` definition; taken away by the reader.
   std::optional<LaneMark> mark;
+  /// Set by the latest `model` definition; taken away by the reader.
+  std::optional<ModelTensors> model;
 
  private:
-  class Fields;
+  using Fields = DefinitionFields;
   struct Code {
     StringId file;
     StringId function;
@@ -58,7 +65,7 @@ class LaneDefinitions {
     std::uint32_t first_line = 0;
     std::uint32_t code_offset = 0;
     std::vector<std::byte> line_table;
-    std::unordered_map<std::uint32_t, LocationId> locations;  ///< by instruction
+    std::unordered_map<std::uint64_t, LocationId> locations;  ///< by module and instruction
   };
   struct Module {
     std::uint64_t end = 0;
@@ -72,11 +79,14 @@ class LaneDefinitions {
   bool define_module(Fields& fields, TraceWriter& writer);
   bool define_stack(Fields& fields, TraceWriter& writer);
   bool define_mark(Fields& fields, TraceWriter& writer);
-  LocationId python_location(std::uint64_t address, std::uint32_t instruction, TraceWriter& writer);
+  std::vector<NnModuleId> read_nn_modules(Fields& fields, std::uint32_t frames, TraceWriter& writer);
+  LocationId python_location(std::uint64_t address, std::uint32_t instruction, NnModuleId nn_module,
+                             TraceWriter& writer);
   LocationId native_location(std::uint64_t address, TraceWriter& writer);
   /// The module of the call that returns to `address`, or null.
   [[nodiscard]] const Module* module_of(std::uint64_t address) const;
 
+  NnModules& nn_modules_;
   std::vector<std::byte> pending_;  ///< pieces of the definition that is being received
   bool receiving_ = false;
   ThreadId thread_;

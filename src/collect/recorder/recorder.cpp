@@ -91,6 +91,7 @@ std::vector<std::string> Recorder::environment() const {
   std::vector<std::string> variables = {
       fmt::format("{}={}", ring::kSocketVariable, folder_.socket()),
       fmt::format("{}={}", ring::kStacksVariable, options_.stack_mode),
+      fmt::format("{}={}", ring::kAttributeVariable, options_.attribute ? "on" : "off"),
       fmt::format("{}={}", ring::kClockVariable, clock_.clock() == ring::Clock::tsc ? "tsc" : "monotonic")};
   if (options_.paused) variables.push_back(fmt::format("{}=1", ring::kPausedVariable));
   return variables;

@@ -31,6 +31,7 @@ struct RecorderOptions {
   bool overwrite = false;             ///< replace existing files
   std::uint64_t max_file_bytes = 0;   ///< of each file; 0 = no limit
   std::string stack_mode = "python";  ///< none, python, native or both
+  bool attribute = true;              ///< also what memory belongs to: modules, tensors of the model, autograd nodes
   bool paused = false;                ///< processes record nothing until they resume
   bool manual = false;                ///< the program loads the collector itself
   SampleOptions samples = {};

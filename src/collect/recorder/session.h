@@ -15,6 +15,7 @@
 #include "collect/recorder/driver_memory.h"
 #include "collect/recorder/lane_definitions.h"
 #include "collect/recorder/lane_reader.h"
+#include "collect/recorder/nn_modules.h"
 #include "collect/recorder/sample_writer.h"
 #include "collect/recorder/shared_memory.h"
 #include "trace/writer.h"
@@ -66,7 +67,8 @@ class Session {
     std::optional<DriverCallRecord> driver_call = {};  ///< what it did follows from the calls before it
   };
   struct LaneState {
-    LaneState(ring::Shared* shared, std::uint32_t lane) : reader(shared, lane) {}
+    LaneState(ring::Shared* shared, std::uint32_t lane, NnModules& nn_modules)
+        : reader(shared, lane), definitions(nn_modules) {}
     LaneReader reader;
     LaneDefinitions definitions;
     std::deque<PendingEvent> pending;
@@ -82,6 +84,7 @@ class Session {
   std::uint64_t clamp_timestamp(std::uint64_t ticks, LaneState& lane);
   void learn(const ProcessFacts& facts);
   void write_mark(const LaneMark& mark, LaneState& lane);
+  void write_tensors(ModelTensors model, LaneState& lane);
   // session_writing.cpp
   void limit_size();
   Result<void> write_until(std::uint64_t ticks);
@@ -101,7 +104,8 @@ class Session {
   Limits limits_;
   SampleWriter samples_;
   DriverMemory driver_memory_;
-  std::vector<Event> driver_events_;               ///< of one call
+  std::vector<Event> driver_events_;  ///< of one call
+  NnModules nn_modules_;
   std::vector<std::unique_ptr<LaneState>> lanes_;  ///< the first ones of the process; grows as lanes come into use
   struct {
     std::uint64_t definitions = 0;

@@ -40,6 +40,7 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
       if (!lane.definitions.blob(header, fields, *writer_)) ++invalid_.definitions;
       if (lane.definitions.process_facts != nullptr) learn(*std::exchange(lane.definitions.process_facts, nullptr));
       if (lane.definitions.mark) write_mark(*std::exchange(lane.definitions.mark, std::nullopt), lane);
+      if (lane.definitions.model) write_tensors(*std::exchange(lane.definitions.model, std::nullopt), lane);
       return;
     case ring::RecordKind::reset:
       lane.definitions.reset();
@@ -121,6 +122,16 @@ void Session::write_mark(const LaneMark& mark, LaneState& lane) {
   last_event_ns_ = std::max(last_event_ns_, time_ns);
   unflushed_ = true;
   writer_->mark({mark.kind, time_ns, mark.name, lane.definitions.thread()});
+}
+
+void Session::write_tensors(ModelTensors model, LaneState& lane) {
+  const std::uint64_t time_ns =
+      clock_.between_ns(memory_->get()->control.start_ticks, clamp_timestamp(model.ticks, lane));
+  unflushed_ = true;
+  for (ModelTensor& tensor : model.tensors) {
+    tensor.time_ns = time_ns;
+    writer_->tensor(tensor);
+  }
 }
 
 void Session::learn(const ProcessFacts& facts) {
