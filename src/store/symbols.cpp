@@ -66,7 +66,7 @@ FrameName Symbols::resolve(const Location& location) {
 }
 
 const FrameName& Symbols::name(LocationId location) {
-  static const FrameName kUnknown = {Location::Kind::python, "(unknown)", {}, 0, false};
+  static const FrameName kUnknown = {.function = "(unknown)", .file = {}};
   if (location.value >= names_.size()) return kUnknown;
   std::unique_ptr<FrameName>& entry = names_[location.value];
   if (!entry) entry = std::make_unique<FrameName>(resolve(definitions_.locations[location.value]));

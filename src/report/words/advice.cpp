@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "report/words/stack_text.h"
+#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
