@@ -2,7 +2,7 @@
 
     python attributed.py lora|llama|checkpointed|resnet|ddp|fsdp2 [--saved]
 
-With `--saved` it says instead how many bytes each module's saved activations hold at the end of the last forward pass, by PyTorch's
+The last two run on two ranks, and print a list of what each says. With `--saved` the program says instead how many bytes each module's saved activations hold at the end of the last forward pass, by PyTorch's
 saved-tensor hooks and a dispatch mode that tells which module made them. The last line is JSON.
 """
 
@@ -12,6 +12,7 @@ import os
 import sys
 
 import torch
+from rank_launcher import launch
 from torch import nn
 
 BLOCK = 512  # the allocator rounds to this (c10/cuda/CUDACachingAllocator.h, kMinBlockSize)
@@ -210,4 +211,6 @@ def main(case, *options):
 
 
 if __name__ == "__main__":
+    if sys.argv[1] in ("ddp", "fsdp2") and "RANK" not in os.environ:
+        launch(*sys.argv)
     main(*sys.argv[1:])

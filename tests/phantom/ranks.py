@@ -1,29 +1,9 @@
-"""Two ranks on two devices of this machine: collectives, DistributedDataParallel and FSDP2. Each rank writes a line of JSON.
-
-torchrun's part is played by this program: it starts itself once for each rank.
-"""
+"""Two ranks on two devices of this machine: collectives, DistributedDataParallel and FSDP2. Each rank writes a line of JSON."""
 
 import json
 import os
-import socket
-import subprocess
-import sys
 
-WORLD = 2
-
-
-def launch():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    ranks = []
-    for rank in range(WORLD):
-        place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": WORLD, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        environment = os.environ | {name: str(value) for name, value in place.items()}
-        ranks.append(subprocess.Popen([sys.executable, __file__], env=environment, stdout=subprocess.PIPE, text=True))
-    outputs = [rank.communicate()[0] for rank in ranks]
-    print(json.dumps([json.loads(output.splitlines()[-1]) for output in outputs if output]))
-    sys.exit(max(rank.returncode for rank in ranks))
+from rank_launcher import launch
 
 
 def collectives(rank):
@@ -104,4 +84,4 @@ def main():
     dist.destroy_process_group()
 
 
-main() if "RANK" in os.environ else launch()
+main() if "RANK" in os.environ else launch(__file__)
