@@ -19,11 +19,13 @@ struct Id {
   constexpr auto operator<=>(const Id&) const = default;
 };
 
-using StringId = Id<struct StringTag>;      ///< into Definitions::strings
-using LocationId = Id<struct LocationTag>;  ///< into Definitions::locations
-using StackId = Id<struct StackTag>;        ///< into Definitions::stacks; invalid = no stack known
-using ThreadId = Id<struct ThreadTag>;      ///< into Definitions::threads
-using ModuleId = Id<struct ModuleTag>;      ///< into Definitions::modules
+using StringId = Id<struct StringTag>;              ///< into Definitions::strings
+using LocationId = Id<struct LocationTag>;          ///< into Definitions::locations
+using StackId = Id<struct StackTag>;                ///< into Definitions::stacks; invalid = no stack known
+using ThreadId = Id<struct ThreadTag>;              ///< into Definitions::threads
+using ModuleId = Id<struct ModuleTag>;              ///< into Definitions::modules
+using NnModuleId = Id<struct NnModuleTag>;          ///< into Definitions::nn_modules
+using AutogradNodeId = Id<struct AutogradNodeTag>;  ///< into Definitions::autograd_nodes
 
 }  // namespace tidemark
 

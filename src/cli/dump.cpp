@@ -29,8 +29,8 @@ struct DumpArguments {
 /// A line: what it is about, and its fields in order. Text and JSON print the same fields.
 std::string text_line(const char* what, const Json& fields) {
   // These hold words and numbers of our own; any other string may hold anything, and stands in quotes.
-  static constexpr std::string_view kBare[] = {"type",   "kind",    "severity",    "device",
-                                               "offset", "address", "load_address"};
+  static constexpr std::string_view kBare[] = {"type",   "kind",    "severity",     "device",
+                                               "offset", "address", "load_address", "role"};
   std::string line = what;
   for (const auto& [name, value] : fields.items()) {
     const bool bare = value.is_string() && std::ranges::find(kBare, name) != std::end(kBare);
@@ -77,11 +77,13 @@ Json location_fields(std::size_t own, const Location& location) {
   if (location.kind == Location::Kind::native) {
     return {{"id", own}, {"kind", "native"}, {"module", id(location.module)}, {"offset", hex(location.offset)}};
   }
-  return {{"id", own},
-          {"kind", "python"},
-          {"file", id(location.file)},
-          {"function", id(location.function)},
-          {"line", location.line}};
+  Json fields = {{"id", own},
+                 {"kind", "python"},
+                 {"file", id(location.file)},
+                 {"function", id(location.function)},
+                 {"line", location.line}};
+  if (location.nn_module.valid()) fields["nn_module"] = id(location.nn_module);
+  return fields;
 }
 
 Json loss_fields(const Loss& loss) {
@@ -99,6 +101,21 @@ Json mark_fields(const Mark& mark) {
           {"thread", id(mark.thread)}};
 }
 
+Json tensor_fields(const ModelTensor& tensor) {
+  return {{"time_ns", tensor.time_ns},
+          {"role", name_in(kTensorRoleNames, tensor.role, "unknown")},
+          {"device", to_string(tensor.device)},
+          {"address", hex(tensor.address)},
+          {"storage_bytes", tensor.storage_bytes},
+          {"bytes", tensor.bytes},
+          {"nn_module", id(tensor.module)},
+          {"name", id(tensor.name)},
+          {"state", id(tensor.state)},
+          {"dtype", id(tensor.dtype)},
+          {"shape", tensor.shape},
+          {"requires_grad", tensor.requires_grad}};
+}
+
 Json event_fields(const Event& event) {
   Json fields = {
       {"time_ns", event.time_ns}, {"kind", name_in(kEventKindNames, event.kind)}, {"thread", id(event.thread)}};
@@ -110,7 +127,14 @@ Json event_fields(const Event& event) {
   }
   const bool size_known = event.kind != EventKind::free || event.slot.valid();
   fields["size"] = size_known ? Json(event.size) : Json(nullptr);
-  if (event.kind != EventKind::free) fields["stack"] = id(event.stack);
+  if (event.kind != EventKind::free) {
+    fields["stack"] = id(event.stack);
+    if (event.sequence != 0) fields["sequence"] = event.sequence;
+    if (event.node.valid()) {
+      fields["autograd_node"] = id(event.node);
+      fields["node_sequence"] = event.node_sequence;
+    }
+  }
   if (event.has_totals) {
     fields["total_allocated"] = event.total_allocated;
     fields["total_reserved"] = event.total_reserved;
@@ -211,6 +235,21 @@ std::pair<const char*, Json> last_record(format::RecordKind kind, const Definiti
       return {"loss", loss_fields(all.losses.back())};
     case RecordKind::mark:
       return {"mark", mark_fields(all.marks.back())};
+    case RecordKind::nn_module:
+      return {"nn_module", {{"id", all.nn_modules.size() - 1}, {"address", hex(all.nn_modules.back().address)}}};
+    case RecordKind::nn_module_name: {
+      const NnModuleName& name = all.nn_module_names.back();
+      return {
+          "nn_module_name",
+          {{"nn_module", id(name.module)}, {"root", id(name.root)}, {"path", id(name.path)}, {"class", id(name.type)}}};
+    }
+    case RecordKind::tensor:
+      return {"tensor", tensor_fields(all.tensors.back())};
+    case RecordKind::autograd_node:
+      return {"autograd_node",
+              {{"id", all.autograd_nodes.size() - 1},
+               {"class", id(all.autograd_nodes.back().type)},
+               {"forward_thread", id(all.autograd_nodes.back().forward_thread)}}};
     case RecordKind::end:
       return {"end", {{"time_ns", all.end->time_ns}, {"process_exited", all.end->process_exited}}};
   }

@@ -20,6 +20,7 @@ void StoreBuilder::add(const Event& event) {
     blocks.stack.push_back(event.stack);
     blocks.thread.push_back(event.thread);
     blocks.device.push_back(effect.device);
+    add_attribution(event);
     if (event.slot.value >= block_of_slot_.size())
       block_of_slot_.resize(std::size_t{event.slot.value} + 1, Blocks::kAlive);
     block_of_slot_[event.slot.value] = block;
@@ -40,6 +41,20 @@ void StoreBuilder::add(const Event& event, const BlockDetails& details) {
   blocks.stream.push_back(details.stream);
   blocks.pool.push_back(details.pool);
   add_metadata(event.slot, details.metadata);
+}
+
+void StoreBuilder::add_attribution(const Event& event) {
+  Blocks& blocks = store_.blocks;
+  if (blocks.sequence.empty() && event.sequence == 0 && !event.node.valid()) return;
+  const std::size_t before = blocks.count() - 1;  // the event's block is the last
+  if (blocks.sequence.empty() && before > 0) {
+    blocks.node.resize(before);
+    blocks.node_sequence.resize(before);
+    blocks.sequence.resize(before);
+  }
+  blocks.node.push_back(event.node);
+  blocks.node_sequence.push_back(event.node_sequence);
+  blocks.sequence.push_back(event.sequence);
 }
 
 void StoreBuilder::begin() {

@@ -41,6 +41,7 @@ class StoreBuilder {
   Store finish(std::string path, Definitions definitions) &&;
 
  private:
+  void add_attribution(const Event& event);
   void note_change(const Tally::Effect& effect);
 
   Tally tally_;

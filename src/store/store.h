@@ -75,6 +75,9 @@ struct OutOfMemory : OutOfMemoryDetails {
   std::optional<std::uint64_t> reserved;
   StackId stack;
   ThreadId thread;
+  AutogradNodeId node = {};  ///< as in Event, and so the next two
+  std::uint64_t node_sequence = 0;
+  std::uint64_t sequence = 0;
   std::uint8_t device = 0;
 };
 
@@ -142,6 +145,11 @@ struct Blocks {
   std::vector<StackId> stack;
   std::vector<ThreadId> thread;
   std::vector<std::uint8_t> device;  ///< index into Overview::devices
+
+  // As in Event; all three empty where no block has them.
+  std::vector<AutogradNodeId> node;
+  std::vector<std::uint64_t> node_sequence;
+  std::vector<std::uint64_t> sequence;
 
   // What BlockDetails holds; empty where the source does not know it.
   std::vector<std::uint64_t> requested;

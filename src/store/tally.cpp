@@ -207,6 +207,9 @@ Tally::Effect Tally::add(const Event& event) {
       }
       oom.stack = event.stack;
       oom.thread = event.thread;
+      oom.node = event.node;
+      oom.node_sequence = event.node_sequence;
+      oom.sequence = event.sequence;
       oom.device = effect.device;
       break;
     }

@@ -9,6 +9,8 @@ namespace {
 
 using format::RecordKind;
 
+constexpr RecordKind kLastKind = RecordKind::autograd_node;
+
 ProcessInfo read_process(FieldReader& fields) {
   ProcessInfo process;
   process.pid = unless_negative(fields.integer());
@@ -33,6 +35,7 @@ Location read_location(FieldReader& fields, const Definitions& definitions) {
     location.file.value = fields.id(definitions.strings.size());
     location.function.value = fields.id(definitions.strings.size());
     location.line = fields.number32();
+    if (!fields.at_end()) location.nn_module.value = fields.id(definitions.nn_modules.size());
   } else if (kind == static_cast<std::uint64_t>(Location::Kind::native)) {
     location.kind = Location::Kind::native;
     location.module.value = fields.id(definitions.modules.size());
@@ -41,9 +44,28 @@ Location read_location(FieldReader& fields, const Definitions& definitions) {
   return location;
 }
 
+ModelTensor read_tensor(FieldReader& fields, const Definitions& definitions) {
+  ModelTensor tensor;
+  tensor.role = static_cast<ModelTensor::Role>(fields.number());
+  tensor.device.type = static_cast<DeviceType>(fields.integer());
+  tensor.device.index = static_cast<std::int8_t>(fields.integer());
+  tensor.requires_grad = (fields.number() & 1) != 0;
+  tensor.time_ns = fields.number();
+  tensor.address = fields.number();
+  tensor.storage_bytes = fields.number();
+  tensor.bytes = fields.number();
+  tensor.module.value = fields.id(definitions.nn_modules.size());
+  tensor.name.value = fields.id(definitions.strings.size());
+  tensor.state.value = fields.id(definitions.strings.size());
+  tensor.dtype.value = fields.id(definitions.strings.size());
+  // Each dimension takes a byte at least: a number that is too large ends with the record.
+  for (std::uint64_t left = fields.number(); left > 0 && fields.ok(); --left) tensor.shape.push_back(fields.number());
+  return tensor;
+}
+
 /// What a record of this kind adds to its table, besides its text.
 std::size_t entry_bytes(std::uint64_t kind) {
-  if (kind > static_cast<std::uint64_t>(RecordKind::mark)) return 0;
+  if (kind > static_cast<std::uint64_t>(kLastKind)) return 0;
   switch (static_cast<RecordKind>(kind)) {
     case RecordKind::string:
       return sizeof(std::string);
@@ -59,6 +81,14 @@ std::size_t entry_bytes(std::uint64_t kind) {
       return sizeof(Loss);
     case RecordKind::mark:
       return sizeof(Mark);
+    case RecordKind::nn_module:
+      return sizeof(NnModule);
+    case RecordKind::tensor:
+      return sizeof(ModelTensor);
+    case RecordKind::autograd_node:
+      return sizeof(AutogradNode);
+    case RecordKind::nn_module_name:
+      return sizeof(NnModuleName);
     case RecordKind::process:
     case RecordKind::end:
       break;
@@ -68,7 +98,7 @@ std::size_t entry_bytes(std::uint64_t kind) {
 
 /// False for a kind that this code does not know.
 bool read_record(std::uint64_t kind, FieldReader& fields, Definitions& definitions) {
-  if (kind > static_cast<std::uint64_t>(RecordKind::mark)) return false;
+  if (kind > static_cast<std::uint64_t>(kLastKind)) return false;
   switch (static_cast<RecordKind>(kind)) {
     case RecordKind::process:
       definitions.process = read_process(fields);
@@ -116,6 +146,26 @@ bool read_record(std::uint64_t kind, FieldReader& fields, Definitions& definitio
       mark.name.value = fields.id(definitions.strings.size());
       mark.thread.value = fields.id(definitions.threads.size());
       definitions.marks.push_back(mark);
+      return true;
+    }
+    case RecordKind::nn_module:
+      definitions.nn_modules.push_back({fields.number()});
+      return true;
+    case RecordKind::nn_module_name: {
+      NnModuleName name;
+      name.module.value = fields.id(definitions.nn_modules.size());
+      name.root.value = fields.id(definitions.nn_modules.size());
+      name.path.value = fields.id(definitions.strings.size());
+      name.type.value = fields.id(definitions.strings.size());
+      definitions.nn_module_names.push_back(name);
+      return true;
+    }
+    case RecordKind::tensor:
+      definitions.tensors.push_back(read_tensor(fields, definitions));
+      return true;
+    case RecordKind::autograd_node: {
+      const StringId type{fields.id(definitions.strings.size())};
+      definitions.autograd_nodes.push_back({type, {fields.id(definitions.threads.size())}});
       return true;
     }
     case RecordKind::end: {

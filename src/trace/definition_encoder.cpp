@@ -37,7 +37,8 @@ LocationId DefinitionEncoder::location(const Location& location) {
   const std::uint64_t second =
       python ? id_code(location.function.value, strings_.size()) : id_code(location.module.value, modules_.size());
   // Python's line and native's lack of one keep the two kinds apart.
-  const std::uint64_t third = python ? std::uint64_t{location.line} + 1 : 0;
+  const std::uint32_t nn_module = id_code(location.nn_module.value, nn_module_count_);
+  const std::uint64_t third = python ? (std::uint64_t{nn_module} << 33) + location.line + 1 : 0;
   const auto [entry, is_new] = locations_.try_emplace({first, second, third}, location_count_);
   if (is_new) {
     ++location_count_;
@@ -45,6 +46,7 @@ LocationId DefinitionEncoder::location(const Location& location) {
     fields.number(static_cast<std::uint8_t>(location.kind));
     if (python) {
       fields.number(first).number(second).number(location.line);
+      if (nn_module != 0) fields.number(nn_module);
     } else {
       fields.number(second).number(first);
     }
@@ -75,6 +77,52 @@ ModuleId DefinitionEncoder::module(const ModuleInfo& module) {
   const auto [entry, is_new] = modules_.try_emplace(std::string(scratch_.begin(), scratch_.end()), id);
   if (is_new) add_record(RecordKind::module, scratch_);
   return {entry->second};
+}
+
+AutogradNodeId DefinitionEncoder::autograd_node(const AutogradNode& node) {
+  const std::uint32_t type = id_code(node.type.value, strings_.size());
+  const std::uint32_t thread = id_code(node.forward_thread.value, thread_count_);
+  const auto id = static_cast<std::uint32_t>(autograd_nodes_.size());
+  const auto [entry, is_new] = autograd_nodes_.try_emplace((std::uint64_t{type} << 32) | thread, id);
+  if (is_new) {
+    FieldWriter(scratch_).number(type).number(thread);
+    add_record(RecordKind::autograd_node, scratch_);
+  }
+  return {entry->second};
+}
+
+NnModuleId DefinitionEncoder::nn_module(const NnModule& module) {
+  FieldWriter(scratch_).number(module.address);
+  add_record(RecordKind::nn_module, scratch_);
+  return {nn_module_count_++};
+}
+
+void DefinitionEncoder::nn_module_name(const NnModuleName& name) {
+  FieldWriter(scratch_)
+      .number(id_code(name.module.value, nn_module_count_))
+      .number(id_code(name.root.value, nn_module_count_))
+      .number(id_code(name.path.value, strings_.size()))
+      .number(id_code(name.type.value, strings_.size()));
+  add_record(RecordKind::nn_module_name, scratch_);
+}
+
+void DefinitionEncoder::tensor(const ModelTensor& tensor) {
+  FieldWriter fields(scratch_);
+  fields.number(static_cast<std::uint8_t>(tensor.role))
+      .integer(static_cast<std::int8_t>(tensor.device.type))
+      .integer(tensor.device.index)
+      .number(tensor.requires_grad ? 1 : 0)
+      .number(tensor.time_ns)
+      .number(tensor.address)
+      .number(tensor.storage_bytes)
+      .number(tensor.bytes)
+      .number(id_code(tensor.module.value, nn_module_count_))
+      .number(id_code(tensor.name.value, strings_.size()))
+      .number(id_code(tensor.state.value, strings_.size()))
+      .number(id_code(tensor.dtype.value, strings_.size()))
+      .number(tensor.shape.size());
+  for (const std::uint64_t dimension : tensor.shape) fields.number(dimension);
+  add_record(RecordKind::tensor, scratch_);
 }
 
 ThreadId DefinitionEncoder::thread(const ThreadInfo& thread) {

@@ -24,7 +24,13 @@ class DefinitionEncoder {
   StackId stack(StackId parent, LocationId location);
   ModuleId module(const ModuleInfo& module);
 
+  AutogradNodeId autograd_node(const AutogradNode& node);
+
   ThreadId thread(const ThreadInfo& thread);
+  /// A new one, even when the address was seen before.
+  NnModuleId nn_module(const NnModule& module);
+  void nn_module_name(const NnModuleName& name);
+  void tensor(const ModelTensor& tensor);
   void process(const ProcessInfo& process);
   void loss(const Loss& loss);
   void mark(const Mark& mark);
@@ -32,6 +38,7 @@ class DefinitionEncoder {
 
   [[nodiscard]] std::uint32_t stack_count() const { return stack_count_; }
   [[nodiscard]] std::uint32_t thread_count() const { return thread_count_; }
+  [[nodiscard]] std::uint32_t autograd_node_count() const { return static_cast<std::uint32_t>(autograd_nodes_.size()); }
 
   [[nodiscard]] bool empty() const { return pending_.empty(); }
   /// At most this many bytes come from append_frames(), headers included.
@@ -60,11 +67,13 @@ class DefinitionEncoder {
 
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> strings_;
   std::unordered_map<Key, std::uint32_t, KeyHash> locations_;
-  std::unordered_map<std::string, std::uint32_t> modules_;   // by the record's body
-  std::unordered_map<std::uint64_t, std::uint32_t> stacks_;  // by parent code and location code
+  std::unordered_map<std::string, std::uint32_t> modules_;           // by the record's body
+  std::unordered_map<std::uint64_t, std::uint32_t> stacks_;          // by parent code and location code
+  std::unordered_map<std::uint64_t, std::uint32_t> autograd_nodes_;  // by class code and thread code
   std::uint32_t location_count_ = 0;
   std::uint32_t stack_count_ = 0;
   std::uint32_t thread_count_ = 0;
+  std::uint32_t nn_module_count_ = 0;
   std::vector<Body> pending_;  // one payload a frame, full ones first
   Body scratch_;
 };

@@ -8,6 +8,7 @@
 
 #include "base/enum_names.h"
 #include "base/ids.h"
+#include "trace/event.h"
 #include "trace/quality_id.h"
 
 namespace tidemark {
@@ -52,17 +53,63 @@ struct ModuleInfo {
 struct Location {
   enum class Kind : std::uint8_t { python = 0, native = 1, named_native = 2 };
   Kind kind = Kind::python;
-  StringId file;             ///< python, named_native
-  StringId function;         ///< python: the qualified name where the interpreter has one; named_native
-  std::uint32_t line = 0;    ///< python, named_native; 0 = unknown
-  ModuleId module;           ///< native; invalid when the address was in no known module
-  std::uint64_t offset = 0;  ///< native: return address - 1 - load_address, or the absolute address without a module
+  StringId file;              ///< python, named_native
+  StringId function;          ///< python: the qualified name where the interpreter has one; named_native
+  std::uint32_t line = 0;     ///< python, named_native; 0 = unknown
+  ModuleId module;            ///< native; invalid when the address was in no known module
+  std::uint64_t offset = 0;   ///< native: return address - 1 - load_address, or the absolute address without a module
+  NnModuleId nn_module = {};  ///< python: the torch.nn.Module that this frame calls; invalid in all other frames
 };
 
 /// A node of the tree of stacks: a stack is its node's location and those of its parents up to the root.
 struct StackNode {
   StackId parent;  ///< invalid for an outermost frame; always smaller than this node's own id
   LocationId location;
+};
+
+/// An object of torch.nn.Module whose call is in a recorded stack, or that such a module contains. Two objects have two
+/// ids, also where one got the address of the other after its death.
+struct NnModule {
+  std::uint64_t address = 0;  ///< of the Python object
+};
+
+/// What a module is called. Asked for while the program runs: one that was never found below an outermost module has no
+/// name. A later name of the same module replaces an earlier one.
+struct NnModuleName {
+  NnModuleId module;
+  NnModuleId root;  ///< the outermost module below which it was found; itself for that
+  StringId path;    ///< dotted, below `root`: "model.layers.3.mlp"; "" for `root` itself
+  StringId type;    ///< qualified name of its class: "torch.nn.modules.linear.Linear"
+};
+
+/// A tensor of a model or its optimizer at one time, as the program's own objects had it.
+struct ModelTensor {
+  enum class Role : std::uint8_t { parameter = 1, buffer = 2, gradient = 3, optimizer_state = 4 };
+  Role role = Role::parameter;
+  Device device;
+  bool requires_grad = false;       ///< of the parameter
+  std::uint64_t time_ns = 0;        ///< when the program was asked
+  std::uint64_t address = 0;        ///< of the tensor's storage: a block's, or inside one
+  std::uint64_t storage_bytes = 0;  ///< of the storage, which other tensors may share
+  std::uint64_t bytes = 0;          ///< of the tensor: number of elements * bytes of one
+  NnModuleId module;                ///< that has the parameter or buffer; invalid: not known
+  StringId name;                    ///< of the parameter or buffer in its module: "weight"
+  StringId state;                   ///< optimizer_state: its key, "exp_avg"; otherwise invalid
+  StringId dtype;                   ///< "float32"
+  std::vector<std::uint64_t> shape;
+};
+
+inline constexpr EnumName<ModelTensor::Role> kTensorRoleNames[] = {
+    {ModelTensor::Role::parameter, "parameter"},
+    {ModelTensor::Role::buffer, "buffer"},
+    {ModelTensor::Role::gradient, "gradient"},
+    {ModelTensor::Role::optimizer_state, "optimizer_state"},
+};
+
+/// What the autograd nodes that ran while memory was allocated have in common: with Event::node_sequence one of them.
+struct AutogradNode {
+  StringId type;            ///< class: "torch::autograd::generated::AddmmBackward0"
+  ThreadId forward_thread;  ///< that made the node in its forward pass; invalid: not known
 };
 
 /// Something that is missing from the recording.
@@ -104,6 +151,10 @@ struct Definitions {
   std::vector<StackNode> stacks;
   std::vector<ThreadInfo> threads;
   std::vector<ModuleInfo> modules;
+  std::vector<NnModule> nn_modules;
+  std::vector<NnModuleName> nn_module_names;
+  std::vector<ModelTensor> tensors;  ///< nearly in order of time
+  std::vector<AutogradNode> autograd_nodes;
   std::vector<Loss> losses;
   std::vector<Mark> marks;  ///< in a recording nearly in order of time, in a Store exactly
   std::optional<EndInfo> end;

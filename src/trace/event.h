@@ -75,6 +75,9 @@ struct Event {
   SlotId slot;                        ///< allocate, free; invalid for a free whose allocation was not seen
   StackId stack;                      ///< allocate, out_of_memory; invalid when there is none
   ThreadId thread;
+  AutogradNodeId node = {};         ///< allocate, out_of_memory: of the backward pass that the thread is in, if any
+  std::uint64_t node_sequence = 0;  ///< with `node`: its number among the nodes that its forward thread made
+  std::uint64_t sequence = 0;       ///< allocate, out_of_memory: the number of the next node that this thread makes
   Device device;
   EventKind kind = EventKind::allocate;
   bool has_totals = false;  ///< false on the CPU, whose allocator keeps no totals

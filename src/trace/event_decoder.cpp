@@ -53,7 +53,7 @@ struct EventDecoder::Columns {
     const auto number = [&] { return next < stop ? get_varint(next) : kNonsense; };
     const std::uint64_t count = number();
     const std::uint64_t column_count = number();
-    if (column_count < format::kColumnCount || column_count > format::kMaxColumns) return kNonsense;
+    if (column_count < format::kLeastColumns || column_count > format::kMaxColumns) return kNonsense;
     std::array<std::uint64_t, format::kMaxColumns> lengths{};
     for (std::size_t n = 0; n < column_count; ++n) lengths[n] = number();
     if (next > stop) return kNonsense;
@@ -73,6 +73,8 @@ struct EventDecoder::Columns {
     overrun = true;
     return 0;
   }
+  /// 0 where the column was left out. It is then empty, so that finished() holds.
+  std::uint64_t varint_or_0(format::Column column) { return at[column] == nullptr ? 0 : varint(column); }
   std::uint8_t byte(format::Column column) {
     if (at[column] < end[column]) [[likely]]
       return *at[column]++;
@@ -120,7 +122,21 @@ bool EventDecoder::decode_address(Columns& columns, Event& event) {
   return true;
 }
 
-bool EventDecoder::decode_event(Columns& columns, std::uint32_t stack_count, std::uint32_t thread_count, Event& out) {
+bool EventDecoder::decode_stack(Columns& columns, const Defined& defined, Event& event) {
+  const std::uint64_t stack = columns.varint(format::kStack);
+  const std::uint64_t node = columns.varint_or_0(format::kNode);
+  if (stack > defined.stacks || node > defined.nodes) return false;
+  event.stack.value = static_cast<std::uint32_t>(stack) - 1;  // code 0 is none, which is all ones
+  event.node.value = static_cast<std::uint32_t>(node) - 1;
+  state_.sequence = apply_delta(state_.sequence, columns.varint_or_0(format::kSequence));
+  event.sequence = state_.sequence;
+  if (node == 0) return true;
+  state_.node_sequence = apply_delta(state_.node_sequence, columns.varint_or_0(format::kNodeSequence));
+  event.node_sequence = state_.node_sequence;
+  return true;
+}
+
+bool EventDecoder::decode_event(Columns& columns, const Defined& defined, Event& out) {
   const std::uint8_t tag = columns.byte(format::kTag);
   if (!kValidTag[tag]) return false;
   Event event;
@@ -129,7 +145,7 @@ bool EventDecoder::decode_event(Columns& columns, std::uint32_t stack_count, std
   event.time_ns = state_.time_ns;
   if ((tag & format::kTagThread) != 0) {
     const std::uint64_t code = columns.varint(format::kThread);
-    if (code > thread_count) return false;
+    if (code > defined.threads) return false;
     state_.thread_code = static_cast<std::uint32_t>(code);
   }
   event.thread.value = state_.thread_code - 1;  // code 0 is none, which is all ones
@@ -139,9 +155,7 @@ bool EventDecoder::decode_event(Columns& columns, std::uint32_t stack_count, std
       decode_device(columns, tag);
       event.size = columns.varint(format::kSize);
       if (!decode_address(columns, event)) return false;
-      const std::uint64_t stack = columns.varint(format::kStack);
-      if (stack > stack_count) return false;
-      event.stack.value = static_cast<std::uint32_t>(stack) - 1;
+      if (!decode_stack(columns, defined, event)) return false;
       event.slot.value = state_.allocate(event.address, event.size, state_.device);
       decode_totals(columns, tag, event.size, state_.device, event);
       break;
@@ -168,9 +182,7 @@ bool EventDecoder::decode_event(Columns& columns, std::uint32_t stack_count, std
       event.kind = EventKind::out_of_memory;
       decode_device(columns, tag);
       event.size = columns.varint(format::kSize);
-      const std::uint64_t stack = columns.varint(format::kStack);
-      if (stack > stack_count) return false;
-      event.stack.value = static_cast<std::uint32_t>(stack) - 1;
+      if (!decode_stack(columns, defined, event)) return false;
       decode_totals(columns, tag, 0, state_.device, event);
       break;
     }
@@ -191,11 +203,12 @@ Result<void> EventDecoder::decode(std::span<const std::uint8_t> payload, const D
   Columns columns;
   const std::uint64_t count = columns.open(payload);
   if (count > format::kMaxFrameEvents) return Error{"an events frame begins with nonsense"};
-  const auto stack_count = static_cast<std::uint32_t>(definitions.stacks.size());
-  const auto thread_count = static_cast<std::uint32_t>(definitions.threads.size());
+  const Defined defined = {static_cast<std::uint32_t>(definitions.stacks.size()),
+                           static_cast<std::uint32_t>(definitions.threads.size()),
+                           static_cast<std::uint32_t>(definitions.autograd_nodes.size())};
   batch.resize(static_cast<std::size_t>(count));
   for (std::size_t n = 0; n < batch.size(); ++n) {
-    if (!decode_event(columns, stack_count, thread_count, batch[n]) || columns.overrun) {
+    if (!decode_event(columns, defined, batch[n]) || columns.overrun) {
       batch.clear();
       return Error{"event " + std::to_string(n) + " of an events frame is nonsense"};
     }

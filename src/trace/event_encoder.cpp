@@ -19,6 +19,9 @@ constexpr std::array<std::size_t, format::kColumnCount> kBytesPerEvent = {
     kMaxVarintBytes,      // stack
     kMaxVarintBytes,      // slot
     2 * kMaxVarintBytes,  // totals
+    kMaxVarintBytes,      // sequence
+    kMaxVarintBytes,      // node
+    kMaxVarintBytes,      // node sequence
 };
 
 /// Of a payload, before the columns, at most.
@@ -32,8 +35,9 @@ constexpr std::uint32_t id_code(std::uint32_t id) {
 
 // Payload of an events frame:
 //
-//   varint events | varint columns (10) | varint length, for each column |
-//   tag | time low | time high | thread | device | address | size | stack | slot | totals
+//   varint events | varint columns (10 to 13) | varint length, for each column |
+//   tag | time low | time high | thread | device | address | size | stack | slot | totals | sequence | node | node
+//   sequence
 //
 // What an event puts where (v = varint, z = zig-zag varint of a difference; [flag] = only when that flag is in its
 // tag):
@@ -49,6 +53,9 @@ constexpr std::uint32_t id_code(std::uint32_t id) {
 //   stack      v                –                 –             v              –              id + 1
 //   slot       –                z from last free  –             –              –
 //   totals     z [allocated] z [reserved], each from what was expected; none for pause and resume
+//   sequence   z                –                 –             z              –              from the last of these
+//   node       v                –                 –             v              –              id + 1
+//   node seq.  z if node        –                 –             z if node      –              from the last of these
 //
 // An allocation's address: 0 = as expected, 1 and z from the previous allocation's = new, 2 + n = number n of the
 // recent ones. The columns are kept apart because a training loop repeats everything but its times exactly.
@@ -118,12 +125,24 @@ void EventEncoder::put_address(std::uint64_t address, std::uint64_t size) {
   }
 }
 
+void EventEncoder::put_attribution(const Event& event) {
+  put(format::kSequence, delta_code(state_.sequence, event.sequence));
+  has_sequences_ |= event.sequence != state_.sequence;
+  state_.sequence = event.sequence;
+  put(format::kNode, id_code(event.node.value));
+  if (!event.node.valid()) return;
+  has_nodes_ = true;
+  put(format::kNodeSequence, delta_code(state_.node_sequence, event.node_sequence));
+  state_.node_sequence = event.node_sequence;
+}
+
 void EventEncoder::add_allocation(const Event& event, std::uint32_t device) {
   const std::uint8_t flags = static_cast<std::uint8_t>(device_flag(device) | totals_flags(event, device, event.size));
   begin(event, TagKind::allocate, flags);
   put_address(event.address, event.size);
   put(format::kSize, event.size);
   put(format::kStack, id_code(event.stack.value));
+  put_attribution(event);
   live_.insert(event.address, device, state_.allocate(event.address, event.size, device));
 }
 
@@ -162,6 +181,7 @@ void EventEncoder::add(const Event& event) {
             static_cast<std::uint8_t>(device_flag(device) | totals_flags(event, device, 0)));
       put(format::kSize, event.size);
       put(format::kStack, id_code(event.stack.value));
+      put_attribution(event);
       return;
     }
     case EventKind::pause:
@@ -180,18 +200,26 @@ std::size_t EventEncoder::payload_bytes() const {
   return bytes;
 }
 
+std::size_t EventEncoder::column_count() const {
+  if (has_nodes_) return format::kColumnCount;
+  return has_sequences_ ? std::size_t{format::kNode} : format::kLeastColumns;
+}
+
 void EventEncoder::append_frame(FrameEncoder& frames, std::vector<std::byte>& out) {
   std::array<std::uint8_t, kHeadBytes> head;
   std::array<ByteSpan, 1 + format::kColumnCount> parts;
-  std::uint8_t* end = put_varint(put_varint(head.data(), count_), format::kColumnCount);
-  for (std::size_t n = 0; n < columns_.size(); ++n) {
+  const std::size_t columns = column_count();
+  std::uint8_t* end = put_varint(put_varint(head.data(), count_), columns);
+  for (std::size_t n = 0; n < columns; ++n) {
     parts[n + 1] = ByteSpan(columns_[n].bytes.get(), columns_[n].end);
     end = put_varint(end, parts[n + 1].size());
   }
   parts[0] = ByteSpan(head.data(), end);
-  frames.append(format::FrameType::events, parts, out);
+  frames.append(format::FrameType::events, {parts.data(), columns + 1}, out);
   for (Buffer& column : columns_) column.end = column.bytes.get();
   count_ = 0;
+  has_sequences_ = false;
+  has_nodes_ = false;
 }
 
 }  // namespace tidemark

@@ -34,12 +34,16 @@ class EventEncoder {
   void append_frame(FrameEncoder& frames, std::vector<std::byte>& out);
 
  private:
+  /// How many columns the frame needs: those at the end that hold nothing but 0 are left out.
+  [[nodiscard]] std::size_t column_count() const;
+
   struct Buffer {
     std::unique_ptr<std::uint8_t[]> bytes;
     std::uint8_t* end = nullptr;
   };
   void put(format::Column column, std::uint64_t value);
   void put_address(std::uint64_t address, std::uint64_t size);
+  void put_attribution(const Event& event);
   void add_allocation(const Event& event, std::uint32_t device);
   void add_free_of(std::uint32_t slot, const Event& event, std::uint32_t device, bool totals_known);
   void begin(const Event& event, format::TagKind kind, std::uint8_t flags);
@@ -50,6 +54,8 @@ class EventEncoder {
   AddressMap live_;
   std::array<Buffer, format::kColumnCount> columns_;
   std::size_t count_ = 0;
+  bool has_sequences_ = false;  ///< the frame under way: a number that is not 0
+  bool has_nodes_ = false;
 };
 
 }  // namespace tidemark

@@ -27,11 +27,13 @@ class EventState {
     std::uint64_t reserved = 0;
   };
 
-  std::uint64_t time_ns = 0;       ///< of the previous event
-  std::uint32_t thread_code = 0;   ///< of the previous event; id + 1, 0 = none
-  std::uint32_t device = 0;        ///< of the previous event that stored or repeated one; index 0 is the CPU
-  std::uint32_t freed_slot = 0;    ///< of the previous free with a slot
-  std::uint64_t allocated_at = 0;  ///< address of the previous allocation
+  std::uint64_t time_ns = 0;        ///< of the previous event
+  std::uint32_t thread_code = 0;    ///< of the previous event; id + 1, 0 = none
+  std::uint32_t device = 0;         ///< of the previous event that stored or repeated one; index 0 is the CPU
+  std::uint32_t freed_slot = 0;     ///< of the previous free with a slot
+  std::uint64_t allocated_at = 0;   ///< address of the previous allocation
+  std::uint64_t sequence = 0;       ///< of the previous allocation or failure
+  std::uint64_t node_sequence = 0;  ///< of the previous one with a node
 
   /// Index of a device, new ones at the end. Events of one device mostly follow each other: those cost a comparison.
   std::uint32_t device_index(Device wanted) {

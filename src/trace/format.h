@@ -40,6 +40,10 @@ enum class RecordKind : std::uint8_t {
   loss = 7,
   end = 8,
   mark = 9,
+  nn_module = 10,
+  nn_module_name = 11,
+  tensor = 12,
+  autograd_node = 13,
 };
 
 /// Of the records in a samples frame.
@@ -84,8 +88,13 @@ enum Column : std::size_t {
   kStack,
   kSlot,
   kTotals,
+  kSequence,  ///< from here on: left out where all of its numbers are 0
+  kNode,
+  kNodeSequence,
   kColumnCount
 };
+/// Every frame has so many.
+inline constexpr std::size_t kLeastColumns = kSequence;
 /// A later version may append columns, up to this many in all.
 inline constexpr std::size_t kMaxColumns = 64;
 

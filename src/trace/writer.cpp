@@ -33,6 +33,22 @@ ModuleId TraceWriter::module(const ModuleInfo& module) {
   return closed_ ? ModuleId{} : definitions_.module(module);
 }
 
+AutogradNodeId TraceWriter::autograd_node(const AutogradNode& node) {
+  return closed_ ? AutogradNodeId{} : definitions_.autograd_node(node);
+}
+
+NnModuleId TraceWriter::nn_module(const NnModule& module) {
+  return closed_ ? NnModuleId{} : definitions_.nn_module(module);
+}
+
+void TraceWriter::nn_module_name(const NnModuleName& name) {
+  if (!closed_) definitions_.nn_module_name(name);
+}
+
+void TraceWriter::tensor(const ModelTensor& tensor) {
+  if (!closed_) definitions_.tensor(tensor);
+}
+
 ThreadId TraceWriter::thread(const ThreadInfo& thread) {
   return closed_ ? ThreadId{} : definitions_.thread(thread);
 }
@@ -43,11 +59,14 @@ void TraceWriter::process(const ProcessInfo& process) {
 
 Result<void> TraceWriter::event(const Event& event) {
   if (closed_) return {};
-  if (undefined(event.stack.value, definitions_.stack_count()) ||
-      undefined(event.thread.value, definitions_.thread_count())) {
+  const bool no_stack = undefined(event.stack.value, definitions_.stack_count());
+  const bool no_thread = undefined(event.thread.value, definitions_.thread_count());
+  const bool no_node = undefined(event.node.value, definitions_.autograd_node_count());
+  if (no_stack || no_thread || no_node) {
     Event known = event;
-    if (undefined(event.stack.value, definitions_.stack_count())) known.stack = {};
-    if (undefined(event.thread.value, definitions_.thread_count())) known.thread = {};
+    if (no_stack) known.stack = {};
+    if (no_thread) known.thread = {};
+    if (no_node) known.node = {};
     events_.add(known);
   } else {
     events_.add(event);

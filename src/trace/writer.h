@@ -32,9 +32,16 @@ class TraceWriter {
   LocationId location(const Location& location);
   StackId stack(StackId parent, LocationId location);
   ModuleId module(const ModuleInfo& module);
+  AutogradNodeId autograd_node(const AutogradNode& node);
 
   /// A new thread, even when the same tid was seen before (tids are reused).
   ThreadId thread(const ThreadInfo& thread);
+
+  /// A new module object, even when the address was seen before.
+  NnModuleId nn_module(const NnModule& module);
+  /// What a module is called, in place of what it was called before.
+  void nn_module_name(const NnModuleName& name);
+  void tensor(const ModelTensor& tensor);
 
   /// Later knowledge about the process (torch version, Python version): replaces the earlier record for readers.
   void process(const ProcessInfo& process);

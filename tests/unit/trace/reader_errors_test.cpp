@@ -75,8 +75,8 @@ TEST(ReaderErrors, SkipsAndCountsWhatItDoesNotKnow) {
 }
 
 TEST(ReaderErrors, PassesOverColumnsOfLaterVersions) {
-  // A pause at time 1, with an eleventh column of two bytes.
-  const Recording read = read_frame(2, {1, 11, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 2, 4, 2, 0, 9, 9});
+  // A pause at time 1, with a fourteenth column of two bytes, behind three empty ones.
+  const Recording read = read_frame(2, {1, 14, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 2, 0, 9, 9});
   ASSERT_EQ(read.events.size(), 1U);
   EXPECT_EQ(describe(read.events[0]), "kind 3 t 1 thread - cpu address 0 size 0 slot - stack -");
   EXPECT_TRUE(read.definitions.losses.empty());

@@ -12,8 +12,18 @@ namespace {
 
 constexpr std::uint32_t kStacks = 40;
 constexpr std::uint32_t kThreads = 3;
+constexpr std::uint32_t kNodes = 4;
 
-Event random_event(std::uint64_t& clock) {
+/// What a thread adds to an allocation in its forward pass, in a backward pass, or outside both.
+void attribute(Event& event) {
+  event.sequence = *rc::gen::element<std::uint64_t>(0, 7, 8, 100'000, ~std::uint64_t{0});
+  const auto node = *rc::gen::inRange<std::uint32_t>(0, kNodes + 1);
+  if (node == kNodes) return;
+  event.node = {node};
+  event.node_sequence = *rc::gen::inRange<std::uint64_t>(0, 1000);
+}
+
+Event random_event(std::uint64_t& clock, bool attributed) {
   const auto roll = *rc::gen::inRange(0, 100);
   Event event;
   event.kind = roll < 50   ? EventKind::allocate
@@ -46,6 +56,7 @@ Event random_event(std::uint64_t& clock) {
                                                : *rc::gen::inRange<std::uint64_t>(0, 5) * 512;
     const auto stack = *rc::gen::inRange<std::uint32_t>(0, kStacks + 1);
     event.stack = stack == kStacks ? StackId{} : StackId{stack};
+    if (attributed) attribute(event);
   }
   return event;
 }
@@ -91,10 +102,12 @@ class Model {
 void define_tables(TraceWriter& writer) {
   StackId parent;
   for (std::uint32_t n = 0; n < kStacks; ++n) {
-    const Location location{.file = writer.string("train.py"), .function = {}, .line = n, .module = {}};
+    const Location location{
+        .file = writer.string("train.py"), .function = {}, .line = n, .module = {}};
     parent = writer.stack(n % 7 == 0 ? StackId{} : parent, writer.location(location));
   }
   for (std::uint32_t n = 0; n < kThreads; ++n) writer.thread({n, "thread"});
+  for (std::uint32_t n = 0; n < kNodes; ++n) writer.autograd_node({writer.string(std::to_string(n)), {n % kThreads}});
 }
 
 std::vector<std::string> described(const std::vector<Event>& events) {
@@ -111,8 +124,9 @@ TEST(RoundTripProperty, EventsComeBackAsTheyWere) {
     define_tables(*writer);
     std::uint64_t clock = 0;
     const auto count = *rc::gen::inRange(0, 400);
+    const auto attributed_from = *rc::gen::inRange(0, 400);
     for (int n = 0; n < count; ++n) {
-      const Event event = random_event(clock);
+      const Event event = random_event(clock, n >= attributed_from);
       model.add(event);
       RC_ASSERT(writer->event(event).ok());
       if (*rc::gen::inRange(0, 50) == 0) RC_ASSERT(writer->flush().ok());
@@ -174,7 +188,7 @@ TEST(RoundTripProperty, AFlippedByteIsNoticed) {
     const auto writer = write_to(&bytes);
     define_tables(*writer);
     std::uint64_t clock = 0;
-    for (int n = 0; n < 100; ++n) RC_ASSERT(writer->event(random_event(clock)).ok());
+    for (int n = 0; n < 100; ++n) RC_ASSERT(writer->event(random_event(clock, n % 2 == 0)).ok());
     RC_ASSERT(writer->finish({clock, true}).ok());
     const auto whole = described(read_all(bytes).events);
 

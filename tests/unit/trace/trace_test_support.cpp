@@ -13,6 +13,8 @@ std::string describe(const Event& event) {
                   event.time_ns, id(event.thread.value), to_string(event.device), event.address, event.size,
                   id(event.slot.value), id(event.stack.value));
   if (event.has_totals) text += fmt::format(" totals {} {}", event.total_allocated, event.total_reserved);
+  if (event.sequence != 0) text += fmt::format(" sequence {}", event.sequence);
+  if (event.node.valid()) text += fmt::format(" node {} {}", event.node.value, event.node_sequence);
   return text;
 }
 

@@ -101,6 +101,72 @@ TEST(Writer, DefinitionsComeBackAsTheyWere) {
   EXPECT_FALSE(read.end->process_exited);
 }
 
+TEST(Writer, ModulesTensorsAndAutogradNodesComeBackAsTheyWere) {
+  Bytes bytes;
+  const auto writer = write_to(&bytes);
+  const NnModuleId model = writer->nn_module({0x7f00});
+  const NnModuleId layer = writer->nn_module({0x7f80});
+  EXPECT_NE(writer->nn_module({0x7f80}), layer);  // another object at the address of one that died
+  const StringId path = writer->string("layers.0");
+  const StringId type = writer->string("torch.nn.modules.linear.Linear");
+  writer->nn_module_name({layer, model, path, type});
+  Location call{.file = path, .function = type, .line = 7, .module = {}};
+  const LocationId unnamed = writer->location(call);
+  call.nn_module = layer;
+  const LocationId named = writer->location(call);
+  EXPECT_NE(named, unnamed);
+  EXPECT_EQ(writer->location(call), named);
+  call.nn_module = model;
+  EXPECT_NE(writer->location(call), named);
+  const ThreadId thread = writer->thread({5, "a"});
+  const AutogradNodeId node = writer->autograd_node({type, thread});
+  EXPECT_EQ(writer->autograd_node({type, thread}), node);
+  EXPECT_NE(writer->autograd_node({type, {}}), node);
+  ModelTensor tensor;
+  tensor.role = ModelTensor::Role::optimizer_state;
+  tensor.device = {DeviceType::cuda, 7};
+  tensor.requires_grad = true;
+  tensor.time_ns = 99;
+  tensor.address = 0xFFFF'0000'0000'0200;
+  tensor.storage_bytes = 4096;
+  tensor.bytes = 48;
+  tensor.module = layer;
+  tensor.name = path;
+  tensor.state = type;
+  tensor.shape = {3, 0, 4};
+  writer->tensor(tensor);
+  ASSERT_TRUE(writer->finish({}).ok());
+
+  const Definitions read = read_all(bytes).definitions;
+  ASSERT_EQ(read.nn_modules.size(), 3U);
+  EXPECT_EQ(read.nn_modules[2].address, 0x7f80U);
+  ASSERT_EQ(read.nn_module_names.size(), 1U);
+  EXPECT_EQ(read.nn_module_names[0].module, layer);
+  EXPECT_EQ(read.nn_module_names[0].root, model);
+  EXPECT_EQ(read.nn_module_names[0].path, path);
+  EXPECT_EQ(read.nn_module_names[0].type, type);
+  ASSERT_EQ(read.locations.size(), 3U);
+  EXPECT_FALSE(read.locations[0].nn_module.valid());
+  EXPECT_EQ(read.locations[1].nn_module, layer);
+  EXPECT_EQ(read.locations[1].line, 7U);
+  ASSERT_EQ(read.autograd_nodes.size(), 2U);
+  EXPECT_EQ(read.autograd_nodes[0].type, type);
+  EXPECT_EQ(read.autograd_nodes[0].forward_thread, thread);
+  ASSERT_EQ(read.tensors.size(), 1U);
+  EXPECT_EQ(read.tensors[0].role, ModelTensor::Role::optimizer_state);
+  EXPECT_EQ(read.tensors[0].device, (Device{DeviceType::cuda, 7}));
+  EXPECT_TRUE(read.tensors[0].requires_grad);
+  EXPECT_EQ(read.tensors[0].time_ns, 99U);
+  EXPECT_EQ(read.tensors[0].address, 0xFFFF'0000'0000'0200U);
+  EXPECT_EQ(read.tensors[0].storage_bytes, 4096U);
+  EXPECT_EQ(read.tensors[0].bytes, 48U);
+  EXPECT_EQ(read.tensors[0].module, layer);
+  EXPECT_EQ(read.tensors[0].name, path);
+  EXPECT_EQ(read.tensors[0].state, type);
+  EXPECT_FALSE(read.tensors[0].dtype.valid());
+  EXPECT_EQ(read.tensors[0].shape, (std::vector<std::uint64_t>{3, 0, 4}));
+}
+
 TEST(Writer, ManyDefinitionsAreSplitOverFrames) {
   Bytes bytes;
   const auto writer = write_to(&bytes);
