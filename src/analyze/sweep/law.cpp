@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t kMostTerms = 4;       // besides the constant
 constexpr std::size_t kMostTried = 40'000;  // sums of products
 constexpr int kMostDegree = 3;              // batch * seq * seq
-constexpr double kAboutAsGood = 1.1;        // as the least error
+constexpr double kPrice = 2;                // of a coefficient: the factor by which it has to lower the squared error
+constexpr std::size_t kMostLeftOut = 48;    // trials of which the error of the choice is found
 constexpr double kExact = 1e-6;             // shares of bytes; less than that are roundings of sizes
 constexpr std::size_t kNoGroup = std::numeric_limits<std::size_t>::max();
 
@@ -80,9 +81,60 @@ enum class Apart : std::uint8_t { nothing, constant, everything };
 struct Candidate {
   std::vector<std::size_t> products;  // besides the constant
   Apart apart = Apart::nothing;
-  std::size_t coefficients = 0;
-  double error = 0;  // root of the mean square of the shares
+  double score = 0;
   LeastSquares solved;
+};
+
+// What is least for the best law, of the squared error of predictions and how many coefficients these took: where few
+// trials are left over, a coefficient costs more. The form of the penalty is that of Hurvich and Tsai (Biometrika 76,
+// 1989).
+double score_of(double squares, std::size_t points, std::size_t coefficients) {
+  const auto count = static_cast<double>(points);
+  const auto used = static_cast<double>(coefficients);
+  const double error = std::max(kExact * kExact, squares / count);
+  return std::log(error) + std::log(kPrice) * used * count / std::max(0.5, count - used);
+}
+
+// For each of some trials, the law that would have been chosen without it, and what that predicts of it.
+class LeftOut {
+ public:
+  explicit LeftOut(std::size_t points) : points_(points), best_(std::min(points, kMostLeftOut)) {}
+
+  void consider(const LeastSquares& solved) {
+    if (points_ < 3) return;
+    for (std::size_t index = 0; index < best_.size(); ++index) {
+      const std::size_t left = index * points_ / best_.size();
+      std::optional<double> squares = 0;
+      for (std::size_t point = 0; point < points_ && squares; ++point) {
+        if (point == left) continue;
+        const auto residual = solved.left_out_residual(point, left);
+        squares = residual ? std::optional(*squares + *residual * *residual) : std::nullopt;
+      }
+      if (!squares) continue;
+      const double score = score_of(*squares, points_ - 1, solved.coefficients().size());
+      if (!best_[index] || score < best_[index]->score) best_[index] = {score, *solved.left_out_residuals()[left]};
+    }
+  }
+
+  // Ascending shares; where too few trials are left to choose a law, the error is that of the chosen one.
+  [[nodiscard]] std::vector<double> errors(const LeastSquares& chosen) const {
+    std::vector<double> found;
+    for (std::size_t index = 0; index < best_.size(); ++index) {
+      const double own = *chosen.left_out_residuals()[index * points_ / best_.size()];
+      found.push_back(std::abs(best_[index] ? best_[index]->residual : own));
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+ private:
+  struct Best {
+    double score = 0;
+    double residual = 0;
+  };
+
+  std::size_t points_;
+  std::vector<std::optional<Best>> best_;
 };
 
 }  // namespace
@@ -106,6 +158,7 @@ std::optional<Law> Law::find(const std::vector<LawPoint>& points, std::size_t gr
   }
 
   std::optional<Candidate> best;
+  LeftOut left_out_choices(points.size());
   const auto consider = [&](const std::vector<std::size_t>& chosen, Apart apart) {
     Rows rows;
     for (std::size_t point = 0; point < points.size(); ++point) {
@@ -124,16 +177,9 @@ std::optional<Law> Law::find(const std::vector<LawPoint>& points, std::size_t gr
       if (!left_out) return;
       squares += *left_out * *left_out;
     }
-    Candidate candidate{chosen, apart, rows.front().size(), 0, {}};
-    candidate.error = std::max(kExact, std::sqrt(squares / static_cast<double>(points.size())));
-    candidate.solved = std::move(*solved);
-    // Choices come with more and more terms: one with more coefficients has to be clearly better.
-    const bool better =
-        !best || (candidate.coefficients > best->coefficients
-                      ? candidate.error * kAboutAsGood < best->error
-                      : candidate.error <=
-                            best->error * (candidate.coefficients < best->coefficients ? kAboutAsGood : 1.0 - 1e-9));
-    if (better) best = std::move(candidate);
+    left_out_choices.consider(*solved);
+    const double score = score_of(squares, points.size(), rows.front().size());
+    if (!best || score < best->score) best = Candidate{chosen, apart, score, std::move(*solved)};
   };
   choose(all.size(), [&](const std::vector<std::size_t>& chosen) {
     consider(chosen, Apart::nothing);
@@ -160,10 +206,8 @@ std::optional<Law> Law::find(const std::vector<LawPoint>& points, std::size_t gr
     }
     column += law.groups_with_points_;
   }
-  for (const std::optional<double>& left_out : best->solved.left_out_residuals()) {
-    law.errors_.push_back(std::abs(*left_out));
-  }
-  std::sort(law.errors_.begin(), law.errors_.end());
+  law.points_ = points.size();
+  law.errors_ = left_out_choices.errors(best->solved);
   law.solved_ = std::move(best->solved);
   return law;
 }

@@ -27,14 +27,14 @@ struct LawTerm {
 class Law {
  public:
   /// Of the sums of few products, the one that predicts best: for each, every trial is predicted from the others (leave
-  /// one out), in shares of its bytes; of those that are about as good as the best, the one with the fewest
-  /// coefficients. They are the same for all groups, or the constant differs, or all do, likewise. None where there are
-  /// too few trials. `groups`: how many there are, also without trials.
+  /// one out), in shares of its bytes; a further coefficient has to halve the squared error, and to lower it by more
+  /// where few trials are left over. They are the same for all groups, or the constant differs, or all do, likewise.
+  /// None where there are too few trials. `groups`: how many there are, also without trials.
   static std::optional<Law> find(const std::vector<LawPoint>& points, std::size_t groups);
 
   [[nodiscard]] const std::vector<LawTerm>& terms() const { return terms_; }
-  [[nodiscard]] std::size_t points() const { return errors_.size(); }
-  /// Of the trials, each predicted from the others: |predicted - bytes| / bytes.
+  [[nodiscard]] std::size_t points() const { return points_; }
+  /// Of the trials, each predicted by the law that would have been found without it: |predicted - bytes| / bytes.
   [[nodiscard]] double median_error_share() const;
   [[nodiscard]] double largest_error_share() const;
   /// Bytes, at least 0; none for a group without trials.
@@ -47,6 +47,7 @@ class Law {
   std::vector<std::size_t> columns_of_groups_;  // number of each group among those with trials
   std::size_t groups_with_points_ = 0;
   std::vector<bool> by_group_;  // each term
+  std::size_t points_ = 0;
   std::vector<double> errors_;  // shares, ascending
   LeastSquares solved_;
 };

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace tidemark {
 namespace {
@@ -66,7 +67,24 @@ std::optional<LeastSquares> LeastSquares::solve(const Rows& rows, const std::vec
     const bool needed = own > 1 - 1e-9;
     solved.left_out_.push_back(needed ? std::nullopt : std::optional(residuals[row] / (1 - own)));
   }
+  solved.residuals_ = std::move(residuals);
+  solved.orthogonal_ = std::move(orthogonal);
   return solved;
+}
+
+// With H = QQ' and the residuals r, those of two rows that are left out solve (I - H) e = r, of these rows.
+std::optional<double> LeastSquares::left_out_residual(std::size_t left, std::size_t other) const {
+  double own = 1;
+  double others = 1;
+  double shared = 0;
+  for (const std::vector<double>& q : orthogonal_) {
+    own -= q[left] * q[left];
+    others -= q[other] * q[other];
+    shared += q[left] * q[other];
+  }
+  const double determinant = own * others - shared * shared;
+  if (determinant < 1e-9) return std::nullopt;
+  return (residuals_[left] * others + residuals_[other] * shared) / determinant;
 }
 
 double LeastSquares::leverage(const std::vector<double>& row) const {

@@ -21,6 +21,9 @@ class LeastSquares {
   /// leverage (Hastie, Tibshirani, Friedman: The Elements of Statistical Learning, 7.10). None for a row without which
   /// there is no solution.
   [[nodiscard]] const std::vector<std::optional<double>>& left_out_residuals() const { return left_out_; }
+  /// Of row `left`, its value less what is predicted where row `other` is left out too. None where these two are
+  /// needed.
+  [[nodiscard]] std::optional<double> left_out_residual(std::size_t left, std::size_t other) const;
   /// The variance of a prediction for this row, in units of that of the residuals: high far from the rows.
   [[nodiscard]] double leverage(const std::vector<double>& row) const;
 
@@ -28,6 +31,8 @@ class LeastSquares {
   std::vector<double> scales_;  // by column
   Rows upper_;                  // R of the scaled columns, by column
   std::vector<double> coefficients_;
+  std::vector<double> residuals_;
+  Rows orthogonal_;  // Q, by column
   std::vector<std::optional<double>> left_out_;
 };
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <random>
+#include <vector>
 
 #include "analyze/sweep/least_squares.h"
 
@@ -24,6 +26,13 @@ TEST(LeastSquares, AgreesWithALineFittedByHand) {
   EXPECT_THAT(
       solved->left_out_residuals(),
       ElementsAre(Optional(DoubleNear(-1, 1e-12)), Optional(DoubleNear(0.5, 1e-12)), Optional(DoubleNear(-1, 1e-12))));
+  // Through one point there are many lines.
+  EXPECT_EQ(solved->left_out_residual(0, 2), std::nullopt);
+  // y = 1, 2, 2, 4 without the last two: the line through the others, 1 + x, gives 3 and 4 in place of 2 and 4.
+  const auto four = LeastSquares::solve({{1, 0}, {1, 1}, {1, 2}, {1, 3}}, {1, 2, 2, 4});
+  ASSERT_TRUE(four);
+  EXPECT_THAT(four->left_out_residual(2, 3), Optional(DoubleNear(-1, 1e-9)));
+  EXPECT_THAT(four->left_out_residual(3, 2), Optional(DoubleNear(0, 1e-9)));
   EXPECT_NEAR(solved->leverage({1, 1}), 1.0 / 3, 1e-12);
   EXPECT_NEAR(solved->leverage({1, 2}), 5.0 / 6, 1e-12);
   EXPECT_NEAR(solved->leverage({1, 4}), 1.0 / 3 + 9.0 / 2, 1e-12);  // 1/n + (x - mean)^2 / sum of squares
@@ -82,6 +91,41 @@ TEST(Law, StatesItsErrorWithNoise) {
   EXPECT_LE(law->median_error_share(), law->largest_error_share());
   EXPECT_EQ(law->points(), 12U);
   EXPECT_NEAR(law->at({8, 256}, 0).value_or(0) / attention(8, 256), 1, 0.04);
+}
+
+// Six trials of bytes = 5 GB + 1.5 MB * batch * seq with 3% of noise: what the law says of its error has to hold for
+// the 24 configurations that were not tried, for most of many such sweeps.
+TEST(Law, FewTrialsWithNoiseAreNotFollowed) {
+  const auto bytes = [](double batch, double seq) { return 5e9 + 1.5e6 * batch * seq; };
+  std::mt19937 random(1);
+  const auto number = [&random](double from, double to) {
+    return from + (to - from) * static_cast<double>(random()) / 4294967296.0;
+  };
+  constexpr int kSweeps = 40;
+  double beyond = 0;
+  double coefficients = 0;
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    std::vector<LawPoint> points;
+    std::vector<LawPoint> rest;
+    for (const double batch : {1.0, 2.0, 4.0, 8.0, 16.0, 32.0}) {
+      for (const double seq : {128.0, 256.0, 512.0, 1024.0, 2048.0})
+        rest.push_back({{batch, seq}, 0, bytes(batch, seq)});
+    }
+    for (int trial = 0; trial < 6; ++trial) {
+      const auto at = rest.begin() + static_cast<std::ptrdiff_t>(number(0, static_cast<double>(rest.size())));
+      points.push_back({at->numbers, 0, at->bytes * number(0.97, 1.03)});
+      rest.erase(at);
+    }
+    const auto law = Law::find(points, 1);
+    ASSERT_TRUE(law);
+    coefficients += static_cast<double>(law->terms().size()) / kSweeps;
+    for (const LawPoint& point : rest) {
+      const double error = std::abs(law->at(point.numbers, 0).value_or(0) / point.bytes - 1);
+      beyond += error > law->largest_error_share() ? 1.0 / static_cast<double>(rest.size() * kSweeps) : 0;
+    }
+  }
+  EXPECT_LT(coefficients, 2.5);  // two are true
+  EXPECT_LT(beyond, 0.2);
 }
 
 TEST(Law, ConstantsOrAllCoefficientsDifferBetweenGroups) {
