@@ -66,6 +66,17 @@ Boundaries optimizer_runs(const Store& store, const KeySequence& sequence) {
   return runs;
 }
 
+// Whether a clock ticks within training steps, such as once in each layer: the optimizer has run a few times, and after
+// its last run follows less than what came before each of them. One that allocates its state only in the first step is
+// followed by all others.
+bool ticks_within_steps(const Clock& clock, const Boundaries& runs) {
+  if (runs.empty() || runs.size() >= kFewestSteps) return false;
+  const auto before = std::count_if(clock.boundaries.begin(), clock.boundaries.end(),
+                                    [&runs](std::uint32_t position) { return position < runs.back(); });
+  const auto after = static_cast<std::ptrdiff_t>(clock.boundaries.size()) - before;
+  return after * static_cast<std::ptrdiff_t>(runs.size()) < before;
+}
+
 // The first position after each of these times.
 Boundaries positions_of(const Store& store, const KeySequence& sequence, std::span<const std::uint64_t> times_ns) {
   Boundaries positions;
@@ -233,6 +244,7 @@ TrainingSteps find_training_steps(const Store& store) {
   optimizer.boundaries = optimizer_runs(store, sequence);
   if (tells_steps(optimizer)) return steps_at(store, sequence, TrainingSteps::Source::optimizer, optimizer);
   if (!repeating || repeating->score < kLowestScore) return {};
+  if (ticks_within_steps(*repeating, optimizer.boundaries)) return {};
   const auto source = sequence.by_stack ? TrainingSteps::Source::stack : TrainingSteps::Source::sizes;
   return steps_at(store, sequence, source, *repeating);
 }

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "analyze/steps/step_keys.h"
 #include "unit/analyze/training_loop.h"
 
@@ -132,6 +135,30 @@ TEST(TrainingStepsTest, LayersAreNotSteps) {
     for (int block = 0; block < 50; ++block) scenario.free(++time, name(block));
   }
   EXPECT_EQ(find_training_steps(scenario.store()).starts.size(), 20U);
+}
+
+// Two steps of a model whose layers are one line of code, as of a plan without marks.
+TEST(TrainingStepsTest, LayersOfFewStepsAreNotSteps) {
+  const auto steps_with_optimizer_at = [](std::initializer_list<int> optimizer_steps) {
+    testing::Scenario scenario;
+    const StackId layer = scenario.push({}, scenario.python("forward", "model.py", 84));
+    const StackId attention = scenario.push(layer, scenario.python("attend", "model.py", 60));
+    const StackId optimizer = scenario.push({}, scenario.python("step", "/site-packages/torch/optim/adamw.py", 9));
+    std::uint64_t time = 0;
+    const auto touch = [&](StackId stack) {
+      scenario.allocate(time += 1000, "touched", 4096, kGpu, stack);
+      scenario.free(time += 1000, "touched");
+    };
+    for (int step = 0; step < 8; ++step) {
+      touch(layer);
+      touch(attention);
+      if (std::find(optimizer_steps.begin(), optimizer_steps.end(), step) != optimizer_steps.end()) touch(optimizer);
+    }
+    return find_training_steps(scenario.store());
+  };
+  EXPECT_EQ(steps_with_optimizer_at({3, 7}).source, TrainingSteps::Source::none);
+  // One that allocates in the first step only says nothing of the others.
+  EXPECT_EQ(steps_with_optimizer_at({0}).starts.size(), 8U);
 }
 
 TEST(TrainingStepsTest, NothingThatRepeatsHasNoSteps) {
