@@ -32,7 +32,7 @@ struct ThreadState {
     std::uintptr_t start, end;
   } modules[256];         ///< modules defined in this lane
   KeyTable<4096> codes;   ///< code objects defined in this lane
-  KeyTable<8192> stacks;  ///< stack hash → number
+  KeyTable<32768> stacks;  ///< stack hash → number
   WalkMemo walks;         ///< of the thread that has the lane now
   PythonFrame python_frames[ring::kMaxFrames];
   std::uintptr_t native_frames[ring::kMaxFrames];
