@@ -33,7 +33,7 @@ struct ThreadState {
     std::uintptr_t start, end;
   } modules[256];           ///< modules defined in this lane
   KeyTable<4096> codes;     ///< code objects defined in this lane → see describe_code()
-  KeyTable<8192> stacks;    ///< stack hash → number
+  KeyTable<32768> stacks;   ///< stack hash → number
   KeyTable<512> line_maps;  ///< generated files, by the hash in their names, whose line maps this lane has been told
   WalkMemo walks;           ///< of the thread that has the lane now
   AutogradLane autograd;
