@@ -26,6 +26,7 @@ struct ThreadState {
   LaneWriter writer;
   StackBounds stack_bounds;
   std::uint64_t python_generation;
+  std::uint64_t module_generation;
   std::uint32_t next_stack;  ///< number of the next stack to be defined in this lane
   std::uint32_t module_count;
   struct Range {
@@ -83,6 +84,10 @@ inline ThreadState* current_thread(Start start) noexcept {
     return thread_link.state;
   return session.paused.load(std::memory_order_relaxed) ? nullptr : enter_thread(start);
 }
+
+/// The state of a thread that tells something beside events: also while recording is paused, if the thread has recorded
+/// before. Null when nothing is recorded. Starts no recording.
+ThreadState* defining_thread() noexcept;
 
 /// Counts an event that found no room, and ends the recording when the recorder is gone.
 void event_dropped(ThreadState* thread) noexcept;

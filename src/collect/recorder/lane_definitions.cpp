@@ -4,8 +4,10 @@
 
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "base/demangle.h"
+#include "collect/recorder/definition_fields.h"
 #include "collect/recorder/python_lines.h"
 
 namespace tidemark {
@@ -51,41 +53,12 @@ std::string hex(std::string_view raw) {
   return out;
 }
 
+std::string python_text(DefinitionFields& fields) {
+  const auto kind = fields.number<std::uint8_t>();
+  return python_text(kind, fields.text());
+}
+
 }  // namespace
-
-// Reads the fields of a definition; `ok` turns false where they run past its end.
-class LaneDefinitions::Fields {
- public:
-  explicit Fields(std::span<const std::byte> bytes) : rest_(bytes) {}
-
-  template <typename T>
-  T number() {
-    T value{};
-    const std::string_view raw = take(sizeof(T));
-    if (ok) std::memcpy(&value, raw.data(), sizeof(T));
-    return value;
-  }
-  std::string_view text() { return take(number<std::uint32_t>()); }
-  std::string python() {
-    const auto kind = number<std::uint8_t>();
-    return python_text(kind, text());
-  }
-
-  bool ok = true;
-
- private:
-  std::string_view take(std::size_t size) {
-    if (!ok || size > rest_.size()) {
-      ok = false;
-      return {};
-    }
-    const std::string_view taken(reinterpret_cast<const char*>(rest_.data()), size);
-    rest_ = rest_.subspan(size);
-    return taken;
-  }
-
-  std::span<const std::byte> rest_;
-};
 
 bool LaneDefinitions::blob(const ring::RecordHeader& header, std::span<const std::uint64_t> fields,
                            TraceWriter& writer) {
@@ -138,6 +111,15 @@ bool LaneDefinitions::define(TraceWriter& writer) {
       if (fields.ok) thread_number = number;
       return fields.ok;
     }
+    case ring::DefinitionKind::model:
+      model = read_model(fields, nn_modules_, writer);
+      return fields.ok;
+    case ring::DefinitionKind::module_death: {
+      const auto address = fields.number<std::uint64_t>();
+      const auto generation = fields.number<std::uint64_t>();
+      if (fields.ok) nn_modules_.died(address, generation, writer);
+      return fields.ok;
+    }
     case ring::DefinitionKind::loss: {
       const auto code = fields.number<std::uint32_t>();
       const std::string detail(fields.text());
@@ -155,8 +137,8 @@ bool LaneDefinitions::define_code(Fields& fields, TraceWriter& writer) {
   code.python_version = static_cast<std::uint16_t>(fields.number<std::uint32_t>());
   code.first_line = fields.number<std::uint32_t>();
   code.code_offset = fields.number<std::uint32_t>();
-  code.file = writer.string(fields.python());
-  code.function = writer.string(fields.python());
+  code.file = writer.string(python_text(fields));
+  code.function = writer.string(python_text(fields));
   const std::string_view table = fields.text();
   const auto bytes = std::as_bytes(std::span(table.data(), table.size()));
   code.line_table.assign(bytes.begin(), bytes.end());
@@ -183,16 +165,31 @@ bool LaneDefinitions::define_module(Fields& fields, TraceWriter& writer) {
   return true;
 }
 
+// The module that each Python frame calls.
+std::vector<NnModuleId> LaneDefinitions::read_nn_modules(Fields& fields, std::uint32_t frames, TraceWriter& writer) {
+  std::vector<NnModuleId> found(frames);
+  const auto count = fields.number<std::uint32_t>();
+  const auto generation = count > 0 ? fields.number<std::uint64_t>() : 0;
+  for (std::uint32_t index = 0; fields.ok && index < count; ++index) {
+    const auto frame = fields.number<std::uint32_t>();
+    const auto address = fields.number<std::uint64_t>();
+    fields.ok = fields.ok && frame < frames;
+    if (fields.ok) found[frame] = nn_modules_.id(address, generation, writer);
+  }
+  return found;
+}
+
 bool LaneDefinitions::define_stack(Fields& fields, TraceWriter& writer) {
   const auto number = fields.number<std::uint32_t>();
   const auto python_count = fields.number<std::uint32_t>();
   const auto native_count = fields.number<std::uint32_t>();
   if (number != stacks_.size() || python_count > ring::kMaxFrames || native_count > ring::kMaxFrames) return false;
+  const std::vector<NnModuleId> nn_modules = read_nn_modules(fields, python_count, writer);
   std::vector<LocationId> innermost_first(python_count + native_count);
   for (std::uint32_t index = 0; index < python_count; ++index) {
     const auto code = fields.number<std::uint64_t>();
     const auto instruction = fields.number<std::uint32_t>();
-    innermost_first[native_count + index] = python_location(code, instruction, writer);
+    innermost_first[native_count + index] = python_location(code, instruction, nn_modules[index], writer);
   }
   bool cupti = true;  // only the innermost frames
   for (std::uint32_t index = 0; index < native_count; ++index) {
@@ -235,10 +232,12 @@ bool LaneDefinitions::define_autograd_node(Fields& fields, TraceWriter& writer) 
   return true;
 }
 
-LocationId LaneDefinitions::python_location(std::uint64_t address, std::uint32_t instruction, TraceWriter& writer) {
+LocationId LaneDefinitions::python_location(std::uint64_t address, std::uint32_t instruction, NnModuleId nn_module,
+                                            TraceWriter& writer) {
   Code& code = codes_[address];
   if (!code.file.valid()) code.file = code.function = writer.string("?");
-  const auto known = code.locations.find(instruction);
+  const std::uint64_t place = std::uint64_t{nn_module.value} << 32 | instruction;
+  const auto known = code.locations.find(place);
   if (known != code.locations.end()) return known->second;
   const std::uint32_t offset = python_bytecode_offset(code.python_version, instruction, code.code_offset);
   Location location;
@@ -246,7 +245,8 @@ LocationId LaneDefinitions::python_location(std::uint64_t address, std::uint32_t
   location.file = code.file;
   location.function = code.function;
   location.line = python_line(code.python_version, code.line_table, code.first_line, offset);
-  return code.locations[instruction] = writer.location(location);
+  location.nn_module = nn_module;
+  return code.locations[place] = writer.location(location);
 }
 
 LocationId LaneDefinitions::native_location(std::uint64_t address, TraceWriter& writer) {

@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collect/recorder/model_definition.h"
+#include "collect/recorder/nn_modules.h"
 #include "collect/ring/layout.h"
 #include "trace/writer.h"
 
@@ -41,6 +43,9 @@ struct LaneNode {
 /// One for each lane of a recorded process. Not thread-safe.
 class LaneDefinitions {
  public:
+  /// `nn_modules` are the process's.
+  explicit LaneDefinitions(NnModules& nn_modules) : nn_modules_(nn_modules) {}
+
   /// Adds a piece of a definition. False when the pieces make no sense.
   bool blob(const ring::RecordHeader& header, std::span<const std::uint64_t> fields, TraceWriter& writer);
 
@@ -58,9 +63,11 @@ class LaneDefinitions {
   std::optional<LaneMark> mark;
   /// Set by the latest `autograd_thread` definition; taken away by the reader.
   std::optional<std::uint64_t> thread_number;
+  /// Set by the latest `model` definition; taken away by the reader.
+  std::optional<ModelTensors> model;
 
  private:
-  class Fields;
+  using Fields = DefinitionFields;
   struct Code {
     StringId file;
     StringId function;
@@ -68,7 +75,7 @@ class LaneDefinitions {
     std::uint32_t first_line = 0;
     std::uint32_t code_offset = 0;
     std::vector<std::byte> line_table;
-    std::unordered_map<std::uint32_t, LocationId> locations;  ///< by instruction
+    std::unordered_map<std::uint64_t, LocationId> locations;  ///< by module and instruction
   };
   struct Module {
     std::uint64_t end = 0;
@@ -85,11 +92,14 @@ class LaneDefinitions {
   bool define_stack(Fields& fields, TraceWriter& writer);
   bool define_mark(Fields& fields, TraceWriter& writer);
   bool define_autograd_node(Fields& fields, TraceWriter& writer);
-  LocationId python_location(std::uint64_t address, std::uint32_t instruction, TraceWriter& writer);
+  std::vector<NnModuleId> read_nn_modules(Fields& fields, std::uint32_t frames, TraceWriter& writer);
+  LocationId python_location(std::uint64_t address, std::uint32_t instruction, NnModuleId nn_module,
+                             TraceWriter& writer);
   LocationId native_location(std::uint64_t address, TraceWriter& writer);
   /// The module of the call that returns to `address`, or null.
   [[nodiscard]] const Module* module_of(std::uint64_t address) const;
 
+  NnModules& nn_modules_;
   std::vector<std::byte> pending_;  ///< pieces of the definition that is being received
   bool receiving_ = false;
   ThreadId thread_;

@@ -16,6 +16,7 @@
 #include "collect/recorder/driver_memory.h"
 #include "collect/recorder/lane_definitions.h"
 #include "collect/recorder/lane_reader.h"
+#include "collect/recorder/nn_modules.h"
 #include "collect/recorder/sample_writer.h"
 #include "collect/recorder/shared_memory.h"
 #include "trace/writer.h"
@@ -68,7 +69,8 @@ class Session {
     std::optional<LaneNode> node = {};                 ///< of the event, whose own is set when it is written
   };
   struct LaneState {
-    LaneState(ring::Shared* shared, std::uint32_t lane) : reader(shared, lane) {}
+    LaneState(ring::Shared* shared, std::uint32_t lane, NnModules& nn_modules)
+        : reader(shared, lane), definitions(nn_modules) {}
     LaneReader reader;
     LaneDefinitions definitions;
     std::deque<PendingEvent> pending;
@@ -89,6 +91,7 @@ class Session {
   std::uint64_t clamp_timestamp(std::uint64_t ticks, LaneState& lane);
   void learn(const ProcessFacts& facts);
   void write_mark(const LaneMark& mark, LaneState& lane);
+  void write_tensors(ModelTensors model, LaneState& lane);
   // session_writing.cpp
   void limit_size();
   Result<void> write_until(std::uint64_t ticks);
@@ -109,7 +112,8 @@ class Session {
   Limits limits_;
   SampleWriter samples_;
   DriverMemory driver_memory_;
-  std::vector<Event> driver_events_;                              ///< of one call
+  std::vector<Event> driver_events_;  ///< of one call
+  NnModules nn_modules_;
   std::unordered_map<std::uint64_t, ThreadId> autograd_threads_;  ///< by autograd's own numbers
   std::vector<std::unique_ptr<LaneState>> lanes_;  ///< the first ones of the process; grows as lanes come into use
   struct {

@@ -43,6 +43,7 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
       if (const auto number = std::exchange(lane.definitions.thread_number, std::nullopt)) {
         autograd_threads_[*number] = lane.definitions.thread();
       }
+      if (lane.definitions.model) write_tensors(*std::exchange(lane.definitions.model, std::nullopt), lane);
       return;
     case ring::RecordKind::reset:
       lane.definitions.reset();
@@ -145,6 +146,16 @@ void Session::write_mark(const LaneMark& mark, LaneState& lane) {
   last_event_ns_ = std::max(last_event_ns_, time_ns);
   unflushed_ = true;
   writer_->mark({mark.kind, time_ns, mark.name, lane.definitions.thread()});
+}
+
+void Session::write_tensors(ModelTensors model, LaneState& lane) {
+  const std::uint64_t time_ns =
+      clock_.between_ns(memory_->get()->control.start_ticks, clamp_timestamp(model.ticks, lane));
+  unflushed_ = true;
+  for (ModelTensor& tensor : model.tensors) {
+    tensor.time_ns = time_ns;
+    writer_->tensor(tensor);
+  }
 }
 
 void Session::learn(const ProcessFacts& facts) {

@@ -164,10 +164,19 @@ inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
 //            then file and function, each {u8 kind (bytes per code point), text}, then text line table
 //   module   u64 start, u64 end, u64 load address, text path, text build-id (raw bytes)
 //   stack    u32 id, u32 number of Python frames, u32 number of native frames,
+//            u32 number of Python frames that call a torch.nn.Module, where it is not 0 u64 generation of the modules,
+//            and {u32 number of the frame, u64 address of the module} for each,
 //            then {u64 code, u32 instruction} for each Python frame and u64 return address for each native one,
 //            innermost first
 //   loss     u32 QualityId, text
 //   mark     u32 MarkKind, u64 ticks, text name of at most kMarkNameBytes
+//   model    u64 generation of the modules, u64 ticks, then entries to the end, each a u8 ModelEntry and
+//            module: u64 address, u64 address of the outermost module, text path below that, text class
+//            tensor: u8 ModelTensor::Role, i8 device type, i8 device index, u8 1 if it requires a gradient, u64 address of
+//              its storage, u64 bytes of that, u64 bytes of the tensor, u64 address of its module (0: not known), text
+//              name, text key of the optimizer's state, text dtype, u8 number of dimensions, u64 for each
+//   module_death  u64 address, u64 the generation of modules that begins with it: they are numbered from 1, and each is told
+//            before anything of its generation
 //   autograd_node    u32 number, u64 number that autograd has for the thread which made the nodes,
 //                    u32 1 where the class is one of Python, text class: its name, at most kNodeNameBytes, of C++ mangled
 //   autograd_thread  u64 number that autograd has for the thread of this lane
@@ -180,9 +189,12 @@ enum class DefinitionKind : std::uint32_t {
   stack = 5,
   loss = 6,
   mark = 7,
+  model = 8,
+  module_death = 9,
   autograd_node = 10,
   autograd_thread = 11,
 };
+enum class ModelEntry : std::uint8_t { module = 1, tensor = 2 };
 enum class MarkKind : std::uint32_t { point = 0, range_begin = 1, range_end = 2 };
 
 inline constexpr std::size_t kMarkNameBytes = 256;  ///< longer names are cut
@@ -194,10 +206,10 @@ inline constexpr std::uint16_t kWalkedPythons[] = {0x0309, 0x030A, 0x030B, 0x030
 inline constexpr std::size_t kMaxFrames = 256;  ///< of each sort; deeper stacks are cut at the root end
 
 // ---- environment ----
-inline constexpr char kSocketVariable[] = "TIDEMARK_SOCKET";  ///< path of the recorder's socket
-inline constexpr char kStacksVariable[] = "TIDEMARK_STACKS";  ///< none, python, native or both
+inline constexpr char kSocketVariable[] = "TIDEMARK_SOCKET";        ///< path of the recorder's socket
+inline constexpr char kStacksVariable[] = "TIDEMARK_STACKS";        ///< none, python, native or both
 inline constexpr char kAttributeVariable[] = "TIDEMARK_ATTRIBUTE";  ///< "off": record nothing but events and stacks
-inline constexpr char kPausedVariable[] = "TIDEMARK_PAUSED";  ///< set: the program calls tidemark_resume() first
+inline constexpr char kPausedVariable[] = "TIDEMARK_PAUSED";        ///< set: the program calls tidemark_resume() first
 inline constexpr char kInjectionVariable[] = "CUDA_INJECTION64_PATH";  ///< a library that the CUDA driver loads
 inline constexpr char kClockVariable[] = "TIDEMARK_CLOCK";  ///< "tsc" where the recorder found it trustworthy
 
