@@ -1,5 +1,6 @@
 #include "analyze/attribution/attribution.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -58,11 +59,14 @@ class Attributor {
       const bool is_workspace = workspace != workspaces.end() && workspace->value == block;
       if (is_workspace) ++workspace;
       if (tensor != tensors.end() && tensor->block.value == block) {
-        take(owner, store_.definitions.tensors[(tensor++)->tensor]);
+        const ModelTensor& found = store_.definitions.tensors[(tensor++)->tensor];
+        take(owner, found);
+        attribution.tensors.push_back({BlockId{block}, std::min(found.storage_bytes, blocks.size[block])});
+      } else if (is_workspace) {
+        set_category(owner, Category::workspace);
+        owner.component = Component::other;  // it serves all of them
       } else if (!is_driver_memory(store_.devices[blocks.device[block]].device)) {
-        owner.category =
-            is_workspace ? Category::workspace : lifetimes.category(block, facts(blocks.stack[block]).making);
-        if (owner.category != Category::unknown) owner.category_known = KnownAs::derived;
+        set_category(owner, lifetimes.category(block, facts(blocks.stack[block]).making));
       }
     }
     for (const OutOfMemory& request : store_.out_of_memory) {
@@ -70,6 +74,7 @@ class Attributor {
       owner.phase = phase_of(store_.definitions, facts(request.stack), request.node, request.thread);
       name_module(owner, request.stack);
       if (request.node.valid()) go_to(owner, forward_sides_.of(request.node, request.node_sequence, BlockId{}));
+      set_category(owner, lifetimes.usual_category(owner.phase, request.stack, request.requested));
     }
     attribution.modules = std::move(modules_.paths);
     return attribution;
@@ -78,6 +83,11 @@ class Attributor {
  private:
   [[nodiscard]] StackFacts facts(StackId stack) const {
     return stack.value < stacks_.size() ? stacks_[stack.value] : StackFacts{};
+  }
+
+  static void set_category(Owner& owner, Category category) {
+    owner.category = category;
+    owner.category_known = category == Category::unknown ? KnownAs::unknown : KnownAs::derived;
   }
 
   void name_module(Owner& owner, StackId stack) const {

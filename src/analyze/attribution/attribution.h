@@ -89,12 +89,19 @@ struct Owner {
   KnownAs module_known = KnownAs::unknown;
 };
 
+/// A block whose category is exact. The allocator rounds up: the block is bigger than what it was asked for.
+struct TensorBlock {
+  BlockId block;
+  std::uint64_t tensor_bytes = 0;  ///< of the storage in it, as the program says
+};
+
 /// Read-only, safe to read from several threads.
 struct Attribution {
   std::vector<Owner> blocks;  ///< by BlockId
   std::vector<Owner>
       out_of_memory;  ///< by index into Overview::out_of_memory; their category is what the request was for
-  std::vector<ModulePath> modules;  ///< by ModulePathId
+  std::vector<ModulePath> modules;   ///< by ModulePathId
+  std::vector<TensorBlock> tensors;  ///< in order of blocks
 };
 
 /// One pass over the stacks and a few over the blocks: some 20 bytes and 100 ns a block.

@@ -100,6 +100,7 @@ TEST(ForwardSideTest, OfARequestThatFailed) {
   ASSERT_EQ(attribution.out_of_memory.size(), 1U);
   EXPECT_EQ(module_of(attribution, attribution.out_of_memory[0]), "mlp.up");
   EXPECT_EQ(attribution.out_of_memory[0].forward_stack, run.up);
+  EXPECT_EQ(attribution.out_of_memory[0].category, Category::unknown);  // nothing tells gradients from what flows back
 }
 
 }  // namespace
