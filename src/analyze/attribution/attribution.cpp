@@ -100,11 +100,21 @@ class Attributor {
   // Gradients are accumulated by nodes without a number, each of which runs right after the one that made the gradient.
   void go_to_forward_side(Owner& owner, std::uint32_t block) {
     const Blocks& blocks = store_.blocks;
-    if (blocks.node.empty() || !blocks.node[block].valid()) return;
+    if (blocks.node.empty() || !blocks.node[block].valid()) return go_to_whole_model(owner, blocks.stack[block]);
     const BlockId found = forward_sides_.of(blocks.node[block], blocks.node_sequence[block], BlockId{block});
     BlockId& latest = latest_side_[blocks.thread[block]];
     if (found.valid()) latest = found;
     go_to(owner, latest);
+  }
+
+  // What a backward pass does between its nodes, it does for the model that was called: FSDP reduces gradients at the
+  // end.
+  void go_to_whole_model(Owner& owner, StackId stack) {
+    if (owner.phase == Phase::forward && owner.module.valid()) latest_model_ = facts(stack).outermost;
+    if (owner.phase != Phase::backward || owner.module.valid() || !latest_model_.valid()) return;
+    owner.module = latest_model_;
+    owner.module_known = KnownAs::derived;
+    if (owner.component == Component::other) owner.component = modules_.paths[latest_model_.value].component;
   }
 
   // A recomputed forward pass has modules of its own.
@@ -133,6 +143,7 @@ class Attributor {
   PhaseRuns runs_;
   ForwardSides forward_sides_;
   std::unordered_map<ThreadId, BlockId> latest_side_;  // by thread of autograd's
+  ModulePathId latest_model_;
 };
 
 }  // namespace

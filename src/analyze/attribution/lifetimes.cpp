@@ -89,7 +89,7 @@ Category Lifetimes::category(std::size_t block, Making making) const {
       if (run.phase == Phase::other) return Category::parameter;
       break;
     case Making::gradient_bucket:
-      return dies_before(block, end) ? Category::temporary : Category::gradient;
+      return dies_before(block, end) ? Category::temporary : Category::copy;
     case Making::input:
       return Category::input;
     case Making::per_sample_gradient:
