@@ -118,6 +118,7 @@ ThreadState* claim_lane() noexcept {
     thread->writer.open(session.shared, lane);
     thread->stack_bounds = session.stacks.native ? native_stack_bounds() : StackBounds{};
     thread->walks.clear(false);
+    thread->autograd.thread_told = false;
     char name[16] = {};
     ::prctl(PR_GET_NAME, name);
     if (index == 0) describe_process(thread);

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "collect/process/autograd.h"
 #include "collect/process/key_table.h"
 #include "collect/process/lane_writer.h"
 #include "collect/process/native/walk_memo.h"
@@ -30,10 +31,11 @@ struct ThreadState {
   std::uint32_t module_count;
   struct Range {
     std::uintptr_t start, end;
-  } modules[256];         ///< modules defined in this lane
-  KeyTable<4096> codes;   ///< code objects defined in this lane
-  KeyTable<8192> stacks;  ///< stack hash → number
-  WalkMemo walks;         ///< of the thread that has the lane now
+  } modules[256];          ///< modules defined in this lane
+  KeyTable<4096> codes;    ///< code objects defined in this lane
+  KeyTable<32768> stacks;  ///< stack hash → number
+  WalkMemo walks;          ///< of the thread that has the lane now
+  AutogradLane autograd;
   PythonFrame python_frames[ring::kMaxFrames];
   std::uintptr_t native_frames[ring::kMaxFrames];
 };

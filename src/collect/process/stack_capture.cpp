@@ -63,6 +63,7 @@ bool reset_lane(ThreadState* thread) noexcept {
   thread->writer.commit(1);
   thread->codes.clear(!thread->codes.has_room() && grows(thread->codes.growth()));
   thread->stacks.clear(!thread->stacks.has_room() && grows(thread->stacks.growth()));
+  thread->autograd.forget();
   thread->module_count = 0;
   thread->next_stack = 0;
   return true;

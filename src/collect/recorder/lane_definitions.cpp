@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/demangle.h"
 #include "collect/recorder/definition_fields.h"
 #include "collect/recorder/python_lines.h"
 
@@ -13,6 +14,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kLargestDefinition = 16 << 20;
+constexpr std::string_view kPreloadedLibrary = "libtidemark_preload.so";
 
 void append_utf8(std::string& out, std::uint32_t code_point) {
   if (code_point < 0x80) {
@@ -111,6 +113,13 @@ bool LaneDefinitions::define(TraceWriter& writer) {
       if (fields.ok) nn_modules_.died(address, generation, writer);
       return fields.ok;
     }
+    case ring::DefinitionKind::autograd_node:
+      return define_autograd_node(fields, writer);
+    case ring::DefinitionKind::autograd_thread: {
+      const auto number = fields.number<std::uint64_t>();
+      if (fields.ok) thread_number = number;
+      return fields.ok;
+    }
     case ring::DefinitionKind::loss: {
       const auto code = fields.number<std::uint32_t>();
       const std::string detail(fields.text());
@@ -147,7 +156,9 @@ bool LaneDefinitions::define_module(Fields& fields, TraceWriter& writer) {
   info.build_id = hex(fields.text());
   if (!fields.ok) return false;
   info.path = writer.string(path);
-  module.cupti = path.substr(path.rfind('/') + 1).starts_with("libcupti.so");
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  module.cupti = file.starts_with("libcupti.so");
+  module.ours = file == kPreloadedLibrary;
   info.load_address = module.load_address;
   module.id = writer.module(info);
   modules_[start] = module;
@@ -180,14 +191,14 @@ bool LaneDefinitions::define_stack(Fields& fields, TraceWriter& writer) {
     const auto instruction = fields.number<std::uint32_t>();
     innermost_first[native_count + index] = python_location(code, instruction, nn_modules[index], writer);
   }
-  std::uint32_t cupti_count = 0;  // innermost: how CUPTI came to call us says nothing about the program
+  bool cupti = true;  // only the innermost frames
   for (std::uint32_t index = 0; index < native_count; ++index) {
     const auto address = fields.number<std::uint64_t>();
     const Module* module = module_of(address);
-    if (index == cupti_count && module != nullptr && module->cupti) ++cupti_count;
-    innermost_first[index] = native_location(address, writer);
+    cupti = cupti && module != nullptr && module->cupti;
+    if (!cupti && !(module != nullptr && module->ours)) innermost_first[index] = native_location(address, writer);
   }
-  innermost_first.erase(innermost_first.begin(), innermost_first.begin() + cupti_count);
+  std::erase_if(innermost_first, [](LocationId location) { return !location.valid(); });
   StackId stack;
   for (auto location = innermost_first.rbegin(); location != innermost_first.rend(); ++location) {
     stack = writer.stack(stack, *location);
@@ -206,6 +217,18 @@ bool LaneDefinitions::define_mark(Fields& fields, TraceWriter& writer) {
   found.kind = static_cast<Mark::Kind>(kind);  // the numbers are the same
   found.name = writer.string(name);
   mark = found;
+  return true;
+}
+
+bool LaneDefinitions::define_autograd_node(Fields& fields, TraceWriter& writer) {
+  const auto number = fields.number<std::uint32_t>();
+  LaneNode node;
+  node.thread_number = fields.number<std::uint64_t>();
+  const bool python = fields.number<std::uint32_t>() != 0;
+  const std::string name(fields.text());
+  if (!fields.ok || number != autograd_nodes_.size() || name.size() > ring::kNodeNameBytes) return false;
+  if (!name.empty()) node.type = writer.string(python ? name : demangle("_Z" + name));
+  autograd_nodes_.push_back(node);
   return true;
 }
 
@@ -247,10 +270,15 @@ StackId LaneDefinitions::stack(std::uint32_t number) const {
   return number < stacks_.size() ? stacks_[number] : StackId{};
 }
 
+std::optional<LaneNode> LaneDefinitions::autograd_node(std::uint32_t number) const {
+  return number < autograd_nodes_.size() ? std::optional(autograd_nodes_[number]) : std::nullopt;
+}
+
 void LaneDefinitions::reset() {
   codes_.clear();
   modules_.clear();
   stacks_.clear();
+  autograd_nodes_.clear();
 }
 
 }  // namespace tidemark

@@ -34,6 +34,12 @@ struct LaneMark {
   StringId name;
 };
 
+/// An `autograd_node` definition: of AutogradNode, with autograd's own number of the thread.
+struct LaneNode {
+  StringId type;
+  std::uint64_t thread_number = 0;
+};
+
 /// One for each lane of a recorded process. Not thread-safe.
 class LaneDefinitions {
  public:
@@ -49,12 +55,16 @@ class LaneDefinitions {
   [[nodiscard]] StackId stack(std::uint32_t number) const;
   /// The lane's current thread; invalid before the first.
   [[nodiscard]] ThreadId thread() const { return thread_; }
+  /// The autograd nodes with the lane's number; none when it has not been defined.
+  [[nodiscard]] std::optional<LaneNode> autograd_node(std::uint32_t number) const;
   /// Set by the latest `process` definition; taken away by the reader.
   std::unique_ptr<ProcessFacts> process_facts;
   /// Set by the latest `mark` definition; taken away by the reader.
   std::optional<LaneMark> mark;
   /// Set by the latest `model` definition; taken away by the reader.
   std::optional<ModelTensors> model;
+  /// Set by the latest `autograd_thread` definition; taken away by the reader.
+  std::optional<std::uint64_t> thread_number;
 
  private:
   using Fields = DefinitionFields;
@@ -71,7 +81,9 @@ class LaneDefinitions {
     std::uint64_t end = 0;
     std::uint64_t load_address = 0;
     ModuleId id;
+    // How CUPTI came to call us, and our part in calls that are passed on, say nothing about the program.
     bool cupti = false;
+    bool ours = false;
   };
 
   bool define(TraceWriter& writer);
@@ -82,6 +94,7 @@ class LaneDefinitions {
   std::vector<NnModuleId> read_nn_modules(Fields& fields, std::uint32_t frames, TraceWriter& writer);
   LocationId python_location(std::uint64_t address, std::uint32_t instruction, NnModuleId nn_module,
                              TraceWriter& writer);
+  bool define_autograd_node(Fields& fields, TraceWriter& writer);
   LocationId native_location(std::uint64_t address, TraceWriter& writer);
   /// The module of the call that returns to `address`, or null.
   [[nodiscard]] const Module* module_of(std::uint64_t address) const;
@@ -93,6 +106,7 @@ class LaneDefinitions {
   std::unordered_map<std::uint64_t, Code> codes_;
   std::map<std::uint64_t, Module> modules_;  ///< by start
   std::vector<StackId> stacks_;
+  std::vector<LaneNode> autograd_nodes_;
 };
 
 }  // namespace tidemark

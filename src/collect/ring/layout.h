@@ -100,8 +100,11 @@ struct Shared {
 //   free                     ticks, address                             [, total allocated, total reserved]
 //   pause, resume            ticks
 //   blob                     up to kBlobBytes of a definition; `device type` holds BlobFlags, `stack` its length here
-//   reset                    forget the definitions of this lane (stacks, code objects, modules)
+//   reset                    forget the definitions of this lane (stacks, code objects, modules, autograd nodes)
 //   driver                   ticks, numbers of the DriverCall, which stands in `device type`
+//   autograd                 where the thread is from here on, at first 0, 0 and 0: the number of the next node that it
+//                            makes [, the number of the node that it evaluates on the thread that made it]; `stack` is
+//                            1 + number of the autograd_node that this one is, 0 for none
 
 enum class RecordKind : std::uint8_t {
   allocate = 1,
@@ -111,7 +114,8 @@ enum class RecordKind : std::uint8_t {
   resume = 5,
   blob = 6,
   reset = 7,
-  driver = 8
+  driver = 8,
+  autograd = 9,
 };
 
 // A call of the CUDA driver that took memory or gave some back. The process tells what was called; what that means for
@@ -173,6 +177,9 @@ inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
 //              name, text key of the optimizer's state, text dtype, u8 number of dimensions, u64 for each
 //   module_death  u64 address, u64 the generation of modules that begins with it: they are numbered from 1, and each is told
 //            before anything of its generation
+//   autograd_node    u32 number, u64 number that autograd has for the thread which made the nodes,
+//                    u32 1 where the class is one of Python, text class: its name, at most kNodeNameBytes, of C++ mangled
+//   autograd_thread  u64 number that autograd has for the thread of this lane
 // clang-format on
 enum class DefinitionKind : std::uint32_t {
   thread = 1,
@@ -183,12 +190,15 @@ enum class DefinitionKind : std::uint32_t {
   loss = 6,
   mark = 7,
   model = 8,
-  module_death = 9
+  module_death = 9,
+  autograd_node = 10,
+  autograd_thread = 11,
 };
 enum class ModelEntry : std::uint8_t { module = 1, tensor = 2 };
 enum class MarkKind : std::uint32_t { point = 0, range_begin = 1, range_end = 2 };
 
 inline constexpr std::size_t kMarkNameBytes = 256;  ///< longer names are cut
+inline constexpr std::size_t kNodeNameBytes = 1024;
 
 /// CPython versions (0x030B is 3.11) whose stacks can be walked, in ordinary 64-bit builds.
 inline constexpr std::uint16_t kWalkedPythons[] = {0x0309, 0x030A, 0x030B, 0x030C, 0x030D, 0x030E};
