@@ -1,5 +1,6 @@
 #include "analyze/attribution/attribution.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -60,10 +61,11 @@ class Attributor {
       if (is_workspace) ++workspace;
       if (tensor != tensors.end() && tensor->block.value == block) {
         take(owner, store_.definitions.tensors[(tensor++)->tensor]);
+      } else if (is_workspace) {
+        set_category(owner, Category::workspace);
+        owner.component = Component::other;  // it serves all of them
       } else if (!is_driver_memory(store_.devices[blocks.device[block]].device)) {
-        owner.category =
-            is_workspace ? Category::workspace : lifetimes.category(block, facts(blocks.stack[block]).making);
-        if (owner.category != Category::unknown) owner.category_known = KnownAs::derived;
+        set_category(owner, lifetimes.category(block, facts(blocks.stack[block]).making));
       }
     }
     for (const OutOfMemory& request : store_.out_of_memory) {
@@ -71,6 +73,7 @@ class Attributor {
       owner.phase = phase_of(store_.definitions, facts(request.stack), request.node, request.thread);
       name_module(owner, request.stack);
       if (request.node.valid()) go_to(owner, forward_sides_.of(request.node, request.node_sequence, BlockId{}));
+      set_category(owner, lifetimes.usual_category(owner.phase, request.stack, request.requested));
     }
     attribution.modules = std::move(modules_.paths);
     return attribution;
@@ -79,6 +82,11 @@ class Attributor {
  private:
   [[nodiscard]] StackFacts facts(StackId stack) const {
     return stack.value < stacks_.size() ? stacks_[stack.value] : StackFacts{};
+  }
+
+  static void set_category(Owner& owner, Category category) {
+    owner.category = category;
+    owner.category_known = category == Category::unknown ? KnownAs::unknown : KnownAs::derived;
   }
 
   void name_module(Owner& owner, StackId stack) const {
@@ -91,11 +99,21 @@ class Attributor {
   // Gradients are accumulated by nodes without a number, each of which runs right after the one that made the gradient.
   void go_to_forward_side(Owner& owner, std::uint32_t block) {
     const Blocks& blocks = store_.blocks;
-    if (blocks.node.empty() || !blocks.node[block].valid()) return;
+    if (blocks.node.empty() || !blocks.node[block].valid()) return go_to_whole_model(owner, blocks.stack[block]);
     const BlockId found = forward_sides_.of(blocks.node[block], blocks.node_sequence[block], BlockId{block});
     BlockId& latest = latest_side_[blocks.thread[block]];
     if (found.valid()) latest = found;
     go_to(owner, latest);
+  }
+
+  // What a backward pass does between its nodes, it does for the model that was called: FSDP reduces gradients at the
+  // end.
+  void go_to_whole_model(Owner& owner, StackId stack) {
+    if (owner.phase == Phase::forward && owner.module.valid()) latest_model_ = facts(stack).outermost;
+    if (owner.phase != Phase::backward || owner.module.valid() || !latest_model_.valid()) return;
+    owner.module = latest_model_;
+    owner.module_known = KnownAs::derived;
+    if (owner.component == Component::other) owner.component = modules_.paths[latest_model_.value].component;
   }
 
   // A recomputed forward pass has modules of its own.
@@ -124,6 +142,7 @@ class Attributor {
   PhaseRuns runs_;
   ForwardSides forward_sides_;
   std::unordered_map<ThreadId, BlockId> latest_side_;  // by thread of autograd's
+  ModulePathId latest_model_;
 };
 
 }  // namespace

@@ -51,7 +51,7 @@ enum class Category : std::uint8_t {
   input,       ///< made by the data phase, or copied to the device outside any module
   temporary,   ///< freed within the call that made it
   workspace,   ///< of a library: cuBLAS, cuDNN, CUB
-  copy,        ///< of a model: a checkpoint being saved or loaded, what FSDP gathers of other ranks' shards
+  copy,        ///< of a model: checkpoints saved or loaded, what FSDP gathers of the other ranks, DDP's buckets
   unknown,
 };
 inline constexpr EnumName<Category> kCategoryNames[] = {{Category::parameter, "parameter"},

@@ -51,13 +51,12 @@ void Lifetimes::learn() {
   }
 }
 
-// Of a block that is alive where the recording ends, in a pass that never ended.
-Category Lifetimes::kept_in(Phase phase, std::size_t block) const {
+Category Lifetimes::usual_category(Phase phase, StackId stack, std::uint64_t size) const {
+  if (phase == Phase::data) return Category::input;
   if (phase == Phase::backward) {
     if (gradient_sizes_.empty()) return Category::unknown;
-    return gradient_sizes_.contains(store_.blocks.size[block]) ? Category::gradient : Category::temporary;
+    return gradient_sizes_.contains(size) ? Category::gradient : Category::temporary;
   }
-  const StackId stack = store_.blocks.stack[block];
   const bool temporary = stack.value < usually_temporary_.size() && usually_temporary_[stack.value];
   return temporary ? Category::temporary : category_kept(phase);
 }
@@ -90,7 +89,7 @@ Category Lifetimes::category(std::size_t block, Making making) const {
       if (run.phase == Phase::other) return Category::parameter;
       break;
     case Making::gradient_bucket:
-      return dies_before(block, end) ? Category::temporary : Category::gradient;
+      return dies_before(block, end) ? Category::temporary : Category::copy;
     case Making::input:
       return Category::input;
     case Making::per_sample_gradient:
@@ -101,7 +100,7 @@ Category Lifetimes::category(std::size_t block, Making making) const {
   }
   if (run.phase == Phase::data) return Category::input;
   if (run.phase == Phase::other) return outside_phases(block);
-  if (!is_decided(block)) return kept_in(run.phase, block);
+  if (!is_decided(block)) return usual_category(run.phase, store_.blocks.stack[block], store_.blocks.size[block]);
   return dies_before(block, end) ? Category::temporary : category_kept(run.phase);
 }
 

@@ -31,6 +31,8 @@ class Lifetimes {
   Lifetimes(const Store& store, const PhaseRuns& runs, const std::vector<TensorInBlock>& tensors);
 
   [[nodiscard]] Category category(std::size_t block, Making making) const;
+  /// Of what was never freed, or never allocated: a request that failed.
+  [[nodiscard]] Category usual_category(Phase phase, StackId stack, std::uint64_t size) const;
 
  private:
   [[nodiscard]] bool dies_before(std::size_t block, std::uint32_t change) const {
@@ -42,7 +44,6 @@ class Lifetimes {
     return store_.blocks.death_change[block] != Blocks::kAlive || runs_.pass(block).end_change != Pass::kNone;
   }
   void learn();
-  [[nodiscard]] Category kept_in(Phase phase, std::size_t block) const;
   [[nodiscard]] Category outside_phases(std::size_t block) const;
 
   const Store& store_;

@@ -8,7 +8,7 @@ namespace tidemark {
 
 enum class Making : std::uint8_t {
   nothing_known,
-  gradient_bucket,      ///< of DistributedDataParallel
+  gradient_bucket,      ///< of DistributedDataParallel, beside the gradients themselves
   input,                ///< moves batches to the device
   copy,                 ///< of a checkpoint that is saved or loaded, of a model
   model,                ///< constructs, loads or moves modules

@@ -44,6 +44,7 @@ StackFacts below(StackFacts facts, const FrameFacts& frame) {
   facts.making = std::max(facts.making, frame.making);
   if (frame.module.valid()) {
     facts.module = frame.module;
+    if (!facts.outermost.valid()) facts.outermost = frame.module;
     facts.component = frame.component;
   }
   facts.component = std::min(facts.component, frame.component);

@@ -26,7 +26,8 @@ std::vector<BlockId> find_workspaces(const Store& store, const PhaseRuns& runs) 
     const std::uint32_t next = runs.pass(block).next;
     const bool outlived_next = next != Pass::kNone && runs.passes[next].end_change != Pass::kNone;
     if (blocks.death_change[block] != Blocks::kAlive || !outlived_next) continue;
-    kept[{blocks.device[block], blocks.thread[block], runs.run(block).phase == Phase::backward}].push_back(BlockId{block});
+    kept[{blocks.device[block], blocks.thread[block], runs.run(block).phase == Phase::backward}].push_back(
+        BlockId{block});
   }
   std::vector<BlockId> workspaces;
   for (const auto& [holder, found] : kept) {

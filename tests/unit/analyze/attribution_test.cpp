@@ -132,7 +132,7 @@ TEST(ModelTensorTest, BlocksThatHoldTensors) {
   run.free(2, "earlier");
   run.allocate(3, "weight", 512, kGpu);  // at the same address
   const std::uint64_t same_address = run.events.back().address = run.events.front().address;
-  run.tensor(Role::parameter, 10, layer, "weight");
+  run.tensor(Role::parameter, 10, layer, "weight").storage_bytes = 500;
   run.allocate(4, "bucket", 1024, kGpu);
   run.tensor(Role::gradient, 10, layer, "weight");
   run.tensor(Role::gradient, 10, layer, "bias", 512);
@@ -150,6 +150,9 @@ TEST(ModelTensorTest, BlocksThatHoldTensors) {
   EXPECT_EQ(attribution.blocks[1].category_known, KnownAs::exact);
   EXPECT_EQ(module_of(attribution, attribution.blocks[1]), "fc");
   EXPECT_EQ(attribution.blocks[3].category_known, KnownAs::unknown);
+  std::vector<std::uint64_t> tensor_bytes;
+  for (const TensorBlock& tensor : attribution.tensors) tensor_bytes.push_back(tensor.tensor_bytes);
+  EXPECT_EQ(tensor_bytes, (std::vector<std::uint64_t>{500, 1024, 512}));
 }
 
 }  // namespace

@@ -90,6 +90,20 @@ TEST(ForwardSideTest, AccumulatedGradientsBelongToTheNodeBefore) {
   EXPECT_EQ(module_of(attribution, run.last(attribution)), "mlp.down");
 }
 
+// FSDP reduces the gradients of its outermost module at the end of the pass, when no node runs.
+TEST(ForwardSideTest, BetweenNodesABackwardPassIsTheWholeModels) {
+  BackwardRun run;
+  const StackId stack =
+      run.stack({run.script(10), run.call(run.model), run.call(run.module(run.model, "fc", "Linear"))});
+  run.forward("fc", stack, 1);
+  const LocationId hook =
+      run.package("torch/distributed/fsdp/_fully_shard/_fsdp_state.py", "FSDPState._root_post_backward_final_callback");
+  run.allocate(100, "reduced", 1024, kGpu, run.stack({hook}), run.autograd);
+  const Attribution attribution = attribute_blocks(run.store());
+  EXPECT_EQ(run.last(attribution).phase, Phase::backward);
+  EXPECT_EQ(module_of(attribution, run.last(attribution)), "Net");
+}
+
 TEST(ForwardSideTest, OfARequestThatFailed) {
   BackwardRun run;
   run.forward("up", run.up, 1);
@@ -100,6 +114,7 @@ TEST(ForwardSideTest, OfARequestThatFailed) {
   ASSERT_EQ(attribution.out_of_memory.size(), 1U);
   EXPECT_EQ(module_of(attribution, attribution.out_of_memory[0]), "mlp.up");
   EXPECT_EQ(attribution.out_of_memory[0].forward_stack, run.up);
+  EXPECT_EQ(attribution.out_of_memory[0].category, Category::unknown);  // nothing tells gradients from what flows back
 }
 
 }  // namespace

@@ -114,6 +114,11 @@ TEST(LifetimeTest, WhereARecordingEndsInAPassTheEarlierOnesCount) {
     run.make(step + "moment", run.optimizer, 512);
     run.drop(step + "gradient");
   }
+  run.out_of_memory(1000, 4096, kGpu, run.backward);
+  run.out_of_memory(1000, 512, kGpu, run.backward);
+  const Attribution attribution = attribute_blocks(run.store());
+  EXPECT_EQ(attribution.out_of_memory.at(0).category, Category::temporary);
+  EXPECT_EQ(attribution.out_of_memory.at(1).category, Category::gradient);
   const std::map<std::string, Category> categories = run.categories();
   EXPECT_EQ(categories.at("2 gradient"), Category::gradient);
   EXPECT_EQ(categories.at("2 flowing"), Category::temporary);
@@ -172,6 +177,7 @@ TEST(LifetimeTest, CublasKeepsOneWorkspaceAThread) {
     run.make(std::string("moment ") + step, run.optimizer);
   }
   EXPECT_EQ(run.categories().at("workspace"), Category::workspace);
+  EXPECT_EQ(attribute_blocks(run.store()).blocks.front().component, Component::other);  // it serves all of them
   EXPECT_EQ(run.categories().at("saved 2"), Category::activation);
 }
 
