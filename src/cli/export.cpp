@@ -18,7 +18,7 @@ struct ExportArguments : ReadingOptions {
   std::string file;
   std::string to;
   bool at_given = false;
-  FilterOptions filter;
+  OwnerArguments owners;
 };
 
 const ExportFormat& format_of(const std::string& name) {
@@ -35,7 +35,7 @@ std::string usual_name(const std::string& file, const ExportFormat& format) {
 
 Result<void> export_store(const AttributedStore& store, const ExportArguments& options, const ExportFormat& format) {
   AnalysisOptions chosen({});
-  chosen.filter = options.filter;
+  chosen.filter = options.owners.filter;
   chosen.attribution = store.attribution;
   const auto at = find_moment(store, options.at);
   if (!at) return at.error();
@@ -72,11 +72,13 @@ int run(const ExportArguments& options) {
   if (options.at_given && !format.one_moment) {
     return fail(fmt::format("--at: {} contains the whole run, not one point in time", format.name));
   }
-  if (!options.filter.empty() && !format.takes_filter) {
-    return fail(fmt::format("{} contains all blocks; --module, --component, --category and --phase do not apply",
-                            format.name));
+  if (!options.owners.filter.empty() && !format.takes_filter) {
+    return fail(
+        fmt::format("{} contains all blocks; --module, --component, --category and --phase do not apply", format.name));
   }
-  const auto store = open_attributed(options.file, make_progress(options.file));
+  const auto rules = read_rules(options.owners.rules);
+  if (!rules) return fail(rules.error().message);
+  const auto store = open_attributed(options.file, make_progress(options.file), *rules);
   if (!store) return fail(store.error().message);
   const auto exported = export_store(*store, options, format);
   return exported ? kOk : fail(exported.error().message);
@@ -97,7 +99,7 @@ std::function<int()> setup_export(CommandLine& app) {
   add_output(app, options->output);
   add_device(app, options->device);
   add_moment(app, options->at);
-  add_filter(app, options->filter);
+  add_owners(app, options->owners);
   app.footer(footer +
              "\nExamples:\n"
              "  tidemark export run.tide --to perfetto -o run.pftrace\n"

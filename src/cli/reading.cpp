@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -117,13 +119,25 @@ void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArgumen
   if (arguments.at) add_moment(app, options.at);
 }
 
-Result<AttributedStore> open_attributed(const std::string& path, const Progress& progress) {
+Result<AttributedStore> open_attributed(const std::string& path, const Progress& progress,
+                                        const ComponentRules& rules) {
   auto store = open_store(path, progress);
   if (!store) return store.error();
-  return attribute(std::move(*store));
+  return attribute(std::move(*store), rules);
 }
 
-void add_filter(CommandLine& app, FilterOptions& filter) {
+Result<ComponentRules> read_rules(const std::string& path) {
+  if (path.empty()) return ComponentRules::built_in();
+  if (auto fine = check_recording_path(path); !fine) return fine.error();
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  auto rules = ComponentRules::parse(text.str(), path);
+  if (!rules) return rules.error();
+  return rules->before(ComponentRules::built_in());
+}
+
+void add_owners(CommandLine& app, OwnerArguments& owners) {
+  FilterOptions& filter = owners.filter;
   app.add_option("--module", filter.module,
                  "Only blocks of these modules, such as 'layers.3.*', and of what is in them")
       ->type_name("PATTERN");
@@ -132,6 +146,9 @@ void add_filter(CommandLine& app, FilterOptions& filter) {
   app.add_option("--category", filter.category, "Only blocks of this category")->one_of(names_of(kCategoryNames));
   app.add_option("--phase", filter.phase, "Only blocks allocated in this part of a training step")
       ->one_of(names_of(kPhaseNames));
+  app.add_option("--component-rules", owners.rules,
+                 "What belongs to which component: lines such as 'head path *.classifier', before the built-in rules")
+      ->type_name("FILE");
 }
 
 Result<void> check_recording_path(const std::string& path) {

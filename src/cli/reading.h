@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyze/attribution/attributed_store.h"
+#include "analyze/attribution/component_rules.h"
 #include "analyze/attribution/filter.h"
 #include "analyze/common/analysis_options.h"
 #include "base/result.h"
@@ -65,10 +66,17 @@ Result<std::string> output_format(const ReadingOptions& options);
 int write_output(const std::string& path, const std::string& bytes);
 
 /// As open_store(), with what the recording knows of its blocks' owners in the stacks.
-Result<AttributedStore> open_attributed(const std::string& path, const Progress& progress = {});
+Result<AttributedStore> open_attributed(const std::string& path, const Progress& progress = {},
+                                        const ComponentRules& rules = ComponentRules::built_in());
 
-/// --module, --component, --category and --phase.
-void add_filter(CommandLine& app, FilterOptions& filter);
+/// --module, --component, --category and --phase; and --component-rules.
+struct OwnerArguments {
+  FilterOptions filter;
+  std::string rules;  ///< file
+};
+void add_owners(CommandLine& app, OwnerArguments& owners);
+/// The rules in the file, before the built-in ones; these without a file.
+Result<ComponentRules> read_rules(const std::string& path);
 
 /// Loads each file by `load` (open_attributed or open_overview) and hands it to `take(recording, symbols)`. Stops at
 /// the first error.

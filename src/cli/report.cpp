@@ -29,8 +29,9 @@ int run(const ReportOptions& options) {
   if (!fine) return fail(fine.error().message);
   const html::PageOptions what = options_for(options);
   std::vector<html::PageContents> pages;
+  const auto open = [](const std::string& path, const Progress& progress) { return open_attributed(path, progress); };
   const auto read =
-      read_files(options.files, open_attributed, [&](const AttributedStore& store, Symbols& symbols) -> Result<void> {
+      read_files(options.files, open, [&](const AttributedStore& store, Symbols& symbols) -> Result<void> {
         auto contents = html::collect_page_contents(store, symbols, what, store.attribution.get());
         if (!contents) return contents.error();
         pages.push_back(std::move(*contents));

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/attribution/component_rules.h"
 #include "analyze/attribution/module_paths.h"
 #include "analyze/common/moment.h"
 
@@ -138,7 +139,7 @@ class BackwardStacks {
 };
 
 void name_module_calls(Definitions& definitions) {
-  const ModulePaths modules = name_modules(definitions);
+  const ModulePaths modules = name_modules(definitions, ComponentRules::built_in());
   StackAdder adder(definitions);
   for (Location& location : definitions.locations) {
     const ModulePathId module = modules.of(location.nn_module);
@@ -171,9 +172,9 @@ bool has_attribution(const Definitions& definitions) {
   return !definitions.nn_module_names.empty() || !definitions.tensors.empty() || !definitions.autograd_nodes.empty();
 }
 
-AttributedStore attribute(Store store) {
+AttributedStore attribute(Store store, const ComponentRules& rules) {
   if (has_attribution(store.definitions)) {
-    Attribution attribution = attribute_blocks(store);
+    Attribution attribution = attribute_blocks(store, rules);
     return attribute(std::move(store), std::move(attribution));
   }
   AttributedStore attributed;

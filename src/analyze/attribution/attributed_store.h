@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "analyze/attribution/attribution.h"
+#include "analyze/attribution/component_rules.h"
 #include "base/result.h"
 #include "store/store.h"
 
@@ -24,7 +25,7 @@ inline constexpr std::string_view kBackwardFrame = "(backward)";
 /// function, and no file. The stack of what an autograd node allocated is what ran the node, kBackwardFrame, and the
 /// stack of the node's forward side; without that its module and the class of the node. Overview::stacks_at_peak
 /// follows.
-[[nodiscard]] AttributedStore attribute(Store store);
+[[nodiscard]] AttributedStore attribute(Store store, const ComponentRules& rules = ComponentRules::built_in());
 /// The same with the attribution of this store.
 [[nodiscard]] AttributedStore attribute(Store store, Attribution attribution);
 

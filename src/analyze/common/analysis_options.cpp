@@ -97,7 +97,7 @@ AnalysisOptions::AnalysisOptions(const std::vector<AnalysisOption>& options) {
 }
 
 std::shared_ptr<const Attribution> AnalysisOptions::attribute(const Store& store) const {
-  return attribution ? attribution : std::make_shared<const Attribution>(attribute_blocks(store));
+  return attribution ? attribution : std::make_shared<const Attribution>(attribute_blocks(store, rules));
 }
 
 Result<BlockFilter> AnalysisOptions::chosen_blocks(const Store& store) const {

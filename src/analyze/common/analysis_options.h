@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
+#include "analyze/attribution/component_rules.h"
 #include "analyze/attribution/filter.h"
 #include "analyze/common/block_filter.h"
 #include "analyze/common/moment.h"
@@ -60,10 +61,11 @@ struct AnalysisOption {
 /// What was chosen. The functions below take names of the analysis's own options; values were checked when set.
 class AnalysisOptions {
  public:
-  std::optional<std::string> device;  ///< only this one: "cuda:0"
-  std::string at = "peak";            ///< as find_moment() takes it
-  std::string format = "text";        ///< what the result will be written as
-  FilterOptions filter;               ///< which blocks the analysis is about
+  std::optional<std::string> device;                  ///< only this one: "cuda:0"
+  std::string at = "peak";                            ///< as find_moment() takes it
+  std::string format = "text";                        ///< what the result will be written as
+  FilterOptions filter;                               ///< which blocks the analysis is about
+  ComponentRules rules = ComponentRules::built_in();  ///< of components
   /// Of the recording at hand, where it was made when that was opened (see AttributedStore).
   std::shared_ptr<const Attribution> attribution;
   /// Replays the requests of a recording under settings that are worth trying; for advice, where that depends on it.

@@ -58,7 +58,6 @@ std::string_view installed_path(std::string_view file) {
 }
 
 FrameOrigin origin_of(std::string_view file) {
-  if (file.empty()) return FrameOrigin::pytorch;
   if (const std::string_view package = in_packages(file); !package.empty()) {
     return package.starts_with("torch/") ? FrameOrigin::pytorch : FrameOrigin::package;
   }
@@ -72,8 +71,12 @@ FrameOrigin origin_of(std::string_view file) {
   return generated || is_start_script(file) ? FrameOrigin::package : FrameOrigin::project;
 }
 
+FrameOrigin origin_of(const FrameName& frame) {
+  return frame.file.empty() ? FrameOrigin::pytorch : origin_of(frame.file);
+}
+
 bool is_project_code(const FrameName& frame) {
-  return frame.kind == Location::Kind::python && origin_of(frame.file) == FrameOrigin::project;
+  return frame.kind == Location::Kind::python && origin_of(frame) == FrameOrigin::project;
 }
 
 }  // namespace tidemark

@@ -12,10 +12,12 @@ enum class FrameOrigin : std::uint8_t {
   project,  ///< the user's own
   package,  ///< installed: below site-packages or dist-packages, or the start script of one (".../bin/torchrun")
   standard_library,  ///< below lib/pythonX.Y, or frozen into the interpreter
-  pytorch,           ///< the package torch, and what its compilers generate; frames without a file
+  pytorch,           ///< the package torch, and what its compilers generate
 };
 
 [[nodiscard]] FrameOrigin origin_of(std::string_view file);
+/// Of a Python frame. Those without a file (calls of modules, autograd nodes) are PyTorch's.
+[[nodiscard]] FrameOrigin origin_of(const FrameName& frame);
 
 /// Whether it is Python code of FrameOrigin::project.
 [[nodiscard]] bool is_project_code(const FrameName& frame);

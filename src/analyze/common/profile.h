@@ -33,9 +33,9 @@ struct ProfileStack {
 struct ProfileDevice {
   Device device;
   std::optional<std::uint64_t> at_ns;  ///< none: the peak of a device on which nothing was allocated
-  std::vector<ProfileStack> stacks;    ///< most held bytes first, then most allocated; never 0 allocated blocks. With an
-                                       ///< attribution a stack has one for each owner
-  std::uint64_t held_bytes = 0;        ///< of all stacks
+  std::vector<ProfileStack> stacks;  ///< most held bytes first, then most allocated; never 0 allocated blocks. With an
+                                     ///< attribution a stack has one for each owner
+  std::uint64_t held_bytes = 0;      ///< of all stacks
   std::uint64_t unrecorded_bytes = 0;  ///< allocated at the moment, but in no recorded block
 };
 

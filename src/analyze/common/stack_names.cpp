@@ -44,7 +44,7 @@ Innermost find_innermost(const std::vector<FrameName>& frames) {
   for (std::size_t index = frames.size(); index-- > 0 && !innermost.of(FrameOrigin::project);) {
     if (frames[index].kind != Location::Kind::python) continue;
     if (!innermost.any) innermost.any = index;
-    std::optional<std::size_t>& found = innermost.frames[static_cast<std::size_t>(origin_of(frames[index].file))];
+    std::optional<std::size_t>& found = innermost.frames[static_cast<std::size_t>(origin_of(frames[index]))];
     if (!found && !frames[index].file.starts_with("<frozen ")) found = index;
   }
   return innermost;

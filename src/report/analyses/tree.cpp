@@ -14,7 +14,7 @@ Analysis tree_analysis() {
       "Live allocations at a point in time, as a call tree",
       "",
       {{"by", AnalysisOption::Kind::word, "category|component|layer|module|phase|step",
-        "Put the calls below the owners of what they allocated; module: the modules alone"},
+        "Put the calls below the owners of what they allocated; module: the modules alone", ""},
        {"depth", AnalysisOption::Kind::count, "N", "Levels of callers to list", std::to_string(TreeOptions::kMaxDepth),
         1, TreeOptions::kMaxDepth},
        {"min-share", AnalysisOption::Kind::share, "SHARE",

@@ -41,7 +41,7 @@ Frames callers_of(const NamedStack& stack) {
   for (std::size_t index = stack.call_site; index-- > 0;) {
     const FrameName& caller = stack.frames[index];
     if (python && caller.kind != Location::Kind::python) continue;  // the interpreter between two functions
-    const FrameOrigin origin = origin_of(caller.file);
+    const FrameOrigin origin = origin_of(caller);
     const bool shown = project ? origin == FrameOrigin::project
                                : origin != FrameOrigin::pytorch && !caller.file.starts_with("<frozen ");
     if (shown || index == stack.apart) callers.push_back(index);
