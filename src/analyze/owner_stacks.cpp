@@ -33,7 +33,9 @@ class TreeGrower {
     const auto [entry, is_new] = owners_.try_emplace(name.value_or("(none)"), LocationId{});
     if (is_new) {
       entry->second = LocationId{static_cast<std::uint32_t>(definitions_.locations.size() + tree_.owners.size())};
-      tree_.owners.push_back({Location::Kind::python, entry->first, {}, 0, true});
+      FrameName& owner = tree_.owners.emplace_back();
+      owner.function = entry->first;
+      owner.is_module = true;
     }
     return push(parent, entry->second);
   }

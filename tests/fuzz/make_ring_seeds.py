@@ -12,6 +12,8 @@ NO_STACK = 0xFFFFFFFF
 ALLOCATE, FREE, OUT_OF_MEMORY, PAUSE, RESUME, BLOB, RESET = range(1, 8)
 AUTOGRAD, AUTOGRAD_NODE, AUTOGRAD_THREAD = 9, 10, 11
 THREAD, PROCESS, CODE, MODULE, STACK, NOTE = range(1, 7)
+LINES = 12
+GENERATED = b"/tmp/ab/cabcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrs.py"
 
 
 def record(kind, fields, device=(1, 0), stack=NO_STACK):
@@ -38,6 +40,12 @@ def definition(kind, *parts):
 def code(address, version, kind, file, function, table, first_line=10, offset=200):
     return definition(CODE, struct.pack("<QIII", address, version, first_line, offset), bytes([kind]), text(file),
                       bytes([kind]), text(function), text(table))
+
+
+def lines(file, *entries):
+    """Entries: line, number of its trace, and the trace where it is a new one."""
+    return definition(LINES, b"\1", text(file), *(struct.pack("<II", line, number) + (b"\1" + text(trace[0]) if trace else b"")
+                                                  for line, number, *trace in entries))
 
 
 def module(start, end, path=b"/usr/lib/libtorch_cpu.so"):
@@ -111,6 +119,11 @@ def seeds():
           record(AUTOGRAD, [7, 1], (0, 0), 3), record(AUTOGRAD, [8, 1], (0, 0), 0)]
     moments = [part for number, where in enumerate(at) for part in (where, allocations[number])]
     yield "autograd.ring", START, beginning(0, 7, made, node, other, moments, [record(RESET, [])], allocations[5:], moments), LOOK
+    traces = [b'  File "model.py", line %d, in forward\n    x = block(x)\n  File "model.py", line 9, in block\n' % line for line in (3, 4)]
+    generated = code(0x100, 0x030B, 1, GENERATED, b"call", bytes([0xF0, 0x02, 0xD8, 0x00, 0x05, 0x80, 0x0A, 0xF8]))
+    told = lines(GENERATED, (1, 1, traces[0]), (10, 2, traces[1]), (12, 0), (13, 1))
+    late = stack(0, [(0x100, 204)]), told, stack(1, [(0x100, 204), (0x100, 208)])
+    yield "lines.ring", START, beginning(0, 7, generated, *late, allocations, [record(RESET, [])], generated, stack(0, [(0x100, 206)])), LOOK
     # Two threads whose events alternate; one of them is inside an event when the recorder looks.
     lanes = [beginning(lane, 7 + lane, [record(ALLOCATE, [2000 + 10 * n + lane, 4096 * n + lane, 32], (0, 0))
                                         for n in range(20)]) for lane in range(3)]

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/inductor_file.h"
+
 namespace tidemark {
 namespace {
 
@@ -48,6 +50,7 @@ std::string StackMatcher::key_of(const FrameName& frame) const {
   key += base_name(frame.file);
   key += '\0';
   if (matching_.lines) key += std::to_string(frame.line);
+  if (frame.graph != CompiledGraph::none) key += name_in(kCompiledGraphNames, frame.graph);
   return key;
 }
 
@@ -62,6 +65,11 @@ std::vector<std::uint32_t> StackMatcher::numbers(const Definitions& definitions,
       continue;
     }
     const FrameName& frame = symbols.name(LocationId{static_cast<std::uint32_t>(location)});
+    // Named by what it holds, which says nothing of the other recording's.
+    if (python && is_inductor_file(frame.file.data(), frame.file.size())) {
+      frames.push_back(kLeftOut);
+      continue;
+    }
     const auto next = static_cast<std::uint32_t>(frames_.size() + 1);
     frames.push_back(frames_.try_emplace(key_of(frame), next).first->second);
   }

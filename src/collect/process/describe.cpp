@@ -68,7 +68,8 @@ bool describe_code(ThreadState* thread, std::uintptr_t code) noexcept {
   definition.text(facts.function);
   definition.text(facts.line_table, facts.line_table_size);
   if (!definition.finish()) return false;
-  const bool awaits_lines = is_generated_file(facts.file) && !describe_lines(thread, code);
+  const bool generated = session.attribute && is_generated_file(facts.file);
+  const bool awaits_lines = generated && !describe_lines(thread, code);
   thread->codes.insert(code, awaits_lines ? kAwaitsLines : kDescribed);
   return true;
 }

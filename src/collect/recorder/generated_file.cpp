@@ -44,10 +44,11 @@ std::vector<SourceFrame> parse_stack_trace(std::string_view text) {
 
 const std::vector<SourceFrame>& GeneratedFile::sources(std::uint32_t line) const {
   static const std::vector<SourceFrame> kNone;
-  const auto after = trace_at_.upper_bound(line);
-  if (after == trace_at_.begin()) return kNone;
-  const std::uint32_t trace = std::prev(after)->second;
-  return trace == 0 || trace > traces_.size() ? kNone : traces_[trace - 1];
+  auto entry = trace_at_.upper_bound(line);
+  if (entry == trace_at_.begin()) return kNone;
+  const auto is_known = [this](const auto& at) { return at.second > 0 && at.second <= traces_.size(); };
+  entry = std::find_if(std::prev(entry), trace_at_.end(), is_known);
+  return entry == trace_at_.end() ? kNone : traces_[entry->second - 1];
 }
 
 std::string_view GeneratedFile::nodes(std::uint32_t line) const {

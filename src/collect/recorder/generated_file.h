@@ -29,13 +29,14 @@ class GeneratedFile {
   explicit GeneratedFile(GeneratedComments comments) : comments_(std::move(comments)) {}
 
   /// From `line` on, up to where another one is added: made from what has this stack trace, which has the number of
-  /// its addition, from 1. 0: from nothing that is known.
+  /// its addition, from 1. 0: from no operation of the program, such as copies of inputs in another layout.
   void add(std::uint32_t line, std::uint32_t trace) { trace_at_[line] = trace; }
   void add_trace(std::string_view text) { traces_.push_back(parse_stack_trace(text)); }
   [[nodiscard]] std::size_t trace_count() const { return traces_.size(); }
 
   [[nodiscard]] CompiledGraph graph() const { return comments_.graph; }
-  /// What the line was made from, outermost first; empty where it is not known.
+  /// What the line was made from, outermost first; of no operation of its own: the next one, which it prepares. Empty
+  /// where that is not known.
   [[nodiscard]] const std::vector<SourceFrame>& sources(std::uint32_t line) const;
   /// Nodes of the graph that an allocating line stands for; empty where it is not known.
   [[nodiscard]] std::string_view nodes(std::uint32_t line) const;

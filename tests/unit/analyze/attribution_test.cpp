@@ -150,9 +150,9 @@ TEST(ModelTensorTest, BlocksThatHoldTensors) {
   EXPECT_EQ(attribution.blocks[1].category_known, KnownAs::exact);
   EXPECT_EQ(module_of(attribution, attribution.blocks[1]), "fc");
   EXPECT_EQ(attribution.blocks[3].category_known, KnownAs::unknown);
-  std::vector<std::uint64_t> tensor_bytes;
-  for (const TensorBlock& tensor : attribution.tensors) tensor_bytes.push_back(tensor.tensor_bytes);
-  EXPECT_EQ(tensor_bytes, (std::vector<std::uint64_t>{500, 1024, 512}));
+  std::vector<BlockId> with_tensors;
+  for (const TensorInBlock& found : attribution.tensors) with_tensors.push_back(found.block);
+  EXPECT_EQ(with_tensors, (std::vector<BlockId>{{1}, {2}, {5}}));
 }
 
 }  // namespace

@@ -67,6 +67,28 @@ TEST(StackMatching, FramesOfOneKindAreLeftOut) {
   EXPECT_EQ(in_both[native_only.value], StackMatcher::kNoStack);
 }
 
+TEST(StackMatching, GeneratedFilesAreLeftOutAndGraphsMatter) {
+  const auto line = [](Scenario& scenario, CompiledGraph graph) {
+    const LocationId location = scenario.python("forward", "model.py", 7);
+    scenario.definitions.locations[location.value].graph = graph;
+    return location;
+  };
+  Scenario a;
+  const StackId forward_a =
+      a.stack({a.python("call", "/a/l3/cl3czezrfhlxlkyqa7lcsczlodotrwm7xakshby5unruyedmyxoa.py", 1),
+               line(a, CompiledGraph::forward)});
+  Scenario b;
+  const StackId forward_b =
+      b.stack({b.python("call", "/b/l4/cl4czezrfhlxlkyqa7lcsczlodotrwm7xakshby5unruyedmyxoa.py", 2),
+               line(b, CompiledGraph::forward)});
+  Scenario c;
+  const StackId backward = c.stack({line(c, CompiledGraph::backward)});
+  StackMatcher matcher(StackMatching{});
+  const std::uint32_t found = numbers(matcher, a)[forward_a.value];
+  EXPECT_EQ(numbers(matcher, b)[forward_b.value], found);
+  EXPECT_NE(numbers(matcher, c)[backward.value], found);
+}
+
 TEST(StackMatching, CountsTheFramesThatBothHave) {
   Scenario python;
   python.python("main", "train.py", 1);

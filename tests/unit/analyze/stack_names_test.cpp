@@ -24,6 +24,9 @@ TEST(FrameOrigins, AreKnownByThePath) {
   is(FrameOrigin::pytorch, "/venv/lib/python3.12/site-packages/torch/nn/modules/linear.py");
   is(FrameOrigin::pytorch, "/usr/lib/python3/dist-packages/torch/nn/functional.py");
   is(FrameOrigin::pytorch, "/tmp/torchinductor_me/ab/cabxyz.py");
+  is(FrameOrigin::pytorch, "/home/me/cache/l3/cl3czezrfhlxlkyqa7lcsczlodotrwm7xakshby5unruyedmyxoa.py");
+  is(FrameOrigin::project, "/home/me/cache/l4/cl3czezrfhlxlkyqa7lcsczlodotrwm7xakshby5unruyedmyxoa.py");
+  is(FrameOrigin::project, "/home/me/cache/l3/cl3czezrfhlxlkyqa7lcsczlodotrwm7xakshby5unruyedmyx1a.py");
   is(FrameOrigin::pytorch, "<eval_with_key>.12");
   is(FrameOrigin::package, "/venv/lib/python3.12/site-packages/torchvision/models/resnet.py");
   is(FrameOrigin::package, "/home/me/project/.venv/lib/python3.12/site-packages/transformers/trainer.py");

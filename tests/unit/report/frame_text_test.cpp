@@ -38,6 +38,18 @@ TEST(FrameText, NamesPythonPlaces) {
   EXPECT_EQ(frame_text(python("make.<locals>.wrapper", "t.py", 2)), "wrapper (t.py:2)");
 }
 
+TEST(FrameText, SaysWhichGraphCompiledCodeIsOf) {
+  FrameName line = python("Block.forward", "/home/me/model.py", 31);
+  line.graph = CompiledGraph::backward;
+  EXPECT_EQ(frame_text(line), "Block.forward [compiled backward] (me/model.py:31)");
+  EXPECT_EQ(frame_text(line, FileDetail::line_only), "Block.forward:31 [compiled backward]");
+  line.graph = CompiledGraph::unknown;
+  EXPECT_EQ(frame_text(line), "Block.forward [compiled] (me/model.py:31)");
+  line.graph = CompiledGraph::forward;
+  line.source_nodes = "x, linear_1";
+  EXPECT_EQ(function_text(line), "Block.forward [compiled forward: x, linear_1]");
+}
+
 TEST(FrameText, NamesNativePlaces) {
   EXPECT_EQ(frame_text({Location::Kind::native, "at::empty(int)", "/usr/lib/libtorch_cpu.so", 0}),
             "at::empty (libtorch_cpu.so)");

@@ -167,6 +167,34 @@ TEST(Writer, ModulesTensorsAndAutogradNodesComeBackAsTheyWere) {
   EXPECT_EQ(read.tensors[0].shape, (std::vector<std::uint64_t>{3, 0, 4}));
 }
 
+TEST(Writer, CompiledCodeComesBackAsItWas) {
+  Bytes bytes;
+  const auto writer = write_to(&bytes);
+  Location line{.file = writer->string("model.py"), .function = writer->string("forward"), .line = 7, .module = {}};
+  const LocationId plain = writer->location(line);
+  line.graph = CompiledGraph::forward;
+  const LocationId forward = writer->location(line);
+  line.graph = CompiledGraph::backward;
+  const LocationId backward = writer->location(line);
+  line.source_nodes = writer->string("x, linear_1");
+  const LocationId named = writer->location(line);
+  EXPECT_EQ(writer->location(line), named);
+  line.graph = static_cast<CompiledGraph>(77);  // a later version's
+  const LocationId later = writer->location(line);
+  ASSERT_TRUE(writer->finish({}).ok());
+
+  const Definitions read = read_all(bytes).definitions;
+  ASSERT_EQ(read.locations.size(), 5U);
+  EXPECT_EQ(read.locations[plain.value].graph, CompiledGraph::none);
+  EXPECT_EQ(read.locations[forward.value].graph, CompiledGraph::forward);
+  EXPECT_EQ(read.locations[backward.value].graph, CompiledGraph::backward);
+  EXPECT_FALSE(read.locations[backward.value].source_nodes.valid());
+  EXPECT_EQ(read.locations[named.value].graph, CompiledGraph::backward);
+  EXPECT_EQ(read.strings[read.locations[named.value].source_nodes.value], "x, linear_1");
+  EXPECT_FALSE(read.locations[named.value].nn_module.valid());
+  EXPECT_EQ(read.locations[later.value].graph, CompiledGraph::unknown);
+}
+
 TEST(Writer, ManyDefinitionsAreSplitOverFrames) {
   Bytes bytes;
   const auto writer = write_to(&bytes);

@@ -155,6 +155,29 @@ PROBE_API int probe_walk(char* out, std::size_t size, std::size_t* length, std::
   return text.overflow ? -2 : static_cast<int>(count);
 }
 
+/// Writes the line map of the file that the caller's code is from, as "line \x1f trace \x1e", without a trace where an
+/// entry has none. Returns the number of entries; -1 when there is none, -2 when `out` is too small.
+PROBE_API int probe_line_map(char* out, std::size_t size, std::size_t* length) {
+  PythonFrame frame{};
+  bool truncated = false;
+  LineMap map{};
+  if (python_walk(&frame, 1, &truncated) == 0 || !python_line_map(frame.code, &map)) return -1;
+  Text text{out, out + size};
+  for (std::size_t index = 0; index < map.size; ++index) {
+    std::uint32_t line = 0;
+    PythonText trace{};
+    const bool has_trace = python_line_map_entry(map, index, &line, &trace);
+    char digits[16];
+    snprintf(digits, sizeof digits, "%u", line);
+    for (const char* digit = digits; *digit != '\0'; ++digit) text.put(static_cast<unsigned char>(*digit));
+    text.put(0x1F);
+    if (has_trace) text.put_text(trace);
+    text.put(0x1E);
+  }
+  *length = static_cast<std::size_t>(text.at - out);
+  return text.overflow ? -2 : static_cast<int>(map.size);
+}
+
 /// python_line() on a table that the caller holds.
 PROBE_API std::uint32_t probe_line(std::uint16_t version, const char* table, std::size_t size, std::uint32_t first_line,
                                    std::uint32_t offset) {

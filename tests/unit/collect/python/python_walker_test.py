@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import threading
+import types
 import typing
 import unittest
 
@@ -262,6 +263,38 @@ class Stacks(unittest.TestCase):
         for text in ("sub.py", "sübclass.py", "子.py"):
             function.__code__ = function.__code__.replace(co_filename=Name(text))
             self.assertEqual(function()[0][0], text)
+
+    def test_line_map(self):
+        class PyCodeCache:
+            linemaps = {}
+
+        def read(entry, library=KEEPS_GIL.library):
+            PyCodeCache.linemaps["/generated.py"] = entry
+            out, length = ctypes.create_string_buffer(1000), ctypes.c_size_t()
+            count = call["call"](lambda: library.probe_line_map, out, ctypes.c_size_t(1000), ctypes.byref(length))
+            return None if count < 0 else (count, ctypes.string_at(out, length.value).decode())
+
+        call = {}
+        exec(compile("def call(function, *arguments):\n return function()(*arguments)", "/generated.py", "exec"), call)
+        module = types.ModuleType("torch._inductor.codecache")
+        self.assertIsNone(read([(3,), ("trace",)]))  # not imported
+        sys.modules[module.__name__] = module
+        self.addCleanup(sys.modules.pop, module.__name__)
+        self.assertIsNone(read([(3,), ("trace",)]))  # without its class
+        module.PyCodeCache = PyCodeCache
+        traces = '  File "m\xf6del.py"', None, "\u20ac"
+        self.assertEqual(read([(3, 70000, 1 << 20), traces]), (3, '3\x1f  File "m\xf6del.py"\x1e70000\x1f\x1e1048576\x1f\u20ac\x1e'))
+        self.assertIsNone(read([(3,), ("trace",)], RELEASES_GIL.library))
+        for entry in ([], [(), ()], [(3,)], [(3,), ()], [3, 4], ((3,), ("trace",)), None, "text", {}):
+            self.assertIsNone(read(entry), entry)
+        self.assertEqual(read([("3",), ("trace",)]), (1, "0\x1f\x1e"))
+        self.assertEqual(read([(3,), (4,)]), (1, "3\x1f\x1e"))
+        PyCodeCache.linemaps = None
+        del PyCodeCache.linemaps
+        module.PyCodeCache = 7
+        out, length = ctypes.create_string_buffer(9), ctypes.c_size_t()
+        arguments = out, ctypes.c_size_t(9), ctypes.byref(length)
+        self.assertEqual(call["call"](lambda: KEEPS_GIL.library.probe_line_map, *arguments), -1)
 
     def test_deeper_than_capacity(self):
         def recurse(depth):
