@@ -31,7 +31,7 @@ TABLE = {
     "phantom": ["base"],
     "plan": ["base", "launch", "phantom", "collect/machine"],
     "simulate": ["base", "allocator", "trace", "store", "analyze", "launch", "plan"],
-    "sweep": ["base", "trace", "store", "import", "analyze", "collect/machine"],
+    "sweep": ["base", "trace", "store", "import", "analyze", "collect/machine", "launch"],
     "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
     "cli": ["base", "allocator", "trace", "store", "import", "analyze", "report", "export", "launch", "doctor", "plan",
             "simulate", "sweep", "collect/ring", "collect/machine", "collect/recorder"],

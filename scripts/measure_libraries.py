@@ -6,10 +6,15 @@ order; a negative size is a block given back. A call that fails has the error in
 
     scripts/measure_libraries.py > facts.jsonl                     on a GPU, some minutes
     scripts/measure_libraries.py --only cholesky,qr --sizes 64,96
-    tidemark plan --gpu H200 --steps 0 -- scripts/measure_libraries.py       what the phantom GPU answers, to compare with
+    tidemark plan --gpu H200 --steps 0 -- scripts/measure_libraries.py --compare facts.jsonl
+
+With --compare, what the phantom GPU answers is compared with the facts of a real one (jsonl, or jsonl.gz): for each operation the calls
+whose sequence of sizes is equal, and of the others the largest difference in one size.
 """
 
 import argparse
+import collections
+import gzip
 import itertools
 import json
 
@@ -23,8 +28,8 @@ LARGEST = 1 << 30  # bytes of an input
 
 
 def positive_definite(x):
-    """Symmetric, with eigenvalues near 1."""
-    return x @ x.mT / x.shape[-1] + torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
+    """Hermitian, with eigenvalues near 1."""
+    return x @ x.mH / x.shape[-1] + torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
 
 
 SQUARE = {
@@ -96,29 +101,71 @@ def allocations(function, argument):
     return [signs[event["action"]] * event["size"] for event in trace if event["action"] in signs]
 
 
+def measure(name, function, dtype, shape):
+    """What the call allocated, or the error that it ended with."""
+    try:
+        argument = torch.randn(shape, dtype=dtype, device="cuda")
+        if name in SQUARE:
+            argument = positive_definite(argument)
+        return allocations(function, argument)
+    except (RuntimeError, ValueError) as error:  # out of memory too
+        torch.cuda.memory._record_memory_history(enabled=None)
+        return str(error).splitlines()[0]
+
+
+def read_facts(path):
+    """By operation, data type and shape. MAGMA writes lines of its own among them."""
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt") as file:
+        facts = [json.loads(line) for line in file if line.startswith("[")]
+    return {(name, dtype, *shape): found for name, dtype, shape, found in facts}
+
+
+def compare(facts, found):
+    """Prints a line for each operation of the facts."""
+    operations = collections.defaultdict(collections.Counter)
+    for key, real in facts.items():
+        count = operations[key[0]]
+        planned = found.get(key)
+        if planned is None:
+            continue
+        count["calls"] += 1
+        if isinstance(real, str) or isinstance(planned, str):
+            count["failed"] += 1
+        elif real == planned:
+            count["equal"] += 1
+        elif len(real) != len(planned):
+            count["other sequence"] += 1
+        else:
+            off = max(abs(one - other) for one, other in zip(real, planned))
+            count["off, bytes"] = max(count["off, bytes"], off)
+    columns = ("calls", "failed", "equal", "other sequence", "off, bytes")
+    print(f"{'operation':20}", *(f"{column:>14}" for column in columns))
+    for name, count in operations.items():
+        print(f"{name:20}", *(f"{count[column]:>14,}" for column in columns))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="OPERATIONS", help="separated by commas")
     parser.add_argument("--sizes", metavar="NUMBERS", help="of matrices and transforms, instead of the built-in ones")
+    parser.add_argument("--compare", metavar="FACTS", help="what this printed on a real GPU; the calls in it are made and compared")
     args = parser.parse_args()
+    facts = read_facts(args.compare) if args.compare else None
     sizes = [int(size) for size in args.sizes.split(",")] if args.sizes else None
     wanted = set(filter(None, args.only.split(",")))
     device = torch.cuda.get_device_properties(0)
-    print(json.dumps({"torch": torch.__version__, "cuda": torch.version.cuda, "device": device.name, "multiprocessors": device.multi_processor_count}))
+    if facts is None:
+        print(json.dumps({"torch": torch.__version__, "cuda": torch.version.cuda, "device": device.name, "multiprocessors": device.multi_processor_count}))
+    answers = {}
     for name, function, dtype, shape in cases(sizes or SIZES, sizes or LENGTHS):
-        elements = torch.Size(shape).numel()
-        if (wanted and name not in wanted) or elements * dtype.itemsize > LARGEST:
+        key = (name, str(dtype).removeprefix("torch."), *shape)
+        if (wanted and name not in wanted) or torch.Size(shape).numel() * dtype.itemsize > LARGEST or (facts is not None and key not in facts):
             continue
-        try:
-            argument = torch.randn(shape, dtype=dtype, device="cuda")
-            if name in SQUARE:
-                argument = positive_definite(argument)
-            found = allocations(function, argument)
-        except (RuntimeError, ValueError) as error:  # out of memory too
-            torch.cuda.memory._record_memory_history(enabled=None)
-            found = str(error).splitlines()[0]
-        argument = None
-        print(json.dumps([name, str(dtype).removeprefix("torch."), list(shape), found]), flush=True)
+        answers[key] = measure(name, function, dtype, shape)
+        if facts is None:
+            print(json.dumps([name, key[1], list(shape), answers[key]]), flush=True)
+    if facts is not None:
+        compare(facts, answers)
 
 
 if __name__ == "__main__":

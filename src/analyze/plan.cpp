@@ -1,6 +1,7 @@
 #include "analyze/plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -31,6 +32,9 @@ void add_devices(Plan& plan, const PlannedRecording& recording) {
     device.gpu = gpu_of(used.totals.device, recording.devices);
     if (process == processes.end()) continue;
     device.steps = process->steps;
+    if (device.gpu < process->driver_bytes.size()) device.driver_bytes = process->driver_bytes[device.gpu];
+    std::copy_if(process->libraries.begin(), process->libraries.end(), std::back_inserter(device.libraries),
+                 [&device](const PlannedLibrary& library) { return library.gpu == device.gpu; });
     if (plan.facts.nccl && process->communicators != 0) {
       device.nccl_bytes = plan.facts.nccl->first + (process->communicators - 1) * plan.facts.nccl->further;
     }
@@ -44,19 +48,19 @@ struct Gpu {
   bool out_of_memory = false;
 };
 
-// The peaks of the processes of a GPU need not be at the same time: what they held at once is known.
+// The peaks of the processes of a GPU need not be at the same time, and libraries take memory too: what all held at
+// once is known.
 void add_up(Plan& plan) {
   std::map<std::uint32_t, Gpu> gpus;
   for (const PlannedDevice& device : plan.devices) {
     Gpu& gpu = gpus[device.gpu];
-    gpu.used += peak_reserved_bytes(device) + plan.facts.context_bytes + device.nccl_bytes;
+    gpu.used += peak_reserved_bytes(device) + plan.facts.context_bytes + device.driver_bytes + device.nccl_bytes;
     gpu.nccl += device.nccl_bytes;
     gpu.out_of_memory = gpu.out_of_memory || device.summary.totals.out_of_memory_count != 0;
     ++gpu.processes;
   }
   for (auto& [number, gpu] : gpus) {
-    if (gpu.processes > 1 && number < plan.facts.device_peaks.size())
-      gpu.used = plan.facts.device_peaks[number] + gpu.nccl;
+    if (number < plan.facts.device_peaks.size()) gpu.used = plan.facts.device_peaks[number] + gpu.nccl;
   }
   for (PlannedDevice& device : plan.devices) {
     const Gpu& gpu = gpus[device.gpu];
@@ -87,6 +91,7 @@ Plan make_plan(PlanFacts facts, const std::vector<PlannedRecording>& recordings)
     return weight(left) != weight(right) ? weight(left) > weight(right) : left.gpu < right.gpu;
   });
   for (const PlannedProcess& process : plan.facts.processes) {
+    plan.steps_by_marks = plan.steps_by_marks || process.steps_by_marks;
     if (process.steps != 0) plan.steps = plan.steps == 0 ? process.steps : std::min(plan.steps, process.steps);
   }
   return plan;

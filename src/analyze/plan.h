@@ -19,11 +19,22 @@ struct NcclMemory {
   std::uint64_t further = 0;  ///< with each further one
 };
 
+/// Device memory that a library took itself, without PyTorch's allocator.
+struct PlannedLibrary {
+  std::string name;       ///< of its file
+  std::uint32_t gpu = 0;  ///< number among the planned GPUs
+  std::uint64_t peak_bytes = 0;
+};
+
 /// What a process of the program did besides allocating.
 struct PlannedProcess {
   std::int64_t pid = 0;
   std::uint64_t steps = 0;          ///< training steps that were complete
   std::uint32_t communicators = 0;  ///< of NCCL
+  /// Of each planned GPU, what cuBLAS, cuDNN and the code of kernels took beside the context, an estimate.
+  std::vector<std::uint64_t> driver_bytes = {};
+  bool steps_by_marks = false;      ///< the steps are those that the program marks itself
+  std::vector<PlannedLibrary> libraries = {};
 };
 
 /// The GPU that was planned for, and what is known of the run; sizes in bytes.
@@ -42,7 +53,8 @@ struct PlanFacts {
   std::uint64_t idle_optimizers = 0;     ///< that made no step though they have parameters of their own on a GPU
   std::vector<std::string> unanswered;   ///< functions of CUDA that the phantom GPU has no answer for
   std::vector<PlannedProcess> processes;
-  /// Of each planned GPU, the most that all processes held at once, with their contexts; empty where it is not known.
+  /// Of each planned GPU, the most that all processes held at once, with their contexts and what libraries took; empty
+  /// where it is not known.
   std::vector<std::uint64_t> device_peaks;
   std::string torch_version;
   std::optional<int> exit_code;  ///< of the program; none when a signal ended it, or the plan after its last step
@@ -53,13 +65,15 @@ struct PlanFacts {
 /// A GPU as one process used it.
 struct PlannedDevice {
   RecordingInfo recording;
-  SummaryDevice summary;          ///< peaks, and the call sites that held the peak
-  std::uint64_t steps = 0;        ///< training steps of the process
-  std::uint32_t gpu = 0;          ///< number among the planned GPUs; processes may call it differently
-  std::size_t process_count = 1;  ///< of the plan on this GPU
-  std::uint64_t nccl_bytes = 0;   ///< estimate for the process's communicators; 0 also where it is not known
-  /// Peak reserved, context and NCCL; of a GPU that several processes use, what they held at once at most, and NCCL.
-  /// None where the context is not known.
+  SummaryDevice summary;                  ///< peaks, and the call sites that held the peak
+  std::uint64_t steps = 0;                ///< training steps of the process
+  std::uint32_t gpu = 0;                  ///< number among the planned GPUs; processes may call it differently
+  std::size_t process_count = 1;          ///< of the plan on this GPU
+  std::uint64_t nccl_bytes = 0;           ///< estimate for the process's communicators; 0 also where it is not known
+  std::uint64_t driver_bytes = 0;         ///< estimate for cuBLAS, cuDNN and the code of kernels
+  std::vector<PlannedLibrary> libraries;  ///< what took memory of this GPU besides PyTorch's allocator, in the process
+  /// What all processes of the GPU held at once at most, and NCCL. Where that is not known, the sum of peak reserved,
+  /// context, driver_bytes and NCCL of each.
   std::uint64_t device_used_bytes = 0;
   std::uint64_t headroom_bytes = 0;  ///< memory less that; 0 where it does not fit
   bool fits = true;                  ///< no request failed, and what is used is within the memory
@@ -69,6 +83,7 @@ struct Plan {
   PlanFacts facts;
   std::vector<PlannedDevice> devices;  ///< GPUs on which a process allocated, those with least headroom first
   std::uint64_t steps = 0;             ///< training steps that all ranks made
+  bool steps_by_marks = false;         ///< they are those that the program marks itself
   bool fits = true;                    ///< on all of them
 };
 

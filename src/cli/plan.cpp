@@ -15,6 +15,7 @@
 #include "cli/stdout_to_stderr.h"
 #include "launch/interpreter_probe.h"
 #include "plan/gpu_profiles.h"
+#include "plan/oom_kills.h"
 #include "plan/phantom_run.h"
 #include "plan/phantom_source.h"
 #include "plan/planned_job.h"
@@ -59,8 +60,8 @@ Result<InterpreterFacts> find_python(const PlanOptions& options) {
   return probe_interpreter(*interpreter);
 }
 
-// What the processes did on the phantom GPU.
-void add_usage(PlanFacts& facts, const PhantomRun& phantom) {
+// What the processes did on the phantom GPU. Returns the path of a library that has a CUDA runtime of its own.
+std::string add_usage(PlanFacts& facts, const PhantomRun& phantom) {
   PhantomUsage usage = phantom.usage();
   facts.reads = usage.reads;
   facts.device_peaks = std::move(usage.device_peaks);
@@ -71,9 +72,18 @@ void add_usage(PlanFacts& facts, const PhantomRun& phantom) {
   facts.kernel_estimates = estimates(phantom::Estimate::kernel);
   facts.unanswered = std::move(usage.unanswered);
   for (const PhantomProcess& process : usage.processes) {
-    facts.processes.push_back({process.pid, process.steps, process.communicators});
+    PlannedProcess& planned = facts.processes.emplace_back();
+    planned.pid = process.pid;
+    planned.steps = process.steps;
+    planned.steps_by_marks = process.steps_by_marks;
+    planned.communicators = process.communicators;
+    planned.driver_bytes = process.driver_bytes;
+    for (const PhantomLibrary& library : process.libraries) {
+      planned.libraries.push_back({library.name, library.device, library.peak_bytes});
+    }
     facts.idle_optimizers += process.idle_optimizers;
   }
+  return usage.own_runtime;
 }
 
 // Ended by Ctrl-C or kill, as the program's own end or as a shell's exit code says.
@@ -125,6 +135,7 @@ int run(PlanOptions& options) {
   if (!phantom) return fail(phantom.error().message);
 
   PlannedJob job(*phantom);
+  const OomKills oom_kills;
   PlannedRun planned;
   program.preload = phantom->preload();
   program.environment = phantom->environment();
@@ -134,12 +145,17 @@ int run(PlanOptions& options) {
     sources.push_back({"nvidia", make_phantom_source(folder, planned_gpu), "", ""});
     return sources;
   };
-  program.watch = [&job](const ChildProcess& child) {
+  program.watch = [&job, steps_asked = options.steps != 0](const ChildProcess& child) {
     job.watch(child.witness());
     if (job.became_quiet()) {
       say_printable(
           "the program has not asked for GPU memory for a minute: it waits, or works on the host; Ctrl-C ends "
           "it, and the plan is of what it did until then");
+    }
+    if (steps_asked && job.makes_no_steps()) {
+      say_printable(
+          "the program has made no training step for two minutes, though it uses the GPU: --steps 0 plans a program "
+          "that makes none to its end; Ctrl-C ends it");
     }
   };
   program.ended = [](const ChildProcess& child) { PlannedJob::end_rest(child.witness()); };
@@ -163,10 +179,12 @@ int run(PlanOptions& options) {
     facts.stopped = job.is_complete();
     if (!facts.stopped) facts.exit_code = child.exit_code();
     facts.interrupted = !facts.stopped && was_interrupted(child);
-    add_usage(facts, *phantom);
+    planned.own_runtime = add_usage(facts, *phantom);
     planned.steps_asked = options.steps != 0;
-    planned.out_of_host_memory = job.ran_out_of_host_memory();
-    return conclude(std::move(planned), options.format);
+    planned.ending_signal = child.ending_signal();
+    planned.oom_kills = oom_kills.count();
+    planned.kills_of_own_group = oom_kills.of_own_group();
+    return conclude(planned, options.format);
   });
 }
 

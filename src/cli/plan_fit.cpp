@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "analyze/sweep/fit.h"
+#include "base/scratch_folder.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/record_program.h"
-#include "cli/trial_folder.h"
 #include "report/json/json.h"
 #include "report/text/text.h"
 #include "report/words/sweep.h"
@@ -41,8 +39,8 @@ int fit_plan(const FitRequest& request) {
   fit.limit_bytes = static_cast<std::uint64_t>(static_cast<double>(request.memory_bytes) * (1 - request.margin_share));
   const auto program = VariedProgram::create(request.command, {std::move(fitted->argument)});
   if (!program) return fail(program.error().message);
-  const TrialFolder folder;
-  if (folder.path().empty()) return fail(fmt::format("no temporary folder could be created: {}", std::strerror(errno)));
+  const auto folder = ScratchFolder::create("tidemark-trial");
+  if (!folder) return fail(folder.error().message);
 
   TrialRequest trial{request.gpu_option, request.options, {}};
   trial.options.push_back(fmt::format("--memory={}", fit.limit_bytes));
@@ -53,11 +51,12 @@ int fit_plan(const FitRequest& request) {
       if (!fit.trials.empty()) say_trial(fit, fit.trials.back());
       const std::string text = std::to_string(value);
       trial.command = program->with({&text, 1});
-      auto result = run_trial(trial, folder.path(), signals);
+      auto result = run_trial(trial, folder->path(), signals);
       if (result) return std::move(*result);
       problem = result.error().message;
       return std::nullopt;
     });
+    static_cast<void>(signals.take());  // said below
   }
   if (!problem.empty()) return fail(problem);
   if (fit.stopped) return fail("stopped before the answer was known");

@@ -4,19 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "analyze/verification.h"
+#include "base/scratch_folder.h"
 #include "cli/command.h"
 #include "cli/record_program.h"
 #include "cli/stdout_to_stderr.h"
-#include "cli/trial_folder.h"
 #include "plan/driver_profile.h"
 #include "plan/planned_job.h"
 #include "report/json/json.h"
@@ -43,7 +41,7 @@ Result<std::vector<DeviceEvents>> plan_events(const VerifyRequest& request, cons
   StopSignals signals;
   const auto result = run_trial(trial, folder, signals);
   if (!result) return result.error();
-  if (!*result) return Error{"stopped before the plan was made"};
+  if (signals.take()) return Error{"stopped before the plan was made"};
   if (!(*result)->failure.empty()) return Error{(*result)->failure};
   return read_gpu_events(trial_recordings(folder));
 }
@@ -102,14 +100,13 @@ int verify_plan(const VerifyRequest& request) {
     return fail(fmt::format("--verify: this machine has another GPU than the plan is for, {}; leave --gpu out",
                             here->full_name));
   }
-  const TrialFolder plan_folder;
-  const TrialFolder real_folder;
-  if (plan_folder.path().empty() || real_folder.path().empty()) {
-    return fail(fmt::format("no temporary folder could be created: {}", std::strerror(errno)));
-  }
-  const auto planned = plan_events(request, plan_folder.path());
+  const auto plan_folder = ScratchFolder::create("tidemark-trial");
+  if (!plan_folder) return fail(plan_folder.error().message);
+  const auto real_folder = ScratchFolder::create("tidemark-trial");
+  if (!real_folder) return fail(real_folder.error().message);
+  const auto planned = plan_events(request, plan_folder->path());
   if (!planned) return fail(planned.error().message);
-  RealRun run(*planned, real_folder.path());
+  RealRun run(*planned, real_folder->path());
   std::optional<StdoutToStderr> moved;
   if (request.json) moved.emplace();
   const auto real = run.record(request.command);

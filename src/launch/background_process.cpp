@@ -2,86 +2,96 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <chrono>
+#include <cerrno>
 #include <cstring>
-#include <string_view>
 #include <thread>
+#include <utility>
 
 namespace tidemark {
 namespace {
 
-constexpr std::array kHeld = {SIGINT, SIGTERM, SIGHUP};
-constexpr std::chrono::milliseconds kTick{100};
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kPatienceToEnd{3};  // with a process that was asked to end
+constexpr std::chrono::milliseconds kPauseToEnd{20};
+
+// In the child, before it executes the program.
+void become_background(pid_t parent, int in, OutputDescriptors output) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(127);
+  ::dup2(in, STDIN_FILENO);
+  ::dup2(output.out, STDOUT_FILENO);
+  ::dup2(output.err, STDERR_FILENO);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
 
 }  // namespace
 
-HeldSignals::HeldSignals() {
-  ::sigemptyset(&held_);
-  for (const int signal : kHeld) ::sigaddset(&held_, signal);
-  ::pthread_sigmask(SIG_BLOCK, &held_, &before_);
+Result<ScopedFd> open_output(const std::string& path) {
+  ScopedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (fd) return fd;
+  return Error{fmt::format("{}: cannot be written: {}", path, std::strerror(errno))};
 }
 
-HeldSignals::~HeldSignals() {
-  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+Result<BackgroundProcess> BackgroundProcess::start(const Command& command, OutputDescriptors output) {
+  const ScopedFd in(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  BackgroundProcess process;
+  process.start_ = Clock::now();
+  const pid_t parent = ::getpid();
+  const int error = execute(
+      command, [&] { become_background(parent, in.get(), output); }, process.pid_);
+  if (error != 0) return Error{fmt::format("cannot run {}: {}", command.words.front(), std::strerror(error))};
+  return process;
 }
 
-bool HeldSignals::any() const {
-  sigset_t pending{};
-  ::sigpending(&pending);
-  return std::any_of(kHeld.begin(), kHeld.end(), [&](int signal) { return ::sigismember(&pending, signal) == 1; });
+BackgroundProcess::BackgroundProcess(BackgroundProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, 0)), start_(other.start_) {}
+
+BackgroundProcess& BackgroundProcess::operator=(BackgroundProcess&& other) noexcept {
+  end();
+  pid_ = std::exchange(other.pid_, 0);
+  start_ = other.start_;
+  return *this;
 }
 
-std::vector<char*> environment_with(const std::vector<std::string>& added) {
-  std::vector<char*> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view name = std::string_view(*variable).substr(0, std::string_view(*variable).find('=') + 1);
-    const bool replaced = std::any_of(
-        added.begin(), added.end(), [&](const std::string& other) { return !name.empty() && other.starts_with(name); });
-    if (!replaced) variables.push_back(*variable);
-  }
-  for (const std::string& variable : added) variables.push_back(const_cast<char*>(variable.c_str()));
-  variables.push_back(nullptr);
-  return variables;
+BackgroundProcess::~BackgroundProcess() {
+  end();
 }
 
-Result<int> run_in_background(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-                              const std::string& log, const HeldSignals& signals, const std::function<void()>& tick) {
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  ::posix_spawnattr_setsigmask(&attributes, &signals.before());
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  pid_t pid = 0;
-  const int failed =
-      ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environment_with(environment).data());
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return Error{fmt::format("cannot run {}: {}", command.front(), std::strerror(failed))};
+std::optional<ProcessEnd> BackgroundProcess::ended() {
   int status = 0;
-  while (::waitpid(pid, &status, WNOHANG) == 0) {
-    if (signals.any()) ::kill(-pid, SIGKILL);
-    tick();
-    std::this_thread::sleep_for(kTick);
-  }
-  ::kill(-pid, SIGKILL);  // what it may have left
-  tick();
-  if (signals.any()) return Error{"interrupted"};
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
-  return Error{fmt::format("{} was ended by signal {}", command.front(), WTERMSIG(status))};
+  rusage usage{};
+  const pid_t ended = pid_ != 0 ? ::wait4(pid_, &status, WNOHANG, &usage) : 0;
+  if (ended == 0) return std::nullopt;
+  ::kill(-std::exchange(pid_, 0), SIGKILL);  // what it may have left
+  ProcessEnd end;
+  // Where SIGCHLD is ignored, the kernel does not keep how a child ended.
+  if (ended > 0 && WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
+  if (ended > 0 && WIFSIGNALED(status)) end.ending_signal = WTERMSIG(status);
+  end.duration_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - start_).count());
+  end.host_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+  return end;
+}
+
+// It may be a recorder, which keeps SIGTERM for itself and passes it on: asked to end are all, and those that do not
+// are killed.
+void BackgroundProcess::end() {
+  if (pid_ == 0) return;
+  const pid_t group = pid_;
+  ::kill(-group, SIGTERM);
+  const auto deadline = Clock::now() + kPatienceToEnd;
+  while (!ended() && Clock::now() < deadline) std::this_thread::sleep_for(kPauseToEnd);
+  if (pid_ == 0) return;
+  ::kill(-group, SIGKILL);
+  ::waitpid(std::exchange(pid_, 0), nullptr, 0);
 }
 
 }  // namespace tidemark

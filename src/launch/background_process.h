@@ -1,41 +1,58 @@
 // A program that works for us, and ends with us.
 #pragma once
 
-#include <signal.h>
+#include <sys/types.h>
+#include <unistd.h>
 
-#include <functional>
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
+#include "base/scoped_fd.h"
+#include "launch/execute.h"
 
 namespace tidemark {
 
-/// While it exists, SIGINT, SIGTERM and SIGHUP wait, so that what has to be removed at the end is removed.
-class HeldSignals {
- public:
-  HeldSignals();
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-  ~HeldSignals();
-
-  /// Whether one of them waits.
-  [[nodiscard]] bool any() const;
-  /// The mask of before.
-  [[nodiscard]] const sigset_t& before() const { return before_; }
-
- private:
-  sigset_t held_{};
-  sigset_t before_{};
+/// Descriptors that become stdout and stderr of a program; its stdin is empty.
+struct OutputDescriptors {
+  int out = STDOUT_FILENO;
+  int err = STDERR_FILENO;
 };
 
-/// Runs `command` (looked up in PATH) with the variables in `environment` ("NAME=value") set, stdout and stderr into
-/// the file `log`, in a process group of its own; calls `tick` ten times a second until it ends. Its exit code. An
-/// error where it could not be started or a signal ended it; where one of `signals` waits, its group is killed.
-Result<int> run_in_background(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-                              const std::string& log, const HeldSignals& signals, const std::function<void()>& tick);
+/// A new, empty file for the output of a program.
+[[nodiscard]] Result<ScopedFd> open_output(const std::string& path);
 
-/// The variables of this process with those in `added` ("NAME=value") set; pointers to both, null at the end.
-[[nodiscard]] std::vector<char*> environment_with(const std::vector<std::string>& added);
+struct ProcessEnd {
+  std::optional<int> exit_code;      ///< none when a signal ended it
+  std::optional<int> ending_signal;  ///< none when it exited
+  std::uint64_t duration_ns = 0;
+  std::uint64_t host_bytes = 0;  ///< the highest resident memory of one of its processes
+};
+
+/// A child in a process group of its own, in which no signal is blocked. It gets SIGTERM when this process goes; its
+/// group is ended with this object, and what it left of its group when it has ended. Move-only.
+class BackgroundProcess {
+ public:
+  /// The error says which program could not be run.
+  static Result<BackgroundProcess> start(const Command& command, OutputDescriptors output);
+
+  BackgroundProcess(BackgroundProcess&& other) noexcept;
+  BackgroundProcess(const BackgroundProcess&) = delete;
+  BackgroundProcess& operator=(const BackgroundProcess&) = delete;
+  BackgroundProcess& operator=(BackgroundProcess&& other) noexcept;
+  ~BackgroundProcess();
+
+  /// None while it runs. To be called once more only while it returned none.
+  [[nodiscard]] std::optional<ProcessEnd> ended();
+
+ private:
+  BackgroundProcess() = default;
+  void end();
+
+  pid_t pid_ = 0;  // 0 once it has ended
+  std::chrono::steady_clock::time_point start_;
+};
 
 }  // namespace tidemark

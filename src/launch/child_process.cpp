@@ -10,45 +10,18 @@
 #include <cerrno>
 #include <cstring>
 
-#include "launch/background_process.h"
+#include "launch/execute.h"
 
 namespace tidemark {
-namespace {
-
-// The child shares our memory until it executes the program: it says in `error` why it cannot, which takes no
-// descriptor. On Linux it may make system calls and write to that memory, as the one of posix_spawn() does, which would
-// not restore limits and runs no script without a first line.
-//
-// NOLINTBEGIN(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork)
-pid_t execute(char* const* arguments, char* const* environment, const PassedSignals& signals, volatile int* error) {
-  const pid_t pid = ::vfork();
-  if (pid == 0) {
-    signals.restore();
-    ::execvpe(arguments[0], arguments, environment);
-    *error = errno;
-    ::_exit(127);
-  }
-  if (pid < 0) *error = errno;
-  return pid;
-}
-// NOLINTEND(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork)
-
-}  // namespace
 
 void ChildProcess::start(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  volatile int error = 0;
-  const pid_t pid = execute(arguments.data(), environment_with(environment).data(), signals_, &error);
+  const int error = execute(
+      {command, environment}, [this] { signals_.restore(); }, pid_);
   if (error != 0) {
-    if (pid > 0) ::waitpid(pid, nullptr, 0);
     error_ = {fmt::format("cannot run {}: {}", command.front(), std::strerror(error))};
     exit_code_if_not_started_ = error == ENOENT ? 127 : 126;
     return;
   }
-  pid_ = pid;
   // From here on this process only records: it should not push the program off a core, the rings give it time.
   const sched_param none{};
   ::sched_setscheduler(0, SCHED_BATCH, &none);

@@ -3,28 +3,25 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <thread>
+#include <utility>
 
 #include "base/scoped_fd.h"
-
-extern char** environ;  // NOLINT: POSIX asks for this declaration
+#include "launch/background_process.h"
 
 namespace tidemark {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Reads until the end. False when patience is over before.
-bool read_all(const ScopedFd& fd, std::chrono::seconds patience, std::string& text) {
-  const Clock::time_point deadline = Clock::now() + patience;
+// Reads until the end. False when the time is over before.
+bool read_all(const ScopedFd& fd, Clock::time_point deadline, std::string& text) {
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd entry{fd.get(), POLLIN, 0};
@@ -39,34 +36,28 @@ bool read_all(const ScopedFd& fd, std::chrono::seconds patience, std::string& te
 }  // namespace
 
 Result<ProgramOutput> program_output(std::vector<std::string> words, std::chrono::seconds patience) {
-  const std::string& program = words.front();
+  const std::string program = words.front();
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return Error{fmt::format("cannot run {}: {}", program, std::strerror(errno))};
   }
   const ScopedFd answers(ends[0]);
   ScopedFd answers_end(ends[1]);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, answers_end.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t pid = 0;
-  const int failed = ::posix_spawnp(&pid, program.c_str(), &actions, nullptr, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
+  auto process = BackgroundProcess::start({std::move(words)}, {.out = answers_end.get()});
+  if (!process) return process.error();
   answers_end.reset();
-  if (failed != 0) return Error{fmt::format("cannot run {}: {}", program, std::strerror(failed))};
+  const Clock::time_point deadline = Clock::now() + patience;
   ProgramOutput output;
-  const bool in_time = read_all(answers, patience, output.text);
-  if (!in_time) ::kill(pid, SIGKILL);
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  if (!in_time) return Error{fmt::format("{} did not answer within {} s", program, patience.count())};
-  if (WIFEXITED(status)) output.exit_code = WEXITSTATUS(status);
-  return output;
+  bool in_time = read_all(answers, deadline, output.text);
+  while (in_time) {
+    if (const auto end = process->ended()) {
+      output.exit_code = end->exit_code;
+      return output;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    in_time = Clock::now() < deadline;
+  }
+  return Error{fmt::format("{} did not answer within {} s", program, patience.count())};
 }
 
 }  // namespace tidemark

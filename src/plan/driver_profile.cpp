@@ -7,19 +7,10 @@
 #include <cstddef>
 #include <utility>
 
+#include "phantom/gpu/abi.h"
+
 namespace tidemark {
 namespace {
-
-// CUdevice_attribute of cuda.h.
-constexpr int kMultiprocessors = 16;
-constexpr int kMemoryBusBits = 37;
-constexpr int kL2CacheBytes = 38;
-constexpr int kThreads = 39;
-constexpr int kMajor = 75;
-constexpr int kMinor = 76;
-constexpr int kSharedBytes = 81;
-constexpr int kSharedBytesPerBlock = 97;
-constexpr int kBlocks = 106;
 
 // Fails with the function that the driver lacks or that failed.
 class Driver {
@@ -69,17 +60,17 @@ Result<GpuProfile> profile_of_this_machine() {
   driver.call("cuDeviceGet", &device, 0);
   driver.call("cuDeviceGetName", name.data(), static_cast<int>(name.size()) - 1, device);
   driver.call("cuDeviceTotalMem_v2", &memory, device);
-  for (const auto& [number, which] : {std::pair{&gpu.major, kMajor},
-                                      {&gpu.minor, kMinor},
-                                      {&gpu.multiprocessors, kMultiprocessors},
-                                      {&gpu.memory_bus_bits, kMemoryBusBits},
-                                      {&gpu.limits.shared_bytes, kSharedBytes},
-                                      {&gpu.limits.shared_bytes_per_block, kSharedBytesPerBlock},
-                                      {&gpu.limits.threads, kThreads},
-                                      {&gpu.limits.blocks, kBlocks}}) {
+  for (const auto& [number, which] : {std::pair{&gpu.major, phantom::kCapabilityMajor},
+                                      {&gpu.minor, phantom::kCapabilityMinor},
+                                      {&gpu.multiprocessors, phantom::kMultiprocessors},
+                                      {&gpu.memory_bus_bits, phantom::kMemoryBusBits},
+                                      {&gpu.limits.shared_bytes, phantom::kSharedBytesPerMultiprocessor},
+                                      {&gpu.limits.shared_bytes_per_block, phantom::kSharedBytesPerBlockOptin},
+                                      {&gpu.limits.threads, phantom::kThreadsPerMultiprocessor},
+                                      {&gpu.limits.blocks, phantom::kBlocksPerMultiprocessor}}) {
     driver.attribute(*number, which, device);
   }
-  driver.attribute(gpu.l2_cache_bytes, kL2CacheBytes, device);
+  driver.attribute(gpu.l2_cache_bytes, phantom::kL2CacheBytes, device);
   if (auto done = driver.result(); !done) return done.error();
   gpu.name = gpu.full_name = name.data();
   gpu.memory_bytes = memory;

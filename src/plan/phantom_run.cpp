@@ -1,11 +1,9 @@
 #include "plan/phantom_run.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -54,6 +52,10 @@ bool has_runtime(const std::vector<std::string>& standins) {
   });
 }
 
+std::string text_in(const char* bytes, std::size_t most) {
+  return {bytes, ::strnlen(bytes, most)};
+}
+
 std::string profile_text(const PhantomOptions& options, const TorchRequirements& versions) {
   const GpuProfile& gpu = options.gpu;
   const std::int64_t steps = options.steps ? static_cast<std::int64_t>(*options.steps) : -1;
@@ -74,12 +76,10 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
   const auto phantom = find_own_library("libtidemark_phantom.so");
   if (!phantom) return phantom.error();
 
-  std::error_code error;
-  std::string folder = (fs::temp_directory_path(error) / "tidemark-plan-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) {  // for its owner only
-    return Error{fmt::format("{}: no folder could be created: {}", folder, std::strerror(errno))};
-  }
-  PhantomRun run(folder, options.devices);
+  auto created = ScratchFolder::create("tidemark-plan");
+  if (!created) return created.error();
+  PhantomRun run(std::move(*created), options.devices);
+  const std::string& folder = run.folder();
   std::ofstream(folder + "/device") << profile_text(options, torch_requirements(python));
   auto standins = write_standins(folder, python.torch_folder, {}, *phantom);
   if (!standins) return standins.error();
@@ -91,17 +91,10 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
   }
   run.preload_ = std::move(*standins);
   if (auto written = write_nvidia_smi(folder + "/bin", options); !written) return written.error();
+  std::error_code error;
   // Triton before 3.3 links what it compiles with the driver, under its name for linkers.
   fs::create_symlink("libcuda.so.1", folder + "/libcuda.so", error);
   return run;
-}
-
-PhantomRun::PhantomRun(PhantomRun&& other) noexcept
-    : folder_(std::exchange(other.folder_, {})), devices_(other.devices_), preload_(std::move(other.preload_)) {}
-
-PhantomRun::~PhantomRun() {
-  std::error_code ignored;
-  if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }
 
 std::vector<std::string> PhantomRun::environment() const {
@@ -114,14 +107,14 @@ std::vector<std::string> PhantomRun::environment() const {
   }
   // Triton looks for the driver in files, not among loaded libraries. What Inductor times here is not true and must not
   // be kept.
-  return {"TIDEMARK_PHANTOM=" + folder_, "TRITON_LIBCUDA_PATH=" + folder_,
-          "TORCHINDUCTOR_CACHE_DIR=" + folder_ + "/inductor", "CUDA_VISIBLE_DEVICES=" + uuids,
-          fmt::format("PATH={}/bin:{}", folder_, path != nullptr ? path : "/usr/bin:/bin")};
+  return {"TIDEMARK_PHANTOM=" + folder(), "TRITON_LIBCUDA_PATH=" + folder(),
+          "TORCHINDUCTOR_CACHE_DIR=" + folder() + "/inductor", "CUDA_VISIBLE_DEVICES=" + uuids,
+          fmt::format("PATH={}/bin:{}", folder(), path != nullptr ? path : "/usr/bin:/bin")};
 }
 
 std::vector<std::uint64_t> PhantomRun::device_peaks() const {
   std::array<std::uint64_t, phantom::kMaximumDevices> peaks{};
-  std::ifstream table(folder_ + "/memory", std::ios::binary);
+  std::ifstream table(folder() + "/memory", std::ios::binary);
   table.seekg(offsetof(phantom::MemoryTable, peaks));
   if (!table.read(reinterpret_cast<char*>(peaks.data()), sizeof peaks)) return {};
   return {peaks.begin(), peaks.begin() + devices_};
@@ -131,21 +124,29 @@ PhantomUsage PhantomRun::usage() const {
   PhantomUsage usage;
   usage.device_peaks = device_peaks();
   std::set<std::string> unanswered;
-  for (const UsageOfProcess& found : read_usage_files(folder_)) {
+  for (const UsageOfProcess& found : read_usage_files(folder())) {
     const phantom::UsageFile* const file = found.file.get();
     PhantomProcess& process = usage.processes.emplace_back();
     process.pid = found.pid;
     process.requests = file->requests.load();
     process.steps = file->steps.load();
+    process.steps_by_marks = file->steps_by_marks.load() != 0;
     process.idle_optimizers = file->idle_optimizers.load();
     process.communicators = file->communicators.load();
+    for (int device = 0; device < devices_; ++device) process.driver_bytes.push_back(file->driver_bytes[device].load());
     process.stopped = file->stopped.load() != 0;
+    for (const phantom::LibraryMemory& library : file->libraries) {
+      const std::string name = text_in(library.name, sizeof library.name);
+      if (name.empty()) break;
+      process.libraries.push_back({name, static_cast<std::uint32_t>(library.device), library.peak_bytes.load()});
+    }
+    if (usage.own_runtime.empty()) usage.own_runtime = text_in(file->own_runtime, sizeof file->own_runtime);
     usage.reads += file->reads.load();
     for (std::size_t kind = 0; kind < phantom::kEstimates; ++kind)
       usage.estimates[kind] += file->estimates[kind].load();
     const std::size_t names = std::min<std::size_t>(file->unanswered.load(), phantom::UsageFile::kMostNames);
     for (std::size_t index = 0; index < names; ++index)
-      unanswered.emplace(file->names[index], ::strnlen(file->names[index], phantom::UsageFile::kNameBytes));
+      unanswered.insert(text_in(file->names[index], phantom::UsageFile::kNameBytes));
   }
   usage.unanswered.assign(unanswered.begin(), unanswered.end());
   return usage;

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
+#include "base/scratch_folder.h"
 #include "launch/interpreter_probe.h"
 #include "phantom/gpu/usage_file.h"
 #include "plan/gpu_profiles.h"
@@ -24,14 +26,25 @@ struct PhantomOptions {
   std::optional<std::uint64_t> steps = {};
 };
 
+/// Device memory that a library took itself, without PyTorch's allocator.
+struct PhantomLibrary {
+  std::string name;  ///< of its file
+  std::uint32_t device = 0;
+  std::uint64_t peak_bytes = 0;
+};
+
 /// What one process of a plan did on the phantom GPU.
 struct PhantomProcess {
   pid_t pid = 0;
   std::uint64_t requests = 0;         ///< for device memory
   std::uint64_t steps = 0;            ///< training steps that were complete
+  bool steps_by_marks = false;        ///< they are those that the program marks itself
   std::uint64_t idle_optimizers = 0;  ///< that made no step though they have parameters of their own on a GPU
   std::uint32_t communicators = 0;    ///< of NCCL that it joined
+  /// Of each device, what the driver and its libraries took beside the context.
+  std::vector<std::uint64_t> driver_bytes = {};
   bool stopped = false;               ///< its last training step is complete, and it waits to be ended
+  std::vector<PhantomLibrary> libraries = {};
 };
 
 /// What the processes of a plan counted on the phantom GPU.
@@ -43,6 +56,7 @@ struct PhantomUsage {
   /// Different operations whose workspace, and kernels whose needs, were estimated.
   std::array<std::uint64_t, phantom::kEstimates> estimates{};
   std::vector<std::string> unanswered;  ///< functions of CUDA without an answer, in alphabetical order
+  std::string own_runtime;              ///< path of a library that has a CUDA runtime of its own; empty: none
 };
 
 /// A folder with the stand-ins for one PyTorch, which its processes alone find. Removed with this object. Move-only.
@@ -50,14 +64,9 @@ class PhantomRun {
  public:
   /// Writes the stand-ins for the interpreter's PyTorch. An error says what of it cannot be planned with.
   static Result<PhantomRun> create(const InterpreterFacts& python, const PhantomOptions& options);
-  PhantomRun(PhantomRun&& other) noexcept;
-  PhantomRun(const PhantomRun&) = delete;
-  PhantomRun& operator=(const PhantomRun&) = delete;
-  PhantomRun& operator=(PhantomRun&&) = delete;
-  ~PhantomRun();
 
   /// For files of whoever made it, too.
-  [[nodiscard]] const std::string& folder() const { return folder_; }
+  [[nodiscard]] const std::string& folder() const { return folder_.path(); }
   /// Libraries to preload, in this order.
   [[nodiscard]] const std::vector<std::string>& preload() const { return preload_; }
   /// Variables ("NAME=value") that the program needs.
@@ -67,9 +76,9 @@ class PhantomRun {
 
  private:
   [[nodiscard]] std::vector<std::uint64_t> device_peaks() const;
-  PhantomRun(std::string folder, int devices) : folder_(std::move(folder)), devices_(devices) {}
+  PhantomRun(ScratchFolder folder, int devices) : folder_(std::move(folder)), devices_(devices) {}
 
-  std::string folder_;  // empty once it was moved from
+  ScratchFolder folder_;
   int devices_;
   std::vector<std::string> preload_;
 };

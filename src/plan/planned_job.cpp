@@ -24,12 +24,9 @@ constexpr auto kBetweenLooks = 20ms;
 constexpr auto kPatienceWithSteps = 30s;
 constexpr auto kPatienceWithoutSteps = 5s;
 constexpr auto kQuiet = 60s;
+constexpr auto kWithoutSteps = 120s;
 constexpr auto kOwnEnd = 500ms;
 constexpr auto kForcedEnd = 2s;
-
-std::uint64_t kernel_oom_kills() {
-  return number_after(read_file("/proc/vmstat").value_or(""), "oom_kill ").value_or(0);
-}
 
 std::vector<std::int64_t> processes_of_job(std::optional<pid_t> outsider) {
   std::vector<std::int64_t> found = descendants_of(::getpid());
@@ -95,7 +92,7 @@ bool StepWatch::is_complete(const std::vector<PhantomProcess>& processes, Time n
   return now - last_step_ > (others_step ? kPatienceWithSteps : kPatienceWithoutSteps);
 }
 
-PlannedJob::PlannedJob(const PhantomRun& phantom) : phantom_(phantom), kills_before_(kernel_oom_kills()) {
+PlannedJob::PlannedJob(const PhantomRun& phantom) : phantom_(phantom) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
@@ -114,6 +111,12 @@ bool PlannedJob::became_quiet() {
   return said_quiet_ = true;
 }
 
+bool PlannedJob::makes_no_steps() {
+  const auto now = Clock::now();
+  if (said_no_steps_ || steps_.steps() != 0 || steps_.without_step_for(now) < kWithoutSteps) return false;
+  return said_no_steps_ = steps_.quiet_for(now) < kQuiet;
+}
+
 void PlannedJob::end_rest(std::optional<pid_t> outsider) {
   if (wait_for_ends(outsider, kOwnEnd)) return;
   for (const std::int64_t pid : processes_of_job(outsider)) {
@@ -122,10 +125,6 @@ void PlannedJob::end_rest(std::optional<pid_t> outsider) {
   if (wait_for_ends(outsider, kForcedEnd)) return;
   for (const std::int64_t pid : processes_of_job(outsider)) ::kill(static_cast<pid_t>(pid), SIGKILL);
   wait_for_ends(outsider, kForcedEnd);
-}
-
-bool PlannedJob::ran_out_of_host_memory() const {
-  return kernel_oom_kills() > kills_before_;
 }
 
 }  // namespace tidemark

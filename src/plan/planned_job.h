@@ -20,6 +20,12 @@ class StepWatch {
   /// `processes`: those that are alive. Whether to end the job: each that uses the GPU has made its last training step,
   /// or it makes no step any more while others wait for it.
   [[nodiscard]] bool is_complete(const std::vector<PhantomProcess>& processes, Time now);
+  /// How long no training step has been complete.
+  [[nodiscard]] std::chrono::seconds without_step_for(Time now) const {
+    return std::chrono::duration_cast<std::chrono::seconds>(now - last_step_);
+  }
+  /// Training steps of all processes so far.
+  [[nodiscard]] std::uint64_t steps() const { return steps_; }
   /// How long the program has not asked for device memory.
   [[nodiscard]] std::chrono::seconds quiet_for(Time now) const {
     return std::chrono::duration_cast<std::chrono::seconds>(now - last_request_);
@@ -44,19 +50,19 @@ class PlannedJob {
   [[nodiscard]] bool is_complete() const { return complete_; }
   /// True once, when the program has not asked for device memory for a minute.
   [[nodiscard]] bool became_quiet();
+  /// True once, when it has not made a training step for two minutes, though it asks for device memory.
+  [[nodiscard]] bool makes_no_steps();
 
   /// Ends what is left of it, and waits for that: half a second for those that end by themselves.
   static void end_rest(std::optional<pid_t> outsider);
-  /// Whether the kernel has killed processes of this machine for lack of memory since the job began.
-  [[nodiscard]] bool ran_out_of_host_memory() const;
 
  private:
   const PhantomRun& phantom_;
   StepWatch steps_;
   StepWatch::Time next_look_;
-  std::uint64_t kills_before_;
   bool complete_ = false;
   bool said_quiet_ = false;
+  bool said_no_steps_ = false;
 };
 
 }  // namespace tidemark

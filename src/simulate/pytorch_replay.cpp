@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "base/units.h"
 #include "launch/background_process.h"
 #include "launch/environment.h"
+#include "launch/stop_signals.h"
 #include "plan/gpu_profiles.h"
 #include "plan/phantom_run.h"
 #include "simulate/replay_script.h"
@@ -103,26 +107,46 @@ fs::path result_path(const std::string& folder, std::size_t index) {
   return fs::path(folder) / fmt::format("result.{}", index);
 }
 
-Result<void> run_script(const PhantomRun& phantom, const InterpreterFacts& python, std::size_t count,
-                        const HeldSignals& signals, const Progress& progress) {
+// Runs it with its output in the file `log`, and says how far it is until it ends.
+Result<ProcessEnd> run_script(const PhantomRun& phantom, const InterpreterFacts& python, const std::string& log,
+                              StopSignals& signals, const std::function<void()>& tick) {
   const std::string& folder = phantom.folder();
+  const auto output = open_output(log);
+  if (!output) return output.error();
   std::vector<std::string> environment = phantom.environment();
   environment.push_back(preload_variable(fmt::format("{}", fmt::join(phantom.preload(), ":"))));
+  auto process =
+      BackgroundProcess::start({{python.executable, "-B", folder + "/replay.py", folder}, std::move(environment)},
+                               {output->get(), output->get()});
+  if (!process) return process.error();
+  while (!signals.stopped()) {
+    const auto end = process->ended();
+    tick();
+    if (end) return *end;
+    signals.wait(std::chrono::milliseconds(100));
+  }
+  return Error{"interrupted"};
+}
+
+Result<void> replay(const PhantomRun& phantom, const InterpreterFacts& python, std::size_t count, StopSignals& signals,
+                    const Progress& progress) {
+  const std::string& folder = phantom.folder();
   const std::string log = folder + "/log";
-  const auto tick = [&] {
+  const auto end = run_script(phantom, python, log, signals, [&] {
     std::size_t done = 0;
     for (std::size_t index = 0; index < count; ++index) done += std::size_t{fs::exists(result_path(folder, index))};
     if (progress) progress(done, count);
-  };
-  const auto exit_code =
-      run_in_background({python.executable, "-B", folder + "/replay.py", folder}, environment, log, signals, tick);
-  if (!exit_code) return exit_code.error();
-  if (*exit_code == 0) return {};
+  });
+  if (!end) return end.error();
+  if (end->exit_code == 0) return {};
+  if (end->ending_signal) {
+    return Error{fmt::format("{} was ended by signal {}", python.executable, *end->ending_signal)};
+  }
   std::string last;
   std::ifstream file(log);
   for (std::string line; std::getline(file, line);) last = line.empty() ? last : line;
   return Error{fmt::format("PyTorch {} of {} could not replay: {}", python.torch_version, python.executable,
-                           last.empty() ? fmt::format("exit code {}", *exit_code) : last)};
+                           last.empty() ? fmt::format("exit code {}", end->exit_code.value_or(-1)) : last)};
 }
 
 }  // namespace
@@ -132,7 +156,7 @@ Result<std::vector<Result<SimulatedSettings>>> replay_with_pytorch(const Store& 
                                                                    const ReplayLimits& limits,
                                                                    const InterpreterFacts& python,
                                                                    const Progress& progress) {
-  const HeldSignals signals;  // until the phantom's folder is removed
+  StopSignals signals;  // until the phantom's folder is removed
   const PhantomOptions options = phantom_options(store, requests, limits);
   const auto phantom = PhantomRun::create(python, options);
   if (!phantom) return phantom.error();
@@ -143,7 +167,7 @@ Result<std::vector<Result<SimulatedSettings>>> replay_with_pytorch(const Store& 
                      {"fractions", fractions(limits, options.memory_bytes)},
                      {"parallel", std::max(1U, std::thread::hardware_concurrency())}};
   std::ofstream(folder + "/jobs") << jobs.dump(-1, ' ', false, Json::error_handler_t::replace);
-  if (auto done = run_script(*phantom, python, settings.size(), signals, progress); !done) return done.error();
+  if (auto done = replay(*phantom, python, settings.size(), signals, progress); !done) return done.error();
   std::vector<Result<SimulatedSettings>> results;
   for (std::size_t index = 0; index < settings.size(); ++index) {
     results.push_back(read_result(result_path(folder, index), settings[index], store, requests));

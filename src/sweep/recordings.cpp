@@ -43,7 +43,7 @@ Result<void> add_recording(TrialResult& result, const std::string& path) {
 
 }  // namespace
 
-TrialResult read_recordings(const std::string& folder, const TrialEnd& end) {
+TrialResult read_recordings(const std::string& folder, const ProcessEnd& end) {
   TrialResult result;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "analyze/sweep/trial.h"
-#include "sweep/trial_process.h"
+#include "launch/background_process.h"
 
 namespace tidemark {
 
 /// Of the recordings in `folder`. Without a result where the program failed otherwise than for memory, or allocated
 /// nothing on a GPU.
-[[nodiscard]] TrialResult read_recordings(const std::string& folder, const TrialEnd& end);
+[[nodiscard]] TrialResult read_recordings(const std::string& folder, const ProcessEnd& end);
 
 }  // namespace tidemark

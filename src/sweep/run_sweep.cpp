@@ -79,7 +79,7 @@ class SweepRun {
       }
       if (!any) show(sweep, progress());
     }
-    outcome_.stopped_by = signals.stopped().value_or(0);
+    outcome_.stopped_by = signals.take().value_or(0);
     std::vector<std::string> unfinished;
     for (const Running& trial : running_) unfinished.push_back(request_.folder + "/" + trial.folder);
     running_.clear();  // ends them
@@ -94,7 +94,7 @@ class SweepRun {
     std::size_t row = 0;
     std::string folder;
     TrialRequest request;
-    TrialProcess process;
+    BackgroundProcess process;
   };
 
   // Puts a trial of an earlier call into its row, if there is one.
@@ -149,7 +149,7 @@ class SweepRun {
       if (error) return Error{fmt::format("{}: cannot be created: {}", path, error.message())};
       TrialRequest trial{outcome_.sweep.gpus[configuration.gpu].option, request_.options,
                          request_.program.with(configuration.values)};
-      auto process = TrialProcess::start(words_of(trial, path), path);
+      auto process = start_trial(trial, path);
       if (!process) return process.error();
       running_.push_back({*row, folder, std::move(trial), std::move(*process)});
       taken_[*row] = true;
@@ -158,7 +158,7 @@ class SweepRun {
     return {};
   }
 
-  Result<void> finish(const Running& trial, const TrialEnd& end) {
+  Result<void> finish(const Running& trial, const ProcessEnd& end) {
     SweepRow& row = outcome_.sweep.rows[trial.row];
     const std::string path = request_.folder + "/" + trial.folder;
     TrialResult result = read_trial(trial.request, path, end);

@@ -17,8 +17,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// What `tidemark` is called with.
+std::vector<std::string> words_of(const TrialRequest& request, const std::string& folder) {
+  std::vector<std::string> words = {"tidemark", request.gpu.empty() ? "run" : "plan"};
+  if (!request.gpu.empty()) words.insert(words.end(), {"--gpu", request.gpu, "--format", "json"});
+  words.insert(words.end(), {"--force", "-o", folder + "/recording.tide"});
+  words.insert(words.end(), request.options.begin(), request.options.end());
+  words.emplace_back("--");
+  words.insert(words.end(), request.command.begin(), request.command.end());
+  return words;
+}
+
 // Why a trial failed: what this program said last, and the last line of the planned one where that says more.
-std::string reason_in(const std::string& log, const TrialEnd& end) {
+std::string reason_in(const std::string& log, const ProcessEnd& end) {
   constexpr std::string_view kOurs = "tidemark: ";
   std::istringstream lines(end_of_file(log));
   std::string said;
@@ -64,17 +75,16 @@ TrialResult read_plan(const std::string& folder) {
 
 }  // namespace
 
-std::vector<std::string> words_of(const TrialRequest& request, const std::string& folder) {
-  std::vector<std::string> words = {request.gpu.empty() ? "run" : "plan"};
-  if (!request.gpu.empty()) words.insert(words.end(), {"--gpu", request.gpu, "--format", "json"});
-  words.insert(words.end(), {"--force", "-o", folder + "/recording.tide"});
-  words.insert(words.end(), request.options.begin(), request.options.end());
-  words.emplace_back("--");
-  words.insert(words.end(), request.command.begin(), request.command.end());
-  return words;
+Result<BackgroundProcess> start_trial(const TrialRequest& request, const std::string& folder) {
+  const auto out = open_output(folder + "/result.json");
+  if (!out) return out.error();
+  const auto err = open_output(folder + "/output.log");
+  if (!err) return err.error();
+  return BackgroundProcess::start({.words = words_of(request, folder), .file = "/proc/self/exe"},
+                                  {out->get(), err->get()});
 }
 
-TrialResult read_trial(const TrialRequest& request, const std::string& folder, const TrialEnd& end) {
+TrialResult read_trial(const TrialRequest& request, const std::string& folder, const ProcessEnd& end) {
   TrialResult result = request.gpu.empty() ? read_recordings(folder, end) : read_plan(folder);
   result.duration_ns = end.duration_ns;
   result.host_bytes = end.host_bytes;
@@ -84,7 +94,7 @@ TrialResult read_trial(const TrialRequest& request, const std::string& folder, c
 
 Result<std::optional<TrialResult>> run_trial(const TrialRequest& request, const std::string& folder,
                                              StopSignals& signals) {
-  auto trial = TrialProcess::start(words_of(request, folder), folder);
+  auto trial = start_trial(request, folder);
   if (!trial) return trial.error();
   while (!signals.stopped()) {
     if (const auto end = trial->ended()) return std::optional(read_trial(request, folder, *end));

@@ -7,7 +7,8 @@
 
 #include "analyze/sweep/trial.h"
 #include "base/result.h"
-#include "sweep/trial_process.h"
+#include "launch/background_process.h"
+#include "launch/stop_signals.h"
 
 namespace tidemark {
 
@@ -17,14 +18,14 @@ struct TrialRequest {
   std::vector<std::string> command;  ///< the program
 };
 
-/// What `tidemark` is called with, so that recordings are written to `folder`.
-[[nodiscard]] std::vector<std::string> words_of(const TrialRequest& request, const std::string& folder);
+/// Starts a trial: this program once more, with other arguments. Its recordings, its stdout (result.json) and its
+/// stderr (output.log) are files in `folder`, which exists.
+[[nodiscard]] Result<BackgroundProcess> start_trial(const TrialRequest& request, const std::string& folder);
 
 /// The result in `folder` of a trial that has ended. What failed is a result too.
-[[nodiscard]] TrialResult read_trial(const TrialRequest& request, const std::string& folder, const TrialEnd& end);
+[[nodiscard]] TrialResult read_trial(const TrialRequest& request, const std::string& folder, const ProcessEnd& end);
 
-/// Runs a trial to its end in a folder that exists. None where a signal came meanwhile: the trial was ended. An error:
-/// no trial can be started.
+/// Runs a trial to its end. None where a signal came meanwhile: the trial was ended. An error: no trial can be started.
 [[nodiscard]] Result<std::optional<TrialResult>> run_trial(const TrialRequest& request, const std::string& folder,
                                                            StopSignals& signals);
 

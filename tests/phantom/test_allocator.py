@@ -60,23 +60,23 @@ class Allocator(Case):
             (planned,) = [device for device in plan["devices"] if device["device"] == name]
             self.assertEqual(planned["peak_allocated_bytes"], stats["allocated_bytes.all.peak"])
             self.assertEqual(planned["peak_reserved_bytes"], stats["reserved_bytes.all.peak"])
-            self.assertEqual(planned["device_used_bytes"], stats["reserved_bytes.all.peak"] + CONTEXT)
-            self.check_ledger(name, events)
+            self.assertEqual(planned["device_used_bytes"], stats["reserved_bytes.all.peak"] + CONTEXT + planned["driver_bytes"])
+            self.check_ledger(name, events, CONTEXT + planned["driver_bytes"])
             (measures,) = self.json_of("fragmentation", "--device", name)["devices"]
             self.assertEqual(
                 (measures["at_end"]["allocated_bytes"], measures["at_end"]["reserved_bytes"]), (allocated, reserved)
             )
         self.assertEqual(self.issue_ids(), set())
 
-    def check_ledger(self, name, events):
-        """What the device says is used is the context and what PyTorch has reserved, at the time of the last sample."""
+    def check_ledger(self, name, events, context):
+        """What the device says is used is the context, with libraries, and what PyTorch has reserved, at the time of the last sample."""
         (device,) = self.json_of("ledger", "--at", "end", "--device", name)["devices"]
         ledger = device["ledger"]
         before = [event for event in events if event.get("device") == name and event["time_ns"] <= ledger["time_ns"]]
         reserved, allocated = before[-1]["total_reserved"], before[-1]["total_allocated"]
         lines = {line["part"]: line["bytes"] for line in ledger["lines"]}
-        self.assertEqual((lines["pytorch"], lines["context"]), (reserved, CONTEXT))
-        self.assertEqual((ledger["used_bytes"], ledger["unexplained_bytes"]), (CONTEXT + reserved, 0))
+        self.assertEqual((lines["pytorch"], lines["context"]), (reserved, context))
+        self.assertEqual((ledger["used_bytes"], ledger["unexplained_bytes"]), (context + reserved, 0))
         self.assertEqual((ledger["allocated_bytes"], ledger["cached_bytes"]), (allocated, reserved - allocated))
 
     def check_blocks(self, result):

@@ -2,15 +2,42 @@
 
 import json
 import os
+import signal
 import subprocess
 import unittest
 from pathlib import Path
 from types import SimpleNamespace
 
-from driver import PROGRAMS, PYTHON, TIDEMARK, Case, environment, has_cuda, program, run
+from driver import PATIENCE_S, PROGRAMS, PYTHON, TIDEMARK, Case, environment, has_cuda, program, read_until, run, start
 
 HAS_CUDA = has_cuda()
 GIB = 1 << 30
+
+
+def memory_group(limit):
+    """A new control group with a limit of host memory, below this process's own; None where none can be made."""
+    lines = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines())
+    version_1 = "memory" in lines
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    kind = "cgroup" if version_1 else "cgroup2"
+    tops = [Path(mount[1]) for mount in mounts if mount[2] == kind and (not version_1 or "memory" in mount[3].split(","))]
+    own = [path for top in tops for path in (top / lines["memory" if version_1 else ""].lstrip("/"), top) if path.is_dir()]
+    if not own:
+        return None
+    group = own[0] / f"tidemark-test-{os.getpid()}"
+    limits = ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes") if version_1 else ("memory.max", "memory.swap.max")
+    try:
+        group.mkdir()
+    except OSError:
+        return None
+    try:
+        for name in limits:
+            if name == limits[0] or (group / name).exists():
+                (group / name).write_text("0" if name == "memory.swap.max" else str(limit))
+    except OSError:
+        group.rmdir()
+        return None
+    return group
 
 
 class Plan(Case):
@@ -42,7 +69,7 @@ class Plan(Case):
         self.assertEqual((plan["fits"], plan["gpu"], plan["memory_bytes"], plan["exit_code"]), (True, "H100-80GB", 24 * GIB, 0))
         self.assertEqual((plan["steps"], plan["stopped"], device["steps"]), (3, False, 3))
         self.assertFalse(plan["context_measured"])  # that of an H200 is taken
-        self.assertEqual(device["device_used_bytes"], said["reserved"] + plan["context_bytes"])
+        self.assertEqual(device["device_used_bytes"], said["reserved"] + plan["context_bytes"] + device["driver_bytes"])
         self.assertEqual(device["headroom_bytes"], 24 * GIB - device["device_used_bytes"])
         self.assertEqual((plan["read_count"], plan["unanswered_functions"]), (1, []))
         totals = next(totals for totals in self.summary()["devices"] if totals["device"] == "cuda:0")
@@ -94,7 +121,7 @@ class Plan(Case):
         text = done.stdout.decode()
         self.assertIn("does not fit on H200: out of memory on cuda:0", text)
         self.assertIn("CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has a total capacity of 2.00 GiB", done.stderr.decode())
-        self.assertIn("planned.py:66", text)  # what held the memory
+        self.assertIn("planned.py:68", text)  # what held the memory
         failure = json.loads(self.read("explain", "--format", "json", self.output))["failures"][0]
         self.assertEqual(failure["capacity_bytes"], 2 * GIB)
 
@@ -107,6 +134,41 @@ class Plan(Case):
         }.items():
             self.assert_error(self.plan("--steps", "9", command=program("planned.py", *options)), message)
             self.assertEqual(self.recordings(), [])
+
+    @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
+    def test_host_memory_that_pytorch_cannot_get(self):
+        # More than a process has addresses for, so whatever the machine has.
+        done = self.plan(command=[PYTHON, "-c", "import torch; torch.empty(1 << 47, dtype=torch.uint8)"])
+        self.assert_error(done, "failed with exit code 1 before the plan was complete; PyTorch could not allocate 128.0 TiB of host memory")
+        self.assertEqual(self.recordings(), [])
+
+    @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
+    def test_a_program_that_the_kernel_kills_for_memory(self):
+        group = memory_group(256 << 20)
+        if group is None:
+            self.skipTest("no control group with a limit can be made here")
+        try:
+            command = [TIDEMARK, "plan", "--gpu", "H200", "-o", str(self.output), "--", PYTHON, "-c", "kept = bytearray(1 << 30)"]
+            enter = f'echo $$ > {group}/cgroup.procs; exec "$@"'
+            self.assert_error(run(["sh", "-c", enter, "sh", *command]), "host memory ran out, and the kernel killed the program; ")
+        finally:
+            group.rmdir()
+
+    @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
+    def test_a_program_that_somebody_kills(self):
+        done = self.plan(command=[PYTHON, "-c", "import os; os.kill(os.getpid(), 9)"])
+        self.assert_error(done, "tidemark: signal 9 ended the program before the plan was complete\n")
+
+    @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
+    def test_a_program_that_waits_forever_is_ended_by_ctrl_c(self):
+        command = [PYTHON, "-c", "import time; print('waits', flush=True); time.sleep(600)"]
+        with start([TIDEMARK, "plan", "--gpu", "H200", "-o", str(self.output), "--", *command]) as process:
+            read_until(process.stdout, b"waits")
+            process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 2, stderr)
+        self.assertIn(b"the program was interrupted before a training step was complete", stderr)
+        self.assertEqual(self.recordings(), [])
 
     @unittest.skipIf(HAS_CUDA, "this PyTorch is built with CUDA")
     def test_a_pytorch_without_cuda(self):
@@ -165,6 +227,7 @@ class Steps(unittest.TestCase):
         names = {}
         exec(text.removeprefix('R"python(').removesuffix(')python"\n'), names)
         self.steps = names["TrainingSteps"](self.Optimizer, 3)
+        self.moment, self.begin, self.end = (names[name] for name in ("MOMENT", "RANGE_BEGIN", "RANGE_END"))
 
     def optimizer(self):
         return self.Optimizer(SimpleNamespace(is_cuda=True))
@@ -189,6 +252,27 @@ class Steps(unittest.TestCase):
         self.assertEqual([complete for complete, _ in self.complete(*[often] * 20)], [False] * 19 + [True])
         self.assertEqual((self.steps.count, self.steps.idle), (20, 1))
         self.assertIsNotNone(never)
+
+    def marked(self, *kinds):
+        """The complete steps after each mark."""
+        return [(self.steps.marked(kind), self.steps.count)[1] for kind in kinds]
+
+    def test_marks_of_a_program_without_an_optimizer(self):
+        self.assertEqual(self.marked(*[self.begin, self.end] * 3), [0, 1, 1, 2, 2, 3])
+        self.assertEqual((self.steps.is_last(), self.steps.by_marks, self.steps.end()), (True, True, False))
+
+    def test_moments_end_the_step_before(self):
+        self.assertEqual(self.marked(*[self.moment] * 3), [0, 1, 2])
+        self.assertEqual((self.steps.end(), self.steps.count), (True, 3))  # with the program
+
+    def test_an_optimizer_tells_more_surely_than_marks(self):
+        on_host = self.Optimizer(SimpleNamespace(is_cuda=False))
+        self.assertEqual(self.marked(self.moment, self.moment), [0, 1])
+        optimizer = self.optimizer()
+        self.assertEqual(self.marked(self.moment, self.begin, self.end), [1, 1, 1])
+        self.assertEqual(self.complete(optimizer), [(True, 1)])  # those before were of something else
+        self.assertEqual((self.marked(self.moment, self.moment), self.steps.by_marks, self.steps.end()), ([1, 1], False, False))
+        self.assertIsNotNone(on_host)
 
     def test_wrappers_and_those_of_the_cpu_are_not_waited_for(self):
         optimizer = self.optimizer()

@@ -4,10 +4,9 @@ import csv
 import json
 import signal
 import subprocess
-import time
 import unittest
 
-from driver import TIDEMARK, Case, has_cuda, program, run
+from driver import PATIENCE_S, TIDEMARK, Case, has_cuda, program, run, wait_for
 
 HAS_CUDA = has_cuda()
 MEMORY = ("--gpu", "H200", "--memory", "4GiB")
@@ -87,16 +86,14 @@ class OtherPrograms(Sweeping):
         self.assertIn("2 of 2 configurations were tried, 2 failed", done.stdout.decode())
 
     def test_ctrl_c_ends_the_trials_and_keeps_the_others(self):
-        marks = [self.folder / "0", self.folder / "9"]
-        script = f"touch {self.folder}/" + "{time}; sleep {time}0"
+        script = f"touch {self.folder}/" + "{time}; sleep {time}000"
         command = self.sweep_command("--on", "real", "--vary", "time=0,9", command=["sh", "-c", script])
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            deadline = time.monotonic() + 60
-            while not all(mark.exists() for mark in marks) and time.monotonic() < deadline:
-                time.sleep(0.05)
+            wait_for((self.folder / "9").exists, "the trial that does not end")
+            wait_for(lambda: (self.output / "trials.jsonl").exists() and self.kept(), "the trial that ends")
             second = run(command)
             process.send_signal(signal.SIGINT)
-            _, stderr = process.communicate(timeout=60)
+            _, stderr = process.communicate(timeout=PATIENCE_S)
         self.assertEqual((second.returncode, second.stdout), (2, b""))
         self.assertIn("another sweep is under way there", second.stderr.decode())
         self.assertEqual(process.returncode, 128 + signal.SIGINT, stderr)

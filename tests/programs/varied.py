@@ -5,16 +5,18 @@
 
 import argparse
 
-import torch
-
 parser = argparse.ArgumentParser()
 parser.add_argument("--batch-size", type=int, default=1)
 parser.add_argument("--width", type=int, default=1024)
 parser.add_argument("--fail", action="store_true")
 args = parser.parse_args()
-torch.set_num_threads(1)
 if args.fail and args.batch_size == 3:
     raise RuntimeError("three is too many")
+
+import torch  # noqa: E402, which takes seconds
+import without_dynamo  # noqa: E402, F401
+
+torch.set_num_threads(1)
 model = torch.nn.Sequential(*[torch.nn.Linear(args.width, args.width) for _ in range(4)]).to("cuda")
 data = torch.zeros(args.batch_size, 1024, args.width, device="cuda")
 optimizer = torch.optim.SGD(model.parameters())

@@ -57,6 +57,18 @@ std::optional<std::size_t> best_row(const Sweep& sweep, const std::vector<bool>&
   return best;
 }
 
+// What a process takes beside what PyTorch reserves: the context, and what the trials had beside theirs at most.
+std::uint64_t beside_reserved(const Sweep& sweep, const SweptGpu& gpu) {
+  if (!gpu.context_bytes) return 0;
+  std::uint64_t libraries = 0;
+  for (const SweepRow& row : sweep.rows) {
+    if (!row.result || !row.result->device_used_bytes || !row.result->peak_reserved_bytes) continue;
+    const std::uint64_t known = *row.result->peak_reserved_bytes + sweep.gpus[row.gpu].context_bytes.value_or(0);
+    libraries = std::max(libraries, *row.result->device_used_bytes - std::min(known, *row.result->device_used_bytes));
+  }
+  return *gpu.context_bytes + libraries;
+}
+
 }  // namespace
 
 std::optional<bool> SweepRow::fits() const {
@@ -159,7 +171,7 @@ void predict(Sweep& sweep) {
     if (allocated && reserved) {
       prediction.peak_allocated_bytes = static_cast<std::uint64_t>(*allocated);
       prediction.peak_reserved_bytes = static_cast<std::uint64_t>(std::max(*allocated, *reserved));
-      const std::uint64_t used = *prediction.peak_reserved_bytes + gpu.context_bytes.value_or(0);
+      const std::uint64_t used = *prediction.peak_reserved_bytes + beside_reserved(sweep, gpu);
       if (gpu.memory_bytes) prediction.fits = used <= *gpu.memory_bytes;
     }
     if (is_beyond_memory(sweep, row)) prediction.fits = false;
@@ -188,7 +200,7 @@ std::optional<std::size_t> next_row(const Sweep& sweep, const std::vector<bool>&
     if (!at_limit || !gpu.memory_bytes || !reserved) {
       return sweep.reserved->uncertainty(sweep.numbers_of(row), sweep.group_of(row));
     }
-    const auto used = static_cast<double>(*reserved + gpu.context_bytes.value_or(0));
+    const auto used = static_cast<double>(*reserved + beside_reserved(sweep, gpu));
     return -std::abs(used / static_cast<double>(*gpu.memory_bytes) - 1);
   });
 }

@@ -85,23 +85,28 @@ HostMemory read_host_memory(const std::string& root) {
   return {bytes("MemTotal:"), bytes("MemAvailable:")};
 }
 
-std::optional<Cgroup> Cgroup::of_this_process(const std::string& root) {
+std::optional<Cgroup> Cgroup::own(const std::string& root) {
   const auto group = own_group(root);
   const auto mount = group ? mount_of(group->version, root) : std::nullopt;
   if (!mount) return std::nullopt;
   const std::string top = root + mount->point;
-  std::string own = top + below(group->path, mount->root);
+  std::string folder = top + below(group->path, mount->root);
   std::error_code error;
-  if (!fs::exists(own, error)) own = top;
-  std::string best = own;
+  if (!fs::exists(folder, error)) folder = top;
+  return Cgroup(group->version, folder, top.size());
+}
+
+std::optional<Cgroup> Cgroup::of_this_process(const std::string& root) {
+  auto best = own(root);
+  if (!best) return std::nullopt;
   std::optional<std::uint64_t> lowest;
-  for (std::string folder = own; folder.size() >= top.size(); folder = folder.substr(0, folder.rfind('/'))) {
-    const auto limit = limit_of(group->version, folder);
+  for (std::string folder = best->folder_; folder.size() >= best->top_; folder = folder.substr(0, folder.rfind('/'))) {
+    const auto limit = limit_of(best->version_, folder);
     if (!limit || (lowest && *lowest <= *limit)) continue;
     lowest = limit;
-    best = folder;
+    best->folder_ = folder;
   }
-  return Cgroup(group->version, best);
+  return best;
 }
 
 std::optional<std::uint64_t> Cgroup::limit_bytes() const {

@@ -1,9 +1,11 @@
 // The host's memory, and the limit that a control group (a container, a Slurm job, a systemd unit) sets on it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace tidemark {
 
@@ -26,6 +28,8 @@ class Cgroup {
  public:
   /// None where there are no memory control groups. `root` comes before "/proc" and before the mount points in it.
   static std::optional<Cgroup> of_this_process(const std::string& root = "");
+  /// The one that this process is in, whatever its limit.
+  static std::optional<Cgroup> own(const std::string& root = "");
 
   [[nodiscard]] int version() const { return version_; }  ///< 1 or 2
   [[nodiscard]] const std::string& folder() const { return folder_; }
@@ -33,10 +37,11 @@ class Cgroup {
   [[nodiscard]] CgroupReading read() const;
 
  private:
-  Cgroup(int version, std::string folder) : version_(version), folder_(std::move(folder)) {}
+  Cgroup(int version, std::string folder, std::size_t top) : version_(version), folder_(std::move(folder)), top_(top) {}
 
   int version_;
   std::string folder_;
+  std::size_t top_;  // how long the name of the mount point is
 };
 
 }  // namespace tidemark

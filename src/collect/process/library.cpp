@@ -11,6 +11,10 @@
 #include "collect/process/recording.h"
 #include "tidemark/control.h"
 
+/// What another preloaded library defines where it wants to know of the program's marks, as the phantom GPU does; kinds
+/// are those of ring::MarkKind. Null where none does.
+extern "C" void tidemark_on_mark(int kind, const char* name) __attribute__((weak));
+
 namespace tidemark::process {
 namespace {
 
@@ -49,6 +53,11 @@ __attribute__((constructor)) void on_load() noexcept {
   if (first.attach == nullptr) configure_session();
 }
 
+void mark(ring::MarkKind kind, const char* name) noexcept {
+  record_mark(kind, name);
+  if (tidemark_on_mark != nullptr && name != nullptr) tidemark_on_mark(static_cast<int>(kind), name);
+}
+
 int is_torch(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) noexcept {
   return ::strstr(info->dlpi_name, "libc10") != nullptr ? 1 : 0;
 }
@@ -80,17 +89,17 @@ TIDEMARK_API void tidemark_resume(void) {
 
 TIDEMARK_API void tidemark_mark(const char* name) {
   if (tidemark::process::first.mark != nullptr) return tidemark::process::first.mark(name);
-  tidemark::process::record_mark(tidemark::ring::MarkKind::point, name);
+  tidemark::process::mark(tidemark::ring::MarkKind::point, name);
 }
 
 TIDEMARK_API void tidemark_range_begin(const char* name) {
   if (tidemark::process::first.range_begin != nullptr) return tidemark::process::first.range_begin(name);
-  tidemark::process::record_mark(tidemark::ring::MarkKind::range_begin, name);
+  tidemark::process::mark(tidemark::ring::MarkKind::range_begin, name);
 }
 
 TIDEMARK_API void tidemark_range_end(const char* name) {
   if (tidemark::process::first.range_end != nullptr) return tidemark::process::first.range_end(name);
-  tidemark::process::record_mark(tidemark::ring::MarkKind::range_end, name);
+  tidemark::process::mark(tidemark::ring::MarkKind::range_end, name);
 }
 
 TIDEMARK_API size_t tidemark_attach(void) {

@@ -14,7 +14,6 @@
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
 #include "phantom/gpu/visible_devices.h"
-#include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 namespace {
@@ -44,32 +43,39 @@ void* find_function(const char* name) {
   return found != nullptr ? found : dlsym(RTLD_DEFAULT, name);
 }
 
-int find_entry(const char* name, void** function, int* found) {
-  *function = find_function(name);
+// A CUDA runtime that is not the stand-in for PyTorch's looks up every function of the driver when it starts, the first
+// without a name; none of its calls would end well.
+int find_entry(const char* name, void** function, int* found, const void* caller) {
+  if (*name == '\0') note_own_runtime(caller);
+  const bool own_runtime = has_own_runtime(caller);
+  *function = own_runtime ? nullptr : find_function(name);
   if (found != nullptr) *found = *function != nullptr ? 0 : 1;
-  if (*function == nullptr) count_unanswered(name);
-  return kSuccess;
+  if (*function == nullptr && !own_runtime) count_unanswered(name);
+  return *function != nullptr ? kSuccess : kNotFound;
 }
 
 }  // namespace
 
 TIDEMARK_PHANTOM_API int cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
                                                           unsigned long long, int* found) {
-  return find_entry(name, function, found);
+  find_entry(name, function, found, TIDEMARK_PHANTOM_CALLER);
+  return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long, int* found) {
-  return find_entry(name, function, found);
+  find_entry(name, function, found, TIDEMARK_PHANTOM_CALLER);
+  return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuGetProcAddress(const char* name, void** function, int, std::uint64_t) {
-  find_entry(name, function, nullptr);
-  return *function != nullptr ? kSuccess : kNotFound;
+  return find_entry(name, function, nullptr, TIDEMARK_PHANTOM_CALLER);
 }
-TIDEMARK_PHANTOM_API int cuGetProcAddress_v2(const char* name, void** function, int version, std::uint64_t flags,
-                                             int* found) {
-  if (found != nullptr) *found = 0;
-  const int status = cuGetProcAddress(name, function, version, flags);
-  if (found != nullptr && status != kSuccess) *found = 1;
-  return status;
+TIDEMARK_PHANTOM_API int cuGetProcAddress_v2(const char* name, void** function, int, std::uint64_t, int* found) {
+  return find_entry(name, function, found, TIDEMARK_PHANTOM_CALLER);
+}
+// Tables of functions without names, by which a CUDA runtime talks to its driver.
+TIDEMARK_PHANTOM_API int cuGetExportTable(const void** table, const void*) {
+  note_own_runtime(TIDEMARK_PHANTOM_CALLER);
+  *table = nullptr;
+  return kNotFound;
 }
 
 TIDEMARK_PHANTOM_API int cuInit(unsigned) {

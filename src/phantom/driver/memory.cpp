@@ -7,7 +7,6 @@
 #include "phantom/gpu/pools.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/visible_devices.h"
-#include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 namespace {
@@ -31,7 +30,7 @@ TIDEMARK_PHANTOM_API int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) 
 }
 TIDEMARK_PHANTOM_API int cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
   if (bytes == 0) return kInvalidValue;
-  *pointer = reinterpret_cast<DevicePointer>(allocate_device(current_device(), bytes));
+  *pointer = reinterpret_cast<DevicePointer>(allocate_device(current_device(), bytes, TIDEMARK_PHANTOM_CALLER));
   return *pointer != 0 ? kSuccess : kOutOfMemory;
 }
 TIDEMARK_PHANTOM_API int cuMemFree_v2(DevicePointer pointer) {
@@ -55,7 +54,7 @@ TIDEMARK_PHANTOM_API int cuMemGetAllocationGranularity(std::size_t* bytes, const
 TIDEMARK_PHANTOM_API int cuMemCreate(std::uint64_t* handle, std::size_t bytes, const AllocationProperties* properties,
                                      unsigned long long) {
   if ((properties->handle_types & kFabric) != 0) return kNotSupported;  // as without NVIDIA's IMEX service
-  *handle = create_physical(properties->location.id, bytes);
+  *handle = create_physical(properties->location.id, bytes, TIDEMARK_PHANTOM_CALLER);
   return *handle != 0 ? kSuccess : kOutOfMemory;
 }
 TIDEMARK_PHANTOM_API int cuMemRelease(std::uint64_t handle) {

@@ -10,6 +10,9 @@
 /// Exports a function under its name in C, as a program that was linked with NVIDIA's library looks it up.
 #define TIDEMARK_PHANTOM_API extern "C" __attribute__((visibility("default")))
 
+/// In a function of that kind: an address of the code that called it.
+#define TIDEMARK_PHANTOM_CALLER __builtin_return_address(0)
+
 namespace tidemark::phantom {
 
 using Handle = void*;                 ///< stream, event, graph, library handle: an opaque pointer
@@ -35,6 +38,19 @@ enum Status : int {
   kPeerAccessNotEnabled = 705,
   kNotSupported = 801,
   kStreamCaptureUnsupported = 900,
+};
+
+/// cudaDeviceAttr and CUdevice_attribute, which agree: what of a device differs from one kind of GPU to another.
+enum DeviceAttribute : int {
+  kMultiprocessors = 16,
+  kMemoryBusBits = 37,
+  kL2CacheBytes = 38,
+  kThreadsPerMultiprocessor = 39,
+  kCapabilityMajor = 75,
+  kCapabilityMinor = 76,
+  kSharedBytesPerMultiprocessor = 81,
+  kSharedBytesPerBlockOptin = 97,
+  kBlocksPerMultiprocessor = 106,
 };
 
 /// cudaMemoryType.

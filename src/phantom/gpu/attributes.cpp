@@ -39,7 +39,7 @@ int device_attribute(int attribute, int device) {
       return gpu.clock_khz;
     case 14:
       return 512;  // TextureAlignment
-    case 16:
+    case kMultiprocessors:
       return gpu.multiprocessors;
     case 19:
       return 1;  // CanMapHostMemory
@@ -49,25 +49,25 @@ int device_attribute(int attribute, int device) {
       return physical_device(device) + 1;  // PciBusId
     case 36:
       return gpu.memory_clock_khz;
-    case 37:
+    case kMemoryBusBits:
       return gpu.memory_bus_bits;
-    case 38:
+    case kL2CacheBytes:
       return gpu.l2_cache;
-    case 39:
+    case kThreadsPerMultiprocessor:
       return gpu.threads_per_multiprocessor;
     case 40:
       return 3;  // AsyncEngineCount
     case 41:
       return 1;  // UnifiedAddressing
-    case 75:
+    case kCapabilityMajor:
       return gpu.major;
-    case 76:
+    case kCapabilityMinor:
       return gpu.minor;
     case 78:  // StreamPrioritiesSupported
     case 79:  // GlobalL1CacheSupported
     case 80:
       return 1;
-    case 81:
+    case kSharedBytesPerMultiprocessor:
       return gpu.shared_per_multiprocessor;
     case 82:
       return gpu.registers_per_multiprocessor;
@@ -81,12 +81,12 @@ int device_attribute(int attribute, int device) {
       return 1;  // CanUseHostPointerForRegisteredMem
     case 95:
       return 1;  // CooperativeLaunch
-    case 97:
+    case kSharedBytesPerBlockOptin:
       return gpu.shared_per_block_optin;
     case 102:  // CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
     case 103:
       return 1;  // HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
-    case 106:
+    case kBlocksPerMultiprocessor:
       return gpu.blocks_per_multiprocessor;
     case 108:
       return gpu.l2_cache / 2;  // MaxPersistingL2CacheSize

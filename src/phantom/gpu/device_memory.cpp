@@ -75,11 +75,12 @@ class DeviceMemory {
       for (const ProcessMemory& process : on(device)) bytes += process.bytes;
       return bytes;
     }
+    std::uint64_t left(int device) { return profile().memory - std::min(profile().memory, used(device)); }
     bool take(int device, std::uint64_t bytes) {
       const std::uint64_t context = own().context[device] ? 0 : profile().context;
       const std::uint64_t before = used(device);
-      const std::uint64_t left = profile().memory - std::min(profile().memory, before);
-      if (context > left || bytes > left - context) return false;
+      const std::uint64_t free = left(device);
+      if (context > free || bytes > free - context) return false;
       own().context[device] = true;
       own().bytes[device] += bytes;
       if (memory_.table_ == nullptr) return true;
@@ -139,6 +140,11 @@ void give_back_memory(int device, std::uint64_t bytes) {
   DeviceMemory::Locked table(device_memory());
   std::uint64_t& held = table.own().bytes[device];
   held -= std::min(held, bytes);  // a child of a fork may free what its parent took
+}
+
+void take_driver_memory(int device, std::uint64_t bytes) {
+  DeviceMemory::Locked table(device_memory());
+  table.take(device, std::min(bytes, table.left(device)));
 }
 
 std::vector<ProcessMemory> memory_of_processes(int device) {

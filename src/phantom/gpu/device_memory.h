@@ -24,6 +24,10 @@ bool make_context(int device);
 [[nodiscard]] bool take_memory(int device, std::uint64_t bytes);
 void give_back_memory(int device, std::uint64_t bytes);
 
+/// Counts what the driver and its libraries take for this process beside its context; of a device that has less left,
+/// that.
+void take_driver_memory(int device, std::uint64_t bytes);
+
 /// What each process holds that has a context on `device`, in no order.
 [[nodiscard]] std::vector<ProcessMemory> memory_of_processes(int device);
 /// All of it, as the driver would report it.

@@ -4,6 +4,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "phantom/gpu/device_memory.h"
+#include "phantom/gpu/profile.h"
+#include "phantom/gpu/usage.h"
+#include "phantom/gpu/visible_devices.h"
+
 namespace tidemark::phantom {
 namespace {
 
@@ -17,6 +22,7 @@ constexpr std::size_t kContextTables = 70;
 constexpr std::size_t kStacks = 414;       // of kernels that call nothing
 constexpr std::size_t kMovedStacks = 504;  // of kernels that may call assert() or printf()
 constexpr std::size_t kPrintfBuffer = 10;
+constexpr std::size_t kPrintfBufferBytes = 0x841000;  // of the device
 constexpr std::size_t kCublasHandle = 64;
 constexpr int kCudnnHandlePieces = 4;
 // cuDNN's own libraries, which the first handle loads: for precompiled engines, heuristics, and engines compiled at run
@@ -49,25 +55,49 @@ std::size_t code_of(const Product& product) {
   return (is_thin(product) ? 31 : 51) * kKiB;
 }
 
+// A profile without a context has no driver's memory either: `tidemark simulate` gives PyTorch's allocator all of it.
+void count_driver_memory(std::size_t bytes) {
+  if (profile().context == 0) return;
+  const int device = physical_device(current_device());
+  take_driver_memory(device, bytes);
+  count_driver_bytes(device, bytes);
+}
+
 }  // namespace
 
-DriverMemory::DriverMemory(AddressSpace& addresses) : addresses_(addresses) {
-  const bool mapped = take(kContext) != nullptr && take(kContextTables) != nullptr;
-  take(kPiece);
-  stacks_ = take(kStacks);
+DriverMemory::DriverMemory(AddressSpace& addresses, Listener listener) : addresses_(addresses), listener_(listener) {
+  const bool mapped = reserve(kContext) != nullptr && reserve(kContextTables) != nullptr;
+  reserve(kPiece);
+  stacks_ = reserve(kStacks);
   if (mapped && stacks_ != nullptr) return;
   std::fputs("tidemark: the phantom GPU cannot reserve addresses; raise the limit of virtual memory (ulimit -v)\n",
              stderr);
   std::_Exit(2);
 }
 
-void* DriverMemory::take(std::size_t mebibytes) {
+void DriverMemory::say(std::size_t bytes) const {
+  if (listener_ != nullptr) listener_(bytes);
+}
+
+// Addresses alone.
+void* DriverMemory::reserve(std::size_t mebibytes) {
   return addresses_.reserve(mebibytes * kMiB, kPiece * kMiB);
 }
 
-void DriverMemory::take_once(bool& taken) {
-  if (!taken) take(kPiece);
-  taken = true;
+// Addresses, and memory of the device there.
+void* DriverMemory::take(std::size_t mebibytes) {
+  say(mebibytes * kMiB);
+  return reserve(mebibytes);
+}
+
+void DriverMemory::share_library_memory() {
+  if (!library_memory_) take(kPiece);
+  library_memory_ = true;
+}
+
+void DriverMemory::map_host_memory() {
+  if (!host_memory_) reserve(kPiece);
+  host_memory_ = true;
 }
 
 void DriverMemory::load_code(std::size_t bytes) {
@@ -90,12 +120,14 @@ void DriverMemory::load_kernel(const LoadedKernel& kernel) {
   if (kernel.module_prints && !moved_stacks_) {
     moved_stacks_ = true;
     addresses_.release(stacks_, kStacks * kMiB);
-    stacks_ = take(kMovedStacks);
+    stacks_ = reserve(kMovedStacks);
+    say((kMovedStacks - kStacks) * kMiB);
     take(kPiece);
   }
   if (kernel.prints && !printf_buffer_) {
     printf_buffer_ = true;
-    take(kPrintfBuffer);
+    reserve(kPrintfBuffer);
+    say(kPrintfBufferBytes);
   }
 }
 
@@ -108,27 +140,27 @@ void DriverMemory::multiply(const Product& product) {
 
 void DriverMemory::create_cublas_handle() {
   const std::lock_guard lock(mutex_);
-  take_once(library_memory_);
+  share_library_memory();
   take(kCublasHandle);
 }
 
 void DriverMemory::create_cudnn_handle() {
   const std::lock_guard lock(mutex_);
-  take_once(library_memory_);
+  share_library_memory();
   if (!cudnn_loaded_)
     for (const std::size_t mebibytes : kCudnnLibraries) addresses_.occupy(mebibytes * kMiB);
   cudnn_loaded_ = true;
   for (int piece = 0; piece < kCudnnHandlePieces; ++piece) take(kPiece);
-  take_once(host_memory_);
+  map_host_memory();
 }
 
 void DriverMemory::pin_host_memory() {
   const std::lock_guard lock(mutex_);
-  take_once(host_memory_);
+  map_host_memory();
 }
 
 DriverMemory& driver_memory() {
-  static auto* const kMemory = new DriverMemory(address_space());  // as long as the address space
+  static auto* const kMemory = new DriverMemory(address_space(), &count_driver_memory);  // as long as the address space
   return *kMemory;
 }
 

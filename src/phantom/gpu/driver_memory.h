@@ -31,11 +31,15 @@ struct Product {
 
 /// Takes addresses in the order that was measured on an H200 with driver 580, cuBLAS 13.0 and cuDNN 9.19: the context,
 /// code in pieces of 2 MiB, the stacks of the kernels' threads, a buffer for printf(), and what handles of the
-/// libraries take. The sizes are not counted as memory of the device: the profile's context holds them. Thread-safe.
+/// libraries take. Thread-safe.
 class DriverMemory {
  public:
+  /// Hears of device memory that is taken, by whatever runs on the calling thread's device. What the context has from
+  /// its creation is not said: the profile's context holds it.
+  using Listener = void (*)(std::size_t bytes);
+
   /// Creates the context.
-  explicit DriverMemory(AddressSpace& addresses);
+  explicit DriverMemory(AddressSpace& addresses, Listener listener = nullptr);
 
   [[nodiscard]] AddressSpace& addresses() { return addresses_; }
   void load_kernel(const LoadedKernel& kernel);
@@ -46,10 +50,14 @@ class DriverMemory {
 
  private:
   void load_code(std::size_t bytes);
+  void* reserve(std::size_t mebibytes);
   void* take(std::size_t mebibytes);
-  void take_once(bool& taken);
+  void share_library_memory();
+  void map_host_memory();
+  void say(std::size_t bytes) const;
 
   AddressSpace& addresses_;
+  Listener listener_;
   std::mutex mutex_;
   void* stacks_;
   bool moved_stacks_ = false;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -29,7 +30,7 @@ struct FatBinary {
 struct Kernel {
   FatBinary* binary;
   const void* host;
-  const char* name;  // in the registering library or the cubin; empty for modules without machine code
+  const char* name;  // in the registering library or the cubin, or kept below
 };
 
 struct Kernels {
@@ -40,6 +41,7 @@ struct Kernels {
   std::unordered_map<const void*, std::size_t> index;   // host function -> place in kernels; filled when first asked
   std::unordered_map<const void*, int> dynamic_shared;  // what allow_dynamic_shared() was told
   std::unordered_set<const void*> loaded;               // host functions that were launched
+  std::unordered_set<std::string> names;                // of kernels in modules without machine code
 };
 
 thread_local const void* last_launch = nullptr;
@@ -169,7 +171,8 @@ Handle module_kernel(Handle module, const char* name) {
   const Handle kernel = new_handle();
   Kernels& all = kernels();
   const std::lock_guard lock(all.mutex);
-  all.kernels.push_back({binary, kernel, found == named.end() ? "" : found->first.c_str()});
+  const std::string& kept = found == named.end() ? *all.names.insert(name).first : found->first;
+  all.kernels.push_back({binary, kernel, kept.c_str()});
   return kernel;
 }
 

@@ -67,6 +67,11 @@ void read_result(void* to, const void* from, std::size_t bytes) {
   }
 }
 
+void give_back(const Allocation& allocation) {
+  give_back_memory(physical_device(allocation.device), allocation.bytes);
+  count_returned(allocation.library, allocation.bytes);
+}
+
 template <typename Map>
 auto holder(Map& map, const void* pointer) {
   auto after = map.upper_bound(static_cast<char*>(const_cast<void*>(pointer)));
@@ -75,7 +80,7 @@ auto holder(Map& map, const void* pointer) {
 
 }  // namespace
 
-void* allocate_device(int device, std::size_t bytes) {
+void* allocate_device(int device, std::size_t bytes, const void* caller) {
   if (bytes == 0 || !is_device(device)) return nullptr;
   note_request();
   const std::size_t rounded = round_up(bytes, kGranularity);
@@ -87,7 +92,8 @@ void* allocate_device(int device, std::size_t bytes) {
     give_back_memory(physical_device(device), rounded);
     return nullptr;
   }
-  all.allocations[static_cast<char*>(start)] = {start, rounded, device};
+  const auto library = count_taken(caller, physical_device(device), rounded);
+  all.allocations[static_cast<char*>(start)] = {start, rounded, device, library};
   return start;
 }
 
@@ -96,20 +102,21 @@ bool free_device(void* pointer) {
   const std::lock_guard lock(all.mutex);
   const auto found = all.allocations.find(static_cast<char*>(pointer));
   if (found == all.allocations.end()) return false;
-  give_back_memory(physical_device(found->second.device), found->second.bytes);
+  give_back(found->second);
   address_space().release(pointer, found->second.bytes);
   all.allocations.erase(found);
   return true;
 }
 
-std::uint64_t create_physical(int device, std::size_t bytes) {
+std::uint64_t create_physical(int device, std::size_t bytes, const void* caller) {
   if (!is_device(device)) return 0;
   note_request();
   Memory& all = memory();
   const std::lock_guard lock(all.mutex);
   if (!take_memory(physical_device(device), bytes)) return 0;
   all.next_physical += 16;
-  all.physical[all.next_physical] = {nullptr, bytes, device};
+  const auto library = count_taken(caller, physical_device(device), bytes);
+  all.physical[all.next_physical] = {nullptr, bytes, device, library};
   return all.next_physical;
 }
 
@@ -118,7 +125,7 @@ bool release_physical(std::uint64_t handle) {
   const std::lock_guard lock(all.mutex);
   const auto found = all.physical.find(handle);
   if (found == all.physical.end()) return false;
-  give_back_memory(physical_device(found->second.device), found->second.bytes);
+  give_back(found->second);
   all.physical.erase(found);
   return true;
 }

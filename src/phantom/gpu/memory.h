@@ -17,13 +17,13 @@ inline constexpr std::size_t kGranularity = 2 << 20;
 // All functions are thread-safe.
 
 /// Takes `bytes` on `device` as cudaMalloc does: rounded to the driver's granularity, none when the device has not that
-/// much left.
-[[nodiscard]] void* allocate_device(int device, std::size_t bytes);
+/// much left. `caller`: an address of the code that asks for it, whose library it counts for.
+[[nodiscard]] void* allocate_device(int device, std::size_t bytes, const void* caller = nullptr);
 /// Gives back what allocate_device returned. False when `pointer` is nothing of the kind.
 bool free_device(void* pointer);
 
 /// Takes physical memory without an address (cuMemCreate): a handle, or 0 when the device has not that much left.
-[[nodiscard]] std::uint64_t create_physical(int device, std::size_t bytes);
+[[nodiscard]] std::uint64_t create_physical(int device, std::size_t bytes, const void* caller = nullptr);
 /// Gives back what create_physical took. False when there is no such handle.
 bool release_physical(std::uint64_t handle);
 
@@ -45,6 +45,7 @@ struct Allocation {
   void* start;
   std::size_t bytes;
   int device;
+  std::optional<std::size_t> library = {};  ///< that took it itself, as count_taken() says
 };
 [[nodiscard]] std::optional<Allocation> find_allocation(const void* pointer);
 /// Whether `pointer` is an address of any phantom GPU, allocated or not. Lock-free.

@@ -45,9 +45,9 @@ void trim(Pool& pool, std::uint64_t bytes) {
   }
 }
 
-bool grow(Pool& pool, std::uint64_t needed) {
+bool grow(Pool& pool, std::uint64_t needed, const void* caller) {
   while (pool.reserved < needed) {
-    const std::uint64_t chunk = create_physical(pool.device, kChunk);
+    const std::uint64_t chunk = create_physical(pool.device, kChunk, caller);
     if (chunk == 0) return false;
     pool.physical[chunk] = kChunk;
     pool.reserved += kChunk;
@@ -64,13 +64,13 @@ Handle default_pool(int device) {
   return &pool;
 }
 
-void* allocate_from_pool(Handle handle, std::size_t bytes) {
+void* allocate_from_pool(Handle handle, std::size_t bytes, const void* caller) {
   if (bytes == 0) return nullptr;
   auto* const pool = static_cast<Pool*>(handle);
   const std::size_t rounded = round_up(bytes, kAlignment);
   Pools& all = pools();
   const std::lock_guard lock(all.mutex);
-  if (!grow(*pool, pool->used + rounded)) return nullptr;
+  if (!grow(*pool, pool->used + rounded, caller)) return nullptr;
   void* const start = reserve_addresses(rounded, kGranularity);
   if (start == nullptr) return nullptr;
   map_addresses(start, rounded, pool->device);

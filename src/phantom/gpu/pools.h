@@ -13,8 +13,8 @@ namespace tidemark::phantom {
 [[nodiscard]] Handle default_pool(int device);
 
 /// Memory of a pool. A pool grows by whole chunks of 32 MiB, as measured on an H200, and keeps what is freed; none when
-/// the device has not that much left.
-[[nodiscard]] void* allocate_from_pool(Handle pool, std::size_t bytes);
+/// the device has not that much left. `caller`: see allocate_device().
+[[nodiscard]] void* allocate_from_pool(Handle pool, std::size_t bytes, const void* caller = nullptr);
 /// False when `pointer` is no allocation of a pool.
 bool free_to_pool(void* pointer);
 /// cudaMemPoolAttr; false for unknown ones.

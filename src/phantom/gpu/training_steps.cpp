@@ -11,6 +11,8 @@
 #include <string>
 #include <thread>
 
+#include "base/step_names.h"
+#include "phantom/gpu/abi.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
 
@@ -37,10 +39,10 @@ void mark_step(std::uint64_t number) {
   if (kMark != nullptr) kMark(("Tidemark.step#" + std::to_string(number)).c_str());
 }
 
-void count(std::uint64_t steps, std::uint64_t idle_optimizers) {
+void count(std::uint64_t steps, std::uint64_t idle_optimizers, int by_marks) {
   if (getpid() != watched_process.load()) return;
   static std::uint64_t marked = 0;
-  count_steps(steps, idle_optimizers);
+  count_steps(steps, idle_optimizers, by_marks != 0);
   const auto limit = static_cast<std::uint64_t>(profile().steps);
   const bool is_last = limit != 0 && steps >= limit;
   if (!is_last && steps + 1 > marked) mark_step(marked = steps + 1);
@@ -59,6 +61,21 @@ void again() {
   watched.store(false);
 }
 
+// The script's function for marks of the program that name steps; it takes the GIL.
+std::atomic<void (*)(int kind)> listener = nullptr;
+
+void listen(void (*function)(int kind)) {
+  listener.store(function);
+}
+
+// Names whose stem is that of the first one count: "step" may have a "batch" inside.
+bool names_the_step(const char* name) {
+  const StepName meaning = step_name_of(name);
+  if (meaning != StepName::step && meaning != StepName::profiler_step) return false;
+  static const std::string kFirst = step_stem(name);
+  return step_stem(name) == kFirst;
+}
+
 template <typename Function>
 std::string address(Function* function) {
   return std::to_string(reinterpret_cast<std::uintptr_t>(function));
@@ -69,7 +86,7 @@ int run_script(void*) {
   const auto run = find<int (*)(const char*, void*)>("PyRun_SimpleStringFlags");
   if (run == nullptr) return 0;
   const std::string text = std::string("exec(r'''") + kScript + "\nstart(" + std::to_string(profile().steps) + ", " +
-                           address(count) + ", " + address(stop) + ", " + address(again) +
+                           address(count) + ", " + address(stop) + ", " + address(again) + ", " + address(listen) +
                            ")''', {'__name__': 'tidemark_training_steps'})\n";
   run(text.c_str(), nullptr);
   return 0;
@@ -88,6 +105,12 @@ void run_on_a_thread() {
 }
 
 }  // namespace
+
+/// Called by the library that records, for each mark of the program.
+TIDEMARK_PHANTOM_API void tidemark_on_mark(int kind, const char* name) {
+  const auto function = listener.load();
+  if (function != nullptr && getpid() == watched_process.load() && names_the_step(name)) function(kind);
+}
 
 void watch_training_steps() {
   if (watched.load(std::memory_order_relaxed) || watched.exchange(true) || profile().steps < 0) return;

@@ -1,9 +1,11 @@
 #include "phantom/gpu/usage.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -38,6 +40,18 @@ UsageFile* map_file() {
 UsageFile& usage() {
   static UsageFile* const kUsage = map_file();
   return *kUsage;
+}
+
+// The path of the library whose code has the address; empty where none has.
+std::string library_at(const void* address) {
+  Dl_info found{};
+  return address != nullptr && dladdr(address, &found) != 0 && found.dli_fname != nullptr ? found.dli_fname : "";
+}
+
+std::mutex own_runtime_mutex;
+std::set<std::string>& own_runtimes() {
+  static auto* const kLibraries = new std::set<std::string>;
+  return *kLibraries;
 }
 
 // The status that a library's callers take for "this failed".
@@ -82,7 +96,12 @@ void count_communicator() {
   usage().communicators.fetch_add(1);
 }
 
-void count_steps(std::uint64_t steps, std::uint64_t idle_optimizers) {
+void count_driver_bytes(int device, std::uint64_t bytes) {
+  usage().driver_bytes[device].fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void count_steps(std::uint64_t steps, std::uint64_t idle_optimizers, bool by_marks) {
+  usage().steps_by_marks.store(by_marks ? 1 : 0);
   usage().steps.store(steps);
   usage().idle_optimizers.store(idle_optimizers);
 }
@@ -102,6 +121,47 @@ void count_unanswered(const char* function) {
     usage().unanswered.store(place + 1);
   }
   std::fprintf(stderr, "tidemark: the phantom GPU has no answer for %s; the call fails\n", function);
+}
+
+std::optional<std::size_t> count_taken(const void* caller, int device, std::uint64_t bytes) {
+  const std::string path = library_at(caller);
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (name.empty() || name.starts_with("libc10_cuda.so")) return std::nullopt;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  for (std::size_t place = 0; place < UsageFile::kMostLibraries; ++place) {
+    LibraryMemory& library = usage().libraries[place];
+    if (library.name[0] == '\0') {
+      library.device = device;
+      std::snprintf(library.name, sizeof library.name, "%s", name.c_str());
+    }
+    if (library.device != device || name.compare(0, sizeof library.name - 1, library.name) != 0) continue;
+    library.bytes += bytes;
+    if (library.bytes > library.peak_bytes) library.peak_bytes.store(library.bytes);
+    return place;
+  }
+  return std::nullopt;
+}
+
+void count_returned(std::optional<std::size_t> library, std::uint64_t bytes) {
+  if (!library) return;
+  LibraryMemory& counted = usage().libraries[*library];
+  counted.bytes -= std::min(counted.bytes.load(), bytes);  // a child of a fork may free what its parent took
+}
+
+void note_own_runtime(const void* caller) {
+  const std::string path = library_at(caller);
+  const std::lock_guard lock(own_runtime_mutex);
+  if (!own_runtimes().insert(path).second) return;
+  if (own_runtimes().size() == 1) std::snprintf(usage().own_runtime, sizeof usage().own_runtime, "%s", path.c_str());
+  std::fprintf(stderr,
+               "tidemark: %s has a CUDA runtime of its own, which the phantom GPU cannot answer; its calls fail\n",
+               path.c_str());
+}
+
+bool has_own_runtime(const void* caller) {
+  const std::lock_guard lock(own_runtime_mutex);
+  return !own_runtimes().empty() && own_runtimes().contains(library_at(caller));
 }
 
 void count_estimate(Estimate kind, const std::string& name) {

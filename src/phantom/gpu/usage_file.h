@@ -6,17 +6,28 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "phantom/gpu/address_space.h"
+
 namespace tidemark::phantom {
 
 /// What was estimated.
 enum class Estimate : std::uint8_t { cudnn_workspace, cusolver_workspace, cufft_workspace, kernel };
 inline constexpr std::size_t kEstimates = 4;
 
+/// Device memory that a library took itself, without PyTorch's allocator.
+struct LibraryMemory {
+  char name[60];                     ///< of its file, ends in a zero byte; empty: the place is free
+  std::int32_t device;               ///< as the machine numbers it
+  std::atomic<std::uint64_t> bytes;  ///< now
+  std::atomic<std::uint64_t> peak_bytes;
+};
+
 /// The file `usage.PID`. All counts start at 0.
 struct UsageFile {
-  static constexpr std::uint32_t kMagic = 0x55746d32;
+  static constexpr std::uint32_t kMagic = 0x55746d33;
   static constexpr std::size_t kNameBytes = 60;
   static constexpr std::size_t kMostNames = 256;
+  static constexpr std::size_t kMostLibraries = 32;
 
   std::uint32_t magic;
   std::atomic<std::uint32_t> unanswered;             ///< functions in `names`, at most kMostNames
@@ -27,7 +38,11 @@ struct UsageFile {
   std::atomic<std::uint64_t> idle_optimizers;  ///< that made no step though they have parameters of their own on a GPU
   std::atomic<std::uint32_t> stopped;          ///< 1: the last training step is complete, the process waits for its end
   std::atomic<std::uint32_t> communicators;    ///< of NCCL that the process joined
+  std::atomic<std::uint64_t> driver_bytes[kMaximumDevices];  ///< of each device, taken by the driver and its libraries
+  std::atomic<std::uint32_t> steps_by_marks;   ///< 1: the steps are those that the program marks itself
   char names[kMostNames][kNameBytes];          ///< functions without an answer, each once; ends in a zero byte
+  LibraryMemory libraries[kMostLibraries];
+  char own_runtime[256];  ///< path of a library that has a CUDA runtime of its own, ends in a zero byte; or empty
 };
 
 }  // namespace tidemark::phantom

@@ -14,6 +14,8 @@
 namespace tidemark::phantom {
 namespace {
 
+thread_local int chosen_device = 0;
+
 std::optional<int> device_named(std::string_view name, int devices) {
   constexpr std::string_view kUuid = "GPU-";
   if (name.starts_with(kUuid)) {
@@ -72,6 +74,13 @@ std::vector<int> parse_visible_devices(std::string_view value, int devices) {
 const std::vector<int>& visible_devices() {
   static const auto* const kVisible = new std::vector<int>(read_environment());
   return *kVisible;
+}
+
+int current_device() {
+  return chosen_device;
+}
+void set_current_device(int device) {
+  chosen_device = device;
 }
 
 }  // namespace tidemark::phantom

@@ -1,4 +1,5 @@
-// Which of the phantom GPUs a process sees, and in what order: CUDA_VISIBLE_DEVICES, as the driver reads it.
+// Which of the phantom GPUs a process sees, and in what order: CUDA_VISIBLE_DEVICES, as the driver reads it; and which
+// of them a thread has chosen.
 #pragma once
 
 #include <cstddef>
@@ -24,5 +25,9 @@ namespace tidemark::phantom {
 [[nodiscard]] inline int physical_device(int device) {
   return visible_devices()[static_cast<std::size_t>(device)];
 }
+
+/// The device that this thread has chosen; 0 until it has.
+[[nodiscard]] int current_device();
+void set_current_device(int device);
 
 }  // namespace tidemark::phantom

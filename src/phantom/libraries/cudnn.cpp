@@ -1,23 +1,50 @@
 // cuDNN.
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "phantom/gpu/driver_memory.h"
 #include "phantom/gpu/handles.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
+#include "phantom/libraries/batch_normalization.h"
+#include "phantom/libraries/measured_libraries.h"
 
 namespace tidemark::phantom {
 namespace {
 
-constexpr int kBatchNormalizationSpatial = 1;  // CUDNN_BATCHNORM_SPATIAL
+constexpr int kBatchNormalizationSpatial = 1;            // CUDNN_BATCHNORM_SPATIAL
+constexpr int kBatchNormalizationSpatialPersistent = 2;  // CUDNN_BATCHNORM_SPATIAL_PERSISTENT
 
-// Neither workspace nor reserve in the mode that contiguous images have, as measured; the other modes were not
-// measured.
-int answer_batch_normalization(int mode, std::size_t* bytes) {
-  if (mode != kBatchNormalizationSpatial)
-    count_estimate(Estimate::cudnn_workspace, "batch normalization in cuDNN's mode " + std::to_string(mode));
+constexpr std::size_t kImageSizes = 4;
+
+struct TensorDescriptor {
+  int type = 0;            // cudnnDataType_t
+  std::vector<int> sizes;  // batch, channels, and those of an image
+};
+
+void count_batch_normalization(const std::string& what) {
+  count_estimate(Estimate::cudnn_workspace, "batch normalization " + what);
+}
+
+// As measured, contiguous images take neither workspace nor reserve. The persistent mode is that of images whose
+// channels come last; the mode of vectors was not measured.
+int answer_batch_normalization(int mode, const TensorDescriptor* images, NormalizationPass pass, std::size_t* bytes) {
   *bytes = 0;
+  const bool known = images != nullptr && images->sizes.size() > 1;
+  if (mode != kBatchNormalizationSpatialPersistent || !known) {
+    if (mode != kBatchNormalizationSpatial || !is_measured_cudnn())
+      count_batch_normalization("in cuDNN's mode " + std::to_string(mode));
+    return 0;
+  }
+  BatchNormalization batch{.type = images->type, .channels = static_cast<std::uint64_t>(images->sizes[1]), .rows = 1};
+  for (std::size_t size = 0; size < images->sizes.size(); ++size)
+    if (size != 1) batch.rows *= static_cast<std::uint64_t>(images->sizes[size]);
+  const NormalizationWorkspace workspace = normalization_workspace(batch, pass);
+  if (!workspace.measured || images->sizes.size() != kImageSizes)
+    count_batch_normalization("of " + std::to_string(batch.rows) + " x " + std::to_string(batch.channels));
+  *bytes = workspace.bytes;
   return 0;
 }
 
@@ -51,19 +78,38 @@ TIDEMARK_PHANTOM_API void cudnnGetLastErrorString(char* text, std::size_t bytes)
   if (bytes != 0) *text = '\0';
 }
 
-TIDEMARK_PHANTOM_API int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(Handle, int mode, int, Handle, Handle,
-                                                                                  Handle, Handle, Handle,
+TIDEMARK_PHANTOM_API int cudnnCreateTensorDescriptor(TensorDescriptor** descriptor) {
+  *descriptor = new TensorDescriptor;
+  return 0;
+}
+TIDEMARK_PHANTOM_API int cudnnDestroyTensorDescriptor(TensorDescriptor* descriptor) {
+  delete descriptor;
+  return 0;
+}
+TIDEMARK_PHANTOM_API int cudnnSetTensorNdDescriptor(TensorDescriptor* descriptor, int type, int count, const int* sizes,
+                                                    const int*) {
+  descriptor->type = type;
+  descriptor->sizes.assign(sizes, sizes + count);
+  return 0;
+}
+
+TIDEMARK_PHANTOM_API int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(Handle, int mode, int,
+                                                                                  const TensorDescriptor* images,
+                                                                                  Handle, Handle, Handle, Handle,
                                                                                   std::size_t* bytes) {
-  return answer_batch_normalization(mode, bytes);
+  return answer_batch_normalization(mode, images, NormalizationPass::forward, bytes);
 }
-TIDEMARK_PHANTOM_API int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(Handle, int mode, int, Handle, Handle,
+// What was measured takes none; what was not is counted with the workspace.
+TIDEMARK_PHANTOM_API int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(Handle, int, int, Handle, Handle,
                                                                               std::size_t* bytes) {
-  return answer_batch_normalization(mode, bytes);
+  *bytes = 0;
+  return 0;
 }
-TIDEMARK_PHANTOM_API int cudnnGetBatchNormalizationBackwardExWorkspaceSize(Handle, int mode, int, Handle, Handle,
+TIDEMARK_PHANTOM_API int cudnnGetBatchNormalizationBackwardExWorkspaceSize(Handle, int mode, int,
+                                                                           const TensorDescriptor* images, Handle,
                                                                            Handle, Handle, Handle, Handle, Handle,
                                                                            std::size_t* bytes) {
-  return answer_batch_normalization(mode, bytes);
+  return answer_batch_normalization(mode, images, NormalizationPass::backward, bytes);
 }
 
 }  // namespace tidemark::phantom

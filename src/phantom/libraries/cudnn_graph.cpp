@@ -3,20 +3,15 @@
 #include <algorithm>
 #include <string>
 
-#include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
 #include "phantom/libraries/convolution_workspace.h"
+#include "phantom/libraries/measured_libraries.h"
 #include "phantom/libraries/torch_settings.h"
 
 namespace tidemark::phantom {
 namespace {
 
 constexpr int kMatmul = 19;  // CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR
-
-// Whether the process has the GPU and the library that convolutions were measured with.
-bool is_measured_library() {
-  return profile().major == 9 && profile().minor == 0 && profile().cudnn_version / 100 == 919;
-}
 
 // Convolutions were measured as PyTorch starts: with any engine that computes 32-bit floating point by way of TF32 too,
 // without trying several. Returns what is otherwise.
@@ -32,10 +27,17 @@ std::string other_settings(const Convolution& convolution) {
 std::uint64_t workspace_of(const Convolution& convolution) {
   const ConvolutionWorkspace workspace = convolution_workspace(convolution);
   const std::string settings = other_settings(convolution);
-  if (!workspace.measured || !is_measured_library() || !settings.empty())
+  if (!workspace.measured || !is_measured_cudnn() || !settings.empty())
     count_estimate(Estimate::cudnn_workspace, "a convolution, " + layer_key(convolution) + ", batch size " +
                                                   std::to_string(convolution.image[0]) + settings);
   return workspace.bytes;
+}
+
+// As cudnnBackendDescriptorType_t.
+std::string types_of(const CudnnGraph& graph) {
+  std::string text;
+  for (const int operation : graph.operations) text += " " + std::to_string(operation);
+  return text;
 }
 
 }  // namespace
@@ -45,9 +47,12 @@ std::uint64_t cudnn_workspace(const CudnnGraph& graph) {
   // Attention: with cuDNN 9.19 on an H200, 256 bytes, and where heads share keys and values, the gradients of these for
   // each head, in 16 bits, before they are summed.
   if (products >= 2) {
-    if (!is_measured_library()) count_estimate(Estimate::cudnn_workspace, "attention");
+    if (!is_measured_cudnn()) count_estimate(Estimate::cudnn_workspace, "attention");
     return 256 + graph.summed_elements * sizeof(std::uint16_t);
   }
+  // Only convolutions by themselves were measured.
+  if (!graph.convolution || graph.operations.size() != 1)
+    count_estimate(Estimate::cudnn_workspace, "a graph of operations" + types_of(graph));
   return graph.convolution ? workspace_of(*graph.convolution) : 0;
 }
 

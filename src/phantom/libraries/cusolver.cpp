@@ -1,6 +1,6 @@
-// cuSOLVER: how large a workspace its routines ask for. NVIDIA does not say, and it was not measured, so all sizes are
-// estimates: what LAPACK's routines of the same names are best called with, in blocks of 64 columns.
-// https://www.netlib.org/lapack/explore-html/
+// cuSOLVER: how large a workspace its routines ask for. NVIDIA does not say. Some were measured (solver_workspace.h);
+// the sizes of others are estimates: what LAPACK's routines of the same names are best called with, in blocks of 64
+// columns. https://www.netlib.org/lapack/explore-html/
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,23 +9,30 @@
 
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/usage.h"
+#include "phantom/libraries/measured_libraries.h"
+#include "phantom/libraries/solver_workspace.h"
 
 namespace tidemark::phantom {
 namespace {
 
 constexpr std::int64_t kBlock = 64;
 
-std::int64_t bytes_of_type(int type) {  // cudaDataType
+SolverType solver_type(int type) {  // cudaDataType
   switch (type) {
     case 1:  // CUDA_R_64F
+      return {8, false};
     case 4:  // CUDA_C_32F
-      return 8;
+      return {8, true};
     case 5:  // CUDA_C_64F
-      return 16;
+      return {16, true};
     default:
-      return 4;
+      return {4, false};
   }
 }
+constexpr SolverType kS = {4, false};
+constexpr SolverType kD = {8, false};
+constexpr SolverType kC = {8, true};
+constexpr SolverType kZ = {16, true};
 
 std::int64_t blocks_of(std::int64_t columns) {
   return columns * kBlock;
@@ -57,7 +64,23 @@ int answer(const char* routine, std::int64_t rows, std::int64_t columns, std::in
 int answer(const char* routine, std::int64_t rows, std::int64_t columns, std::int64_t elements, int type,
            std::size_t* device, std::size_t* host) {
   count(routine, rows, columns);
-  *device = static_cast<std::size_t>(elements * bytes_of_type(type));
+  *device = static_cast<std::size_t>(elements * solver_type(type).bytes);
+  *host = 0;
+  return 0;
+}
+
+// Routines that were measured.
+int answer_measured(const char* routine, std::int64_t rows, std::int64_t columns, SolverWorkspace workspace,
+                    std::int64_t unit, int* result) {
+  if (!workspace.measured || !is_measured_cusolver()) count(routine, rows, columns);
+  const std::int64_t elements = (workspace.bytes + unit - 1) / unit;
+  *result = static_cast<int>(std::min<std::int64_t>(elements, std::numeric_limits<int>::max()));
+  return 0;
+}
+int answer(const char* routine, std::int64_t rows, std::int64_t columns, SolverWorkspace workspace, std::size_t* device,
+           std::size_t* host) {
+  if (!workspace.measured || !is_measured_cusolver()) count(routine, rows, columns);
+  *device = static_cast<std::size_t>(workspace.bytes);
   *host = 0;
   return 0;
 }
@@ -81,10 +104,24 @@ int answer(const char* routine, std::int64_t rows, std::int64_t columns, std::in
   TIDEMARK_SOLVER(C, complex, parameters, __VA_ARGS__)       \
   TIDEMARK_SOLVER(Z, complex, parameters, __VA_ARGS__)
 
+// Of these, `type` is the one of the name.
+#define TIDEMARK_MEASURED(letter, name, parameters, rows, columns, workspace)  \
+  TIDEMARK_PHANTOM_API int cusolverDn##letter##name##_bufferSize parameters {  \
+    constexpr SolverType type = k##letter;                                     \
+    return answer_measured(#name, rows, columns, workspace, type.bytes, size); \
+  }
+#define TIDEMARK_MEASURED_TYPES(real, complex, parameters, rows, columns, workspace) \
+  TIDEMARK_MEASURED(S, real, parameters, rows, columns, workspace)                   \
+  TIDEMARK_MEASURED(D, real, parameters, rows, columns, workspace)                   \
+  TIDEMARK_MEASURED(C, complex, parameters, rows, columns, workspace)                \
+  TIDEMARK_MEASURED(Z, complex, parameters, rows, columns, workspace)
+TIDEMARK_MEASURED_TYPES(getrf, getrf, (Handle, int m, int n, void*, int, int* size), m, n, getrf_workspace(m, n, type))
+TIDEMARK_MEASURED_TYPES(sytrf, sytrf, (Handle, int n, void*, int, int* size), n, n, sytrf_workspace(n, type))
+TIDEMARK_MEASURED_TYPES(syevj, heevj, (Handle, int, int, int n, const void*, int, const void*, int* size, Handle), n, n,
+                        syevj_workspace(n, type))
+
 TIDEMARK_SOLVER_TYPES(potrf, (Handle, int, int n, void*, int, int* size), n, n, blocks_of(n), size)
-TIDEMARK_SOLVER_TYPES(getrf, (Handle, int m, int n, void*, int, int* size), m, n, blocks_of(m), size)
 TIDEMARK_SOLVER_TYPES(geqrf, (Handle, int m, int n, void*, int, int* size), m, n, blocks_of(n), size)
-TIDEMARK_SOLVER_TYPES(sytrf, (Handle, int n, void*, int, int* size), n, n, blocks_of(n), size)
 TIDEMARK_SOLVER_PAIR(orgqr, ungqr, (Handle, int m, int n, int, const void*, int, const void*, int* size), m, n,
                      blocks_of(n), size)
 // side is 0 for the left.
@@ -93,8 +130,6 @@ TIDEMARK_SOLVER_PAIR(ormqr, unmqr,
                       int* size),
                      m, n, blocks_of(side == 0 ? n : m), size)
 TIDEMARK_SOLVER_PAIR(syevd, heevd, (Handle, int, int, int n, const void*, int, const void*, int* size), n, n,
-                     eigenvalues(n), size)
-TIDEMARK_SOLVER_PAIR(syevj, heevj, (Handle, int, int, int n, const void*, int, const void*, int* size, Handle), n, n,
                      eigenvalues(n), size)
 TIDEMARK_SOLVER_PAIR(syevjBatched, heevjBatched,
                      (Handle, int, int, int n, const void*, int, const void*, int* size, Handle, int batch), n, n,
@@ -114,9 +149,9 @@ TIDEMARK_SOLVER_TYPES(gesvdaStridedBatched,
                       m, n, singular_values(m, n) * batch, size)
 
 TIDEMARK_SOLVER(X, potrf,
-                (Handle, Handle, int, std::int64_t n, int type, const void*, std::int64_t, int, std::size_t* device,
-                 std::size_t* host),
-                n, n, blocks_of(n), type, device, host)
+                (Handle, Handle, int side, std::int64_t n, int type, const void*, std::int64_t, int,
+                 std::size_t* device, std::size_t* host),
+                n, n, potrf_workspace(n, solver_type(type), side == 0), device, host)
 TIDEMARK_SOLVER(X, geqrf,
                 (Handle, Handle, std::int64_t m, std::int64_t n, int type, const void*, std::int64_t, int, const void*,
                  int, std::size_t* device, std::size_t* host),
@@ -124,11 +159,11 @@ TIDEMARK_SOLVER(X, geqrf,
 TIDEMARK_SOLVER(X, syevd,
                 (Handle, Handle, int, int, std::int64_t n, int type, const void*, std::int64_t, int, const void*, int,
                  std::size_t* device, std::size_t* host),
-                n, n, eigenvalues(n), type, device, host)
+                n, n, syevd_workspace(n, solver_type(type)), device, host)
 TIDEMARK_SOLVER(X, syevBatched,
                 (Handle, Handle, int, int, std::int64_t n, int type, const void*, std::int64_t, int, const void*, int,
                  std::size_t* device, std::size_t* host, std::int64_t batch),
-                n, n, eigenvalues(n) * batch, type, device, host)
+                n, n, syev_batched_workspace(n, batch, solver_type(type)), device, host)
 TIDEMARK_SOLVER(X, geev,
                 (Handle, Handle, int, int, std::int64_t n, int type, const void*, std::int64_t, int, const void*, int,
                  const void*, std::int64_t, int, const void*, std::int64_t, int, std::size_t* device,

@@ -14,8 +14,8 @@
 #include "phantom/gpu/memory.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
+#include "phantom/gpu/visible_devices.h"
 #include "phantom/libraries/nccl_operations.h"
-#include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 namespace {
@@ -227,7 +227,7 @@ TIDEMARK_PHANTOM_API int ncclCommWindowDeregister(NcclCommunicator*, Handle) {
   return kNcclSuccess;
 }
 TIDEMARK_PHANTOM_API int ncclMemAlloc(void** pointer, std::size_t bytes) {
-  *pointer = allocate_device(current_device(), bytes);
+  *pointer = allocate_device(current_device(), bytes, TIDEMARK_PHANTOM_CALLER);
   return *pointer != nullptr ? kNcclSuccess : 1;  // ncclUnhandledCudaError
 }
 TIDEMARK_PHANTOM_API int ncclMemFree(void* pointer) {

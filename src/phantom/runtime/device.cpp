@@ -13,20 +13,12 @@ namespace tidemark::phantom {
 namespace {
 
 thread_local int last_error = kSuccess;
-thread_local int chosen_device = 0;
 
 }  // namespace
 
 int report(int status) {
   if (status != kSuccess) last_error = status;
   return status;
-}
-
-int current_device() {
-  return chosen_device;
-}
-void set_current_device(int device) {
-  chosen_device = device;
 }
 
 TIDEMARK_PHANTOM_API int cuCtxGetLimit(std::size_t* value, int limit);
@@ -40,13 +32,13 @@ TIDEMARK_PHANTOM_API int cudaGetDeviceCount(int* count) {
 }
 
 TIDEMARK_PHANTOM_API int cudaGetDevice(int* device) {
-  *device = chosen_device;
+  *device = current_device();
   return kSuccess;
 }
 
 TIDEMARK_PHANTOM_API int cudaSetDevice(int device) {
   if (!is_device(device)) return report(kInvalidDevice);
-  chosen_device = device;
+  set_current_device(device);
   return kSuccess;
 }
 

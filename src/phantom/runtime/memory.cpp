@@ -12,9 +12,22 @@
 
 namespace tidemark::phantom {
 
-TIDEMARK_PHANTOM_API int cudaMalloc(void** pointer, std::size_t bytes) {
-  *pointer = bytes == 0 ? nullptr : allocate_device(current_device(), bytes);
+namespace {
+
+int allocate(void** pointer, std::size_t bytes, const void* caller) {
+  *pointer = bytes == 0 ? nullptr : allocate_device(current_device(), bytes, caller);
   return bytes == 0 || *pointer != nullptr ? kSuccess : report(kOutOfMemory);
+}
+
+int allocate_from(Handle pool, void** pointer, std::size_t bytes, const void* caller) {
+  *pointer = allocate_from_pool(pool, bytes, caller);
+  return *pointer != nullptr || bytes == 0 ? kSuccess : report(kOutOfMemory);
+}
+
+}  // namespace
+
+TIDEMARK_PHANTOM_API int cudaMalloc(void** pointer, std::size_t bytes) {
+  return allocate(pointer, bytes, TIDEMARK_PHANTOM_CALLER);
 }
 
 TIDEMARK_PHANTOM_API int cudaFree(void* pointer) {
@@ -23,13 +36,12 @@ TIDEMARK_PHANTOM_API int cudaFree(void* pointer) {
 
 TIDEMARK_PHANTOM_API int cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t width, std::size_t height) {
   *pitch = (width + 511) / 512 * 512;
-  return cudaMalloc(pointer, *pitch * height);
+  return allocate(pointer, *pitch * height, TIDEMARK_PHANTOM_CALLER);
 }
 
 // Managed memory is used from the host too, so it is real; it counts as memory of the device.
 TIDEMARK_PHANTOM_API int cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
-  *pointer = allocate_device(current_device(), bytes);
-  return *pointer != nullptr ? kSuccess : report(kOutOfMemory);
+  return allocate(pointer, bytes, TIDEMARK_PHANTOM_CALLER);
 }
 
 TIDEMARK_PHANTOM_API int cudaMemGetInfo(std::size_t* free, std::size_t* total) {
@@ -157,13 +169,11 @@ TIDEMARK_PHANTOM_API int cudaDeviceGetMemPool(Handle* pool, int device) {
 }
 
 TIDEMARK_PHANTOM_API int cudaMallocAsync(void** pointer, std::size_t bytes, Handle) {
-  *pointer = allocate_from_pool(default_pool(current_device()), bytes);
-  return *pointer != nullptr || bytes == 0 ? kSuccess : report(kOutOfMemory);
+  return allocate_from(default_pool(current_device()), pointer, bytes, TIDEMARK_PHANTOM_CALLER);
 }
 
 TIDEMARK_PHANTOM_API int cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, Handle pool, Handle) {
-  *pointer = allocate_from_pool(pool, bytes);
-  return *pointer != nullptr || bytes == 0 ? kSuccess : report(kOutOfMemory);
+  return allocate_from(pool, pointer, bytes, TIDEMARK_PHANTOM_CALLER);
 }
 
 TIDEMARK_PHANTOM_API int cudaFreeAsync(void* pointer, Handle) {

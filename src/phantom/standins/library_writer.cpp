@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace tidemark {
 namespace {
@@ -132,7 +133,7 @@ std::string write_standin_library(const StandinLibrary& library) {
 
   // Sizes first: addresses follow from them.
   const bool versioned = version != 0;
-  section(kHash).bytes.resize(4 * (2 + 1 + names.size()));
+  section(kHash).bytes.resize(4 * (2 + 2 * symbols.size()));
   section(kSymbols).bytes.resize(sizeof(Elf64_Sym) * symbols.size());
   if (versioned) section(kVersions).bytes.resize(2 * symbols.size());
   if (versioned) section(kDefinitions).bytes.resize(2 * (sizeof(Elf64_Verdef) + sizeof(Elf64_Verdaux)));
@@ -170,15 +171,20 @@ std::string write_standin_library(const StandinLibrary& library) {
   table.clear();
   for (const Elf64_Sym& symbol : symbols) append(table, symbol);
 
-  // One bucket: a chain through all symbols. Programs look up each name once.
+  // As many buckets as symbols: the dynamic linker looks here for most names of the libraries that are loaded later, in
+  // vain.
+  const auto count = static_cast<std::uint32_t>(symbols.size());
+  std::vector<std::uint32_t> buckets(count);
+  std::vector<std::uint32_t> chains(count);
+  for (auto index = static_cast<std::uint32_t>(first); index < count; ++index) {
+    chains[index] = std::exchange(buckets[elf_hash(names[index]) % count], index);
+  }
   std::string& hash = section(kHash).bytes;
   hash.clear();
-  const auto count = static_cast<std::uint32_t>(symbols.size());
-  append(hash, std::uint32_t{1});
   append(hash, count);
-  append(hash, count > first ? static_cast<std::uint32_t>(first) : std::uint32_t{0});
-  for (std::uint32_t index = 0; index < count; ++index)
-    append(hash, index >= first && index + 1 < count ? index + 1 : std::uint32_t{0});
+  append(hash, count);
+  for (const std::uint32_t bucket : buckets) append(hash, bucket);
+  for (const std::uint32_t chain : chains) append(hash, chain);
 
   if (versioned) {
     std::string& versions = section(kVersions).bytes;

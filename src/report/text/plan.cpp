@@ -1,9 +1,12 @@
 #include "analyze/plan.h"
 
+#include <fmt/format.h>
+
 #include "base/units.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
 #include "report/words/plan.h"
+#include "report/words/printable.h"
 #include "report/words/recording.h"
 
 namespace tidemark {
@@ -17,8 +20,12 @@ std::string device_text(const Plan& plan, const PlannedDevice& device, const Ter
   text += fact("peak allocated", exact_text(totals.peak_allocated_bytes));
   text += fact("peak reserved", exact_text(totals.peak_reserved_bytes.value_or(0)));
   const char* const whose =
-      device.process_count > 1 ? " by all its processes, with their contexts" : " with the context";
+      device.process_count > 1 ? " by all its processes, with their contexts" : " with context and libraries";
   text += fact("device used", format_bytes(device.device_used_bytes) + whose);
+  for (const PlannedLibrary& library : device.libraries) {
+    text += fact("", fmt::format("of that at most {} taken by {} itself", format_bytes(library.peak_bytes),
+                                 printable(library.name)));
+  }
   if (device.fits) text += fact("headroom", format_bytes(device.headroom_bytes));
   if (totals.out_of_memory_count != 0) text += fact("out of memory", format_count(totals.out_of_memory_count));
   return text;

@@ -52,14 +52,15 @@ std::string verdict_text(const Plan& plan) {
   for (const PlannedDevice& device : plan.devices) {
     used = std::max(used, device.device_used_bytes);
   }
-  const std::string in_steps = plan.steps == 0 ? "" : " in " + steps_text(plan.steps);
+  const std::string in_steps = plan.steps == 0 ? "" : " in " + steps_text(plan);
   return fmt::format("fits on {}: at most {} of {} used{}, {} left", plan.facts.gpu, format_bytes(used),
                      format_bytes(plan.facts.memory_bytes), in_steps,
                      format_bytes(plan.facts.memory_bytes - std::min(used, plan.facts.memory_bytes)));
 }
 
-std::string steps_text(std::uint64_t steps) {
-  return steps == 1 ? "1 training step" : format_count(steps) + " training steps";
+std::string steps_text(const Plan& plan) {
+  return fmt::format("{} {}{}", format_count(plan.steps), plan.steps_by_marks ? "step" : "training step",
+                     plan.steps == 1 ? "" : "s");
 }
 
 std::vector<std::string> uncertainties(const Plan& plan) {
@@ -67,9 +68,8 @@ std::vector<std::string> uncertainties(const Plan& plan) {
   const PlanFacts& facts = plan.facts;
   found.push_back(
       facts.context_measured
-          ? fmt::format("The context, {}, was measured on {}; it grows with the kernels that are loaded, and other "
-                        "drivers differ.",
-                        format_bytes(facts.context_bytes), facts.gpu)
+          ? fmt::format("The context, {}, was measured on {}; other drivers differ.", format_bytes(facts.context_bytes),
+                        facts.gpu)
           : fmt::format("The context of a process was not measured on {}; the {} of an H200 are taken for it.",
                         facts.gpu, format_bytes(facts.context_bytes)));
   if (!facts.memory_measured) {
@@ -77,7 +77,15 @@ std::vector<std::string> uncertainties(const Plan& plan) {
         "The memory of {}, {}, is what others report; it differs by driver and ECC by up to 1%, and --memory sets it.",
         facts.gpu, format_bytes(facts.memory_bytes)));
   }
-  found.emplace_back("What cuBLAS takes for itself is not in the figures: 128 MiB on an H200.");
+  std::uint64_t driver_bytes = 0;
+  for (const PlannedDevice& device : plan.devices) driver_bytes = std::max(driver_bytes, device.driver_bytes);
+  if (driver_bytes != 0) {
+    found.push_back(
+        fmt::format("What cuBLAS, cuDNN and the code of kernels take beside the context, {}, is an estimate from 107 "
+                    "programs on an "
+                    "H200.",
+                    format_bytes(driver_bytes)));
+  }
   if (has_communicators(facts)) {
     found.push_back(
         facts.nccl ? fmt::format(
@@ -87,9 +95,9 @@ std::vector<std::string> uncertainties(const Plan& plan) {
                    : "What NCCL takes is not in the figures: some hundred MiB for each communicator.");
   }
   if (facts.interrupted) {
-    found.push_back(fmt::format("The program was interrupted after {}.", steps_text(plan.steps)));
+    found.push_back(fmt::format("The program was interrupted after {}.", steps_text(plan)));
   }
-  if (plan.steps == 1) {
+  if (plan.steps == 1 && !plan.steps_by_marks) {
     found.emplace_back(
         "In the first training step some optimizers allocate their state only at its end; the second may take "
         "more.");
@@ -116,13 +124,14 @@ std::vector<std::string> uncertainties(const Plan& plan) {
       {facts.cudnn_estimates, "cuDNN"}, {facts.cusolver_estimates, "cuSOLVER"}, {facts.cufft_estimates, "cuFFT"}};
   for (const auto& [count, library] : workspaces) {
     if (count == 0) continue;
-    found.push_back(fmt::format("{} workspaces of {} were estimated, not measured.", format_count(count), library));
+    found.push_back(fmt::format("{} of {} {} estimated, not measured.",
+                                count == 1 ? "A workspace" : format_count(count) + " workspaces", library,
+                                count == 1 ? "was" : "were"));
   }
   if (facts.kernel_estimates != 0) {
     found.push_back(
-        fmt::format("The machine code of {} kernels is not known for this GPU; workspaces that depend on it are "
-                    "estimates.",
-                    format_count(facts.kernel_estimates)));
+        fmt::format("The machine code of {} is not known for this GPU; workspaces that depend on it are estimates.",
+                    facts.kernel_estimates == 1 ? "a kernel" : format_count(facts.kernel_estimates) + " kernels"));
   }
   if (!facts.unanswered.empty()) {
     found.push_back(

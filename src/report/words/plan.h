@@ -13,7 +13,7 @@ namespace tidemark {
 [[nodiscard]] std::string verdict_text(const Plan& plan);
 
 /// "3 training steps".
-[[nodiscard]] std::string steps_text(std::uint64_t steps);
+[[nodiscard]] std::string steps_text(const Plan& plan);
 
 /// What the figures do not say for certain, one sentence each; empty where nothing is known to limit them.
 [[nodiscard]] std::vector<std::string> uncertainties(const Plan& plan);

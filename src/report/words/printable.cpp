@@ -106,6 +106,9 @@ std::string fit(std::string_view text, std::size_t width) {
   // More of the end than of the start: file and line stand there.
   const std::size_t head = (width - 1) * 2 / 5;
   const std::size_t tail = width - 1 - head;
+  if (plain_prefix(text) == text.size()) {
+    return std::string(text.substr(0, head)).append(kEllipsis).append(text.substr(text.size() - tail));
+  }
   std::size_t head_end = 0;
   std::size_t tail_start = text.size();
   bool in_head = true;

@@ -48,6 +48,17 @@ TEST(PlanTest, ProcessesOfOneGpuAreTakenTogether) {
   EXPECT_TRUE(make_plan(facts(), {recording(2, 0, 9 * kGiB), recording(3, 1, 5 * kGiB + 1)}).fits);
 }
 
+TEST(PlanTest, WhatLibrariesTakeIsUsedToo) {
+  PlanFacts known = facts();
+  known.device_peaks = {0, 9 * kGiB};
+  known.processes.emplace_back().pid = 1;
+  known.processes[0].libraries = {{"libone.so", 1, 2 * kGiB}, {"libother.so", 0, kGiB}};
+  const Plan plan = make_plan(known, {recording(1, 1, 6 * kGiB)});
+  EXPECT_EQ(plan.devices[0].device_used_bytes, 9 * kGiB);
+  ASSERT_EQ(plan.devices[0].libraries.size(), 1U);
+  EXPECT_EQ(plan.devices[0].libraries[0].name, "libone.so");
+}
+
 TEST(PlanTest, NcclTakesMoreForTheFirstCommunicator) {
   PlanFacts known = facts();
   known.nccl = NcclMemory{4 * kGiB, 2 * kGiB};
@@ -57,6 +68,16 @@ TEST(PlanTest, NcclTakesMoreForTheFirstCommunicator) {
   EXPECT_EQ(plan.devices[0].nccl_bytes, 6 * kGiB);
   EXPECT_EQ(plan.steps, 2U);  // that both ranks made; the third process trains nothing
   EXPECT_FALSE(make_plan(known, {recording(1, 0, 9 * kGiB + 1)}).fits);
+}
+
+TEST(PlanTest, LibrariesTakeMemoryBesideTheContext) {
+  PlanFacts known = facts();
+  known.processes = {{.pid = 1, .driver_bytes = {kGiB, 3 * kGiB}}};
+  const Plan plan = make_plan(known, {recording(1, 1, 12 * kGiB)});
+  EXPECT_EQ(plan.devices[0].driver_bytes, 3 * kGiB);
+  EXPECT_EQ(plan.devices[0].device_used_bytes, 16 * kGiB);
+  EXPECT_TRUE(plan.fits);
+  EXPECT_FALSE(make_plan(known, {recording(1, 1, 12 * kGiB + 1)}).fits);
 }
 
 }  // namespace

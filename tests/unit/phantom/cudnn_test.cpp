@@ -1,18 +1,17 @@
 // cuDNN's functions as PyTorch calls them. Numbers of attributes and types are those of cudnn_graph.h.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "phantom/gpu/usage_file.h"
+#include "unit/phantom/counted.h"
 
 namespace tidemark::phantom {
 namespace {
@@ -35,12 +34,7 @@ class Cudnn : public ::testing::Test {
     ASSERT_NE(library_, nullptr) << dlerror();
   }
 
-  [[nodiscard]] std::uint64_t estimates() const {
-    const auto usage = std::make_unique<UsageFile>();
-    std::ifstream(folder_ / ("usage." + std::to_string(getpid())), std::ios::binary)
-        .read(reinterpret_cast<char*>(usage.get()), sizeof(UsageFile));
-    return usage->estimates[static_cast<std::size_t>(Estimate::cudnn_workspace)].load();
-  }
+  [[nodiscard]] static std::uint64_t estimates() { return counted(Estimate::cudnn_workspace); }
 
   void TearDown() override {
     for (const Descriptor descriptor : created_) function<int(Descriptor)>("cudnnBackendDestroyDescriptor")(descriptor);
@@ -68,7 +62,7 @@ class Cudnn : public ::testing::Test {
     return function<int(Descriptor)>("cudnnBackendFinalize")(descriptor);
   }
   [[nodiscard]] Descriptor tensor(const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides) {
-    const int type = 9;                        // CUDNN_DATA_BFLOAT16
+    const int type = type_;
     const Descriptor descriptor = create(17);  // CUDNN_BACKEND_TENSOR_DESCRIPTOR
     set(descriptor, 901, kDataType, 1, &type);
     set(descriptor, 902, sizes);
@@ -108,6 +102,25 @@ class Cudnn : public ::testing::Test {
     return descriptor;
   }
 
+  /// The workspaces that batch normalization of images takes forward and backward.
+  [[nodiscard]] std::pair<std::size_t, std::size_t> normalization(int type, const std::vector<int>& sizes) {
+    Descriptor images = nullptr;
+    EXPECT_EQ(function<int(Descriptor*)>("cudnnCreateTensorDescriptor")(&images), 0);
+    using Set = int(Descriptor, int, int, const int*, const int*);
+    auto* const set_sizes = function<Set>("cudnnSetTensorNdDescriptor");
+    EXPECT_EQ(set_sizes(images, type, static_cast<int>(sizes.size()), sizes.data(), sizes.data()), 0);
+    using Forward = int(void*, int, int, void*, void*, void*, void*, void*, std::size_t*);
+    using Backward = int(void*, int, int, void*, void*, void*, void*, void*, void*, void*, std::size_t*);
+    std::pair<std::size_t, std::size_t> bytes;
+    auto* const forward = function<Forward>("cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize");
+    EXPECT_EQ(forward(nullptr, 2, 0, images, nullptr, nullptr, nullptr, nullptr, &bytes.first), 0);
+    auto* const backward = function<Backward>("cudnnGetBatchNormalizationBackwardExWorkspaceSize");
+    EXPECT_EQ(backward(nullptr, 2, 0, images, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &bytes.second), 0);
+    EXPECT_EQ(function<int(Descriptor)>("cudnnDestroyTensorDescriptor")(images), 0);
+    return bytes;
+  }
+
+  int type_ = 9;  // CUDNN_DATA_BFLOAT16
   std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) / "tidemark_cudnn_test";
 
  private:
@@ -140,10 +153,11 @@ TEST_F(Cudnn, SharedKeysAndValuesHaveTheirGradientsForEachHead) {
 }
 
 // Other engines than those that were measured: PyTorch says what the program set.
-TEST_F(Cudnn, WorkspacesOfDeterministicConvolutionsAreEstimates) {
-  std::ofstream(folder_ / "torch.c") << "int deterministic, benchmark;"
+TEST_F(Cudnn, WorkspacesWithOtherSettingsAreEstimates) {
+  std::ofstream(folder_ / "torch.c") << "int deterministic, benchmark, tf32 = 1;"
                                         "void* _ZN2at13globalContextEv(void) { return &deterministic; }"
                                         "_Bool _ZNK2at7Context18deterministicCuDNNEv(void* c) { return deterministic; }"
+                                        "_Bool _ZNK2at7Context14allowTF32CuDNNEv(void* c) { return tf32; }"
                                         "_Bool _ZNK2at7Context14benchmarkCuDNNEv(void* c) { return benchmark; }";
   const std::string library = folder_ / "libtorch_cpu.so";
   ASSERT_EQ(
@@ -163,6 +177,19 @@ TEST_F(Cudnn, WorkspacesOfDeterministicConvolutionsAreEstimates) {
     *setting = 0;
   }
   EXPECT_EQ(estimates(), before + 2);
+  // TF32 is a way to compute float32, and of no matter to bfloat16.
+  auto* const tf32 = static_cast<int*>(dlsym(torch, "tf32"));
+  *tf32 = 0;
+  plan();
+  EXPECT_EQ(estimates(), before + 2);
+  type_ = 0;  // CUDNN_DATA_FLOAT
+  const auto float32 = [this] { return workspace({8, 64, 56, 56}, {200704, 3136, 56, 1}); };
+  const std::int64_t without = float32();
+  EXPECT_EQ(estimates(), before + 3);
+  *tf32 = 1;
+  EXPECT_EQ(float32(), 15057575);
+  EXPECT_EQ(estimates(), before + 3);
+  EXPECT_EQ(without, 15057575);  // the best that is known
   dlclose(torch);
 }
 
@@ -181,6 +208,12 @@ TEST_F(Cudnn, HandlesTakeAddresses) {
   EXPECT_NE(after - before, static_cast<std::ptrdiff_t>(kBytes));
 }
 
+TEST_F(Cudnn, OtherGraphsAreCounted) {
+  const std::uint64_t before = estimates();
+  EXPECT_EQ(workspace_of({create(13), create(22)}), 0);  // pointwise, reduction
+  EXPECT_EQ(estimates(), before + 1);
+}
+
 TEST_F(Cudnn, ConvolutionWithoutItsPartsFails) {
   EXPECT_NE(finalize(create(10)), 0);
 }
@@ -191,6 +224,26 @@ TEST_F(Cudnn, BatchNormalizationOfContiguousImagesTakesNoWorkspace) {
   auto* const backward = function<Backward>("cudnnGetBatchNormalizationBackwardExWorkspaceSize");
   EXPECT_EQ(backward(nullptr, 1, 0, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, &bytes), 0);
   EXPECT_EQ(bytes, 0);
+}
+
+// What PyTorch 2.11 allocated on an H200 for images whose channels come last.
+TEST_F(Cudnn, BatchNormalizationTakesTheMeasuredWorkspace) {
+  using Workspaces = std::pair<std::size_t, std::size_t>;
+  constexpr int kFloat = 0;
+  constexpr int kHalf = 2;
+  const std::uint64_t before = estimates();
+  EXPECT_EQ(normalization(kFloat, {1, 64, 112, 112}), (Workspaces{102212, 68132}));
+  EXPECT_EQ(normalization(kFloat, {32, 1024, 14, 14}), (Workspaces{810224, 541792}));
+  EXPECT_EQ(normalization(kFloat, {128, 72, 28, 28}), (Workspaces{1619256, 1072168}));
+  EXPECT_EQ(normalization(kFloat, {128, 3, 224, 224}), (Workspaces{904244, 536292}));
+  EXPECT_EQ(normalization(kFloat, {96, 30, 9, 9}), (Workspaces{33288, 21800}));
+  EXPECT_EQ(normalization(kFloat, {2, 512, 1, 1}), (Workspaces{5232, 5184}));
+  EXPECT_EQ(normalization(kHalf, {32, 512, 28, 28}), (Workspaces{649200, 1074240}));
+  EXPECT_EQ(normalization(kHalf, {8, 3, 224, 224}), (Workspaces{23684, 34532}));
+  EXPECT_EQ(estimates(), before);
+  static_cast<void>(normalization(kFloat, {8, 20, 28, 28}));
+  static_cast<void>(normalization(kFloat, {8, 64, 4, 28, 28}));
+  EXPECT_EQ(estimates(), before + 2);
 }
 
 }  // namespace

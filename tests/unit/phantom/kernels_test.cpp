@@ -14,6 +14,7 @@
 #include "phantom/gpu/fat_binary.h"
 #include "phantom/gpu/lz4.h"
 #include "phantom/gpu/occupancy.h"
+#include "unit/phantom/counted.h"
 
 namespace tidemark::phantom {
 namespace {
@@ -79,9 +80,14 @@ TEST(Kernels, OfAModuleHaveTheAttributesOfTheirCode) {
 }
 
 TEST(Kernels, OfAModuleOfTextAreNotKnown) {
-  const Handle kernel = module_kernel(load_module("// not compiled"), "any");
-  ASSERT_NE(kernel, nullptr);
-  EXPECT_EQ(kernel_attributes(kernel).registers, 32);
+  const std::uint64_t before = counted(Estimate::kernel);
+  const Handle module = load_module("// not compiled");
+  for (const char* name : {"any", "other", "any"}) {
+    const Handle kernel = module_kernel(module, name);
+    ASSERT_NE(kernel, nullptr);
+    EXPECT_EQ(kernel_attributes(kernel).registers, 32);
+  }
+  EXPECT_EQ(counted(Estimate::kernel), before + 2);
 }
 
 TEST(Kernels, TheVersionOfPtxIsThatOfTheVirtualArchitecture) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
 
 #include "phantom/standins/library_writer.h"
 #include "temporary_folder.h"
@@ -66,6 +67,21 @@ TEST_F(StandinsTest, TheLoaderTakesThemAndTheirFunctionsDoAsTheyWereWritten) {
   void* const plain = open("libnccl.so.2");
   ASSERT_NE(plain, nullptr) << dlerror();
   EXPECT_EQ(reinterpret_cast<int (*)()>(dlsym(plain, "ncclX"))(), 0);
+}
+
+// The dynamic linker asks each stand-in for most names of all libraries that are loaded later.
+TEST_F(StandinsTest, NamesAreInAsManyBucketsAsThereAreSymbols) {
+  StandinLibrary many{"libcublas.so.13", "", {}};
+  for (int number = 0; number < 1000; ++number) {
+    many.functions.push_back({"cublas" + std::to_string(number), StandinFunction::succeed});
+  }
+  folder_.write("libcublas.so.13", write_standin_library(many));
+  // The two targets of jumps, the first symbol, which is none, and the functions.
+  EXPECT_EQ(run("readelf --histogram libcublas.so.13 | grep -q 'total of 1003 buckets'"), 0);
+  ASSERT_NE(open("libtidemark_phantom.so"), nullptr);
+  void* const library = open("libcublas.so.13");
+  ASSERT_NE(library, nullptr) << dlerror();
+  for (const auto& function : many.functions) EXPECT_NE(dlsym(library, function.name.c_str()), nullptr);
 }
 
 TEST_F(StandinsTest, TheLinkerTakesThemAndAProgramFindsTheirVersions) {

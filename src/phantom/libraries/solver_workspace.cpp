@@ -1,0 +1,82 @@
+#include "phantom/libraries/solver_workspace.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tidemark::phantom {
+namespace {
+
+constexpr std::int64_t kTile = 32;  // columns and rows that are computed together
+constexpr std::int64_t kSmallest = 16;
+constexpr std::int64_t kLargest = 8192;  // that was measured
+
+std::int64_t tiles(std::int64_t n) {
+  return (n + kTile - 1) / kTile;
+}
+std::int64_t round_up(std::int64_t bytes, std::int64_t step) {
+  return (bytes + step - 1) / step * step;
+}
+std::int64_t power_of_two(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
+}
+bool is_measured(std::int64_t n) {
+  return kSmallest <= n && n <= kLargest;
+}
+// Every type but complex128.
+bool is_measured(SolverType type) {
+  return type.bytes <= 8;
+}
+// A word for each tile of the matrix.
+std::int64_t tile_words(std::int64_t n) {
+  return 4 * tiles(n) * tiles(n);
+}
+
+}  // namespace
+
+SolverWorkspace potrf_workspace(std::int64_t n, SolverType type, bool lower) {
+  return {128 + round_up(tile_words(n), 32), is_measured(n) && !type.complex && lower};
+}
+
+SolverWorkspace getrf_workspace(std::int64_t m, std::int64_t n, SolverType type) {
+  const std::int64_t larger = std::max(m, n);
+  // Between the two sizes three were measured, and what they take follows no formula that a fourth could prove.
+  constexpr std::int64_t kFewBefore = 1536;
+  constexpr std::int64_t kFewUntil = 5120;
+  const bool few = kFewBefore < larger && larger < kFewUntil;
+  const bool known = !few || larger == 2048 || larger == 3072 || larger == 4096;
+  const std::int64_t power = power_of_two(larger);
+  const std::int64_t panel = larger <= kFewBefore ? 8 * std::min<std::int64_t>(power, 512)
+                             : type.bytes == 4    ? 8192 * 4 + power * 3 / 2
+                                                  : 8192 * type.bytes + power * 2;
+  return {round_up(8 * larger, 256) + round_up(std::max(panel, tile_words(larger)), 256) + 256,
+          m == n && known && is_measured(n) && is_measured(type)};
+}
+
+SolverWorkspace sytrf_workspace(std::int64_t n, SolverType type) {
+  constexpr std::int64_t kWideFrom = 4096;  // 3072 has the narrow blocks; between them none was measured
+  const std::int64_t block = n < kWideFrom ? 64 : 128;
+  const std::int64_t least = type.bytes == 4 ? 98432 : 106624;
+  return {std::max(least, type.bytes * (block * n + 64)),
+          is_measured(n) && is_measured(type) && (n <= 3072 || n >= kWideFrom)};
+}
+
+SolverWorkspace syevj_workspace(std::int64_t n, SolverType type) {
+  const std::int64_t t = tiles(n);
+  const std::int64_t elements = n * n + n + 1024 * (t + 1) + t + 4 * t * t;
+  // The sizes for which PyTorch calls it, in float32.
+  return {elements * type.bytes, type.bytes == 4 && 32 <= n && n <= 512};
+}
+
+SolverWorkspace syevd_workspace(std::int64_t n, SolverType type) {
+  const std::int64_t small = 3 * n * n + 768 * n + 65539 + (n <= 32 ? 32 : 64);
+  const std::int64_t large = 4 * n * n + 127 * n + 32963;
+  // Sizes that are no multiple of 16 were up to 64 bytes off.
+  return {std::max(small, large) * type.bytes + 128, is_measured(n) && is_measured(type) && n % 16 == 0};
+}
+
+SolverWorkspace syev_batched_workspace(std::int64_t n, std::int64_t batch, SolverType type) {
+  const std::int64_t elements = batch * (3 * n * n + 767 * n + 65539) + 64;
+  return {elements * type.bytes + 128, is_measured(type) && batch > 1 && (n == 16 || n == 32)};
+}
+
+}  // namespace tidemark::phantom
