@@ -69,7 +69,7 @@ void asking_ended(bool again) noexcept {
 }
 
 void forget_modules() noexcept {
-  met.clear();
+  if (first_ns.exchange(0) != 0) met.clear();  // it is large, and empty where no module was met
   names_wanted.store(false, std::memory_order_relaxed);
   scheduled.store(false);
   spent_ns.store(0, std::memory_order_relaxed);
