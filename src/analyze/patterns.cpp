@@ -115,6 +115,11 @@ class DevicePatterns {
   const std::size_t top_;
 };
 
+std::vector<EarlierFree> chosen(std::vector<EarlierFree> earlier_frees, const BlockFilter& filter) {
+  std::erase_if(earlier_frees, [&](const EarlierFree& earlier_free) { return !filter(earlier_free.block.value); });
+  return earlier_frees;
+}
+
 Lifetime lifetime_of(const Store& store, const TrainingSteps& steps, const std::vector<bool>& temporary,
                      std::uint32_t block) {
   const Blocks& blocks = store.blocks;
@@ -143,16 +148,16 @@ Result<Patterns> analyze_patterns(const Store& store, Symbols& symbols, const Pa
   for (const std::size_t index : *selected) {
     PatternsDevice& device = result.devices.emplace_back();
     device.totals = store.devices[index];
-    for (const BlockId block : live_blocks(store, index, device.totals.peak_change_count)) {
+    for (const BlockId block : held_blocks(store, Moment{}, index, options.filter).blocks) {
       LifetimeUsage& held = device.held[static_cast<std::size_t>(lifetime_of(store, steps, temporary, block.value))];
       held.bytes += store.blocks.size[block.value];
       ++held.blocks;
     }
     DevicePatterns patterns(store, symbols, index, options.top);
     if (!steps.starts.empty()) {
-      device.kept_into_next_step = patterns.describe(kept_into_next_step(store, index, steps));
+      device.kept_into_next_step = patterns.describe(chosen(kept_into_next_step(store, index, steps), options.filter));
     }
-    device.freed_after_allocation = patterns.describe(freed_after_allocation(store, index));
+    device.freed_after_allocation = patterns.describe(chosen(freed_after_allocation(store, index), options.filter));
   }
   result.recording = describe_recording(store, symbols);
   return result;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/common/block_filter.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/steps/training_steps.h"
@@ -27,6 +28,7 @@ struct PatternsOptions {
   std::optional<std::string> device;     ///< only this one: "cuda:0"
   std::size_t top = 10;                  ///< stacks to list for each pattern of a device; 0 = all
   const TrainingSteps* steps = nullptr;  ///< steps already found in this store; null: detected here
+  BlockFilter filter = {};               ///< which blocks are looked at
 };
 
 /// How long a block lives. The first that applies.

@@ -22,6 +22,13 @@ SummaryDevice summarize_device(const Overview& overview, Symbols& symbols, std::
   return result;
 }
 
+std::vector<CategoryBytes> categories_of(const Breakdown& breakdown, Device device) {
+  for (const BreakdownDevice& each : breakdown.devices) {
+    if (each.device == device) return each.categories;
+  }
+  return {};
+}
+
 std::optional<OomFailure> explain_latest(const SummaryOptions& options) {
   const Result<Store> store = options.load_blocks();
   if (!store) return std::nullopt;
@@ -43,6 +50,8 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
   Summary summary;
   for (const std::size_t device : *selected) {
     summary.devices.push_back(summarize_device(overview, symbols, device, options.top));
+    if (options.breakdown)
+      summary.devices.back().categories = categories_of(*options.breakdown, overview.devices[device].device);
   }
   for (const OutOfMemory& event : overview.out_of_memory) {
     if (summary.out_of_memory.size() == kMostOutOfMemory) break;

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analyze/breakdown.h"
 #include "analyze/common/call_sites.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
@@ -28,13 +30,15 @@ struct SummaryOptions {
   HostUsage host = {};  ///< likewise
   /// Loads the recording's blocks, which only the explanation of an out-of-memory error needs; none: it is left out.
   std::function<Result<Store>()> load_blocks = {};
-  std::optional<std::uint64_t> rank = {};  ///< whose details are asked for
+  std::optional<std::uint64_t> rank = {};           ///< whose details are asked for
+  std::shared_ptr<const Breakdown> breakdown = {};  ///< at the peak; null: categories are left out
 };
 
 /// With the call sites that held memory at the peak; shares are of the peak.
 struct SummaryDevice : CallSites {
   DeviceSummary totals;
   std::uint64_t unrecorded_at_peak_bytes = 0;  ///< of the peak, what is in no recorded block
+  std::vector<CategoryBytes> categories;       ///< at the peak; empty where the recording does not know them
 };
 
 struct SummaryOutOfMemory {

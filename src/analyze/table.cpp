@@ -22,15 +22,18 @@ struct RowSum {
 // What blocks are grouped by, as a number; key_of() below turns it back into what it stands for.
 class Groups {
  public:
-  Groups(const Store& store, GroupBy by) : blocks_(store.blocks), by_(by) {
+  Groups(const Store& store, GroupBy by, std::optional<OwnerGroups> owners)
+      : blocks_(store.blocks), by_(by), owners_(std::move(owners)) {
     if (by == GroupBy::annotation) annotations_ = annotations_of_blocks(store);
   }
   [[nodiscard]] std::uint64_t of(std::size_t block) const;
+  [[nodiscard]] const std::optional<OwnerGroups>& owners() const { return owners_; }
 
  private:
   const Blocks& blocks_;
   const GroupBy by_;
   std::vector<StringId> annotations_;  // by block
+  std::optional<OwnerGroups> owners_;  // where they are grouped by an OwnerKind
 };
 
 std::uint64_t Groups::of(std::size_t block) const {
@@ -48,9 +51,16 @@ std::uint64_t Groups::of(std::size_t block) const {
     case GroupBy::annotation:
       return annotations_[block].value;
     case GroupBy::device:
+      return 0;  // blocks of one device at a time: one group
+    case GroupBy::category:
+    case GroupBy::component:
+    case GroupBy::layer:
+    case GroupBy::module:
+    case GroupBy::phase:
+    case GroupBy::step:
       break;
   }
-  return 0;  // blocks of one device at a time: one group
+  return owners_->of(block);
 }
 
 std::vector<RowSum> largest_first(const Store& store, const std::vector<BlockId>& live, const Groups& groups) {
@@ -72,7 +82,9 @@ std::vector<RowSum> largest_first(const Store& store, const std::vector<BlockId>
   return sorted;
 }
 
-decltype(TableRow::key) key_of(const Store& store, Symbols& symbols, GroupBy by, std::uint64_t group) {
+decltype(TableRow::key) key_of(const Store& store, Symbols& symbols, GroupBy by, const Groups& groups,
+                               std::uint64_t group) {
+  if (groups.owners()) return groups.owners()->owner(static_cast<std::uint32_t>(group));
   switch (by) {
     case GroupBy::stack:
       return name_stack(symbols, StackId{static_cast<std::uint32_t>(group)});
@@ -85,8 +97,7 @@ decltype(TableRow::key) key_of(const Store& store, Symbols& symbols, GroupBy by,
     case GroupBy::annotation:
       if (group >= store.definitions.strings.size()) return BlockAnnotation{};
       return BlockAnnotation{store.definitions.strings[group]};
-    case GroupBy::size:
-    case GroupBy::device:
+    default:
       break;
   }
   return BlockSize{group};
@@ -100,12 +111,12 @@ std::uint64_t total_bytes(const std::vector<RowSum>& sums) {
 
 TableSection section_of_device(const Store& store, Symbols& symbols, const TableOptions& options, const Groups& groups,
                                std::size_t device) {
-  const ResolvedMoment resolved = resolve_moment(store, options.at, device);
-  const std::vector<RowSum> sums = largest_first(store, live_blocks(store, device, resolved.change_count), groups);
+  const HeldBlocks held = held_blocks(store, options.at, device, options.filter);
+  const std::vector<RowSum> sums = largest_first(store, held.blocks, groups);
   TableSection section;
-  section.device = DeviceAt{store.devices[device].device, resolved.time_ns};
-  section.unrecorded_bytes = resolved.unrecorded_bytes;
-  section.allocated_bytes = total_bytes(sums) + resolved.unrecorded_bytes;
+  section.device = DeviceAt{store.devices[device].device, held.time_ns};
+  section.unrecorded_bytes = held.unrecorded_bytes;
+  section.allocated_bytes = total_bytes(sums) + held.unrecorded_bytes;
   for (const RowSum& sum : sums) {
     if (options.top != 0 && section.rows.size() == options.top) {
       ++section.other_rows;
@@ -113,7 +124,7 @@ TableSection section_of_device(const Store& store, Symbols& symbols, const Table
       section.other_blocks += sum.blocks;
       continue;
     }
-    section.rows.push_back({key_of(store, symbols, options.by, sum.key), sum.bytes, sum.blocks,
+    section.rows.push_back({key_of(store, symbols, options.by, groups, sum.key), sum.bytes, sum.blocks,
                             share_of(sum.bytes, section.allocated_bytes).value_or(0)});
   }
   if (options.by == GroupBy::stack) {
@@ -126,11 +137,11 @@ TableSection section_of_all(const Store& store, const TableOptions& options, con
                             const std::vector<std::size_t>& devices) {
   TableSection section;
   for (const std::size_t device : devices) {
-    const ResolvedMoment resolved = resolve_moment(store, options.at, device);
+    const HeldBlocks held = held_blocks(store, options.at, device, options.filter);
     TableRow row;
-    row.key = DeviceAt{store.devices[device].device, resolved.time_ns};
-    row.bytes = resolved.unrecorded_bytes;
-    for (const RowSum& sum : largest_first(store, live_blocks(store, device, resolved.change_count), groups)) {
+    row.key = DeviceAt{store.devices[device].device, held.time_ns};
+    row.bytes = held.unrecorded_bytes;
+    for (const RowSum& sum : largest_first(store, held.blocks, groups)) {
       row.bytes += sum.bytes;
       row.blocks += sum.blocks;
     }
@@ -157,7 +168,13 @@ Result<Table> analyze_table(const Store& store, Symbols& symbols, const TableOpt
                     "_record_memory_history(global_record_annotations=True); recordings: tidemark_range_begin)",
                     store.path)};
   }
-  const Groups groups(store, options.by);
+  std::optional<OwnerGroups> owners;
+  if (const auto kind = value_in(kOwnerKindNames, name_of(options.by))) {
+    auto made = OwnerGroups::create(store, *options.attribution, *kind);
+    if (!made) return made.error();
+    owners = std::move(*made);
+  }
+  const Groups groups(store, options.by, std::move(owners));
   Table table;
   table.by = options.by;
   if (options.by == GroupBy::device) {

@@ -1,5 +1,5 @@
-// Live blocks at a given time, grouped: which stacks, sizes, devices, threads, streams, pools or annotations hold how
-// much.
+// Live blocks at a given time, grouped: which stacks, sizes, devices, threads, streams, pools, annotations or owners
+// hold how much.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,9 @@
 #include <variant>
 #include <vector>
 
+#include "analyze/attribution/attribution.h"
+#include "analyze/attribution/groups.h"
+#include "analyze/common/block_filter.h"
 #include "analyze/common/moment.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
@@ -18,20 +21,51 @@
 
 namespace tidemark {
 
-enum class GroupBy : std::uint8_t { stack, size, device, thread, stream, pool, annotation };
-inline constexpr EnumName<GroupBy> kGroupByNames[] = {{GroupBy::stack, "stack"},          {GroupBy::size, "size"},
-                                                      {GroupBy::device, "device"},        {GroupBy::thread, "thread"},
-                                                      {GroupBy::stream, "stream"},        {GroupBy::pool, "pool"},
-                                                      {GroupBy::annotation, "annotation"}};
+enum class GroupBy : std::uint8_t {
+  stack,
+  size,
+  device,
+  thread,
+  stream,
+  pool,
+  annotation,
+  // As OwnerKind.
+  category,
+  component,
+  layer,
+  module,
+  phase,
+  step,
+};
+inline constexpr EnumName<GroupBy> kGroupByNames[] = {{GroupBy::stack, "stack"},
+                                                      {GroupBy::size, "size"},
+                                                      {GroupBy::device, "device"},
+                                                      {GroupBy::thread, "thread"},
+                                                      {GroupBy::stream, "stream"},
+                                                      {GroupBy::pool, "pool"},
+                                                      {GroupBy::annotation, "annotation"},
+                                                      {GroupBy::category, "category"},
+                                                      {GroupBy::component, "component"},
+                                                      {GroupBy::layer, "layer"},
+                                                      {GroupBy::module, "module"},
+                                                      {GroupBy::phase, "phase"},
+                                                      {GroupBy::step, "step"}};
 [[nodiscard]] constexpr std::string_view name_of(GroupBy by) {
   return name_in(kGroupByNames, by);
+}
+
+/// Whether TableOptions::attribution must be given.
+[[nodiscard]] constexpr bool needs_attribution(GroupBy by) {
+  return value_in(kOwnerKindNames, name_of(by)).has_value();
 }
 
 struct TableOptions {
   GroupBy by = GroupBy::stack;
   Moment at;
-  std::optional<std::string> device;  ///< only this one: "cuda:0"
-  std::size_t top = 20;               ///< rows to list in each section; 0 = all
+  std::optional<std::string> device;         ///< only this one: "cuda:0"
+  std::size_t top = 20;                      ///< rows to list in each section; 0 = all
+  const Attribution* attribution = nullptr;  ///< see needs_attribution()
+  BlockFilter filter = {};
 };
 
 struct BlockSize {
@@ -55,7 +89,7 @@ struct BlockAnnotation {
 };
 
 struct TableRow {
-  std::variant<NamedStack, BlockSize, DeviceAt, ThreadInfo, StreamHandle, PoolId, BlockAnnotation> key;
+  std::variant<NamedStack, BlockSize, DeviceAt, ThreadInfo, StreamHandle, PoolId, BlockAnnotation, BlockOwner> key;
   std::uint64_t bytes = 0;  ///< by device: allocated in all; otherwise in recorded blocks
   std::uint64_t blocks = 0;
   double share = 0;  ///< of the section's allocated_bytes

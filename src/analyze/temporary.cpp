@@ -141,7 +141,10 @@ std::vector<bool> find_temporary(const Store& store, std::uint64_t within) {
 Result<Temporary> analyze_temporary(const Store& store, Symbols& symbols, const TemporaryOptions& options) {
   const auto selected = select_devices(store, options.device);
   if (!selected) return selected.error();
-  const std::vector<bool> temporary = find_temporary(store, options.within);
+  std::vector<bool> temporary = find_temporary(store, options.within);
+  for (std::size_t block = 0; block < temporary.size(); ++block) {
+    if (!options.filter(block)) temporary[block] = false;
+  }
   const std::vector<Peak> peaks = PeakReplay(store, temporary).run();
   const std::vector<std::vector<StackSum>> sums = sums_by_stack(store, temporary);
   Temporary result;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/common/block_filter.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "base/result.h"
@@ -21,6 +22,7 @@ struct TemporaryOptions {
   std::uint64_t within = 1;
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t top = 20;               ///< rows to list for each device; 0 = all
+  BlockFilter filter = {};            ///< which temporary blocks are listed and left out
 };
 
 /// The temporary blocks of one stack.

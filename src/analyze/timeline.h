@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/groups.h"
+#include "analyze/common/block_filter.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/host_timeline.h"
@@ -20,6 +22,8 @@ namespace tidemark {
 struct TimelineOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t points = 2000;          ///< at most so many for each device; at least 8
+  /// Where it chooses some blocks, the points are of these: nothing is known of reserved memory.
+  BlockFilter filter = {};
 };
 
 /// State of a device from `time_ns` until the next point.
@@ -32,15 +36,18 @@ struct TimelinePoint {
   std::uint64_t change_count = 0;                  ///< how many of Store::live_changes had happened by then
 };
 
-/// What was allocated at each point of a series, by call site. The sum is what was allocated there; where frees were
-/// lost, more.
-struct CallSiteLayers {
+/// What was allocated at each point of a series, by call site or owner. The sum is what was allocated there; where
+/// frees were lost, more.
+struct TimelineLayers {
   struct Layer {
     NamedStack stack;
+    BlockOwner owner;                  ///< in place of the stack, where the layers are by owner
     std::vector<std::uint64_t> bytes;  ///< of each point
   };
-  std::vector<Layer> call_sites;          ///< that held most at the device's peak, most first
-  std::vector<std::uint64_t> other;       ///< of other call sites
+  std::optional<OwnerKind> by;  ///< none: by call site
+  /// Those that held most at the device's peak, most first; categories and phases: all, in their order.
+  std::vector<Layer> layers;
+  std::vector<std::uint64_t> other;       ///< of others
   std::vector<std::uint64_t> unrecorded;  ///< in no recorded block
 };
 
@@ -56,7 +63,7 @@ struct TimelineSeries {
   std::optional<std::uint64_t> peak_active_bytes;
   std::optional<std::uint64_t> peak_driver_bytes;
   std::optional<std::uint64_t> peak_driver_at_ns;  ///< the first time; none where it is 0 or not known
-  std::optional<CallSiteLayers> by_call_site;      ///< none until add_call_sites()
+  std::vector<TimelineLayers> splits;              ///< see timeline_layers.h
 
   /// Whether memory was ever pending: freed by the program, but still used by another stream.
   [[nodiscard]] bool active_differs() const {

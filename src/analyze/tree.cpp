@@ -8,6 +8,7 @@
 #include "analyze/common/arithmetic.h"
 #include "analyze/common/devices.h"
 #include "analyze/common/frame_origin.h"
+#include "analyze/owner_stacks.h"
 
 namespace tidemark {
 namespace {
@@ -27,15 +28,17 @@ struct Weight {
 // backwards adds everything up.
 class WeightedStacks {
  public:
-  WeightedStacks(const Store& store, const std::vector<BlockId>& live)
-      : nodes_(store.definitions.stacks),
+  WeightedStacks(const Store& store, const std::vector<BlockId>& live, StackTree tree)
+      : owners_(std::move(tree.owners)),
+        first_owner_(store.definitions.locations.size()),
+        nodes_(std::move(tree.nodes)),
         own_(nodes_.size()),
         total_(nodes_.size()),
         children_(nodes_.size()),
         runs_python_(nodes_.size()) {
-    for (const BlockId block : live) {
-      const Weight weight = {store.blocks.size[block.value], 1};
-      const StackId stack = store.blocks.stack[block.value];
+    for (std::size_t index = 0; index < live.size(); ++index) {
+      const Weight weight = {store.blocks.size[live[index].value], 1};
+      const StackId stack = tree.stacks[index];
       (stack.value < own_.size() ? own_[stack.value] : no_stack) += weight;
       all += weight;
     }
@@ -64,14 +67,20 @@ class WeightedStacks {
   [[nodiscard]] const std::vector<std::uint32_t>& children(std::uint32_t node) const { return children_[node]; }
   /// Whether Python code is somewhere below the node.
   [[nodiscard]] bool runs_python(std::uint32_t node) const { return runs_python_[node]; }
-  [[nodiscard]] LocationId location(std::uint32_t node) const { return nodes_[node].location; }
+  [[nodiscard]] const FrameName& name(std::uint32_t node, Symbols& symbols) const {
+    const LocationId location = nodes_[node].location;
+    const std::size_t owner = location.value - first_owner_;
+    return location.value >= first_owner_ && owner < owners_.size() ? owners_[owner] : symbols.name(location);
+  }
 
   std::vector<std::uint32_t> roots;
   Weight no_stack;
   Weight all;
 
  private:
-  const std::vector<StackNode>& nodes_;
+  std::vector<FrameName> owners_;
+  std::size_t first_owner_;
+  std::vector<StackNode> nodes_;
   std::vector<Weight> own_;
   std::vector<Weight> total_;
   std::vector<std::vector<std::uint32_t>> children_;
@@ -107,7 +116,7 @@ class TreeBuilder {
   void add(const NodeGroup& group) {
     TreeNode node;
     node.depth = group.depth;
-    node.frame = symbols_.name(stacks_.location(group.nodes.front()));
+    node.frame = stacks_.name(group.nodes.front(), symbols_);
     node.bytes = group.total.bytes;
     node.blocks = group.total.blocks;
     node.share = share(group.total);
@@ -128,7 +137,7 @@ class TreeBuilder {
   // Frames of the interpreter that allocate themselves stay.
   [[nodiscard]] bool is_left_out(std::uint32_t node) {
     if (!options_.skip_interpreter && !options_.project_only) return false;
-    const FrameName& frame = symbols_.name(stacks_.location(node));
+    const FrameName& frame = stacks_.name(node, symbols_);
     if (options_.project_only) return !is_project_code(frame);
     return frame.kind != Location::Kind::python && stacks_.runs_python(node) && stacks_.own(node).blocks == 0;
   }
@@ -156,7 +165,7 @@ class TreeBuilder {
   void push(const std::vector<std::uint32_t>& nodes, std::uint32_t depth, HiddenNodes& hidden) {
     std::map<std::tuple<Location::Kind, std::string, std::string, std::uint32_t>, NodeGroup> groups;
     for (const std::uint32_t node : nodes) {
-      const FrameName& name = symbols_.name(stacks_.location(node));
+      const FrameName& name = stacks_.name(node, symbols_);
       NodeGroup& group = groups[{name.kind, name.function, name.file, name.line}];
       group.nodes.push_back(node);
       group.total += stacks_.total(node);
@@ -200,13 +209,15 @@ Result<Tree> analyze_tree(const Store& store, Symbols& symbols, const TreeOption
   Tree tree;
   tree.by_count = options.by_count;
   for (const std::size_t device : *selected) {
-    const ResolvedMoment resolved = resolve_moment(store, options.at, device);
-    const WeightedStacks stacks(store, live_blocks(store, device, resolved.change_count));
+    const HeldBlocks held = held_blocks(store, options.at, device, options.filter);
+    const WeightedStacks stacks(store, held.blocks,
+                                options.groups != nullptr ? stacks_by_owner(store, held.blocks, *options.groups)
+                                                          : recorded_stacks(store, held.blocks));
     TreeSection& section = tree.sections.emplace_back();
     section.device = store.devices[device].device;
-    section.at_ns = resolved.time_ns;
-    section.unrecorded_bytes = resolved.unrecorded_bytes;
-    section.allocated_bytes = stacks.all.bytes + resolved.unrecorded_bytes;
+    section.at_ns = held.time_ns;
+    section.unrecorded_bytes = held.unrecorded_bytes;
+    section.allocated_bytes = stacks.all.bytes + held.unrecorded_bytes;
     section.no_stack_bytes = stacks.no_stack.bytes;
     section.no_stack_blocks = stacks.no_stack.blocks;
     section.blocks = stacks.all.blocks;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/groups.h"
+#include "analyze/common/block_filter.h"
 #include "analyze/common/moment.h"
 #include "analyze/common/recording.h"
 #include "base/result.h"
@@ -26,6 +28,8 @@ struct TreeOptions {
   bool skip_interpreter = false;      ///< leave out native frames above Python code, which only run it
   /// Leave out all frames but the Python code of the user's project; what they allocate counts as their caller's own.
   bool project_only = false;
+  BlockFilter filter = {};
+  const OwnerGroups* groups = nullptr;  ///< below whose owners the stacks are; by module: a tree of modules
 };
 
 /// What is below a node (or the root) but not listed, because it holds too little or is too deep.

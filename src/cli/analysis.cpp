@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "analyze/breakdown.h"
 #include "cli/reading.h"
 #include "report/text/terminal.h"
 #include "simulate/simulate.h"
@@ -19,7 +20,20 @@ struct AnalysisArguments : ReadingOptions {
   explicit AnalysisArguments(const Analysis& what) : chosen(what.options) {}
 
   AnalysisOptions chosen;
+  OwnerArguments owners;
 };
+
+constexpr std::uint64_t kMostEventsToAttribute = 50'000'000;  // their blocks take some 4 GB while they are read
+
+// Categories at the peak, and stacks with owners; both need the blocks.
+void take_owners(const std::string& path, SampledOverview& sampled) {
+  auto store = open_attributed(path, make_progress(path));
+  if (!store || !store->attribution) return;
+  const Symbols symbols(store->definitions);
+  auto breakdown = analyze_breakdown(*store, symbols, *store->attribution, {});
+  static_cast<Overview&>(sampled) = std::move(static_cast<Overview&>(*store));
+  if (breakdown) sampled.breakdown = std::make_shared<const Breakdown>(std::move(*breakdown));
+}
 
 Result<SampledOverview> open_sampled_overview(const std::string& path, const Progress& progress) {
   LedgerCollector collector;
@@ -33,7 +47,12 @@ Result<SampledOverview> open_sampled_overview(const std::string& path, const Pro
   static_cast<Overview&>(sampled) = std::move(*overview);
   sampled.samples = std::move(collector).finish(sampled.last_event_ns);
   sampled.host = host.result();
-  sampled.load_blocks = [path] { return open_store(path, make_progress(path)); };
+  sampled.load_blocks = [path]() -> Result<Store> {
+    auto store = open_attributed(path, make_progress(path));
+    if (!store) return store.error();
+    return static_cast<Store>(std::move(*store));
+  };
+  if (has_attribution(sampled.definitions) && sampled.event_count <= kMostEventsToAttribute) take_owners(path, sampled);
   return sampled;
 }
 
@@ -64,6 +83,10 @@ void choose_simulation(const Analysis& analysis, AnalysisArguments& options, boo
 int run(const Analysis& analysis, AnalysisArguments& options) {
   const auto format = output_format(options);
   if (!format) return fail(format.error().message);
+  auto rules = read_rules(options.owners.rules);
+  if (!rules) return fail(rules.error().message);
+  options.chosen.rules = std::move(*rules);
+  options.chosen.filter = options.owners.filter;
   options.chosen.device = options.only_device();
   options.chosen.at = options.at;
   options.chosen.format = *format;
@@ -71,9 +94,13 @@ int run(const Analysis& analysis, AnalysisArguments& options) {
   choose_simulation(analysis, options, to_stdout && *format == "text" && ::isatty(STDOUT_FILENO) != 0);
   const std::unique_ptr<AnalysisRun> results = analysis.start();
   const auto add = [&](const auto& recording, Symbols& symbols) {
+    if constexpr (requires { recording.attribution; }) options.chosen.attribution = recording.attribution;
     return results->add(recording, symbols, options.chosen);
   };
-  const auto added = analysis.needs_blocks ? read_files(options.files, open_store, add)
+  const auto open_blocks = [&](const std::string& path, const Progress& progress) {
+    return open_attributed(path, progress, options.chosen.rules);
+  };
+  const auto added = analysis.needs_blocks ? read_files(options.files, open_blocks, add)
                                            : read_files(options.files, open_sampled_overview, add);
   if (!added) return fail(added.error().message);
   const auto bytes = results->write(*format, to_stdout ? detect_terminal(STDOUT_FILENO) : Terminal());
@@ -95,6 +122,7 @@ std::function<int()> setup_analysis(const Analysis& analysis, CommandLine& app) 
   auto options = std::make_shared<AnalysisArguments>(analysis);
   add_reading(app, *options, {fmt::format("{}", fmt::join(analysis.formats, "|")), analysis.takes_moment});
   for (const AnalysisOption& option : analysis.options) add_option(app, option, options->chosen);
+  if (analysis.takes_filter) add_owners(app, options->owners);
   app.footer(footer_of(analysis));
   return [options, &analysis] { return run(analysis, *options); };
 }

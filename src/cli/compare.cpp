@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <system_error>
+#include <utility>
 
 #include "base/standard_streams.h"
 #include "cli/reading.h"
@@ -47,9 +48,9 @@ int run(const CompareArguments& options) {
   }
   // Both at once; the progress is that of the larger one.
   const bool a_is_larger = size_of(options.a) > size_of(options.b);
-  const auto [a, b] =
-      open_both(options.a, options.b, reduce_for_compare, a_is_larger ? make_progress(options.a) : Progress(),
-                a_is_larger ? Progress() : make_progress(options.b));
+  const auto reduce = [](Store&& store) { return reduce_for_compare(attribute(std::move(store))); };
+  const auto [a, b] = open_both(options.a, options.b, reduce, a_is_larger ? make_progress(options.a) : Progress(),
+                                a_is_larger ? Progress() : make_progress(options.b));
   if (!a) return fail(a.error().message);
   if (!b) return fail(b.error().message);
   Symbols symbols_a(a->overview.definitions);

@@ -18,6 +18,7 @@ struct ExportArguments : ReadingOptions {
   std::string file;
   std::string to;
   bool at_given = false;
+  OwnerArguments owners;
 };
 
 const ExportFormat& format_of(const std::string& name) {
@@ -32,14 +33,20 @@ std::string usual_name(const std::string& file, const ExportFormat& format) {
   return name.substr(0, name.find('.', 1)) + format.suffix;
 }
 
-Result<void> export_store(const Store& store, const ExportArguments& options, const ExportFormat& format) {
+Result<void> export_store(const AttributedStore& store, const ExportArguments& options, const ExportFormat& format) {
+  AnalysisOptions chosen({});
+  chosen.filter = options.owners.filter;
+  chosen.attribution = store.attribution;
   const auto at = find_moment(store, options.at);
   if (!at) return at.error();
+  const auto filter = chosen.chosen_blocks(store);
+  if (!filter) return filter.error();
   Symbols symbols(store.definitions);
   const auto tell = [](const std::string& remark) { write_stderr({remark, ".\n"}); };
   const auto write = [&](const ByteOutput& output) {
     const Progress progress = make_progress(options.file, "Exporting");
-    return format.write(store, symbols, {options.only_device(), *at, tell}, output, progress);
+    return format.write(store, symbols, {options.only_device(), *at, store.attribution.get(), tell, *filter}, output,
+                        progress);
   };
   if (options.output.empty() || options.output == "-") {
     if (auto written = write(write_stdout); !written) return written;
@@ -65,7 +72,13 @@ int run(const ExportArguments& options) {
   if (options.at_given && !format.one_moment) {
     return fail(fmt::format("--at: {} contains the whole run, not one point in time", format.name));
   }
-  const auto store = open_store(options.file, make_progress(options.file));
+  if (!options.owners.filter.empty() && !format.takes_filter) {
+    return fail(
+        fmt::format("{} contains all blocks; --module, --component, --category and --phase do not apply", format.name));
+  }
+  const auto rules = read_rules(options.owners.rules);
+  if (!rules) return fail(rules.error().message);
+  const auto store = open_attributed(options.file, make_progress(options.file), *rules);
   if (!store) return fail(store.error().message);
   const auto exported = export_store(*store, options, format);
   return exported ? kOk : fail(exported.error().message);
@@ -86,10 +99,12 @@ std::function<int()> setup_export(CommandLine& app) {
   add_output(app, options->output);
   add_device(app, options->device);
   add_moment(app, options->at);
+  add_owners(app, options->owners);
   app.footer(footer +
              "\nExamples:\n"
              "  tidemark export run.tide --to perfetto -o run.pftrace\n"
              "  tidemark export run.tide --to speedscope -o run.speedscope.json\n"
+             "  tidemark export run.tide --to pprof --category activation -o activations.pb.gz\n"
              "  tidemark export snapshot.pickle --to csv --device cuda:0 | xz > blocks.csv.xz");
   return [options, &app] {
     options->at_given = app.given("--at");

@@ -55,10 +55,23 @@ std::string wrapped(const std::string& all, std::size_t indent, std::size_t widt
   return text + "\n";
 }
 
+// The values of an option in lines of at most `width` columns, where they have a | there.
+std::string broken_at_bars(std::string line, std::size_t width) {
+  constexpr std::size_t kIndent = 10;
+  std::string text;
+  while (line.size() > width) {
+    const std::size_t bar = line.rfind('|', width - 1);
+    if (bar == std::string::npos || bar <= kIndent) break;
+    text += line.substr(0, bar + 1) + "\n";
+    line = std::string(kIndent, ' ') + line.substr(bar + 1);
+  }
+  return text + line;
+}
+
 // A line of a list; a description that does not fit beside its name begins below it.
 std::string described(const std::string& name, const std::string& description, std::size_t names, std::size_t width) {
   const std::size_t indent = std::min(names, width / 3);
-  std::string text = "  " + name;
+  std::string text = broken_at_bars("  " + name, width);
   text += text.size() + 2 > indent ? "\n" + std::string(indent, ' ') : std::string(indent - text.size(), ' ');
   return text + wrapped(description, indent, width);
 }

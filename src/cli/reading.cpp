@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "analyze/common/analysis_options.h"
 #include "analyze/common/moment.h"
@@ -43,6 +46,14 @@ std::string wrong_value(const AnalysisOption& option, const std::string& value) 
   if (option.kind == Kind::rate) expected = "bytes per step, such as 0, 512 or 10KiB/step";
   if (option.kind == Kind::share) expected = "a share such as 1% or 0.01";
   return fmt::format("invalid value '{}' (expected {})", value, expected);
+}
+
+// "text|json".
+template <typename Enum, std::size_t Count>
+std::string names_of(const EnumName<Enum> (&names)[Count]) {
+  std::string text;
+  for (const EnumName<Enum>& entry : names) text.append(text.empty() ? "" : "|").append(entry.name);
+  return text;
 }
 
 }  // namespace
@@ -106,6 +117,38 @@ void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArgumen
         ->type_name("FILE");
   }
   if (arguments.at) add_moment(app, options.at);
+}
+
+Result<AttributedStore> open_attributed(const std::string& path, const Progress& progress,
+                                        const ComponentRules& rules) {
+  auto store = open_store(path, progress);
+  if (!store) return store.error();
+  return attribute(std::move(*store), rules);
+}
+
+Result<ComponentRules> read_rules(const std::string& path) {
+  if (path.empty()) return ComponentRules::built_in();
+  if (auto fine = check_recording_path(path); !fine) return fine.error();
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  auto rules = ComponentRules::parse(text.str(), path);
+  if (!rules) return rules.error();
+  return rules->before(ComponentRules::built_in());
+}
+
+void add_owners(CommandLine& app, OwnerArguments& owners) {
+  FilterOptions& filter = owners.filter;
+  app.add_option("--module", filter.module,
+                 "Only blocks of these modules, such as 'layers.3.*', and of what is in them")
+      ->type_name("PATTERN");
+  app.add_option("--component", filter.component, "Only blocks of this part of the model")
+      ->one_of(names_of(kComponentNames));
+  app.add_option("--category", filter.category, "Only blocks of this category")->one_of(names_of(kCategoryNames));
+  app.add_option("--phase", filter.phase, "Only blocks allocated in this part of a training step")
+      ->one_of(names_of(kPhaseNames));
+  app.add_option("--component-rules", owners.rules,
+                 "What belongs to which component: lines such as 'head path *.classifier', before the built-in rules")
+      ->type_name("FILE");
 }
 
 Result<void> check_recording_path(const std::string& path) {

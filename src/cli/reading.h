@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/attributed_store.h"
+#include "analyze/attribution/component_rules.h"
+#include "analyze/attribution/filter.h"
 #include "analyze/common/analysis_options.h"
 #include "base/result.h"
 #include "cli/command.h"
@@ -62,8 +65,21 @@ Result<std::string> output_format(const ReadingOptions& options);
 /// Writes to the file, which appears whole or not at all, or to stdout where `path` is "" or "-". The exit code.
 int write_output(const std::string& path, const std::string& bytes);
 
-/// Loads each file by `load` (open_store or open_overview) and hands it to `take(recording, symbols)`. Stops at the
-/// first error.
+/// As open_store(), with what the recording knows of its blocks' owners in the stacks.
+Result<AttributedStore> open_attributed(const std::string& path, const Progress& progress = {},
+                                        const ComponentRules& rules = ComponentRules::built_in());
+
+/// --module, --component, --category and --phase; and --component-rules.
+struct OwnerArguments {
+  FilterOptions filter;
+  std::string rules;  ///< file
+};
+void add_owners(CommandLine& app, OwnerArguments& owners);
+/// The rules in the file, before the built-in ones; these without a file.
+Result<ComponentRules> read_rules(const std::string& path);
+
+/// Loads each file by `load` (open_attributed or open_overview) and hands it to `take(recording, symbols)`. Stops at
+/// the first error.
 template <typename Load, typename Take>
 Result<void> read_files(const std::vector<std::string>& files, const Load& load, const Take& take) {
   for (const std::string& file : files) {

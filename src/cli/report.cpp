@@ -29,12 +29,14 @@ int run(const ReportOptions& options) {
   if (!fine) return fail(fine.error().message);
   const html::PageOptions what = options_for(options);
   std::vector<html::PageContents> pages;
-  const auto read = read_files(options.files, open_store, [&](const Store& store, Symbols& symbols) -> Result<void> {
-    auto contents = html::collect_page_contents(store, symbols, what);
-    if (!contents) return contents.error();
-    pages.push_back(std::move(*contents));
-    return {};
-  });
+  const auto open = [](const std::string& path, const Progress& progress) { return open_attributed(path, progress); };
+  const auto read =
+      read_files(options.files, open, [&](const AttributedStore& store, Symbols& symbols) -> Result<void> {
+        auto contents = html::collect_page_contents(store, symbols, what, store.attribution.get());
+        if (!contents) return contents.error();
+        pages.push_back(std::move(*contents));
+        return {};
+      });
   if (!read) return fail(read.error().message);
   const auto page = to_html(std::move(pages));
   if (!page) return fail(page.error().message);

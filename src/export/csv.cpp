@@ -21,7 +21,8 @@ namespace {
 // What blocks have in common is made into text once.
 class BlockRows {
  public:
-  BlockRows(const Store& store, Symbols& symbols) : store_(store), symbols_(symbols) {
+  BlockRows(const Store& store, Symbols& symbols, const Attribution* attribution)
+      : store_(store), symbols_(symbols), attribution_(attribution) {
     for (const DeviceSummary& device : store.devices) devices_.push_back(to_string(device.device));
     for (const ThreadInfo& thread : store.definitions.threads) threads_.push_back(thread_fields(thread));
     if (!store.definitions.marks.empty() || !store.blocks.metadata.empty()) annotations_ = annotations_of_blocks(store);
@@ -50,10 +51,18 @@ class BlockRows {
     }
     text += ',';
     text += stack_fields(blocks.stack[block]);
+    if (attribution_ != nullptr) append_owner(attribution_->blocks[block], text);
     text += '\n';
   }
 
  private:
+  void append_owner(const Owner& owner, std::string& text) const {
+    fmt::format_to(std::back_inserter(text), ",{},{},{},{},", name_in(kCategoryNames, owner.category),
+                   name_in(kKnownAsNames, owner.category_known), name_in(kPhaseNames, owner.phase),
+                   name_in(kComponentNames, owner.component));
+    if (owner.module.valid()) text += csv_field(attribution_->modules[owner.module.value].path);
+  }
+
   static std::string thread_fields(const ThreadInfo& thread) {
     return fmt::format("{},{}", thread.tid ? std::to_string(*thread.tid) : "", csv_field(thread.name));
   }
@@ -82,6 +91,7 @@ class BlockRows {
 
   const Store& store_;
   Symbols& symbols_;
+  const Attribution* attribution_;
   std::vector<std::string> devices_;
   std::vector<std::string> threads_;
   std::vector<std::string> pools_;
@@ -97,12 +107,13 @@ Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions
   std::vector<bool> wanted(store.devices.size());
   for (const std::size_t device : *selected) wanted[device] = true;
 
-  BlockRows rows(store, symbols);
+  BlockRows rows(store, symbols, options.attribution);
   std::string text =
       "allocated_at_ns,freed_at_ns,device,address,size_bytes,requested_bytes,stream,pool,tid,thread_name,annotation,"
-      "call_site,stack\n";
+      "call_site,stack";
+  text += options.attribution != nullptr ? ",category,category_known_as,phase,component,module\n" : "\n";
   for (std::size_t block = 0; block < store.blocks.count(); ++block) {
-    if (wanted[store.blocks.device[block]]) rows.append(block, text);
+    if (wanted[store.blocks.device[block]] && options.filter(block)) rows.append(block, text);
     if (text.size() < kOutputPiece) continue;
     if (auto written = output(text); !written) return written;
     text.clear();
@@ -114,7 +125,7 @@ Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions
 }  // namespace
 
 ExportFormat csv_format() {
-  return {"csv", "every block, one per line", ".blocks.csv", false, false, write_csv};
+  return {"csv", "every block, one per line", ".blocks.csv", false, false, true, write_csv};
 }
 
 }  // namespace tidemark

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "analyze/attribution/attribution.h"
+#include "analyze/common/block_filter.h"
 #include "analyze/common/moment.h"
 #include "base/result.h"
 #include "store/store.h"
@@ -23,10 +25,12 @@ using ByteOutput = std::function<Result<void>(std::string_view)>;
 inline constexpr std::size_t kOutputPiece = std::size_t{1} << 18;
 
 struct ExportOptions {
-  std::optional<std::string> device;  ///< only this one: "cuda:0"
-  Moment moment;                      ///< for the formats that show one moment
+  std::optional<std::string> device;         ///< only this one: "cuda:0"
+  Moment moment;                             ///< for the formats that show one moment
+  const Attribution* attribution = nullptr;  ///< null: files say nothing of categories and modules
   /// Takes what people have to know to find their way in the file: a sentence, without a dot.
   std::function<void(const std::string&)> tell = [](const std::string&) {};
+  BlockFilter filter = {};  ///< for the formats that show blocks or their sums
 };
 
 struct ExportFormat {
@@ -35,6 +39,7 @@ struct ExportFormat {
   const char* suffix;       ///< of a file's usual name, with its dot
   bool binary;              ///< does not belong on a terminal
   bool one_moment;          ///< whether ExportOptions::moment means something
+  bool takes_filter;        ///< whether ExportOptions::filter does
   /// Writes the whole file. Fails when the device asked for is not there, when there is nothing that the format can
   /// show, or with the output's error.
   Result<void> (*write)(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <protozero/pbf_builder.hpp>
 #include <span>
@@ -17,6 +18,7 @@
 #include "base/units.h"
 #include "export/format.h"
 #include "export/perfetto_messages.h"
+#include "report/words/attribution.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
 #include "report/words/stack_text.h"
@@ -45,10 +47,11 @@ struct DeviceCounters {
 
 class TraceWriter {
  public:
-  TraceWriter(const Store& store, Symbols& symbols, const std::vector<std::size_t>& devices, const ByteOutput& output,
-              const Progress& progress)
+  TraceWriter(const Store& store, Symbols& symbols, const std::vector<std::size_t>& devices,
+              const Attribution* attribution, const ByteOutput& output, const Progress& progress)
       : store_(store),
         symbols_(symbols),
+        attribution_(attribution),
         output_(output),
         progress_(progress),
         start_wall_ns_(store.definitions.process.start_wall_ns),
@@ -68,8 +71,9 @@ class TraceWriter {
     }
     add_marks();
     walk_totals(store_, [&](const DeviceTotals& totals) { add_totals(totals); });
-    for (const OutOfMemory& event : store_.out_of_memory) {
-      if (counters_[event.device].wanted) add_out_of_memory(event);
+    if (attribution_ != nullptr) add_categories();
+    for (std::size_t index = 0; index < store_.out_of_memory.size(); ++index) {
+      if (counters_[store_.out_of_memory[index].device].wanted) add_out_of_memory(index);
     }
     if (written_.ok()) written_ = output_(bytes_);
     return written_;
@@ -148,14 +152,17 @@ class TraceWriter {
     });
   }
 
+  std::uint64_t add_counter_track(std::size_t device, const std::string& what) {
+    const std::string name = fmt::format("{} {}", to_string(store_.devices[device].device), what);
+    return add_track(process_, name, [](auto& descriptor) {
+      Builder<perfetto::Counter> counter(descriptor, perfetto::TrackDescriptor::counter);
+      counter.add_enum(perfetto::Counter::unit, static_cast<std::int32_t>(perfetto::CounterUnit::size_bytes));
+    });
+  }
+
   void add_counters(std::size_t device) {
     const DeviceSummary& summary = store_.devices[device];
-    const auto track = [&](const char* what) {
-      return add_track(process_, fmt::format("{} {}", to_string(summary.device), what), [](auto& descriptor) {
-        Builder<perfetto::Counter> counter(descriptor, perfetto::TrackDescriptor::counter);
-        counter.add_enum(perfetto::Counter::unit, static_cast<std::int32_t>(perfetto::CounterUnit::size_bytes));
-      });
-    };
+    const auto track = [&](const char* what) { return add_counter_track(device, what); };
     DeviceCounters& counters = counters_[device];
     counters.allocated.track = track("allocated");
     if (counters.has_pending) counters.active.track = track("active");
@@ -205,6 +212,26 @@ class TraceWriter {
     if (progress_ && totals.change_count % 4096 == 0) progress_(totals.change_count, store_.live_changes.size());
   }
 
+  // A counter for each category that a device has.
+  void add_categories() {
+    struct Held {
+      Counter counter;
+      std::uint64_t bytes = 0;
+    };
+    std::map<std::pair<std::size_t, Category>, Held> held;
+    for (const LiveChange& change : store_.live_changes) {
+      const std::size_t block = change.block.value;
+      const std::size_t device = store_.blocks.device[block];
+      if (!counters_[device].wanted) continue;
+      const Category category = attribution_->blocks[block].category;
+      const auto [entry, is_new] = held.try_emplace({device, category});
+      Held& of_category = entry->second;
+      if (is_new) of_category.counter.track = add_counter_track(device, category_text(category));
+      of_category.bytes += change.birth ? store_.blocks.size[block] : 0 - store_.blocks.size[block];
+      add_value(of_category.counter, change.time_ns, of_category.bytes);
+    }
+  }
+
   void add_value(Counter& counter, std::uint64_t time_ns, std::optional<std::uint64_t> value) {
     if (!value || counter.shown == value) return;
     counter.shown = value;
@@ -214,7 +241,8 @@ class TraceWriter {
   }
 
   // On the thread that asked, where it is known.
-  void add_out_of_memory(const OutOfMemory& failure) {
+  void add_out_of_memory(std::size_t index) {
+    const OutOfMemory& failure = store_.out_of_memory[index];
     const std::uint64_t track = thread_track(failure.thread);
     add_event(failure.time_ns, track, perfetto::EventType::instant, [&](auto& event) {
       const std::string device = to_string(store_.devices[failure.device].device);
@@ -227,6 +255,8 @@ class TraceWriter {
       stack.add_string(perfetto::Annotation::name, "stack");
       stack.add_string(perfetto::Annotation::string_value,
                        stack_text_with_callers(name_stack(symbols_, failure.stack)));
+      stack.commit();
+      if (attribution_ != nullptr) annotate_owner(event, attribution_->out_of_memory[index]);
     });
   }
 
@@ -235,6 +265,17 @@ class TraceWriter {
     Builder<perfetto::Annotation> annotation(event, perfetto::TrackEvent::debug_annotations);
     annotation.add_string(perfetto::Annotation::name, name);
     annotation.add_uint64(perfetto::Annotation::uint_value, *bytes);
+  }
+
+  void annotate_owner(Builder<perfetto::TrackEvent>& event, const Owner& owner) const {
+    const auto add = [&](const char* name, std::string_view value) {
+      Builder<perfetto::Annotation> annotation(event, perfetto::TrackEvent::debug_annotations);
+      annotation.add_string(perfetto::Annotation::name, name);
+      annotation.add_string(perfetto::Annotation::string_value, printable(value));
+    };
+    add("category", name_in(kCategoryNames, owner.category));
+    add("phase", name_in(kPhaseNames, owner.phase));
+    if (owner.module.valid()) add("module", attribution_->modules[owner.module.value].path);
   }
 
   std::uint64_t thread_track(ThreadId id) {
@@ -254,6 +295,7 @@ class TraceWriter {
 
   const Store& store_;
   Symbols& symbols_;
+  const Attribution* attribution_;
   const ByteOutput& output_;
   const Progress& progress_;
   std::optional<std::uint64_t> start_wall_ns_;
@@ -272,13 +314,13 @@ Result<void> write_perfetto(const Store& store, Symbols& symbols, const ExportOp
                             const ByteOutput& output, const Progress& progress) {
   const auto selected = select_devices(store, options.device);
   if (!selected) return selected.error();
-  return TraceWriter(store, symbols, *selected, output, progress).write();
+  return TraceWriter(store, symbols, *selected, options.attribution, output, progress).write();
 }
 
 }  // namespace
 
 ExportFormat perfetto_format() {
-  return {"perfetto", "memory over time, for https://ui.perfetto.dev", ".pftrace", true, false, write_perfetto};
+  return {"perfetto", "memory over time, for https://ui.perfetto.dev", ".pftrace", true, false, false, write_perfetto};
 }
 
 }  // namespace tidemark

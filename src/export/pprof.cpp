@@ -58,7 +58,10 @@ using Builder = protozero::pbf_builder<Message>;
 
 class ProfileWriter {
  public:
-  ProfileWriter(const Store& store, Symbols& symbols) : store_(store), frames_(symbols) { text(""); }
+  ProfileWriter(const Store& store, Symbols& symbols, const Attribution* attribution)
+      : store_(store), attribution_(attribution), frames_(symbols) {
+    text("");
+  }
 
   std::string write(const std::vector<ProfileDevice>& devices) {
     add_sample_types();
@@ -105,16 +108,34 @@ class ProfileWriter {
     const std::string name = to_string(device.device);
     comment(fmt::format("inuse of {}: {} {}", name, format_bytes(device.held_bytes + device.unrecorded_bytes),
                         at_text(device.at_ns)));
-    for (const ProfileStack& stack : device.stacks) add_sample(name, frames_.stack(stack.stack), stack);
+    for (const ProfileStack& stack : device.stacks) {
+      add_sample(name, frames_.stack(stack.stack), stack, owner_labels(stack.owner));
+    }
     if (device.unrecorded_bytes == 0) return;
     ProfileStack unrecorded;
     unrecorded.held_bytes = device.unrecorded_bytes;
-    add_sample(name, {frames_.named("(not recorded)")}, unrecorded);
+    add_sample(name, {frames_.named("(not recorded)")}, unrecorded, {});
   }
 
-  void add_sample(const std::string& device, const std::vector<std::uint32_t>& frames, const ProfileStack& stack) {
-    const auto key = text("device");
-    const auto value = text(device);
+  // Keys and values; empty without attribution.
+  std::vector<std::pair<std::int64_t, std::int64_t>> owner_labels(const Owner& owner) {
+    if (attribution_ == nullptr) return {};
+    std::vector<std::pair<std::int64_t, std::int64_t>> labels;
+    const auto add = [&](const char* key, std::string_view value) {
+      const auto key_text = text(key);
+      labels.emplace_back(key_text, text(std::string(value)));
+    };
+    add("category", name_in(kCategoryNames, owner.category));
+    add("phase", name_in(kPhaseNames, owner.phase));
+    add("component", name_in(kComponentNames, owner.component));
+    if (owner.module.valid()) add("module", attribution_->modules[owner.module.value].path);
+    return labels;
+  }
+
+  void add_sample(const std::string& device, const std::vector<std::uint32_t>& frames, const ProfileStack& stack,
+                  std::vector<std::pair<std::int64_t, std::int64_t>> labels) {
+    const auto device_key = text("device");
+    labels.emplace(labels.begin(), device_key, text(device));
     Builder<pprof::Sample> sample(profile_, pprof::Profile::sample);
     std::vector<std::uint64_t> locations;  // innermost first
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) locations.push_back(*frame + 1);
@@ -123,9 +144,11 @@ class ProfileWriter {
         saturating_change(0, stack.allocated_blocks), saturating_change(0, stack.allocated_bytes),
         saturating_change(0, stack.held_blocks), saturating_change(0, stack.held_bytes)};
     sample.add_packed_int64(pprof::Sample::value, values.begin(), values.end());
-    Builder<pprof::Label> label(sample, pprof::Sample::label);
-    label.add_int64(pprof::Label::key, key);
-    label.add_int64(pprof::Label::str, value);
+    for (const auto& [key, value] : labels) {
+      Builder<pprof::Label> label(sample, pprof::Sample::label);
+      label.add_int64(pprof::Label::key, key);
+      label.add_int64(pprof::Label::str, value);
+    }
   }
 
   // Every frame is a location, numbered from 1. The first mapping is what pprof shows as the profile's file: the
@@ -175,6 +198,7 @@ class ProfileWriter {
   }
 
   const Store& store_;
+  const Attribution* attribution_;
   FrameList frames_;
   std::string bytes_;
   Builder<pprof::Profile> profile_{bytes_};
@@ -187,9 +211,9 @@ class ProfileWriter {
 /// What was allocated at a moment ("inuse") and in all ("alloc") by stack: a gzipped profile.proto.
 Result<void> write_pprof(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
                          const Progress& /*progress*/) {
-  const auto devices = analyze_profile(store, {options.device, options.moment});
+  const auto devices = analyze_profile(store, {options.device, options.moment, options.attribution, options.filter});
   if (!devices) return devices.error();
-  ProfileWriter writer(store, symbols);
+  ProfileWriter writer(store, symbols, options.attribution);
   writer.comment("exporter: tidemark " TIDEMARK_VERSION);
   if (!analyze_data_quality(store, symbols).complete) writer.comment("events are missing");
   return output(gzip(writer.write(*devices)));
@@ -198,7 +222,8 @@ Result<void> write_pprof(const Store& store, Symbols& symbols, const ExportOptio
 }  // namespace
 
 ExportFormat pprof_format() {
-  return {"pprof", "stacks at a point in time and in total, for `go tool pprof`", ".pb.gz", true, true, write_pprof};
+  return {"pprof",    "stacks at a point in time and in total, for `go tool pprof`", ".pb.gz", true, true, true,
+          write_pprof};
 }
 
 }  // namespace tidemark

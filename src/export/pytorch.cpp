@@ -112,7 +112,7 @@ Result<void> write_pytorch(const Store& store, Symbols& symbols, const ExportOpt
       std::find_if(devices.begin(), devices.end(), [](const auto& device) { return device.has_value(); });
   const auto first = static_cast<std::size_t>(found - devices.begin());
 
-  SnapshotPickle pickle(store, symbols, output);
+  SnapshotPickle pickle(store, symbols, options.attribution, output);
   pickle.begin_dict();
   pickle.word(Word::device_traces);
   pickle.begin_list();
@@ -142,7 +142,7 @@ Result<void> write_pytorch(const Store& store, Symbols& symbols, const ExportOpt
 }  // namespace
 
 ExportFormat pytorch_format() {
-  return {"pytorch",    "a memory snapshot, for https://pytorch.org/memory_viz", ".snapshot.pickle", true, false,
+  return {"pytorch",    "a memory snapshot, for https://pytorch.org/memory_viz", ".snapshot.pickle", true, false, false,
           write_pytorch};
 }
 

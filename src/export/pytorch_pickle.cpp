@@ -67,9 +67,12 @@ constexpr const char* kUnknownFile = "??";  // as PyTorch writes it
 
 }  // namespace
 
-SnapshotPickle::SnapshotPickle(const Store& store, Symbols& symbols, const ByteOutput& output)
+SnapshotPickle::SnapshotPickle(const Store& store, Symbols& symbols, const Attribution* attribution,
+                               const ByteOutput& output)
     : PickleWriter(kWords, output),
       symbols_(symbols),
+      block_columns_(store.blocks),
+      attribution_(attribution),
       strings_(store.definitions.strings),
       start_wall_ns_(store.definitions.process.start_wall_ns.value_or(0)),
       streams_(store.streams),
@@ -80,10 +83,17 @@ void SnapshotPickle::string(StringId id) {
   text(id.valid() && id.value < strings_.size() ? printable(strings_[id.value]) : "");
 }
 
-void SnapshotPickle::frames_item(StackId stack) {
-  if (!stack.valid()) return;
+void SnapshotPickle::block_frames_item(std::uint32_t block) {
+  const StackId stack = block_columns_.stack[block];
+  if (attribution_ == nullptr) return frames_item(stack);
+  frames_item(stack, attribution_->blocks[block].category);
+}
+
+void SnapshotPickle::frames_item(StackId stack, std::optional<Category> category) {
+  if (!stack.valid() && !category) return;
   word(Word::frames);
-  if (const auto written = written_stacks_.find(stack); written != written_stacks_.end()) return again(written->second);
+  if (const auto written = written_stacks_.find({stack, category}); written != written_stacks_.end())
+    return again(written->second);
   std::vector<LocationId> locations = symbols_.frames(stack);
   std::reverse(locations.begin(), locations.end());
   begin_list();
@@ -97,19 +107,27 @@ void SnapshotPickle::frames_item(StackId stack) {
     frame(symbols_.name(location));
     entry->second = remember();
   }
+  if (category) {
+    next_item();
+    remark(name_in(kCategoryNames, *category));
+  }
   end_list();
-  written_stacks_.emplace(stack, remember());
+  written_stacks_.emplace(CategorizedStack{stack, category}, remember());
 }
 
 void SnapshotPickle::remark_item(std::string_view text) {
-  FrameName remark;
-  remark.function = text;
-  remark.file = "tidemark";
   word(Word::frames);
   begin_list();
   next_item();
-  frame(remark);
+  remark(text);
   end_list();
+}
+
+void SnapshotPickle::remark(std::string_view text) {
+  FrameName words;
+  words.function = text;
+  words.file = "tidemark";
+  frame(words);
 }
 
 void SnapshotPickle::frame(const FrameName& frame) {

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "analyze/attribution/attribution.h"
 #include "analyze/fragmentation/segment_map.h"
 #include "export/pickle_writer.h"
 #include "store/store.h"
@@ -80,7 +83,8 @@ enum class Word : std::uint8_t {
 /// Not thread-safe.
 class SnapshotPickle : public PickleWriter {
  public:
-  SnapshotPickle(const Store& store, Symbols& symbols, const ByteOutput& output);
+  /// `attribution` may be null.
+  SnapshotPickle(const Store& store, Symbols& symbols, const Attribution* attribution, const ByteOutput& output);
 
   using PickleWriter::word;
   void word(Word word) { PickleWriter::word(static_cast<std::size_t>(word)); }
@@ -99,7 +103,13 @@ class SnapshotPickle : public PickleWriter {
   /// A string of the recording's.
   void string(StringId id);
   /// The stack, innermost frame first; nothing for an invalid one.
-  void frames_item(StackId stack);
+  void frames_item(StackId stack) { frames_item(stack, {}); }
+  /// The same of a block, with its category as the outermost frame where that is known.
+  void block_frames_item(std::uint32_t block);
+  /// Whether it writes any.
+  [[nodiscard]] bool has_frames(std::uint32_t block) const {
+    return attribution_ != nullptr || block_columns_.stack[block].valid();
+  }
   /// One frame that is no place in a program but says `text`.
   void remark_item(std::string_view text);
   /// `index` into Store::streams; 0, the default stream, where the source does not know streams.
@@ -108,15 +118,21 @@ class SnapshotPickle : public PickleWriter {
   void pool_item(Word key, std::size_t index);
 
  private:
+  using CategorizedStack = std::pair<StackId, std::optional<Category>>;
+
+  void frames_item(StackId stack, std::optional<Category> category);
   void frame(const FrameName& frame);
+  void remark(std::string_view text);
 
   Symbols& symbols_;
+  const Blocks& block_columns_;
+  const Attribution* attribution_;
   const std::vector<std::string>& strings_;
   const std::uint64_t start_wall_ns_;
   const std::vector<std::uint64_t>& streams_;
   const std::vector<PoolId>& pools_;
   std::vector<std::optional<PickleMemo>> written_pools_;
-  std::unordered_map<StackId, PickleMemo> written_stacks_;
+  std::map<CategorizedStack, PickleMemo> written_stacks_;
   std::unordered_map<LocationId, PickleMemo> written_frames_;
 };
 

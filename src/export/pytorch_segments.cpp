@@ -82,8 +82,8 @@ class SegmentWriter {
         pickle_.item(Word::state, Word::active_pending_free);
         break;
     }
-    if (block.state != MapBlock::State::free && store_.blocks.stack[block.block.value].valid()) {
-      pickle_.frames_item(store_.blocks.stack[block.block.value]);
+    if (block.state != MapBlock::State::free && pickle_.has_frames(block.block.value)) {
+      pickle_.block_frames_item(block.block.value);
     } else {
       pickle_.word(Word::frames);  // without it PyTorch's viewer takes the block for one of torch 2.0
       pickle_.begin_list();

@@ -116,7 +116,8 @@ class TraceWriter {
       pickle_.word(Word::user_metadata);
       pickle_.string(metadata);
     }
-    end_entry(blocks.stack[block]);
+    pickle_.block_frames_item(block);
+    pickle_.end_dict();
   }
 
   void write_incident(const Incident& incident) {

@@ -8,6 +8,7 @@
 #include "analyze/common/profile.h"
 #include "export/format.h"
 #include "export/frame_list.h"
+#include "report/words/attribution.h"
 #include "report/words/recording.h"
 
 namespace tidemark {
@@ -21,10 +22,16 @@ struct Sample {
 };
 
 // In the order of a walk down the tree of calls: "time order" then shows each caller once, larger ones mostly first.
-std::vector<Sample> samples_of(const ProfileDevice& device, FrameList& frames) {
+// With categories, these are the outermost frames.
+std::vector<Sample> samples_of(const ProfileDevice& device, bool with_categories, FrameList& frames) {
   std::vector<Sample> samples;
   for (const ProfileStack& stack : device.stacks) {
-    if (stack.held_bytes != 0) samples.push_back({frames.stack(stack.stack), stack.held_bytes});
+    if (stack.held_bytes == 0) continue;
+    Sample& sample = samples.emplace_back();
+    sample.bytes = stack.held_bytes;
+    if (with_categories) sample.frames.push_back(frames.named(category_text(stack.owner.category)));
+    const std::vector<std::uint32_t> below = frames.stack(stack.stack);
+    sample.frames.insert(sample.frames.end(), below.begin(), below.end());
   }
   if (device.unrecorded_bytes != 0) samples.push_back({{frames.named("(not recorded)")}, device.unrecorded_bytes});
   std::sort(samples.begin(), samples.end(),
@@ -32,10 +39,10 @@ std::vector<Sample> samples_of(const ProfileDevice& device, FrameList& frames) {
   return samples;
 }
 
-Json profile_json(const ProfileDevice& device, FrameList& frames) {
+Json profile_json(const ProfileDevice& device, bool with_categories, FrameList& frames) {
   Json stacks = Json::array();
   Json weights = Json::array();
-  for (Sample& sample : samples_of(device, frames)) {
+  for (Sample& sample : samples_of(device, with_categories, frames)) {
     stacks.push_back(std::move(sample.frames));
     weights.push_back(sample.bytes);
   }
@@ -58,14 +65,15 @@ Json frame_json(const FrameName& frame) {
 /// What was allocated at a moment, as a profile for each device: https://www.speedscope.app/file-format-schema.json.
 Result<void> write_speedscope(const Store& store, Symbols& symbols, const ExportOptions& options,
                               const ByteOutput& output, const Progress& /*progress*/) {
-  const auto devices = analyze_profile(store, {options.device, options.moment});
+  const auto devices = analyze_profile(store, {options.device, options.moment, options.attribution, options.filter});
   if (!devices) return devices.error();
   if (devices->empty()) {
     return Error{fmt::format("{}: nothing was recorded, and speedscope opens no file without a profile", store.path)};
   }
   FrameList frames(symbols);
   Json profiles = Json::array();
-  for (const ProfileDevice& device : *devices) profiles.push_back(profile_json(device, frames));
+  for (const ProfileDevice& device : *devices)
+    profiles.push_back(profile_json(device, options.attribution != nullptr, frames));
   Json frame_list = Json::array();
   for (const FrameName& frame : frames.frames()) frame_list.push_back(frame_json(frame));
   const auto largest =
@@ -84,7 +92,12 @@ Result<void> write_speedscope(const Store& store, Symbols& symbols, const Export
 }  // namespace
 
 ExportFormat speedscope_format() {
-  return {"speedscope",    "stacks at a point in time, for https://www.speedscope.app", ".speedscope.json", false, true,
+  return {"speedscope",
+          "stacks at a point in time, for https://www.speedscope.app",
+          ".speedscope.json",
+          false,
+          true,
+          true,
           write_speedscope};
 }
 

@@ -33,6 +33,7 @@ FrameName Symbols::resolve(const Location& location) {
     name.function = text(location.function);
     name.file = text(location.file);
     name.line = location.line;
+    name.is_module = location.nn_module.valid() && !location.file.valid();
     if (name.function.empty()) name.function = "(unknown function)";
     return name;
   }
@@ -63,7 +64,7 @@ FrameName Symbols::resolve(const Location& location) {
 }
 
 const FrameName& Symbols::name(LocationId location) {
-  static const FrameName kUnknown = {Location::Kind::python, "(unknown)", {}, 0};
+  static const FrameName kUnknown = {Location::Kind::python, "(unknown)", {}, 0, false};
   if (location.value >= names_.size()) return kUnknown;
   std::unique_ptr<FrameName>& entry = names_[location.value];
   if (!entry) entry = std::make_unique<FrameName>(resolve(definitions_.locations[location.value]));

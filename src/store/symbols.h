@@ -19,6 +19,7 @@ struct FrameName {
   std::string function;    ///< "Linear.forward"; native: demangled, or "libfoo.so+0x1234" without a symbol
   std::string file;        ///< Python: source file. Native: path of the ELF file. May be empty
   std::uint32_t line = 0;  ///< 0 = unknown, always for native code
+  bool is_module = false;  ///< python: the call of a torch.nn.Module, whose path `function` is; without a file
 };
 
 /// Why native frames of a file have no names.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <fstream>
 #include <map>
@@ -77,6 +78,58 @@ class Recording {
     if (device == kGpu) allocated_ += size;
     write(event);
   }
+  /// By an autograd node, whose number is that of a node of the main thread; `node` none: in the forward pass, before
+  /// the main thread made the node of that number.
+  void allocate(std::uint64_t time_ns, std::uint64_t address, std::uint64_t size, StackId stack, std::uint64_t sequence,
+                const char* node) {
+    Event event = start(EventKind::allocate, time_ns, kGpu);
+    event.address = address;
+    event.size = size;
+    event.stack = stack;
+    event.thread = node == nullptr ? main_ : autograd_;
+    if (node == nullptr) {
+      event.sequence = sequence;
+    } else {
+      event.node = writer_->autograd_node({writer_->string(node), main_});
+      event.node_sequence = sequence;
+    }
+    sizes_[{address, true}] = size;
+    allocated_ += size;
+    write(event);
+  }
+  /// A module below the outermost one, which comes first.
+  NnModuleId nn_module(const char* path, const char* type) {
+    const NnModuleId module = writer_->nn_module({0x7f0000000000 + 64 * ++nn_modules_});
+    if (!root_.valid()) root_ = module;
+    writer_->nn_module_name({module, root_, writer_->string(path), writer_->string(type)});
+    return module;
+  }
+  /// The call of a module.
+  StackId call(StackId parent, NnModuleId module) {
+    Location location;
+    location.function = writer_->string("Module._wrapped_call_impl");
+    location.file = writer_->string("/opt/lib/python3.11/site-packages/torch/nn/modules/module.py");
+    location.line = 1775;
+    location.nn_module = module;
+    return writer_->stack(parent, writer_->location(location));
+  }
+  /// A float32 tensor that fills its block.
+  void tensor(ModelTensor::Role role, std::uint64_t time_ns, std::uint64_t address, std::uint64_t bytes,
+              NnModuleId module) {
+    ModelTensor tensor;
+    tensor.role = role;
+    tensor.device = kGpu;
+    tensor.requires_grad = true;
+    tensor.time_ns = time_ns;
+    tensor.address = address;
+    tensor.storage_bytes = tensor.bytes = bytes;
+    tensor.module = module;
+    tensor.name = writer_->string("weight");
+    if (role == ModelTensor::Role::optimizer_state) tensor.state = writer_->string("exp_avg");
+    tensor.dtype = writer_->string("float32");
+    tensor.shape = {bytes / 4};
+    writer_->tensor(tensor);
+  }
   void free(std::uint64_t time_ns, std::uint64_t address, Device device) {
     Event event = start(EventKind::free, time_ns, device);
     event.address = address;
@@ -121,6 +174,8 @@ class Recording {
   std::unique_ptr<TraceWriter> writer_;
   ThreadId main_;
   ThreadId autograd_;
+  NnModuleId root_;
+  std::uint64_t nn_modules_ = 0;
   std::map<std::pair<std::uint64_t, bool>, std::uint64_t> sizes_;
   std::uint64_t allocated_ = 0;
   std::uint64_t reserved_ = 0;
@@ -179,6 +234,95 @@ void train_and_leak(Recording& recording) {
     recording.allocate(time + 4 * kMs, 0x2000, 4 * kMiB, kGpu, update);
     recording.free(time + 5 * kMs, 0x2000, kGpu);
     if (round % 4 == 3) recording.allocate(time + 6 * kMs, 0x300000 + round * 0x10000, 40'000, kGpu, evaluate);
+  }
+}
+
+// Two layers of an attention (weight 4 MiB) and an MLP (8 MiB), and two steps of momentum SGD, with what the recorder
+// knows of modules, tensors and autograd nodes. The peak is at 82 ms, when the backward pass of the second step has
+// made its first gradient (MiB):
+//
+//   not recorded       2
+//   parameters        24  4 + 8 + 4 + 8, asked for: exact
+//   optimizer state   24  likewise, made at the end of the first step: exact
+//   input              1
+//   activations       44  2 + 20 + 2 + 20
+//   gradient           8  of layers.1.mlp, of the same node and size as the one asked for in the first step
+//                    103
+void train_layers(Recording& recording) {
+  constexpr const char* kLinear = "torch.nn.modules.linear.Linear";
+  constexpr const char* kModel = "/home/me/project/model.py";
+  struct Layer {
+    const char* path;
+    const char* type;
+    std::uint32_t line;
+    std::uint64_t weight_mib;
+    std::uint64_t activation_mib;
+    NnModuleId module;
+  };
+  const NnModuleId net = recording.nn_module("", "model.Net");
+  std::array<NnModuleId, 2> blocks{};
+  for (std::size_t index = 0; index < blocks.size(); ++index) {
+    blocks[index] = recording.nn_module(index == 0 ? "layers.0" : "layers.1", "model.Block");
+  }
+  std::array<Layer, 4> layers = {{{"layers.0.attention", kLinear, 14, 4, 2, {}},
+                                  {"layers.0.mlp", kLinear, 15, 8, 20, {}},
+                                  {"layers.1.attention", kLinear, 14, 4, 2, {}},
+                                  {"layers.1.mlp", kLinear, 15, 8, 20, {}}}};
+  const StackId main = recording.python({}, "<module>", "/home/me/project/train.py", 90);
+  const StackId init = recording.python(recording.python(main, "Net.__init__", kModel, 22), "Linear.__init__",
+                                        "/opt/lib/python3.11/site-packages/torch/nn/modules/linear.py", 96);
+  const StackId batch =
+      recording.python(recording.python(main, "_BaseDataLoaderIter.__next__",
+                                        "/opt/lib/python3.11/site-packages/torch/utils/data/dataloader.py", 708),
+                       "collate", "/home/me/project/data.py", 7);
+  const StackId update = recording.python(recording.python(main, "train", "/home/me/project/train.py", 46), "SGD.step",
+                                          "/opt/lib/python3.11/site-packages/torch/optim/sgd.py", 131);
+  const StackId forward = recording.python(
+      recording.call(recording.python(main, "train", "/home/me/project/train.py", 43), net), "Net.forward", kModel, 31);
+  std::array<StackId, 4> stacks{};
+  for (std::size_t index = 0; index < layers.size(); ++index) {
+    Layer& layer = layers[index];
+    layer.module = recording.nn_module(layer.path, layer.type);
+    const StackId block =
+        recording.python(recording.call(forward, blocks[index / 2]), "Block.forward", kModel, layer.line);
+    stacks[index] = recording.python(recording.call(block, layer.module), "Linear.forward",
+                                     "/opt/lib/python3.11/site-packages/torch/nn/modules/linear.py", 125);
+    recording.allocate(1 * kMs, 0x1000 + index, layer.weight_mib * kMiB, kGpu, init);
+    recording.tensor(ModelTensor::Role::parameter, 5 * kMs, 0x1000 + index, layer.weight_mib * kMiB, layer.module);
+  }
+  std::uint64_t node = 0;  // the number of the next one
+  for (std::uint64_t step = 0; step < 2; ++step) {
+    const std::uint64_t time = (10 + step * 60) * kMs;
+    const std::uint64_t gradients = 0x4000 + step * 0x100;
+    recording.name(time, step == 0 ? "Tidemark.step#0" : "Tidemark.step#1");
+    recording.allocate(time + 1 * kMs, 0x2000, kMiB, kGpu, batch);
+    for (std::size_t index = 0; index < layers.size(); ++index) {
+      const std::uint64_t at = time + (2 + 2 * index) * kMs;
+      if (index == 1) recording.allocate(at, 0x2900, 3 * kMiB, stacks[index], node, nullptr);  // only for a moment
+      if (index == 1) recording.free(at, 0x2900, kGpu);
+      recording.allocate(at, 0x3000 + index, layers[index].activation_mib * kMiB, stacks[index], ++node, nullptr);
+    }
+    for (std::size_t index = layers.size(); index-- > 0;) {
+      const std::uint64_t at = time + (12 + 2 * (3 - index)) * kMs;
+      recording.allocate(at, gradients + index, layers[index].weight_mib * kMiB, {}, node - layers.size() + index,
+                         "torch::autograd::generated::AddmmBackward0");
+      recording.free(at + kMs, 0x3000 + index, kGpu);
+    }
+    recording.free(time + 20 * kMs, 0x2000, kGpu);
+    for (std::size_t index = 0; index < layers.size(); ++index) {
+      const Layer& layer = layers[index];
+      if (step != 0) continue;
+      recording.tensor(ModelTensor::Role::gradient, time + 21 * kMs, gradients + index, layer.weight_mib * kMiB,
+                       layer.module);
+      recording.allocate(time + 22 * kMs, 0x5000 + index, layer.weight_mib * kMiB, kGpu, update);
+      recording.tensor(ModelTensor::Role::optimizer_state, time + 24 * kMs, 0x5000 + index, layer.weight_mib * kMiB,
+                       layer.module);
+    }
+    recording.allocate(time + 23 * kMs, 0x6000, 8 * kMiB, kGpu, update);
+    recording.free(time + 23 * kMs, 0x6000, kGpu);
+    for (std::size_t index = 0; index < layers.size(); ++index) {
+      recording.free(time + 25 * kMs, gradients + index, kGpu);
+    }
   }
 }
 
@@ -294,6 +438,11 @@ void write_golden_recordings(const std::string& folder) {
   Recording leaking(folder + "/leaking.tide", process(12, {}));
   train_and_leak(leaking);
   leaking.finish(260 * kMs);
+  Recording layers(folder + "/layers.tide", process(14, {}));
+  layers.already_allocated(2 * kMiB);
+  layers.reserve(128 * kMiB);
+  train_layers(layers);
+  layers.finish(130 * kMs);
   Recording shared(folder + "/shared_gpu.tide", process(77, {}));
   train_beside_others(shared);
   shared.finish(400 * kMs);

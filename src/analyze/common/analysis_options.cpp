@@ -96,6 +96,15 @@ AnalysisOptions::AnalysisOptions(const std::vector<AnalysisOption>& options) {
   for (const AnalysisOption& option : options) values_[option.name] = option.initial;
 }
 
+std::shared_ptr<const Attribution> AnalysisOptions::attribute(const Store& store) const {
+  return attribution ? attribution : std::make_shared<const Attribution>(attribute_blocks(store, rules));
+}
+
+Result<BlockFilter> AnalysisOptions::chosen_blocks(const Store& store) const {
+  if (filter.empty()) return BlockFilter();
+  return choose_blocks(store, *attribute(store), filter);
+}
+
 std::optional<std::uint64_t> AnalysisOptions::given_count(const std::string& name) const {
   return parse_count(values_.at(name));
 }

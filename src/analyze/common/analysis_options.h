@@ -5,11 +5,16 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analyze/attribution/attribution.h"
+#include "analyze/attribution/component_rules.h"
+#include "analyze/attribution/filter.h"
+#include "analyze/common/block_filter.h"
 #include "analyze/common/moment.h"
 #include "analyze/simulation.h"
 #include "base/result.h"
@@ -56,9 +61,13 @@ struct AnalysisOption {
 /// What was chosen. The functions below take names of the analysis's own options; values were checked when set.
 class AnalysisOptions {
  public:
-  std::optional<std::string> device;  ///< only this one: "cuda:0"
-  std::string at = "peak";            ///< as find_moment() takes it
-  std::string format = "text";        ///< what the result will be written as
+  std::optional<std::string> device;                  ///< only this one: "cuda:0"
+  std::string at = "peak";                            ///< as find_moment() takes it
+  std::string format = "text";                        ///< what the result will be written as
+  FilterOptions filter;                               ///< which blocks the analysis is about
+  ComponentRules rules = ComponentRules::built_in();  ///< of components
+  /// Of the recording at hand, where it was made when that was opened (see AttributedStore).
+  std::shared_ptr<const Attribution> attribution;
   /// Replays the requests of a recording under settings that are worth trying; for advice, where that depends on it.
   /// None where it cannot be done. Empty: not wanted.
   std::function<std::optional<Simulation>(const Store& store, const Symbols& symbols)> simulate;
@@ -80,6 +89,10 @@ class AnalysisOptions {
 
   /// `at` in this recording. Fails where it names a mark or a step that is not there.
   [[nodiscard]] Result<Moment> moment(const Store& store) const { return find_moment(store, at); }
+  /// `attribution`, or one that is made now.
+  [[nodiscard]] std::shared_ptr<const Attribution> attribute(const Store& store) const;
+  /// As `filter` says. Fails as choose_blocks() does.
+  [[nodiscard]] Result<BlockFilter> chosen_blocks(const Store& store) const;
 
  private:
   std::map<std::string, std::string> values_;  // by name; "" = not given

@@ -26,9 +26,11 @@ CallSites group_by_call_site(std::vector<StackUsage> usages, Symbols& symbols, s
   std::map<std::string, std::size_t> index_of;
   for (const StackUsage& usage : usages) {
     NamedStack stack = name_stack(symbols, usage.stack);
-    const auto [entry, is_new] = index_of.try_emplace(shown_frames(stack), call_sites.size());
+    const auto [entry, is_new] = index_of.try_emplace(shown_place(stack), call_sites.size());
+    const std::string shown = shown_frames(stack);
     if (is_new) call_sites.emplace_back().stack = std::move(stack);
     CallSite& site = call_sites[entry->second];
+    if (site.stack.module && shown_frames(site.stack) != shown) site.stack.module.reset();
     site.bytes += usage.bytes;
     site.blocks += usage.blocks;
     ++site.stacks;

@@ -11,9 +11,9 @@
 
 namespace tidemark {
 
-/// All stacks that look alike: see shown_frames().
+/// All stacks of one place: see shown_place().
 struct CallSite {
-  NamedStack stack;  ///< the one of them that held most
+  NamedStack stack;  ///< the one of them that held most; with a module where it is that of all
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
   std::uint64_t stacks = 0;  ///< how many stacks were put together

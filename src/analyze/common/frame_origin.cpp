@@ -68,8 +68,12 @@ FrameOrigin origin_of(std::string_view file) {
   return generated || is_start_script(file) ? FrameOrigin::package : FrameOrigin::project;
 }
 
+FrameOrigin origin_of(const FrameName& frame) {
+  return frame.file.empty() ? FrameOrigin::pytorch : origin_of(frame.file);
+}
+
 bool is_project_code(const FrameName& frame) {
-  return frame.kind == Location::Kind::python && origin_of(frame.file) == FrameOrigin::project;
+  return frame.kind == Location::Kind::python && origin_of(frame) == FrameOrigin::project;
 }
 
 }  // namespace tidemark

@@ -16,6 +16,8 @@ enum class FrameOrigin : std::uint8_t {
 };
 
 [[nodiscard]] FrameOrigin origin_of(std::string_view file);
+/// Of a Python frame. Those without a file (calls of modules, autograd nodes) are PyTorch's.
+[[nodiscard]] FrameOrigin origin_of(const FrameName& frame);
 
 /// Whether it is Python code of FrameOrigin::project.
 [[nodiscard]] bool is_project_code(const FrameName& frame);

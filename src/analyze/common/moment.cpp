@@ -144,6 +144,15 @@ std::vector<BlockId> live_blocks(const Store& store, std::size_t device, std::ui
   return live;
 }
 
+HeldBlocks held_blocks(const Store& store, const Moment& moment, std::size_t device, const BlockFilter& filter) {
+  const ResolvedMoment resolved = resolve_moment(store, moment, device);
+  HeldBlocks held{resolved.time_ns, live_blocks(store, device, resolved.change_count), resolved.unrecorded_bytes};
+  if (filter.all()) return held;
+  std::erase_if(held.blocks, [&](BlockId block) { return !filter(block.value); });
+  held.unrecorded_bytes = 0;
+  return held;
+}
+
 std::vector<std::uint64_t> blocks_at_start(const Store& store) {
   std::vector<std::uint64_t> counts(store.devices.size(), 0);
   for (const std::uint8_t device : store.blocks.device) ++counts[device];

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analyze/common/block_filter.h"
 #include "base/result.h"
 #include "store/store.h"
 
@@ -49,6 +50,15 @@ struct ResolvedMoment {
 
 /// The blocks of a device that are alive after `change_count` live changes, in order of birth.
 [[nodiscard]] std::vector<BlockId> live_blocks(const Store& store, std::size_t device, std::uint64_t change_count);
+
+/// What a device held at a moment, of the blocks that the filter chooses.
+struct HeldBlocks {
+  std::optional<std::uint64_t> time_ns;  ///< as ResolvedMoment::time_ns
+  std::vector<BlockId> blocks;           ///< in order of birth
+  std::uint64_t unrecorded_bytes = 0;    ///< as ResolvedMoment has them; 0 where a filter chooses some blocks
+};
+[[nodiscard]] HeldBlocks held_blocks(const Store& store, const Moment& moment, std::size_t device,
+                                     const BlockFilter& filter);
 
 /// How many blocks of each device were there before the first event (cut snapshots have some). The store has them
 /// first, and they are not among the device's allocations.

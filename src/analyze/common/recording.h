@@ -19,6 +19,7 @@ struct RecordingInfo {
   std::uint64_t event_count = 0;
   std::uint64_t duration_ns = 0;
   DataQuality quality;
+  std::string chosen_blocks = {};  ///< filter_text() of the blocks that the result is about; empty: all
 };
 
 /// Call after `symbols` named what will be shown (see analyze_data_quality).

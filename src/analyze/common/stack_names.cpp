@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "analyze/attribution/attributed_store.h"
+
 namespace tidemark {
 namespace {
 
@@ -15,6 +17,10 @@ bool is_allocator_frame(const FrameName& frame) {
          name.starts_with("at::detail::empty") || name.starts_with("torch::unwind::") ||
          name.starts_with("torch::CapturedTraceback::") ||
          name.starts_with("torch::cuda::(anonymous namespace)::gather");
+}
+
+bool is_backward(const FrameName& frame) {
+  return frame.kind == Location::Kind::python && frame.file.empty() && frame.function == kBackwardFrame;
 }
 
 void choose_native(NamedStack& stack) {
@@ -38,7 +44,7 @@ Innermost find_innermost(const std::vector<FrameName>& frames) {
   for (std::size_t index = frames.size(); index-- > 0 && !innermost.of(FrameOrigin::project);) {
     if (frames[index].kind != Location::Kind::python) continue;
     if (!innermost.any) innermost.any = index;
-    std::optional<std::size_t>& found = innermost.frames[static_cast<std::size_t>(origin_of(frames[index].file))];
+    std::optional<std::size_t>& found = innermost.frames[static_cast<std::size_t>(origin_of(frames[index]))];
     if (!found && !frames[index].file.starts_with("<frozen ")) found = index;
   }
   return innermost;
@@ -48,7 +54,12 @@ Innermost find_innermost(const std::vector<FrameName>& frames) {
 
 NamedStack name_stack(Symbols& symbols, StackId stack) {
   NamedStack named;
-  for (const LocationId location : symbols.frames(stack)) named.frames.push_back(symbols.name(location));
+  for (const LocationId location : symbols.frames(stack)) {
+    const FrameName& frame = named.frames.emplace_back(symbols.name(location));
+    if (frame.is_module) named.module = named.frames.size() - 1;
+    if (is_backward(frame)) named.backward = named.frames.size() - 1;
+  }
+  if (named.module < named.backward) named.module.reset();
   const Innermost innermost = find_innermost(named.frames);
   if (!innermost.any) {
     if (!named.frames.empty()) choose_native(named);
@@ -65,7 +76,18 @@ NamedStack name_stack(Symbols& symbols, StackId stack) {
   return named;
 }
 
+const FrameName* NamedStack::forward_place() const {
+  const std::size_t index = package.value_or(call_site);
+  return backward && index > *backward ? &frames[index] : nullptr;
+}
+
 std::string shown_frames(const NamedStack& stack) {
+  std::string shown = shown_place(stack);
+  if (stack.module) shown += '\0' + stack.frames[*stack.module].function;
+  return shown;
+}
+
+std::string shown_place(const NamedStack& stack) {
   if (stack.frames.empty()) return {};
   const auto text = [](const FrameName& frame) { return frame.function + '\0' + frame.file + '\0'; };
   const FrameName& place = stack.frames[stack.call_site];
@@ -73,7 +95,9 @@ std::string shown_frames(const NamedStack& stack) {
   if (stack.package)
     shown += '\0' + text(stack.frames[*stack.package]) + std::to_string(stack.frames[*stack.package].line);
   if (stack.leaf) shown += '\0' + text(stack.frames[*stack.leaf]);
-  return shown;
+  if (!stack.backward) return shown;
+  shown += kBackwardFrame;
+  return stack.forward_place() != nullptr ? shown : shown + text(stack.frames.back());
 }
 
 }  // namespace tidemark

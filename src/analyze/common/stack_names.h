@@ -19,16 +19,23 @@ namespace tidemark {
 /// the interpreter; without that the innermost. Without Python: the innermost native one outside the allocator.
 struct NamedStack {
   std::vector<FrameName> frames;
-  std::size_t call_site = 0;           ///< the place
-  std::optional<std::size_t> package;  ///< the innermost frame of an installed package, when the place called it
-  std::optional<std::size_t> leaf;     ///< the innermost Python frame, when it is another one than these
-  std::optional<std::size_t> apart;    ///< a frame that the stacks shown alike in the same table do not have
+  std::size_t call_site = 0;            ///< the place
+  std::optional<std::size_t> package;   ///< the innermost frame of an installed package, when the place called it
+  std::optional<std::size_t> leaf;      ///< the innermost Python frame, when it is another one than these
+  std::optional<std::size_t> apart;     ///< a frame that the stacks shown alike in the same table do not have
+  std::optional<std::size_t> module;    ///< the call of a torch.nn.Module, the innermost with a name
+  std::optional<std::size_t> backward;  ///< kBackwardFrame: what follows is the forward side
+
+  /// The innermost frame of the place and of the package that it called; none where it is above `backward`.
+  [[nodiscard]] const FrameName* forward_place() const;
 };
 
 [[nodiscard]] NamedStack name_stack(Symbols& symbols, StackId stack);
 
 /// What is shown of a stack, as text to compare: equal for stacks that look alike.
 [[nodiscard]] std::string shown_frames(const NamedStack& stack);
+/// The same without the module: equal for those of one call site.
+[[nodiscard]] std::string shown_place(const NamedStack& stack);
 
 /// Sets NamedStack::apart of stacks that stand in one table and look alike: the nearest caller in which they differ,
 /// else the first frame behind the place.

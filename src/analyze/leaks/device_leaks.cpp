@@ -21,7 +21,8 @@ struct DeviceGroups {
 // One pass over the blocks: births in order, so their step only moves on; deaths are looked up.
 class Grouping {
  public:
-  Grouping(const Store& store, const TrainingSteps& steps) : store_(store), starts_(steps.starts) {}
+  Grouping(const Store& store, const TrainingSteps& steps, const BlockFilter& filter)
+      : store_(store), starts_(steps.starts), filter_(filter) {}
 
   DeviceGroups run(std::size_t device) {
     DeviceGroups result;
@@ -37,7 +38,7 @@ class Grouping {
         if (boundary != 0) result.work[boundary - 1] += static_cast<double>(bytes);
         continue;
       }
-      group_of(block, result).spans.push_back({boundary, last_boundary(block), bytes});
+      if (filter_(block)) group_of(block, result).spans.push_back({boundary, last_boundary(block), bytes});
     }
     return result;
   }
@@ -65,6 +66,7 @@ class Grouping {
 
   const Store& store_;
   const std::vector<TrainingSteps::Start>& starts_;
+  const BlockFilter& filter_;
   std::unordered_map<std::uint64_t, std::size_t> by_stack_;
   std::unordered_map<std::uint64_t, std::size_t> by_size_;
 };
@@ -165,9 +167,9 @@ class LineJoiner {
 }  // namespace
 
 std::vector<GroupGrowth> find_device_growth(const Store& store, Symbols& symbols, const TrainingSteps& steps,
-                                            std::uint32_t warmup, std::size_t device) {
+                                            std::uint32_t warmup, std::size_t device, const BlockFilter& filter) {
   const auto boundaries = static_cast<std::uint32_t>(steps.starts.size());
-  DeviceGroups groups = Grouping(store, steps).run(device);
+  DeviceGroups groups = Grouping(store, steps, filter).run(device);
   const std::vector<double> work = groups.work;
   std::vector<GroupGrowth> found = DeviceGrowth(std::move(groups), boundaries, warmup).run();
   LineJoiner(symbols, boundaries, warmup, work).run(found);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "analyze/common/block_filter.h"
 #include "analyze/leaks/growth.h"
 #include "analyze/steps/training_steps.h"
 #include "base/ids.h"
@@ -26,10 +27,10 @@ struct GroupGrowth {
   Growth growth;
 };
 
-/// All growth on a device (an index into Store::devices), leaks or not, the fastest first. Leaks of one kind whose call
-/// sites are one source line are joined where their blocks leak together too.
+/// All growth of the chosen blocks on a device (an index into Store::devices), leaks or not, the fastest first. Leaks
+/// of one kind whose call sites are one source line are joined where their blocks leak together too.
 [[nodiscard]] std::vector<GroupGrowth> find_device_growth(const Store& store, Symbols& symbols,
                                                           const TrainingSteps& steps, std::uint32_t warmup,
-                                                          std::size_t device);
+                                                          std::size_t device, const BlockFilter& filter = {});
 
 }  // namespace tidemark

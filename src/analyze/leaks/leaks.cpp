@@ -39,9 +39,10 @@ bool is_above_floor(const LeakSite& site, std::uint64_t peak_bytes, std::optiona
          static_cast<double>(site.grown_bytes()) >= kLeakFloorOfPeak * static_cast<double>(peak_bytes);
 }
 
-void analyze_device(const Store& store, Symbols& symbols, std::size_t device, Leaks& leaks) {
+void analyze_device(const Store& store, Symbols& symbols, std::size_t device, const BlockFilter& filter, Leaks& leaks) {
   const DeviceSummary& totals = store.devices[device];
-  for (const GroupGrowth& group_growth : find_device_growth(store, symbols, leaks.steps, leaks.warmup_steps, device)) {
+  for (const GroupGrowth& group_growth :
+       find_device_growth(store, symbols, leaks.steps, leaks.warmup_steps, device, filter)) {
     LeakSite site = site_of(group_growth, leaks.steps, leaks.warmup_steps, totals.device, symbols);
     if (group_growth.growth.classification != GrowthClass::leak) {
       leaks.non_leak_growth.push_back(std::move(site));
@@ -106,7 +107,7 @@ Result<Leaks> analyze_leaks(const Store& store, Symbols& symbols, const LeakOpti
   } else if (leaks.analyzed_steps < kMinAnalyzedSteps) {
     leaks.insufficient = InsufficientData::too_few_steps;
   } else {
-    for (const std::size_t device : *selected) analyze_device(store, symbols, device, leaks);
+    for (const std::size_t device : *selected) analyze_device(store, symbols, device, options.filter, leaks);
     finish_lists(leaks, options.top);
     leaks.verdict = leaks.leak_count != 0 ? LeakVerdict::leak : LeakVerdict::no_leak;
   }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/common/block_filter.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/leaks/growth.h"
@@ -32,6 +33,7 @@ struct LeakOptions {
   std::optional<std::uint32_t> warmup_steps;  ///< steps that may leave anything; none: a tenth of them, at least 2
   std::optional<std::uint64_t> min_growth;    ///< the floor instead, in bytes per step alone; 0: none
   std::vector<std::uint64_t> step_starts_ns;  ///< when steps begin, increasing; empty: found in the recording
+  BlockFilter filter = {};                    ///< whose growth is listed
 };
 
 enum class LeakVerdict : std::uint8_t { leak, no_leak, insufficient_data };

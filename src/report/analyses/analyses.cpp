@@ -16,6 +16,7 @@ const std::vector<Analysis>& analyses() {
   static const std::vector<Analysis> kAnalyses = [] {
     std::vector<Analysis> list;
     ADD_RESULT(summary);
+    ADD_RESULT(breakdown);
     ADD_RESULT(table);
     ADD_RESULT(tree);
     ADD_RESULT(timeline);

@@ -16,6 +16,7 @@
 #include "report/json/json.h"
 #include "report/text/terminal.h"
 #include "report/text/text.h"
+#include "report/words/printable.h"
 #include "report/words/recording.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -44,6 +45,7 @@ struct AnalysisInfo {
   std::vector<AnalysisOption> options;
   bool takes_moment = false;            ///< whether AnalysisOptions::at means something
   std::vector<std::string> examples{};  ///< what follows "tidemark NAME "
+  bool takes_filter = false;            ///< whether AnalysisOptions::filter means something
 };
 
 struct Analysis : AnalysisInfo {
@@ -93,6 +95,7 @@ template <typename R>
     if (results.size() > 1 && !text_has_title) {
       text += paint(terminal, Tone::heading, recording_title(result.recording)) + "\n";
     }
+    if (!result.recording.chosen_blocks.empty()) text += "Only " + printable(result.recording.chosen_blocks) + ".\n";
     text += to_text(result, terminal);
   }
   return text;
@@ -105,14 +108,14 @@ class TypedRun final : public AnalysisRun {
 
   Result<void> add(const SampledOverview& recording, Symbols& symbols, const AnalysisOptions& options) override {
     if constexpr (std::is_convertible_v<const SampledOverview&, const Recording&>) {
-      return keep(parts_->analyze(recording, symbols, options));
+      return keep(parts_->analyze(recording, symbols, options), options);
     } else {
       return Error{recording.path + ": read without its blocks"};
     }
   }
   Result<void> add(const Store& recording, Symbols& symbols, const AnalysisOptions& options) override {
     if constexpr (std::is_convertible_v<const Store&, const Recording&>) {
-      return keep(parts_->analyze(recording, symbols, options));
+      return keep(parts_->analyze(recording, symbols, options), options);
     } else {
       return Error{recording.path + ": read with its blocks"};
     }
@@ -134,8 +137,9 @@ class TypedRun final : public AnalysisRun {
   }
 
  private:
-  Result<void> keep(Result<R> result) {
+  Result<void> keep(Result<R> result, const AnalysisOptions& options) {
     if (!result) return result.error();
+    result->recording.chosen_blocks = filter_text(options.filter);
     results_.push_back(std::move(*result));
     return {};
   }

@@ -20,13 +20,17 @@ Analysis leaks_analysis() {
                  {"fail-on-leak", AnalysisOption::Kind::flag, "", "Exit with 1 when the verdict is leak", ""}},
                 false,
                 {"run.tide", "snapshot.pickle --warmup 20", "run.tide --min-growth 10KiB/step",
-                 "run.tide --format json --fail-on-leak"}};
+                 "run.tide --format json --fail-on-leak", "run.tide --phase forward"},
+                true};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Leaks> {
     LeakOptions what;
     what.device = options.device;
     what.top = options.count("top");
     if (const auto warmup = options.given_count("warmup")) what.warmup_steps = static_cast<std::uint32_t>(*warmup);
     what.min_growth = options.given_rate("min-growth");
+    const auto chosen = options.chosen_blocks(store);
+    if (!chosen) return chosen.error();
+    what.filter = *chosen;
     return analyze_leaks(store, symbols, what);
   };
   parts.check_failed = [](const Leaks& leaks, const AnalysisOptions& options) {

@@ -8,9 +8,12 @@ Analysis patterns_analysis() {
   AnalysisParts<Patterns, Store> parts;
   parts.info = {"patterns", "Avoidable peak memory, by lifetime of the allocations",
                 "",         {top_option(PatternsOptions().top, "Stacks to list for each pattern; 0 = all")},
-                false,      {"run.tide", "snapshot.pickle --device cuda:0 --format json"}};
+                false,      {"run.tide", "snapshot.pickle --device cuda:0 --format json"},
+                true};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Patterns> {
-    return analyze_patterns(store, symbols, {options.device, options.count("top")});
+    const auto chosen = options.chosen_blocks(store);
+    if (!chosen) return chosen.error();
+    return analyze_patterns(store, symbols, {options.device, options.count("top"), nullptr, *chosen});
   };
   return make_analysis(std::move(parts));
 }

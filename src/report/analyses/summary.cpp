@@ -50,6 +50,7 @@ Analysis summary_analysis() {
     chosen.samples = overview.samples;
     chosen.host = overview.host;
     chosen.load_blocks = overview.load_blocks;
+    chosen.breakdown = overview.breakdown;
     return analyze_summary(overview, symbols, chosen);
   };
   parts.text_has_title = true;

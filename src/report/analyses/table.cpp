@@ -6,7 +6,8 @@
 namespace tidemark {
 namespace {
 
-constexpr const char* kGroupings = "stack|size|device|thread|stream|pool|annotation";
+constexpr const char* kGroupings =
+    "stack|size|device|thread|stream|pool|annotation|category|component|layer|module|phase|step";
 
 }  // namespace
 
@@ -19,12 +20,17 @@ Analysis table_analysis() {
                  top_option(TableOptions().top, "Rows to list for each device; 0 = all")},
                 true,
                 {"run.tide", "run.tide --by size --at end", "run.tide --by thread --at 12.5s --format csv",
-                 "snapshot.pickle --by pool", "run.tide --by annotation --at backward@3"}};
+                 "snapshot.pickle --by pool", "run.tide --by annotation --at backward@3",
+                 "run.tide --by module --category activation"},
+                true};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Table> {
     const auto at = options.moment(store);
     if (!at) return at.error();
-    return analyze_table(store, symbols,
-                         {*value_in(kGroupByNames, options.word("by")), *at, options.device, options.count("top")});
+    const auto chosen = options.chosen_blocks(store);
+    if (!chosen) return chosen.error();
+    const GroupBy by = *value_in(kGroupByNames, options.word("by"));
+    const auto attribution = needs_attribution(by) ? options.attribute(store) : nullptr;
+    return analyze_table(store, symbols, {by, *at, options.device, options.count("top"), attribution.get(), *chosen});
   };
   parts.formats = {{"csv", [](const std::vector<Table>& results) -> Result<std::string> { return to_csv(results); }}};
   return make_analysis(std::move(parts));

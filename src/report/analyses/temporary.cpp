@@ -15,9 +15,13 @@ Analysis temporary_analysis() {
                   std::to_string(TemporaryOptions().within)},
                  top_option(TemporaryOptions().top, "Stacks to list for each device; 0 = all")},
                 false,
-                {"run.tide", "run.tide --within 10 --device cuda:0", "snapshot.pickle --top 0 --format csv"}};
+                {"run.tide", "run.tide --within 10 --device cuda:0", "snapshot.pickle --top 0 --format csv",
+                 "run.tide --phase backward"},
+                true};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Temporary> {
-    return analyze_temporary(store, symbols, {options.count("within"), options.device, options.count("top")});
+    const auto chosen = options.chosen_blocks(store);
+    if (!chosen) return chosen.error();
+    return analyze_temporary(store, symbols, {options.count("within"), options.device, options.count("top"), *chosen});
   };
   parts.formats = {
       {"csv", [](const std::vector<Temporary>& results) -> Result<std::string> { return to_csv(results); }}};

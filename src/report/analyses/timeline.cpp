@@ -1,6 +1,7 @@
 #include "analyze/timeline.h"
 
-#include "analyze/call_site_layers.h"
+#include "analyze/attribution/groups.h"
+#include "analyze/timeline_layers.h"
 #include "report/analyses/analysis.h"
 #include "report/chart/chart.h"
 #include "report/text/csv.h"
@@ -12,17 +13,28 @@ Analysis timeline_analysis() {
   parts.info = {"timeline",
                 "Allocated and reserved memory over time; also as PNG and SVG",
                 "",
-                {{"by", AnalysisOption::Kind::word, "device|call-site",
-                  "Show the allocated memory of each device as a whole, or by call site", "device"},
+                {{"by", AnalysisOption::Kind::word, "device|call-site|category|component|layer|module|phase|step",
+                  "Show the allocated memory of each device as a whole, or in layers", "device"},
                  {"points", AnalysisOption::Kind::count, "N",
                   "Maximum number of points for each device; extremes are always kept",
                   std::to_string(TimelineOptions().points), 8, 1'000'000}},
                 false,
                 {"run.tide", "run.tide -o timeline.png", "run.tide --by call-site -o call_sites.png",
-                 "run.rank*.tide --plot ranks.svg", "run.tide --format csv --points 500 > timeline.csv"}};
+                 "run.rank*.tide --plot ranks.svg", "run.tide --format csv --points 500 > timeline.csv",
+                 "run.tide --by category --plot categories.png"},
+                true};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Timeline> {
-    auto timeline = analyze_timeline(store, symbols, {options.device, options.count("points")});
-    if (timeline && options.word("by") == "call-site") add_call_sites(*timeline, store, symbols);
+    const auto chosen = options.chosen_blocks(store);
+    if (!chosen) return chosen.error();
+    auto timeline = analyze_timeline(store, symbols, {options.device, options.count("points"), *chosen});
+    if (!timeline) return timeline;
+    if (options.word("by") == "call-site") add_call_sites(*timeline, store, symbols, kMostLayers, *chosen);
+    const auto by = value_in(kOwnerKindNames, options.word("by"));
+    if (!by) return timeline;
+    const auto attribution = options.attribute(store);
+    const auto groups = OwnerGroups::create(store, *attribution, *by);
+    if (!groups) return groups.error();
+    add_owners(*timeline, store, *by, *groups, *chosen);
     return timeline;
   };
   parts.formats = {{"csv", [](const std::vector<Timeline>& results) -> Result<std::string> { return to_csv(results); }},

@@ -55,9 +55,9 @@ Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat 
   for (const Timeline& timeline : timelines) {
     for (const TimelineSeries& series : timeline.series) {
       const TimeFrame frame = frame_of(duration_ns, picture.panels.size(), panels);
-      picture.panels.push_back(
-          {to_string(series.device) + recording_suffix(timelines, timeline),
-           series.by_call_site ? call_site_plot(timeline, series, frame) : timeline_plot(timeline, series, frame)});
+      picture.panels.push_back({to_string(series.device) + recording_suffix(timelines, timeline),
+                                series.splits.empty() ? timeline_plot(timeline, series, frame)
+                                                      : layers_plot(timeline, series, series.splits.front(), frame)});
     }
     if (!with_hosts || !timeline.host) continue;
     picture.panels.push_back({"host" + recording_suffix(timelines, timeline),
@@ -90,6 +90,22 @@ Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat for
       if (!device.model.empty()) title += ", " + shown(device.model);
       picture.panels.push_back({title + recording_suffix(ledgers, ledger),
                                 ledger_plot(device, frame_of(duration_ns, picture.panels.size(), panels))});
+    }
+  }
+  return draw_picture(picture, format);
+}
+
+Result<std::string> draw_breakdown(std::span<const Breakdown> results, ChartFormat format) {
+  std::size_t panels = 0;
+  for (const Breakdown& result : results) panels += result.devices.size();
+  if (auto checked = check_panel_count(panels); !checked) return checked.error();
+  Picture picture{"Allocated memory by category", recordings_words(results), {}, "No events.", {}};
+  for (const Breakdown& result : results) {
+    for (const BreakdownDevice& device : result.devices) {
+      picture.panels.push_back(
+          {fmt::format("{} {}: {} allocated", to_string(device.device) + recording_suffix(results, result),
+                       at_text(device.at_ns), format_bytes(device.allocated_bytes)),
+           breakdown_plot(device)});
     }
   }
   return draw_picture(picture, format);

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "analyze/breakdown.h"
 #include "analyze/fragmentation/fragmentation.h"
 #include "analyze/ledger/ledger.h"
 #include "analyze/sweep/dp_sgd.h"
@@ -36,6 +37,9 @@ Result<std::string> draw_sweep_fits(const Sweep& sweep, ChartFormat format);
 Result<std::string> draw_dp_sgd_components(const DpSgdSweep& result, ChartFormat format);
 /// The peaks of phases, a panel for each configuration, those with the highest peaks.
 Result<std::string> draw_dp_sgd_phases(const DpSgdSweep& result, ChartFormat format);
+
+/// What was allocated at one moment, by category within each component, layer or module.
+Result<std::string> draw_breakdown(std::span<const Breakdown> results, ChartFormat format);
 
 /// The segments at FragmentationOptions::at: allocated, pending and free blocks, to scale within each device.
 Result<std::string> draw_segment_map(std::span<const Fragmentation> results, ChartFormat format);

@@ -40,6 +40,7 @@ Json contents_json(const PageContents& contents) {
   Json object = recording_json(contents.recording);
   const Json recording = object;
   object["summary"] = part(contents.summary, recording);
+  if (contents.breakdown) object["breakdown"] = part(*contents.breakdown, recording);
   object["timeline"] = part(contents.timeline, recording);
   object["ledger"] = part(contents.ledger, recording);
   object["table"] = part(contents.table, recording);

@@ -80,6 +80,7 @@ void add_recording(std::string& out, const html::PageContents& contents, std::si
   html::add_verdict(out, contents);
   add_facts(out, contents.recording);
   html::add_summary(out, contents, id);
+  html::add_breakdown(out, contents, id);
   html::add_timeline(out, contents, id);
   html::add_ledger(out, contents, id);
   html::add_peak(out, contents, id);

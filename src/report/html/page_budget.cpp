@@ -69,12 +69,23 @@ bool halve(PageContents& contents) {
       device.other_bytes += site.bytes;
     });
   }
+  if (contents.breakdown) {
+    for (BreakdownDevice& device : contents.breakdown->devices) {
+      for (BreakdownGroup& group : device.groups) {
+        shortened |= halve_list(group.rows, [&](const BreakdownRow& row) {
+          ++group.other_rows;
+          group.other_bytes += row.bytes;
+          group.other_blocks += row.blocks;
+        });
+      }
+    }
+  }
   for (TimelineSeries& series : contents.timeline.series) {
-    if (!series.by_call_site) continue;
-    std::vector<std::uint64_t>& other = series.by_call_site->other;
-    shortened |= halve_list(series.by_call_site->call_sites, [&](const CallSiteLayers::Layer& layer) {
-      for (std::size_t index = 0; index < other.size(); ++index) other[index] += layer.bytes[index];
-    });
+    for (TimelineLayers& split : series.splits) {
+      shortened |= halve_list(split.layers, [&](const TimelineLayers::Layer& layer) {
+        for (std::size_t index = 0; index < split.other.size(); ++index) split.other[index] += layer.bytes[index];
+      });
+    }
   }
   for (TableSection& section : contents.table.sections) {
     shortened |= halve_list(section.rows, [&](const TableRow& row) {

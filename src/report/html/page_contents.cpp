@@ -1,11 +1,12 @@
 #include "report/html/page_contents.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
-#include "analyze/call_site_layers.h"
 #include "analyze/ledger/replay.h"
+#include "analyze/timeline_layers.h"
 #include "report/html/page_budget.h"
 
 namespace tidemark::html {
@@ -54,16 +55,39 @@ std::map<StackId, NamedStack> name_map_stacks(const std::vector<PageMap>& maps, 
   return names;
 }
 
+// By layer, or by what is known.
+std::shared_ptr<const Breakdown> break_down(const Store& store, const Symbols& symbols, const PageOptions& options,
+                                            const Attribution* attribution) {
+  if (attribution == nullptr) return nullptr;
+  BreakdownOptions what;
+  what.device = options.device;
+  what.top = std::max<std::size_t>(1, options.rows);
+  what.by = OwnerKind::layer;
+  auto breakdown = analyze_breakdown(store, symbols, *attribution, what);
+  if (breakdown) return std::make_shared<const Breakdown>(std::move(*breakdown));
+  what.by.reset();
+  breakdown = analyze_breakdown(store, symbols, *attribution, what);
+  return breakdown ? std::make_shared<const Breakdown>(std::move(*breakdown)) : nullptr;
+}
+
+void add_categories(Timeline& timeline, const Store& store, const Attribution& attribution) {
+  const auto groups = OwnerGroups::create(store, attribution, OwnerKind::category);
+  if (groups) add_owners(timeline, store, OwnerKind::category, *groups);
+}
+
 }  // namespace
 
-Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options) {
+Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options,
+                                           const Attribution* attribution) {
+  const auto breakdown = break_down(store, symbols, options, attribution);
   auto summary = analyze_summary(store, symbols,
                                  {options.device,
                                   std::min(kListed, options.rows),
                                   collect_samples(store).devices,
                                   host_usage(store.samples.host),
                                   {},
-                                  options.rank});
+                                  options.rank,
+                                  breakdown});
   if (!summary) return summary.error();
   const std::size_t listed = std::min(kListed, options.rows);
   PageContents contents;
@@ -72,6 +96,10 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   if (!contents.is_detailed()) return contents;
   // The device is there, as the summary found: nothing below can fail.
   contents.timeline = *analyze_timeline(store, symbols, {options.device, options.points});
+  if (breakdown) {
+    contents.breakdown = *breakdown;
+    add_categories(contents.timeline, store, *attribution);
+  }
   add_call_sites(contents.timeline, store, symbols);
   // One point a stretch; the timeline has up to four.
   if (auto ledger = analyze_ledger(store, symbols, {options.device, Moment{}, options.points / 2})) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/attribution.h"
+#include "analyze/breakdown.h"
 #include "analyze/common/recording.h"
 #include "analyze/fragmentation/fragmentation.h"
 #include "analyze/leaks/leaks.h"
@@ -51,7 +53,8 @@ struct PageTable {
 struct PageContents {
   RecordingInfo recording;
   Summary summary;
-  Timeline timeline;  ///< with call sites
+  std::optional<Breakdown> breakdown;  ///< by layer where they are known; none without attribution
+  Timeline timeline;                   ///< with call sites
   Ledger ledger;      ///< at the devices' own peaks; empty where `device` is none that a ledger can be of
   Table table;        ///< by stack
   Tree tree;          ///< without frames of the interpreter
@@ -70,6 +73,8 @@ struct PageContents {
 };
 
 /// Runs the analyses. Fails only when the device asked for is not in the recording.
-Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options);
+/// `attribution`: of the store, where that has data of its own for it; may be null.
+Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options,
+                                           const Attribution* attribution = nullptr);
 
 }  // namespace tidemark::html

@@ -16,9 +16,10 @@ namespace tidemark::html {
 
 namespace {
 
-bool has_stacks(const CallSiteLayers& layers) {
-  return std::any_of(layers.call_sites.begin(), layers.call_sites.end(),
-                     [](const CallSiteLayers::Layer& layer) { return !layer.stack.frames.empty(); });
+// Layers of call sites without stacks say nothing.
+bool says_something(const TimelineLayers& split) {
+  return split.by || std::any_of(split.layers.begin(), split.layers.end(),
+                                 [](const TimelineLayers::Layer& layer) { return !layer.stack.frames.empty(); });
 }
 
 }  // namespace
@@ -33,9 +34,13 @@ void add_timeline(std::string& out, const PageContents& contents, const std::str
     add_device_heading(out, series.device);
     const TimeFrame frame = {contents.timeline.recording.duration_ns};
     add_plot(out, timeline_plot(contents.timeline, series, frame), "time");
-    if (!series.by_call_site || !has_stacks(*series.by_call_site)) continue;
-    add_device_heading(out, series.device, "allocated by the call sites that held most at the peak");
-    add_plot(out, call_site_plot(contents.timeline, series, frame), "time sites");
+    for (const TimelineLayers& split : series.splits) {
+      if (!says_something(split)) continue;
+      add_device_heading(out, series.device,
+                         split.by ? fmt::format("allocated by {}", name_in(kOwnerKindNames, *split.by))
+                                  : "allocated by the call sites that held most at the peak");
+      add_plot(out, layers_plot(contents.timeline, series, split, frame), split.by ? "time owners" : "time sites");
+    }
   }
   if (const auto& host = contents.timeline.host) {
     out += "<h4>host <small>RSS and PSS of the process, sampled</small></h4>\n";

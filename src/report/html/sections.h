@@ -12,6 +12,8 @@ namespace tidemark::html {
 /// The out-of-memory error of a run that failed, in a line; nothing for others.
 void add_verdict(std::string& out, const PageContents& contents);
 void add_summary(std::string& out, const PageContents& contents, const std::string& id);
+/// Whose memory it was at the peak; nothing where that is not known.
+void add_breakdown(std::string& out, const PageContents& contents, const std::string& id);
 void add_timeline(std::string& out, const PageContents& contents, const std::string& id);
 void add_ledger(std::string& out, const PageContents& contents, const std::string& id);
 void add_peak(std::string& out, const PageContents& contents, const std::string& id);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/breakdown.h"
 #include "analyze/common/result_table.h"
 #include "analyze/compare.h"
 #include "analyze/fragmentation/fragmentation.h"
@@ -34,6 +35,7 @@ namespace tidemark {
 /// {"ranks": {...}, "recordings": [object, ...]}.
 [[nodiscard]] std::string to_json(const RankComparison& ranks, const std::vector<const Summary*>& details);
 [[nodiscard]] std::string to_json(std::span<const Table> tables);
+[[nodiscard]] std::string to_json(std::span<const Breakdown> results);
 [[nodiscard]] std::string to_json(std::span<const Tree> trees);
 [[nodiscard]] std::string to_json(std::span<const Temporary> results);
 [[nodiscard]] std::string to_json(std::span<const Patterns> results);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/breakdown.h"
 #include "analyze/common/result_table.h"
 #include "analyze/fragmentation/fragmentation.h"
 #include "analyze/leaks/leaks.h"
@@ -25,6 +26,7 @@ namespace tidemark {
 Json to_object(const Summary& summary);
 Json to_object(const RankComparison& ranks);
 Json to_object(const Table& table);
+Json to_object(const Breakdown& breakdown);
 Json to_object(const Tree& tree);
 Json to_object(const Timeline& timeline);
 Json to_object(const Fragmentation& fragmentation);
@@ -34,6 +36,9 @@ Json to_object(const Ledger& ledger);
 Json to_object(const Explanation& explanation);
 Json to_object(const Patterns& patterns);
 Json to_object(const ResultTable& table);
+
+/// [{"category", "bytes", "exact_bytes", "block_count", "share", "known_as"}].
+Json categories_json(const std::vector<CategoryBytes>& categories);
 
 /// {"address", "bytes", "free_bytes", "expandable", "blocks"}.
 Json segment_json(const MapSegment& segment);

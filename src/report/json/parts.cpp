@@ -71,13 +71,15 @@ Json sampled_json(const std::optional<SampledBytes>& bytes) {
 }
 
 Json recording_json(const RecordingInfo& recording) {
-  return {{"file", recording.path},
-          {"source", recording.source == SourceKind::recording ? "recording" : "pytorch_snapshot"},
-          {"allocator_settings", nullable(recording.allocator_settings)},
-          {"process", process_json(recording.process)},
-          {"event_count", recording.event_count},
-          {"duration_ns", recording.duration_ns},
-          {"data_quality", quality_json(recording.quality)}};
+  Json object = {{"file", recording.path},
+                 {"source", recording.source == SourceKind::recording ? "recording" : "pytorch_snapshot"},
+                 {"allocator_settings", nullable(recording.allocator_settings)},
+                 {"process", process_json(recording.process)},
+                 {"event_count", recording.event_count},
+                 {"duration_ns", recording.duration_ns},
+                 {"data_quality", quality_json(recording.quality)}};
+  if (!recording.chosen_blocks.empty()) object["filter"] = recording.chosen_blocks;
+  return object;
 }
 
 std::string print_json(std::vector<Json> objects) {

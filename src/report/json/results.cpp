@@ -20,28 +20,30 @@ Json device_json(const SummaryDevice& device) {
   const DeviceSummary& totals = device.totals;
   Json call_sites = Json::array();
   for (const CallSite& site : device.call_sites) call_sites.push_back(call_site_json(site));
-  return {{"device", to_string(totals.device)},
-          {"peak_allocated_bytes", totals.peak_allocated_bytes},
-          {"peak_allocated_at_ns", nullable(totals.peak_allocated_at_ns)},
-          {"peak_reserved_bytes", nullable(totals.peak_reserved_bytes)},
-          {"peak_reserved_at_ns", nullable(totals.peak_reserved_at_ns)},
-          {"peak_active_bytes", nullable(totals.peak_active_bytes)},
-          {"peak_active_at_ns", nullable(totals.peak_active_at_ns)},
-          {"end_allocated_bytes", totals.live_allocated_bytes},
-          {"end_recorded_bytes", totals.live_recorded_bytes},
-          {"end_block_count", totals.live_count},
-          {"end_reserved_bytes", nullable(totals.end_reserved_bytes)},
-          {"end_active_bytes", nullable(totals.end_active_bytes)},
-          {"baseline_bytes", nullable(totals.baseline_bytes)},
-          {"allocation_count", totals.allocation_count},
-          {"free_count", totals.free_count},
-          {"unmatched_free_count", totals.unmatched_free_count},
-          {"out_of_memory_count", totals.out_of_memory_count},
-          {"total_allocated_bytes", totals.total_bytes_allocated},
-          {"call_sites_at_peak", std::move(call_sites)},
-          {"other_call_site_count", device.other_call_sites},
-          {"other_call_sites_bytes", device.other_bytes},
-          {"unrecorded_at_peak_bytes", device.unrecorded_at_peak_bytes}};
+  Json object = {{"device", to_string(totals.device)},
+                 {"peak_allocated_bytes", totals.peak_allocated_bytes},
+                 {"peak_allocated_at_ns", nullable(totals.peak_allocated_at_ns)},
+                 {"peak_reserved_bytes", nullable(totals.peak_reserved_bytes)},
+                 {"peak_reserved_at_ns", nullable(totals.peak_reserved_at_ns)},
+                 {"peak_active_bytes", nullable(totals.peak_active_bytes)},
+                 {"peak_active_at_ns", nullable(totals.peak_active_at_ns)},
+                 {"end_allocated_bytes", totals.live_allocated_bytes},
+                 {"end_recorded_bytes", totals.live_recorded_bytes},
+                 {"end_block_count", totals.live_count},
+                 {"end_reserved_bytes", nullable(totals.end_reserved_bytes)},
+                 {"end_active_bytes", nullable(totals.end_active_bytes)},
+                 {"baseline_bytes", nullable(totals.baseline_bytes)},
+                 {"allocation_count", totals.allocation_count},
+                 {"free_count", totals.free_count},
+                 {"unmatched_free_count", totals.unmatched_free_count},
+                 {"out_of_memory_count", totals.out_of_memory_count},
+                 {"total_allocated_bytes", totals.total_bytes_allocated},
+                 {"call_sites_at_peak", std::move(call_sites)},
+                 {"other_call_site_count", device.other_call_sites},
+                 {"other_call_sites_bytes", device.other_bytes},
+                 {"unrecorded_at_peak_bytes", device.unrecorded_at_peak_bytes}};
+  if (!device.categories.empty()) object["categories_at_peak"] = categories_json(device.categories);
+  return object;
 }
 
 Json host_json(const HostUsage& host) {
@@ -89,6 +91,10 @@ void add_key(Json& row, const PoolId& pool) {
 
 void add_key(Json& row, const BlockAnnotation& annotation) {
   row["annotation"] = nullable(annotation.name);
+}
+
+void add_key(Json& row, const BlockOwner& owner) {
+  row[std::string(name_in(kOwnerKindNames, owner.kind))] = nullable(owner.name);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "report/json/json.h"
 #include "report/json/objects.h"
+#include "report/words/attribution.h"
 
 namespace tidemark {
 namespace {
@@ -16,13 +17,21 @@ Json over_time_json(const std::optional<SampledOverTime>& sampled) {
   return object;
 }
 
-void add_call_sites_json(Json& object, const CallSiteLayers& layers) {
-  object["call_sites"] = Json::array();
-  for (const CallSiteLayers::Layer& layer : layers.call_sites) {
-    object["call_sites"].push_back({{"stack", stack_json(layer.stack)}, {"held_bytes", layer.bytes}});
+void add_split_json(Json& object, const TimelineLayers& split) {
+  Json layers = Json::array();
+  for (const TimelineLayers::Layer& layer : split.layers) {
+    Json fields = Json::object();
+    if (split.by) {
+      fields[std::string(name_in(kOwnerKindNames, *split.by))] = nullable(layer.owner.name);
+    } else {
+      fields["stack"] = stack_json(layer.stack);
+    }
+    fields["held_bytes"] = layer.bytes;
+    layers.push_back(std::move(fields));
   }
-  object["other_held_bytes"] = layers.other;
-  object["unrecorded_held_bytes"] = layers.unrecorded;
+  object[split.by ? plural_of(*split.by) : "call_sites"] = std::move(layers);
+  object[split.by ? "other_owners_held_bytes" : "other_held_bytes"] = split.other;  // a page has both
+  object["unrecorded_held_bytes"] = split.unrecorded;
 }
 
 }  // namespace
@@ -47,7 +56,7 @@ Json to_object(const Timeline& timeline) {
                                  {"peak_driver_bytes", nullable(series.peak_driver_bytes)},
                                  {"peak_driver_at_ns", nullable(series.peak_driver_at_ns)},
                                  {"points", std::move(points)}});
-    if (series.by_call_site) add_call_sites_json(object["devices"].back(), *series.by_call_site);
+    for (const TimelineLayers& split : series.splits) add_split_json(object["devices"].back(), split);
   }
   object["out_of_memory"] = Json::array();
   for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {

@@ -42,6 +42,18 @@ enum class Role : std::uint8_t {
   site8,
   other_sites,
   unrecorded,
+  // Categories of memory, in the order of Category.
+  parameters,
+  buffers,
+  gradients,
+  per_sample_gradients,
+  optimizer_state,
+  activations,
+  inputs,
+  temporaries,
+  workspaces,
+  copies,
+  unknown_category,
   // Blocks of a segment map, beside allocated ones.
   pending_free,
   mixed,  ///< neighbours that are too narrow to be drawn one by one

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 
+#include "analyze/breakdown.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/fragmentation/segment_map.h"
 #include "analyze/host_timeline.h"
@@ -29,8 +30,12 @@ struct TimeFrame {
 
 /// RSS as an area, PSS as a line, the peak. The frame spans all samples.
 [[nodiscard]] Plot host_plot(const HostTimeline& host, const TimeFrame& frame);
-/// Allocated bytes in layers by call site; the series has by_call_site and points.
-[[nodiscard]] Plot call_site_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame);
+/// Allocated bytes in layers by call site or owner; the series has points, and `split` is one of its own.
+[[nodiscard]] Plot layers_plot(const Timeline& timeline, const TimelineSeries& series, const TimelineLayers& split,
+                               const TimeFrame& frame);
+
+/// A bar for each row of the device's first group, and one for all, with the parts of each category.
+[[nodiscard]] Plot breakdown_plot(const BreakdownDevice& device);
 
 /// Owners in layers, with what the driver reports as used. The device has points.
 [[nodiscard]] Plot ledger_plot(const LedgerDevice& device, const TimeFrame& frame);

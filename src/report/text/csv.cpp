@@ -36,11 +36,14 @@ std::string key_fields(const PoolId& pool) {
 std::string key_fields(const BlockAnnotation& annotation) {
   return csv_field(annotation.name.value_or(""));
 }
+std::string key_fields(const BlockOwner& owner) {
+  return csv_field(owner.name.value_or(""));
+}
 std::string key_fields(const DeviceAt&) {
   return {};
 }  // has the device and at_ns columns
 
-const char* key_columns(GroupBy by) {
+std::string key_columns(GroupBy by) {
   switch (by) {
     case GroupBy::stack:
       return "stack,frames,";
@@ -48,16 +51,11 @@ const char* key_columns(GroupBy by) {
       return "block_bytes,";
     case GroupBy::thread:
       return "tid,thread_name,";
-    case GroupBy::stream:
-      return "stream,";
-    case GroupBy::pool:
-      return "pool,";
-    case GroupBy::annotation:
-      return "annotation,";
     case GroupBy::device:
-      break;
+      return "";
+    default:
+      return std::string(name_of(by)) + ",";
   }
-  return "";
 }
 
 }  // namespace
@@ -110,8 +108,10 @@ std::string to_csv(std::span<const Temporary> results) {
 
 namespace {
 
-std::string call_sites_csv(std::span<const Timeline> timelines) {
-  std::string text = "file,rank,device,time_ns,stack,frames,held_bytes\n";
+// One split of each series: all have the same.
+std::string splits_csv(std::span<const Timeline> timelines, std::optional<OwnerKind> by) {
+  std::string text = fmt::format("file,rank,device,time_ns,{},held_bytes\n",
+                                 by ? name_in(kOwnerKindNames, *by) : std::string_view("stack,frames"));
   for (const Timeline& timeline : timelines) {
     for (const TimelineSeries& series : timeline.series) {
       const std::string begin = fmt::format("{},{}", recording_fields(timeline.recording), to_string(series.device));
@@ -120,11 +120,13 @@ std::string call_sites_csv(std::span<const Timeline> timelines) {
           text += fmt::format("{},{},{},{}\n", begin, series.points[index].time_ns, site, bytes[index]);
         }
       };
-      for (const CallSiteLayers::Layer& layer : series.by_call_site->call_sites) {
-        add(stack_fields(layer.stack), layer.bytes);
+      for (const TimelineLayers& split : series.splits) {
+        for (const TimelineLayers::Layer& layer : split.layers) {
+          add(by ? key_fields(layer.owner) : stack_fields(layer.stack), layer.bytes);
+        }
+        add(by ? "(others)" : "(other call sites),", split.other);
+        add(by ? "(not recorded)" : "(not recorded),", split.unrecorded);
       }
-      add("(other call sites),", series.by_call_site->other);
-      add("(not recorded),", series.by_call_site->unrecorded);
     }
   }
   return text;
@@ -133,10 +135,10 @@ std::string call_sites_csv(std::span<const Timeline> timelines) {
 }  // namespace
 
 std::string to_csv(std::span<const Timeline> timelines) {
-  const auto has_call_sites = [](const Timeline& timeline) {
-    return !timeline.series.empty() && timeline.series.front().by_call_site.has_value();
-  };
-  if (std::any_of(timelines.begin(), timelines.end(), has_call_sites)) return call_sites_csv(timelines);
+  for (const Timeline& timeline : timelines) {
+    if (timeline.series.empty() || timeline.series.front().splits.empty()) continue;
+    return splits_csv(timelines, timeline.series.front().splits.front().by);
+  }
   std::string text = "file,rank,device,time_ns,allocated_bytes,reserved_bytes,active_bytes,driver_bytes\n";
   for (const Timeline& timeline : timelines) {
     const std::string recording = recording_fields(timeline.recording);

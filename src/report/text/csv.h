@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "analyze/breakdown.h"
 #include "analyze/common/result_table.h"
 #include "analyze/sweep/dp_sgd.h"
 #include "analyze/sweep/sweep.h"
@@ -20,8 +21,12 @@ namespace tidemark {
 /// One row for each stack. Columns: file, rank, device, stack, frames (as above), count, bytes, largest_bytes, share.
 [[nodiscard]] std::string to_csv(std::span<const Temporary> results);
 
-/// One row for each point. Columns: file, rank, device, time_ns, allocated_bytes, reserved_bytes; with call sites, for
-/// each of them at each point: file, rank, device, time_ns, stack, frames, held_bytes.
+/// One row for each owner of the first group, category, phase and how it is known. Columns: file, rank, device, at_ns,
+/// <what it is grouped by>, category, phase, known_as, bytes, block_count.
+[[nodiscard]] std::string to_csv(std::span<const Breakdown> results);
+
+/// One row for each point. Columns: file, rank, device, time_ns, allocated_bytes, reserved_bytes; with layers, for each
+/// of them at each point: file, rank, device, time_ns, stack, frames (or what it is grouped by), held_bytes.
 [[nodiscard]] std::string to_csv(std::span<const Timeline> timelines);
 
 /// One row for each row. Columns: file, rank, device, those of the table by their keys; a stack is "stack,frames".

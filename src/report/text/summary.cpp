@@ -45,6 +45,9 @@ std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
     text += fact("out of memory",
                  format_count(totals.out_of_memory_count) + (totals.out_of_memory_count == 1 ? " error" : " errors"));
   }
+  if (!device.categories.empty()) {
+    text += "\n" + categories_text(device.categories, device.unrecorded_at_peak_bytes, terminal);
+  }
   return text + "\n" + call_sites_text(device, terminal);
 }
 

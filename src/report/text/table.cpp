@@ -6,30 +6,15 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/attribution.h"
 #include "report/words/printable.h"
 #include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
 
-const char* heading_of(GroupBy by) {
-  switch (by) {
-    case GroupBy::stack:
-      return "stack";
-    case GroupBy::size:
-      return "block size";
-    case GroupBy::device:
-      return "device";
-    case GroupBy::thread:
-      return "thread";
-    case GroupBy::stream:
-      return "stream";
-    case GroupBy::pool:
-      return "pool";
-    case GroupBy::annotation:
-      return "annotation";
-  }
-  return "";
+std::string heading_of(GroupBy by) {
+  return by == GroupBy::size ? "block size" : std::string(name_of(by));
 }
 
 std::string key_text(const BlockSize& size) {
@@ -52,6 +37,10 @@ std::string key_text(const PoolId& pool) {
 
 std::string key_text(const BlockAnnotation& annotation) {
   return annotation.name ? shown(*annotation.name) : "(none)";
+}
+
+std::string key_text(const BlockOwner& owner) {
+  return owner_text(owner);
 }
 
 FittedText fitted_key(const NamedStack& stack) {

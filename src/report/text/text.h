@@ -1,9 +1,11 @@
 // Results as text for people.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "analyze/breakdown.h"
 #include "analyze/common/result_table.h"
 #include "analyze/compare.h"
 #include "analyze/fragmentation/fragmentation.h"
@@ -32,6 +34,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const RankComparison& ranks, const std::vector<const Summary*>& details,
                                   const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Table& table, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Breakdown& breakdown, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Tree& tree, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Temporary& temporary, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Patterns& patterns, const Terminal& terminal);
@@ -53,6 +56,9 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Sweep& sweep, const Terminal& terminal);
 /// What follows a sweep's own text.
 [[nodiscard]] std::string to_text(const DpSgdSweep& result, const Terminal& terminal);
+/// The table of the categories of what was allocated.
+[[nodiscard]] std::string categories_text(const std::vector<CategoryBytes>& categories, std::uint64_t unrecorded_bytes,
+                                          const Terminal& terminal);
 /// The table of the call sites that held memory at the device's peak.
 [[nodiscard]] std::string call_sites_text(const SummaryDevice& device, const Terminal& terminal);
 

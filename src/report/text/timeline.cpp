@@ -8,7 +8,7 @@
 #include "report/text/area_chart.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
-#include "report/text/timeline_call_sites.h"
+#include "report/text/timeline_layers.h"
 #include "report/words/data_quality.h"
 
 namespace tidemark {
@@ -37,7 +37,7 @@ std::string device_text(const TimelineSeries& series, std::uint64_t duration_ns,
     if (series.peak_active_bytes) title += ", peak active " + format_bytes(*series.peak_active_bytes);
     text = paint(terminal, Tone::heading, title) + "\n" +
            area_chart(allocated(series), series.peak_allocated_bytes, duration_ns, terminal) +
-           call_sites_text(series, terminal);
+           layers_text(series, terminal);
   } else {
     text = nothing_allocated_text(series.device, {}, series.peak_reserved_bytes) + "\n";
   }

@@ -77,6 +77,11 @@ std::string frame_text(const FrameName& frame, FileDetail detail, bool line) {
   return fmt::format("{} ({}{})", function, shown(file_text(frame.file, detail)), number);
 }
 
+std::string place_in_file(const FrameName& frame, FileDetail detail) {
+  if (frame.file.empty()) return {};
+  return shown(file_text(frame.file, detail)) + (frame.line == 0 ? "" : fmt::format(":{}", frame.line));
+}
+
 std::string fit_frame(const FrameName& frame, std::size_t width) {
   for (const FileDetail detail : {FileDetail::path, FileDetail::ends, FileDetail::name}) {
     std::string text = frame_text(frame, detail);

@@ -27,9 +27,12 @@ enum class FileDetail : std::uint8_t {
   line_only,  ///< "LlamaMLP.forward:155"
 };
 
-/// "forward (llama/model.py:31)"; native: "at::native::empty_cpu (libtorch_cpu.so)". `line`: whether Python has its
-/// line.
+/// "forward (llama/model.py:31)"; the call of a module: "model.layers.3.mlp"; native: "at::native::empty_cpu
+/// (libtorch_cpu.so)". `line`: whether Python has its line.
 [[nodiscard]] std::string frame_text(const FrameName& frame, FileDetail detail = FileDetail::path, bool line = true);
+
+/// Its file and line: "llama/model.py:31"; empty without a file.
+[[nodiscard]] std::string place_in_file(const FrameName& frame, FileDetail detail);
 
 /// The same in at most `width` columns, with as much of the file as fits; 0 = unlimited.
 [[nodiscard]] std::string fit_frame(const FrameName& frame, std::size_t width);

@@ -41,7 +41,7 @@ Frames callers_of(const NamedStack& stack) {
   for (std::size_t index = stack.call_site; index-- > 0;) {
     const FrameName& caller = stack.frames[index];
     if (python && caller.kind != Location::Kind::python) continue;  // the interpreter between two functions
-    const FrameOrigin origin = origin_of(caller.file);
+    const FrameOrigin origin = origin_of(caller);
     const bool shown = project ? origin == FrameOrigin::project
                                : origin != FrameOrigin::pytorch && !caller.file.starts_with("<frozen ");
     if (shown || index == stack.apart) callers.push_back(index);
@@ -97,11 +97,22 @@ constexpr std::array<Details, 3> kShortest = {
      {FileDetail::name, FileDetail::line_only, FileDetail::line_only, FileDetail::line_only},
      {FileDetail::line_only, FileDetail::line_only, FileDetail::line_only, FileDetail::line_only}}};
 
-std::string fit_stack(const NamedStack& stack, const Frames& callers, std::size_t width) {
-  if (stack.frames.empty()) return "(no stack)";
+// A module is told by its path, and else the place of the forward side, or the node itself.
+std::string backward_text(const NamedStack& stack) {
+  const FrameName* const place = stack.forward_place();
+  std::string text = "backward of ";
+  if (!stack.module)
+    return text + (place != nullptr ? frame_text(*place, FileDetail::name) : frame_text(stack.frames.back()));
+  text += frame_text(stack.frames[*stack.module]);
+  return place == nullptr ? text : text.append(" (").append(place_in_file(*place, FileDetail::name)).append(")");
+}
+
+// In at most `width` columns, if the place fits.
+std::optional<std::string> fit_place(const NamedStack& stack, const Frames& callers, std::size_t width,
+                                     const std::string& module) {
   const FrameName& place = stack.frames[stack.call_site];
   const auto text = [&](const Details& details, std::size_t count) {
-    return frame_text(place, details.place) + callees_text(stack, details.callees, details.leaf) +
+    return frame_text(place, details.place) + callees_text(stack, details.callees, details.leaf) + module +
            callers_text(stack, callers, count, details.callers);
   };
   if (width == 0) return text(kDetails.front(), callers.size());
@@ -120,7 +131,16 @@ std::string fit_stack(const NamedStack& stack, const Frames& callers, std::size_
     if (!line) break;
     best = std::move(line);
   }
-  return best ? *std::move(best) : fit_frame(place, width);
+  return best;
+}
+
+std::string fit_stack(const NamedStack& stack, const Frames& callers, std::size_t width) {
+  if (stack.frames.empty()) return "(no stack)";
+  if (stack.backward) return fit(backward_text(stack), width);
+  std::optional<std::string> best;
+  if (stack.module) best = fit_place(stack, callers, width, " in " + frame_text(stack.frames[*stack.module]));
+  if (!best) best = fit_place(stack, callers, width, "");
+  return best ? *std::move(best) : fit_frame(stack.frames[stack.call_site], width);
 }
 
 // A caller that tells the stack apart belongs to the place.

@@ -1,11 +1,10 @@
-#include "analyze/call_site_layers.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 
+#include "analyze/timeline_layers.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {
@@ -41,14 +40,14 @@ TEST(CallSiteLayers, SaysWhatEachHeldAtEachPoint) {
   scenario.free(5000, "b");
   scenario.definitions.end = EndInfo{6000, true};
   const Timeline timeline = layers_of(scenario, 2000, 2);
-  const CallSiteLayers& layers = *timeline.series.at(0).by_call_site;
-  ASSERT_EQ(layers.call_sites.size(), 2U);
-  EXPECT_EQ(layers.call_sites[0].stack.frames[layers.call_sites[0].stack.call_site].function, "forward");
-  EXPECT_THAT(layers.call_sites[0].bytes, ElementsAre(0, 600, 650, 650, 50, 50));
-  EXPECT_THAT(layers.call_sites[1].bytes, ElementsAre(100, 100, 100, 100, 100, 100));
+  const TimelineLayers& layers = timeline.series.at(0).splits.at(0);
+  ASSERT_EQ(layers.layers.size(), 2U);
+  EXPECT_EQ(layers.layers[0].stack.frames[layers.layers[0].stack.call_site].function, "forward");
+  EXPECT_THAT(layers.layers[0].bytes, ElementsAre(0, 600, 650, 650, 50, 50));
+  EXPECT_THAT(layers.layers[1].bytes, ElementsAre(100, 100, 100, 100, 100, 100));
   EXPECT_THAT(layers.other, ElementsAre(0, 0, 0, 20, 20, 20));
   EXPECT_THAT(layers.unrecorded, Each(timeline.series[0].points[0].allocated_bytes - 100));
-  EXPECT_THAT(timeline.series.at(1).by_call_site->call_sites.at(0).bytes, Each(77U));
+  EXPECT_THAT(timeline.series.at(1).splits.at(0).layers.at(0).bytes, Each(77U));
 }
 
 TEST(CallSiteLayers, AddUpToWhatWasAllocatedAtEveryPointThatIsLeft) {
@@ -72,12 +71,12 @@ TEST(CallSiteLayers, AddUpToWhatWasAllocatedAtEveryPointThatIsLeft) {
   const Timeline timeline = layers_of(scenario, 100, 4);
   const TimelineSeries& series = timeline.series.at(0);
   ASSERT_LE(series.points.size(), 101U);
-  ASSERT_EQ(series.by_call_site->call_sites.size(), 4U);
+  ASSERT_EQ(series.splits.at(0).layers.size(), 4U);
   for (std::size_t index = 0; index < series.points.size(); ++index) {
-    std::uint64_t sum = series.by_call_site->other[index];
-    for (const CallSiteLayers::Layer& layer : series.by_call_site->call_sites) sum += layer.bytes.at(index);
+    std::uint64_t sum = series.splits.at(0).other[index];
+    for (const TimelineLayers::Layer& layer : series.splits.at(0).layers) sum += layer.bytes.at(index);
     EXPECT_EQ(sum, series.points[index].allocated_bytes) << index;
-    EXPECT_EQ(series.by_call_site->unrecorded[index], 0U);
+    EXPECT_EQ(series.splits.at(0).unrecorded[index], 0U);
   }
 }
 

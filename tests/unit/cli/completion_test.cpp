@@ -30,7 +30,8 @@ TEST(Completion, KnowsChoicesFromTheOptions) {
       if (option.names != std::vector<std::string>{"--by"}) continue;
       found = true;
       EXPECT_EQ(option.choices(),
-                (std::vector<std::string>{"stack", "size", "device", "thread", "stream", "pool", "annotation"}));
+                (std::vector<std::string>{"stack", "size", "device", "thread", "stream", "pool", "annotation",
+                                          "category", "component", "layer", "module", "phase", "step"}));
     }
   }
   EXPECT_TRUE(found);
@@ -74,7 +75,7 @@ std::string bash_offers(const std::string& line, const std::string& program = "f
 
 TEST(Completion, WorksInBash) {
   EXPECT_EQ(bash_offers("tidemark su"), "summary\n");
-  EXPECT_EQ(bash_offers("tidemark table --by s"), "stack size stream\n");
+  EXPECT_EQ(bash_offers("tidemark table --by s"), "stack size stream step\n");
   EXPECT_EQ(bash_offers("tidemark timeline --pl"), "--plot\n");
   EXPECT_EQ(bash_offers("tidemark export --to p"), "pytorch perfetto pprof\n");
   EXPECT_EQ(bash_offers("tidemark completion f"), "fish\n");
@@ -136,7 +137,7 @@ TEST(Completion, WorksInZsh) {
   output_of("ZDOTDIR='" + folder.path() +
             "' zsh -fc 'zmodload zsh/zpty; zpty shell zsh -d -i; while zpty -r shell; do :; done'");
   const std::string offered = output_of("cat '" + folder.at("offered") + "'");
-  const std::string plain = "summary\nstack size stream\n--plot\nfish\ncuda:0 cuda:10\nepoch\\ 1 end\n";
+  const std::string plain = "summary\nstack size stream step\n--plot\nfish\ncuda:0 cuda:10\nepoch\\ 1 end\n";
   ASSERT_EQ(offered.substr(0, plain.size()), plain);
   const std::string script = folder.write("script", "print -rl -- " + offered.substr(plain.size()));
   EXPECT_EQ(output_of("zsh -f '" + script + "'"), std::string(kHostile) + "\n") << "one word: the name";
@@ -154,7 +155,7 @@ TEST(Completion, WorksInFish) {
                      script + "'; complete -C '" + line + "'\" | cut -f 1");
   };
   EXPECT_EQ(offers("tidemark su"), "summary\n");
-  EXPECT_EQ(offers("tidemark table --by s"), "size\nstack\nstream\n");
+  EXPECT_EQ(offers("tidemark table --by s"), "size\nstack\nstep\nstream\n");
   EXPECT_EQ(offers("tidemark timeline --pl"), "--plot\n");
   EXPECT_EQ(offers("tidemark completion f"), "fish\n");
   const std::string words = "tidemark table " + folder.path() + "/a\\\\ b.tide ";

@@ -56,6 +56,18 @@ TEST(CsvExport, WritesWhatOnlySnapshotsKnow) {
             "(/w/train.py:9);forward (/w/model.py:3)");
 }
 
+TEST(CsvExport, SaysWhoseMemoryItIs) {
+  const Attribution attribution = testing::small_attribution();
+  ExportOptions options;
+  options.attribution = &attribution;
+  options.filter = BlockFilter({false, true, true, false});
+  const auto lines = lines_of(exported(small_run().store(), "csv", options));
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_THAT(lines[0], ::testing::EndsWith(",stack,category,category_known_as,phase,component,module"));
+  EXPECT_THAT(lines[1], ::testing::EndsWith(",activation,derived,forward,mlp,layers.0"));
+  EXPECT_THAT(lines[2], ::testing::EndsWith(",unknown,unknown,other,other,"));
+}
+
 TEST(CsvExport, NoNameIsAFormula) {
   Scenario scenario;
   scenario.allocate(1, "a", 8, kGpu, scenario.stack({scenario.python("=f", "", 0)}), scenario.thread(-1, "@x"));

@@ -29,6 +29,18 @@ inline Scenario small_run() {
   return scenario;
 }
 
+/// Of small_run(): c is temporary, a an activation of layers.0, b a parameter, d unknown.
+inline Attribution small_attribution() {
+  Attribution attribution;
+  attribution.modules = {{"layers.0", "Linear", Component::mlp}};
+  attribution.blocks = {
+      {{}, {}, Phase::forward, Component::other, Category::temporary, KnownAs::derived, KnownAs::unknown},
+      {ModulePathId{0}, {}, Phase::forward, Component::mlp, Category::activation, KnownAs::derived, KnownAs::exact},
+      {},
+      {ModulePathId{0}, {}, Phase::other, Component::mlp, Category::parameter, KnownAs::exact, KnownAs::exact}};
+  return attribution;
+}
+
 /// What a format writes of a store; fails the test where it refuses.
 inline std::string exported(const Store& store, std::string_view name, const ExportOptions& options = {}) {
   std::string bytes;

@@ -147,6 +147,17 @@ TEST(PerfettoExport, HasCountersForEachDevice) {
   EXPECT_THAT(trace.clocks, ::testing::IsEmpty());
 }
 
+TEST(PerfettoExport, EachCategoryHasACounter) {
+  const Attribution attribution = testing::small_attribution();
+  ExportOptions options;
+  options.device = "cuda:0";
+  options.attribution = &attribution;
+  const Trace trace(exported(small_run().store("/tmp/run.tide"), "perfetto", options));
+  EXPECT_THAT(trace.counters.at("cuda:0 activation"), ::testing::ElementsAre("10=300", "40=0"));
+  EXPECT_THAT(trace.counters.at("cuda:0 parameter"), ::testing::ElementsAre("30=500"));
+  EXPECT_FALSE(trace.counters.contains("cuda:0 unknown"));
+}
+
 TEST(PerfettoExport, CountersBelongToTheProcess) {
   Scenario scenario = small_run();
   scenario.definitions.process.command_line = "python train.py";

@@ -88,6 +88,15 @@ class Profile {
     }
     return lines;
   }
+  /// "device=cuda:0 category=parameter ..." of the sample.
+  [[nodiscard]] std::string labels(std::size_t sample) const {
+    std::string line;
+    for (const std::string& data : Message(profile_.bytes.at(2).at(sample)).bytes.at(3)) {
+      const Message label(data);
+      line += (line.empty() ? "" : " ") + text(label.number(1)) + "=" + text(label.number(2));
+    }
+    return line;
+  }
   [[nodiscard]] std::vector<std::string> mappings() const {
     std::vector<std::string> files;
     for (const std::string& data : profile_.bytes.at(3)) files.push_back(text(Message(data).number(5)));
@@ -114,6 +123,17 @@ class Profile {
 
   Message profile_;
 };
+
+// b comes first, which holds most; what is not recorded is last of the GPU.
+TEST(PprofExport, LabelsSayWhoseMemoryItIs) {
+  const Attribution attribution = testing::small_attribution();
+  ExportOptions options;
+  options.attribution = &attribution;
+  const Profile profile(exported(small_run().store("/tmp/run.tide"), "pprof", options));
+  EXPECT_EQ(profile.labels(0), "device=cuda:0 category=parameter phase=other component=mlp module=layers.0");
+  EXPECT_EQ(profile.labels(2), "device=cuda:0 category=temporary phase=forward component=other");
+  EXPECT_EQ(profile.labels(3), "device=cuda:0");
+}
 
 TEST(PprofExport, HoldsStacksWithAllFourValues) {
   const Profile profile(exported(small_run().store("/tmp/run.tide"), "pprof"));

@@ -81,6 +81,17 @@ std::vector<Seen> seen(const pytorch::DeviceTrace& trace) {
   return entries;
 }
 
+TEST(PytorchExport, CategoriesAreTheOutermostFrames) {
+  const Attribution attribution = testing::small_attribution();
+  ExportOptions options;
+  options.attribution = &attribution;
+  const Snapshot snapshot = read_back(small_run().store(), options);
+  const auto& entries = snapshot.traces.at(0).entries;  // c, its free, a
+  EXPECT_THAT(frames(snapshot.definitions, entries.at(0).stack),
+              ::testing::ElementsAre("step (/w/train.py:5)", "main (/w/train.py:9)", "temporary (tidemark:0)"));
+  EXPECT_EQ(frames(snapshot.definitions, entries.back().stack).back(), "activation (tidemark:0)") << "the free of a";
+}
+
 // small_run() has blocks c, a, d, b at 4096, 8192, 12288, 16384 in the order of their birth.
 TEST(PytorchExport, HasEachAllocationAndFreeOfARecording) {
   Scenario scenario = small_run();

@@ -80,9 +80,9 @@ TEST(PageContents, CountsWhatHalvingLeavesOut) {
   EXPECT_EQ(tree.nodes[0].bytes, 3600U);
   EXPECT_EQ(tree.nodes[0].hidden.count, 4U);
   EXPECT_EQ(tree.nodes[0].hidden.bytes, 1000U);
-  const CallSiteLayers& layers = *contents.timeline.series[0].by_call_site;
-  ASSERT_EQ(layers.call_sites.size(), 4U);
-  EXPECT_EQ(layers.other.back(), 1000U);
+  const TimelineLayers& split = contents.timeline.series[0].splits.at(0);
+  ASSERT_EQ(split.layers.size(), 4U);
+  EXPECT_EQ(split.other.back(), 1000U);
   EXPECT_EQ(contents.project_tree.sections[0].nodes.size(), 5U);
   while (halve(contents)) {
   }

@@ -126,11 +126,11 @@ TEST(TimelinePlot, HintsSayWhatHolds) {
 
 TEST(CallSitePlot, StacksLayersBelowWhatIsAllocated) {
   Timeline timeline = gap();
-  TimelineSeries& series = timeline.series[0];
-  const NamedStack stack = {{{Location::Kind::python, "forward", "model.py", 31}}, 0, {}, {}, {}};
-  series.by_call_site =
-      CallSiteLayers{{{stack, {5 * kMiB, 3 * kMiB, kMiB, 0}}}, {3 * kMiB, kMiB, 0, 0}, {0, 0, 3 * kMiB, 4 * kMiB}};
-  const Plot plot = call_site_plot(timeline, series, {timeline.recording.duration_ns, 200, true});
+  const TimelineSeries& series = timeline.series[0];
+  const NamedStack stack = {{{Location::Kind::python, "forward", "model.py", 31}}, 0, {}, {}, {}, {}, {}};
+  const TimelineLayers split = {
+      {}, {{stack, {}, {5 * kMiB, 3 * kMiB, kMiB, 0}}}, {3 * kMiB, kMiB, 0, 0}, {0, 0, 3 * kMiB, 4 * kMiB}};
+  const Plot plot = layers_plot(timeline, series, split, {timeline.recording.duration_ns, 200, true});
   ASSERT_EQ(plot.curves.size(), 4U);  // from the highest to the lowest, and a line
   EXPECT_EQ(plot.curves[0].role, Role::unrecorded);
   EXPECT_EQ(plot.curves[2].role, Role::site1);

@@ -103,5 +103,48 @@ TEST(StackText, ShowsALineOfPyTorchWhereItTellsItApart) {
   EXPECT_EQ(stack_text(stack), "main (project/train.py:42) → Linear.forward (torch/nn/modules/linear.py:125)");
 }
 
+// Linear.forward in the call of a module, as trained() without the Trainer.
+NamedStack in_module() {
+  NamedStack stack = trained();
+  FrameName call;
+  call.function = "model.layers.3.mlp.down_proj";
+  call.is_module = true;
+  stack.frames.insert(stack.frames.begin() + 4, call);
+  stack.leaf = 5;
+  stack.module = 4;
+  return stack;
+}
+
+TEST(StackText, SaysTheModule) {
+  EXPECT_EQ(stack_text(in_module()),
+            "main (project/train.py:42) → LlamaMLP.forward (transformers/models/llama/modeling_llama.py:155) → "
+            "Linear.forward (torch/nn/modules/linear.py) in model.layers.3.mlp.down_proj");
+  EXPECT_EQ(stack_text(in_module(), 90),
+            "main (train.py:42) → LlamaMLP.forward:155 → Linear.forward in model.layers.3.mlp.down_proj");
+  EXPECT_EQ(stack_text(in_module(), 50), "main:42 → LlamaMLP.forward:155 → Linear.forward") << "rather than no callee";
+}
+
+TEST(StackText, OfTheBackwardPassSaysItsForwardSide) {
+  NamedStack stack = in_module();
+  FrameName backward;
+  backward.function = "(backward)";
+  stack.frames.insert(stack.frames.begin(), backward);
+  stack.call_site = 2;
+  stack.package = 4;
+  stack.module = 5;
+  stack.leaf = 6;
+  stack.backward = 0;
+  EXPECT_EQ(stack_text(stack), "backward of model.layers.3.mlp.down_proj (modeling_llama.py:155)");
+  EXPECT_EQ(stack_text_with_callers(stack), "backward of model.layers.3.mlp.down_proj (modeling_llama.py:155)");
+  stack.module.reset();
+  EXPECT_EQ(stack_text(stack), "backward of LlamaMLP.forward (modeling_llama.py:155)");
+  FrameName node;
+  node.function = "AccumulateGrad";
+  stack.frames = {backward, node};
+  stack.call_site = 1;
+  stack.package = stack.leaf = std::nullopt;
+  EXPECT_EQ(stack_text(stack), "backward of AccumulateGrad");
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -1,0 +1,205 @@
+#include "analyze/attribution/attributed_store.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "analyze/attribution/component_rules.h"
+#include "analyze/attribution/module_paths.h"
+#include "analyze/common/moment.h"
+
+namespace tidemark {
+namespace {
+
+// Adds strings, locations and stacks, equal ones once.
+class StackAdder {
+ public:
+  explicit StackAdder(Definitions& definitions) : definitions_(definitions) {}
+
+  StringId string(std::string_view text) {
+    const auto [entry, is_new] = strings_.try_emplace(std::string(text), StringId{});
+    if (is_new) {
+      entry->second = StringId{static_cast<std::uint32_t>(definitions_.strings.size())};
+      definitions_.strings.push_back(entry->first);
+    }
+    return entry->second;
+  }
+  /// A Python frame that is no place in a file; `module`: the call of one.
+  LocationId location(std::string_view function, NnModuleId module = {}) {
+    const auto [entry, is_new] = locations_.try_emplace({std::string(function), module.valid()}, LocationId{});
+    if (is_new) {
+      entry->second = LocationId{static_cast<std::uint32_t>(definitions_.locations.size())};
+      Location& location = definitions_.locations.emplace_back();
+      location.function = string(function);
+      location.nn_module = module;
+    }
+    return entry->second;
+  }
+  StackId push(StackId parent, LocationId location) {
+    const auto [entry, is_new] = stacks_.try_emplace({parent, location}, StackId{});
+    if (is_new) {
+      entry->second = StackId{static_cast<std::uint32_t>(definitions_.stacks.size())};
+      definitions_.stacks.push_back({parent, location});
+    }
+    return entry->second;
+  }
+
+ private:
+  Definitions& definitions_;
+  std::unordered_map<std::string, StringId> strings_;
+  std::map<std::pair<std::string, bool>, LocationId> locations_;
+  std::map<std::pair<StackId, LocationId>, StackId> stacks_;
+};
+
+// The stacks of what autograd nodes allocated.
+class BackwardStacks {
+ public:
+  BackwardStacks(Definitions& definitions, const Attribution& attribution)
+      : definitions_(definitions), modules_(attribution.modules), adder_(definitions) {}
+
+  StackId of(StackId stack, AutogradNodeId node, const Owner& owner) {
+    if (!node.valid() || node.value >= definitions_.autograd_nodes.size()) return stack;
+    const bool by_forward_side = owner.forward_stack.valid();
+    const Key key{stack, owner.forward_stack, by_forward_side ? ModulePathId{} : owner.module,
+                  by_forward_side ? AutogradNodeId{} : node};
+    const auto [entry, is_new] = made_.try_emplace(key, stack);
+    if (is_new) entry->second = make(stack, node, owner);
+    return entry->second;
+  }
+
+ private:
+  using Key = std::tuple<StackId, StackId, ModulePathId, AutogradNodeId>;
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const {
+      const auto& [stack, forward, module, node] = key;
+      const std::uint64_t first = std::uint64_t{stack.value} << 32 | forward.value;
+      const std::uint64_t second = std::uint64_t{module.value} << 32 | node.value;
+      return std::hash<std::uint64_t>()(first * 0x9E3779B97F4A7C15U + second);
+    }
+  };
+
+  // Outermost first.
+  [[nodiscard]] std::vector<LocationId> frames(StackId stack) const {
+    std::vector<LocationId> frames;
+    while (stack.value < definitions_.stacks.size()) {
+      const StackNode node = definitions_.stacks[stack.value];
+      frames.push_back(node.location);
+      if (node.parent.valid() && node.parent.value >= stack.value) break;  // would not end
+      stack = node.parent;
+    }
+    std::reverse(frames.begin(), frames.end());
+    return frames;
+  }
+  [[nodiscard]] bool is_python(LocationId location) const {
+    return location.value < definitions_.locations.size() &&
+           definitions_.locations[location.value].kind == Location::Kind::python;
+  }
+  [[nodiscard]] std::string_view text(StringId id) const {
+    return id.value < definitions_.strings.size() ? std::string_view(definitions_.strings[id.value])
+                                                  : std::string_view();
+  }
+  // Whether the engine was called here: what the node's own Python code allocates is below it.
+  [[nodiscard]] bool runs_engine(LocationId location) const {
+    const std::string_view file = text(definitions_.locations[location.value].file);
+    return file.ends_with("torch/autograd/graph.py") || file.ends_with("torch/autograd/__init__.py");
+  }
+
+  StackId make(StackId stack, AutogradNodeId node, const Owner& owner) {
+    const std::vector<LocationId> own = frames(stack);
+    const auto native = std::find_if(own.rbegin(), own.rend(), [&](LocationId frame) { return is_python(frame); });
+    if (native != own.rend() && !runs_engine(*native)) return stack;
+    StackId made;
+    for (auto frame = own.begin(); frame != native.base(); ++frame) made = adder_.push(made, *frame);
+    made = adder_.push(made, adder_.location(kBackwardFrame));
+    if (owner.forward_stack.valid()) {
+      std::vector<LocationId> forward = frames(owner.forward_stack);
+      while (!forward.empty() && !is_python(forward.back())) forward.pop_back();
+      for (const LocationId frame : forward) made = adder_.push(made, frame);
+    } else {
+      if (owner.module.valid()) {
+        made = adder_.push(made, adder_.location(modules_[owner.module.value].path, NnModuleId{0}));
+      }
+      const std::string type(text(definitions_.autograd_nodes[node.value].type));
+      made = adder_.push(made, adder_.location(std::string_view(type).substr(type.rfind(':') + 1)));
+    }
+    for (auto frame = native.base(); frame != own.end(); ++frame) made = adder_.push(made, *frame);
+    return made;
+  }
+
+  Definitions& definitions_;
+  const std::vector<ModulePath>& modules_;
+  StackAdder adder_;
+  std::unordered_map<Key, StackId, KeyHash> made_;
+};
+
+void name_module_calls(Definitions& definitions) {
+  const ModulePaths modules = name_modules(definitions, ComponentRules::built_in());
+  StackAdder adder(definitions);
+  for (Location& location : definitions.locations) {
+    const ModulePathId module = modules.of(location.nn_module);
+    if (!module.valid() || !location.file.valid()) continue;  // those without a file have a name already
+    location.function = adder.string(modules.paths[module.value].path);
+    location.file = {};
+    location.line = 0;
+  }
+}
+
+void find_stacks_at_peak(Store& store) {
+  std::map<std::pair<std::size_t, StackId>, StackUsage> usages;
+  for (std::size_t device = 0; device < store.devices.size(); ++device) {
+    for (const BlockId block : live_blocks(store, device, store.devices[device].peak_change_count)) {
+      const StackId stack = store.blocks.stack[block.value];
+      StackUsage& usage = usages[{device, stack}];
+      usage.device = static_cast<std::uint8_t>(device);
+      usage.stack = stack;
+      usage.bytes += store.blocks.size[block.value];
+      ++usage.blocks;
+    }
+  }
+  store.stacks_at_peak.clear();
+  for (const auto& [key, usage] : usages) store.stacks_at_peak.push_back(usage);
+}
+
+}  // namespace
+
+bool has_attribution(const Definitions& definitions) {
+  return !definitions.nn_module_names.empty() || !definitions.tensors.empty() || !definitions.autograd_nodes.empty();
+}
+
+AttributedStore attribute(Store store, const ComponentRules& rules) {
+  if (has_attribution(store.definitions)) {
+    Attribution attribution = attribute_blocks(store, rules);
+    return attribute(std::move(store), std::move(attribution));
+  }
+  AttributedStore attributed;
+  static_cast<Store&>(attributed) = std::move(store);
+  return attributed;
+}
+
+AttributedStore attribute(Store store, Attribution attribution) {
+  AttributedStore attributed;
+  static_cast<Store&>(attributed) = std::move(store);
+  attributed.attribution = std::make_shared<const Attribution>(std::move(attribution));
+  const Attribution& owners = *attributed.attribution;
+  BackwardStacks backward(attributed.definitions, owners);
+  Blocks& blocks = attributed.blocks;
+  for (std::size_t block = 0; block < blocks.node.size(); ++block) {
+    if (is_driver_memory(attributed.devices[blocks.device[block]].device)) continue;
+    blocks.stack[block] = backward.of(blocks.stack[block], blocks.node[block], owners.blocks[block]);
+  }
+  for (std::size_t index = 0; index < attributed.out_of_memory.size(); ++index) {
+    OutOfMemory& failure = attributed.out_of_memory[index];
+    failure.stack = backward.of(failure.stack, failure.node, owners.out_of_memory[index]);
+  }
+  name_module_calls(attributed.definitions);
+  find_stacks_at_peak(attributed);
+  return attributed;
+}
+
+}  // namespace tidemark

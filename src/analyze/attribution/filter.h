@@ -1,0 +1,35 @@
+// Blocks chosen by what attribution tells of them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "analyze/attribution/attribution.h"
+#include "analyze/common/block_filter.h"
+#include "base/result.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+/// What blocks must have; empty: anything.
+struct FilterOptions {
+  std::string module;  ///< as module_matches() takes it
+  std::string component;
+  std::string category;
+  std::string phase;
+
+  [[nodiscard]] bool empty() const { return module.empty() && component.empty() && category.empty() && phase.empty(); }
+};
+
+/// "blocks with category activation and module layers.3.*"; empty without a filter.
+[[nodiscard]] std::string filter_text(const FilterOptions& options);
+
+/// Whether `pattern` ("layers.3.*", with * ? and [...] as in a shell, which match dots too) matches the path, some
+/// parts of it in a row, or those of a module that contains it.
+[[nodiscard]] bool module_matches(const std::string& path, const std::string& pattern);
+
+/// Fails where no block has what is asked for because the recording does not say, or where no module matches.
+[[nodiscard]] Result<BlockFilter> choose_blocks(const Store& store, const Attribution& attribution,
+                                                const FilterOptions& options);
+
+}  // namespace tidemark

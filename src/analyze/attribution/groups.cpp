@@ -1,0 +1,130 @@
+#include "analyze/attribution/groups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "analyze/steps/training_steps.h"
+
+namespace tidemark {
+namespace {
+
+bool is_known(const Owner& owner, OwnerKind kind) {
+  switch (kind) {
+    case OwnerKind::category:
+      return owner.category_known != KnownAs::unknown;
+    case OwnerKind::component:
+      return owner.component != Component::other;
+    case OwnerKind::layer:
+    case OwnerKind::module:
+      return owner.module.valid();
+    case OwnerKind::phase:
+      return owner.phase != Phase::other;
+    case OwnerKind::step:
+      break;
+  }
+  return true;
+}
+
+bool is_number(std::string_view part) {
+  return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// By BlockId, from 1; 0 = before the first.
+std::vector<std::uint32_t> steps_of_blocks(const Store& store, const TrainingSteps& steps) {
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(store.blocks.count());
+  std::uint32_t begun = 0;
+  for (const std::uint32_t birth : store.blocks.birth_change) {
+    while (begun < steps.starts.size() && steps.starts[begun].event_count <= birth) ++begun;
+    numbers.push_back(begun);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::string layer_of(const std::string& path) {
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    if (is_number(std::string_view(path).substr(begin, end - begin))) return path.substr(0, end);
+    begin = end + 1;
+  }
+  return path;
+}
+
+Result<void> check_known(const Store& store, const Attribution& attribution, OwnerKind kind) {
+  const auto known = [kind](const Owner& owner) { return is_known(owner, kind); };
+  if (std::any_of(attribution.blocks.begin(), attribution.blocks.end(), known)) return {};
+  return Error{
+      fmt::format("{}: no {} is known of its blocks (`tidemark run` records what tells it, unless --attribute is off)",
+                  store.path, name_in(kOwnerKindNames, kind))};
+}
+
+Result<OwnerGroups> OwnerGroups::create(const Store& store, const Attribution& attribution, OwnerKind kind) {
+  OwnerGroups groups(attribution, kind);
+  if (kind == OwnerKind::step) {
+    const TrainingSteps steps = find_training_steps(store);
+    if (steps.starts.empty()) {
+      return Error{fmt::format("{}: no training steps detected; name the steps by marks", store.path)};
+    }
+    groups.step_of_block_ = steps_of_blocks(store, steps);
+    return groups;
+  }
+  if (auto known = check_known(store, attribution, kind); !known) return known.error();
+  if (kind != OwnerKind::layer) return groups;
+  std::unordered_map<std::string, std::uint32_t> numbers;
+  for (const ModulePath& module : attribution.modules) {
+    const auto [entry, is_new] =
+        numbers.try_emplace(layer_of(module.path), static_cast<std::uint32_t>(groups.layers_.size()));
+    if (is_new) groups.layers_.push_back(entry->first);
+    groups.layer_of_module_.push_back(entry->second);
+  }
+  return groups;
+}
+
+std::uint32_t OwnerGroups::of(std::size_t block) const {
+  if (kind_ == OwnerKind::step) return step_of_block_[block];
+  const Owner& owner = attribution_->blocks[block];
+  switch (kind_) {
+    case OwnerKind::category:
+      return static_cast<std::uint32_t>(owner.category);
+    case OwnerKind::component:
+      return static_cast<std::uint32_t>(owner.component);
+    case OwnerKind::layer:
+      return owner.module.valid() ? layer_of_module_[owner.module.value] : ModulePathId::kNone;
+    case OwnerKind::phase:
+      return static_cast<std::uint32_t>(owner.phase);
+    case OwnerKind::module:
+    case OwnerKind::step:
+      break;
+  }
+  return owner.module.value;
+}
+
+BlockOwner OwnerGroups::owner(std::uint32_t group) const {
+  const auto named = [&](std::string_view name) { return BlockOwner{kind_, std::string(name)}; };
+  switch (kind_) {
+    case OwnerKind::category:
+      return named(name_in(kCategoryNames, static_cast<Category>(group)));
+    case OwnerKind::component:
+      return named(name_in(kComponentNames, static_cast<Component>(group)));
+    case OwnerKind::phase:
+      return named(name_in(kPhaseNames, static_cast<Phase>(group)));
+    case OwnerKind::layer:
+      if (group < layers_.size()) return named(layers_[group]);
+      break;
+    case OwnerKind::module:
+      if (group < attribution_->modules.size()) return named(attribution_->modules[group].path);
+      break;
+    case OwnerKind::step:
+      if (group != 0) return named(std::to_string(group - 1));
+      break;
+  }
+  return {kind_, std::nullopt};
+}
+
+}  // namespace tidemark

@@ -1,0 +1,63 @@
+// Blocks put together by what attribution tells of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/attribution/attribution.h"
+#include "base/enum_names.h"
+#include "base/result.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+/// What blocks are grouped by.
+enum class OwnerKind : std::uint8_t {
+  category,
+  component,
+  layer,   ///< the module up to the first number in its path: "model.layers.3"
+  module,  ///< the innermost one
+  phase,
+  step,  ///< training step in which the block was allocated, as `leaks` counts them
+};
+inline constexpr EnumName<OwnerKind> kOwnerKindNames[] = {
+    {OwnerKind::category, "category"}, {OwnerKind::component, "component"}, {OwnerKind::layer, "layer"},
+    {OwnerKind::module, "module"},     {OwnerKind::phase, "phase"},         {OwnerKind::step, "step"}};
+
+/// A group. No name: blocks of no module, or from before the first step.
+struct BlockOwner {
+  OwnerKind kind = OwnerKind::category;
+  std::optional<std::string> name;
+
+  friend bool operator==(const BlockOwner&, const BlockOwner&) = default;
+};
+
+/// The part of a module's path that names a layer.
+[[nodiscard]] std::string layer_of(const std::string& path);
+
+/// The groups of all blocks, as numbers. The store and the attribution must outlive it.
+class OwnerGroups {
+ public:
+  /// Fails, saying how to get it, where the recording has nothing of this kind to say.
+  static Result<OwnerGroups> create(const Store& store, const Attribution& attribution, OwnerKind kind);
+
+  [[nodiscard]] std::uint32_t of(std::size_t block) const;
+  [[nodiscard]] BlockOwner owner(std::uint32_t group) const;
+
+ private:
+  OwnerGroups(const Attribution& attribution, OwnerKind kind) : attribution_(&attribution), kind_(kind) {}
+
+  const Attribution* attribution_;
+  OwnerKind kind_;
+  std::vector<std::uint32_t> layer_of_module_;  // by ModulePathId
+  std::vector<std::string> layers_;
+  std::vector<std::uint32_t> step_of_block_;  // from 1; 0 = before the first
+};
+
+/// Fails, saying how to get it, where no block has what is named.
+[[nodiscard]] Result<void> check_known(const Store& store, const Attribution& attribution, OwnerKind kind);
+
+}  // namespace tidemark
