@@ -1,10 +1,12 @@
 """The autograd nodes and sequence numbers of a recording are those that PyTorch itself names."""
 
 import json
+import sys
 import unittest
 
-from driver import TIDEMARK, Case, environment, has_cuda, program, run
+from driver import PROGRAMS, TIDEMARK, Case, environment, has_cuda, program, run
 
+READER = PROGRAMS.parent / "compat" / "read_tide.py"
 ACCUMULATE_GRAD = (1 << 64) - 1  # Node::sequence_nr() of AccumulateGrad
 
 
@@ -78,6 +80,13 @@ class Autograd(Case):
         said = json.loads(self.record_well(program("autograd.py")).stdout)
         self.check(said)
         self.assertEqual(said["losses"], plain["losses"])
+        self.check_other_reader()
+
+    def check_other_reader(self):
+        lines = [json.loads(line) for line in run([sys.executable, str(READER), str(self.output)]).stdout.splitlines()]
+        theirs = [(line["size"], line.get("sequence"), line.get("node"), line.get("node_sequence")) for line in lines if line.get("kind") == "allocate"]
+        ours = [event for event in self.events() if event["kind"] == "allocate"]
+        self.assertEqual(theirs, [(event["size"], event.get("sequence"), event.get("autograd_node"), event.get("node_sequence")) for event in ours])
 
     @unittest.skipUnless(has_cuda(), "this PyTorch is built without CUDA")
     def test_on_a_gpu(self):

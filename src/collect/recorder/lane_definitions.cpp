@@ -104,6 +104,13 @@ bool LaneDefinitions::define(TraceWriter& writer) {
       return define_stack(fields, writer);
     case ring::DefinitionKind::mark:
       return define_mark(fields, writer);
+    case ring::DefinitionKind::autograd_node:
+      return define_autograd_node(fields, writer);
+    case ring::DefinitionKind::autograd_thread: {
+      const auto number = fields.number<std::uint64_t>();
+      if (fields.ok) thread_number = number;
+      return fields.ok;
+    }
     case ring::DefinitionKind::model:
       model = read_model(fields, nn_modules_, writer);
       return fields.ok;
@@ -111,13 +118,6 @@ bool LaneDefinitions::define(TraceWriter& writer) {
       const auto address = fields.number<std::uint64_t>();
       const auto generation = fields.number<std::uint64_t>();
       if (fields.ok) nn_modules_.died(address, generation, writer);
-      return fields.ok;
-    }
-    case ring::DefinitionKind::autograd_node:
-      return define_autograd_node(fields, writer);
-    case ring::DefinitionKind::autograd_thread: {
-      const auto number = fields.number<std::uint64_t>();
-      if (fields.ok) thread_number = number;
       return fields.ok;
     }
     case ring::DefinitionKind::loss: {

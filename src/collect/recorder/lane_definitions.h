@@ -61,10 +61,10 @@ class LaneDefinitions {
   std::unique_ptr<ProcessFacts> process_facts;
   /// Set by the latest `mark` definition; taken away by the reader.
   std::optional<LaneMark> mark;
-  /// Set by the latest `model` definition; taken away by the reader.
-  std::optional<ModelTensors> model;
   /// Set by the latest `autograd_thread` definition; taken away by the reader.
   std::optional<std::uint64_t> thread_number;
+  /// Set by the latest `model` definition; taken away by the reader.
+  std::optional<ModelTensors> model;
 
  private:
   using Fields = DefinitionFields;
@@ -91,10 +91,10 @@ class LaneDefinitions {
   bool define_module(Fields& fields, TraceWriter& writer);
   bool define_stack(Fields& fields, TraceWriter& writer);
   bool define_mark(Fields& fields, TraceWriter& writer);
+  bool define_autograd_node(Fields& fields, TraceWriter& writer);
   std::vector<NnModuleId> read_nn_modules(Fields& fields, std::uint32_t frames, TraceWriter& writer);
   LocationId python_location(std::uint64_t address, std::uint32_t instruction, NnModuleId nn_module,
                              TraceWriter& writer);
-  bool define_autograd_node(Fields& fields, TraceWriter& writer);
   LocationId native_location(std::uint64_t address, TraceWriter& writer);
   /// The module of the call that returns to `address`, or null.
   [[nodiscard]] const Module* module_of(std::uint64_t address) const;

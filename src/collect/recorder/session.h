@@ -112,8 +112,8 @@ class Session {
   Limits limits_;
   SampleWriter samples_;
   DriverMemory driver_memory_;
+  std::vector<Event> driver_events_;  ///< of one call
   NnModules nn_modules_;
-  std::vector<Event> driver_events_;                              ///< of one call
   std::unordered_map<std::uint64_t, ThreadId> autograd_threads_;  ///< by autograd's own numbers
   std::vector<std::unique_ptr<LaneState>> lanes_;  ///< the first ones of the process; grows as lanes come into use
   struct {

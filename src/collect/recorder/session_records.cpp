@@ -40,10 +40,10 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
       if (!lane.definitions.blob(header, fields, *writer_)) ++invalid_.definitions;
       if (lane.definitions.process_facts != nullptr) learn(*std::exchange(lane.definitions.process_facts, nullptr));
       if (lane.definitions.mark) write_mark(*std::exchange(lane.definitions.mark, std::nullopt), lane);
-      if (lane.definitions.model) write_tensors(*std::exchange(lane.definitions.model, std::nullopt), lane);
       if (const auto number = std::exchange(lane.definitions.thread_number, std::nullopt)) {
         autograd_threads_[*number] = lane.definitions.thread();
       }
+      if (lane.definitions.model) write_tensors(*std::exchange(lane.definitions.model, std::nullopt), lane);
       return;
     case ring::RecordKind::reset:
       lane.definitions.reset();
