@@ -28,6 +28,21 @@ class ThreadPasses {
     return run_;
   }
 
+  // The recording ends. What made autograd nodes after the last call of a module is of its forward pass: memory ran out
+  // in the loss.
+  void finish() {
+    std::size_t last = stretch_.size();
+    while (last > 0 && all_.runs[stretch_[last - 1].run].phase != Phase::forward) --last;
+    if (!has_sequences_ || last == stretch_.size()) return;
+    const std::uint32_t pass = all_.runs[stretch_[last == 0 ? 0 : last - 1].run].pass;
+    for (std::size_t part = last; part < stretch_.size(); ++part) {
+      PhaseRun& run = all_.runs[stretch_[part].run];
+      run.phase = Phase::forward;
+      run.pass = pass;
+    }
+    all_.passes[pass] = {Phase::forward, Pass::kNone, Pass::kNone};
+  }
+
  private:
   struct Part {
     std::uint32_t run = 0;
@@ -106,6 +121,7 @@ PhaseRuns find_phase_runs(const Store& store, const std::vector<Phase>& phases) 
     const std::uint64_t sequence = has_sequences ? blocks.sequence[block] : 0;
     all.of_block.push_back(threads[entry->second].add(phases[block], blocks.birth_change[block], sequence));
   }
+  for (ThreadPasses& thread : threads) thread.finish();
   return all;
 }
 

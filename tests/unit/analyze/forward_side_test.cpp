@@ -79,6 +79,17 @@ TEST(ForwardSideTest, CodeThatMakesNodesIsOfTheForwardPass) {
   EXPECT_FALSE(attribution.blocks.back().module.valid());
 }
 
+TEST(ForwardSideTest, MemoryRunsOutInALossWrittenByHand) {
+  BackwardRun run;
+  run.forward("batch", run.loss, 0);
+  run.forward("up", run.up, 1);
+  run.forward("loss", run.loss, 2);
+  const Attribution attribution = attribute_blocks(run.store());
+  EXPECT_EQ(attribution.blocks[0].category, Category::input);
+  EXPECT_EQ(attribution.blocks[2].phase, Phase::forward);
+  EXPECT_EQ(attribution.blocks[2].category, Category::activation);
+}
+
 // They have no number, and run right after the node that made the gradient.
 TEST(ForwardSideTest, AccumulatedGradientsBelongToTheNodeBefore) {
   BackwardRun run;
