@@ -188,10 +188,10 @@ inline constexpr std::uint16_t kWalkedPythons[] = {0x0309, 0x030A, 0x030B, 0x030
 inline constexpr std::size_t kMaxFrames = 256;  ///< of each sort; deeper stacks are cut at the root end
 
 // ---- environment ----
-inline constexpr char kSocketVariable[] = "TIDEMARK_SOCKET";  ///< path of the recorder's socket
-inline constexpr char kStacksVariable[] = "TIDEMARK_STACKS";  ///< none, python, native or both
+inline constexpr char kSocketVariable[] = "TIDEMARK_SOCKET";        ///< path of the recorder's socket
+inline constexpr char kStacksVariable[] = "TIDEMARK_STACKS";        ///< none, python, native or both
 inline constexpr char kAttributeVariable[] = "TIDEMARK_ATTRIBUTE";  ///< "off": record nothing but events and stacks
-inline constexpr char kPausedVariable[] = "TIDEMARK_PAUSED";  ///< set: the program calls tidemark_resume() first
+inline constexpr char kPausedVariable[] = "TIDEMARK_PAUSED";        ///< set: the program calls tidemark_resume() first
 inline constexpr char kInjectionVariable[] = "CUDA_INJECTION64_PATH";  ///< a library that the CUDA driver loads
 inline constexpr char kClockVariable[] = "TIDEMARK_CLOCK";  ///< "tsc" where the recorder found it trustworthy
 
