@@ -1,6 +1,5 @@
 #include "store/elf_symbols.h"
 
-#include <cxxabi.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gelf.h>
@@ -10,10 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "base/demangle.h"
 #include "base/scoped_fd.h"
 
 namespace tidemark {
@@ -147,14 +146,6 @@ std::optional<std::string> ElfSymbols::function_at(std::uint64_t address) const 
     if (name != nullptr && *name != '\0') return demangle(name);
   }
   return std::nullopt;
-}
-
-std::string demangle(const std::string& name) {
-  if (!name.starts_with("_Z")) return name;
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
-                                                         &std::free);
-  return status == 0 && text ? std::string(text.get()) : name;
 }
 
 }  // namespace tidemark

@@ -31,7 +31,4 @@ class ElfSymbols {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The C++ name behind a mangled one; the name itself when it is not mangled.
-[[nodiscard]] std::string demangle(const std::string& name);
-
 }  // namespace tidemark

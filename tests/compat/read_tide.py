@@ -89,8 +89,10 @@ class Recording:
         self.process, self.end, self.skipped, self.problem = None, None, 0, None
         self.strings, self.locations, self.stacks, self.threads, self.modules = [], [], [], [], []
         self.losses, self.marks, self.events, self.samples = [], [], [], []
+        self.nn_modules, self.nn_module_names, self.tensors, self.autograd_nodes = [], [], [], []
         # State of the events frames.
         self.time, self.thread, self.device, self.freed_slot, self.allocated_at = 0, None, (0, 0), 0, 0
+        self.sequence, self.node_sequence = 0, 0
         self.slots, self.freed_at, self.recent, self.totals = {}, [0] * 1024, [0] * 4096, {}
 
     def read(self, data):
@@ -130,7 +132,8 @@ class Recording:
             elif kind == 3:
                 location = body.varint()
                 if location == 0:
-                    self.locations.append(["python", body.id(), body.id(), body.varint()])
+                    calls = ["python", body.id(), body.id(), body.varint()]
+                    self.locations.append(calls if body.done() else [*calls, body.id()])
                 elif location == 1:
                     self.locations.append(["native", body.id(), body.varint()])
                 else:
@@ -146,6 +149,15 @@ class Recording:
                 self.losses.append([body.varint(), body.varint(), body.text()])
             elif kind == 9:
                 self.marks.append([body.varint(), body.varint(), body.id(), body.id()])
+            elif kind == 10:
+                self.nn_modules.append([body.varint()])
+            elif kind == 11:
+                self.nn_module_names.append([body.id() for _ in range(4)])
+            elif kind == 12:
+                tensor = [body.varint(), body.zigzag(), body.zigzag(), *(body.varint() for _ in range(5)), *(body.id() for _ in range(4))]
+                self.tensors.append([*tensor, [body.varint() for _ in range(body.varint())]])
+            elif kind == 13:
+                self.autograd_nodes.append([body.id(), body.id()])
             elif kind == 8:
                 self.end = [body.varint(), bool(body.varint() & 1)]
             else:
@@ -180,8 +192,11 @@ class Recording:
         lengths = [head.varint() for _ in range(head.varint())]
         columns = [Bytes(head.take(length)) for length in lengths]
         for _ in range(count):
-            self.events.append(self.read_event(*columns[:10]))
-        if not all(column.done() for column in columns[:10]) or not head.done():
+            event = self.read_event(*columns[:10])
+            if event["kind"] in ("allocate", "out_of_memory"):
+                self.read_attribution(event, *columns[10:13])
+            self.events.append(event)
+        if not all(column.done() for column in columns[:13]) or not head.done():
             raise ValueError("a column is not used up")
 
     def read_event(self, tags, low, high, threads, devices, addresses, sizes, stacks, slots, totals):
@@ -230,6 +245,18 @@ class Recording:
             event.update(allocated=allocated, reserved=reserved)
         return event
 
+    def read_attribution(self, event, sequences=None, nodes=None, node_sequences=None):
+        """A column that is left out is all 0: as the last one was, for numbers that are differences."""
+        if sequences is not None:
+            self.sequence = (self.sequence + sequences.zigzag()) & MASK
+        if self.sequence != 0:
+            event["sequence"] = self.sequence
+        node = nodes.id() if nodes is not None else None
+        if node is not None:
+            if node_sequences is not None:
+                self.node_sequence = (self.node_sequence + node_sequences.zigzag()) & MASK
+            event.update(node=node, node_sequence=self.node_sequence)
+
 
 def main():
     recording = Recording()
@@ -238,6 +265,9 @@ def main():
     tables = ("process", "strings", "locations", "stacks", "threads", "modules", "losses", "marks", "end", "skipped", "problem")
     for name in tables:
         print(json.dumps({name: getattr(recording, name)}))
+    for name in ("nn_modules", "nn_module_names", "tensors", "autograd_nodes"):
+        if getattr(recording, name):
+            print(json.dumps({name: getattr(recording, name)}))
     for event in recording.events:
         print(json.dumps(event))
     for sample in recording.samples:

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "autograd_program.h"
 #include "library.h"
 #include "single_step.h"
 
@@ -218,6 +219,7 @@ int main(int count, char** arguments) {
   if (scene == "succession") return succession(torch);
   if (scene == "crowd") return crowd(torch);
   if (scene == "late") return late(torch, extension);
+  if (scene == "autograd") return autograd(torch, arguments[2]);
   if (scene == "interruptions") return interruptions(torch);
   return 2;
 }

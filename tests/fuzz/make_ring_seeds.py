@@ -10,6 +10,7 @@ import sys
 PAYLOAD = 16 * 1024 - 16
 NO_STACK = 0xFFFFFFFF
 ALLOCATE, FREE, OUT_OF_MEMORY, PAUSE, RESUME, BLOB, RESET = range(1, 8)
+AUTOGRAD, AUTOGRAD_NODE, AUTOGRAD_THREAD = 9, 10, 11
 THREAD, PROCESS, CODE, MODULE, STACK, NOTE = range(1, 7)
 LINES = 12
 GENERATED = b"/tmp/ab/cabcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrs.py"
@@ -116,6 +117,13 @@ def seeds():
     told = lines(GENERATED, (1, 1, traces[0]), (10, 2, traces[1]), (12, 0), (13, 1))
     late = stack(0, [(0x100, 204)]), told, stack(1, [(0x100, 204), (0x100, 208)])
     yield "lines.ring", START, beginning(0, 7, generated, *late, allocations, [record(RESET, [])], generated, stack(0, [(0x100, 206)])), LOOK
+    made = definition(AUTOGRAD_THREAD, struct.pack("<Q", 3))
+    node = definition(AUTOGRAD_NODE, struct.pack("<IQI", 0, 3, 0), text(b"N5torch8autograd9generated14AddmmBackward0E"))
+    other = definition(AUTOGRAD_NODE, struct.pack("<IQI", 1, 4, 1), text(b"ScaleBackward"))
+    at = [record(AUTOGRAD, [5], (0, 0), 0), record(AUTOGRAD, [5, 2], (0, 0), 1), record(AUTOGRAD, [6, (1 << 64) - 1], (0, 0), 2),
+          record(AUTOGRAD, [7, 1], (0, 0), 3), record(AUTOGRAD, [8, 1], (0, 0), 0)]
+    moments = [part for number, where in enumerate(at) for part in (where, allocations[number])]
+    yield "autograd.ring", START, beginning(0, 7, made, node, other, moments, [record(RESET, [])], allocations[5:], moments), LOOK
     # Two threads whose events alternate; one of them is inside an event when the recorder looks.
     lanes = [beginning(lane, 7 + lane, [record(ALLOCATE, [2000 + 10 * n + lane, 4096 * n + lane, 32], (0, 0))
                                         for n in range(20)]) for lane in range(3)]

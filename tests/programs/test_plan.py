@@ -74,6 +74,23 @@ class Plan(Case):
         self.assertEqual((plan["read_count"], plan["unanswered_functions"]), (1, []))
         totals = next(totals for totals in self.summary()["devices"] if totals["device"] == "cuda:0")
         self.assertEqual((totals["peak_allocated_bytes"], totals["peak_reserved_bytes"]), (said["allocated"], said["reserved"]))
+        self.check_tensors()
+
+    def check_tensors(self):
+        """Every tensor of the model on the GPU is told, and is a block at that time."""
+        told = [fields for kind, fields in self.dump() if kind == "tensor" and fields["device"] == "cuda:0"]
+        size = {role: sum(tensor["bytes"] for tensor in told if tensor["role"] == role) for role in {tensor["role"] for tensor in told}}
+        parameters = 4 * 4 * (1024 * 1024 + 1024)
+        # Gradients of three steps, and two moments.
+        self.assertEqual(size, {"parameter": parameters, "gradient": 3 * parameters, "optimizer_state": 2 * parameters})
+        live, events = {}, self.events()[::-1]
+        for tensor in sorted(told, key=lambda tensor: tensor["time_ns"]):
+            while events and events[-1]["time_ns"] <= tensor["time_ns"]:
+                event = events.pop()
+                live.pop(event.get("address"), None)
+                if event["kind"] == "allocate" and event["device"] == "cuda:0":
+                    live[event["address"]] = event["size"]
+            self.assertEqual(live[tensor["address"]], tensor["storage_bytes"], tensor)
 
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
     def test_nothing_is_run_after_the_last_step(self):

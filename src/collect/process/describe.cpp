@@ -58,6 +58,7 @@ bool describe_code(ThreadState* thread, std::uintptr_t code) noexcept {
   python_watch(code);
   PythonCode facts = {};
   if (!python_describe(code, &facts)) facts = {{"?", 1, 1}, {"?", 1, 1}, 0, nullptr, 0, 0};
+  if (session.attribute && facts.line_table != nullptr) python_find_modules(code, facts);
   DefinitionWriter definition(&thread->writer, ring::DefinitionKind::code);
   definition.u64(code);
   definition.u32(python_minor_version());

@@ -5,9 +5,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
+#include "collect/process/autograd.h"
 #include "collect/process/describe.h"
+#include "collect/process/import_slots.h"
 
 namespace tidemark::process {
 
@@ -28,16 +31,25 @@ class Forward {
     void* found = next_.load(std::memory_order_acquire);
     if (found == nullptr) [[unlikely]] {
       found = find_next_definition(symbol_, caller, self);
-      if (found != nullptr) set_reporting_library(found);
+      if (found != nullptr) {
+        set_reporting_library(found);
+        find_autograd_functions();
+      }
       next_.store(found != nullptr ? found : this, std::memory_order_release);
     }
     return found != this ? reinterpret_cast<Function*>(found) : nullptr;
   }
 
-  /// Where import slots were patched, the original is known already.
-  void set(void* original) noexcept { next_.store(original, std::memory_order_release); }
-
-  [[nodiscard]] const char* symbol() const noexcept { return symbol_; }
+  /// patch_import_slots() for this symbol: the original is known from then on.
+  std::size_t patch(Function* hook) noexcept {
+    void* original = nullptr;
+    const std::size_t slots = patch_import_slots(symbol_, reinterpret_cast<void*>(hook), &original);
+    if (original != nullptr) {
+      find_autograd_functions();
+      next_.store(original, std::memory_order_release);
+    }
+    return slots;
+  }
 
  private:
   const char* symbol_;

@@ -11,7 +11,6 @@
 #include "collect/process/hooks_torch.h"
 
 #include "collect/process/forward.h"
-#include "collect/process/import_slots.h"
 #include "collect/process/recording.h"
 
 #define TIDEMARK_HOOK extern "C" __attribute__((visibility("default"), used))
@@ -133,23 +132,10 @@ TIDEMARK_HOOK void tidemark_cpu_oom(void* self, std::size_t size) {
   if (next != nullptr) next(self, size);
 }
 
-namespace {
-
-template <typename Function>
-std::size_t patch(Forward<Function>* forward, Function* hook) noexcept {
-  void* original = nullptr;
-  const std::size_t slots = patch_import_slots(forward->symbol(), reinterpret_cast<void*>(hook), &original);
-  if (original != nullptr) forward->set(original);
-  return slots;
-}
-
-}  // namespace
-
 std::size_t patch_torch_hooks() noexcept {
-  return patch(&usage_unsigned, &tidemark_usage_unsigned) + patch(&usage_signed, &tidemark_usage_signed) +
-         patch(&oom_unsigned, &tidemark_oom_unsigned) + patch(&oom_signed, &tidemark_oom_signed) +
-         patch(&cpu_new, &tidemark_cpu_new) + patch(&cpu_delete, &tidemark_cpu_delete) +
-         patch(&cpu_oom, &tidemark_cpu_oom);
+  return usage_unsigned.patch(&tidemark_usage_unsigned) + usage_signed.patch(&tidemark_usage_signed) +
+         oom_unsigned.patch(&tidemark_oom_unsigned) + oom_signed.patch(&tidemark_oom_signed) +
+         cpu_new.patch(&tidemark_cpu_new) + cpu_delete.patch(&tidemark_cpu_delete) + cpu_oom.patch(&tidemark_cpu_oom);
 }
 
 }  // namespace tidemark::process

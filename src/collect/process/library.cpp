@@ -5,6 +5,7 @@
 #include "collect/process/connection.h"
 #include "collect/process/driver/subscription.h"
 #include "collect/process/elf_dynamic.h"
+#include "collect/process/hooks_autograd.h"
 #include "collect/process/hooks_torch.h"
 #include "collect/process/mark.h"
 #include "collect/process/recording.h"
@@ -104,5 +105,5 @@ TIDEMARK_API void tidemark_range_end(const char* name) {
 TIDEMARK_API size_t tidemark_attach(void) {
   if (tidemark::process::first.attach != nullptr) return tidemark::process::first.attach();
   tidemark::process::configure_session();
-  return tidemark::process::patch_torch_hooks();
+  return tidemark::process::patch_torch_hooks() + tidemark::process::patch_autograd_hook();
 }

@@ -72,15 +72,19 @@ inline void record_allocation(ring::RecordKind kind, DeviceArgument device, std:
   const std::uint64_t time = ticks(session.clock);
   const std::uint32_t stack =
       session.stacks.python || session.stacks.native ? capture_stack(thread, caller, session.stacks) : ring::kNoStack;
+  const AutogradPosition position = session.attribute ? autograd_position(thread) : AutogradPosition{};
+  const std::size_t before = autograd_record_words(thread->autograd, position);
   const std::size_t words = totals != nullptr ? 6 : 4;
-  std::uint64_t* record = thread->writer.reserve(words);
+  std::uint64_t* record = thread->writer.reserve(before + words);
   if (record == nullptr) return event_dropped(thread);
+  if (before > 0) put_autograd_record(&thread->autograd, position, record);
+  record += before;
   detail::put_header(record, kind, device, words, stack);
   record[1] = time;
   record[2] = address;
   record[3] = size;
   if (totals != nullptr) detail::put_totals(record + 4, *totals);
-  thread->writer.commit(words);
+  thread->writer.commit(before + words);
 }
 
 /// A free. `totals` may be null.

@@ -13,6 +13,7 @@
 #include "collect/process/connection.h"
 #include "collect/process/definition_writer.h"
 #include "collect/process/describe.h"
+#include "collect/process/model/modules.h"
 
 namespace tidemark::process {
 namespace {
@@ -99,6 +100,7 @@ bool connect() noexcept {
   session.shared = shared;
   session.threads = static_cast<ThreadState*>(threads);
   session.growth_left.store(kGrowthBytes, std::memory_order_relaxed);
+  forget_modules();
   ++session.epoch;
   return true;
 }
@@ -116,6 +118,7 @@ ThreadState* claim_lane() noexcept {
     thread->writer.open(session.shared, lane);
     thread->stack_bounds = session.stacks.native ? native_stack_bounds() : StackBounds{};
     thread->walks.clear(false);
+    thread->autograd.thread_told = false;
     char name[16] = {};
     ::prctl(PR_GET_NAME, name);
     if (index == 0) describe_process(thread);
@@ -184,6 +187,12 @@ ThreadState* enter_thread(Start start) noexcept {
   if (lost > 0) count_lost_while_entering(thread, lost);
   errno = saved;
   return thread;
+}
+
+ThreadState* defining_thread() noexcept {
+  if (ThreadState* thread = current_thread(Start::no); thread != nullptr) return thread;
+  const bool active = session.gate->state.load(std::memory_order_acquire) == kActive;
+  return active && thread_link.epoch == session.epoch ? thread_link.state : nullptr;
 }
 
 void event_dropped(ThreadState* thread) noexcept {

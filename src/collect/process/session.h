@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "collect/process/autograd.h"
 #include "collect/process/key_table.h"
 #include "collect/process/lane_writer.h"
 #include "collect/process/native/walk_memo.h"
@@ -25,15 +26,17 @@ struct ThreadState {
   LaneWriter writer;
   StackBounds stack_bounds;
   std::uint64_t python_generation;
+  std::uint64_t module_generation;
   std::uint32_t next_stack;  ///< number of the next stack to be defined in this lane
   std::uint32_t module_count;
   struct Range {
     std::uintptr_t start, end;
   } modules[256];           ///< modules defined in this lane
   KeyTable<4096> codes;     ///< code objects defined in this lane → see describe_code()
-  KeyTable<8192> stacks;    ///< stack hash → number
+  KeyTable<32768> stacks;   ///< stack hash → number
   KeyTable<512> line_maps;  ///< generated files, by the hash in their names, whose line maps this lane has been told
   WalkMemo walks;           ///< of the thread that has the lane now
+  AutogradLane autograd;
   PythonFrame python_frames[ring::kMaxFrames];
   std::uintptr_t native_frames[ring::kMaxFrames];
 };
@@ -82,6 +85,10 @@ inline ThreadState* current_thread(Start start) noexcept {
     return thread_link.state;
   return session.paused.load(std::memory_order_relaxed) ? nullptr : enter_thread(start);
 }
+
+/// The state of a thread that tells something beside events: also while recording is paused, if the thread has recorded
+/// before. Null when nothing is recorded. Starts no recording.
+ThreadState* defining_thread() noexcept;
 
 /// Counts an event that found no room, and ends the recording when the recorder is gone.
 void event_dropped(ThreadState* thread) noexcept;

@@ -4,6 +4,7 @@
 
 #include "collect/process/definition_writer.h"
 #include "collect/process/describe.h"
+#include "collect/process/model/modules.h"
 
 namespace tidemark::process {
 namespace {
@@ -11,6 +12,11 @@ namespace {
 struct Frames {
   std::size_t python = 0;
   std::size_t native = 0;
+};
+
+struct Key {
+  std::uint64_t hash = 0;
+  std::uintptr_t module_call = 0;  ///< see PythonStackKey
 };
 
 std::atomic<PythonSupport> python_support{PythonSupport::absent};
@@ -57,6 +63,7 @@ bool reset_lane(ThreadState* thread) noexcept {
   thread->writer.commit(1);
   thread->codes.clear(!thread->codes.has_room() && grows(thread->codes.growth()));
   thread->stacks.clear(!thread->stacks.has_room() && grows(thread->stacks.growth()));
+  thread->autograd.forget();
   thread->module_count = 0;
   thread->next_stack = 0;
   return true;
@@ -72,25 +79,54 @@ bool describe_frames(ThreadState* thread, Frames count) noexcept {
   return true;
 }
 
-std::uint32_t define_stack(ThreadState* thread, std::uint64_t hash, Frames count) noexcept {
+// Which of the Python frames call a module.
+void put_modules(DefinitionWriter* definition, const ThreadState* thread, std::size_t frames) noexcept {
+  std::uint32_t modules = 0;
+  for (std::size_t index = 0; index < frames; ++index) modules += thread->python_frames[index].module != 0 ? 1 : 0;
+  definition->u32(modules);
+  if (modules == 0) return;
+  definition->u64(thread->module_generation);
+  for (std::size_t index = 0; index < frames; ++index) {
+    const std::uintptr_t module = thread->python_frames[index].module;
+    if (module == 0) continue;
+    definition->u32(static_cast<std::uint32_t>(index));
+    definition->u64(module);
+  }
+}
+
+void meet_modules(const ThreadState* thread, std::size_t frames) noexcept {
+  for (std::size_t index = 0; index < frames; ++index) {
+    if (thread->python_frames[index].module != 0) meet_module(thread->python_frames[index].module);
+  }
+}
+
+std::uint32_t define_stack(ThreadState* thread, const Key& key, Frames count) noexcept {
   if (!thread->stacks.has_room() && !reset_lane(thread)) return ring::kNoStack;
   if (!describe_frames(thread, count)) {
     if (thread->codes.has_room()) return ring::kNoStack;  // the pool is full: this event will be dropped anyway
     if (!reset_lane(thread) || !describe_frames(thread, count)) return ring::kNoStack;
+  }
+  // The first time that a module is called the key was made without it, and the next stack has another one.
+  const bool is_key = count.python == 0 || python_module_call() == key.module_call;
+  if (!is_key) {
+    bool truncated = false;
+    count.python = python_walk(thread->python_frames, ring::kMaxFrames, &truncated);
   }
   const std::uint32_t number = thread->next_stack;
   DefinitionWriter definition(&thread->writer, ring::DefinitionKind::stack);
   definition.u32(number);
   definition.u32(static_cast<std::uint32_t>(count.python));
   definition.u32(static_cast<std::uint32_t>(count.native));
+  put_modules(&definition, thread, count.python);
   for (std::size_t index = 0; index < count.python; ++index) {
     definition.u64(thread->python_frames[index].code);
     definition.u32(thread->python_frames[index].instruction);
   }
   definition.bytes(thread->native_frames, count.native * sizeof(std::uintptr_t));
   if (!definition.finish()) return ring::kNoStack;
-  thread->stacks.insert(hash, number);
+  if (is_key) thread->stacks.insert(key.hash, number);
   thread->next_stack = number + 1;
+  meet_modules(thread, count.python);
   if (number >= 32 && (number & (number - 1)) == 0) describe_late_rank(thread);
   return number;
 }
@@ -134,12 +170,12 @@ NativeStack native_stack(ThreadState* thread, const NativeContext& caller, bool 
 }
 
 __attribute__((noinline)) std::uint32_t define_captured_stack(ThreadState* thread, const NativeContext& caller,
-                                                              std::uint64_t hash, Frames count) noexcept {
+                                                              const Key& key, Frames count) noexcept {
   const int saved = errno;
   bool truncated = false;
   if (count.native > 0) walk(thread, caller, count.python > 0, nullptr);  // a remembered walk is without its frames
   if (count.python > 0) count.python = python_walk(thread->python_frames, ring::kMaxFrames, &truncated);
-  const std::uint32_t number = count.python + count.native > 0 ? define_stack(thread, hash, count) : ring::kNoStack;
+  const std::uint32_t number = count.python + count.native > 0 ? define_stack(thread, key, count) : ring::kNoStack;
   errno = saved;
   return number;
 }
@@ -148,37 +184,39 @@ __attribute__((noinline)) std::uint32_t define_captured_stack(ThreadState* threa
 
 std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller, StackMode mode) noexcept {
   Frames count;
-  std::uint64_t hash = 0;
+  Key key;
   bool truncated = false;
   if (mode.python) {
     const bool supported =
         python_support.load(std::memory_order_acquire) == PythonSupport::supported || detect_python(thread);
     if (supported) [[likely]] {
-      const std::uint64_t generation = python_generation();
-      if (generation != thread->python_generation) [[unlikely]] {
+      const std::uint64_t python = python_generation();
+      const std::uint64_t modules = module_generation();
+      if (python != thread->python_generation || modules != thread->module_generation) [[unlikely]] {
         if (!reset_lane(thread)) return ring::kNoStack;  // what is known may be wrong by now
-        thread->python_generation = generation;
+        thread->python_generation = python;
+        thread->module_generation = modules;
       }
-      const PythonStackKey key = python_stack_key(ring::kMaxFrames);
-      count.python = key.count;
-      hash = key.hash;
-      truncated = key.truncated;
+      const PythonStackKey found = python_stack_key(ring::kMaxFrames);
+      count.python = found.count;
+      key = {found.hash, found.module_call};
+      truncated = found.truncated;
     }
   }
   if (mode.native) {
     const NativeStack native = native_stack(thread, caller, count.python > 0);
     count.native = native.count;
-    hash = mix(hash, native.hash);
+    key.hash = mix(key.hash, native.hash);
     truncated |= native.truncated;
   }
   if (truncated) [[unlikely]]
     count_truncated(thread);
   if (count.python + count.native == 0) return ring::kNoStack;
-  hash = mix(hash, count.python) | 1;  // never 0, the empty key
-  const std::uint32_t known = thread->stacks.find(hash);
+  key.hash = mix(key.hash, count.python) | 1;  // never 0, the empty key
+  const std::uint32_t known = thread->stacks.find(key.hash);
   if (known != thread->stacks.kMissing) [[likely]]
     return known;
-  return define_captured_stack(thread, caller, hash, count);
+  return define_captured_stack(thread, caller, key, count);
 }
 
 }  // namespace tidemark::process

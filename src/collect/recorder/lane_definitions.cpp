@@ -5,8 +5,11 @@
 #include <cstring>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
+#include "base/demangle.h"
 #include "base/inductor_file.h"
+#include "collect/recorder/definition_fields.h"
 #include "collect/recorder/python_lines.h"
 
 namespace tidemark {
@@ -14,6 +17,7 @@ namespace {
 
 constexpr std::size_t kLargestDefinition = 16 << 20;
 constexpr std::size_t kMostAwaitingLines = 1024;  // stacks; those beyond stay without the lines of the program
+constexpr std::string_view kPreloadedLibrary = "libtidemark_preload.so";
 
 void append_utf8(std::string& out, std::uint32_t code_point) {
   if (code_point < 0x80) {
@@ -52,42 +56,12 @@ std::string hex(std::string_view raw) {
   return out;
 }
 
+std::string python_text(DefinitionFields& fields) {
+  const auto kind = fields.number<std::uint8_t>();
+  return python_text(kind, fields.text());
+}
+
 }  // namespace
-
-// Reads the fields of a definition; `ok` turns false where they run past its end.
-class LaneDefinitions::Fields {
- public:
-  explicit Fields(std::span<const std::byte> bytes) : rest_(bytes) {}
-
-  template <typename T>
-  T number() {
-    T value{};
-    const std::string_view raw = take(sizeof(T));
-    if (ok) std::memcpy(&value, raw.data(), sizeof(T));
-    return value;
-  }
-  std::string_view text() { return take(number<std::uint32_t>()); }
-  [[nodiscard]] bool at_end() const { return rest_.empty(); }
-  std::string python() {
-    const auto kind = number<std::uint8_t>();
-    return python_text(kind, text());
-  }
-
-  bool ok = true;
-
- private:
-  std::string_view take(std::size_t size) {
-    if (!ok || size > rest_.size()) {
-      ok = false;
-      return {};
-    }
-    const std::string_view taken(reinterpret_cast<const char*>(rest_.data()), size);
-    rest_ = rest_.subspan(size);
-    return taken;
-  }
-
-  std::span<const std::byte> rest_;
-};
 
 bool LaneDefinitions::blob(const ring::RecordHeader& header, std::span<const std::uint64_t> fields,
                            TraceWriter& writer) {
@@ -133,6 +107,22 @@ bool LaneDefinitions::define(TraceWriter& writer) {
       return define_stack(fields, writer);
     case ring::DefinitionKind::mark:
       return define_mark(fields, writer);
+    case ring::DefinitionKind::autograd_node:
+      return define_autograd_node(fields, writer);
+    case ring::DefinitionKind::autograd_thread: {
+      const auto number = fields.number<std::uint64_t>();
+      if (fields.ok) thread_number = number;
+      return fields.ok;
+    }
+    case ring::DefinitionKind::model:
+      model = read_model(fields, nn_modules_, writer);
+      return fields.ok;
+    case ring::DefinitionKind::module_death: {
+      const auto address = fields.number<std::uint64_t>();
+      const auto generation = fields.number<std::uint64_t>();
+      if (fields.ok) nn_modules_.died(address, generation, writer);
+      return fields.ok;
+    }
     case ring::DefinitionKind::lines:
       return define_lines(fields, writer);
     case ring::DefinitionKind::loss: {
@@ -152,9 +142,9 @@ bool LaneDefinitions::define_code(Fields& fields, TraceWriter& writer) {
   code.python_version = static_cast<std::uint16_t>(fields.number<std::uint32_t>());
   code.first_line = fields.number<std::uint32_t>();
   code.code_offset = fields.number<std::uint32_t>();
-  std::string file = fields.python();
+  std::string file = python_text(fields);
   code.file = writer.string(file);
-  code.function = writer.string(fields.python());
+  code.function = writer.string(python_text(fields));
   const std::string_view table = fields.text();
   const auto bytes = std::as_bytes(std::span(table.data(), table.size()));
   code.line_table.assign(bytes.begin(), bytes.end());
@@ -177,11 +167,27 @@ bool LaneDefinitions::define_module(Fields& fields, TraceWriter& writer) {
   info.build_id = hex(fields.text());
   if (!fields.ok) return false;
   info.path = writer.string(path);
-  module.cupti = path.substr(path.rfind('/') + 1).starts_with("libcupti.so");
+  const std::string_view file = path.substr(path.rfind('/') + 1);
+  module.cupti = file.starts_with("libcupti.so");
+  module.ours = file == kPreloadedLibrary;
   info.load_address = module.load_address;
   module.id = writer.module(info);
   modules_[start] = module;
   return true;
+}
+
+// The module that each Python frame calls.
+std::vector<NnModuleId> LaneDefinitions::read_nn_modules(Fields& fields, std::uint32_t frames, TraceWriter& writer) {
+  std::vector<NnModuleId> found(frames);
+  const auto count = fields.number<std::uint32_t>();
+  const auto generation = count > 0 ? fields.number<std::uint64_t>() : 0;
+  for (std::uint32_t index = 0; fields.ok && index < count; ++index) {
+    const auto frame = fields.number<std::uint32_t>();
+    const auto address = fields.number<std::uint64_t>();
+    fields.ok = fields.ok && frame < frames;
+    if (fields.ok) found[frame] = nn_modules_.id(address, generation, writer);
+  }
+  return found;
 }
 
 bool LaneDefinitions::define_stack(Fields& fields, TraceWriter& writer) {
@@ -198,20 +204,21 @@ StackId LaneDefinitions::read_stack(Fields& fields, TraceWriter& writer, bool& a
   const auto python_count = fields.number<std::uint32_t>();
   const auto native_count = fields.number<std::uint32_t>();
   fields.ok &= python_count <= ring::kMaxFrames && native_count <= ring::kMaxFrames;
+  if (!fields.ok) return {};
+  const std::vector<NnModuleId> nn_modules = read_nn_modules(fields, python_count, writer);
   std::vector<LocationId> python;  // innermost first
   for (std::uint32_t index = 0; fields.ok && index < python_count; ++index) {
     Code& code = codes_[fields.number<std::uint64_t>()];
     awaits_lines |= !code.generated_path.empty() && code.generated == nullptr;
-    add_python_frame(code, fields.number<std::uint32_t>(), writer, python);
+    add_python_frame(code, fields.number<std::uint32_t>(), nn_modules[index], writer, python);
   }
   std::vector<LocationId> native;
-  bool inside_cupti = true;  // innermost: how CUPTI came to call us says nothing about the program
+  bool cupti = true;  // only the innermost frames
   for (std::uint32_t index = 0; fields.ok && index < native_count; ++index) {
     const auto address = fields.number<std::uint64_t>();
     const Module* module = module_of(address);
-    inside_cupti &= module != nullptr && module->cupti;
-    const LocationId location = native_location(address, writer);
-    if (!inside_cupti) native.push_back(location);
+    cupti = cupti && module != nullptr && module->cupti;
+    if (!cupti && !(module != nullptr && module->ours)) native.push_back(native_location(address, writer));
   }
   StackId stack;
   for (const std::vector<LocationId>& frames : {python, native}) {
@@ -221,7 +228,7 @@ StackId LaneDefinitions::read_stack(Fields& fields, TraceWriter& writer, bool& a
 }
 
 bool LaneDefinitions::define_lines(Fields& fields, TraceWriter& writer) {
-  const std::string path = fields.python();
+  const std::string path = python_text(fields);
   if (!fields.ok || !is_inductor_file(path.data(), path.size())) return false;
   if (generated_files_.contains(path)) return true;
   // Gone, or another file system's: the lines are known all the same.
@@ -229,7 +236,7 @@ bool LaneDefinitions::define_lines(Fields& fields, TraceWriter& writer) {
   while (fields.ok && !fields.at_end()) {
     const auto line = fields.number<std::uint32_t>();
     const auto trace = fields.number<std::uint32_t>();
-    if (trace == file.trace_count() + 1) file.add_trace(fields.python());
+    if (trace == file.trace_count() + 1) file.add_trace(python_text(fields));
     file.add(line, trace);
   }
   if (!fields.ok) return false;
@@ -267,9 +274,21 @@ bool LaneDefinitions::define_mark(Fields& fields, TraceWriter& writer) {
   return true;
 }
 
-void LaneDefinitions::add_python_frame(Code& code, std::uint32_t instruction, TraceWriter& writer,
+bool LaneDefinitions::define_autograd_node(Fields& fields, TraceWriter& writer) {
+  const auto number = fields.number<std::uint32_t>();
+  LaneNode node;
+  node.thread_number = fields.number<std::uint64_t>();
+  const bool python = fields.number<std::uint32_t>() != 0;
+  const std::string name(fields.text());
+  if (!fields.ok || number != autograd_nodes_.size() || name.size() > ring::kNodeNameBytes) return false;
+  if (!name.empty()) node.type = writer.string(python ? name : demangle("_Z" + name));
+  autograd_nodes_.push_back(node);
+  return true;
+}
+
+void LaneDefinitions::add_python_frame(Code& code, std::uint32_t instruction, NnModuleId nn_module, TraceWriter& writer,
                                        std::vector<LocationId>& innermost_first) {
-  const PythonPlace place = python_place(code, instruction, writer);
+  const PythonPlace place = python_place(code, instruction, nn_module, writer);
   if (code.generated != nullptr) {
     const std::vector<SourceFrame>& sources = code.generated->sources(place.line);
     for (auto source = sources.rbegin(); source != sources.rend(); ++source) {
@@ -284,9 +303,11 @@ void LaneDefinitions::add_python_frame(Code& code, std::uint32_t instruction, Tr
   innermost_first.push_back(place.location);
 }
 
-LaneDefinitions::PythonPlace LaneDefinitions::python_place(Code& code, std::uint32_t instruction, TraceWriter& writer) {
+LaneDefinitions::PythonPlace LaneDefinitions::python_place(Code& code, std::uint32_t instruction, NnModuleId nn_module,
+                                                           TraceWriter& writer) {
   if (!code.file.valid()) code.file = code.function = writer.string("?");
-  const auto known = code.places.find(instruction);
+  const std::uint64_t key = std::uint64_t{nn_module.value} << 32 | instruction;
+  const auto known = code.places.find(key);
   if (known != code.places.end()) return known->second;
   const std::uint32_t offset = python_bytecode_offset(code.python_version, instruction, code.code_offset);
   Location location;
@@ -294,12 +315,13 @@ LaneDefinitions::PythonPlace LaneDefinitions::python_place(Code& code, std::uint
   location.file = code.file;
   location.function = code.function;
   location.line = python_line(code.python_version, code.line_table, code.first_line, offset);
+  location.nn_module = nn_module;
   if (code.generated != nullptr) {
     const std::string_view nodes = code.generated->nodes(location.line);
     location.graph = code.generated->graph();
     if (!nodes.empty()) location.source_nodes = writer.string(nodes);
   }
-  return code.places[instruction] = {writer.location(location), location.line};
+  return code.places[key] = {writer.location(location), location.line};
 }
 
 LocationId LaneDefinitions::native_location(std::uint64_t address, TraceWriter& writer) {
@@ -323,11 +345,16 @@ StackId LaneDefinitions::stack(std::uint32_t number) const {
   return number < stacks_.size() ? stacks_[number] : StackId{};
 }
 
+std::optional<LaneNode> LaneDefinitions::autograd_node(std::uint32_t number) const {
+  return number < autograd_nodes_.size() ? std::optional(autograd_nodes_[number]) : std::nullopt;
+}
+
 void LaneDefinitions::reset() {
   codes_.clear();
   modules_.clear();
   stacks_.clear();
   awaiting_lines_.clear();
+  autograd_nodes_.clear();
 }
 
 }  // namespace tidemark

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "collect/recorder/generated_file.h"
+#include "collect/recorder/model_definition.h"
+#include "collect/recorder/nn_modules.h"
 #include "collect/ring/layout.h"
 #include "trace/writer.h"
 
@@ -33,9 +35,18 @@ struct LaneMark {
   StringId name;
 };
 
+/// An `autograd_node` definition: of AutogradNode, with autograd's own number of the thread.
+struct LaneNode {
+  StringId type;
+  std::uint64_t thread_number = 0;
+};
+
 /// One for each lane of a recorded process. Not thread-safe.
 class LaneDefinitions {
  public:
+  /// `nn_modules` are the process's.
+  explicit LaneDefinitions(NnModules& nn_modules) : nn_modules_(nn_modules) {}
+
   /// Adds a piece of a definition. False when the pieces make no sense.
   bool blob(const ring::RecordHeader& header, std::span<const std::uint64_t> fields, TraceWriter& writer);
 
@@ -45,13 +56,19 @@ class LaneDefinitions {
   [[nodiscard]] StackId stack(std::uint32_t number) const;
   /// The lane's current thread; invalid before the first.
   [[nodiscard]] ThreadId thread() const { return thread_; }
+  /// The autograd nodes with the lane's number; none when it has not been defined.
+  [[nodiscard]] std::optional<LaneNode> autograd_node(std::uint32_t number) const;
   /// Set by the latest `process` definition; taken away by the reader.
   std::unique_ptr<ProcessFacts> process_facts;
   /// Set by the latest `mark` definition; taken away by the reader.
   std::optional<LaneMark> mark;
+  /// Set by the latest `autograd_thread` definition; taken away by the reader.
+  std::optional<std::uint64_t> thread_number;
+  /// Set by the latest `model` definition; taken away by the reader.
+  std::optional<ModelTensors> model;
 
  private:
-  class Fields;
+  using Fields = DefinitionFields;
   struct PythonPlace {
     LocationId location;
     std::uint32_t line = 0;
@@ -65,13 +82,15 @@ class LaneDefinitions {
     std::vector<std::byte> line_table;
     std::string generated_path;                ///< of a file that torch.compile generated; empty: of no such file
     const GeneratedFile* generated = nullptr;  ///< null until its lines are defined
-    std::unordered_map<std::uint32_t, PythonPlace> places;  ///< by instruction
+    std::unordered_map<std::uint64_t, PythonPlace> places;  ///< by module and instruction
   };
   struct Module {
     std::uint64_t end = 0;
     std::uint64_t load_address = 0;
     ModuleId id;
+    // How CUPTI came to call us, and our part in calls that are passed on, say nothing about the program.
     bool cupti = false;
+    bool ours = false;
   };
 
   bool define(TraceWriter& writer);
@@ -85,13 +104,16 @@ class LaneDefinitions {
   /// Of a stack definition, behind its number. `awaits_lines` turns true where a frame's lines are not defined yet.
   StackId read_stack(Fields& fields, TraceWriter& writer, bool& awaits_lines);
   /// Appends a frame, and before it, as what it called, the lines of the program that it was made from.
-  void add_python_frame(Code& code, std::uint32_t instruction, TraceWriter& writer,
+  void add_python_frame(Code& code, std::uint32_t instruction, NnModuleId nn_module, TraceWriter& writer,
                         std::vector<LocationId>& innermost_first);
-  PythonPlace python_place(Code& code, std::uint32_t instruction, TraceWriter& writer);
+  PythonPlace python_place(Code& code, std::uint32_t instruction, NnModuleId nn_module, TraceWriter& writer);
+  bool define_autograd_node(Fields& fields, TraceWriter& writer);
+  std::vector<NnModuleId> read_nn_modules(Fields& fields, std::uint32_t frames, TraceWriter& writer);
   LocationId native_location(std::uint64_t address, TraceWriter& writer);
   /// The module of the call that returns to `address`, or null.
   [[nodiscard]] const Module* module_of(std::uint64_t address) const;
 
+  NnModules& nn_modules_;
   std::vector<std::byte> pending_;  ///< pieces of the definition that is being received
   bool receiving_ = false;
   ThreadId thread_;
@@ -100,6 +122,7 @@ class LaneDefinitions {
   std::vector<StackId> stacks_;
   std::unordered_map<std::string, GeneratedFile> generated_files_;  ///< by path, which tells the content: never reset
   std::map<std::uint32_t, std::vector<std::byte>> awaiting_lines_;  ///< stack number → its definition
+  std::vector<LaneNode> autograd_nodes_;
 };
 
 }  // namespace tidemark

@@ -7,13 +7,13 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 namespace tidemark {
 
 std::string command_line(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string text;
+  for (char byte = 0; file.get(byte);) text += byte;  // which ends well where the process does meanwhile
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::replace(text.begin(), text.end(), '\0', ' ');
   return text;

@@ -59,7 +59,7 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
   ring::Shared* shared = memory_->get();
   for (std::uint32_t index = 0; index < ring::kLaneCount; ++index) {
     if (untouched(shared->lanes[index])) break;  // lanes are claimed from the lowest on
-    if (index == lanes_.size()) lanes_.push_back(std::make_unique<LaneState>(shared, index));
+    if (index == lanes_.size()) lanes_.push_back(std::make_unique<LaneState>(shared, index, nn_modules_));
     LaneState& lane = *lanes_[index];
     // Both before looking at what it wrote.
     const bool busy = lane.reader.lane().busy.load(std::memory_order_acquire) != 0;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -15,6 +16,7 @@
 #include "collect/recorder/driver_memory.h"
 #include "collect/recorder/lane_definitions.h"
 #include "collect/recorder/lane_reader.h"
+#include "collect/recorder/nn_modules.h"
 #include "collect/recorder/sample_writer.h"
 #include "collect/recorder/shared_memory.h"
 #include "trace/writer.h"
@@ -64,28 +66,37 @@ class Session {
     std::uint64_t ticks;
     Event event;
     std::optional<DriverCallRecord> driver_call = {};  ///< what it did follows from the calls before it
+    std::optional<LaneNode> node = {};                 ///< of the event, whose own is set when it is written
   };
   struct LaneState {
-    LaneState(ring::Shared* shared, std::uint32_t lane) : reader(shared, lane) {}
+    LaneState(ring::Shared* shared, std::uint32_t lane, NnModules& nn_modules)
+        : reader(shared, lane), definitions(nn_modules) {}
     LaneReader reader;
     LaneDefinitions definitions;
     std::deque<PendingEvent> pending;
     std::uint64_t last_ticks = 0;
     bool reported_broken = false;
+    // Of the latest `autograd` record.
+    std::uint64_t sequence = 0;
+    std::uint64_t node_sequence = 0;
+    std::optional<LaneNode> node;
   };
 
   // session_records.cpp
   std::uint64_t take(LaneState& lane);
   void take_record(LaneState& lane, const RingRecord& record);
   void take_driver_call(LaneState& lane, const RingRecord& record);
+  void take_autograd(LaneState& lane, const RingRecord& record);
   /// The ticks themselves, or the lane's last ones when they lie in the future.
   std::uint64_t clamp_timestamp(std::uint64_t ticks, LaneState& lane);
   void learn(const ProcessFacts& facts);
   void write_mark(const LaneMark& mark, LaneState& lane);
+  void write_tensors(ModelTensors model, LaneState& lane);
   // session_writing.cpp
   void limit_size();
   Result<void> write_until(std::uint64_t ticks);
   Result<void> write(const PendingEvent& pending);
+  AutogradNodeId autograd_node(const LaneNode& node);
   Result<void> write(const Event& event);
   Result<void> check_size();
   void stop();
@@ -101,7 +112,9 @@ class Session {
   Limits limits_;
   SampleWriter samples_;
   DriverMemory driver_memory_;
-  std::vector<Event> driver_events_;               ///< of one call
+  std::vector<Event> driver_events_;  ///< of one call
+  NnModules nn_modules_;
+  std::unordered_map<std::uint64_t, ThreadId> autograd_threads_;  ///< by autograd's own numbers
   std::vector<std::unique_ptr<LaneState>> lanes_;  ///< the first ones of the process; grows as lanes come into use
   struct {
     std::uint64_t definitions = 0;

@@ -40,10 +40,17 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
       if (!lane.definitions.blob(header, fields, *writer_)) ++invalid_.definitions;
       if (lane.definitions.process_facts != nullptr) learn(*std::exchange(lane.definitions.process_facts, nullptr));
       if (lane.definitions.mark) write_mark(*std::exchange(lane.definitions.mark, std::nullopt), lane);
+      if (const auto number = std::exchange(lane.definitions.thread_number, std::nullopt)) {
+        autograd_threads_[*number] = lane.definitions.thread();
+      }
+      if (lane.definitions.model) write_tensors(*std::exchange(lane.definitions.model, std::nullopt), lane);
       return;
     case ring::RecordKind::reset:
       lane.definitions.reset();
+      lane.node.reset();
       return;
+    case ring::RecordKind::autograd:
+      return take_autograd(lane, record);
     case ring::RecordKind::driver:
       return take_driver_call(lane, record);
     case ring::RecordKind::allocate:
@@ -81,7 +88,25 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
     event.total_allocated = fields[fixed];
     event.total_reserved = fields[fixed + 1];
   }
-  lane.pending.push_back({clamp_timestamp(fields[0], lane), event});
+  PendingEvent pending{clamp_timestamp(fields[0], lane), event};
+  if (fixed >= 3) {
+    pending.event.sequence = lane.sequence;
+    pending.node = lane.node;
+    if (lane.node) pending.event.node_sequence = lane.node_sequence;
+  }
+  lane.pending.push_back(pending);
+}
+
+void Session::take_autograd(LaneState& lane, const RingRecord& record) {
+  const auto fields = record.fields();
+  const std::uint32_t code = record.header.stack;
+  if (fields.size() != (code == 0 ? 1U : 2U)) {
+    ++invalid_.records;
+    return;
+  }
+  lane.sequence = fields[0];
+  lane.node = code == 0 ? std::nullopt : lane.definitions.autograd_node(code - 1);
+  if (code != 0) lane.node_sequence = fields[1];
 }
 
 void Session::take_driver_call(LaneState& lane, const RingRecord& record) {
@@ -121,6 +146,16 @@ void Session::write_mark(const LaneMark& mark, LaneState& lane) {
   last_event_ns_ = std::max(last_event_ns_, time_ns);
   unflushed_ = true;
   writer_->mark({mark.kind, time_ns, mark.name, lane.definitions.thread()});
+}
+
+void Session::write_tensors(ModelTensors model, LaneState& lane) {
+  const std::uint64_t time_ns =
+      clock_.between_ns(memory_->get()->control.start_ticks, clamp_timestamp(model.ticks, lane));
+  unflushed_ = true;
+  for (ModelTensor& tensor : model.tensors) {
+    tensor.time_ns = time_ns;
+    writer_->tensor(tensor);
+  }
 }
 
 void Session::learn(const ProcessFacts& facts) {

@@ -59,6 +59,7 @@ Result<void> Session::write(const PendingEvent& pending) {
   written_ticks_ = std::max(written_ticks_, pending.ticks);
   Event event = pending.event;
   event.time_ns = clock_.between_ns(memory_->get()->control.start_ticks, pending.ticks);
+  if (pending.node) event.node = autograd_node(*pending.node);
   if (!pending.driver_call) return write(event);
   if (pending.driver_call->call == ring::DriverCall::slow) {
     const std::uint64_t began = std::min(pending.driver_call->numbers[0], pending.ticks);
@@ -71,6 +72,12 @@ Result<void> Session::write(const PendingEvent& pending) {
     if (auto written = write(driver_event); !written || stopped_) return written;
   }
   return {};
+}
+
+// Only now: what the thread that made the node said of itself may have come later than the node, from its own lane.
+AutogradNodeId Session::autograd_node(const LaneNode& node) {
+  const auto thread = autograd_threads_.find(node.thread_number);
+  return writer_->autograd_node({node.type, thread != autograd_threads_.end() ? thread->second : ThreadId{}});
 }
 
 Result<void> Session::write(const Event& event) {

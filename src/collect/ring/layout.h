@@ -100,8 +100,11 @@ struct Shared {
 //   free                     ticks, address                             [, total allocated, total reserved]
 //   pause, resume            ticks
 //   blob                     up to kBlobBytes of a definition; `device type` holds BlobFlags, `stack` its length here
-//   reset                    forget the definitions of this lane (stacks, code objects, modules)
+//   reset                    forget the definitions of this lane (stacks, code objects, modules, autograd nodes)
 //   driver                   ticks, numbers of the DriverCall, which stands in `device type`
+//   autograd                 where the thread is from here on, at first 0, 0 and 0: the number of the next node that it
+//                            makes [, the number of the node that it evaluates on the thread that made it]; `stack` is
+//                            1 + number of the autograd_node that this one is, 0 for none
 
 enum class RecordKind : std::uint8_t {
   allocate = 1,
@@ -111,7 +114,8 @@ enum class RecordKind : std::uint8_t {
   resume = 5,
   blob = 6,
   reset = 7,
-  driver = 8
+  driver = 8,
+  autograd = 9,
 };
 
 // A call of the CUDA driver that took memory or gave some back. The process tells what was called; what that means for
@@ -160,6 +164,8 @@ inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
 //            then file and function, each {u8 kind (bytes per code point), text}, then text line table
 //   module   u64 start, u64 end, u64 load address, text path, text build-id (raw bytes)
 //   stack    u32 id, u32 number of Python frames, u32 number of native frames,
+//            u32 number of Python frames that call a torch.nn.Module, where it is not 0 u64 generation of the modules,
+//            and {u32 number of the frame, u64 address of the module} for each,
 //            then {u64 code, u32 instruction} for each Python frame and u64 return address for each native one,
 //            innermost first
 //   loss     u32 QualityId, text
@@ -167,6 +173,16 @@ inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
 //            u32 line, u32 number of their stack trace, from 1 and 0 for none; a number that is one more than those
 //            before is followed by the trace, as Python prints it: {u8 kind, text}
 //   mark     u32 MarkKind, u64 ticks, text name of at most kMarkNameBytes
+//   model    u64 generation of the modules, u64 ticks, then entries to the end, each a u8 ModelEntry and
+//            module: u64 address, u64 address of the outermost module, text path below that, text class
+//            tensor: u8 ModelTensor::Role, i8 device type, i8 device index, u8 1 if it requires a gradient, u64 address of
+//              its storage, u64 bytes of that, u64 bytes of the tensor, u64 address of its module (0: not known), text
+//              name, text key of the optimizer's state, text dtype, u8 number of dimensions, u64 for each
+//   module_death  u64 address, u64 the generation of modules that begins with it: they are numbered from 1, and each is told
+//            before anything of its generation
+//   autograd_node    u32 number, u64 number that autograd has for the thread which made the nodes,
+//                    u32 1 where the class is one of Python, text class: its name, at most kNodeNameBytes, of C++ mangled
+//   autograd_thread  u64 number that autograd has for the thread of this lane
 // clang-format on
 enum class DefinitionKind : std::uint32_t {
   thread = 1,
@@ -176,11 +192,17 @@ enum class DefinitionKind : std::uint32_t {
   stack = 5,
   loss = 6,
   mark = 7,
+  model = 8,
+  module_death = 9,
+  autograd_node = 10,
+  autograd_thread = 11,
   lines = 12,
 };
+enum class ModelEntry : std::uint8_t { module = 1, tensor = 2 };
 enum class MarkKind : std::uint32_t { point = 0, range_begin = 1, range_end = 2 };
 
 inline constexpr std::size_t kMarkNameBytes = 256;  ///< longer names are cut
+inline constexpr std::size_t kNodeNameBytes = 1024;
 
 /// CPython versions (0x030B is 3.11) whose stacks can be walked, in ordinary 64-bit builds.
 inline constexpr std::uint16_t kWalkedPythons[] = {0x0309, 0x030A, 0x030B, 0x030C, 0x030D, 0x030E};

@@ -7,6 +7,7 @@
 #include "collect/process/key_table.h"
 #include "collect/process/python/interpreter.h"
 #include "collect/process/python/layout.h"
+#include "collect/process/python/module_calls.h"
 #include "collect/process/python/python_walker.h"
 
 namespace tidemark::process {
@@ -65,7 +66,12 @@ void prefetch_outer(std::uintptr_t frame) noexcept {
 
 template <std::size_t kRow>
 std::uintptr_t code_of(std::uintptr_t frame) noexcept {
-  return load<std::uintptr_t>(frame + kLayouts[kRow].frame_code) & ~std::uintptr_t{kLayouts[kRow].code_tag_mask};
+  return load<std::uintptr_t>(frame + kLayouts[kRow].frame_code) & ~std::uintptr_t{kLayouts[kRow].tag_mask};
+}
+
+template <std::size_t kRow>
+std::uintptr_t first_local_of(std::uintptr_t frame) noexcept {
+  return load<std::uintptr_t>(frame + kLayouts[kRow].frame_first_local) & ~std::uintptr_t{kLayouts[kRow].tag_mask};
 }
 
 /// Reads one frame; false for frames that are no Python function's, or not yet (as _PyFrame_IsIncomplete).
@@ -99,25 +105,41 @@ std::size_t walk_frames(const Interpreter& interpreter, PythonFrame* frames, std
   if (thread == 0) return 0;
   std::size_t count = 0;
   std::size_t left = capacity;
+  const std::uintptr_t module_call = module_call_code.load(std::memory_order_relaxed);
   for (std::uintptr_t frame = innermost_frame<kRow>(thread); frame != 0; frame = next_frame<kRow>(frame)) {
     if (left-- == 0) {
       *truncated = true;
       break;
     }
     PythonFrame found;
-    if (read_frame<kRow>(frame, &found)) frames[count++] = found;
+    if (!read_frame<kRow>(frame, &found)) continue;
+    found.module = found.code == module_call ? first_local_of<kRow>(frame) : 0;
+    frames[count++] = found;
   }
   return count;
 }
 
+/// See python_outermost_module(). A thread that is being made may have no frames yet.
+template <std::size_t kRow>
+std::uintptr_t outermost_module(std::uintptr_t thread) noexcept {
+  if (load<std::uintptr_t>(thread + kLayouts[kRow].thread_frame) == 0) return 0;
+  const std::uintptr_t module_call = module_call_code.load(std::memory_order_relaxed);
+  std::uintptr_t module = 0;
+  for (std::uintptr_t frame = innermost_frame<kRow>(thread); frame != 0; frame = next_frame<kRow>(frame)) {
+    if (module_call != 0 && code_of<kRow>(frame) == module_call) module = first_local_of<kRow>(frame);
+  }
+  return module;
+}
+
 /// Whether a frame is left out follows from its code and instruction, so neither the owner nor the code object has to
-/// be read: each would be another cache line.
+/// be read: each would be another cache line. The first local is in the line behind the frame's header.
 template <std::size_t kRow>
 PythonStackKey key_of_frames(const Interpreter& interpreter, std::size_t capacity) noexcept {
   constexpr const Layout& kLayout = kLayouts[kRow];
   PythonStackKey key{};
   const std::uintptr_t thread = readable_thread_state(interpreter);
   if (thread == 0) return key;
+  key.module_call = module_call_code.load(std::memory_order_relaxed);
   std::uintptr_t frame = innermost_frame<kRow>(thread);
   prefetch_first<kRow>(frame);
   for (; frame != 0; frame = next_frame<kRow>(frame)) {
@@ -132,7 +154,9 @@ PythonStackKey key_of_frames(const Interpreter& interpreter, std::size_t capacit
     } else {
       instruction = load<std::uintptr_t>(frame + kLayout.frame_instruction);
     }
-    key.hash = mix_in_order(key.hash, mix(code_of<kRow>(frame), instruction));
+    const std::uintptr_t code = code_of<kRow>(frame);
+    key.hash = mix_in_order(key.hash, mix(code, instruction));
+    if (code == key.module_call) key.hash = mix_in_order(key.hash, mix(first_local_of<kRow>(frame), code));
     ++key.count;
   }
   return key;

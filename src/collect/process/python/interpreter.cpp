@@ -127,6 +127,7 @@ bool find_interpreter(Interpreter* out) noexcept {
   *out = Interpreter{};
   const char* version = get_version();  // returns static text, needs no initialized interpreter
   parse_version(version, out);
+  out->scope = scope;
   out->this_thread_state = function_at<void*()>(scope, "PyGILState_GetThisThreadState", nullptr);
   out->current_thread_state = function_at<void*()>(scope, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet");
   out->interpreter_of = function_at<void*(void*)>(scope, "PyThreadState_GetInterpreter", nullptr);

@@ -27,6 +27,7 @@ struct ObjectFunctions {
 /// Found once and constant from then on. No Python header is used: pointers to the interpreter's objects are `void*` or
 /// addresses.
 struct Interpreter {
+  void* scope;  ///< for dlsym
   // Each of these reads a variable or two: none takes a lock or needs the GIL.
   void* (*this_thread_state)();     ///< PyGILState_GetThisThreadState: null for threads without one
   void* (*current_thread_state)();  ///< the calling thread's state if it holds the GIL (…GetUnchecked)

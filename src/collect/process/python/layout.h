@@ -37,7 +37,8 @@ struct Layout {
   std::uint16_t frame_code;
   std::uint16_t frame_instruction;
   std::uint16_t frame_owner;
-  std::uint8_t code_tag_mask;  ///< bits of frame_code that are no part of the address (_PyStackRef, 3.14)
+  std::uint16_t frame_first_local;  ///< localsplus[0]: the first argument, unless a cell has taken its place
+  std::uint8_t tag_mask;            ///< bits of these two that are no part of the address (_PyStackRef, 3.14)
 
   // PyCodeObject
   std::uint16_t code_basic_size;  ///< PyCode_Type.tp_basicsize
@@ -45,6 +46,7 @@ struct Layout {
   std::uint16_t code_function;  ///< co_qualname; co_name before 3.11
   std::uint16_t code_first_line;
   std::uint16_t code_line_table;
+  std::uint16_t code_cells;            ///< co_cellvars, a tuple; from 3.11 on co_ncellvars
   std::uint16_t code_first_traceable;  ///< index of the first RESUME; frames before it are still being set up
   std::uint16_t code_bytecode;         ///< co_code_adaptive
 
@@ -62,38 +64,38 @@ struct Layout {
 inline constexpr Layout kLayouts[] = {
   {.version = 0x0309, .style = FrameStyle::frame_objects,
    .thread_interpreter = 16, .thread_frame = 24, .cframe_frame = 0,
-   .frame_previous = 24, .frame_code = 32, .frame_instruction = 104, .frame_owner = 0, .code_tag_mask = 0,
-   .code_basic_size = 176, .code_file = 104, .code_function = 112, .code_first_line = 40, .code_line_table = 120,
+   .frame_previous = 24, .frame_code = 32, .frame_instruction = 104, .frame_owner = 0, .frame_first_local = 360, .tag_mask = 0,
+   .code_basic_size = 176, .code_file = 104, .code_function = 112, .code_first_line = 40, .code_line_table = 120, .code_cells = 88,
    .code_first_traceable = 0, .code_bytecode = 0, .ascii_string_size = 48, .compact_string_size = 72,
    .debug_thread = 0, .debug_frame = 0, .debug_code = 0},
   {.version = 0x030A, .style = FrameStyle::frame_objects,
    .thread_interpreter = 16, .thread_frame = 24, .cframe_frame = 0,
-   .frame_previous = 24, .frame_code = 32, .frame_instruction = 96, .frame_owner = 0, .code_tag_mask = 0,
-   .code_basic_size = 176, .code_file = 104, .code_function = 112, .code_first_line = 40, .code_line_table = 120,
+   .frame_previous = 24, .frame_code = 32, .frame_instruction = 96, .frame_owner = 0, .frame_first_local = 352, .tag_mask = 0,
+   .code_basic_size = 176, .code_file = 104, .code_function = 112, .code_first_line = 40, .code_line_table = 120, .code_cells = 88,
    .code_first_traceable = 0, .code_bytecode = 0, .ascii_string_size = 48, .compact_string_size = 72,
    .debug_thread = 0, .debug_frame = 0, .debug_code = 0},
   {.version = 0x030B, .style = FrameStyle::frames_by_cframe,
    .thread_interpreter = 16, .thread_frame = 56, .cframe_frame = 8,
-   .frame_previous = 48, .frame_code = 32, .frame_instruction = 56, .frame_owner = 69, .code_tag_mask = 0,
-   .code_basic_size = 184, .code_file = 112, .code_function = 128, .code_first_line = 72, .code_line_table = 136,
+   .frame_previous = 48, .frame_code = 32, .frame_instruction = 56, .frame_owner = 69, .frame_first_local = 72, .tag_mask = 0,
+   .code_basic_size = 184, .code_file = 112, .code_function = 128, .code_first_line = 72, .code_line_table = 136, .code_cells = 88,
    .code_first_traceable = 168, .code_bytecode = 184, .ascii_string_size = 48, .compact_string_size = 72,
    .debug_thread = 0, .debug_frame = 0, .debug_code = 0},
   {.version = 0x030C, .style = FrameStyle::frames_by_cframe,
    .thread_interpreter = 16, .thread_frame = 56, .cframe_frame = 0,
-   .frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70, .code_tag_mask = 0,
-   .code_basic_size = 192, .code_file = 112, .code_function = 128, .code_first_line = 68, .code_line_table = 136,
+   .frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70, .frame_first_local = 72, .tag_mask = 0,
+   .code_basic_size = 192, .code_file = 112, .code_function = 128, .code_first_line = 68, .code_line_table = 136, .code_cells = 84,
    .code_first_traceable = 176, .code_bytecode = 192, .ascii_string_size = 40, .compact_string_size = 56,
    .debug_thread = 0, .debug_frame = 0, .debug_code = 0},
   {.version = 0x030D, .style = FrameStyle::interpreter_frames,
    .thread_interpreter = 16, .thread_frame = 72, .cframe_frame = 0,
-   .frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70, .code_tag_mask = 0,
-   .code_basic_size = 200, .code_file = 112, .code_function = 128, .code_first_line = 68, .code_line_table = 136,
+   .frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70, .frame_first_local = 72, .tag_mask = 0,
+   .code_basic_size = 200, .code_file = 112, .code_function = 128, .code_first_line = 68, .code_line_table = 136, .code_cells = 84,
    .code_first_traceable = 184, .code_bytecode = 200, .ascii_string_size = 40, .compact_string_size = 56,
    .debug_thread = 19, .debug_frame = 28, .debug_code = 34},
   {.version = 0x030E, .style = FrameStyle::interpreter_frames,
    .thread_interpreter = 16, .thread_frame = 72, .cframe_frame = 0,
-   .frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 74, .code_tag_mask = 3,
-   .code_basic_size = 208, .code_file = 112, .code_function = 128, .code_first_line = 68, .code_line_table = 136,
+   .frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 74, .frame_first_local = 80, .tag_mask = 3,
+   .code_basic_size = 208, .code_file = 112, .code_function = 128, .code_first_line = 68, .code_line_table = 136, .code_cells = 84,
    .code_first_traceable = 192, .code_bytecode = 208, .ascii_string_size = 40, .compact_string_size = 56,
    .debug_thread = 22, .debug_frame = 31, .debug_code = 39},
 };
@@ -136,6 +138,7 @@ inline constexpr std::size_t kDebugThreadFrame = 4;
 inline constexpr std::size_t kDebugFramePrevious = 1;
 inline constexpr std::size_t kDebugFrameCode = 2;
 inline constexpr std::size_t kDebugFrameInstruction = 3;
+inline constexpr std::size_t kDebugFrameFirstLocal = 4;
 inline constexpr std::size_t kDebugFrameOwner = 5;
 inline constexpr std::size_t kDebugCodeFile = 1;
 inline constexpr std::size_t kDebugCodeFunction = 3;

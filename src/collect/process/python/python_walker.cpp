@@ -1,5 +1,7 @@
 #include "collect/process/python/python_walker.h"
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cerrno>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "collect/process/python/interpreter.h"
 #include "collect/process/python/layout.h"
 #include "collect/process/python/line_map.h"
+#include "collect/process/python/module_calls.h"
 #include "collect/process/python/verify.h"
 
 namespace tidemark::process {
@@ -20,6 +23,7 @@ enum class Phase : std::uint8_t { searching, busy, found, supported, unsupported
 
 using Walk = std::size_t (*)(const Interpreter&, PythonFrame*, std::size_t, bool*) noexcept;
 using StackKey = PythonStackKey (*)(const Interpreter&, std::size_t) noexcept;
+using OutermostModule = std::uintptr_t (*)(std::uintptr_t) noexcept;
 
 std::size_t walk_nothing(const Interpreter&, PythonFrame*, std::size_t, bool* truncated) noexcept {
   *truncated = false;
@@ -30,18 +34,25 @@ PythonStackKey key_of_nothing(const Interpreter&, std::size_t) noexcept {
   return {};
 }
 
+std::uintptr_t no_module(std::uintptr_t) noexcept {
+  return 0;
+}
+
 // `own_interpreter` and `own_layout` are written while busy and constant once the phase says found.
 constinit Interpreter own_interpreter{};
 constinit const Layout* own_layout = nullptr;
 constinit std::atomic<Phase> phase{Phase::searching};
 constinit std::atomic<Walk> walk{walk_nothing};
 constinit std::atomic<StackKey> stack_key{key_of_nothing};
+constinit std::atomic<OutermostModule> outermost{no_module};
 constinit std::atomic<std::uint32_t> searches{0};
 
 template <std::size_t... kRow>
 void use_row(std::size_t index, std::index_sequence<kRow...>) {
   constexpr Walk kWalks[] = {walk_frames<kRow>...};
   constexpr StackKey kStackKeys[] = {key_of_frames<kRow>...};
+  constexpr OutermostModule kOutermost[] = {outermost_module<kRow>...};
+  outermost.store(kOutermost[index], std::memory_order_release);
   walk.store(kWalks[index], std::memory_order_release);
   stack_key.store(kStackKeys[index], std::memory_order_release);
 }
@@ -132,6 +143,22 @@ bool python_line_map(std::uintptr_t code, LineMap* out) noexcept {
 
 bool python_line_map_entry(const LineMap& map, std::size_t index, std::uint32_t* line, PythonText* trace) noexcept {
   return read_line_map(*own_layout, own_interpreter, map, index, line, trace);
+}
+
+void python_find_modules(std::uintptr_t code, const PythonCode& names) noexcept {
+  if (is_module_call(*own_layout, code, names)) module_call_code.store(code, std::memory_order_relaxed);
+}
+
+std::uintptr_t python_outermost_module(void* thread) noexcept {
+  return outermost.load(std::memory_order_relaxed)(reinterpret_cast<std::uintptr_t>(thread));
+}
+
+void* python_symbol(const char* name) noexcept {
+  return found() ? dlsym(own_interpreter.scope, name) : nullptr;
+}
+
+std::uintptr_t python_module_call() noexcept {
+  return module_call_code.load(std::memory_order_relaxed);
 }
 
 void python_watch(std::uintptr_t code) noexcept {

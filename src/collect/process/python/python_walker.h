@@ -14,6 +14,7 @@ namespace tidemark::process {
 struct PythonFrame {
   std::uintptr_t code;        ///< address of the PyCodeObject
   std::uint32_t instruction;  ///< where in it, in the unit of the version (see PythonCode::lasti)
+  std::uintptr_t module;      ///< address of the torch.nn.Module whose call this is, which the frame keeps alive; or 0
 };
 
 /// Text of a Python str as it lies in memory: not copied, valid while the code object lives.
@@ -67,9 +68,10 @@ std::size_t python_walk(PythonFrame* frames, std::size_t capacity, bool* truncat
 
 /// What tells the stacks of one generation apart.
 struct PythonStackKey {
-  std::uint64_t hash;   ///< of code and instruction of each frame, entry frames and those being set up included
+  std::uint64_t hash;   ///< of code, instruction and module of each frame, entry frames and those being set up included
   std::uint32_t count;  ///< of these frames; 0 where python_walk finds none
   bool truncated;
+  std::uintptr_t module_call;  ///< python_module_call() at that time
 };
 
 /// The key of the stack that python_walk would find with this capacity: equal keys, equal stacks (but for a collision
@@ -84,6 +86,19 @@ bool python_describe(std::uintptr_t code, PythonCode* out) noexcept;
 bool python_line_map(std::uintptr_t code, LineMap* out) noexcept;
 /// Entry `index` of that map. False where it has no stack trace.
 bool python_line_map_entry(const LineMap& map, std::size_t index, std::uint32_t* line, PythonText* trace) noexcept;
+/// From now on the frames of `code`, which python_describe has just described as `names`, have the module that they
+/// call, if this is the function by which modules are called. Its death must be watched.
+void python_find_modules(std::uintptr_t code, const PythonCode& names) noexcept;
+
+/// Address of that function's code object; 0 before it was found. When it changes, so do the keys of stacks with it.
+std::uintptr_t python_module_call() noexcept;
+
+/// The outermost module whose call a thread (a PyThreadState) is in; 0: none. The caller has the GIL, so that the
+/// frames of all threads stand still.
+std::uintptr_t python_outermost_module(void* thread) noexcept;
+
+/// A function or variable of the interpreter by its name; null where it has none. Takes the dynamic loader's lock.
+void* python_symbol(const char* name) noexcept;
 
 /// Tells the walker that `code`, just returned by python_walk on this thread, was given a meaning elsewhere (named in a
 /// recording): its death will be noticed. Lock-free.

@@ -25,9 +25,10 @@ bool debug_offsets_agree(const Layout& layout, std::uintptr_t runtime) noexcept 
          thread[kDebugThreadInterpreter] == layout.thread_interpreter &&
          thread[kDebugThreadFrame] == layout.thread_frame && frame[kDebugFramePrevious] == layout.frame_previous &&
          frame[kDebugFrameCode] == layout.frame_code && frame[kDebugFrameInstruction] == layout.frame_instruction &&
-         frame[kDebugFrameOwner] == layout.frame_owner && code[kDebugCodeFile] == layout.code_file &&
-         code[kDebugCodeFunction] == layout.code_function && code[kDebugCodeLineTable] == layout.code_line_table &&
-         code[kDebugCodeFirstLine] == layout.code_first_line && code[kDebugCodeBytecode] == layout.code_bytecode;
+         frame[kDebugFrameFirstLocal] == layout.frame_first_local && frame[kDebugFrameOwner] == layout.frame_owner &&
+         code[kDebugCodeFile] == layout.code_file && code[kDebugCodeFunction] == layout.code_function &&
+         code[kDebugCodeLineTable] == layout.code_line_table && code[kDebugCodeFirstLine] == layout.code_first_line &&
+         code[kDebugCodeBytecode] == layout.code_bytecode;
 }
 
 // Whether the object that the field at `address` points to has a type with this flag, and a believable length.
@@ -92,7 +93,7 @@ Verdict verify_layout(const Layout& layout, const Interpreter& interpreter) noex
     if (frame_owner < kFirstShimOwner) {
       std::uintptr_t code = 0;
       if (!safe_load(frame + layout.frame_code, &code)) return Verdict::differs;
-      code &= ~std::uintptr_t{layout.code_tag_mask};
+      code &= ~std::uintptr_t{layout.tag_mask};
       if (!code_fits(layout, interpreter, code) || !instruction_fits(layout, frame, code)) return Verdict::differs;
       ++functions;
     }

@@ -39,12 +39,16 @@ size_t layout_facts(struct LayoutFact* facts, size_t capacity) {
     FIELD("frame_previous", PyFrameObject, f_back),
     FIELD("frame_code", PyFrameObject, f_code),
     FIELD("frame_instruction", PyFrameObject, f_lasti),
+    FIELD("frame_first_local", PyFrameObject, f_localsplus),
     FIELD("code_function", PyCodeObject, co_name),
+    FIELD("code_cells", PyCodeObject, co_cellvars),
     {"code_basic_size", sizeof(PyCodeObject)},
 #else
     FIELD("frame_previous", _PyInterpreterFrame, previous),
     FIELD("frame_owner", _PyInterpreterFrame, owner),
+    FIELD("frame_first_local", _PyInterpreterFrame, localsplus),
     FIELD("code_function", PyCodeObject, co_qualname),
+    FIELD("code_cells", PyCodeObject, co_ncellvars),
     FIELD("code_first_traceable", PyCodeObject, _co_firsttraceable),
     FIELD("code_bytecode", PyCodeObject, co_code_adaptive),
     FIELD("code_basic_size", PyCodeObject, co_code_adaptive),
@@ -70,6 +74,7 @@ size_t layout_facts(struct LayoutFact* facts, size_t capacity) {
     WORD("debug_frame_previous", interpreter_frame, previous),
     WORD("debug_frame_code", interpreter_frame, executable),
     WORD("debug_frame_instruction", interpreter_frame, instr_ptr),
+    WORD("debug_frame_first_local", interpreter_frame, localsplus),
     WORD("debug_frame_owner", interpreter_frame, owner),
     WORD("debug_code_file", code_object, filename),
     WORD("debug_code_function", code_object, qualname),
@@ -83,7 +88,7 @@ size_t layout_facts(struct LayoutFact* facts, size_t capacity) {
 #if PY_VERSION_HEX >= 0x030e0000
     {"first_shim_owner", FRAME_OWNED_BY_INTERPRETER},
     {"last_owner", FRAME_OWNED_BY_CSTACK},
-    {"code_tag_mask", Py_TAG_BITS},
+    {"tag_mask", Py_TAG_BITS},
 #endif
 #if PY_VERSION_HEX < 0x030a0000
     FIELD("code_line_table", PyCodeObject, co_lnotab),

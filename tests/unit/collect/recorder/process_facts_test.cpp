@@ -33,6 +33,17 @@ TEST(ProcessFacts, CommandLineOfAnotherProcess) {
   EXPECT_EQ(command_line(pid), "") << "gone";
 }
 
+TEST(ProcessFacts, AProcessMayEndMeanwhile) {
+  for (int count = 0; count < 600; ++count) {
+    const pid_t pid = ::fork();
+    if (pid == 0) ::_exit(0);
+    ASSERT_GT(pid, 0);
+    std::thread reaper([pid] { ::waitpid(pid, nullptr, 0); });
+    for (int look = 0; look < 60; ++look) EXPECT_NO_THROW((void)command_line(pid));
+    reaper.join();
+  }
+}
+
 TEST(ProcessFacts, Hostname) {
   utsname facts{};
   ASSERT_EQ(::uname(&facts), 0);

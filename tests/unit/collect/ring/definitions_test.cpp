@@ -75,11 +75,22 @@ class DefinitionsTest : public ::testing::Test {
     std::uint64_t code;
     std::uint32_t instruction;
   };
-  void define_stack(std::uint32_t number, const std::vector<Frame>& python, const std::vector<std::uint64_t>& native) {
+  struct CalledModule {
+    std::uint32_t frame;
+    std::uint64_t address;
+  };
+  void define_stack(std::uint32_t number, const std::vector<Frame>& python, const std::vector<std::uint64_t>& native,
+                    const std::vector<CalledModule>& modules = {}) {
     DefinitionWriter out(&lane, DefinitionKind::stack);
     out.u32(number);
     out.u32(static_cast<std::uint32_t>(python.size()));
     out.u32(static_cast<std::uint32_t>(native.size()));
+    out.u32(static_cast<std::uint32_t>(modules.size()));
+    if (!modules.empty()) out.u64(0);
+    for (const CalledModule& module : modules) {
+      out.u32(module.frame);
+      out.u64(module.address);
+    }
     for (const Frame& frame : python) {
       out.u64(frame.code);
       out.u32(frame.instruction);
@@ -133,7 +144,8 @@ class DefinitionsTest : public ::testing::Test {
   RingMemory memory;
   process::LaneWriter lane;
   LaneReader reader{memory.get(), 0};
-  LaneDefinitions definitions;
+  NnModules nn_modules;
+  LaneDefinitions definitions{nn_modules};
   Bytes bytes;
   std::unique_ptr<TraceWriter> writer = write_to(&bytes);
 };
@@ -251,6 +263,67 @@ TEST_F(DefinitionsTest, LinesThatMakeNoSenseAreRefused) {
   EXPECT_THAT(frames(finish(), definitions.stack(0)), ElementsAre("call:2"));
 }
 
+TEST_F(DefinitionsTest, FramesHaveTheModulesThatTheyCall) {
+  define_code(0x10, {'f'});
+  define_stack(0, {{0x10, 0}, {0x10, 0}, {0x10, 0}}, {}, {{0, 0xA0}, {2, 0xB0}});
+  EXPECT_EQ(deliver(), 0U);
+  const Recording recording = finish();
+  const Definitions& all = recording.definitions;
+  std::vector<std::uint64_t> modules;
+  for (StackId at = definitions.stack(0); at.valid(); at = all.stacks.at(at.value).parent) {
+    const NnModuleId module = all.locations.at(all.stacks.at(at.value).location.value).nn_module;
+    modules.push_back(module.valid() ? all.nn_modules.at(module.value).address : 0);
+  }
+  EXPECT_THAT(modules, ElementsAre(0xA0, 0, 0xB0));
+}
+
+TEST_F(DefinitionsTest, AModelHasNamesAndTensors) {
+  DefinitionWriter out(&lane, DefinitionKind::model);
+  const auto u8 = [&](int value) {
+    const auto byte = static_cast<std::uint8_t>(value);
+    out.bytes(&byte, 1);
+  };
+  out.u64(0);
+  out.u64(77);
+  u8(1);
+  out.u64(0xA0);
+  out.u64(0xB0);
+  out.text("layers.3");
+  out.text("my.Layer");
+  u8(2);
+  for (const int byte : {4, 1, -1, 1}) u8(byte);
+  for (const std::uint64_t number : {0x1000U, 512U, 24U, 0xA0U}) out.u64(number);
+  for (const char* text : {"weight", "exp_avg", "float32"}) out.text(text);
+  u8(2);
+  out.u64(2);
+  out.u64(3);
+  ASSERT_TRUE(out.finish());
+  EXPECT_EQ(deliver(), 0U);
+  ASSERT_TRUE(definitions.model);
+  EXPECT_EQ(definitions.model->ticks, 77U);
+  ASSERT_EQ(definitions.model->tensors.size(), 1U);
+  const ModelTensor tensor = definitions.model->tensors[0];
+  const Recording recording = finish();
+  const Definitions& all = recording.definitions;
+  ASSERT_EQ(all.nn_module_names.size(), 1U);
+  const NnModuleName& name = all.nn_module_names[0];
+  EXPECT_EQ(all.nn_modules.at(name.module.value).address, 0xA0U);
+  EXPECT_EQ(all.nn_modules.at(name.root.value).address, 0xB0U);
+  EXPECT_EQ(all.strings.at(name.path.value), "layers.3");
+  EXPECT_EQ(all.strings.at(name.type.value), "my.Layer");
+  EXPECT_EQ(tensor.role, ModelTensor::Role::optimizer_state);
+  EXPECT_EQ(tensor.device, (Device{DeviceType::cuda, -1}));
+  EXPECT_TRUE(tensor.requires_grad);
+  EXPECT_EQ(tensor.address, 0x1000U);
+  EXPECT_EQ(tensor.storage_bytes, 512U);
+  EXPECT_EQ(tensor.bytes, 24U);
+  EXPECT_EQ(tensor.module.value, name.module.value);
+  EXPECT_EQ(all.strings.at(tensor.name.value), "weight");
+  EXPECT_EQ(all.strings.at(tensor.state.value), "exp_avg");
+  EXPECT_EQ(all.strings.at(tensor.dtype.value), "float32");
+  EXPECT_THAT(tensor.shape, ElementsAre(2, 3));
+}
+
 TEST_F(DefinitionsTest, NativeFramesAreFoundInTheirModules) {
   define_module(0x7000'1000, 0x7000'2000, "/lib/libx.so");
   define_code(0x10, {'f'});
@@ -339,21 +412,27 @@ TEST_F(DefinitionsTest, AnUnfinishedDefinitionIsDropped) {
 TEST_F(DefinitionsTest, RefusesWhatMakesNoSense) {
   const auto u32 = [](std::uint32_t value) { return std::string(reinterpret_cast<const char*>(&value), 4); };
   const std::string wrong[] = {
-      u32(0),                                       // no such kind
-      u32(7),                                       //
-      u32(0xFFFF'FFFF),                             //
-      u32(1),                                       // a thread without a number
-      u32(1) + u32(5),                              // ... without a name
-      u32(1) + u32(5) + u32(4) + "abc",             // ... with a name longer than what follows
-      u32(1) + u32(5) + u32(0xFFFF'FFFF) + "abc",   //
-      u32(2) + u32(0) + u32(0),                     // a process cut off
-      u32(3) + std::string(20, 'x') + "\x01",       // a code object cut off in its file
-      u32(4) + std::string(24, 'x'),                // a module without a path
-      u32(5) + u32(0) + u32(1) + u32(0),            // a stack without its frame
-      u32(5) + u32(0) + u32(129) + u32(0),          // one with too many
-      u32(5) + u32(0) + u32(0) + u32(0xFFFF'FFFF),  //
-      u32(5) + u32(9) + u32(0) + u32(0),            // one out of turn
-      u32(6) + u32(3),                              // a note without text
+      u32(0),                                                              // no such kind
+      u32(7),                                                              //
+      u32(0xFFFF'FFFF),                                                    //
+      u32(1),                                                              // a thread without a number
+      u32(1) + u32(5),                                                     // ... without a name
+      u32(1) + u32(5) + u32(4) + "abc",                                    // ... with a name longer than what follows
+      u32(1) + u32(5) + u32(0xFFFF'FFFF) + "abc",                          //
+      u32(2) + u32(0) + u32(0),                                            // a process cut off
+      u32(3) + std::string(20, 'x') + "\x01",                              // a code object cut off in its file
+      u32(4) + std::string(24, 'x'),                                       // a module without a path
+      u32(5) + u32(0) + u32(1) + u32(0) + u32(0),                          // a stack without its frame
+      u32(5) + u32(0) + u32(129) + u32(0),                                 // one with too many
+      u32(5) + u32(0) + u32(0) + u32(0xFFFF'FFFF),                         //
+      u32(5) + u32(9) + u32(0) + u32(0),                                   // one out of turn
+      u32(5) + u32(0) + u32(1) + u32(0) + u32(1) + std::string(24, '\1'),  // one with a module of a frame that it lacks
+      u32(6) + u32(3),                                                     // a note without text
+      u32(8) + std::string(15, 'x'),                                       // a model without a time
+      u32(8) + std::string(16, 'x') + "\x03",                              // ... with an entry of an unknown kind
+      u32(8) + std::string(16, 'x') + "\x01" + std::string(16, 'x') + u32(9),  // ... a module without its name
+      u32(8) + std::string(16, 'x') + "\x02" + std::string(100, '\x05'),       // ... a tensor of an unknown role
+      u32(9) + std::string(15, 'x'),                                           // a death without its generation
   };
   for (const std::string& raw : wrong) {
     definitions.reset();
@@ -373,7 +452,7 @@ TEST_F(DefinitionsTest, RefusesWhatMakesNoSense) {
 TEST_F(DefinitionsTest, ABrokenStackDoesNotMoveTheOthers) {
   define_code(0x10, {'f'});
   define_stack(0, {{0x10, 0}}, {});
-  const std::uint32_t cut_off[] = {5, 1, 1, 0, 0x10, 0};  // number 1, one Python frame without its instruction
+  const std::uint32_t cut_off[] = {5, 1, 1, 0, 0, 0x10, 0};  // number 1, one Python frame without its instruction
   send_raw(std::string(reinterpret_cast<const char*>(cut_off), sizeof(cut_off)));
   define_stack(2, {{0x10, 50}}, {});
   EXPECT_EQ(deliver(), 1U);

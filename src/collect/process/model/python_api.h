@@ -1,0 +1,57 @@
+// The functions of CPython's C API that the script of model_script.cpp is run and served with, found by their names.
+#pragma once
+
+#include <cstddef>
+
+namespace tidemark::process {
+
+/// PyMethodDef.
+struct PythonMethod {
+  const char* name;
+  void* (*function)(void* self, void* argument);
+  int flags;
+  const char* documentation;
+};
+inline constexpr int kNoArguments = 4;  ///< METH_NOARGS
+inline constexpr int kOneArgument = 8;  ///< METH_O
+
+// clang-format off
+#define TIDEMARK_PYTHON_FUNCTIONS(F)                                                                      \
+  F(int, Py_AddPendingCall, (int (*function)(void*), void* argument))                                    \
+  F(void*, PyRun_StringFlags, (const char* text, int start, void* globals, void* locals, void* flags))   \
+  F(void*, PyDict_New, ())                                                                                \
+  F(int, PyDict_SetItemString, (void* dict, const char* key, void* value))                                \
+  F(void*, PyDict_GetItemString, (void* dict, const char* key))                                           \
+  F(void*, PyEval_GetBuiltins, ())                                                                        \
+  F(void*, PyCFunction_NewEx, (PythonMethod* method, void* self, void* module))                           \
+  F(void*, PyObject_CallObject, (void* function, void* arguments))                                        \
+  F(int, PyObject_IsTrue, (void* object))                                                                 \
+  F(void*, PyObject_GetAttrString, (void* object, const char* name))                                      \
+  F(int, PyErr_ExceptionMatches, (void* type))                                                            \
+  F(void, PyErr_Clear, ())                                                                                \
+  F(int, PyBytes_AsStringAndSize, (void* bytes, char** data, std::ptrdiff_t* size))                       \
+  F(void*, PyList_New, (std::ptrdiff_t size))                                                             \
+  F(int, PyList_Append, (void* list, void* item))                                                         \
+  F(void*, PyLong_FromUnsignedLongLong, (unsigned long long number))                                      \
+  F(unsigned long long, PyLong_AsUnsignedLongLong, (void* number))                                        \
+  F(void, Py_DecRef, (void* object))                                                                      \
+  F(void*, PyThreadState_Get, ())                                                                         \
+  F(void*, PyThreadState_GetInterpreter, (void* thread))                                                  \
+  F(void*, PyInterpreterState_ThreadHead, (void* interpreter))                                            \
+  F(void*, PyThreadState_Next, (void* thread))
+// clang-format on
+
+/// One of each, by its own name.
+struct PythonApi {
+#define TIDEMARK_PYTHON_MEMBER(result, name, arguments) result(*name) arguments;
+  TIDEMARK_PYTHON_FUNCTIONS(TIDEMARK_PYTHON_MEMBER)
+#undef TIDEMARK_PYTHON_MEMBER
+  void** PyExc_Exception;
+  void (*PyThreadState_EnterTracing)(void* thread);  ///< from 3.11 on, else null
+  void (*PyThreadState_LeaveTracing)(void* thread);
+};
+
+/// The functions, or null where one is missing. The same at each call.
+const PythonApi* python_api() noexcept;
+
+}  // namespace tidemark::process

@@ -1,0 +1,61 @@
+// The torch.nn.Module objects of one process: which of its addresses is which object at which time, and what that is
+// called.
+//
+// The lanes of a process are drained one after the other, so what they tell does not come in the order in which it
+// happened. Time is told in generations: a death of a module that has a name begins one. A generation is known when all
+// deaths up to it have come. Of what is of a known generation it is certain which object it means. Whatever is of a
+// later one gets an object of its own for now, and a name as far as is known; what comes later corrects the name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/writer.h"
+
+namespace tidemark {
+
+/// Not thread-safe. All of it comes from the recorded process, so any number may come.
+class NnModules {
+ public:
+  /// What a module was called at some time.
+  struct Name {
+    std::uint64_t ticks = 0;       ///< when it was told; the latest counts
+    std::uint64_t generation = 0;  ///< likewise
+    std::uint64_t root = 0;        ///< address of the outermost module below which it was found
+    StringId path;
+    StringId type;
+  };
+
+  /// The object at `address` in that generation.
+  NnModuleId id(std::uint64_t address, std::uint64_t generation, TraceWriter& writer);
+
+  void name(std::uint64_t address, const Name& name, TraceWriter& writer);
+
+  /// The object at `address` died; the generation is that which began then.
+  void died(std::uint64_t address, std::uint64_t generation, TraceWriter& writer);
+
+ private:
+  struct Object {
+    std::uint64_t generation = 0;  ///< in which it was met first
+    NnModuleId id;
+    std::optional<NnModuleName> written = {};
+  };
+  struct Address {
+    std::vector<std::uint64_t> deaths;  ///< generations that begin with one of its deaths, in their order
+    std::vector<Object> objects;
+    std::vector<Name> names;
+  };
+
+  /// How many deaths came before: two generations of one life mean the same object, as far as is known.
+  static std::size_t life(const Address& at, std::uint64_t generation);
+  void write_names(Address& at, TraceWriter& writer);
+
+  std::unordered_map<std::uint64_t, Address> addresses_;
+  std::uint64_t known_ = 0;         ///< the latest known generation
+  std::set<std::uint64_t> beyond_;  ///< generations that began after the known ones
+};
+
+}  // namespace tidemark
