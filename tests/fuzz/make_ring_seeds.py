@@ -112,6 +112,11 @@ def seeds():
     yield "long.ring", START, beginning(0, 7, long, stack(0, [(0x100, 220)]), allocations[:1]), LOOK
     note = definition(NOTE, struct.pack("<I", 5), text(b"no stacks of this interpreter"))
     yield "note.ring", START, beginning(0, 7, note, events)
+    traces = [b'  File "model.py", line %d, in forward\n    x = block(x)\n  File "model.py", line 9, in block\n' % line for line in (3, 4)]
+    generated = code(0x100, 0x030B, 1, GENERATED, b"call", bytes([0xF0, 0x02, 0xD8, 0x00, 0x05, 0x80, 0x0A, 0xF8]))
+    told = lines(GENERATED, (1, 1, traces[0]), (10, 2, traces[1]), (12, 0), (13, 1))
+    late = stack(0, [(0x100, 204)]), told, stack(1, [(0x100, 204), (0x100, 208)])
+    yield "lines.ring", START, beginning(0, 7, generated, *late, allocations, [record(RESET, [])], generated, stack(0, [(0x100, 206)])), LOOK
     made = definition(AUTOGRAD_THREAD, struct.pack("<Q", 3))
     node = definition(AUTOGRAD_NODE, struct.pack("<IQI", 0, 3, 0), text(b"N5torch8autograd9generated14AddmmBackward0E"))
     other = definition(AUTOGRAD_NODE, struct.pack("<IQI", 1, 4, 1), text(b"ScaleBackward"))
@@ -119,11 +124,6 @@ def seeds():
           record(AUTOGRAD, [7, 1], (0, 0), 3), record(AUTOGRAD, [8, 1], (0, 0), 0)]
     moments = [part for number, where in enumerate(at) for part in (where, allocations[number])]
     yield "autograd.ring", START, beginning(0, 7, made, node, other, moments, [record(RESET, [])], allocations[5:], moments), LOOK
-    traces = [b'  File "model.py", line %d, in forward\n    x = block(x)\n  File "model.py", line 9, in block\n' % line for line in (3, 4)]
-    generated = code(0x100, 0x030B, 1, GENERATED, b"call", bytes([0xF0, 0x02, 0xD8, 0x00, 0x05, 0x80, 0x0A, 0xF8]))
-    told = lines(GENERATED, (1, 1, traces[0]), (10, 2, traces[1]), (12, 0), (13, 1))
-    late = stack(0, [(0x100, 204)]), told, stack(1, [(0x100, 204), (0x100, 208)])
-    yield "lines.ring", START, beginning(0, 7, generated, *late, allocations, [record(RESET, [])], generated, stack(0, [(0x100, 206)])), LOOK
     # Two threads whose events alternate; one of them is inside an event when the recorder looks.
     lanes = [beginning(lane, 7 + lane, [record(ALLOCATE, [2000 + 10 * n + lane, 4096 * n + lane, 32], (0, 0))
                                         for n in range(20)]) for lane in range(3)]

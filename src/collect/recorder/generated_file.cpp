@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 
 namespace tidemark {
@@ -44,11 +45,14 @@ std::vector<SourceFrame> parse_stack_trace(std::string_view text) {
 
 const std::vector<SourceFrame>& GeneratedFile::sources(std::uint32_t line) const {
   static const std::vector<SourceFrame> kNone;
-  auto entry = trace_at_.upper_bound(line);
-  if (entry == trace_at_.begin()) return kNone;
-  const auto is_known = [this](const auto& at) { return at.second > 0 && at.second <= traces_.size(); };
-  entry = std::find_if(std::prev(entry), trace_at_.end(), is_known);
-  return entry == trace_at_.end() ? kNone : traces_[entry->second - 1];
+  const auto after = trace_at_.upper_bound(line);
+  if (after == trace_at_.begin()) return kNone;
+  const auto is_known = [this](const auto& entry) { return entry.second > 0 && entry.second <= traces_.size(); };
+  if (const auto next = std::find_if(std::prev(after), trace_at_.end(), is_known); next != trace_at_.end()) {
+    return traces_[next->second - 1];
+  }
+  const auto last = std::find_if(std::make_reverse_iterator(after), trace_at_.rend(), is_known);
+  return last == trace_at_.rend() ? kNone : traces_[last->second - 1];
 }
 
 std::string_view GeneratedFile::nodes(std::uint32_t line) const {

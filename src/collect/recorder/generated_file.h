@@ -35,8 +35,8 @@ class GeneratedFile {
   [[nodiscard]] std::size_t trace_count() const { return traces_.size(); }
 
   [[nodiscard]] CompiledGraph graph() const { return comments_.graph; }
-  /// What the line was made from, outermost first; of no operation of its own: the next one, which it prepares. Empty
-  /// where that is not known.
+  /// What the line was made from, outermost first; of no operation of its own: the next one, which it prepares, or
+  /// the last. Empty where that is not known.
   [[nodiscard]] const std::vector<SourceFrame>& sources(std::uint32_t line) const;
   /// Nodes of the graph that an allocating line stands for; empty where it is not known.
   [[nodiscard]] std::string_view nodes(std::uint32_t line) const;

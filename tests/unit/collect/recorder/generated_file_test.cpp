@@ -139,7 +139,8 @@ TEST(GeneratedFile, FindsWhatALineWasMadeFrom) {
   EXPECT_EQ(file.sources(19), file.sources(10));
   EXPECT_EQ(file.sources(20), file.sources(30)) << "it prepares what follows";
   EXPECT_EQ(file.sources(30).at(0).line, 2U);
-  EXPECT_THAT(file.sources(1000), IsEmpty()) << "a trace that never came";
+  EXPECT_EQ(file.sources(1000), file.sources(30)) << "a trace that never came, at the end";
+  EXPECT_THAT(GeneratedFile({}).sources(1), IsEmpty());
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ class DefinitionsTest : public ::testing::Test {
     for (const std::uint64_t address : native) out.u64(address);
     ASSERT_TRUE(out.finish());
   }
-  /// What the lines of kGenerated from 2 and from 7 on were made from.
+  /// What the lines of kGenerated from 2 on were made from.
   void define_lines() {
     DefinitionWriter out(&lane, DefinitionKind::lines);
     python_text(out, kGenerated);
@@ -205,6 +205,64 @@ TEST_F(DefinitionsTest, PythonTextOfEveryKindBecomesUtf8) {
               ElementsAre("f\xC3\xA9:1", "f\xE2\x82\xAC\xEF\xBF\xBD:2", "\xF0\x9F\x98\x80x\xEF\xBF\xBD:207"));
 }
 
+TEST_F(DefinitionsTest, LinesOfTheProgramStandBehindThoseGeneratedFromThem) {
+  define_code(0x10, {'f'});
+  define_code(0x20, {'c', 'a', 'l', 'l'}, 1, kGenerated);
+  define_lines();
+  define_module(0x7000'1000, 0x7000'2000, "/lib/libx.so");
+  define_stack(0, {{0x20, 6}, {0x10, 0}}, {0x7000'1801});  // line 2
+  define_stack(1, {{0x20, 0}, {0x10, 0}}, {});             // line 1, before all of them
+  EXPECT_EQ(deliver(), 0U);
+  const Recording recording = finish();
+  EXPECT_THAT(frames(recording, definitions.stack(0)),
+              ElementsAre("/lib/libx.so+" + std::to_string(0x1800), "block:15", "forward:28", "call:2", "f:1"));
+  EXPECT_THAT(frames(recording, definitions.stack(1)), ElementsAre("call:1", "f:1"));
+  for (const Location& location : recording.definitions.locations) {
+    const std::vector<std::string>& strings = recording.definitions.strings;
+    const bool plain = location.kind != Location::Kind::python || strings.at(location.function.value) == "f";
+    EXPECT_EQ(location.graph, plain ? CompiledGraph::none : CompiledGraph::unknown) << location.line;
+  }
+}
+
+TEST_F(DefinitionsTest, LinesMayComeAfterStacks) {
+  define_code(0x20, {'c', 'a', 'l', 'l'}, 1, kGenerated);
+  define_stack(0, {{0x20, 6}}, {});
+  EXPECT_EQ(deliver(), 0U);
+  const StackId before = definitions.stack(0);
+  define_lines();
+  EXPECT_EQ(deliver(), 0U);
+  const StackId after = definitions.stack(0);
+  // The file's name tells its content: after a reset the lines are known.
+  lane.reserve(1)[0] = static_cast<std::uint64_t>(ring::RecordKind::reset) | std::uint64_t{1} << 24;
+  lane.commit(1);
+  define_code(0x30, {'c', 'a', 'l', 'l'}, 1, kGenerated);
+  define_stack(0, {{0x30, 6}}, {});
+  EXPECT_EQ(deliver(), 0U);
+  EXPECT_EQ(definitions.stack(0), after);
+  const Recording recording = finish();
+  EXPECT_THAT(frames(recording, before), ElementsAre("call:2"));
+  EXPECT_THAT(frames(recording, after), ElementsAre("block:15", "forward:28", "call:2"));
+}
+
+TEST_F(DefinitionsTest, LinesThatMakeNoSenseAreRefused) {
+  const auto send = [&](const std::string& path, const std::vector<std::uint32_t>& words) {
+    DefinitionWriter out(&lane, DefinitionKind::lines);
+    python_text(out, path);
+    for (const std::uint32_t word : words) out.u32(word);
+    ASSERT_TRUE(out.finish());
+  };
+  send("/etc/passwd", {2, 0});          // no generated file
+  send(kGenerated, {2});                // half an entry
+  send(kGenerated, {2, 1});             // a trace that does not come
+  send(kGenerated, {2, 1, 0x1000000});  // and one that is longer than the definition
+  EXPECT_EQ(deliver(), 4U);
+  send(kGenerated, {2, 9, 1, 0, 2, 0});  // an unknown trace, lines in no order
+  define_code(0x20, {'c', 'a', 'l', 'l'}, 1, kGenerated);
+  define_stack(0, {{0x20, 6}}, {});
+  EXPECT_EQ(deliver(), 0U);
+  EXPECT_THAT(frames(finish(), definitions.stack(0)), ElementsAre("call:2"));
+}
+
 TEST_F(DefinitionsTest, FramesHaveTheModulesThatTheyCall) {
   define_code(0x10, {'f'});
   define_stack(0, {{0x10, 0}, {0x10, 0}, {0x10, 0}}, {}, {{0, 0xA0}, {2, 0xB0}});
@@ -264,63 +322,6 @@ TEST_F(DefinitionsTest, AModelHasNamesAndTensors) {
   EXPECT_EQ(all.strings.at(tensor.state.value), "exp_avg");
   EXPECT_EQ(all.strings.at(tensor.dtype.value), "float32");
   EXPECT_THAT(tensor.shape, ElementsAre(2, 3));
-}
-
-TEST_F(DefinitionsTest, LinesOfTheProgramStandBehindThoseGeneratedFromThem) {
-  define_code(0x10, {'f'});
-  define_code(0x20, {'c', 'a', 'l', 'l'}, 1, kGenerated);
-  define_lines();
-  define_module(0x7000'1000, 0x7000'2000, "/lib/libx.so");
-  define_stack(0, {{0x20, 6}, {0x10, 0}}, {0x7000'1801});  // line 2
-  define_stack(1, {{0x20, 50}, {0x10, 0}}, {});            // line 7
-  EXPECT_EQ(deliver(), 0U);
-  const Recording recording = finish();
-  EXPECT_THAT(frames(recording, definitions.stack(0)),
-              ElementsAre("/lib/libx.so+" + std::to_string(0x1800), "block:15", "forward:28", "call:2", "f:1"));
-  EXPECT_THAT(frames(recording, definitions.stack(1)), ElementsAre("call:7", "f:1"));
-  for (const Location& location : recording.definitions.locations) {
-    const bool plain = location.kind != Location::Kind::python || location.line == 1;
-    EXPECT_EQ(location.graph, plain ? CompiledGraph::none : CompiledGraph::unknown) << location.line;
-  }
-}
-
-TEST_F(DefinitionsTest, LinesMayComeAfterStacks) {
-  define_code(0x20, {'c', 'a', 'l', 'l'}, 1, kGenerated);
-  define_stack(0, {{0x20, 6}}, {});
-  EXPECT_EQ(deliver(), 0U);
-  const StackId before = definitions.stack(0);
-  define_lines();
-  EXPECT_EQ(deliver(), 0U);
-  const StackId after = definitions.stack(0);
-  // The file's name tells its content: after a reset the lines are known.
-  lane.reserve(1)[0] = static_cast<std::uint64_t>(ring::RecordKind::reset) | std::uint64_t{1} << 24;
-  lane.commit(1);
-  define_code(0x30, {'c', 'a', 'l', 'l'}, 1, kGenerated);
-  define_stack(0, {{0x30, 6}}, {});
-  EXPECT_EQ(deliver(), 0U);
-  EXPECT_EQ(definitions.stack(0), after);
-  const Recording recording = finish();
-  EXPECT_THAT(frames(recording, before), ElementsAre("call:2"));
-  EXPECT_THAT(frames(recording, after), ElementsAre("block:15", "forward:28", "call:2"));
-}
-
-TEST_F(DefinitionsTest, LinesThatMakeNoSenseAreRefused) {
-  const auto send = [&](const std::string& path, const std::vector<std::uint32_t>& words) {
-    DefinitionWriter out(&lane, DefinitionKind::lines);
-    python_text(out, path);
-    for (const std::uint32_t word : words) out.u32(word);
-    ASSERT_TRUE(out.finish());
-  };
-  send("/etc/passwd", {2, 0});          // no generated file
-  send(kGenerated, {2});                // half an entry
-  send(kGenerated, {2, 1});             // a trace that does not come
-  send(kGenerated, {2, 1, 0x1000000});  // and one that is longer than the definition
-  EXPECT_EQ(deliver(), 4U);
-  send(kGenerated, {2, 9, 1, 0, 2, 0});  // an unknown trace, lines in no order
-  define_code(0x20, {'c', 'a', 'l', 'l'}, 1, kGenerated);
-  define_stack(0, {{0x20, 6}}, {});
-  EXPECT_EQ(deliver(), 0U);
-  EXPECT_THAT(frames(finish(), definitions.stack(0)), ElementsAre("call:2"));
 }
 
 TEST_F(DefinitionsTest, NativeFramesAreFoundInTheirModules) {
