@@ -33,7 +33,7 @@ struct PlannedProcess {
   std::uint32_t communicators = 0;  ///< of NCCL
   /// Of each planned GPU, what cuBLAS, cuDNN and the code of kernels took beside the context, an estimate.
   std::vector<std::uint64_t> driver_bytes = {};
-  bool steps_by_marks = false;      ///< the steps are those that the program marks itself
+  bool steps_by_marks = false;  ///< the steps are those that the program marks itself
   std::vector<PlannedLibrary> libraries = {};
 };
 

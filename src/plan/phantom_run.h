@@ -43,7 +43,7 @@ struct PhantomProcess {
   std::uint32_t communicators = 0;    ///< of NCCL that it joined
   /// Of each device, what the driver and its libraries took beside the context.
   std::vector<std::uint64_t> driver_bytes = {};
-  bool stopped = false;               ///< its last training step is complete, and it waits to be ended
+  bool stopped = false;  ///< its last training step is complete, and it waits to be ended
   std::vector<PhantomLibrary> libraries = {};
 };
 

@@ -39,8 +39,8 @@ struct UsageFile {
   std::atomic<std::uint32_t> stopped;          ///< 1: the last training step is complete, the process waits for its end
   std::atomic<std::uint32_t> communicators;    ///< of NCCL that the process joined
   std::atomic<std::uint64_t> driver_bytes[kMaximumDevices];  ///< of each device, taken by the driver and its libraries
-  std::atomic<std::uint32_t> steps_by_marks;   ///< 1: the steps are those that the program marks itself
-  char names[kMostNames][kNameBytes];          ///< functions without an answer, each once; ends in a zero byte
+  std::atomic<std::uint32_t> steps_by_marks;                 ///< 1: the steps are those that the program marks itself
+  char names[kMostNames][kNameBytes];  ///< functions without an answer, each once; ends in a zero byte
   LibraryMemory libraries[kMostLibraries];
   char own_runtime[256];  ///< path of a library that has a CUDA runtime of its own, ends in a zero byte; or empty
 };

@@ -102,8 +102,7 @@ class Model {
 void define_tables(TraceWriter& writer) {
   StackId parent;
   for (std::uint32_t n = 0; n < kStacks; ++n) {
-    const Location location{
-        .file = writer.string("train.py"), .function = {}, .line = n, .module = {}};
+    const Location location{.file = writer.string("train.py"), .function = {}, .line = n, .module = {}};
     parent = writer.stack(n % 7 == 0 ? StackId{} : parent, writer.location(location));
   }
   for (std::uint32_t n = 0; n < kThreads; ++n) writer.thread({n, "thread"});
