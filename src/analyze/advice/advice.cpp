@@ -82,9 +82,9 @@ std::vector<Advice> find_advice(const Store& store, Symbols& symbols, const Attr
     const std::uint64_t saving = peak - std::min(peak, reduced_peak(store, device, frees).bytes);
     if (!is_worth_advice(saving, peak)) continue;
     result.push_back(describe(subject, entry, frees));
-    result.back().saving_bytes = saving;
+    result.back().avoidable_peak_bytes = saving;
   }
-  std::ranges::stable_sort(result, std::greater<>(), &Advice::saving_bytes);
+  std::ranges::stable_sort(result, std::greater<>(), &Advice::avoidable_peak_bytes);
   return result;
 }
 

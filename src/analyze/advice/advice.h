@@ -46,9 +46,9 @@ struct AdviceModule {
 
 struct Advice {
   AdviceKind kind = AdviceKind::checkpoint_activations;
-  KnownAs known_as = KnownAs::derived;  ///< the least certain of the blocks concerned
-  std::uint64_t saving_bytes = 0;       ///< by which the device's peak would be lower
-  std::uint64_t peak_bytes = 0;         ///< of the blocks concerned that are alive at the device's peak
+  KnownAs known_as = KnownAs::derived;     ///< the least certain of the blocks concerned
+  std::uint64_t avoidable_peak_bytes = 0;  ///< by which the device's peak would be lower
+  std::uint64_t peak_bytes = 0;            ///< of the blocks concerned that are alive at the device's peak
   std::uint64_t peak_blocks = 0;
   NamedStack stack;                   ///< of most bytes of these; without frames where none is known
   std::vector<AdviceModule> modules;  ///< checkpoint_activations, frozen_…: most bytes first

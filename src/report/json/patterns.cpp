@@ -44,7 +44,7 @@ Json advice_json(const std::vector<Advice>& list) {
       modules.push_back({{"module", module.path}, {"held_at_peak_bytes", module.bytes}});
     }
     advice.push_back({{"kind", name_of(one.kind)},
-                      {"saving_bytes", one.saving_bytes},
+                      {"avoidable_peak_bytes", one.avoidable_peak_bytes},
                       {"known_as", name_in(kKnownAsNames, one.known_as)},
                       {"held_at_peak_bytes", one.peak_bytes},
                       {"held_at_peak_block_count", one.peak_blocks},

@@ -58,7 +58,7 @@ std::string advice_change(const Advice& advice) {
 std::string advice_saving(const Advice& advice) {
   const char* known = advice.known_as == KnownAs::exact ? "the tensors' addresses" : "stacks and lifetimes";
   return fmt::format("{} of the peak, by a replay of this run (whose memory it is: from {})",
-                     format_bytes(advice.saving_bytes), known);
+                     format_bytes(advice.avoidable_peak_bytes), known);
 }
 
 }  // namespace tidemark

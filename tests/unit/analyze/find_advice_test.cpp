@@ -101,7 +101,7 @@ TEST(FindAdvice, FreesGradientsBeforeTheForwardPass) {
   const auto found = training(true).advice();
   ASSERT_TRUE(found.contains(AdviceKind::gradients_in_forward));
   const Advice& advice = found.at(AdviceKind::gradients_in_forward);
-  EXPECT_EQ(advice.saving_bytes, 10 * kMiB);
+  EXPECT_EQ(advice.avoidable_peak_bytes, 10 * kMiB);
   EXPECT_EQ(advice.peak_bytes, 10 * kMiB);
   EXPECT_EQ(advice.peak_blocks, 1U);
   EXPECT_EQ(advice.known_as, KnownAs::derived);
@@ -128,7 +128,7 @@ TEST(FindAdvice, CheckpointsTheRepeatedLayers) {
   const auto found = training(true).advice();
   ASSERT_TRUE(found.contains(AdviceKind::checkpoint_activations));
   const Advice& advice = found.at(AdviceKind::checkpoint_activations);
-  EXPECT_EQ(advice.saving_bytes, 90 * kMiB);
+  EXPECT_EQ(advice.avoidable_peak_bytes, 90 * kMiB);
   EXPECT_EQ(advice.peak_bytes, 120 * kMiB);
   ASSERT_EQ(advice.modules.size(), 2U);
   EXPECT_EQ(advice.modules[0].path, "model.layers.0");
@@ -147,8 +147,8 @@ TEST(FindAdvice, FindsWhatBelongsToFrozenParameters) {
     const auto found = loop.advice();
     EXPECT_EQ(found.size(), frozen ? 2U : 0U);
     if (!frozen) continue;
-    EXPECT_EQ(found.at(AdviceKind::frozen_gradients).saving_bytes, 20 * kMiB);
-    EXPECT_EQ(found.at(AdviceKind::frozen_optimizer_state).saving_bytes, 30 * kMiB);
+    EXPECT_EQ(found.at(AdviceKind::frozen_gradients).avoidable_peak_bytes, 20 * kMiB);
+    EXPECT_EQ(found.at(AdviceKind::frozen_optimizer_state).avoidable_peak_bytes, 30 * kMiB);
   }
 }
 
@@ -167,7 +167,7 @@ TEST(FindAdvice, FindsCopiesOfLogits) {
   const auto found = loop.advice();
   ASSERT_EQ(found.size(), 1U);
   const Advice& advice = found.at(AdviceKind::logits);
-  EXPECT_EQ(advice.saving_bytes, 600 * kMiB);
+  EXPECT_EQ(advice.avoidable_peak_bytes, 600 * kMiB);
   EXPECT_EQ(advice.peak_bytes, 700 * kMiB);
   EXPECT_EQ(advice.peak_blocks, 4U);
 }
@@ -187,7 +187,7 @@ TEST(FindAdvice, FindsGradientBucketsBesideGradients) {
     const auto found = loop.advice();
     EXPECT_EQ(found.size(), view ? 0U : 1U);
     if (view) continue;
-    EXPECT_EQ(found.at(AdviceKind::gradient_buckets).saving_bytes, 20 * kMiB);
+    EXPECT_EQ(found.at(AdviceKind::gradient_buckets).avoidable_peak_bytes, 20 * kMiB);
   }
 }
 
@@ -197,7 +197,7 @@ TEST(FindAdvice, FindsCopiesOfCheckpoints) {
   loop.allocate("saved", 40, Phase::other, Category::copy);
   const auto found = loop.advice();
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found.at(AdviceKind::checkpoint_copies).saving_bytes, 40 * kMiB);
+  EXPECT_EQ(found.at(AdviceKind::checkpoint_copies).avoidable_peak_bytes, 40 * kMiB);
 }
 
 TEST(FindAdvice, NamesRepeatedLayers) {
