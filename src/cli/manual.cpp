@@ -20,6 +20,8 @@ std::string roff(std::string_view text) {
       escaped += "\\e";
     } else if (letter == '-') {
       escaped += "\\-";
+    } else if (letter == '|') {
+      escaped += "|\\:";  // a line may end behind it
     } else {
       escaped += letter;
     }
