@@ -22,6 +22,7 @@ void sort_largest_first(std::vector<Row>& rows) {
 std::vector<CategoryBytes> categories_of(const Store& store, const Attribution& attribution,
                                          const std::vector<BlockId>& live, std::uint64_t allocated) {
   std::map<Category, CategoryBytes> sums;
+  auto tensor = attribution.tensors.begin();
   for (const BlockId block : live) {
     const Owner& owner = attribution.blocks[block.value];
     const std::uint64_t size = store.blocks.size[block.value];
@@ -29,7 +30,11 @@ std::vector<CategoryBytes> categories_of(const Store& store, const Attribution& 
     sum.category = owner.category;
     sum.bytes += size;
     ++sum.blocks;
-    if (owner.category_known == KnownAs::exact) sum.exact_bytes += size;
+    if (owner.category_known != KnownAs::exact) continue;
+    sum.exact_bytes += size;
+    while (tensor != attribution.tensors.end() && tensor->block < block) ++tensor;
+    if (tensor == attribution.tensors.end() || tensor->block != block) continue;
+    sum.tensor_bytes += std::min(store.definitions.tensors[tensor->tensor].storage_bytes, size);
   }
   std::vector<CategoryBytes> sorted;
   for (auto& [category, sum] : sums) {

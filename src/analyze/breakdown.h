@@ -35,7 +35,8 @@ struct OwnedBytes {
 
 struct CategoryBytes : OwnedBytes {
   Category category = Category::unknown;
-  std::uint64_t exact_bytes = 0;  ///< whose category is known from pointers
+  std::uint64_t exact_bytes = 0;   ///< whose category is known from pointers
+  std::uint64_t tensor_bytes = 0;  ///< of the storages in these, as the program says; allocators round up
 
   /// How the category of all these blocks is known.
   [[nodiscard]] KnownAs known_as() const {

@@ -15,7 +15,6 @@ import torch
 from rank_launcher import launch
 from torch import nn
 
-BLOCK = 512  # the allocator rounds to this (c10/cuda/CUDACachingAllocator.h, kMinBlockSize)
 STEPS = 3
 VOCABULARY, WIDTH, LAYERS, HEADS, TOKENS, SEQUENCES = 1024, 256, 4, 4, 128, 4
 
@@ -29,22 +28,18 @@ def mark(name):
         tidemark.tidemark_mark(name.encode())
 
 
-def rounded(size):
-    return -(-size // BLOCK) * BLOCK
-
-
 def local(tensor):
     """A rank's own part of a DTensor."""
     return getattr(tensor, "_local_tensor", tensor)
 
 
 def bytes_of(tensors):
-    """What the blocks behind the tensors take on the GPU: a shared storage once."""
+    """Of the tensors' storages on the GPU, each once."""
     storages = {}
     for tensor in tensors:
         if tensor is not None and local(tensor).is_cuda:
             storage = local(tensor).untyped_storage()
-            storages[storage.data_ptr()] = rounded(storage.nbytes())
+            storages[storage.data_ptr()] = storage.nbytes()
     return sum(storages.values())
 
 
@@ -158,7 +153,7 @@ class MadeBy(torch.utils._python_dispatch.TorchDispatchMode):
 
     def save(self, tensor):
         if tensor.is_cuda:
-            self.saved[tensor.untyped_storage().data_ptr()] = rounded(tensor.untyped_storage().nbytes())
+            self.saved[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
         return tensor
 
 

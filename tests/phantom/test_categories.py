@@ -25,7 +25,7 @@ class Categories(Case):
             device = self.breakdown(file, mark)
             self.assertEqual(device["allocated_bytes"], said[mark]["allocated"])
             if mark in tensors_at:
-                held = {category["category"]: category["bytes"] for category in device["categories"]}
+                held = {category["category"]: category["tensor_bytes"] for category in device["categories"]}
                 self.assertEqual({name: held.get(name, 0) for name in TENSORS}, {name: said[mark][name] for name in TENSORS}, mark)
         device = self.breakdown(file)
         unknown = sum(category["bytes"] for category in device["categories"] if category["category"] == "unknown")

@@ -54,6 +54,7 @@ Json categories_json(const std::vector<CategoryBytes>& categories) {
     array.push_back({{"category", name_in(kCategoryNames, category.category)},
                      {"bytes", category.bytes},
                      {"exact_bytes", category.exact_bytes},
+                     {"tensor_bytes", category.tensor_bytes},
                      {"block_count", category.blocks},
                      {"share", category.share},
                      {"known_as", name_in(kKnownAsNames, category.known_as())}});

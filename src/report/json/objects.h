@@ -37,7 +37,7 @@ Json to_object(const Explanation& explanation);
 Json to_object(const Patterns& patterns);
 Json to_object(const ResultTable& table);
 
-/// [{"category", "bytes", "exact_bytes", "block_count", "share", "known_as"}].
+/// [{"category", "bytes", "exact_bytes", "tensor_bytes", "block_count", "share", "known_as"}].
 Json categories_json(const std::vector<CategoryBytes>& categories);
 
 /// {"address", "bytes", "free_bytes", "expandable", "blocks"}.
