@@ -191,7 +191,7 @@ StackId LaneDefinitions::read_stack(Fields& fields, TraceWriter& writer, bool& a
 }
 
 bool LaneDefinitions::define_lines(Fields& fields, TraceWriter& writer) {
-  const std::string path = python_text(fields);
+  const std::string path = fields.python();
   if (!fields.ok || !is_inductor_file(path.data(), path.size())) return false;
   if (generated_files_.contains(path)) return true;
   // Gone, or another file system's: the lines are known all the same.
@@ -199,7 +199,7 @@ bool LaneDefinitions::define_lines(Fields& fields, TraceWriter& writer) {
   while (fields.ok && !fields.at_end()) {
     const auto line = fields.number<std::uint32_t>();
     const auto trace = fields.number<std::uint32_t>();
-    if (trace == file.trace_count() + 1) file.add_trace(python_text(fields));
+    if (trace == file.trace_count() + 1) file.add_trace(fields.python());
     file.add(line, trace);
   }
   if (!fields.ok) return false;
