@@ -60,7 +60,10 @@ class Allocator(Case):
             (planned,) = [device for device in plan["devices"] if device["device"] == name]
             self.assertEqual(planned["peak_allocated_bytes"], stats["allocated_bytes.all.peak"])
             self.assertEqual(planned["peak_reserved_bytes"], stats["reserved_bytes.all.peak"])
-            self.assertEqual(planned["device_used_bytes"], stats["reserved_bytes.all.peak"] + CONTEXT + planned["driver_bytes"])
+            # The driver may take memory after the most was reserved; a request that did not fit may have filled the device.
+            most = TOTAL if stats["num_ooms"] else stats["reserved_bytes.all.peak"] + CONTEXT + planned["driver_bytes"]
+            self.assertLessEqual(stats["reserved_bytes.all.peak"] + CONTEXT, planned["device_used_bytes"])
+            self.assertLessEqual(planned["device_used_bytes"], most)
             self.check_ledger(name, events, CONTEXT + planned["driver_bytes"])
             (measures,) = self.json_of("fragmentation", "--device", name)["devices"]
             self.assertEqual(

@@ -39,6 +39,8 @@ class Compile(Case):
         with open(blocks, newline="") as file:
             for block in csv.DictReader(file):
                 frames = block["stack"].split(";")  # outermost first
+                if "(backward)" in frames:  # behind it the forward side of an autograd node
+                    frames = frames[frames.index("(backward)") + 1 :]
                 generated = [index for index, frame in enumerate(frames) if GENERATED.search(frame)]
                 if not block["device"].startswith("cuda") or not generated:
                     continue

@@ -77,7 +77,12 @@ std::vector<TensorInBlock> find_model_tensors(const Store& store) {
          at != inquiry.tensors.end(); ++at) {
       const ModelTensor& tensor = tensors[*at];
       if (tensor.device != device || tensor.address - begin >= blocks.size[block]) break;
-      if (best == kNoTensor || rank_of(tensor.role) < rank_of(tensors[best].role)) best = *at;
+      // The first part of a flat buffer may have been taken for all of it.
+      const auto is_better = [&](const ModelTensor& other) {
+        const int lead = rank_of(other.role) - rank_of(tensor.role);
+        return lead > 0 || (lead == 0 && tensor.address == other.address && tensor.storage_bytes > other.storage_bytes);
+      };
+      if (best == kNoTensor || is_better(tensors[best])) best = *at;
     }
     return best;
   };
