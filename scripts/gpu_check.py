@@ -254,6 +254,41 @@ class Check:
                          f"{'' if fine else '  DIFFERS'}")
         return result
 
+    def breakdown(self, file, device, at, *options):
+        command = ["breakdown", "--format", "json", "--top", "0", "--device", device, "--at", at, *options, file]
+        return json.loads(self.output(self.tidemark, *command))["devices"][0]
+
+    def categories(self, case):
+        """Whose memory it is, against what the program's own tensors say at three moments: tests/phantom/test_categories.py does the same."""
+        folder = self.results / "categories"
+        folder.mkdir(exist_ok=True)
+        printed = self.output(self.tidemark, "run", "-q", "-f", "-o", folder / "run.tide", "--", PYTHON, "tests/phantom/attributed.py", case)
+        said = json.loads(printed.splitlines()[-1])
+        ranks = said if isinstance(said, list) else [said]
+        result = {}
+        for file in sorted(folder.iterdir()):
+            devices = json.loads(self.output(self.tidemark, "summary", "--format", "json", file))["devices"]
+            for rank in ranks:
+                device = f"cuda:{rank['rank']}"
+                if device not in (part["device"] for part in devices):
+                    continue
+                peak = self.breakdown(file, device, "peak")
+                held = {part["category"]: part["bytes"] for part in peak["categories"]}
+                result[device] = {"peak_bytes": peak["allocated_bytes"], "categories": held}
+                shares = ", ".join(f"{name} {size / peak['allocated_bytes']:.1%}" for name, size in held.items())
+                self.say(f"categories  {case} {device}: {peak['allocated_bytes']:,} at the peak: {shares}")
+                self.failures += held.get("unknown", 0) > 0.02 * peak["allocated_bytes"]
+                # After the forward pass FSDP's outermost unit still has its gathered parameters, which are copies.
+                for mark in ("forward done", "backward done", "step done")[case == "fsdp2" :]:
+                    found = self.breakdown(file, device, mark)
+                    ours = {part["category"]: part["tensor_bytes"] for part in found["categories"]}
+                    names = "parameter", "buffer", "gradient", "optimizer_state"
+                    same = all(ours.get(name, 0) == rank[mark][name] for name in names) and found["allocated_bytes"] == rank[mark]["allocated"]
+                    self.say(f"categories  {case} {device}, {mark}: {'equal' if same else f'DIFFERENT: {ours} {rank[mark]}'}")
+                    self.failures += not same
+            file.unlink()
+        return result
+
     def call_costs(self):
         figures, recording = self.results / "calls.json", self.results / "calls.tide"
         run = [self.tidemark, "run", "-q", "-f", "-o", recording, "--driver", "on", "--", PYTHON, "bench/driver_calls.py"]
@@ -284,7 +319,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True, type=pathlib.Path)
     parser.add_argument("--results", required=True, type=pathlib.Path)
-    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "costs"], help="a part of it, where a command may not run for long")
+    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "categories", "costs"], help="a part of it, where a command may not run for long")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     check = Check(args.tidemark.resolve(), args.results.resolve())
@@ -312,8 +347,12 @@ def main():
     plans = {name: check.plan(name, program) for name, program in VERIFIED.items()} if args.only in (None, "plan") else {}
     driver_calls = check.driver_calls() if args.only in (None, "driver_calls") else {}
     settings = check.settings() if args.only in (None, "settings") else {}
+    cases = ["lora", "llama", "checkpointed", "resnet"]
+    if args.only == "categories" and int(check.output(PYTHON, "-c", "import torch; print(torch.cuda.device_count())")) > 1:
+        cases += ["ddp", "fsdp2"]
+    categories = {case: check.categories(case) for case in cases} if args.only in (None, "categories") else {}
     check.say("all checks passed" if not check.failures else f"{check.failures} checks failed")
-    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "costs": costs,
+    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "categories": categories, "costs": costs,
               "failures": check.failures}
     (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
     return 1 if check.failures else 0
