@@ -26,10 +26,10 @@ std::uint64_t now_ns() noexcept {
 
 bool names_are_due() noexcept {
   if (!names_wanted.load(std::memory_order_relaxed)) return false;
-  std::uint64_t first = 0;
+  std::uint64_t began = 0;
   const std::uint64_t now = now_ns();
-  if (first_ns.compare_exchange_strong(first, now)) first = now;
-  return spent_ns.load(std::memory_order_relaxed) <= kUnboundedNs + (now - first) / kShare;
+  if (first_ns.compare_exchange_strong(began, now)) began = now;
+  return spent_ns.load(std::memory_order_relaxed) <= kUnboundedNs + (now - began) / kShare;
 }
 
 void meet_module(std::uintptr_t module) noexcept {
