@@ -24,8 +24,8 @@ struct TensorDescriptor {
   std::vector<int> sizes;  // batch, channels, and those of an image
 };
 
-void count_batch_normalization(const std::string& what) {
-  count_estimate(Estimate::cudnn_workspace, "batch normalization " + what);
+void count_batch_normalization(std::string what) {
+  count_estimate(Estimate::cudnn_workspace, what.insert(0, "batch normalization "));
 }
 
 // As measured, contiguous images take neither workspace nor reserve. The persistent mode is that of images whose

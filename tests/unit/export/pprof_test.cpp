@@ -90,8 +90,9 @@ class Profile {
   }
   /// "device=cuda:0 category=parameter ..." of the sample.
   [[nodiscard]] std::string labels(std::size_t sample) const {
+    const Message message(profile_.bytes.at(2).at(sample));
     std::string line;
-    for (const std::string& data : Message(profile_.bytes.at(2).at(sample)).bytes.at(3)) {
+    for (const std::string& data : message.bytes.at(3)) {
       const Message label(data);
       line += (line.empty() ? "" : " ") + text(label.number(1)) + "=" + text(label.number(2));
     }
