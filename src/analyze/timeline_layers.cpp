@@ -100,11 +100,13 @@ std::vector<std::uint32_t> listed_groups(const Store& store, std::size_t device,
     }
   }
   std::vector<std::pair<std::uint64_t, std::uint32_t>> sorted;
+  sorted.reserve(bytes.size());
   for (const auto& [group, held] : bytes) sorted.emplace_back(held, group);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& left, const auto& right) { return left.first > right.first; });
   if (!all && top != 0 && sorted.size() > top) sorted.resize(top);
   std::vector<std::uint32_t> listed;
+  listed.reserve(sorted.size());
   for (const auto& [held, group] : sorted) listed.push_back(group);
   return listed;
 }

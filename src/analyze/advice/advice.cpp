@@ -11,13 +11,13 @@
 namespace tidemark {
 namespace {
 
-struct Entry {
+struct AdviceRule {
   AdviceKind kind;
   advice::Rule rule;
   bool by_module;  ///< whether the modules are worth listing
 };
 
-constexpr Entry kRules[] = {
+constexpr AdviceRule kRules[] = {
     {AdviceKind::checkpoint_activations, advice::checkpoint_activations, true},
     {AdviceKind::gradients_in_forward, advice::gradients_in_forward, false},
     {AdviceKind::frozen_gradients, advice::frozen_gradients, true},
@@ -34,6 +34,7 @@ auto largest(const Sums& sums) {
 
 std::vector<AdviceModule> list_modules(const std::unordered_map<std::string, std::uint64_t>& bytes) {
   std::vector<AdviceModule> modules;
+  modules.reserve(bytes.size());
   for (const auto& [path, sum] : bytes) modules.push_back({path, sum});
   std::ranges::sort(modules, [](const AdviceModule& left, const AdviceModule& right) {
     return left.bytes != right.bytes ? left.bytes > right.bytes : left.path < right.path;
@@ -41,7 +42,7 @@ std::vector<AdviceModule> list_modules(const std::unordered_map<std::string, std
   return modules;
 }
 
-Advice describe(const advice::Subject& subject, const Entry& entry, const std::vector<EarlierFree>& frees) {
+Advice describe(const advice::Subject& subject, const AdviceRule& entry, const std::vector<EarlierFree>& frees) {
   const Store& store = subject.store;
   Advice found;
   found.kind = entry.kind;
@@ -76,7 +77,7 @@ std::vector<Advice> find_advice(const Store& store, Symbols& symbols, const Attr
   }
   const std::uint64_t peak = store.devices[device].peak_allocated_bytes;
   std::vector<Advice> result;
-  for (const Entry& entry : kRules) {
+  for (const AdviceRule& entry : kRules) {
     const std::vector<EarlierFree> frees = entry.rule(subject);
     if (frees.empty()) continue;
     const std::uint64_t saving = peak - std::min(peak, reduced_peak(store, device, frees).bytes);

@@ -116,7 +116,7 @@ ModulePaths name_modules(const Definitions& definitions, const ComponentRules& r
     if (path.empty()) {
       path = class_name(type);
     } else if (roots.size() > 1 && !root.empty()) {
-      path = std::string(class_name(root)) + '.' + path;
+      path.insert(0, 1, '.').insert(0, class_name(root));
     }
     const auto [entry, is_new] =
         known.try_emplace(path, ModulePathId{static_cast<std::uint32_t>(modules.paths.size())});

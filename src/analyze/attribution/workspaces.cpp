@@ -8,8 +8,8 @@ namespace tidemark {
 namespace {
 
 // ":4096:2:16:8" in units of 1,024 bytes, and on GPUs of compute capability 9.0 and above ":4096:8".
-constexpr std::uint64_t kWorkspaceBytes = (4096 * 2 + 16 * 8) * 1024;
-constexpr std::uint64_t kHopperWorkspaceBytes = 4096 * 8 * 1024;
+constexpr std::uint64_t kWorkspaceBytes = std::uint64_t{4096 * 2 + 16 * 8} * 1024;
+constexpr std::uint64_t kHopperWorkspaceBytes = std::uint64_t{4096} * 8 * 1024;
 
 // Without threads (PyTorch's snapshots), autograd's is the one in backward passes.
 using Holder = std::tuple<std::uint8_t, ThreadId, bool>;

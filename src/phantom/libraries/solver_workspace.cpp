@@ -46,7 +46,7 @@ SolverWorkspace getrf_workspace(std::int64_t m, std::int64_t n, SolverType type)
   const bool known = !few || larger == 2048 || larger == 3072 || larger == 4096;
   const std::int64_t power = power_of_two(larger);
   const std::int64_t panel = larger <= kFewBefore ? 8 * std::min<std::int64_t>(power, 512)
-                             : type.bytes == 4    ? 8192 * 4 + power * 3 / 2
+                             : type.bytes == 4    ? std::int64_t{8192} * 4 + power * 3 / 2
                                                   : 8192 * type.bytes + power * 2;
   return {round_up(8 * larger, 256) + round_up(std::max(panel, tile_words(larger)), 256) + 256,
           m == n && known && is_measured(n) && is_measured(type)};
