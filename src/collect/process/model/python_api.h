@@ -43,6 +43,8 @@ inline constexpr int kOneArgument = 8;  ///< METH_O
 
 /// One of each, by its own name.
 struct PythonApi {
+// A declaration cannot have its name and parameters in parentheses of their own.
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define TIDEMARK_PYTHON_MEMBER(result, name, arguments) result(*name) arguments;
   TIDEMARK_PYTHON_FUNCTIONS(TIDEMARK_PYTHON_MEMBER)
 #undef TIDEMARK_PYTHON_MEMBER
