@@ -50,14 +50,7 @@ class TreeGrower {
     return stack;
   }
   StackId grow(StackId below, StackId stack) {
-    std::vector<LocationId> frames;
-    while (stack.value < definitions_.stacks.size()) {
-      const StackNode& node = definitions_.stacks[stack.value];
-      frames.push_back(node.location);
-      if (node.parent.valid() && node.parent.value >= stack.value) break;  // would not end
-      stack = node.parent;
-    }
-    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) below = push(below, *frame);
+    for (const LocationId frame : frames_of(definitions_, stack)) below = push(below, frame);
     return below;
   }
 

@@ -14,10 +14,10 @@ std::string Symbols::text(StringId id) const {
   return id.value < definitions_.strings.size() ? definitions_.strings[id.value] : std::string();
 }
 
-std::vector<LocationId> Symbols::frames(StackId stack) const {
+std::vector<LocationId> frames_of(const Definitions& definitions, StackId stack) {
   std::vector<LocationId> frames;
-  while (stack.value < definitions_.stacks.size()) {
-    const StackNode& node = definitions_.stacks[stack.value];
+  while (stack.value < definitions.stacks.size()) {
+    const StackNode& node = definitions.stacks[stack.value];
     frames.push_back(node.location);
     if (node.parent.valid() && node.parent.value >= stack.value) break;  // would not end
     stack = node.parent;

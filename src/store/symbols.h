@@ -31,6 +31,10 @@ struct MissingSymbols {
   std::uint64_t locations = 0;       ///< how many places of the file were asked for and have no name
 };
 
+/// Locations of a stack from the outermost frame to the innermost; empty for an invalid id. Ends also where a damaged
+/// stack leads back to itself.
+[[nodiscard]] std::vector<LocationId> frames_of(const Definitions& definitions, StackId stack);
+
 /// Names Locations, opening ELF files only when one of their places is asked for. Not thread-safe (it caches). The
 /// Definitions must outlive it and not grow.
 class Symbols {
@@ -39,8 +43,7 @@ class Symbols {
 
   /// Valid as long as the Symbols.
   const FrameName& name(LocationId location);
-  /// Locations of a stack from the outermost frame to the innermost; empty for an invalid id.
-  [[nodiscard]] std::vector<LocationId> frames(StackId stack) const;
+  [[nodiscard]] std::vector<LocationId> frames(StackId stack) const { return frames_of(definitions_, stack); }
   /// Of the files asked for so far, by path.
   [[nodiscard]] std::vector<MissingSymbols> missing() const;
 

@@ -24,13 +24,12 @@ std::vector<EarlierFree> of_frozen_parameters(const Subject& subject, ModelTenso
 /// Whether C++ code that this file calls made the block. Native frames are passed over without being named, for which
 /// files would have to be opened.
 bool is_made_by(const Subject& subject, StackId stack, std::string_view file) {
-  const Definitions& definitions = subject.store.definitions;
-  for (; stack.valid(); stack = definitions.stacks[stack.value].parent) {
-    const LocationId frame = definitions.stacks[stack.value].location;
-    if (!frame.valid() || definitions.locations[frame.value].kind != Location::Kind::python) continue;
-    return subject.symbols.name(frame).file.ends_with(file);
-  }
-  return false;
+  const std::vector<Location>& locations = subject.store.definitions.locations;
+  const std::vector<LocationId> frames = subject.symbols.frames(stack);
+  const auto python = std::find_if(frames.rbegin(), frames.rend(), [&](LocationId frame) {
+    return frame.value < locations.size() && locations[frame.value].kind == Location::Kind::python;
+  });
+  return python != frames.rend() && subject.symbols.name(*python).file.ends_with(file);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "analyze/attribution/component_rules.h"
 #include "analyze/attribution/module_paths.h"
 #include "analyze/common/moment.h"
+#include "store/symbols.h"
 
 namespace tidemark {
 namespace {
@@ -84,18 +85,6 @@ class BackwardStacks {
     }
   };
 
-  // Outermost first.
-  [[nodiscard]] std::vector<LocationId> frames(StackId stack) const {
-    std::vector<LocationId> frames;
-    while (stack.value < definitions_.stacks.size()) {
-      const StackNode node = definitions_.stacks[stack.value];
-      frames.push_back(node.location);
-      if (node.parent.valid() && node.parent.value >= stack.value) break;  // would not end
-      stack = node.parent;
-    }
-    std::reverse(frames.begin(), frames.end());
-    return frames;
-  }
   [[nodiscard]] bool is_python(LocationId location) const {
     return location.value < definitions_.locations.size() &&
            definitions_.locations[location.value].kind == Location::Kind::python;
@@ -111,14 +100,14 @@ class BackwardStacks {
   }
 
   StackId make(StackId stack, AutogradNodeId node, const Owner& owner) {
-    const std::vector<LocationId> own = frames(stack);
+    const std::vector<LocationId> own = frames_of(definitions_, stack);
     const auto native = std::find_if(own.rbegin(), own.rend(), [&](LocationId frame) { return is_python(frame); });
     if (native != own.rend() && !runs_engine(*native)) return stack;
     StackId made;
     for (auto frame = own.begin(); frame != native.base(); ++frame) made = adder_.push(made, *frame);
     made = adder_.push(made, adder_.location(kBackwardFrame));
     if (owner.forward_stack.valid()) {
-      std::vector<LocationId> forward = frames(owner.forward_stack);
+      std::vector<LocationId> forward = frames_of(definitions_, owner.forward_stack);
       while (!forward.empty() && !is_python(forward.back())) forward.pop_back();
       for (const LocationId frame : forward) made = adder_.push(made, frame);
     } else {
