@@ -14,6 +14,7 @@ HAS_OPACUS = all(importlib.util.find_spec(name) for name in ("opacus", "peft", "
 RANK, PHYSICAL = 8, 2
 # Inputs and outputs of the linear layers of CONFIG: queries, keys and values, output; gate, up and down.
 LINEAR = [(256, 256), (256, 128), (256, 128), (256, 256), (256, 688), (256, 688), (688, 256)]
+LINEAR_NAMES = [*(f"self_attn.{name}_proj" for name in "qkvo"), "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"]
 LORA_PARAMETERS = 2 * sum(RANK * (inputs + outputs) for inputs, outputs in LINEAR)
 FILES = {"memory_profile_results.json", "memory_profile_summary.csv", "detailed_memory_results.json"}
 PICTURES = {"memory_analysis_overview", "memory_heatmap", "detailed_memory_analysis", "operation_level_breakdown"}
@@ -42,7 +43,9 @@ class DpSgd(Case):
             self.assertEqual(detail["components"]["parameters"]["lora"], LORA_PARAMETERS * 4)
             self.assertEqual(detail["components"]["gradients"].get("attention", 0), 0)  # frozen
             peak = row["result"]["peak_allocated_bytes"]
-            totals = self.device(f"results/{row['folder']}/recording.tide", "cuda:0")
+            recording = f"results/{row['folder']}/recording.tide"
+            self.check_per_sample_gradients(self.folder / recording, row["per_sample_gradient_bytes"])
+            totals = self.device(recording, "cuda:0")
             self.assertEqual(peak, totals["peak_allocated_bytes"])
             # Nothing is allocated outside of the phases.
             self.assertEqual(peak, max(phase["peak_bytes"] for phase in row["phases"].values()))
@@ -58,6 +61,20 @@ class DpSgd(Case):
         self.assertLessEqual(FILES | {picture + ".png" for picture in PICTURES} | {"sweep.json", "sweep.csv"}, names)
         for file in output.rglob("*"):  # the token is in none of them
             self.assertFalse(file.is_file() and b"hf_secret" in file.read_bytes(), file)
+
+    def check_per_sample_gradients(self, recording, said):
+        """After the first backward pass: what the program's tensors `grad_sample` say; of each module what its shapes say."""
+        options = ("--at", "optimizer", "--category", "per_sample_gradient", "--by", "module", "--top", "0", "--device", "cuda:0")
+        (device,) = json.loads(self.read("breakdown", *options, "--format", "json", recording))["devices"]
+        self.assertEqual(device["allocated_bytes"], said)
+        found = {module["module"]: module["bytes"] for module in device["modules"]}
+        wanted = {}
+        for layer in range(2 if said else 0):
+            for name, (inputs, outputs) in zip(LINEAR_NAMES, LINEAR, strict=True):
+                path = f"base_model.model.model.layers.{layer}.{name}"
+                wanted[f"{path}.lora_A.default"] = PHYSICAL * RANK * inputs * 4
+                wanted[f"{path}.lora_B.default"] = PHYSICAL * RANK * outputs * 4
+        self.assertEqual(found, wanted)
 
     def test_mistakes_are_found_before_anything_runs(self):
         preset = ("--preset", "dp-sgd")
