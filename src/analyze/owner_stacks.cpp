@@ -40,7 +40,7 @@ class TreeGrower {
     return push(parent, entry->second);
   }
   StackId grow_module(const BlockOwner& owner) {
-    if (!owner.name) return below_owner({}, {});
+    if (!owner.name || owner.name->starts_with('(')) return below_owner({}, owner.name);  // a line of the program
     StackId stack;
     for (std::size_t begin = 0; begin <= owner.name->size();) {
       const std::size_t end = std::min(owner.name->find('.', begin), owner.name->size());

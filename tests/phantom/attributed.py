@@ -1,9 +1,9 @@
 """Trains a model for three steps, and says what PyTorch's own tensors hold at the marks that it makes in the last step.
 
-    python attributed.py lora|llama|checkpointed|resnet|ddp|fsdp2 [--saved]
+    python attributed.py lora|llama|checkpointed|resnet|ddp|fsdp2
 
-The last two run on two ranks, and print a list of what each says. With `--saved` the program says instead how many bytes each module's saved activations hold at the end of the last forward pass, by PyTorch's
-saved-tensor hooks and a dispatch mode that tells which module made them. The last line is JSON.
+Then it runs another forward pass and says what that saves for the backward pass, by PyTorch's saved-tensor hooks and a dispatch
+mode that tells which module made what. The last line is JSON. The last two run on two ranks, and print a list of what each says.
 """
 
 import ctypes
@@ -83,7 +83,14 @@ def lora():
 def checkpointed():
     model = llama()
     model.gradient_checkpointing_enable()
+    model.model.layers[0].mlp.down_proj.register_forward_pre_hook(mark_recomputed)
     return model, language_loss
+
+
+def mark_recomputed(*_):
+    """The last call whose input is saved: then checkpointing has recomputed what the first layer needs."""
+    if torch._C._current_graph_task_id() != -1:  # in a backward pass
+        mark("first layer recomputed")
 
 
 class Pictures(torch.utils.data.Dataset):
@@ -120,7 +127,20 @@ def fsdp2():
     return fully_shard(model), language_loss
 
 
-CASES = {"lora": lora, "llama": lambda: (llama(), language_loss), "checkpointed": checkpointed, "resnet": resnet, "ddp": ddp, "fsdp2": fsdp2}
+def gradients_of_units(model):
+    """[unit, [bytes of each storage]] for FSDP2's units, the inner ones first: a unit's gradients are parts of one storage."""
+    units, seen = [], set()
+    for path, module in reversed(list(model.named_modules())):
+        if hasattr(module, "unshard"):
+            storages = {local(parameter.grad).untyped_storage() for parameter in module.parameters()}
+            new = {storage.data_ptr(): storage.nbytes() for storage in storages if storage.data_ptr() not in seen}
+            seen.update(new)
+            units.append((path or type(module).__name__, list(new.values())))
+    return units
+
+
+CASES = {"lora": lora, "llama": lambda: (llama(), language_loss), "checkpointed": checkpointed, "resnet": resnet}
+CASES |= {"ddp": ddp, "fsdp2": fsdp2}
 
 
 def tensors_in(values):
@@ -133,10 +153,11 @@ class MadeBy(torch.utils._python_dispatch.TorchDispatchMode):
 
     def __init__(self, model):
         super().__init__()
-        self.calls = [""]
+        self.calls = [None]
         self.module_of = {}
         self.saved = {}
-        for name, module in model.named_modules():
+        for path, module in model.named_modules():
+            name = path or type(module).__name__
             module.register_forward_pre_hook(lambda *_, name=name: self.calls.append(name))
             module.register_forward_hook(self.leave)
 
@@ -153,26 +174,26 @@ class MadeBy(torch.utils._python_dispatch.TorchDispatchMode):
 
     def save(self, tensor):
         if tensor.is_cuda:
-            self.saved[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+            storage = tensor.untyped_storage()
+            self.saved[storage._cdata] = storage, self.module_of.get(storage.data_ptr())
         return tensor
 
 
 def saved_by_module(model, loss_of):
-    """Bytes of saved storages by the module that made them; parameters and inputs are not made by any."""
-    own = {local(tensor).untyped_storage().data_ptr() for tensor in [*model.parameters(), *model.buffers()]}
+    """What a forward pass saves, and its loss: bytes of each storage, by the module that made it, or None outside of modules."""
     made_by = MadeBy(model)
     with made_by, torch.autograd.graph.saved_tensors_hooks(made_by.save, lambda tensor: tensor):
         loss = loss_of(model)
+    made_by.save(loss)
+    own = {local(tensor).untyped_storage()._cdata for tensor in [*model.parameters(), *model.buffers()]}
     by_module = {}
-    for address, size in made_by.saved.items():
-        if address not in own:
-            name = made_by.module_of.get(address, "")
-            by_module[name] = by_module.get(name, 0) + size
-    del loss
-    return by_module
+    for address, (storage, name) in made_by.saved.items():
+        if address not in own and storage.nbytes() != 0:
+            by_module.setdefault(name, []).append(storage.nbytes())
+    return list(by_module.items())
 
 
-def main(case, *options):
+def main(case):
     distributed = case in ("ddp", "fsdp2")
     torch.manual_seed(0)
     torch.cuda.set_device(device)
@@ -183,9 +204,6 @@ def main(case, *options):
     said = {"rank": rank}
     for step in range(STEPS):
         last = step == STEPS - 1
-        if last and "--saved" in options:
-            said["saved"] = saved_by_module(model, loss_of)
-            break
         loss = loss_of(model)
         if last:
             mark("forward done")
@@ -194,12 +212,17 @@ def main(case, *options):
         if last:
             mark("backward done")
             said["backward done"] = held(model, optimizer)
+            said["gradients of units"] = gradients_of_units(model)
         optimizer.step()
         if last:
             mark("step done")
             said["step done"] = held(model, optimizer)
         optimizer.zero_grad()
         del loss
+    said["saved"] = saved_by_module(model, loss_of)
+    if case == "checkpointed":
+        model.gradient_checkpointing_disable()
+        said["saved without checkpointing"] = saved_by_module(model, loss_of)
     if distributed:
         torch.distributed.destroy_process_group()
     print(json.dumps(said), flush=True)

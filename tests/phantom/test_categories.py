@@ -1,5 +1,6 @@
 """Whose memory it is, compared with what PyTorch's own tensors, and its saved-tensor hooks, say: on the phantom GPU, with real models."""
 
+import collections
 import importlib.util
 import json
 import unittest
@@ -7,8 +8,16 @@ import unittest
 from phantom import Case
 
 HAS_MODELS = all(importlib.util.find_spec(name) for name in ("transformers", "peft", "torchvision"))
+WIDTH, HEAD_WIDTH, TOKENS, SEQUENCES = 256, 64, 128, 4  # as in attributed.py
+# PyTorch's allocator then gives what was asked for, rounded up; otherwise it may leave a block larger than that.
+UNROUNDED = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
 TENSORS = ("parameter", "buffer", "gradient", "optimizer_state")
 MARKS = ("forward done", "backward done", "step done")
+
+
+def bytes_in_blocks(saved):
+    """{module: bytes} of the blocks of storages."""
+    return collections.Counter({module: sum(-(-size // 512) * 512 for size in sizes) for module, sizes in saved})
 
 
 @unittest.skipUnless(HAS_MODELS, "this interpreter has no transformers, PEFT or torchvision")
@@ -36,20 +45,40 @@ class Categories(Case):
             for part in module["parts"]
             if part["phase"] == "backward"
         ]
-        named = sum(size for module, size in backward if module)
+        named = sum(size for module, size in backward if module and not module.startswith("("))
         self.assertGreaterEqual(named, 0.99 * sum(size for _, size in backward))
 
-    def check_case(self, case):
-        _, said, _ = self.plan("attributed.py", case)
+    def by_module(self, file, at, wanted):
+        """{module: bytes} of the parts that are wanted; None for what is in no module."""
+        found = collections.Counter()
+        for module in self.breakdown(file, at, "--by", "module")["modules"]:
+            name = module["module"]
+            for part in filter(wanted, module["parts"]):
+                found[None if name and name.startswith("(") else name] += part["bytes"]
+        return dict(found)
+
+    def check_saved(self, file, said, also_kept=None):
+        """What the forward pass leaves in each module is what saved-tensor hooks count in another one, and its loss, to the byte.
+
+        Hooks see views: storages count. Parameters that are saved are no activations; inputs are, for the hooks.
+        """
+        held = self.by_module(file, "forward done", lambda part: part["category"] in ("activation", "input"))
+        self.assertEqual(held, bytes_in_blocks(said["saved"]) + collections.Counter(also_kept))
+
+    def check_case(self, case, **also_kept):
+        _, said, _ = self.plan("attributed.py", case, **UNROUNDED)
         self.device = "cuda:0"
         self.check(self.output, said)
+        self.check_saved(self.output, said, **also_kept)
+        return said
 
-    def check_ranks(self, case, tensors_at=MARKS):
-        _, ranks, _ = self.plan("attributed.py", case)
+    def check_ranks(self, case, tensors_at=MARKS, **variables):
+        _, ranks, _ = self.plan("attributed.py", case, **variables)
         files = {self.device_of(name): self.folder / name for name in self.recordings()}
         for said in ranks:
             self.device = f"cuda:{said['rank']}"
             self.check(files[self.device], said, tensors_at)
+            yield files[self.device], said
 
     def device_of(self, name):
         return next((part["device"] for part in self.summary(name)["devices"] if part["device"].startswith("cuda")), None)
@@ -63,12 +92,30 @@ class Categories(Case):
     def test_convolutions(self):
         self.check_case("resnet")
 
+    def test_checkpointed(self):
+        # Checkpoints keep their arguments, which hooks do not see: positions, and for the rotary embedding cosines and sines.
+        kept = {"model": TOKENS * 8, "model.rotary_emb": 2 * TOKENS * HEAD_WIDTH * 4}
+        said = self.check_case("checkpointed", also_kept=kept)
+        recomputed = self.by_module(self.output, "first layer recomputed", lambda part: part["phase"] == "recomputation")
+        wanted = bytes_in_blocks(said["saved without checkpointing"])
+        wanted["model.layers.0"] -= SEQUENCES * TOKENS * WIDTH * 4  # its result, which is not computed again
+        self.assertEqual(recomputed, {module: size for module, size in wanted.items() if module and module.startswith("model.layers.0")})
+
     def test_data_parallel(self):
-        self.check_ranks("ddp")
+        for file, said in self.check_ranks("ddp"):
+            # The buckets are as large as the gradients that they are for.
+            device = self.breakdown(file, "step done")
+            copies = sum(category["bytes"] for category in device["categories"] if category["category"] == "copy")
+            self.assertGreaterEqual(copies, said["step done"]["gradient"])
 
     def test_fully_sharded(self):
         # After the forward pass the outermost unit still has its gathered parameters, which are copies.
-        self.check_ranks("fsdp2", ("backward done", "step done"))
+        for file, said in self.check_ranks("fsdp2", ("backward done", "step done"), **UNROUNDED):
+            self.check_saved(file, said)
+            gradients = self.by_module(file, "backward done", lambda part: part["category"] == "gradient")
+            self.assertEqual(gradients, bytes_in_blocks(said["gradients of units"]))
+            gathered = self.by_module(file, "forward done", lambda part: part["category"] == "copy")
+            self.assertEqual(list(gathered), ["FSDPLlamaForCausalLM"])
 
 
 if __name__ == "__main__":

@@ -12,8 +12,10 @@ from driver import PYTHON, TIDEMARK, Case, run
 CONFIG = Path(phantom.__file__).resolve().parent.parent / "data/small_llama.json"
 HAS_OPACUS = all(importlib.util.find_spec(name) for name in ("opacus", "peft", "transformers"))
 RANK, PHYSICAL = 8, 2
+SMALLEST_BLOCK = 512
 # Inputs and outputs of the linear layers of CONFIG: queries, keys and values, output; gate, up and down.
 LINEAR = [(256, 256), (256, 128), (256, 128), (256, 256), (256, 688), (256, 688), (688, 256)]
+LINEAR_NAMES = [*(f"self_attn.{name}_proj" for name in "qkvo"), "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"]
 LORA_PARAMETERS = 2 * sum(RANK * (inputs + outputs) for inputs, outputs in LINEAR)
 FILES = {"memory_profile_results.json", "memory_profile_summary.csv", "detailed_memory_results.json"}
 PICTURES = {"memory_analysis_overview", "memory_heatmap", "detailed_memory_analysis", "operation_level_breakdown"}
@@ -42,7 +44,9 @@ class DpSgd(Case):
             self.assertEqual(detail["components"]["parameters"]["lora"], LORA_PARAMETERS * 4)
             self.assertEqual(detail["components"]["gradients"].get("attention", 0), 0)  # frozen
             peak = row["result"]["peak_allocated_bytes"]
-            totals = self.device(f"results/{row['folder']}/recording.tide", "cuda:0")
+            recording = f"results/{row['folder']}/recording.tide"
+            self.check_per_sample_gradients(self.folder / recording, row["per_sample_gradient_bytes"])
+            totals = self.device(recording, "cuda:0")
             self.assertEqual(peak, totals["peak_allocated_bytes"])
             # Nothing is allocated outside of the phases.
             self.assertEqual(peak, max(phase["peak_bytes"] for phase in row["phases"].values()))
@@ -58,6 +62,24 @@ class DpSgd(Case):
         self.assertLessEqual(FILES | {picture + ".png" for picture in PICTURES} | {"sweep.json", "sweep.csv"}, names)
         for file in output.rglob("*"):  # the token is in none of them
             self.assertFalse(file.is_file() and b"hf_secret" in file.read_bytes(), file)
+
+    def check_per_sample_gradients(self, recording, said):
+        """After the first backward pass: what the program's tensors `grad_sample` say; of each module what its shapes say.
+
+        Ghost clipping keeps the norms of each sample's gradients: 4 bytes of each, in the smallest block for each parameter.
+        """
+        options = ("--at", "optimizer", "--category", "per_sample_gradient", "--by", "module", "--top", "0", "--device", "cuda:0")
+        (device,) = json.loads(self.read("breakdown", *options, "--format", "json", recording))["devices"]
+        parameters = 2 * 2 * len(LINEAR)
+        self.assertEqual(device["allocated_bytes"], said or parameters * SMALLEST_BLOCK)
+        found = {module["module"]: module["bytes"] for module in device["modules"]}
+        wanted = {}
+        for layer in range(2):
+            for name, (inputs, outputs) in zip(LINEAR_NAMES, LINEAR, strict=True):
+                path = f"base_model.model.model.layers.{layer}.{name}"
+                wanted[f"{path}.lora_A.default"] = PHYSICAL * RANK * inputs * 4 if said else SMALLEST_BLOCK
+                wanted[f"{path}.lora_B.default"] = PHYSICAL * RANK * outputs * 4 if said else SMALLEST_BLOCK
+        self.assertEqual(found, wanted)
 
     def test_mistakes_are_found_before_anything_runs(self):
         preset = ("--preset", "dp-sgd")

@@ -1,12 +1,13 @@
 """Makes a block of a size of its own in every node of several backward passes, and prints what it knows of the node, as JSON.
 
-What was made outside is listed too; the losses are, bit for bit. --device cuda runs it on a GPU.
+What was made outside is listed too; the losses are, bit for bit, those of random_training.py too. --device cuda runs it on a GPU.
 """
 
 import argparse
 import json
 import threading
 
+import random_training
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -175,5 +176,7 @@ thread.join()
 run(others[0])
 (gradient,) = torch.autograd.grad(torch.exp(data).sin().sum(), data, create_graph=True)
 run(gradient.square().sum())
+
+losses += random_training.losses(device)
 
 print(json.dumps({"nodes": nodes, "forward": forward, "outside": outside, "passes": passes, "losses": losses, "graphs": graphs}))

@@ -60,7 +60,7 @@ class Attributor {
       const bool is_workspace = workspace != workspaces.end() && workspace->value == block;
       if (is_workspace) ++workspace;
       if (tensor != tensors.end() && tensor->block.value == block) {
-        take(owner, store_.definitions.tensors[(tensor++)->tensor]);
+        take(owner, *tensor++);
       } else if (is_workspace) {
         set_category(owner, Category::workspace);
         owner.component = Component::other;  // it serves all of them
@@ -100,7 +100,11 @@ class Attributor {
   void go_to_forward_side(Owner& owner, std::uint32_t block) {
     const Blocks& blocks = store_.blocks;
     if (blocks.node.empty() || !blocks.node[block].valid()) return go_to_whole_model(owner, blocks.stack[block]);
-    const BlockId found = forward_sides_.of(blocks.node[block], blocks.node_sequence[block], BlockId{block});
+    const AutogradNodeId node = blocks.node[block];
+    const std::uint64_t sequence = blocks.node_sequence[block];
+    const BlockId found = facts(blocks.stack[block]).in_backward_hook
+                              ? forward_sides_.after(node, sequence)
+                              : forward_sides_.of(node, sequence, BlockId{block});
     BlockId& latest = latest_side_[blocks.thread[block]];
     if (found.valid()) latest = found;
     go_to(owner, latest);
@@ -125,10 +129,10 @@ class Attributor {
     if (owner.module.valid()) owner.module_known = KnownAs::derived;
   }
 
-  void take(Owner& owner, const ModelTensor& tensor) const {
-    owner.category = category_of(tensor.role);
+  void take(Owner& owner, const TensorInBlock& found) const {
+    owner.category = category_of(store_.definitions.tensors[found.tensor].role);
     owner.category_known = KnownAs::exact;
-    const ModulePathId module = modules_.of(tensor.module);
+    const ModulePathId module = modules_.around(found.modules);
     if (!module.valid()) return;
     owner.module = module;
     owner.module_known = KnownAs::exact;

@@ -22,17 +22,33 @@ ForwardSides::ForwardSides(const Store& store, const PhaseRuns& runs) : store_(s
   }
 }
 
-BlockId ForwardSides::of(AutogradNodeId node, std::uint64_t node_sequence, BlockId block) const {
-  if (node_sequence == std::numeric_limits<std::uint64_t>::max() ||
-      node.value >= store_.definitions.autograd_nodes.size())
-    return {};
+const std::vector<ForwardSides::Made>* ForwardSides::made_beside(AutogradNodeId node,
+                                                                 std::uint64_t node_sequence) const {
+  if (node_sequence == std::numeric_limits<std::uint64_t>::max()) return nullptr;
+  if (node.value >= store_.definitions.autograd_nodes.size()) return nullptr;
   const ThreadId thread = store_.definitions.autograd_nodes[node.value].forward_thread;
-  if (thread.value >= made_.size()) return {};
-  const std::vector<Made>& made = made_[thread.value];
-  const auto after = std::upper_bound(made.begin(), made.end(), node_sequence,
-                                      [](std::uint64_t number, const Made& entry) { return number < entry.sequence; });
-  if (after != made.end() && after->sequence == node_sequence + 1 && after->block < block) return after->block;
-  return after == made.begin() ? BlockId{} : std::prev(after)->block;
+  return thread.value < made_.size() ? &made_[thread.value] : nullptr;
+}
+
+std::vector<ForwardSides::Made>::const_iterator ForwardSides::first_after(const std::vector<Made>& made,
+                                                                          std::uint64_t node_sequence) {
+  return std::upper_bound(made.begin(), made.end(), node_sequence,
+                          [](std::uint64_t number, const Made& entry) { return number < entry.sequence; });
+}
+
+BlockId ForwardSides::of(AutogradNodeId node, std::uint64_t node_sequence, BlockId block) const {
+  const std::vector<Made>* const made = made_beside(node, node_sequence);
+  if (made == nullptr) return {};
+  const auto after = first_after(*made, node_sequence);
+  if (after != made->end() && after->sequence == node_sequence + 1 && after->block < block) return after->block;
+  return after == made->begin() ? BlockId{} : std::prev(after)->block;
+}
+
+BlockId ForwardSides::after(AutogradNodeId node, std::uint64_t node_sequence) const {
+  const std::vector<Made>* const made = made_beside(node, node_sequence);
+  if (made == nullptr) return {};
+  const auto after = first_after(*made, node_sequence);
+  return after == made->end() ? BlockId{} : after->block;
 }
 
 }  // namespace tidemark

@@ -19,12 +19,18 @@ class ForwardSides {
 
   /// Of those before `block`. Invalid where it is not known: nodes that accumulate gradients have no number.
   [[nodiscard]] BlockId of(AutogradNodeId node, std::uint64_t node_sequence, BlockId block) const;
+  /// What was allocated first after the node was made.
+  [[nodiscard]] BlockId after(AutogradNodeId node, std::uint64_t node_sequence) const;
 
  private:
   struct Made {
     std::uint64_t sequence = 0;
     BlockId block;
   };
+
+  // Of the thread that made the node; null where that is not known.
+  [[nodiscard]] const std::vector<Made>* made_beside(AutogradNodeId node, std::uint64_t node_sequence) const;
+  static std::vector<Made>::const_iterator first_after(const std::vector<Made>& made, std::uint64_t node_sequence);
 
   const Store& store_;
   std::vector<std::vector<Made>> made_;  // by ThreadId, in order of birth, which is that of numbers

@@ -75,6 +75,10 @@ FrameStep step_of_native_frame(std::string_view function) {
   return function.starts_with("torch::autograd::Engine::") ? FrameStep::backward : FrameStep::none;
 }
 
+bool is_module_backward_hook(std::string_view file, std::string_view function) {
+  return function.starts_with("BackwardHook._set_user_hook.") && installed_path(file) == "torch/utils/hooks.py";
+}
+
 Phase phase_below(Phase phase, FrameStep step) {
   const bool in_backward = phase == Phase::backward || phase == Phase::recomputation;
   switch (step) {

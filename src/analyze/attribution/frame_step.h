@@ -25,6 +25,10 @@ enum class FrameStep : std::uint8_t {
 /// Of a native frame that has a name: PyTorch's snapshots with stacks "all".
 [[nodiscard]] FrameStep step_of_native_frame(std::string_view function);
 
+/// Of a Python frame that runs the hooks of Module.register_full_backward_hook(). Their autograd node is made just
+/// before the module's call, so what it stands for is allocated after it.
+[[nodiscard]] bool is_module_backward_hook(std::string_view file, std::string_view function);
+
 /// The phase of what is called from a frame that is in `phase` itself. The innermost frame that says something decides,
 /// except that a module's call is what its caller does: recomputation in a backward pass, data where a batch is made.
 [[nodiscard]] Phase phase_below(Phase phase, FrameStep step);

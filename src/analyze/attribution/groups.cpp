@@ -75,6 +75,7 @@ Result<OwnerGroups> OwnerGroups::create(const Store& store, const Attribution& a
     return groups;
   }
   if (auto known = check_known(store, attribution, kind); !known) return known.error();
+  if (kind == OwnerKind::module || kind == OwnerKind::layer) groups.lines_ = code_lines_of_blocks(store, attribution);
   if (kind != OwnerKind::layer) return groups;
   std::unordered_map<std::string, std::uint32_t> numbers;
   for (const ModulePath& module : attribution.modules) {
@@ -95,14 +96,21 @@ std::uint32_t OwnerGroups::of(std::size_t block) const {
     case OwnerKind::component:
       return static_cast<std::uint32_t>(owner.component);
     case OwnerKind::layer:
-      return owner.module.valid() ? layer_of_module_[owner.module.value] : ModulePathId::kNone;
+      if (owner.module.valid()) return layer_of_module_[owner.module.value];
+      break;
     case OwnerKind::phase:
       return static_cast<std::uint32_t>(owner.phase);
     case OwnerKind::module:
     case OwnerKind::step:
       break;
   }
-  return owner.module.value;
+  if (owner.module.valid()) return owner.module.value;
+  const std::uint32_t line = lines_.of_block[block];
+  return line == CodeLines::kNone ? line : static_cast<std::uint32_t>(names_before_lines()) + line;
+}
+
+std::size_t OwnerGroups::names_before_lines() const {
+  return kind_ == OwnerKind::layer ? layers_.size() : attribution_->modules.size();
 }
 
 BlockOwner OwnerGroups::owner(std::uint32_t group) const {
@@ -122,8 +130,10 @@ BlockOwner OwnerGroups::owner(std::uint32_t group) const {
       break;
     case OwnerKind::step:
       if (group != 0) return named(std::to_string(group - 1));
-      break;
+      return {kind_, std::nullopt};
   }
+  const std::size_t line = group - names_before_lines();
+  if (group != CodeLines::kNone && line < lines_.names.size()) return named(lines_.names[line]);
   return {kind_, std::nullopt};
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
+#include "analyze/attribution/code_lines.h"
 #include "base/enum_names.h"
 #include "base/result.h"
 #include "store/store.h"
@@ -27,7 +28,8 @@ inline constexpr EnumName<OwnerKind> kOwnerKindNames[] = {
     {OwnerKind::category, "category"}, {OwnerKind::component, "component"}, {OwnerKind::layer, "layer"},
     {OwnerKind::module, "module"},     {OwnerKind::phase, "phase"},         {OwnerKind::step, "step"}};
 
-/// A group. No name: blocks of no module, or from before the first step.
+/// A group. No name: blocks of no module, or from before the first step. What code outside of all modules makes for a
+/// forward pass (a loss), and what autograd makes for that, has the program's line: "(train.py:24: cross_entropy)".
 struct BlockOwner {
   OwnerKind kind = OwnerKind::category;
   std::optional<std::string> name;
@@ -49,11 +51,13 @@ class OwnerGroups {
 
  private:
   OwnerGroups(const Attribution& attribution, OwnerKind kind) : attribution_(&attribution), kind_(kind) {}
+  [[nodiscard]] std::size_t names_before_lines() const;
 
   const Attribution* attribution_;
   OwnerKind kind_;
   std::vector<std::uint32_t> layer_of_module_;  // by ModulePathId
   std::vector<std::string> layers_;
+  CodeLines lines_;                           // numbered after modules and layers
   std::vector<std::uint32_t> step_of_block_;  // from 1; 0 = before the first
 };
 

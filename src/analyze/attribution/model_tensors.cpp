@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 namespace tidemark {
 namespace {
@@ -64,8 +65,8 @@ std::vector<TensorInBlock> find_model_tensors(const Store& store) {
   const std::vector<ModelTensor>& tensors = store.definitions.tensors;
   const Blocks& blocks = store.blocks;
   std::vector<TensorInBlock> found;
-  // The tensor of least rank in a block at one time.
-  const auto search = [&](const Inquiry& inquiry, std::size_t block, std::uint32_t best) {
+  // Calls `visit` with each tensor that a block held at one time.
+  const auto visit_tensors = [&](const Inquiry& inquiry, std::size_t block, const auto& visit) {
     const Device device = store.devices[blocks.device[block]].device;
     const auto before = [&](std::uint32_t index, std::uint64_t address) {
       const ModelTensor& tensor = tensors[index];
@@ -77,25 +78,42 @@ std::vector<TensorInBlock> find_model_tensors(const Store& store) {
          at != inquiry.tensors.end(); ++at) {
       const ModelTensor& tensor = tensors[*at];
       if (tensor.device != device || tensor.address - begin >= blocks.size[block]) break;
+      visit(*at);
+    }
+  };
+  // The tensor of least rank in a block at one time.
+  const auto search = [&](const Inquiry& inquiry, std::size_t block, std::uint32_t best) {
+    visit_tensors(inquiry, block, [&](std::uint32_t index) {
+      const ModelTensor& tensor = tensors[index];
       // The first part of a flat buffer may have been taken for all of it.
       const auto is_better = [&](const ModelTensor& other) {
         const int lead = rank_of(other.role) - rank_of(tensor.role);
         return lead > 0 || (lead == 0 && tensor.address == other.address && tensor.storage_bytes > other.storage_bytes);
       };
-      if (best == kNoTensor || is_better(tensors[best])) best = *at;
-    }
+      if (best == kNoTensor || is_better(tensors[best])) best = index;
+    });
     return best;
+  };
+  const auto modules_beside = [&](const Inquiry& inquiry, std::size_t block, std::uint32_t best) {
+    std::vector<NnModuleId> modules;
+    visit_tensors(inquiry, block, [&](std::uint32_t index) {
+      if (tensors[index].role == tensors[best].role) modules.push_back(tensors[index].module);
+    });
+    return modules;
   };
   auto next = inquiries.begin();  // blocks are in order of birth
   for (std::size_t block = 0; block < blocks.count(); ++block) {
     while (next != inquiries.end() && next->change_count <= blocks.birth_change[block]) ++next;
     std::uint32_t best = kNoTensor;
+    auto told = next;
     for (auto inquiry = next; inquiry != inquiries.end() && inquiry->change_count <= blocks.death_change[block];
          ++inquiry) {
-      best = search(*inquiry, block, best);
+      const std::uint32_t before = std::exchange(best, search(*inquiry, block, best));
+      if (best != before) told = inquiry;
       if (best != kNoTensor && rank_of(tensors[best].role) == 0) break;
     }
-    if (best != kNoTensor) found.push_back({BlockId{static_cast<std::uint32_t>(block)}, best});
+    if (best == kNoTensor) continue;
+    found.push_back({BlockId{static_cast<std::uint32_t>(block)}, best, modules_beside(*told, block, best)});
   }
   return found;
 }

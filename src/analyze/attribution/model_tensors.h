@@ -11,7 +11,8 @@ namespace tidemark {
 /// A block that held a tensor at a time when the program was asked.
 struct TensorInBlock {
   BlockId block;
-  std::uint32_t tensor = 0;  ///< index into Definitions::tensors
+  std::uint32_t tensor = 0;         ///< index into Definitions::tensors
+  std::vector<NnModuleId> modules;  ///< of all tensors of its kind that the block held then: of a flat buffer several
 };
 
 /// In order of blocks, one for each block that held any: a parameter before a buffer, a state of the optimizer and a

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -16,10 +17,17 @@ namespace {
 constexpr std::array<std::string_view, 3> kWrapperParts = {"_orig_mod", "_fsdp_wrapped_module",
                                                            "_checkpoint_wrapped_module"};
 
-// The modules of these are their only child "module".
-constexpr std::array<std::string_view, 3> kWrapperClasses = {"torch.nn.parallel.distributed.DistributedDataParallel",
-                                                             "torch.nn.parallel.data_parallel.DataParallel",
-                                                             "opacus.grad_sample.grad_sample_module.GradSampleModule"};
+// How classes begin whose only child is the module that they stand for, and its attribute.
+struct Wrapper {
+  std::string_view type;
+  std::string_view part;
+};
+constexpr std::array kWrappers = {
+    Wrapper{"torch.nn.parallel.distributed.DistributedDataParallel", "module"},
+    Wrapper{"torch.nn.parallel.data_parallel.DataParallel", "module"},
+    Wrapper{"opacus.distributed.DifferentiallyPrivateDistributedDataParallel", "module"},
+    Wrapper{"opacus.grad_sample.", "_module"},
+};
 
 std::string_view text(const Definitions& definitions, StringId id) {
   return id.value < definitions.strings.size() ? std::string_view(definitions.strings[id.value]) : std::string_view();
@@ -31,25 +39,39 @@ std::string_view class_name(std::string_view type) {
   return dot == std::string_view::npos ? type : type.substr(dot + 1);
 }
 
-template <std::size_t Count>
-bool contains(const std::array<std::string_view, Count>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+// What an outermost module of this class has its model in; empty for any other class.
+std::string_view wrapper_part(std::string_view type) {
+  const auto* const found = std::find_if(kWrappers.begin(), kWrappers.end(),
+                                         [&](const Wrapper& wrapper) { return type.starts_with(wrapper.type); });
+  return found == kWrappers.end() ? std::string_view() : found->part;
 }
 
-// "_orig_mod.layers.0" → "layers.0"; below a wrapper "module.layers.0" → "layers.0".
-std::string without_wrappers(std::string_view path, bool below_wrapper) {
+// "_orig_mod.layers.0" → "layers.0"; below a wrapper with `first` "module", "module.layers.0" → "layers.0".
+std::string without_wrappers(std::string_view path, std::string_view first) {
   std::string kept;
-  bool first = below_wrapper;
   while (!path.empty()) {
     const std::string_view part = path.substr(0, path.find('.'));
     path.remove_prefix(std::min(path.size(), part.size() + 1));
-    if (contains(kWrapperParts, part)) continue;
-    const bool wrapped = std::exchange(first, false) && part == "module";
-    if (wrapped) continue;
+    if (std::find(kWrapperParts.begin(), kWrapperParts.end(), part) != kWrapperParts.end()) continue;
+    const std::string_view wrapped = std::exchange(first, std::string_view());
+    if (part == wrapped) continue;
     if (!kept.empty()) kept += '.';
     kept += part;
   }
   return kept;
+}
+
+std::string_view without_last_part(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
+}
+
+// "layers.1.norm", "layers.11" → "layers".
+std::string_view shared_parts(std::string_view one, std::string_view other) {
+  while (!one.empty() && one != other && !(other.starts_with(one) && other[one.size()] == '.')) {
+    one = without_last_part(one);
+  }
+  return one;
 }
 
 // The latest name of each object.
@@ -74,8 +96,7 @@ class Classes {
   std::vector<std::string> around(NnModuleId root, std::string_view path) const {
     std::vector<std::string> types;
     while (!path.empty()) {
-      const std::size_t dot = path.rfind('.');
-      path = dot == std::string_view::npos ? std::string_view() : path.substr(0, dot);
+      path = without_last_part(path);
       if (const auto found = types_.find(key(root, path)); found != types_.end()) types.emplace_back(found->second);
     }
     return types;
@@ -110,7 +131,7 @@ ModulePaths name_modules(const Definitions& definitions, const ComponentRules& r
     const NnModuleName& name = *names[object];
     const std::string_view type = text(definitions, name.type);
     const std::string_view root = type_of(name.root);
-    std::string path = without_wrappers(text(definitions, name.path), contains(kWrapperClasses, root));
+    std::string path = without_wrappers(text(definitions, name.path), wrapper_part(root));
     const ModuleDescription description = {path, std::string(type),
                                            classes.around(name.root, text(definitions, name.path))};
     if (path.empty()) {
@@ -122,10 +143,31 @@ ModulePaths name_modules(const Definitions& definitions, const ComponentRules& r
         known.try_emplace(path, ModulePathId{static_cast<std::uint32_t>(modules.paths.size())});
     modules.of_object[object] = entry->second;
     if (!is_new) continue;
+    modules.outermost.push_back(name.root);
     modules.rules.push_back(rules.for_module(description));
     modules.paths.push_back({path, std::string(type), rules.component(modules.rules.back())});
   }
   return modules;
+}
+
+ModulePathId ModulePaths::around(const std::vector<NnModuleId>& objects) const {
+  std::optional<std::string_view> shared;  // beginning of their paths
+  NnModuleId root;
+  bool one_root = true;
+  for (const NnModuleId object : objects) {
+    const ModulePathId module = of(object);
+    if (!module.valid()) continue;
+    const std::string_view path = paths[module.value].path;
+    one_root = one_root && (!shared || outermost[module.value] == root);
+    root = outermost[module.value];
+    shared = shared ? shared_parts(*shared, path) : path;
+  }
+  for (; shared && !shared->empty(); shared = without_last_part(*shared)) {
+    const auto found =
+        std::find_if(paths.begin(), paths.end(), [&](const ModulePath& module) { return module.path == *shared; });
+    if (found != paths.end()) return ModulePathId{static_cast<std::uint32_t>(found - paths.begin())};
+  }
+  return shared && one_root ? of(root) : ModulePathId{};
 }
 
 }  // namespace tidemark

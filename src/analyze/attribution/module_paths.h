@@ -14,11 +14,14 @@ struct ModulePaths {
   std::vector<ModulePathId> of_object;  ///< by NnModuleId; invalid: the object has no name
 
   std::vector<ComponentRules::RuleIndex> rules;  ///< by ModulePathId
+  std::vector<NnModuleId> outermost;             ///< of the first object of that name, by ModulePathId
 
   /// Invalid for an object without a name.
   [[nodiscard]] ModulePathId of(NnModuleId object) const {
     return object.value < of_object.size() ? of_object[object.value] : ModulePathId{};
   }
+  /// The innermost one that is or has all of these; those without a name do not count. Invalid where there is none.
+  [[nodiscard]] ModulePathId around(const std::vector<NnModuleId>& objects) const;
 };
 
 /// An outermost module's path is the name of its class. Where several outermost modules have others below them, those

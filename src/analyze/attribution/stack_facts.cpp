@@ -12,6 +12,7 @@ namespace {
 struct FrameFacts {
   FrameStep step = FrameStep::none;
   Making making = Making::nothing_known;
+  bool is_backward_hook = false;
   ModulePathId module;
   ComponentRules::RuleIndex component = ComponentRules::kNoRule;
 };
@@ -28,6 +29,7 @@ FrameFacts read_frame(const Definitions& definitions, const ModulePaths& modules
   if (location.kind != Location::Kind::python) return facts;
   facts.step = location.nn_module.valid() ? FrameStep::module_call : step_of_frame(file, function);
   facts.making = made_by_frame(file, function);
+  facts.is_backward_hook = is_module_backward_hook(file, function);
   facts.module = modules.of(location.nn_module);
   const std::string_view installed = installed_path(file);
   facts.component = facts.module.valid() ? modules.rules[facts.module.value]
@@ -42,6 +44,7 @@ StackFacts below(StackFacts facts, const FrameFacts& frame) {
     facts.making = Making::nothing_known;
   }
   facts.making = std::max(facts.making, frame.making);
+  facts.in_backward_hook = facts.in_backward_hook || frame.is_backward_hook;
   if (frame.module.valid()) {
     facts.module = frame.module;
     if (!facts.outermost.valid()) facts.outermost = frame.module;

@@ -15,7 +15,8 @@ struct StackFacts {
   Phase phase = Phase::other;
   Phase phase_in_node = Phase::backward;  ///< of a block that an autograd node allocates
   Making making = Making::nothing_known;
-  ModulePathId module;  ///< the innermost one that has a name
+  bool in_backward_hook = false;  ///< of a module: what it does when its input's gradient is known
+  ModulePathId module;            ///< the innermost one that has a name
   ModulePathId outermost;
   /// The lowest of the module's and of the frames' that it called; of all frames where no module has a name.
   ComponentRules::RuleIndex component = ComponentRules::kNoRule;

@@ -109,6 +109,18 @@ TEST(ModulePathTest, WithoutThePartsOfWrappers) {
   }
 }
 
+TEST(ModulePathTest, WithoutThePartsOfOpacus) {
+  ModelScenario run;
+  const NnModuleId wrapper = run.root("opacus.grad_sample.grad_sample_module.GradSampleModule");
+  const NnModuleId model = run.module(wrapper, "_module", "net.Net");
+  const NnModuleId layer = run.module(wrapper, "_module.fc", "torch.nn.modules.linear.Linear");
+  run.allocate(1, "root", 64, kGpu, run.stack({run.call(model)}));
+  run.allocate(2, "layer", 64, kGpu, run.stack({run.call(model), run.call(layer)}));
+  const Attribution attribution = attribute_blocks(run.store());
+  EXPECT_EQ(module_of(attribution, attribution.blocks[0]), "Net");
+  EXPECT_EQ(module_of(attribution, attribution.blocks[1]), "fc");
+}
+
 TEST(ModulePathTest, SeveralModelsAreToldApart) {
   ModelScenario run;
   const NnModuleId one = run.root("gan.Generator");
@@ -153,6 +165,33 @@ TEST(ModelTensorTest, BlocksThatHoldTensors) {
   std::vector<BlockId> with_tensors;
   for (const TensorInBlock& found : attribution.tensors) with_tensors.push_back(found.block);
   EXPECT_EQ(with_tensors, (std::vector<BlockId>{{1}, {2}, {5}}));
+}
+
+// FSDP keeps all gradients of a unit in one buffer, DistributedDataParallel those of a bucket.
+TEST(ModelTensorTest, ABufferThatSeveralModulesShareIsOfTheOneAroundThem) {
+  ModelScenario run;
+  const NnModuleId model = run.root("Net");
+  const NnModuleId layer = run.module(model, "layers.1", "net.Block");
+  const NnModuleId norm = run.module(model, "layers.1.norm", "torch.nn.modules.normalization.LayerNorm");
+  const NnModuleId up = run.module(model, "layers.1.mlp.up", "torch.nn.modules.linear.Linear");
+  const NnModuleId other = run.module(model, "layers.11.norm", "torch.nn.modules.normalization.LayerNorm");
+  run.allocate(1, "of a unit", 1024, kGpu);
+  run.tensor(Role::gradient, 10, norm, "weight");
+  run.tensor(Role::gradient, 10, up, "weight", 512);
+  run.allocate(2, "of a module", 1024, kGpu);
+  run.tensor(Role::gradient, 10, up, "weight");
+  run.tensor(Role::gradient, 10, up, "bias", 512);
+  run.allocate(3, "of two layers", 1024, kGpu);
+  run.tensor(Role::gradient, 10, up, "weight");
+  run.tensor(Role::gradient, 10, other, "weight", 512);
+  run.allocate(4, "of a unit and one inside", 1024, kGpu);
+  run.tensor(Role::parameter, 10, layer, "scale");
+  run.tensor(Role::parameter, 10, up, "weight", 512);
+  const Attribution attribution = attribute_blocks(run.store());
+  EXPECT_EQ(module_of(attribution, attribution.blocks[0]), "layers.1");
+  EXPECT_EQ(module_of(attribution, attribution.blocks[1]), "layers.1.mlp.up");
+  EXPECT_EQ(module_of(attribution, attribution.blocks[2]), "Net");
+  EXPECT_EQ(module_of(attribution, attribution.blocks[3]), "layers.1");
 }
 
 }  // namespace

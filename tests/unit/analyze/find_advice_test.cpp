@@ -40,7 +40,8 @@ class Loop {
     tensor.requires_grad = requires_grad;
     scenario.definitions.tensors.push_back(tensor);
     attribution.tensors.push_back({{static_cast<std::uint32_t>(attribution.blocks.size() - 1)},
-                                   static_cast<std::uint32_t>(scenario.definitions.tensors.size() - 1)});
+                                   static_cast<std::uint32_t>(scenario.definitions.tensors.size() - 1),
+                                   {}});
   }
   std::map<AdviceKind, Advice> advice() {
     const Store store = scenario.store();

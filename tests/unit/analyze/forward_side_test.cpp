@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "analyze/attribution/attribution.h"
+#include "analyze/attribution/groups.h"
 #include "unit/analyze/model_scenario.h"
 
 namespace tidemark {
@@ -59,6 +60,20 @@ TEST(ForwardSideTest, ByTheNumbersOfNodes) {
   EXPECT_EQ(attribution.blocks[6].forward_stack, run.up);
   EXPECT_EQ(attribution.blocks[6].module_known, KnownAs::derived);
   EXPECT_EQ(attribution.blocks[6].phase, Phase::backward);
+}
+
+// Module.register_full_backward_hook() makes node 2 before it calls "down", whose weight is transposed by node 3 first.
+TEST(ForwardSideTest, HooksOfAModuleAreOfWhatItsCallMakes) {
+  BackwardRun run;
+  run.forward("up", run.up, 2);
+  run.forward("down", run.down, 5);
+  const LocationId hook = run.package("torch/utils/hooks.py", "BackwardHook._set_user_hook.<locals>.hook");
+  run.allocate(3, "per-sample gradient", 1024, kGpu, run.stack({hook, run.script(20)}), run.autograd);
+  run.in_node(run.node("BackwardHookFunctionBackward", run.main), 2);
+  run.backward("BackwardHookFunctionBackward", 2);
+  const Attribution attribution = attribute_blocks(run.store());
+  EXPECT_EQ(module_of(attribution, attribution.blocks[2]), "mlp.down");
+  EXPECT_EQ(module_of(attribution, attribution.blocks[3]), "mlp.up");
 }
 
 // The loss is written by hand: it makes nodes, and a backward pass goes through them. The batch makes none.
@@ -126,6 +141,30 @@ TEST(ForwardSideTest, OfARequestThatFailed) {
   EXPECT_EQ(module_of(attribution, attribution.out_of_memory[0]), "mlp.up");
   EXPECT_EQ(attribution.out_of_memory[0].forward_stack, run.up);
   EXPECT_EQ(attribution.out_of_memory[0].category, Category::unknown);  // nothing tells gradients from what flows back
+}
+
+TEST(OwnerGroupsTest, CodeOutsideOfModulesHasTheLineOfTheProgram) {
+  BackwardRun run;
+  const StackId loss = run.stack({run.script(11), run.package("torch/nn/functional.py", "cross_entropy")});
+  run.forward("batch", run.loss, 0);
+  run.forward("up", run.up, 1);
+  run.forward("loss", loss, 2);
+  run.forward("scaled", run.loss, 3);
+  run.backward("MulBackward0", 2);
+  run.backward("NllLossBackward0", 1);
+  run.backward("AddmmBackward0", 0);
+  const Store store = run.store();
+  const Attribution attribution = attribute_blocks(store);
+  for (const OwnerKind kind : {OwnerKind::module, OwnerKind::layer}) {
+    const auto groups = OwnerGroups::create(store, attribution, kind);
+    ASSERT_TRUE(groups.ok());
+    std::vector<std::string> names;
+    for (std::size_t block = 0; block < attribution.blocks.size(); ++block) {
+      names.push_back(groups->owner(groups->of(block)).name.value_or("-"));
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"-", "mlp.up", "(train.py:11: cross_entropy)", "(train.py:11)",
+                                               "(train.py:11)", "(train.py:11: cross_entropy)", "mlp.up"}));
+  }
 }
 
 }  // namespace

@@ -181,6 +181,26 @@ TEST(LifetimeTest, CublasKeepsOneWorkspaceAThread) {
   EXPECT_EQ(run.categories().at("saved 2"), Category::activation);
 }
 
+TEST(LifetimeTest, CublasLtKeepsOneOfItsOwn) {
+  constexpr std::uint64_t kWorkspace = 1 << 20;
+  TrainingRun run;
+  const LocationId call = run.call(run.root("torch.nn.modules.linear.Linear"));
+  const StackId linear =
+      run.stack({run.script(10), call, run.package("torch/nn/modules/linear.py", "Linear.forward", 134)});
+  run.make("workspace", linear, kWorkspace);
+  run.make("mask", run.forward, kWorkspace);  // the model keeps it
+  for (const char* step : {"1", "2"}) {
+    run.make(std::string("saved ") + step, linear, kWorkspace);
+    run.make(std::string("flowing ") + step, run.backward);
+    run.drop(std::string("saved ") + step);
+    run.drop(std::string("flowing ") + step);
+    run.make(std::string("moment ") + step, run.optimizer);
+  }
+  EXPECT_EQ(run.categories().at("workspace"), Category::workspace);
+  EXPECT_EQ(run.categories().at("mask"), Category::activation);
+  EXPECT_EQ(run.categories().at("saved 2"), Category::activation);
+}
+
 // PyTorch's snapshots know no threads, and autograd's have no Python frames.
 TEST(LifetimeTest, BlocksWithoutAStackAfterAForwardPassAreOfTheBackwardPass) {
   TrainingRun run;
