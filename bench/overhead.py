@@ -11,6 +11,7 @@ turns of each variant, compared with the plain one's, is reported too: where the
 """
 
 import argparse
+import contextlib
 import ctypes
 import json
 import os
@@ -19,94 +20,38 @@ import sys
 import time
 
 import torch
-from torch import nn
+from trackers import memory_profiler, memory_tracker
+from workloads import WORKLOADS
 
 library = ctypes.CDLL(None)
 if not hasattr(library, "tidemark_pause"):
     sys.exit("run this under `tidemark run`")
 
 
-def dense(device):
-    """12 small layers, AdamW, batch 16, one thread: an allocator event every 2 µs or less."""
-    torch.set_num_threads(1)
-    model = nn.Sequential(*(nn.Linear(64, 64) for _ in range(12))).to(device)
-    optimizer = torch.optim.AdamW(model.parameters())
-    x = torch.randn(16, 64, device=device)
-
-    def step():
-        model(x).square().mean().backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-    return step
+@contextlib.contextmanager
+def tidemark():
+    library.tidemark_resume()
+    yield
+    library.tidemark_pause()
 
 
-def example(device):
-    """One step of examples/lora_finetune.py at its default size."""
-    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
-    import lora_finetune as lora
-
-    width, layers, heads, length, batch = lora.SIZES["small"]
-    model = lora.Transformer(len(lora.ALPHABET), width, layers, heads, length).to(device)
-    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=0.003)
-    data = lora.batches(length, batch, device, seed=0)
-
-    def step():
-        tokens = next(data)
-        logits = model(tokens[:, :-1])
-        loss = lora.F.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-    return step
-
-
-def huggingface_lora(device):
-    """LoRA (r=16) on a 12-layer Llama of Hugging Face, small enough that launching kernels is what takes the time."""
-    from peft import LoraConfig, get_peft_model
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    config = LlamaConfig(
-        hidden_size=512,
-        intermediate_size=1376,
-        num_hidden_layers=12,
-        num_attention_heads=8,
-        num_key_value_heads=8,
-        vocab_size=32000,
-        use_cache=False,
-    )
-    model = LlamaForCausalLM(config).to(device=device, dtype=torch.bfloat16)
-    targets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-    model = get_peft_model(model, LoraConfig(r=16, lora_alpha=32, target_modules=targets))
-    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-4)
-    tokens = torch.randint(0, 32000, (2, 128), device=device)
-
-    def step():
-        model(input_ids=tokens, labels=tokens).loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-    return step
-
-
-WORKLOADS = {"dense": dense, "example": example, "hf-lora": huggingface_lora}
-
-
+@contextlib.contextmanager
 def history(stacks):
     torch.cuda.memory._record_memory_history(enabled="all", context="all", stacks=stacks, max_entries=200_000)
-
-
-def history_off():
+    yield
     torch.cuda.memory._record_memory_history(enabled=None)
 
 
-VARIANTS = {
-    "plain": (lambda: None, lambda: None),
-    "tidemark": (library.tidemark_resume, library.tidemark_pause),
-    "torch history, python stacks": (lambda: history("python"), history_off),
-    "torch history, all stacks": (lambda: history("all"), history_off),
-}
+def variants(model, optimizer, peers, trackers):
+    """What a turn of each name runs in."""
+    found = {"plain": contextlib.nullcontext, "tidemark": tidemark}
+    if peers:
+        found["torch history, python stacks"] = lambda: history("python")
+        found["torch history, all stacks"] = lambda: history("all")
+    if trackers:
+        found["MemTracker"] = lambda: memory_tracker(model, optimizer)
+        found["profiler, memory timeline"] = memory_profiler
+    return found
 
 
 def fastest_quarter(seconds):
@@ -120,31 +65,38 @@ def main():
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=12, help="steps of each turn")
     parser.add_argument("--peers", action="store_true", help="measure PyTorch's memory history too (needs a GPU)")
+    parser.add_argument("--trackers", action="store_true", help="measure torch's MemTracker and the profiler's memory timeline too (needs a GPU)")
     parser.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
     args = parser.parse_args()
     device = torch.device(args.device)
     torch.manual_seed(0)
-    step = WORKLOADS[args.workload](device)
-    names = list(VARIANTS) if args.peers else ["plain", "tidemark"]
+    model, optimizer, step = WORKLOADS[args.workload](device)
+    contexts = variants(model, optimizer, args.peers, args.trackers)
+    names = list(contexts)
 
     def turn(name):
-        on, off = VARIANTS[name]
-        on()
-        step()  # whatever switching disturbs is not measured
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        began = time.perf_counter()
-        for _ in range(args.steps):
-            step()
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        seconds = (time.perf_counter() - began) / args.steps
-        off()
-        return seconds
+        with contexts[name]() as tool:
+            after_step = getattr(tool, "reset_mod_stats", lambda: None)  # MemTracker wants to know
+            step()  # whatever switching disturbs is not measured
+            after_step()
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            began = time.perf_counter()
+            for _ in range(args.steps):
+                step()
+                after_step()
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            return (time.perf_counter() - began) / args.steps
 
     library.tidemark_pause()
-    for name in names * 3:
-        turn(name)
+    for name in list(names):
+        try:
+            for _ in range(3):
+                turn(name)
+        except RuntimeError as error:
+            print(f"  {name}: {error}")
+            names.remove(name)
     times = {name: [] for name in names}
     for index in range(args.rounds):
         shift = index % len(names)

@@ -17,6 +17,7 @@ import collections
 import gzip
 import itertools
 import json
+import time
 
 import torch
 
@@ -148,6 +149,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", metavar="OPERATIONS", help="separated by commas")
     parser.add_argument("--sizes", metavar="NUMBERS", help="of matrices and transforms, instead of the built-in ones")
+    parser.add_argument("--seconds", type=float, metavar="NUMBER", help="after which no other call is measured; small inputs come first")
     parser.add_argument("--compare", metavar="FACTS", help="what this printed on a real GPU; the calls in it are made and compared")
     args = parser.parse_args()
     facts = read_facts(args.compare) if args.compare else None
@@ -157,7 +159,10 @@ def main():
     if facts is None:
         print(json.dumps({"torch": torch.__version__, "cuda": torch.version.cuda, "device": device.name, "multiprocessors": device.multi_processor_count}))
     answers = {}
-    for name, function, dtype, shape in cases(sizes or SIZES, sizes or LENGTHS):
+    began = time.monotonic()
+    for name, function, dtype, shape in sorted(cases(sizes or SIZES, sizes or LENGTHS), key=lambda case: torch.Size(case[3]).numel()):
+        if args.seconds and time.monotonic() - began > args.seconds:
+            break
         key = (name, str(dtype).removeprefix("torch."), *shape)
         if (wanted and name not in wanted) or torch.Size(shape).numel() * dtype.itemsize > LARGEST or (facts is not None and key not in facts):
             continue

@@ -1,22 +1,16 @@
-// cuFFT: plans, and how large a workspace they ask for. Its documentation bounds it: from one to eight complex numbers
-// for each element of all transforms (https://docs.nvidia.com/cuda/cufft/). One is answered where all lengths have no
-// prime factor above 7, which cuFFT computes most directly, eight for others; both are estimates.
-#include <algorithm>
+// cuFFT: plans, and how large a workspace they ask for (fft_workspace.h).
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/usage.h"
+#include "phantom/libraries/fft_workspace.h"
+#include "phantom/libraries/measured_libraries.h"
 
 namespace tidemark::phantom {
 namespace {
-
-bool has_small_factors(long long length) {
-  for (const long long factor : {2, 3, 5, 7})
-    while (length > 1 && length % factor == 0) length /= factor;
-  return length <= 1;
-}
 
 // Of a complex number, by the cudaDataType that is computed with.
 std::size_t complex_bytes(int type) {
@@ -34,6 +28,14 @@ std::size_t complex_bytes(int type) {
   }
 }
 
+bool is_real(int type) {
+  constexpr int kFloat32 = 0;  // CUDA_R_32F
+  constexpr int kFloat64 = 1;
+  constexpr int kFloat16 = 2;
+  constexpr int kBfloat16 = 14;
+  return type == kFloat32 || type == kFloat64 || type == kFloat16 || type == kBfloat16;
+}
+
 }  // namespace
 
 TIDEMARK_PHANTOM_API int cufftCreate(int* plan) {
@@ -41,17 +43,20 @@ TIDEMARK_PHANTOM_API int cufftCreate(int* plan) {
   *plan = next.fetch_add(1);
   return 0;
 }
-TIDEMARK_PHANTOM_API int cufftXtMakePlanMany(int, int rank, const long long* lengths, const long long*, long long,
-                                             long long, int, const long long*, long long, long long, int,
-                                             long long batch, std::size_t* workspace, int type) {
-  std::size_t bytes = complex_bytes(type) * static_cast<std::size_t>(batch);
+TIDEMARK_PHANTOM_API int cufftXtMakePlanMany(int, int rank, const long long* lengths, const long long* input_lengths,
+                                             long long, long long, int input_type, const long long*, long long,
+                                             long long, int output_type, long long batch, std::size_t* workspace,
+                                             int type) {
+  const bool strided = input_lengths != nullptr;
+  const bool real = is_real(input_type) || is_real(output_type);
+  const FftWorkspace found =
+      fft_workspace({lengths, rank, batch, static_cast<std::int64_t>(complex_bytes(type)), real, strided});
+  *workspace = static_cast<std::size_t>(found.bytes);
+  if (found.measured && complex_bytes(type) >= 8 && is_measured_cuda_libraries()) return 0;
   std::string name = "a transform of";
-  for (const long long* length = lengths; length != lengths + rank; ++length) {
-    bytes *= static_cast<std::size_t>(*length);
+  for (const long long* length = lengths; length != lengths + rank; ++length)
     name += (length == lengths ? " " : " x ") + std::to_string(*length);
-  }
   count_estimate(Estimate::cufft_workspace, name + ", batch size " + std::to_string(batch));
-  *workspace = std::all_of(lengths, lengths + rank, has_small_factors) ? bytes : 8 * bytes;
   return 0;
 }
 

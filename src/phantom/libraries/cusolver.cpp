@@ -40,9 +40,6 @@ std::int64_t blocks_of(std::int64_t columns) {
 std::int64_t eigenvalues(std::int64_t n) {
   return 1 + 6 * n + 2 * n * n;
 }
-std::int64_t eigenvalues_of_any(std::int64_t n) {
-  return n * n + (kBlock + 2) * n;
-}
 std::int64_t singular_values(std::int64_t m, std::int64_t n) {
   const std::int64_t least = std::min(m, n);
   return least * least + 3 * least + (m + n) * kBlock;
@@ -72,14 +69,27 @@ int answer(const char* routine, std::int64_t rows, std::int64_t columns, std::in
 // Routines that were measured.
 int answer_measured(const char* routine, std::int64_t rows, std::int64_t columns, SolverWorkspace workspace,
                     std::int64_t unit, int* result) {
-  if (!workspace.measured || !is_measured_cusolver()) count(routine, rows, columns);
+  if (!workspace.measured || !is_measured_cuda_libraries()) count(routine, rows, columns);
   const std::int64_t elements = (workspace.bytes + unit - 1) / unit;
   *result = static_cast<int>(std::min<std::int64_t>(elements, std::numeric_limits<int>::max()));
   return 0;
 }
+// Of the routine that takes its type as an argument.
+SolverWorkspace geqrf_device_workspace(std::int64_t m, std::int64_t n, SolverType type) {
+  SolverWorkspace workspace = geqrf_workspace(m, n, type);
+  workspace.bytes += 128;
+  return workspace;
+}
+
+// Singular values of other shapes than square ones: by the rule.
+SolverWorkspace jacobi_workspace(std::int64_t m, std::int64_t n, SolverType type) {
+  if (m == n) return gesvdj_workspace(n, type);
+  return {singular_values(m, n) * type.bytes, false};
+}
+
 int answer(const char* routine, std::int64_t rows, std::int64_t columns, SolverWorkspace workspace, std::size_t* device,
            std::size_t* host) {
-  if (!workspace.measured || !is_measured_cusolver()) count(routine, rows, columns);
+  if (!workspace.measured || !is_measured_cuda_libraries()) count(routine, rows, columns);
   *device = static_cast<std::size_t>(workspace.bytes);
   *host = 0;
   return 0;
@@ -120,10 +130,20 @@ TIDEMARK_MEASURED_TYPES(sytrf, sytrf, (Handle, int n, void*, int, int* size), n,
 TIDEMARK_MEASURED_TYPES(syevj, heevj, (Handle, int, int, int n, const void*, int, const void*, int* size, Handle), n, n,
                         syevj_workspace(n, type))
 
-TIDEMARK_SOLVER_TYPES(potrf, (Handle, int, int n, void*, int, int* size), n, n, blocks_of(n), size)
-TIDEMARK_SOLVER_TYPES(geqrf, (Handle, int m, int n, void*, int, int* size), m, n, blocks_of(n), size)
-TIDEMARK_SOLVER_PAIR(orgqr, ungqr, (Handle, int m, int n, int, const void*, int, const void*, int* size), m, n,
-                     blocks_of(n), size)
+// side is 0 for the lower factor.
+TIDEMARK_MEASURED_TYPES(potrf, potrf, (Handle, int side, int n, void*, int, int* size), n, n,
+                        potrf_workspace(n, type, side == 0))
+TIDEMARK_MEASURED_TYPES(geqrf, geqrf, (Handle, int m, int n, void*, int, int* size), m, n, geqrf_workspace(m, n, type))
+TIDEMARK_MEASURED_TYPES(orgqr, ungqr, (Handle, int m, int n, int k, const void*, int, const void*, int* size), m, n,
+                        orgqr_workspace(m, n, k, type))
+TIDEMARK_MEASURED_TYPES(gesvdj, gesvdj,
+                        (Handle, int, int, int m, int n, const void*, int, const void*, const void*, int, const void*,
+                         int, int* size, Handle),
+                        m, n, jacobi_workspace(m, n, type))
+TIDEMARK_MEASURED_TYPES(gesvdjBatched, gesvdjBatched,
+                        (Handle, int, int m, int n, const void*, int, const void*, const void*, int, const void*, int,
+                         int* size, Handle, int),
+                        m, n, gesvdj_batched_workspace(type))
 // side is 0 for the left.
 TIDEMARK_SOLVER_PAIR(ormqr, unmqr,
                      (Handle, int side, int, int m, int n, int, const void*, int, const void*, const void*, int,
@@ -135,14 +155,6 @@ TIDEMARK_SOLVER_PAIR(syevjBatched, heevjBatched,
                      (Handle, int, int, int n, const void*, int, const void*, int* size, Handle, int batch), n, n,
                      eigenvalues(n) * batch, size)
 TIDEMARK_SOLVER_TYPES(gesvd, (Handle, int m, int n, int* size), m, n, singular_values(m, n), size)
-TIDEMARK_SOLVER_TYPES(gesvdj,
-                      (Handle, int, int, int m, int n, const void*, int, const void*, const void*, int, const void*,
-                       int, int* size, Handle),
-                      m, n, singular_values(m, n), size)
-TIDEMARK_SOLVER_TYPES(gesvdjBatched,
-                      (Handle, int, int m, int n, const void*, int, const void*, const void*, int, const void*, int,
-                       int* size, Handle, int batch),
-                      m, n, singular_values(m, n) * batch, size)
 TIDEMARK_SOLVER_TYPES(gesvdaStridedBatched,
                       (Handle, int, int, int m, int n, const void*, int, long long, const void*, long long, const void*,
                        int, long long, const void*, int, long long, int* size, int batch),
@@ -155,7 +167,7 @@ TIDEMARK_SOLVER(X, potrf,
 TIDEMARK_SOLVER(X, geqrf,
                 (Handle, Handle, std::int64_t m, std::int64_t n, int type, const void*, std::int64_t, int, const void*,
                  int, std::size_t* device, std::size_t* host),
-                m, n, blocks_of(n), type, device, host)
+                m, n, geqrf_device_workspace(m, n, solver_type(type)), device, host)
 TIDEMARK_SOLVER(X, syevd,
                 (Handle, Handle, int, int, std::int64_t n, int type, const void*, std::int64_t, int, const void*, int,
                  std::size_t* device, std::size_t* host),
@@ -168,7 +180,7 @@ TIDEMARK_SOLVER(X, geev,
                 (Handle, Handle, int, int, std::int64_t n, int type, const void*, std::int64_t, int, const void*, int,
                  const void*, std::int64_t, int, const void*, std::int64_t, int, std::size_t* device,
                  std::size_t* host),
-                n, n, eigenvalues_of_any(n), type, device, host)
+                n, n, geev_workspace(n, solver_type(type)), device, host)
 TIDEMARK_SOLVER(X, sytrs,
                 (Handle, int, std::int64_t n, std::int64_t columns, int type, const void*, std::int64_t,
                  const std::int64_t*, int, const void*, std::int64_t, std::size_t* device, std::size_t* host),

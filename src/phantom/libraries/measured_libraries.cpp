@@ -15,7 +15,7 @@ bool is_measured_cudnn() {
   return is_measured_gpu() && profile().cudnn_version / 100 == 919;
 }
 
-bool is_measured_cusolver() {
+bool is_measured_cuda_libraries() {
   return is_measured_gpu() && profile().cuda_version == 13000;
 }
 

@@ -9,6 +9,7 @@ namespace {
 constexpr std::int64_t kTile = 32;  // columns and rows that are computed together
 constexpr std::int64_t kSmallest = 16;
 constexpr std::int64_t kLargest = 8192;  // that was measured
+constexpr std::int64_t kWide = 16384;    // rows from which QR is decomposed otherwise
 
 std::int64_t tiles(std::int64_t n) {
   return (n + kTile - 1) / kTile;
@@ -34,7 +35,7 @@ std::int64_t tile_words(std::int64_t n) {
 }  // namespace
 
 SolverWorkspace potrf_workspace(std::int64_t n, SolverType type, bool lower) {
-  return {128 + round_up(tile_words(n), 32), is_measured(n) && !type.complex && lower};
+  return {128 + (lower ? round_up(tile_words(n), 32) : 32 * type.bytes), n <= kWide};
 }
 
 SolverWorkspace getrf_workspace(std::int64_t m, std::int64_t n, SolverType type) {
@@ -53,30 +54,55 @@ SolverWorkspace getrf_workspace(std::int64_t m, std::int64_t n, SolverType type)
 }
 
 SolverWorkspace sytrf_workspace(std::int64_t n, SolverType type) {
-  constexpr std::int64_t kWideFrom = 4096;  // 3072 has the narrow blocks; between them none was measured
+  constexpr std::int64_t kWideFrom = 4096;
   const std::int64_t block = n < kWideFrom ? 64 : 128;
   const std::int64_t least = type.bytes == 4 ? 98432 : 106624;
-  return {std::max(least, type.bytes * (block * n + 64)),
-          is_measured(n) && is_measured(type) && (n <= 3072 || n >= kWideFrom)};
+  return {std::max(least, type.bytes * (block * n + 64)), n <= kWide && is_measured(type)};
 }
 
 SolverWorkspace syevj_workspace(std::int64_t n, SolverType type) {
+  constexpr std::int64_t kLimit = 4096;
   const std::int64_t t = tiles(n);
   const std::int64_t elements = n * n + n + 1024 * (t + 1) + t + 4 * t * t;
-  // The sizes for which PyTorch calls it, in float32.
-  return {elements * type.bytes, type.bytes == 4 && 32 <= n && n <= 512};
+  return {elements * type.bytes, n < kLimit};
 }
 
 SolverWorkspace syevd_workspace(std::int64_t n, SolverType type) {
   const std::int64_t small = 3 * n * n + 768 * n + 65539 + (n <= 32 ? 32 : 64);
   const std::int64_t large = 4 * n * n + 127 * n + 32963;
-  // Sizes that are no multiple of 16 were up to 64 bytes off.
-  return {std::max(small, large) * type.bytes + 128, is_measured(n) && is_measured(type) && n % 16 == 0};
+  // Other sizes are up to 256 bytes off.
+  const bool exact = n % kTile == 0 || (n % 16 == 0 && n <= 1024);
+  return {std::max(small, large) * type.bytes + 128, exact && is_measured(n) && is_measured(type)};
 }
 
 SolverWorkspace syev_batched_workspace(std::int64_t n, std::int64_t batch, SolverType type) {
   const std::int64_t elements = batch * (3 * n * n + 767 * n + 65539) + 64;
   return {elements * type.bytes + 128, is_measured(type) && batch > 1 && (n == 16 || n == 32)};
+}
+
+SolverWorkspace geqrf_workspace(std::int64_t m, std::int64_t n, SolverType type) {
+  return {1024 * std::max<std::int64_t>(768, 512 + n) * type.bytes, m < kWide && n <= kWide};
+}
+
+SolverWorkspace orgqr_workspace(std::int64_t m, std::int64_t n, std::int64_t k, SolverType type) {
+  const std::int64_t block = std::min<std::int64_t>(k, 128);
+  const std::int64_t rest = std::max<std::int64_t>(0, 2 * n * block - 16384);
+  return {(33024 + round_up(m * block, 32) + round_up(rest, 32)) * type.bytes, m <= kWide};
+}
+
+SolverWorkspace gesvdj_workspace(std::int64_t n, SolverType type) {
+  const std::int64_t t = tiles(n);
+  const std::int64_t elements = round_up(2 * n * n + n + 2048 * t + 1024 + t + 4 * t * t, 32);
+  return {elements * type.bytes, n % 8 == 0 && n <= kWide};
+}
+
+SolverWorkspace gesvdj_batched_workspace(SolverType type) {
+  return {992 * type.bytes, true};
+}
+
+SolverWorkspace geev_workspace(std::int64_t n, SolverType type) {
+  const std::int64_t values = type.complex ? 7 : 4;  // of n elements each, half of the size
+  return {type.bytes * n * n + values * type.bytes * n / (type.complex ? 2 : 1) + 512, false};
 }
 
 }  // namespace tidemark::phantom

@@ -17,9 +17,9 @@ struct SolverType {
   bool complex = false;
 };
 
-// With the cuSOLVER of CUDA 13.0 on an H200, by what torch.linalg allocated there for square matrices of 20 sizes from
-// 16 to 8192, in float32, float64 and complex64 (scripts/measure_libraries.py). The formulas were read from 10 of the
-// sizes; how they do for the others says docs/phantom-gpu.md.
+// With the cuSOLVER of CUDA 13.0 on an H200, by what its functions answered there and what torch.linalg allocated
+// (scripts/measure_workspaces.py, scripts/measure_libraries.py). docs/phantom-gpu.md says how they were found and how
+// they do for sizes that were held out.
 
 /// Cholesky decomposition, the lower factor or the upper one.
 [[nodiscard]] SolverWorkspace potrf_workspace(std::int64_t n, SolverType type, bool lower);
@@ -36,5 +36,17 @@ struct SolverType {
 
 /// The same of several small matrices at once.
 [[nodiscard]] SolverWorkspace syev_batched_workspace(std::int64_t n, std::int64_t batch, SolverType type);
+
+/// QR decomposition of a matrix of m rows and n columns, and the first n columns of Q from k reflections.
+[[nodiscard]] SolverWorkspace geqrf_workspace(std::int64_t m, std::int64_t n, SolverType type);
+[[nodiscard]] SolverWorkspace orgqr_workspace(std::int64_t m, std::int64_t n, std::int64_t k, SolverType type);
+
+/// Singular values of a square matrix by Jacobi's method, with or without vectors; and of matrices of up to 32 rows and
+/// columns, however many.
+[[nodiscard]] SolverWorkspace gesvdj_workspace(std::int64_t n, SolverType type);
+[[nodiscard]] SolverWorkspace gesvdj_batched_workspace(SolverType type);
+
+/// Eigenvalues of any square matrix: within 2 KiB from 600 rows on, an estimate.
+[[nodiscard]] SolverWorkspace geev_workspace(std::int64_t n, SolverType type);
 
 }  // namespace tidemark::phantom
