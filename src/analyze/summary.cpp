@@ -52,6 +52,7 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
     summary.devices.push_back(summarize_device(overview, symbols, device, options.top));
     if (options.breakdown)
       summary.devices.back().categories = categories_of(*options.breakdown, overview.devices[device].device);
+    if (device < options.advice.size()) summary.devices.back().advice = options.advice[device];
   }
   for (const OutOfMemory& event : overview.out_of_memory) {
     if (summary.out_of_memory.size() == kMostOutOfMemory) break;

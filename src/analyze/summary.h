@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/advice/advice.h"
 #include "analyze/breakdown.h"
 #include "analyze/common/call_sites.h"
 #include "analyze/common/recording.h"
@@ -32,6 +33,7 @@ struct SummaryOptions {
   std::function<Result<Store>()> load_blocks = {};
   std::optional<std::uint64_t> rank = {};           ///< whose details are asked for
   std::shared_ptr<const Breakdown> breakdown = {};  ///< at the peak; null: categories are left out
+  std::vector<std::vector<Advice>> advice = {};     ///< by index into Overview::devices; may be shorter
 };
 
 /// With the call sites that held memory at the peak; shares are of the peak.
@@ -39,6 +41,7 @@ struct SummaryDevice : CallSites {
   DeviceSummary totals;
   std::uint64_t unrecorded_at_peak_bytes = 0;  ///< of the peak, what is in no recorded block
   std::vector<CategoryBytes> categories;       ///< at the peak; empty where the recording does not know them
+  std::vector<Advice> advice;                  ///< most saving first; likewise
 };
 
 struct SummaryOutOfMemory {

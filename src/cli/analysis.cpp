@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "analyze/advice/advice.h"
 #include "analyze/breakdown.h"
 #include "cli/reading.h"
 #include "report/text/terminal.h"
@@ -25,11 +26,14 @@ struct AnalysisArguments : ReadingOptions {
 
 constexpr std::uint64_t kMostEventsToAttribute = 50'000'000;  // their blocks take some 4 GB while they are read
 
-// Categories at the peak, and stacks with owners; both need the blocks.
+// Categories at the peak, advice, and stacks with owners; all need the blocks.
 void take_owners(const std::string& path, SampledOverview& sampled) {
   auto store = open_attributed(path, make_progress(path));
   if (!store || !store->attribution) return;
-  const Symbols symbols(store->definitions);
+  Symbols symbols(store->definitions);
+  for (std::size_t device = 0; device < store->devices.size(); ++device) {
+    sampled.advice.push_back(find_advice(*store, symbols, *store->attribution, device));
+  }
   auto breakdown = analyze_breakdown(*store, symbols, *store->attribution, {});
   static_cast<Overview&>(sampled) = std::move(static_cast<Overview&>(*store));
   if (breakdown) sampled.breakdown = std::make_shared<const Breakdown>(std::move(*breakdown));

@@ -1,10 +1,13 @@
 #include "analyze/advice/advice.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <utility>
 
 #include "analyze/advice/rules.h"
+#include "analyze/attribution/component_rules.h"
+#include "analyze/attribution/module_paths.h"
 #include "analyze/common/advice.h"
 #include "analyze/common/reduced_peak.h"
 
@@ -22,8 +25,11 @@ constexpr AdviceRule kRules[] = {
     {AdviceKind::gradients_in_forward, advice::gradients_in_forward, false},
     {AdviceKind::frozen_gradients, advice::frozen_gradients, true},
     {AdviceKind::frozen_optimizer_state, advice::frozen_optimizer_state, true},
+    {AdviceKind::large_optimizer_state, advice::large_optimizer_state, true},
     {AdviceKind::logits, advice::logits, false},
+    {AdviceKind::logits_upcast, advice::logits_upcast, false},
     {AdviceKind::gradient_buckets, advice::gradient_buckets, false},
+    {AdviceKind::gathered_parameters, advice::gathered_parameters, true},
     {AdviceKind::checkpoint_copies, advice::checkpoint_copies, false},
 };
 
@@ -42,7 +48,9 @@ std::vector<AdviceModule> list_modules(const std::unordered_map<std::string, std
   return modules;
 }
 
-Advice describe(const advice::Subject& subject, const AdviceRule& entry, const std::vector<EarlierFree>& frees) {
+/// `change_count`: the state that the finding is described at.
+Advice describe(const advice::Subject& subject, const AdviceRule& entry, const std::vector<EarlierFree>& frees,
+                std::uint64_t change_count) {
   const Store& store = subject.store;
   Advice found;
   found.kind = entry.kind;
@@ -50,10 +58,10 @@ Advice describe(const advice::Subject& subject, const AdviceRule& entry, const s
   std::unordered_map<StackId, std::uint64_t> stacks;
   std::unordered_map<std::string, std::uint64_t> modules;
   for (const EarlierFree& away : frees) {
-    const Owner& owner = subject.attribution.blocks[away.block.value];
+    const Owner& owner = subject.owner(away.block);
     found.known_as = std::max(found.known_as, owner.category_known);
-    if (!away.covers(store.devices[subject.device].peak_change_count)) continue;
-    const std::uint64_t size = store.blocks.size[away.block.value];
+    if (!away.covers(change_count)) continue;
+    const std::uint64_t size = away.size(store);
     found.peak_bytes += size;
     ++found.peak_blocks;
     stacks[store.blocks.stack[away.block.value]] += size;
@@ -67,26 +75,54 @@ Advice describe(const advice::Subject& subject, const AdviceRule& entry, const s
   return found;
 }
 
-}  // namespace
-
-std::vector<Advice> find_advice(const Store& store, Symbols& symbols, const Attribution& attribution,
-                                std::size_t device) {
-  advice::Subject subject = {store, symbols, attribution, device, phase_spans(store, attribution, device), {}};
+advice::Subject look_at(const Store& store, Symbols& symbols, const Attribution& attribution, std::size_t device) {
+  advice::Subject subject = {store, symbols, attribution, device, phase_spans(store, attribution, device), {}, {}};
   for (std::uint32_t block = 0; block < store.blocks.count(); ++block) {
     if (store.blocks.device[block] == device) subject.blocks.push_back({block});
   }
-  const std::uint64_t peak = store.devices[device].peak_allocated_bytes;
+  const ComponentRules& rules = ComponentRules::built_in();
+  subject.stacks = read_stacks(store.definitions, name_modules(store.definitions, rules), rules);
+  return subject;
+}
+
+/// `add_saving`: to the description, of the blocks that a rule found. `whole`: what savings are a part of.
+template <typename AddSaving>
+std::vector<Advice> find(const advice::Subject& subject, std::uint64_t whole, std::uint64_t change_count,
+                         const AddSaving& add_saving) {
   std::vector<Advice> result;
   for (const AdviceRule& entry : kRules) {
     const std::vector<EarlierFree> frees = entry.rule(subject);
     if (frees.empty()) continue;
-    const std::uint64_t saving = peak - std::min(peak, reduced_peak(store, device, frees).bytes);
-    if (!is_worth_advice(saving, peak)) continue;
-    result.push_back(describe(subject, entry, frees));
-    result.back().avoidable_peak_bytes = saving;
+    Advice found = describe(subject, entry, frees, change_count);
+    add_saving(frees, found);
+    if (is_worth_advice(found.avoidable_peak_bytes, whole)) result.push_back(std::move(found));
   }
   std::ranges::stable_sort(result, std::greater<>(), &Advice::avoidable_peak_bytes);
   return result;
+}
+
+}  // namespace
+
+std::vector<Advice> find_advice(const Store& store, Symbols& symbols, const Attribution& attribution,
+                                std::size_t device) {
+  const std::uint64_t peak = store.devices[device].peak_allocated_bytes;
+  return find(look_at(store, symbols, attribution, device), peak, store.devices[device].peak_change_count,
+              [&](const std::vector<EarlierFree>& frees, Advice& found) {
+                found.avoidable_peak_bytes = peak - std::min(peak, reduced_peak(store, device, frees).bytes);
+              });
+}
+
+std::vector<Advice> find_advice(const Store& store, Symbols& symbols, const Attribution& attribution,
+                                const OutOfMemory& failure) {
+  const std::uint64_t allocated = failure.allocated.value_or(store.devices[failure.device].peak_allocated_bytes);
+  return find(look_at(store, symbols, attribution, failure.device), allocated, failure.change_count,
+              [&](const std::vector<EarlierFree>& frees, Advice& found) {
+                found.avoidable_peak_bytes = found.peak_bytes;
+                const bool by_size = found.kind == AdviceKind::logits || found.kind == AdviceKind::logits_upcast;
+                found.has_request = by_size && std::ranges::any_of(frees, [&](const EarlierFree& away) {
+                                      return store.blocks.size[away.block.value] == failure.requested;
+                                    });
+              });
 }
 
 }  // namespace tidemark

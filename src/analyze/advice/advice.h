@@ -1,7 +1,7 @@
 // Changes of a program that would lower its peak, each with the bytes that it would save.
 //
 // A saving is the peak minus what the peak would be had the blocks concerned been away (reduced_peak): exact for the
-// recorded run, if the program does nothing else differently.
+// recorded run, if the program does nothing else differently. Where memory ran out, it is what these blocks held then.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,11 @@ enum class AdviceKind : std::uint8_t {
   gradients_in_forward,    ///< free gradients before the next forward pass: zero_grad(set_to_none=True)
   frozen_gradients,        ///< gradients of parameters that need none
   frozen_optimizer_state,  ///< optimizer state of parameters that need no gradient
+  large_optimizer_state,   ///< more than two tensors of the parameter's size and type for each trained parameter
   logits,                  ///< compute the loss in chunks: tensors of the logits' size are held at the peak
+  logits_upcast,           ///< likewise, and some of these are copies in twice the precision
   gradient_buckets,        ///< DistributedDataParallel(gradient_as_bucket_view=True)
+  gathered_parameters,     ///< fully_shard(reshard_after_forward=True) of the repeated layers
   checkpoint_copies,       ///< copies of the model or the optimizer made to save them
 };
 inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
@@ -31,8 +34,11 @@ inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::gradients_in_forward, "gradients_in_forward"},
     {AdviceKind::frozen_gradients, "frozen_gradients"},
     {AdviceKind::frozen_optimizer_state, "frozen_optimizer_state"},
+    {AdviceKind::large_optimizer_state, "large_optimizer_state"},
     {AdviceKind::logits, "logits"},
+    {AdviceKind::logits_upcast, "logits_upcast"},
     {AdviceKind::gradient_buckets, "gradient_buckets"},
+    {AdviceKind::gathered_parameters, "gathered_parameters"},
     {AdviceKind::checkpoint_copies, "checkpoint_copies"}};
 [[nodiscard]] constexpr std::string_view name_of(AdviceKind kind) {
   return name_in(kAdviceKindNames, kind);
@@ -47,9 +53,10 @@ struct AdviceModule {
 struct Advice {
   AdviceKind kind = AdviceKind::checkpoint_activations;
   KnownAs known_as = KnownAs::derived;     ///< the least certain of the blocks concerned
-  std::uint64_t avoidable_peak_bytes = 0;  ///< by which the device's peak would be lower
-  std::uint64_t peak_bytes = 0;            ///< of the blocks concerned that are alive at the device's peak
+  std::uint64_t avoidable_peak_bytes = 0;  ///< by which the device's peak would be lower, or what it held at a failure
+  std::uint64_t peak_bytes = 0;            ///< of the blocks concerned that are alive then
   std::uint64_t peak_blocks = 0;
+  bool has_request = false;           ///< at a failure: the request was for another one of these blocks
   NamedStack stack;                   ///< of most bytes of these; without frames where none is known
   std::vector<AdviceModule> modules;  ///< checkpoint_activations, frozen_…: most bytes first
 };
@@ -58,5 +65,9 @@ struct Advice {
 /// tensors in the recording for most of it; empty where they are missing.
 [[nodiscard]] std::vector<Advice> find_advice(const Store& store, Symbols& symbols, const Attribution& attribution,
                                               std::size_t device);
+
+/// The same for the state when a request failed: how much less would have been allocated on the device then.
+[[nodiscard]] std::vector<Advice> find_advice(const Store& store, Symbols& symbols, const Attribution& attribution,
+                                              const OutOfMemory& failure);
 
 }  // namespace tidemark

@@ -1,36 +1,46 @@
-// Gradients that are held while nothing needs them, and what exists for parameters that are not trained.
+// Gradients that are held while nothing needs them.
 #include <algorithm>
-#include <string_view>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "analyze/advice/rules.h"
 
 namespace tidemark::advice {
 namespace {
 
-constexpr std::string_view kDistributedDataParallel = "torch/nn/parallel/distributed.py";
-
-/// The model's tensors of a role whose parameter needs no gradient.
-std::vector<EarlierFree> of_frozen_parameters(const Subject& subject, ModelTensor::Role role) {
-  std::vector<EarlierFree> frees;
-  for (const TensorInBlock& found : subject.attribution.tensors) {
-    const ModelTensor& tensor = subject.store.definitions.tensors[found.tensor];
-    if (tensor.role != role || tensor.requires_grad) continue;
-    if (subject.store.blocks.device[found.block.value] != subject.device) continue;
-    frees.push_back(never_there(subject.store, found.block));
+/// What backward passes allocated, by module and size, in order of birth.
+class BackwardBlocks {
+ public:
+  explicit BackwardBlocks(const Subject& subject) : store_(subject.store) {
+    for (const BlockId block : subject.blocks) {
+      const Owner& owner = subject.owner(block);
+      if (owner.phase == Phase::backward && owner.module.valid()) blocks_[key(block, owner)].push_back(block);
+    }
   }
-  return frees;
-}
 
-/// Whether C++ code that this file calls made the block. Native frames are passed over without being named, for which
-/// files would have to be opened.
-bool is_made_by(const Subject& subject, StackId stack, std::string_view file) {
-  const std::vector<Location>& locations = subject.store.definitions.locations;
-  const std::vector<LocationId> frames = subject.symbols.frames(stack);
-  const auto python = std::find_if(frames.rbegin(), frames.rend(), [&](LocationId frame) {
-    return frame.value < locations.size() && locations[frame.value].kind == Location::Kind::python;
-  });
-  return python != frames.rend() && subject.symbols.name(*python).file.ends_with(file);
-}
+  /// The first one like this born in the span, and freed: the new value of a gradient, which is added to the old one.
+  [[nodiscard]] std::optional<std::uint64_t> freed_like(BlockId gradient, const Owner& owner,
+                                                        const PhaseSpan& span) const {
+    const auto alike = blocks_.find(key(gradient, owner));
+    if (alike == blocks_.end()) return std::nullopt;
+    const auto first = std::ranges::lower_bound(alike->second, span.from, {}, [&](BlockId block) {
+      return std::uint64_t{store_.blocks.birth_change[block.value]};
+    });
+    if (first == alike->second.end() || store_.blocks.birth_change[first->value] >= span.to) return std::nullopt;
+    const std::uint32_t death = store_.blocks.death_change[first->value];
+    return death == Blocks::kAlive ? std::nullopt : std::optional<std::uint64_t>(death);
+  }
+
+ private:
+  using Key = std::pair<ModulePathId, std::uint64_t>;
+  [[nodiscard]] Key key(BlockId block, const Owner& owner) const {
+    return {owner.module, store_.blocks.size[block.value]};
+  }
+
+  const Store& store_;
+  std::map<Key, std::vector<BlockId>> blocks_;
+};
 
 }  // namespace
 
@@ -40,45 +50,37 @@ EarlierFree never_there(const Store& store, BlockId block) {
 }
 
 // A forward pass that comes right after an optimizer step does not need the gradients of that step. One that comes
-// after a backward pass does: gradients are being accumulated.
+// after a backward pass does: gradients are being accumulated. Had a gradient been freed, the backward pass would keep
+// the new value that it adds to it now: so it is away until that is freed, if it lives so long.
 std::vector<EarlierFree> gradients_in_forward(const Subject& subject) {
+  const std::vector<PhaseSpan>& spans = subject.spans;
+  const BackwardBlocks backward(subject);
   std::vector<EarlierFree> frees;
   for (const BlockId block : subject.blocks) {
-    if (subject.attribution.blocks[block.value].category != Category::gradient) continue;
+    const Owner& owner = subject.owner(block);
+    if (owner.category != Category::gradient) continue;
     const EarlierFree life = never_there(subject.store, block);
-    for (std::size_t n = 1; n + 1 < subject.spans.size(); ++n) {
-      const PhaseSpan& span = subject.spans[n];
-      const bool between = span.phase == Phase::forward && subject.spans[n - 1].phase == Phase::optimizer;
-      if (between && life.covers(span.from) && life.covers(span.to)) frees.push_back({block, span.from, span.to});
+    auto span = std::ranges::upper_bound(spans, life.from, {}, &PhaseSpan::from);
+    for (; span != spans.end() && life.covers(span->from); ++span) {
+      if (span->phase != Phase::forward || span == spans.begin() || std::prev(span)->phase != Phase::optimizer)
+        continue;
+      std::uint64_t until = span->to;
+      if (const auto next = std::next(span); next != spans.end() && next->phase == Phase::backward) {
+        until = backward.freed_like(block, owner, *next).value_or(until);
+      }
+      frees.push_back({block, span->from, std::min(until, life.to)});
     }
   }
   return frees;
 }
 
-std::vector<EarlierFree> frozen_gradients(const Subject& subject) {
-  return of_frozen_parameters(subject, ModelTensor::Role::gradient);
-}
-
-std::vector<EarlierFree> frozen_optimizer_state(const Subject& subject) {
-  return of_frozen_parameters(subject, ModelTensor::Role::optimizer_state);
-}
-
-// With gradient_as_bucket_view the gradients are parts of the buckets, and the pointers say so.
+// With gradient_as_bucket_view the gradients are parts of the buckets, which stay.
 std::vector<EarlierFree> gradient_buckets(const Subject& subject) {
   std::vector<EarlierFree> frees;
+  bool has_buckets = false;
   for (const BlockId block : subject.blocks) {
-    const Owner& owner = subject.attribution.blocks[block.value];
-    if (owner.category == Category::gradient && owner.category_known == KnownAs::exact) continue;
-    const StackId stack = subject.store.blocks.stack[block.value];
-    if (is_made_by(subject, stack, kDistributedDataParallel)) frees.push_back(never_there(subject.store, block));
-  }
-  return frees;
-}
-
-std::vector<EarlierFree> checkpoint_copies(const Subject& subject) {
-  std::vector<EarlierFree> frees;
-  for (const BlockId block : subject.blocks) {
-    if (subject.attribution.blocks[block.value].category == Category::copy) {
+    has_buckets |= subject.is_copy(block, Making::gradient_bucket);
+    if (has_buckets && subject.owner(block).category == Category::gradient) {
       frees.push_back(never_there(subject.store, block));
     }
   }

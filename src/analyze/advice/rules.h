@@ -3,11 +3,11 @@
 
 #include <cstddef>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
 #include "analyze/attribution/phase_spans.h"
+#include "analyze/attribution/stack_facts.h"
 #include "analyze/common/earlier_frees.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -21,7 +21,16 @@ struct Subject {
   const Attribution& attribution;
   std::size_t device;
   std::vector<PhaseSpan> spans;
-  std::vector<BlockId> blocks;  ///< of the device, in order of birth
+  std::vector<BlockId> blocks;     ///< of the device, in order of birth
+  std::vector<StackFacts> stacks;  ///< by StackId
+
+  [[nodiscard]] const Owner& owner(BlockId block) const { return attribution.blocks[block.value]; }
+  /// Of a copy of a model's tensors: what made it.
+  [[nodiscard]] bool is_copy(BlockId block, Making made_by) const {
+    const StackId stack = store.blocks.stack[block.value];
+    return owner(block).category == Category::copy && stack.value < stacks.size() &&
+           stacks[stack.value].making == made_by;
+  }
 };
 
 /// The blocks that would be away; none: the program has not this fault.
@@ -31,8 +40,11 @@ std::vector<EarlierFree> checkpoint_activations(const Subject& subject);
 std::vector<EarlierFree> gradients_in_forward(const Subject& subject);
 std::vector<EarlierFree> frozen_gradients(const Subject& subject);
 std::vector<EarlierFree> frozen_optimizer_state(const Subject& subject);
+std::vector<EarlierFree> large_optimizer_state(const Subject& subject);
 std::vector<EarlierFree> logits(const Subject& subject);
+std::vector<EarlierFree> logits_upcast(const Subject& subject);
 std::vector<EarlierFree> gradient_buckets(const Subject& subject);
+std::vector<EarlierFree> gathered_parameters(const Subject& subject);
 std::vector<EarlierFree> checkpoint_copies(const Subject& subject);
 
 /// The repeated layer that a module belongs to: its path up to the outermost number, "model.layers.3". Empty: in none.

@@ -1,5 +1,7 @@
 #include "analyze/attribution/lifetimes.h"
 
+#include <algorithm>
+
 namespace tidemark {
 namespace {
 
@@ -27,7 +29,9 @@ Lifetimes::Lifetimes(const Store& store, const PhaseRuns& runs, const std::vecto
     : store_(store),
       runs_(runs),
       knows_parameters_(!store.definitions.tensors.empty()),
+      failures_(store.devices.size()),
       usually_temporary_(store.definitions.stacks.size()) {
+  for (const OutOfMemory& failure : store.out_of_memory) failures_[failure.device].push_back(failure.change_count);
   for (const TensorInBlock& found : tensors) {
     const ModelTensor& tensor = store.definitions.tensors[found.tensor];
     if (tensor.role == ModelTensor::Role::parameter && tensor.requires_grad) {
@@ -42,13 +46,20 @@ void Lifetimes::learn() {
   const Blocks& blocks = store_.blocks;
   for (std::size_t block = 0; block < blocks.count(); ++block) {
     const PhaseRun& run = runs_.run(block);
-    if (runs_.passes[run.pass].end_change == Pass::kNone) continue;
+    if (runs_.passes[run.pass].end_change == Pass::kNone || is_freed_by_failure(block)) continue;
     const std::uint32_t end = run.phase == Phase::recomputation ? run.end_change : runs_.passes[run.pass].end_change;
     const bool temporary = dies_before(block, end);
     const StackId stack = blocks.stack[block];
     if (stack.value < usually_temporary_.size()) usually_temporary_[stack.value] = temporary;
     if (run.phase == Phase::backward && !temporary) gradient_sizes_.insert(blocks.size[block]);
   }
+}
+
+bool Lifetimes::is_freed_by_failure(std::size_t block) const {
+  const std::vector<std::uint64_t>& failures = failures_[store_.blocks.device[block]];
+  const auto first = std::ranges::upper_bound(failures, store_.blocks.birth_change[block]);
+  const std::uint32_t until = std::min(store_.blocks.death_change[block], runs_.pass(block).end_change);
+  return first != failures.end() && *first <= until;
 }
 
 Category Lifetimes::usual_category(Phase phase, StackId stack, std::uint64_t size) const {

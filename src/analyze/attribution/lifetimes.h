@@ -24,8 +24,8 @@ namespace tidemark {
 /// it
 ///   is freed in a backward pass, temporary if it is freed in any other.
 ///
-/// What is alive where a recording ends in the middle of a pass (memory ran out) counts as it did before: by its stack,
-/// in a backward pass by its size.
+/// What is alive where memory runs out in the middle of a pass, or a recording ends there, counts as it did before: by
+/// its stack, in a backward pass by its size. The exception frees it all, which says nothing.
 class Lifetimes {
  public:
   Lifetimes(const Store& store, const PhaseRuns& runs, const std::vector<TensorInBlock>& tensors);
@@ -41,14 +41,18 @@ class Lifetimes {
   }
   // Otherwise nothing says how long it would have lived.
   [[nodiscard]] bool is_decided(std::size_t block) const {
+    if (is_freed_by_failure(block)) return false;
     return store_.blocks.death_change[block] != Blocks::kAlive || runs_.pass(block).end_change != Pass::kNone;
   }
+  /// Whether a request failed between the block's birth and death, in the pass that it was made in.
+  [[nodiscard]] bool is_freed_by_failure(std::size_t block) const;
   void learn();
   [[nodiscard]] Category outside_phases(std::size_t block) const;
 
   const Store& store_;
   const PhaseRuns& runs_;
   bool knows_parameters_;
+  std::vector<std::vector<std::uint64_t>> failures_;  // by device: how many changes there were, in order
   std::vector<bool> usually_temporary_;               // by StackId
   std::unordered_set<std::uint64_t> gradient_sizes_;  // bytes
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "analyze/steps/training_steps.h"
@@ -19,7 +20,9 @@ struct EarlierFree {
   BlockId block;
   std::uint64_t from = 0;
   std::uint64_t to = 0;
+  std::optional<std::uint64_t> bytes = {};  ///< of the block that would be gone; none: all of it
 
+  [[nodiscard]] std::uint64_t size(const Store& store) const { return bytes.value_or(store.blocks.size[block.value]); }
   [[nodiscard]] bool covers(std::uint64_t change_count) const { return from < change_count && change_count <= to; }
 };
 

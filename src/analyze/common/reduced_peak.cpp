@@ -19,7 +19,7 @@ class FreedEarlier {
     begins_.reserve(earlier_frees.size());
     ends_.reserve(earlier_frees.size());
     for (const EarlierFree& earlier_free : earlier_frees) {
-      const std::uint64_t size = store.blocks.size[earlier_free.block.value];
+      const std::uint64_t size = earlier_free.size(store);
       begins_.push_back({earlier_free.from, size});
       ends_.push_back({earlier_free.to, size});
     }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/advice/advice.h"
 #include "analyze/breakdown.h"
 #include "analyze/host_usage.h"
 #include "base/result.h"
@@ -127,6 +128,7 @@ struct SampledOverview : Overview {
   HostUsage host;
   std::function<Result<Store>()> load_blocks;  ///< reads the file again, for what an overview does not hold
   std::shared_ptr<const Breakdown> breakdown;  ///< at the peak; null where the recording has no data of its own for it
+  std::vector<std::vector<Advice>> advice;     ///< by index into `devices`; empty likewise
 };
 
 }  // namespace tidemark

@@ -25,6 +25,10 @@ std::uint64_t peak_reserved_until(const Store& store, const OutOfMemory& event) 
     reserved = change.reserved ? reserved + change.size : saturating_subtract(reserved, change.size);
     peak = std::max(peak, reserved);
   }
+  for (const TotalsChange& change : store.totals_changes) {  // of recordings, which know no segments
+    if (change.change_count > event.change_count) break;
+    if (change.device == event.device) peak = std::max(peak, change.reserved);
+  }
   return peak;
 }
 

@@ -75,6 +75,7 @@ class Explainer {
     find_leaks(store_, symbols_, event, failure);
     find_causes(store_, event, failure);
     find_fixes(store_, symbols_, memory.get(), failure);
+    if (options_.attribution != nullptr) find_failure_advice(event, failure);
     return failure;
   }
 
@@ -154,6 +155,18 @@ class Explainer {
       if (known <= *failure.capacity) failure.outside = *failure.capacity - known;
     }
     return memory;
+  }
+
+  void find_failure_advice(const OutOfMemory& event, OomFailure& failure) {
+    const std::uint64_t enough =
+        failure.missing.value_or(std::max({failure.request.bytes, failure.request.segment, failure.request.driver}));
+    for (Advice& advice : find_advice(store_, symbols_, *options_.attribution, event)) {
+      OomAdvice& added = failure.advice.emplace_back();
+      static_cast<Advice&>(added) = std::move(advice);
+      const std::uint64_t request = added.has_request ? failure.request.bytes : 0;
+      const bool suffices = saturating_add(added.avoidable_peak_bytes, request) >= enough;
+      if (suffices || failure.missing) added.suffices = suffices;
+    }
   }
 
   const Store& store_;

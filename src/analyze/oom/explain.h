@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/advice/advice.h"
 #include "analyze/common/call_sites.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
@@ -21,10 +22,11 @@
 namespace tidemark {
 
 struct ExplainOptions {
-  std::optional<std::string> device;      ///< only this one: "cuda:0"
-  std::size_t top = 10;                   ///< stacks and call sites to list for each failure; 0 = all
-  std::size_t failures = 3;               ///< to explain, equal ones as one, the latest first; 0 = all
-  std::optional<std::uint64_t> capacity;  ///< bytes that the device has in all; none: as sampled, where it was
+  std::optional<std::string> device;         ///< only this one: "cuda:0"
+  std::size_t top = 10;                      ///< stacks and call sites to list for each failure; 0 = all
+  std::size_t failures = 3;                  ///< to explain, equal ones as one, the latest first; 0 = all
+  std::optional<std::uint64_t> capacity;     ///< bytes that the device has in all; none: as sampled, where it was
+  const Attribution* attribution = nullptr;  ///< of this store; null: no advice
 };
 
 enum class OomCause : std::uint8_t { leak, other_process, limit, fragmentation, demand };
@@ -95,6 +97,13 @@ struct OomFix {
   std::string settings;         ///< settings: as in PYTORCH_CUDA_ALLOC_CONF
 };
 
+/// What the blocks that advice is about held at the failure.
+struct OomAdvice : Advice {
+  /// Whether it is at least what was missing, with the request where that goes away too. None: not known, and it is
+  /// less than was requested.
+  std::optional<bool> suffices;
+};
+
 /// The limit that stopped a request, if it stayed the same from the start: at_least <= limit < below.
 struct OomLimit {
   std::uint64_t at_least = 0;  ///< what was reserved at most until then
@@ -143,10 +152,11 @@ struct OomFailure {
   std::vector<OomFinding> findings;      ///< the main one first, what is not certain last
   LeakVerdict leak_verdict = LeakVerdict::insufficient_data;  ///< of the recording up to then
   TrainingSteps::Source step_source = TrainingSteps::Source::none;
-  std::size_t step_count = 0;   ///< that the leak analysis found
-  std::uint64_t leaked = 0;     ///< bytes of what leaked, alive at the failure
-  std::vector<LeakSite> leaks;  ///< fastest first
-  std::vector<OomFix> fixes;    ///< certain ones first, by bytes; before them what stops a leak
+  std::size_t step_count = 0;     ///< that the leak analysis found
+  std::uint64_t leaked = 0;       ///< bytes of what leaked, alive at the failure
+  std::vector<LeakSite> leaks;    ///< fastest first
+  std::vector<OomFix> fixes;      ///< certain ones first, by bytes; before them what stops a leak
+  std::vector<OomAdvice> advice;  ///< most bytes first
 
   std::vector<TopAllocation> top_allocations;  ///< most bytes first
   std::uint64_t other_allocations = 0;

@@ -26,6 +26,8 @@ Analysis explain_analysis() {
     what.top = options.count("top");
     what.failures = options.count("failures");
     what.capacity = options.given_size("capacity");
+    const auto attribution = options.attribute(store);
+    what.attribution = attribution.get();
     auto explanation = analyze_explain(store, symbols, what);
     if (explanation && options.simulate && wants_simulation(*explanation)) {
       if (const auto simulation = options.simulate(store, symbols)) cite_simulation(*simulation, *explanation);

@@ -51,6 +51,7 @@ Analysis summary_analysis() {
     chosen.host = overview.host;
     chosen.load_blocks = overview.load_blocks;
     chosen.breakdown = overview.breakdown;
+    chosen.advice = overview.advice;
     return analyze_summary(overview, symbols, chosen);
   };
   parts.text_has_title = true;

@@ -129,6 +129,7 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   ExplainOptions explain;
   explain.device = options.device;
   explain.top = listed;
+  explain.attribution = attribution;
   contents.explanation = *analyze_explain(store, symbols, explain);
   if (!contents.explanation.failures.empty()) contents.summary.failure = contents.explanation.failures.front();
   for (const Analysis& analysis : analyses()) {

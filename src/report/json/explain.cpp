@@ -102,37 +102,54 @@ Json call_sites_json(const CallSites& sites) {
   return list;
 }
 
+Json failure_advice_json(const OomFailure& failure) {
+  Json list = Json::array();
+  for (const OomAdvice& advice : failure.advice) {
+    list.push_back({{"kind", name_of(advice.kind)},
+                    {"held_bytes", advice.avoidable_peak_bytes},
+                    {"known_as", name_in(kKnownAsNames, advice.known_as)},
+                    {"has_request", advice.has_request},
+                    {"suffices", nullable(advice.suffices)},
+                    {"block_count", advice.peak_blocks},
+                    {"modules", advice_modules_json(advice, "held_bytes")},
+                    {"stack", stack_json(advice.stack)}});
+  }
+  return list;
+}
+
 Json failure_json(const Explanation& explanation, const OomFailure& failure) {
   Json limit = nullptr;
   if (failure.limit) limit = {{"at_least_bytes", failure.limit->at_least}, {"below_bytes", failure.limit->below}};
-  return {{"device", to_string(failure.device)},
-          {"message", verdict_text(failure)},
-          {"cause", failure.cause ? Json(name_of(*failure.cause)) : Json(nullptr)},
-          {"count", failure.count},
-          {"first_at_ns", failure.first_ns},
-          {"last_at_ns", failure.last_ns},
-          {"request", request_json(failure)},
-          {"allocated_bytes", failure.allocated},
-          {"reserved_bytes", nullable(failure.reserved)},
-          {"cached_bytes", nullable(failure.cached)},
-          {"device_free_bytes", nullable(failure.device_free)},
-          {"device_free_sampled_at_ns", nullable(failure.sampled_at_ns)},
-          {"capacity_bytes", nullable(failure.capacity)},
-          {"outside_pytorch_bytes", nullable(failure.outside)},
-          {"cache", cache_json(failure.cache)},
-          {"refused_by", name_of(failure.refused_by)},
-          {"limit", std::move(limit)},
-          {"missing_bytes", nullable(failure.missing)},
-          {"causes", findings_json(failure)},
-          {"leak_analysis", leaks_json(failure)},
-          {"fixes", fixes_json(explanation, failure)},
-          {"top_allocations", top_allocations_json(failure)},
-          {"other_stack_count", failure.other_allocations},
-          {"other_stacks_bytes", failure.other_bytes},
-          {"call_sites", call_sites_json(failure.call_sites)},
-          {"other_call_site_count", failure.call_sites.other_call_sites},
-          {"other_call_sites_bytes", failure.call_sites.other_bytes},
-          {"unrecorded_bytes", failure.unrecorded}};
+  Json object = {{"device", to_string(failure.device)},
+                 {"message", verdict_text(failure)},
+                 {"cause", failure.cause ? Json(name_of(*failure.cause)) : Json(nullptr)},
+                 {"count", failure.count},
+                 {"first_at_ns", failure.first_ns},
+                 {"last_at_ns", failure.last_ns},
+                 {"request", request_json(failure)},
+                 {"allocated_bytes", failure.allocated},
+                 {"reserved_bytes", nullable(failure.reserved)},
+                 {"cached_bytes", nullable(failure.cached)},
+                 {"device_free_bytes", nullable(failure.device_free)},
+                 {"device_free_sampled_at_ns", nullable(failure.sampled_at_ns)},
+                 {"capacity_bytes", nullable(failure.capacity)},
+                 {"outside_pytorch_bytes", nullable(failure.outside)},
+                 {"cache", cache_json(failure.cache)},
+                 {"refused_by", name_of(failure.refused_by)},
+                 {"limit", std::move(limit)},
+                 {"missing_bytes", nullable(failure.missing)},
+                 {"causes", findings_json(failure)},
+                 {"leak_analysis", leaks_json(failure)},
+                 {"fixes", fixes_json(explanation, failure)},
+                 {"top_allocations", top_allocations_json(failure)},
+                 {"other_stack_count", failure.other_allocations},
+                 {"other_stacks_bytes", failure.other_bytes},
+                 {"call_sites", call_sites_json(failure.call_sites)},
+                 {"other_call_site_count", failure.call_sites.other_call_sites},
+                 {"other_call_sites_bytes", failure.call_sites.other_bytes},
+                 {"unrecorded_bytes", failure.unrecorded}};
+  if (!failure.advice.empty()) object["advice"] = failure_advice_json(failure);
+  return object;
 }
 
 }  // namespace

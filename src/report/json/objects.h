@@ -40,6 +40,13 @@ Json to_object(const ResultTable& table);
 /// [{"category", "bytes", "exact_bytes", "tensor_bytes", "block_count", "share", "known_as"}].
 Json categories_json(const std::vector<CategoryBytes>& categories);
 
+/// [{"kind", "avoidable_peak_bytes", "known_as", "held_at_peak_bytes", "held_at_peak_block_count", "modules",
+/// "stack"}].
+Json advice_json(const std::vector<Advice>& list);
+
+/// [{"module", `key`: bytes}].
+Json advice_modules_json(const Advice& advice, const char* key);
+
 /// {"address", "bytes", "free_bytes", "expandable", "blocks"}.
 Json segment_json(const MapSegment& segment);
 

@@ -36,24 +36,6 @@ Json pattern_json(const PatternsDevice& device, const Pattern& pattern) {
           {"other_held_at_peak_bytes", pattern.other_peak_bytes}};
 }
 
-Json advice_json(const std::vector<Advice>& list) {
-  Json advice = Json::array();
-  for (const Advice& one : list) {
-    Json modules = Json::array();
-    for (const AdviceModule& module : one.modules) {
-      modules.push_back({{"module", module.path}, {"held_at_peak_bytes", module.bytes}});
-    }
-    advice.push_back({{"kind", name_of(one.kind)},
-                      {"avoidable_peak_bytes", one.avoidable_peak_bytes},
-                      {"known_as", name_in(kKnownAsNames, one.known_as)},
-                      {"held_at_peak_bytes", one.peak_bytes},
-                      {"held_at_peak_block_count", one.peak_blocks},
-                      {"modules", std::move(modules)},
-                      {"stack", stack_json(one.stack)}});
-  }
-  return advice;
-}
-
 Json device_json(const PatternsDevice& device) {
   const DeviceSummary& totals = device.totals;
   const auto& held = device.kept_into_next_step;

@@ -43,6 +43,7 @@ Json device_json(const SummaryDevice& device) {
                  {"other_call_sites_bytes", device.other_bytes},
                  {"unrecorded_at_peak_bytes", device.unrecorded_at_peak_bytes}};
   if (!device.categories.empty()) object["categories_at_peak"] = categories_json(device.categories);
+  if (!device.advice.empty()) object["advice"] = advice_json(device.advice);
   return object;
 }
 

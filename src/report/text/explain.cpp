@@ -151,8 +151,9 @@ std::string call_sites_text(const OomFailure& failure, const Terminal& terminal)
 std::string failure_text(const Explanation& explanation, const OomFailure& failure, const Terminal& terminal) {
   return paint(terminal, Tone::error, verdict_text(failure)) + "\n" + request_text(failure, terminal) + "\n" +
          memory_text(failure, terminal) + "\n" + cause_text(failure, terminal) +
-         fixes_text(explanation, failure, terminal) + top_allocations_text(failure, terminal) +
-         call_sites_text(failure, terminal);
+         fixes_text(explanation, failure, terminal) +
+         (failure.advice.empty() ? "" : "\n" + advice_text(failure.advice, terminal)) +
+         top_allocations_text(failure, terminal) + call_sites_text(failure, terminal);
 }
 
 std::string peaks_text(const Explanation& explanation) {

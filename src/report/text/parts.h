@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "analyze/advice/advice.h"
 #include "analyze/common/data_quality.h"
 #include "analyze/common/recording.h"
+#include "analyze/oom/explain.h"
 #include "report/text/columns.h"
 #include "report/text/terminal.h"
 #include "report/words/recording.h"
@@ -23,6 +25,11 @@ namespace tidemark {
 
 /// One line for reports other than the summary: nothing when the recording is complete, else that it is not.
 [[nodiscard]] std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal);
+
+/// A table of advice, what saves most first; nothing without any.
+[[nodiscard]] std::string advice_text(const std::vector<Advice>& list, const Terminal& terminal);
+/// The same for a request that failed.
+[[nodiscard]] std::string advice_text(const std::vector<OomAdvice>& list, const Terminal& terminal);
 
 /// The texts of devices one below the other: those of one line without a blank line between them.
 [[nodiscard]] std::string join_devices(const std::vector<std::string>& texts);

@@ -61,7 +61,7 @@ std::string pattern_text(const PatternsDevice& device, const NamedPattern& named
   return text + rows_text(pattern, terminal);
 }
 
-std::string advice_text(const Advice& advice, const Terminal& terminal) {
+std::string finding_text(const Advice& advice, const Terminal& terminal) {
   return "\n" + paint(terminal, Tone::heading, advice_finding(advice)) + "\n" + fact("saving", advice_saving(advice)) +
          fact("possible fix", advice_change(advice));
 }
@@ -73,7 +73,7 @@ std::string device_text(const PatternsDevice& device, const Patterns& patterns, 
   text += fact("peak allocated", peak_text(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
   text += fact("training steps", patterns.steps == 0 ? "none detected" : format_count(patterns.steps));
   text += lifetimes_text(device, terminal);
-  for (const Advice& advice : device.advice) text += advice_text(advice, terminal);
+  for (const Advice& advice : device.advice) text += finding_text(advice, terminal);
   for (const NamedPattern& named : named_patterns(device)) text += pattern_text(device, named, terminal);
   return text;
 }

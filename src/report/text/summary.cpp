@@ -48,6 +48,7 @@ std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
   if (!device.categories.empty()) {
     text += "\n" + categories_text(device.categories, device.unrecorded_at_peak_bytes, terminal);
   }
+  if (!device.advice.empty()) text += "\n" + advice_text(device.advice, terminal);
   return text + "\n" + call_sites_text(device, terminal);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "report/words/printable.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -22,10 +23,19 @@ constexpr AdviceWords kWords[] = {
     {AdviceKind::frozen_gradients, "Parameters that need no gradient have one", "set their .grad to None"},
     {AdviceKind::frozen_optimizer_state, "The optimizer keeps state for parameters that need no gradient",
      "give the optimizer only the parameters that are trained"},
+    {AdviceKind::large_optimizer_state,
+     "The optimizer keeps more than two tensors of each trained parameter's size and type",
+     "keep its state in the parameters' type, or in 8 bits (bitsandbytes), where the training allows it; without "
+     "amsgrad"},
     {AdviceKind::logits, "Several tensors of the size of the logits exist at once",
      "compute the loss in chunks of the sequence, or with a fused cross-entropy"},
+    {AdviceKind::logits_upcast,
+     "The logits are copied to twice their precision, and several tensors of their size exist",
+     "convert them in chunks of the sequence, with the loss, or use a fused cross-entropy"},
     {AdviceKind::gradient_buckets, "DistributedDataParallel keeps buckets beside the gradients",
      "DistributedDataParallel(gradient_as_bucket_view=True) makes the gradients views of the buckets"},
+    {AdviceKind::gathered_parameters, "FSDP holds gathered parameters of the repeated layers until the backward pass",
+     "fully_shard(layer, reshard_after_forward=True), or ShardingStrategy.FULL_SHARD"},
     {AdviceKind::checkpoint_copies, "Copies of a checkpoint being saved are on the device",
      "copy one tensor at a time to the CPU before saving"},
 };
@@ -49,6 +59,13 @@ std::string advice_finding(const Advice& advice) {
                         printable(advice.modules[0].path), format_bytes(advice.modules[0].bytes));
   }
   return text + ")";
+}
+
+std::string advice_place(const Advice& advice, std::size_t width) {
+  if (advice.modules.empty()) return stack_text(advice.stack, width);
+  const std::string first = printable(advice.modules[0].path);
+  if (advice.modules.size() == 1) return first;
+  return fmt::format("{} and {} more", first, format_count(advice.modules.size() - 1));
 }
 
 std::string advice_change(const Advice& advice) {

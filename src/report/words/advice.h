@@ -1,6 +1,7 @@
 // Words for advice, the same in text and on a page.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "analyze/advice/advice.h"
@@ -15,5 +16,8 @@ namespace tidemark {
 
 /// "saves 10.0 MiB of the peak (derived from stacks and lifetimes)".
 [[nodiscard]] std::string advice_saving(const Advice& advice);
+
+/// Where: "layers.0 and 5 more", or the stack of most bytes.
+[[nodiscard]] std::string advice_place(const Advice& advice, std::size_t width = 0);
 
 }  // namespace tidemark

@@ -433,6 +433,9 @@ TEST(ExplainRecording, TakesFreeMemoryFromTheLastSampleBefore) {
   const Explained limited(sampled_recording(80'000 * kMiB));
   EXPECT_EQ(limited.device_free, 74'000 * kMiB);
   EXPECT_EQ(limited.refused_by, OomRefusedBy::limit);
+  ASSERT_TRUE(limited.limit);
+  EXPECT_EQ(limited.limit->at_least, 5000 * kMiB) << "reserved before";
+  EXPECT_EQ(limited.missing, 1000 * kMiB);
 
   const Explained close(sampled_recording(6900 * kMiB));  // 900 MiB free for 1000: a sample is not that exact
   EXPECT_EQ(close.refused_by, OomRefusedBy::unknown);

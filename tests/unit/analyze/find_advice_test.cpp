@@ -20,28 +20,37 @@ using testing::Scenario;
 class Loop {
  public:
   void allocate(const std::string& block, std::uint64_t mib, Phase phase, Category category,
-                const std::string& module = "") {
-    scenario.allocate(++time_ns_, block, mib * kMiB, kGpu);
+                const std::string& module = "", StackId stack = {}) {
+    scenario.allocate(++time_ns_, block, mib * kMiB, kGpu, stack);
     Owner owner;
     owner.phase = phase;
     owner.category = category;
     owner.category_known = KnownAs::derived;
     if (!module.empty()) {
       owner.module = path(module);
-      if (module == "lm_head") owner.component = Component::head;
+      if (module == "lm_head") owner.component = attribution.modules[owner.module.value].component = Component::head;
     }
     attribution.blocks.push_back(owner);
   }
   void free(const std::string& block) { scenario.free(++time_ns_, block); }
   /// The latest block is the storage of this tensor.
-  void is_tensor(ModelTensor::Role role, bool requires_grad) {
+  void is_tensor(ModelTensor::Role role, bool requires_grad, std::uint64_t mib = 0, const char* state = "") {
+    attribution.tensors.push_back({{static_cast<std::uint32_t>(attribution.blocks.size() - 1)},
+                                   static_cast<std::uint32_t>(scenario.definitions.tensors.size()),
+                                   {}});
+    tell(role, requires_grad, mib, state);
+  }
+  /// Of the one parameter, whose module is number 0.
+  void tell(ModelTensor::Role role, bool requires_grad, std::uint64_t mib = 0, const char* state = "") {
     ModelTensor tensor;
     tensor.role = role;
     tensor.requires_grad = requires_grad;
+    tensor.time_ns = time_ns_;
+    tensor.module = NnModuleId{0};
+    tensor.bytes = tensor.storage_bytes = mib * kMiB;
+    tensor.shape = {1024};
+    if (*state != 0) tensor.state = scenario.name_id(state);
     scenario.definitions.tensors.push_back(tensor);
-    attribution.tensors.push_back({{static_cast<std::uint32_t>(attribution.blocks.size() - 1)},
-                                   static_cast<std::uint32_t>(scenario.definitions.tensors.size() - 1),
-                                   {}});
   }
   std::map<AdviceKind, Advice> advice() {
     const Store store = scenario.store();
@@ -109,6 +118,45 @@ TEST(FindAdvice, FreesGradientsBeforeTheForwardPass) {
   EXPECT_FALSE(training(false).advice().contains(AdviceKind::gradients_in_forward));
 }
 
+// zero_grad(set_to_none=False): the gradient stays, and a new value is added to it. Had it been freed, the new value
+// would be there from when it is made: 40 of weights, and before that x (100) and seed (5), then seed and the new
+// value.
+TEST(FindAdvice, GradientsThatAreAddedToAreAwayUntilThen) {
+  Loop loop;
+  loop.allocate("weights", 40, Phase::other, Category::parameter);
+  loop.allocate("x0", 10, Phase::forward, Category::activation, "head");
+  loop.allocate("seed0", 5, Phase::backward, Category::temporary);
+  loop.allocate("gradient", 30, Phase::backward, Category::gradient, "head");
+  for (const std::string block : {"x0", "seed0"}) loop.free(block);
+  loop.allocate("update", 5, Phase::optimizer, Category::temporary);
+  loop.free("update");
+  loop.allocate("x1", 100, Phase::forward, Category::activation, "head");
+  loop.allocate("seed1", 5, Phase::backward, Category::temporary);  // 175: the peak
+  loop.free("x1");
+  loop.allocate("new", 30, Phase::backward, Category::temporary, "head");
+  loop.free("new");
+  loop.free("seed1");
+  const auto found = loop.advice();
+  ASSERT_TRUE(found.contains(AdviceKind::gradients_in_forward));
+  EXPECT_EQ(found.at(AdviceKind::gradients_in_forward).avoidable_peak_bytes, 30 * kMiB);
+}
+
+// zero_grad() between the forward pass, whose end is the peak, and the backward pass.
+TEST(FindAdvice, GradientsFreedAfterTheForwardPassAreHeldThroughIt) {
+  Loop loop;
+  for (const std::string step : {"0", "1"}) {
+    loop.allocate("x" + step, 100, Phase::forward, Category::activation);
+    if (step == "1") loop.free("gradient0");
+    loop.free("x" + step);
+    loop.allocate("gradient" + step, 30, Phase::backward, Category::gradient);
+    loop.allocate("update" + step, 5, Phase::optimizer, Category::temporary);
+    loop.free("update" + step);
+  }
+  const auto found = loop.advice();
+  ASSERT_TRUE(found.contains(AdviceKind::gradients_in_forward));
+  EXPECT_EQ(found.at(AdviceKind::gradients_in_forward).avoidable_peak_bytes, 30 * kMiB);
+}
+
 TEST(FindAdvice, GradientsThatAreBeingAccumulatedStay) {
   Loop loop;
   loop.allocate("weights", 10, Phase::other, Category::parameter);
@@ -153,6 +201,43 @@ TEST(FindAdvice, FindsWhatBelongsToFrozenParameters) {
   }
 }
 
+// The optimizer made state for a parameter that was frozen later, when a temporary of 20 MiB had been there. Then comes
+// one of 40: the peak is 150, and would be 130.
+TEST(FindAdvice, FindsWhatBelongsToParametersThatWereFrozenLater) {
+  Loop loop;
+  loop.allocate("weights", 50, Phase::other, Category::parameter);
+  loop.allocate("state", 60, Phase::optimizer, Category::optimizer_state);
+  loop.is_tensor(ModelTensor::Role::optimizer_state, true);
+  loop.allocate("first", 20, Phase::forward, Category::temporary);
+  loop.free("first");
+  loop.tell(ModelTensor::Role::parameter, true);
+  loop.allocate("second", 40, Phase::forward, Category::temporary);
+  loop.tell(ModelTensor::Role::parameter, false);
+  const auto found = loop.advice();
+  ASSERT_TRUE(found.contains(AdviceKind::frozen_optimizer_state));
+  EXPECT_EQ(found.at(AdviceKind::frozen_optimizer_state).avoidable_peak_bytes, 20 * kMiB);
+  EXPECT_FALSE(found.contains(AdviceKind::frozen_gradients));
+}
+
+// A parameter of 10 MiB in 16 bits: moments in 32 bits have 20, of which 10 are needed, and a third one is not.
+TEST(FindAdvice, FindsOptimizerStateBeyondTwoTensorsLikeTheParameter) {
+  for (const std::uint64_t mib : {10U, 20U}) {
+    Loop loop;
+    loop.allocate("weights", 10, Phase::other, Category::parameter);
+    loop.is_tensor(ModelTensor::Role::parameter, true, 10);
+    for (const char* state : {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}) {
+      if (mib == 10 && state == std::string("max_exp_avg_sq")) break;
+      loop.allocate(state, mib, Phase::optimizer, Category::optimizer_state);
+      loop.is_tensor(ModelTensor::Role::optimizer_state, true, mib, state);
+    }
+    const auto found = loop.advice();
+    ASSERT_EQ(found.contains(AdviceKind::large_optimizer_state), mib == 20);
+    if (mib == 20) {
+      EXPECT_EQ(found.at(AdviceKind::large_optimizer_state).avoidable_peak_bytes, (10 + 10 + 20) * kMiB);
+    }
+  }
+}
+
 // Logits of 100 MiB in 16 bits, their copy in 32 bits (200), its log-softmax (200) and the gradient (200). At the peak
 // all of them: weights 60 + 700. Without them: weights and the activation of a layer, which has the logits' size by
 // chance.
@@ -167,7 +252,7 @@ TEST(FindAdvice, FindsCopiesOfLogits) {
   loop.allocate("gradient of logits", 200, Phase::backward, Category::temporary);
   const auto found = loop.advice();
   ASSERT_EQ(found.size(), 1U);
-  const Advice& advice = found.at(AdviceKind::logits);
+  const Advice& advice = found.at(AdviceKind::logits_upcast);
   EXPECT_EQ(advice.avoidable_peak_bytes, 600 * kMiB);
   EXPECT_EQ(advice.peak_bytes, 700 * kMiB);
   EXPECT_EQ(advice.peak_blocks, 4U);
@@ -181,24 +266,74 @@ TEST(FindAdvice, FindsGradientBucketsBesideGradients) {
     const StackId made = loop.scenario.stack({loop.scenario.python("DistributedDataParallel._pre_forward", file, 5),
                                               loop.scenario.native("libtorch_cpu.so", 9)});
     loop.allocate("weights", 40, Phase::other, Category::parameter);
-    loop.scenario.allocate(50, "bucket", 20 * kMiB, kGpu, made);
-    loop.attribution.blocks.emplace_back();
-    loop.attribution.blocks.back().category = view ? Category::gradient : Category::unknown;
-    loop.attribution.blocks.back().category_known = view ? KnownAs::exact : KnownAs::unknown;
+    loop.allocate("bucket", 20, Phase::forward, view ? Category::gradient : Category::copy, "", made);
+    if (!view) loop.allocate("gradient", 19, Phase::backward, Category::gradient);
     const auto found = loop.advice();
     EXPECT_EQ(found.size(), view ? 0U : 1U);
     if (view) continue;
-    EXPECT_EQ(found.at(AdviceKind::gradient_buckets).avoidable_peak_bytes, 20 * kMiB);
+    EXPECT_EQ(found.at(AdviceKind::gradient_buckets).avoidable_peak_bytes, 19 * kMiB);
   }
 }
 
 TEST(FindAdvice, FindsCopiesOfCheckpoints) {
   Loop loop;
+  const StackId made = loop.scenario.stack({loop.scenario.python("deepcopy", "/usr/lib/python3.11/copy.py", 5)});
   loop.allocate("weights", 40, Phase::other, Category::parameter);
-  loop.allocate("saved", 40, Phase::other, Category::copy);
+  loop.allocate("saved", 40, Phase::other, Category::copy, "", made);
+  loop.allocate("other copy", 20, Phase::other, Category::copy);
   const auto found = loop.advice();
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found.at(AdviceKind::checkpoint_copies).avoidable_peak_bytes, 40 * kMiB);
+}
+
+// Two layers of 20 MiB, gathered in the forward pass; those of the outermost module stay. At the peak (weights 10,
+// gathered 30 + 2 * 20, x 50) neither layer is in use.
+TEST(FindAdvice, FindsGatheredParametersHeldUntilTheBackwardPass) {
+  for (const bool reshards : {false, true}) {
+    Loop loop;
+    const std::string file = "/p/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
+    const StackId made = loop.scenario.stack({loop.scenario.python("FSDPParamGroup.unshard", file, 5)});
+    loop.allocate("weights", 10, Phase::other, Category::parameter);
+    loop.allocate("all", 30, Phase::forward, Category::copy, "Model", made);
+    for (const std::string layer : {"layers.0", "layers.1"}) {
+      loop.allocate(layer, 20, Phase::forward, Category::copy, layer, made);
+      loop.allocate(layer + " temporary", 1, Phase::forward, Category::temporary, layer + ".mlp");
+      loop.free(layer + " temporary");
+      if (reshards) loop.free(layer);
+    }
+    loop.allocate("x", 50, Phase::forward, Category::activation, "head");
+    loop.allocate("seed", 1, Phase::backward, Category::temporary, "head");
+    loop.free("x");
+    for (const std::string layer : {"layers.1", "layers.0"}) {
+      if (reshards) loop.allocate(layer, 20, Phase::backward, Category::copy, layer, made);
+      loop.allocate(layer + " gradient", 5, Phase::backward, Category::temporary, layer + ".mlp");
+      loop.free(layer + " gradient");
+      loop.free(layer);
+    }
+    const auto found = loop.advice();
+    ASSERT_EQ(found.size(), reshards ? 0U : 1U);
+    if (reshards) continue;
+    EXPECT_EQ(found.at(AdviceKind::gathered_parameters).avoidable_peak_bytes, 40 * kMiB);
+    EXPECT_EQ(found.at(AdviceKind::gathered_parameters).modules.size(), 2U);
+  }
+}
+
+// What fails is the third layer's first request: of the first two, x (60 each) would have been away.
+TEST(FindAdvice, SaysWhatWasHeldWhenARequestFailed) {
+  Loop loop;
+  loop.allocate("weights", 10, Phase::other, Category::parameter);
+  for (const std::string layer : {"0", "1", "2"}) {
+    loop.allocate("x" + layer, 60, Phase::forward, Category::activation, "layers." + layer);
+    if (layer != "2") loop.allocate("y" + layer, 40, Phase::forward, Category::activation, "layers." + layer);
+  }
+  loop.scenario.out_of_memory(1000, 40 * kMiB, kGpu);
+  const Store store = loop.scenario.store();
+  Symbols symbols(store.definitions);
+  const std::vector<Advice> found = find_advice(store, symbols, loop.attribution, store.out_of_memory.at(0));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].kind, AdviceKind::checkpoint_activations);
+  EXPECT_EQ(found[0].avoidable_peak_bytes, 120 * kMiB);
+  EXPECT_EQ(found[0].peak_blocks, 2U);
 }
 
 TEST(FindAdvice, NamesRepeatedLayers) {

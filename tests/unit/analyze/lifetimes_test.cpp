@@ -32,6 +32,7 @@ class TrainingRun : public ModelScenario {
     allocate(++now_, block, size, device, stack);
   }
   void drop(const std::string& block) { free(++now_, block); }
+  void fail() { out_of_memory(++now_, 4096, kGpu, forward); }
   /// The category of each block by its name.
   [[nodiscard]] std::map<std::string, Category> categories() const {
     const Attribution attribution = attribute_blocks(store());
@@ -123,6 +124,24 @@ TEST(LifetimeTest, WhereARecordingEndsInAPassTheEarlierOnesCount) {
   EXPECT_EQ(categories.at("2 gradient"), Category::gradient);
   EXPECT_EQ(categories.at("2 flowing"), Category::temporary);
   EXPECT_EQ(categories.at("2 saved"), Category::activation);
+}
+
+// A forward pass runs out of memory, and the exception frees what it made. The program goes on to its next batch.
+TEST(LifetimeTest, WhatAnExceptionFreesCountsAsIfItWereThere) {
+  TrainingRun run;
+  run.make("saved", run.forward);
+  run.make("scratch", run.forward);
+  run.drop("scratch");
+  run.fail();
+  run.drop("saved");
+  run.make("batch", run.loader);
+  run.make("next saved", run.forward);
+  run.drop("next saved");
+  run.make("moment", run.optimizer);
+  const std::map<std::string, Category> categories = run.categories();
+  EXPECT_EQ(categories.at("saved"), Category::activation);
+  EXPECT_EQ(categories.at("scratch"), Category::temporary);
+  EXPECT_EQ(categories.at("next saved"), Category::temporary);
 }
 
 TEST(LifetimeTest, WhatSomeCodeMakesWhateverThePhase) {

@@ -1,0 +1,128 @@
+// What gradients and the optimizer hold for parameters that are not trained, and more than is needed for those that
+// are.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "allocator/rules.h"
+#include "analyze/advice/rules.h"
+
+namespace tidemark::advice {
+namespace {
+
+using Role = ModelTensor::Role;
+using ParameterKey = std::pair<NnModuleId, StringId>;
+
+/// What the program said of its parameters, and of gradients and states for them.
+class Parameters {
+ public:
+  explicit Parameters(const Definitions& definitions) {
+    for (const ModelTensor& tensor : definitions.tensors) {
+      if (tensor.role == Role::buffer || !tensor.module.valid()) continue;
+      Parameter& parameter = parameters_[key(tensor)];
+      parameter.said.push_back({tensor.time_ns, tensor.requires_grad});
+      if (tensor.role == Role::parameter) parameter.latest = &tensor;
+    }
+    for (auto& [key, parameter] : parameters_) std::ranges::stable_sort(parameter.said, {}, &Said::time_ns);
+  }
+
+  /// Null where it was not told itself.
+  [[nodiscard]] const ModelTensor* parameter_of(const ModelTensor& tensor) const {
+    const auto found = parameters_.find(key(tensor));
+    return found == parameters_.end() ? nullptr : found->second.latest;
+  }
+
+  /// When the parameter of a tensor in a block needs no gradient: from when it was last said to need one. None: never
+  /// while the block is alive.
+  [[nodiscard]] std::optional<EarlierFree> frozen(const Store& store, BlockId block, const ModelTensor& tensor) const {
+    EarlierFree away = never_there(store, block);
+    const auto found = parameters_.find(key(tensor));
+    if (found == parameters_.end()) return tensor.requires_grad ? std::nullopt : std::optional(away);
+    bool is_frozen = false;
+    for (const Said& said : found->second.said) {
+      const std::uint64_t change_count = store.changes_until(said.time_ns);
+      if (change_count <= away.from) continue;
+      if (change_count > away.to) break;
+      if (said.requires_grad) {
+        (is_frozen ? away.to : away.from) = change_count;
+      } else {
+        is_frozen = true;
+      }
+    }
+    return is_frozen ? std::optional(away) : std::nullopt;
+  }
+
+ private:
+  struct Said {
+    std::uint64_t time_ns = 0;
+    bool requires_grad = false;
+  };
+  struct Parameter {
+    std::vector<Said> said;
+    const ModelTensor* latest = nullptr;
+  };
+
+  static ParameterKey key(const ModelTensor& tensor) { return {tensor.module, tensor.name}; }
+
+  std::map<ParameterKey, Parameter> parameters_;
+};
+
+template <typename Visit>
+void visit_tensors(const Subject& subject, Role role, const Visit& visit) {
+  for (const TensorInBlock& found : subject.attribution.tensors) {
+    const ModelTensor& tensor = subject.store.definitions.tensors[found.tensor];
+    if (tensor.role == role && subject.store.blocks.device[found.block.value] == subject.device) {
+      visit(found.block, tensor);
+    }
+  }
+}
+
+std::vector<EarlierFree> of_frozen_parameters(const Subject& subject, Role role) {
+  const Parameters parameters(subject.store.definitions);
+  std::vector<EarlierFree> frees;
+  visit_tensors(subject, role, [&](BlockId block, const ModelTensor& tensor) {
+    if (const auto away = parameters.frozen(subject.store, block, tensor)) frees.push_back(*away);
+  });
+  return frees;
+}
+
+}  // namespace
+
+std::vector<EarlierFree> frozen_gradients(const Subject& subject) {
+  return of_frozen_parameters(subject, Role::gradient);
+}
+
+std::vector<EarlierFree> frozen_optimizer_state(const Subject& subject) {
+  return of_frozen_parameters(subject, Role::optimizer_state);
+}
+
+// Adam, which needs most among the common optimizers, gets by with two tensors like the parameter. What a tensor has
+// beyond the parameter's bytes (32 bits for 16), and every one after the second (amsgrad, copies of the parameters), is
+// a choice.
+std::vector<EarlierFree> large_optimizer_state(const Subject& subject) {
+  constexpr std::size_t kNeeded = 2;
+  const Store& store = subject.store;
+  const Parameters parameters(store.definitions);
+  const bool rounds_up = store.devices[subject.device].device.type != DeviceType::cpu;
+  std::map<const ModelTensor*, std::set<StringId>> names;
+  std::vector<EarlierFree> frees;
+  visit_tensors(subject, Role::optimizer_state, [&](BlockId block, const ModelTensor& state) {
+    const ModelTensor* parameter = parameters.parameter_of(state);
+    const bool alone = state.bytes == state.storage_bytes;
+    if (parameter == nullptr || !parameter->requires_grad || parameter->shape != state.shape || !alone) return;
+    EarlierFree away = never_there(store, block);
+    std::set<StringId>& of_parameter = names[parameter];
+    if (of_parameter.size() < kNeeded) of_parameter.insert(state.state);
+    if (of_parameter.contains(state.state)) {
+      const std::uint64_t needed = rounds_up ? pytorch::round_to_min_block(parameter->bytes) : parameter->bytes;
+      if (store.blocks.size[block.value] <= needed) return;
+      away.bytes = store.blocks.size[block.value] - needed;
+    }
+    frees.push_back(away);
+  });
+  return frees;
+}
+
+}  // namespace tidemark::advice

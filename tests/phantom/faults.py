@@ -1,0 +1,266 @@
+"""Trains a model with a fault that costs memory, or with `--fixed` without it, and says what PyTorch's counter says of its peak.
+
+    python faults.py CASE [--fixed]
+    python faults.py all       each case with and without its fault
+
+Each runs in processes of its own, which are forked once PyTorch is loaded. The last line is JSON: of two ranks the first one speaks.
+A case has the name of the advice against its fault, but for "out_of_memory", whose fault is that of "checkpoint_activations".
+"""
+
+import copy
+import gc
+import json
+import os
+import sys
+import tempfile
+
+import torch
+import torch._dynamo  # which optimizers and checkpoint load: once, before the processes part
+import torch.nn.functional as F
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+from torch.utils.checkpoint import checkpoint
+
+VOCABULARY, WIDTH, LAYERS, TOKENS, STEPS = 8192, 512, 6, 8192, 3
+CHUNKS = 32
+WORLD = 2
+LIMIT = 3 << 29
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.up = nn.Linear(WIDTH, 4 * WIDTH)
+        self.down = nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, hidden):
+        return hidden + self.down(F.gelu(self.up(self.norm(hidden))))
+
+
+class Model(nn.Module):
+    def __init__(self, recomputes=False):
+        super().__init__()
+        self.recomputes = recomputes
+        self.embedding = nn.Embedding(VOCABULARY, WIDTH)
+        self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
+        self.norm = nn.LayerNorm(WIDTH)
+        self.lm_head = nn.Linear(WIDTH, VOCABULARY, bias=False)
+
+    def hidden(self, ids):
+        hidden = self.embedding(ids)
+        for layer in self.layers:
+            hidden = checkpoint(layer, hidden, use_reentrant=False) if self.recomputes else layer(hidden)
+        return self.norm(hidden)
+
+    def forward(self, ids):
+        return self.lm_head(self.hidden(ids))
+
+
+class ChunkedLoss(Model):
+    """Makes the logits of a part of the tokens at a time, in the forward and in the backward pass."""
+
+    def part(self, hidden, ids):
+        return F.cross_entropy(self.lm_head(hidden).float(), ids, reduction="sum")
+
+    def forward(self, ids):
+        parts = zip(self.hidden(ids).chunk(CHUNKS), ids.chunk(CHUNKS))
+        return sum(checkpoint(self.part, hidden, target, use_reentrant=False) for hidden, target in parts) / len(ids)
+
+
+class Fp32Adam(torch.optim.Optimizer):
+    """Keeps the moments in 32 bits, or as the parameters are."""
+
+    def __init__(self, parameters, state_dtype):
+        super().__init__(parameters, {"state_dtype": state_dtype})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                state = self.state[parameter]
+                for name in ("exp_avg", "exp_avg_sq"):
+                    if name not in state:
+                        state[name] = torch.zeros_like(parameter, dtype=group["state_dtype"])
+                state["exp_avg"].lerp_(parameter.grad.to(state["exp_avg"].dtype), 0.1)
+                state["exp_avg_sq"].mul_(0.9)
+                parameter.add_(state["exp_avg"], alpha=-1e-4)
+
+
+def tokens(count=TOKENS):
+    return torch.randint(VOCABULARY, (count,), device="cuda")
+
+
+def next_token_loss(model, count=TOKENS):
+    ids = tokens(count)
+    return F.cross_entropy(model(ids), ids)
+
+
+def train(model, optimizer, loss_of=next_token_loss, steps=STEPS):
+    for _ in range(steps):
+        loss_of(model).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def adamw(model):
+    return torch.optim.AdamW([parameter for parameter in model.parameters() if parameter.requires_grad])
+
+
+def gradients_in_forward(fixed):
+    model = Model()
+    optimizer = adamw(model)
+    for _ in range(STEPS):
+        next_token_loss(model).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=fixed)
+
+
+def freeze_half(model):
+    frozen = [parameter for layer in model.layers[: LAYERS // 2] for parameter in layer.parameters()]
+    for parameter in frozen:
+        parameter.requires_grad_(False)
+    return frozen
+
+
+def short_steps(model, optimizer):
+    """The peak comes later."""
+    for step in range(2):
+        next_token_loss(model, TOKENS // 8).backward()
+        optimizer.step()
+        if step == 0:
+            optimizer.zero_grad()
+
+
+def frozen_gradients(fixed):
+    model = Model()
+    short_steps(model, adamw(model))
+    for parameter in freeze_half(model):
+        if fixed:
+            parameter.grad = None
+    train(model, adamw(model))
+
+
+def frozen_optimizer_state(fixed):
+    model = Model()
+    optimizer = adamw(model)
+    short_steps(model, optimizer)
+    optimizer.zero_grad()
+    for parameter in freeze_half(model):
+        if fixed:
+            del optimizer.state[parameter]
+    train(model, optimizer)
+
+
+def large_optimizer_state(fixed):
+    model = Model().bfloat16()
+    train(model, Fp32Adam(model.parameters(), torch.bfloat16 if fixed else torch.float32))
+
+
+def checkpoint_activations(fixed):
+    model = Model(recomputes=fixed)
+    train(model, adamw(model))
+
+
+def logits(fixed):
+    model = ChunkedLoss() if fixed else Model()
+    train(model, adamw(model), (lambda model: model(tokens())) if fixed else next_token_loss)
+
+
+def logits_upcast(fixed):
+    def upcast_loss(model):
+        ids = tokens()
+        return F.cross_entropy(model(ids).float(), ids)
+
+    model = (ChunkedLoss() if fixed else Model()).bfloat16()
+    train(model, adamw(model), (lambda model: model(tokens())) if fixed else upcast_loss)
+
+
+def checkpoint_copies(fixed):
+    model = Model()
+    optimizer = adamw(model)
+    for _ in range(STEPS):
+        train(model, optimizer, steps=1)
+        best = {name: tensor.cpu() for name, tensor in model.state_dict().items()} if fixed else copy.deepcopy(model.state_dict())
+    del best
+
+
+def gradient_buckets(fixed):
+    model = nn.parallel.DistributedDataParallel(Model(), gradient_as_bucket_view=fixed)
+    # Few tokens: the peak is where gradients are complete. While activations are most, there are none but the buckets in either case.
+    train(model, adamw(model), lambda model: next_token_loss(model, TOKENS // 64))
+
+
+def gathered_parameters(fixed):
+    model = Model()
+    for layer in model.layers:
+        fully_shard(layer, reshard_after_forward=fixed)
+    train(fully_shard(model), adamw(model))
+
+
+def out_of_memory(fixed):
+    """The model fits into its part of the device if its activations are recomputed."""
+    torch.cuda.set_per_process_memory_fraction(LIMIT / torch.cuda.get_device_properties(0).total_memory)
+    try:
+        checkpoint_activations(fixed)
+    except torch.OutOfMemoryError as error:
+        print(error, file=sys.stderr)
+
+
+CASES = {
+    "gradients_in_forward": gradients_in_forward,
+    "frozen_gradients": frozen_gradients,
+    "frozen_optimizer_state": frozen_optimizer_state,
+    "large_optimizer_state": large_optimizer_state,
+    "checkpoint_activations": checkpoint_activations,
+    "logits": logits,
+    "logits_upcast": logits_upcast,
+    "checkpoint_copies": checkpoint_copies,
+    "gradient_buckets": gradient_buckets,
+    "gathered_parameters": gathered_parameters,
+    "out_of_memory": out_of_memory,
+}
+DISTRIBUTED = ("gradient_buckets", "gathered_parameters")
+
+
+def run(case, fixed):
+    with torch.device("cuda"):
+        CASES[case](fixed)
+    return {"case": case, "fixed": fixed, "pid": os.getpid(), "peak": torch.cuda.max_memory_allocated()}
+
+
+def in_child(function, *arguments):
+    """Forks before CUDA has begun; PyTorch was loaded already. Returns what the child writes its result to."""
+    gc.freeze()  # what was loaded is copied and searched by no child
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        with os.fdopen(writing, "w") as pipe:
+            json.dump(function(*arguments), pipe)
+        os._exit(0)  # an end without PyTorch's, which takes longer than the rest
+    os.close(writing)
+    return os.fdopen(reading)
+
+
+def run_rank(rank, store, case, fixed):
+    torch.cuda.set_device(rank)
+    store = torch.distributed.FileStore(store, WORLD)
+    torch.distributed.init_process_group("nccl", store=store, rank=rank, world_size=WORLD, device_id=torch.device("cuda", rank))
+    said = run(case, fixed)
+    torch.distributed.destroy_process_group()
+    return said
+
+
+def run_ranks(case, fixed):
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = [in_child(run_rank, rank, f"{folder}/store", case, fixed) for rank in range(WORLD)]
+        return [json.load(rank) for rank in ranks][0]
+
+
+def run_anywhere(case, fixed):
+    return run_ranks(case, fixed) if case in DISTRIBUTED else json.load(in_child(run, case, fixed))
+
+
+if __name__ == "__main__":
+    runs = [(case, fixed) for case in CASES for fixed in (False, True)] if sys.argv[1] == "all" else [(sys.argv[1], "--fixed" in sys.argv)]
+    print(json.dumps([run_anywhere(*which) for which in runs]), flush=True)
+    os._exit(0)

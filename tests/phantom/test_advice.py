@@ -1,0 +1,49 @@
+"""Advice for programs that have a fault: none once it is mended, and what it promised to save is what PyTorch's own counter says was saved."""
+
+import json
+import unittest
+
+from phantom import Case
+
+
+class Advice(Case):
+    def results(self, command, run, *options):
+        """Of the GPU, or of the failure."""
+        found = json.loads(self.read(command, "--format", "json", *options, self.files[run["pid"]]))
+        return [part for part in found["failures" if command == "explain" else "devices"] if part["device"].startswith("cuda")]
+
+    def test_savings_are_the_measured_ones(self):
+        _, said, _ = self.plan("faults.py", "all", code=1)  # for one of them runs out of memory
+        rows = json.loads(self.read("summary", "--format", "json", *self.folder.glob("*.tide")))["ranks"]["rows"]
+        self.files = {row["pid"]: row["file"] for row in rows}
+        runs = {(one["case"], one["fixed"]): one for one in said}
+        self.check_failure(runs.pop(("out_of_memory", False)), runs.pop(("out_of_memory", True)))
+        self.assertEqual(len(runs), 2 * 10)
+        for kind in {case for case, _ in runs}:
+            with self.subTest(kind):
+                self.check(kind, runs[kind, False], runs[kind, True])
+
+    def check(self, kind, faulty, fixed):
+        (device,), (mended,) = self.results("patterns", faulty), self.results("patterns", fixed)
+        advice = {advice["kind"]: advice for advice in device["advice"]}
+        self.assertIn(kind, advice)
+        self.assertNotIn(kind, {advice["kind"] for advice in mended["advice"]})
+        # To the byte, for the programs differ in nothing else. Chunks of logits, and what is recomputed, are there for a while, but not
+        # when memory is at its highest.
+        self.assertEqual(advice[kind]["avoidable_peak_bytes"], faulty["peak"] - fixed["peak"])
+        (summary,) = self.results("summary", faulty)
+        self.assertEqual(summary["advice"], device["advice"])
+
+    def check_failure(self, faulty, fixed):
+        """Had the activations been recomputed, the request would have fitted; the other program shows it."""
+        (failure,) = self.results("explain", faulty, "--simulate", "off")
+        advice = {advice["kind"]: advice for advice in failure["advice"]}["checkpoint_activations"]
+        self.assertTrue(advice["suffices"])
+        self.assertEqual(self.results("explain", fixed, "--simulate", "off"), [])
+        # Those of six layers, of 151 MB each, but for the 16 MiB that the next one reads.
+        self.assertEqual(len(advice["modules"]), 6)
+        self.assertEqual(advice["held_bytes"], sum(module["held_bytes"] for module in advice["modules"]))
+
+
+if __name__ == "__main__":
+    unittest.main()
