@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
-#include "analyze/attribution/phase_spans.h"
 #include "analyze/common/earlier_frees.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -20,8 +19,8 @@ struct Subject {
   Symbols& symbols;
   const Attribution& attribution;
   std::size_t device;
-  std::vector<PhaseSpan> spans;
-  std::vector<BlockId> blocks;  ///< of the device, in order of birth
+  std::vector<PhaseSpan> spans;  ///< passes
+  std::vector<BlockId> blocks;   ///< of the device, in order of birth
 };
 
 /// The blocks that would be away; none: the program has not this fault.
