@@ -79,8 +79,28 @@ struct TimelineOutOfMemory {
   Device device;
 };
 
+/// A step of training, or several where there are more than can be listed.
+struct TimelineStep {
+  std::uint64_t number = 0;  ///< of the first, as `leaks` counts them
+  std::uint64_t begin_ns = 0;
+};
+
+struct TimelinePhase {
+  Phase phase = Phase::other;  ///< never that
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
+};
+
+/// What the program did when: see timeline_bands.h.
+struct TimelineBands {
+  std::vector<TimelineStep> steps;  ///< in order of time; empty: not known. The end of the last one is not known
+  std::optional<std::vector<TimelinePhase>> phases =
+      std::vector<TimelinePhase>();  ///< likewise; none: too many to list
+};
+
 struct Timeline {
   RecordingInfo recording;
+  TimelineBands bands;
   std::vector<TimelineSeries> series;  ///< one for each device
   std::vector<TimelineOutOfMemory> out_of_memory;
   std::vector<Pause> pauses;         ///< of recording, in which no change was seen

@@ -8,6 +8,7 @@
 #include "analyze/advice/rules.h"
 #include "analyze/attribution/component_rules.h"
 #include "analyze/attribution/module_paths.h"
+#include "analyze/attribution/phase_runs.h"
 #include "analyze/common/advice.h"
 #include "analyze/common/reduced_peak.h"
 
@@ -76,7 +77,7 @@ Advice describe(const advice::Subject& subject, const AdviceRule& entry, const s
 }
 
 advice::Subject look_at(const Store& store, Symbols& symbols, const Attribution& attribution, std::size_t device) {
-  advice::Subject subject = {store, symbols, attribution, device, phase_spans(store, attribution, device), {}, {}};
+  advice::Subject subject = {store, symbols, attribution, device, pass_spans(attribution.phases), {}, {}};
   for (std::uint32_t block = 0; block < store.blocks.count(); ++block) {
     if (store.blocks.device[block] == device) subject.blocks.push_back({block});
   }

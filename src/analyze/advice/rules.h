@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
-#include "analyze/attribution/phase_spans.h"
 #include "analyze/attribution/stack_facts.h"
 #include "analyze/common/earlier_frees.h"
 #include "store/store.h"
@@ -20,7 +19,7 @@ struct Subject {
   Symbols& symbols;
   const Attribution& attribution;
   std::size_t device;
-  std::vector<PhaseSpan> spans;
+  std::vector<PhaseSpan> spans;    ///< passes
   std::vector<BlockId> blocks;     ///< of the device, in order of birth
   std::vector<StackFacts> stacks;  ///< by StackId
 

@@ -76,6 +76,7 @@ class Attributor {
       set_category(owner, lifetimes.usual_category(owner.phase, request.stack, request.requested));
     }
     attribution.modules = std::move(modules_.paths);
+    attribution.phases = phase_spans(store_, runs_);
     return attribution;
   }
 

@@ -90,6 +90,14 @@ struct Owner {
   KnownAs module_known = KnownAs::unknown;
 };
 
+/// A stretch of the recording in which the program was in one phase: from its first allocation up to, not including,
+/// the first of the next.
+struct PhaseSpan {
+  Phase phase = Phase::other;
+  std::uint64_t from = 0;  ///< index into Store::live_changes
+  std::uint64_t to = 0;    ///< likewise; of the last span: behind the last allocation
+};
+
 /// Read-only, safe to read from several threads.
 struct Attribution {
   std::vector<Owner> blocks;  ///< by BlockId
@@ -97,6 +105,7 @@ struct Attribution {
       out_of_memory;  ///< by index into Overview::out_of_memory; their category is what the request was for
   std::vector<TensorInBlock> tensors;  ///< as find_model_tensors() gives them
   std::vector<ModulePath> modules;     ///< by ModulePathId
+  std::vector<PhaseSpan> phases;       ///< as phase_spans() gives them
 };
 
 /// One pass over the stacks and a few over the blocks: some 20 bytes and 100 ns a block.

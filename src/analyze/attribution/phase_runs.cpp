@@ -11,6 +11,11 @@ bool is_backward(Phase phase) {
   return phase == Phase::backward || phase == Phase::recomputation;
 }
 
+// No pass of the model, nor a step of its optimizer.
+bool is_between(Phase phase) {
+  return phase == Phase::data || phase == Phase::other;
+}
+
 // What one thread does, and autograd's threads for it.
 class ThreadPasses {
  public:
@@ -123,6 +128,40 @@ PhaseRuns find_phase_runs(const Store& store, const std::vector<Phase>& phases) 
   }
   for (ThreadPasses& thread : threads) thread.finish();
   return all;
+}
+
+std::vector<PhaseSpan> phase_spans(const Store& store, const PhaseRuns& runs) {
+  std::vector<PhaseSpan> spans;
+  std::uint32_t current = Pass::kNone;  // index into PhaseRuns::runs
+  for (std::size_t block = 0; block < runs.of_block.size(); ++block) {
+    const std::uint32_t run = runs.of_block[block];
+    if (run == current) continue;
+    const std::uint32_t birth = store.blocks.birth_change[block];
+    const Phase phase = runs.runs[run].phase;
+    if (is_between(phase) && current != Pass::kNone && !is_between(runs.runs[current].phase) &&
+        runs.runs[current].end_change != birth) {
+      continue;  // of another thread
+    }
+    current = run;
+    if (!spans.empty() && spans.back().phase == phase) continue;
+    if (!spans.empty()) spans.back().to = birth;
+    spans.push_back({phase, birth, birth});
+  }
+  if (!spans.empty()) spans.back().to = std::uint64_t{store.blocks.birth_change.back()} + 1;
+  return spans;
+}
+
+std::vector<PhaseSpan> pass_spans(const std::vector<PhaseSpan>& spans) {
+  std::vector<PhaseSpan> passes;
+  for (const PhaseSpan& span : spans) {
+    const Phase phase = is_backward(span.phase) ? Phase::backward : span.phase;
+    if (passes.empty() ? is_between(phase) : is_between(phase) || passes.back().phase == phase) {
+      if (!passes.empty()) passes.back().to = span.to;
+    } else {
+      passes.push_back({phase, span.from, span.to});
+    }
+  }
+  return passes;
 }
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// The phases in order of time: which blocks are of the same pass, and when it was over.
+// The phases in order of time: which blocks are of the same pass, when it was over, and what the program did when.
 #pragma once
 
 #include <cstdint>
@@ -38,5 +38,13 @@ struct PhaseRuns {
 /// of modules, and after them, is of the forward pass when a backward pass follows and autograd nodes were made
 /// (losses written by hand). Blocks of autograd's threads belong to the thread whose forward pass they go back through.
 [[nodiscard]] PhaseRuns find_phase_runs(const Store& store, const std::vector<Phase>& phases);
+
+/// The runs of all threads and devices in order of time, neighbours of one phase as one. What a thread does that loads
+/// data, or works outside of all phases, does not end a pass of another thread.
+[[nodiscard]] std::vector<PhaseSpan> phase_spans(const Store& store, const PhaseRuns& runs);
+
+/// Of these, forward passes, backward passes with what they recompute, and steps of the optimizer: what is between
+/// them belongs to the one before. Nothing before the first of them.
+[[nodiscard]] std::vector<PhaseSpan> pass_spans(const std::vector<PhaseSpan>& spans);
 
 }  // namespace tidemark

@@ -1,6 +1,7 @@
 #include "analyze/timeline.h"
 
 #include "analyze/attribution/groups.h"
+#include "analyze/timeline_bands.h"
 #include "analyze/timeline_layers.h"
 #include "report/analyses/analysis.h"
 #include "report/chart/chart.h"
@@ -26,12 +27,14 @@ Analysis timeline_analysis() {
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Timeline> {
     const auto chosen = options.chosen_blocks(store);
     if (!chosen) return chosen.error();
+    const auto by = value_in(kOwnerKindNames, options.word("by"));
+    const bool with_bands = options.format != "csv";
+    const auto attribution = with_bands || by ? options.attribute(store) : nullptr;
     auto timeline = analyze_timeline(store, symbols, {options.device, options.count("points"), *chosen});
     if (!timeline) return timeline;
+    if (with_bands) timeline->bands = find_bands(store, *attribution, options.count("points"));
     if (options.word("by") == "call-site") add_call_sites(*timeline, store, symbols, kMostLayers, *chosen);
-    const auto by = value_in(kOwnerKindNames, options.word("by"));
     if (!by) return timeline;
-    const auto attribution = options.attribute(store);
     const auto groups = OwnerGroups::create(store, *attribution, *by);
     if (!groups) return groups.error();
     add_owners(*timeline, store, *by, *groups, *chosen);

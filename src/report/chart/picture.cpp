@@ -51,7 +51,7 @@ class PlotDrawing {
 
   void axes() {
     for (const PlotTick& tick : plot_.margin) {
-      if (plot_.grid) canvas_.line(x(0), y(tick.at), x(1), y(tick.at), 1, Role::rule);
+      if (plot_.grid && tick.at >= plot_.frame_top) canvas_.line(x(0), y(tick.at), x(1), y(tick.at), 1, Role::rule);
       canvas_.text(tick.label, x(0) - plot_layout::kMarginGap, y(tick.at) + plot_layout::kBaseline, kSmall,
                    PlotAlign::end);
     }

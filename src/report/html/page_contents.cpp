@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyze/ledger/replay.h"
+#include "analyze/timeline_bands.h"
 #include "analyze/timeline_layers.h"
 #include "report/html/page_budget.h"
 
@@ -70,6 +71,12 @@ std::shared_ptr<const Breakdown> break_down(const Store& store, const Symbols& s
   return breakdown ? std::make_shared<const Breakdown>(std::move(*breakdown)) : nullptr;
 }
 
+// Stacks tell phases of recordings without an attribution of their own too.
+TimelineBands bands_of(const Store& store, const Attribution* attribution, std::size_t most) {
+  return attribution != nullptr ? find_bands(store, *attribution, most)
+                                : find_bands(store, attribute_blocks(store), most);
+}
+
 void add_categories(Timeline& timeline, const Store& store, const Attribution& attribution) {
   const auto groups = OwnerGroups::create(store, attribution, OwnerKind::category);
   if (groups) add_owners(timeline, store, OwnerKind::category, *groups);
@@ -96,6 +103,7 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   if (!contents.is_detailed()) return contents;
   // The device is there, as the summary found: nothing below can fail.
   contents.timeline = *analyze_timeline(store, symbols, {options.device, options.points});
+  contents.timeline.bands = bands_of(store, attribution, options.points);
   if (breakdown) {
     contents.breakdown = *breakdown;
     add_categories(contents.timeline, store, *attribution);

@@ -18,8 +18,8 @@ namespace {
 
 // Layers of call sites without stacks say nothing.
 bool says_something(const TimelineLayers& split) {
-  return split.by || std::any_of(split.layers.begin(), split.layers.end(),
-                                 [](const TimelineLayers::Layer& layer) { return !layer.stack.frames.empty(); });
+  return std::any_of(split.layers.begin(), split.layers.end(),
+                     [](const TimelineLayers::Layer& layer) { return !layer.stack.frames.empty(); });
 }
 
 }  // namespace
@@ -33,13 +33,14 @@ void add_timeline(std::string& out, const PageContents& contents, const std::str
     if (!has_memory(series)) continue;
     add_device_heading(out, series.device);
     const TimeFrame frame = {contents.timeline.recording.duration_ns};
-    add_plot(out, timeline_plot(contents.timeline, series, frame), "time");
+    const auto by_owner = std::find_if(series.splits.begin(), series.splits.end(),
+                                       [](const TimelineLayers& split) { return split.by.has_value(); });
+    const TimelineLayers* const layers = by_owner == series.splits.end() ? nullptr : &*by_owner;
+    add_plot(out, timeline_plot(contents.timeline, series, frame, layers), layers == nullptr ? "time" : "time owners");
     for (const TimelineLayers& split : series.splits) {
-      if (!says_something(split)) continue;
-      add_device_heading(out, series.device,
-                         split.by ? fmt::format("allocated by {}", name_in(kOwnerKindNames, *split.by))
-                                  : "allocated by the call sites that held most at the peak");
-      add_plot(out, layers_plot(contents.timeline, series, split, frame), split.by ? "time owners" : "time sites");
+      if (split.by || !says_something(split)) continue;
+      add_device_heading(out, series.device, "allocated by the call sites that held most at the peak");
+      add_plot(out, layers_plot(contents.timeline, series, split, frame), "time sites");
     }
   }
   if (const auto& host = contents.timeline.host) {

@@ -74,6 +74,7 @@ class Drawing {
   void axes() {
     if (plot_.grid) {
       for (const PlotTick& tick : plot_.margin) {
+        if (tick.at < plot_.frame_top) continue;
         add("<line class=\"grid\" x2=\"100%\" y1=\"{0:.1f}\" y2=\"{0:.1f}\"/>", tick.at);
       }
     }

@@ -34,6 +34,20 @@ void add_split_json(Json& object, const TimelineLayers& split) {
   object["unrecorded_held_bytes"] = split.unrecorded;
 }
 
+void add_bands_json(Json& object, const TimelineBands& bands) {
+  object["steps"] = Json::array();
+  for (const TimelineStep& step : bands.steps) {
+    object["steps"].push_back({{"step", step.number}, {"begin_ns", step.begin_ns}});
+  }
+  object["phases"] = nullptr;
+  if (!bands.phases) return;
+  object["phases"] = Json::array();
+  for (const TimelinePhase& phase : *bands.phases) {
+    object["phases"].push_back(
+        {{"phase", name_in(kPhaseNames, phase.phase)}, {"begin_ns", phase.begin_ns}, {"end_ns", phase.end_ns}});
+  }
+}
+
 }  // namespace
 
 Json to_object(const Timeline& timeline) {
@@ -64,6 +78,7 @@ Json to_object(const Timeline& timeline) {
                                        {"time_ns", failure.time_ns},
                                        {"requested_bytes", failure.requested_bytes}});
   }
+  add_bands_json(object, timeline.bands);
   object["pauses"] = Json::array();
   for (const Pause& pause : timeline.pauses) {
     object["pauses"].push_back({{"begin_ns", pause.begin_ns}, {"end_ns", pause.end_ns}});

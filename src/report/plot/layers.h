@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/timeline.h"
 #include "base/saturating.h"
 #include "report/plot/palette.h"
 #include "report/plot/time_plot.h"
@@ -42,6 +43,9 @@ class LayerStack {
   std::vector<std::uint64_t> top_;
   std::vector<PlotLayer> layers_;
 };
+
+/// The layers of a timeline: call sites or owners, others, and what is not recorded.
+[[nodiscard]] std::vector<PlotLayer> plot_layers(const TimelineLayers& split);
 
 /// What is highest anywhere; 0 without layers.
 [[nodiscard]] std::uint64_t highest_bytes(const std::vector<PlotLayer>& layers);

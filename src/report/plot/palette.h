@@ -54,6 +54,14 @@ enum class Role : std::uint8_t {
   workspaces,
   copies,
   unknown_category,
+  // Phases of training, in the order of Phase, and steps, which take turns.
+  data_phase,
+  forward_phase,
+  backward_phase,
+  recomputation_phase,
+  optimizer_phase,
+  even_step,
+  odd_step,
   // Blocks of a segment map, beside allocated ones.
   pending_free,
   mixed,  ///< neighbours that are too narrow to be drawn one by one

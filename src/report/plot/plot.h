@@ -93,7 +93,7 @@ struct Plot {
   double frame_top = 0;     ///< of the frame that curves and marks fill
   double frame_height = 0;
   std::vector<PlotTick> margin;  ///< at the left of the plot
-  bool grid = false;             ///< a line through the frame at each of them
+  bool grid = false;             ///< a line through the frame at each of them that is beside it
   std::vector<PlotTick> ticks;   ///< below the frame
   std::vector<PlotCurve> curves;
   std::vector<PlotBox> boxes;

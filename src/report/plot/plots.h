@@ -25,12 +25,14 @@ struct TimeFrame {
 };
 
 /// Allocated bytes as an area, reserved bytes as a line (active ones too, where they differ, and the driver's, where
-/// libraries held some), the peak, and the failed requests of `timeline` on the series' device.
-[[nodiscard]] Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame);
+/// libraries held some), the peak, the failed requests of `timeline` on the series' device, and its steps and phases.
+/// The area is in the layers of `split`, one of the series' own; null: as a whole.
+[[nodiscard]] Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame,
+                                 const TimelineLayers* split = nullptr);
 
 /// RSS as an area, PSS as a line, the peak. The frame spans all samples.
 [[nodiscard]] Plot host_plot(const HostTimeline& host, const TimeFrame& frame);
-/// Allocated bytes in layers by call site or owner; the series has points, and `split` is one of its own.
+/// Allocated bytes in layers by call site or owner, with steps and phases; `split` is one of the series' own.
 [[nodiscard]] Plot layers_plot(const Timeline& timeline, const TimelineSeries& series, const TimelineLayers& split,
                                const TimeFrame& frame);
 

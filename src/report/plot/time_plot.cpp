@@ -16,11 +16,11 @@ constexpr double kNear = 0.001;  // of the width
 
 }  // namespace
 
-TimePlot::TimePlot(const TimeFrame& frame, std::uint64_t highest)
+TimePlot::TimePlot(const TimeFrame& frame, std::uint64_t highest, double above)
     : duration_ns_(static_cast<double>(std::max<std::uint64_t>(frame.duration_ns, 1))) {
-  plot_.frame_top = kAbove;
+  plot_.frame_top = above + kAbove;
   plot_.frame_height = frame.height;
-  plot_.height = kAbove + frame.height + (frame.names_times ? kBelow : kBelowTicks);
+  plot_.height = plot_.frame_top + frame.height + (frame.names_times ? kBelow : kBelowTicks);
   const std::vector<Tick> bytes = byte_ticks(highest);
   top_bytes_ = std::max(bytes.back().value, 1.0);
   plot_.grid = true;
@@ -61,6 +61,12 @@ void TimePlot::add_band(Role role, double opacity, const std::vector<Pause>& str
     }
   }
   plot_.curves.push_back(std::move(band));
+}
+
+void TimePlot::add_box(PlotBox box, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  box.x = x(begin_ns);
+  box.width = x(end_ns) - box.x;
+  plot_.boxes.push_back(std::move(box));
 }
 
 void TimePlot::add_mark(std::uint64_t time_ns, std::vector<std::string> tooltip) {

@@ -18,8 +18,8 @@ namespace tidemark {
 /// Makes a Plot; take() hands it over.
 class TimePlot {
  public:
-  /// The y-axis reaches at least `highest` bytes.
-  TimePlot(const TimeFrame& frame, std::uint64_t highest);
+  /// The y-axis reaches at least `highest` bytes. `above`: height of what stands above the frame.
+  TimePlot(const TimeFrame& frame, std::uint64_t highest, double above = 0);
 
   [[nodiscard]] Plot& plot() { return plot_; }
   [[nodiscard]] Plot take() { return std::move(plot_); }
@@ -52,6 +52,9 @@ class TimePlot {
 
   /// The whole height of the frame from begin_ns to end_ns of each stretch.
   void add_band(Role role, double opacity, const std::vector<Pause>& stretches);
+
+  /// A box from begin_ns to end_ns; `y` and `height` are its own.
+  void add_box(PlotBox box, std::uint64_t begin_ns, std::uint64_t end_ns);
 
   void add_mark(std::uint64_t time_ns, std::vector<std::string> tooltip);
 

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/units.h"
+#include "report/plot/bands.h"
+#include "report/plot/layers.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"
 #include "report/words/recording.h"
@@ -29,8 +32,10 @@ std::vector<std::string> hint_words(const TimelinePoint& point) {
 
 }  // namespace
 
-Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame) {
-  TimePlot time(frame, highest_bytes(series));
+Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame,
+                   const TimelineLayers* split) {
+  const std::vector<PlotLayer> layers = split == nullptr ? std::vector<PlotLayer>() : plot_layers(*split);
+  TimePlot time(frame, std::max(highest_bytes(series), highest_bytes(layers)), bands_height(timeline.bands));
   Plot& plot = time.plot();
   plot.description = fmt::format("Memory of {} over time: peak allocated {} {}", to_string(series.device),
                                  format_bytes(series.peak_allocated_bytes), at_text(series.peak_allocated_at_ns));
@@ -38,9 +43,11 @@ Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const
     time.add_band(Role::quiet, kAreaOpacity, timeline.pauses);
     plot.legend.push_back({Role::quiet, Sample::area, "recording paused"});
   }
-  time.add_curve(Role::allocated, 1, kAreaOpacity, series.points,
+  add_layers(time, series.points, layers);
+  const bool layered = !layers.empty();
+  time.add_curve(layered ? Role::ink : Role::allocated, layered ? 0.7 : 1, layered ? 0 : kAreaOpacity, series.points,
                  [](const TimelinePoint& point) { return point.allocated_bytes; });
-  plot.legend.push_back({Role::allocated, Sample::area, "allocated"});
+  if (!layered) plot.legend.push_back({Role::allocated, Sample::area, "allocated"});
   if (series.active_differs()) {  // otherwise it would hide allocated
     time.add_curve(Role::active, 1.4, 0, series.points, [](const TimelinePoint& point) { return point.active_bytes; });
     plot.legend.push_back({Role::active, Sample::line, "active: allocated, or freed and still in use by a stream"});
@@ -54,15 +61,20 @@ Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const
     time.add_curve(Role::driver, 1.4, 0, series.points, [](const TimelinePoint& point) { return point.driver_bytes; });
     plot.legend.push_back({Role::driver, Sample::line, "driver memory of libraries, outside PyTorch's allocator"});
   }
-  time.add_hints(series.points, [&](std::size_t index) { return hint_words(series.points[index]); });
+  time.add_hints(series.points, [&](std::size_t index) {
+    std::vector<std::string> words = hint_words(series.points[index]);
+    for (std::string& layer : layer_words(layers, index)) words.push_back(std::move(layer));
+    return words;
+  });
   for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {
     if (failure.device != series.device) continue;
     time.add_mark(failure.time_ns, {fmt::format("out of memory {}: {} requested", at_text(failure.time_ns),
                                                 format_bytes(failure.requested_bytes))});
   }
   if (!plot.marks.empty()) plot.legend.push_back({Role::alarm, Sample::line, "out of memory"});
+  add_bands(time, timeline);
   if (series.peak_allocated_at_ns) {
-    time.label_peak(Role::allocated, *series.peak_allocated_at_ns, series.peak_allocated_bytes);
+    time.label_peak(layered ? Role::ink : Role::allocated, *series.peak_allocated_at_ns, series.peak_allocated_bytes);
   }
   return time.take();
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/plot/bands.h"
 #include "report/plot/category_role.h"
 #include "report/plot/layers.h"
 #include "report/plot/plots.h"
@@ -19,6 +20,8 @@ Role role_of(const TimelineLayers::Layer& layer, std::size_t index, std::optiona
   if (by == OwnerKind::category) return category_role(value_in(kCategoryNames, *layer.owner.name));
   return static_cast<Role>(static_cast<std::size_t>(Role::site1) + index);
 }
+
+}  // namespace
 
 std::vector<PlotLayer> plot_layers(const TimelineLayers& split) {
   LayerStack stack(split.other.size());
@@ -39,12 +42,10 @@ std::vector<PlotLayer> plot_layers(const TimelineLayers& split) {
   return stack.take();
 }
 
-}  // namespace
-
 Plot layers_plot(const Timeline& timeline, const TimelineSeries& series, const TimelineLayers& split,
                  const TimeFrame& frame) {
   const std::vector<PlotLayer> layers = plot_layers(split);
-  TimePlot time(frame, std::max(series.peak_allocated_bytes, highest_bytes(layers)));
+  TimePlot time(frame, std::max(series.peak_allocated_bytes, highest_bytes(layers)), bands_height(timeline.bands));
   Plot& plot = time.plot();
   plot.description = fmt::format("Allocated memory of {} over time, by {}", to_string(series.device),
                                  split.by ? name_in(kOwnerKindNames, *split.by) : "call site");
@@ -60,6 +61,7 @@ Plot layers_plot(const Timeline& timeline, const TimelineSeries& series, const T
     time.add_band(Role::quiet, plot_layout::kAreaOpacity, timeline.pauses);
     plot.legend.push_back({Role::quiet, PlotKey::Sample::area, "recording paused"});
   }
+  add_bands(time, timeline);
   if (series.peak_allocated_at_ns) {
     time.label_peak(Role::ink, *series.peak_allocated_at_ns, series.peak_allocated_bytes);
   }

@@ -12,7 +12,6 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kRows = 10;
-constexpr std::size_t kScaleWidth = 12;  // of the sizes at the left
 
 // Highest value of each column of the drawing. A value holds until the next point, so also for the columns between two
 // points.
@@ -35,6 +34,10 @@ std::vector<std::uint64_t> values_of_columns(const std::vector<TimedBytes>& poin
 
 }  // namespace
 
+std::size_t drawing_columns(const Terminal& terminal) {
+  return (terminal.width == 0 ? Terminal().width : std::max<std::size_t>(terminal.width, 40)) - kScaleWidth - 1;
+}
+
 std::string area_chart(const std::vector<TimedBytes>& points, std::uint64_t highest, std::uint64_t duration_ns,
                        const Terminal& terminal) {
   static constexpr std::array<const char*, 9> kEighths = {" ",
@@ -46,8 +49,7 @@ std::string area_chart(const std::vector<TimedBytes>& points, std::uint64_t high
                                                           "\xE2\x96\x86",
                                                           "\xE2\x96\x87",
                                                           "\xE2\x96\x88"};
-  const std::size_t columns =
-      (terminal.width == 0 ? Terminal().width : std::max<std::size_t>(terminal.width, 40)) - kScaleWidth - 1;
+  const std::size_t columns = drawing_columns(terminal);
   const std::vector<std::uint64_t> values = values_of_columns(points, duration_ns, columns);
   const double top = static_cast<double>(std::max<std::uint64_t>(highest, 1));
   std::string text;

@@ -1,6 +1,7 @@
 // A value over time as a drawing of letters.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,6 +10,11 @@
 #include "report/text/terminal.h"
 
 namespace tidemark {
+
+/// Of what stands at the left of a drawing.
+inline constexpr std::size_t kScaleWidth = 12;
+/// How many letters wide a drawing is, beside that.
+[[nodiscard]] std::size_t drawing_columns(const Terminal& terminal);
 
 /// Ten rows as wide as the terminal, with the scale at the left and the times below. Each column is as high as the
 /// highest value in it; `highest` fills it. Points are in order of time.

@@ -8,6 +8,7 @@
 #include "report/text/area_chart.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/text/timeline_bands.h"
 #include "report/text/timeline_layers.h"
 #include "report/words/data_quality.h"
 
@@ -28,7 +29,8 @@ std::vector<TimedBytes> held_by_libraries(const TimelineSeries& series) {
   return points;
 }
 
-std::string device_text(const TimelineSeries& series, std::uint64_t duration_ns, const Terminal& terminal) {
+std::string device_text(const Timeline& timeline, const TimelineSeries& series, std::uint64_t duration_ns,
+                        const Terminal& terminal) {
   std::string text;
   if (series.peak_allocated_at_ns) {
     std::string title = fmt::format("{} allocated: peak {} {}, peak reserved {}", to_string(series.device),
@@ -37,7 +39,7 @@ std::string device_text(const TimelineSeries& series, std::uint64_t duration_ns,
     if (series.peak_active_bytes) title += ", peak active " + format_bytes(*series.peak_active_bytes);
     text = paint(terminal, Tone::heading, title) + "\n" +
            area_chart(allocated(series), series.peak_allocated_bytes, duration_ns, terminal) +
-           layers_text(series, terminal);
+           bands_text(timeline.bands, duration_ns, terminal) + layers_text(series, terminal);
   } else {
     text = nothing_allocated_text(series.device, {}, series.peak_reserved_bytes) + "\n";
   }
@@ -63,8 +65,9 @@ std::string host_text(const HostTimeline& host, std::uint64_t duration_ns, const
 std::string to_text(const Timeline& timeline, const Terminal& terminal) {
   std::uint64_t duration_ns = timeline.recording.duration_ns;
   if (timeline.host) duration_ns = std::max(duration_ns, timeline.host->end_ns());
-  std::string text = join_devices(
-      timeline.series, [&](const TimelineSeries& series) { return device_text(series, duration_ns, terminal); });
+  std::string text = join_devices(timeline.series, [&](const TimelineSeries& series) {
+    return device_text(timeline, series, duration_ns, terminal);
+  });
   if (timeline.host) text += (text.empty() ? "" : "\n") + host_text(*timeline.host, duration_ns, terminal);
   for (const TimelineOutOfMemory& failure : timeline.out_of_memory) {
     text += fmt::format("out of memory on {} {}: {} requested\n", to_string(failure.device), at_text(failure.time_ns),

@@ -43,6 +43,49 @@ Plot gap_plot() {
   return timeline_plot(timeline, timeline.series[0], {timeline.recording.duration_ns, 200, true});
 }
 
+// Step 0 ends at 5 s, and the last one's end is not known: it is drawn up to the recording's.
+TEST(TimelinePlot, ShowsStepsAndPhasesAboveTheFrame) {
+  Timeline timeline = gap();
+  const double without = gap_plot().frame_top;
+  timeline.bands.steps = {{0, kSecond}, {1, 5 * kSecond}};
+  timeline.bands.phases = {{Phase::forward, kSecond, 3 * kSecond}, {Phase::backward, 3 * kSecond, 4 * kSecond}};
+  const Plot plot = timeline_plot(timeline, timeline.series[0], {timeline.recording.duration_ns, 200, true});
+  ASSERT_EQ(plot.boxes.size(), 4U);
+  EXPECT_EQ(plot.boxes[0].role, Role::even_step);
+  EXPECT_DOUBLE_EQ(plot.boxes[0].x, 0.1);
+  EXPECT_DOUBLE_EQ(plot.boxes[0].width, 0.4);
+  EXPECT_THAT(plot.boxes[0].label, ElementsAre("0"));
+  EXPECT_EQ(plot.boxes[1].role, Role::odd_step);
+  EXPECT_DOUBLE_EQ(plot.boxes[1].width, 0.5);
+  EXPECT_EQ(plot.boxes[2].role, Role::forward_phase);
+  EXPECT_DOUBLE_EQ(plot.boxes[2].x, 0.1);
+  EXPECT_NEAR(plot.boxes[2].width, 0.2, 1e-9);
+  EXPECT_EQ(plot.boxes[3].role, Role::backward_phase);
+  EXPECT_GT(plot.boxes[2].y, plot.boxes[0].y);
+  EXPECT_LT(plot.boxes[2].y + plot.boxes[2].height, plot.frame_top);
+  EXPECT_EQ(plot.frame_top - without, 40) << "two strips";
+  EXPECT_THAT(plot.legend, ::testing::Contains(PlotKey{Role::forward_phase, PlotKey::Sample::box, "forward"}));
+  timeline.bands.phases.reset();
+  EXPECT_THAT(timeline_plot(timeline, timeline.series[0], {timeline.recording.duration_ns, 200, true}).remark,
+              HasSubstr("change too often"));
+}
+
+// Where categories are known, the area is in their layers, below the line of what is reserved.
+TEST(TimelinePlot, HasTheLayersOfASplit) {
+  Timeline timeline = gap();
+  TimelineLayers split;
+  split.by = OwnerKind::category;
+  split.layers = {{{}, {OwnerKind::category, "parameter"}, {2 * kMiB, 2 * kMiB, 2 * kMiB, 2 * kMiB}},
+                  {{}, {OwnerKind::category, "activation"}, {6 * kMiB, 2 * kMiB, 2 * kMiB, 2 * kMiB}}};
+  split.other.assign(4, 0);
+  split.unrecorded.assign(4, 0);
+  const Plot plot = timeline_plot(timeline, timeline.series[0], {timeline.recording.duration_ns, 200, true}, &split);
+  std::set<Role> roles;
+  for (const PlotCurve& curve : plot.curves) roles.insert(curve.role);
+  EXPECT_EQ(roles, (std::set<Role>{Role::parameters, Role::activations, Role::ink, Role::reserved}));
+  EXPECT_EQ(plot.marks.size(), 1U);
+}
+
 // PSS is read more rarely than RSS, and the last sample is after the last event.
 TEST(HostPlot, DrawsRssAndPss) {
   HostTimeline host;
