@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "analyze/advice/rules.h"
@@ -35,18 +36,23 @@ std::string layer_of(const std::string& path) {
 // last. In its backward all of its activations are there again, as without checkpointing.
 std::vector<EarlierFree> checkpoint_activations(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
-  std::vector<std::string> layers;
+  std::map<std::string, std::size_t> numbers;
+  std::vector<std::optional<std::size_t>> layers;  // by ModulePathId
   layers.reserve(subject.attribution.modules.size());
-  for (const ModulePath& module : subject.attribution.modules) layers.push_back(layer_of(module.path));
-  std::map<std::pair<std::string, std::size_t>, LayerPass> passes;
+  for (const ModulePath& module : subject.attribution.modules) {
+    const std::string layer = layer_of(module.path);
+    layers.emplace_back();
+    if (!layer.empty()) layers.back() = numbers.try_emplace(layer, numbers.size()).first->second;
+  }
+  std::map<std::pair<std::size_t, std::size_t>, LayerPass> passes;  // by layer and span
   std::size_t span = 0;
   for (const BlockId block : subject.blocks) {
     const Owner& owner = subject.attribution.blocks[block.value];
     if (owner.category != Category::activation || owner.phase != Phase::forward || !owner.module.valid()) continue;
-    const std::string& layer = layers[owner.module.value];
-    if (layer.empty()) continue;
+    const std::optional<std::size_t> layer = layers[owner.module.value];
+    if (!layer) continue;
     while (span < subject.spans.size() && subject.spans[span].to <= blocks.birth_change[block.value]) ++span;
-    LayerPass& pass = passes[{layer, span}];
+    LayerPass& pass = passes[{*layer, span}];
     pass.blocks.push_back(block);
     pass.backward_at = std::min<std::uint64_t>(pass.backward_at, blocks.death_change[block.value]);
   }

@@ -2,8 +2,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <unordered_map>
-#include <utility>
+#include <vector>
 
 #include "analyze/advice/rules.h"
 
@@ -12,6 +11,7 @@ namespace {
 
 /// A module whose parameters FSDP gathers, in one forward pass.
 struct GatheredUnit {
+  ModulePathId module;
   std::vector<BlockId> gathered;
   std::uint64_t used_until = 0;  ///< by the forward pass
 };
@@ -24,23 +24,26 @@ class Units {
       const Owner& owner = subject.owner(block);
       if (!subject.is_copy(block, Making::gathered_parameter) || !owner.module.valid()) continue;
       const std::string& path = modules_[owner.module.value].path;
-      if (!layer_of(path).empty()) units_[path];
+      if (!layer_of(path).empty()) units_[path].module = owner.module;
+    }
+    around_.resize(units_.empty() ? 0 : modules_.size());
+    for (std::size_t module = 0; module < around_.size(); ++module) {
+      std::string path = modules_[module].path;
+      while (!path.empty()) {
+        if (const auto unit = units_.find(path); unit != units_.end()) around_[module].push_back(&unit->second);
+        const std::size_t dot = path.rfind('.');
+        path.resize(dot == std::string::npos ? 0 : dot);
+      }
     }
   }
 
-  template <typename Visit>
-  void visit_around(ModulePathId module, const Visit& visit) {
-    std::string path = modules_[module.value].path;
-    while (!path.empty() && !units_.empty()) {
-      if (const auto unit = units_.find(path); unit != units_.end()) visit(unit->first, unit->second);
-      const std::size_t dot = path.rfind('.');
-      path.resize(dot == std::string::npos ? 0 : dot);
-    }
-  }
+  [[nodiscard]] bool empty() const { return units_.empty(); }
+  [[nodiscard]] const std::vector<GatheredUnit*>& around(ModulePathId module) const { return around_[module.value]; }
 
  private:
   const std::vector<ModulePath>& modules_;
   std::map<std::string, GatheredUnit> units_;
+  std::vector<std::vector<GatheredUnit*>> around_;  // by ModulePathId
 };
 
 }  // namespace
@@ -57,25 +60,27 @@ std::vector<EarlierFree> checkpoint_copies(const Subject& subject) {
 // outermost unit keeps its own in between, for its backward pass begins at once.
 std::vector<EarlierFree> gathered_parameters(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
-  Units units(subject);
+  const Units units(subject);
   std::vector<EarlierFree> frees;
+  if (units.empty()) return frees;
   for (const BlockId block : subject.blocks) {
     const Owner& owner = subject.owner(block);
-    if (!owner.module.valid() || owner.phase == Phase::optimizer) continue;
+    const bool in_pass =
+        owner.phase == Phase::forward || owner.phase == Phase::backward || owner.phase == Phase::recomputation;
+    if (!owner.module.valid() || !in_pass) continue;
     const std::uint64_t birth = blocks.birth_change[block.value];
     const bool is_gathered = subject.is_copy(block, Making::gathered_parameter);
-    units.visit_around(owner.module, [&](const std::string& path, GatheredUnit& unit) {
+    for (GatheredUnit* unit : units.around(owner.module)) {
       if (owner.phase == Phase::forward) {
-        unit.used_until = birth + 1;
-        if (is_gathered && subject.attribution.modules[owner.module.value].path == path) unit.gathered.push_back(block);
-        return;
+        unit->used_until = birth + 1;
+        if (is_gathered && owner.module == unit->module) unit->gathered.push_back(block);
+        continue;
       }
-      if (owner.phase == Phase::other || owner.phase == Phase::data) return;
-      for (const BlockId held : unit.gathered) {
-        if (blocks.death_change[held.value] > birth) frees.push_back({held, unit.used_until, birth});
+      for (const BlockId held : unit->gathered) {
+        if (blocks.death_change[held.value] > birth) frees.push_back({held, unit->used_until, birth});
       }
-      unit.gathered.clear();
-    });
+      unit->gathered.clear();
+    }
   }
   return frees;
 }

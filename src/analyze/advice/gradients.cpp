@@ -54,7 +54,7 @@ EarlierFree never_there(const Store& store, BlockId block) {
 // the new value that it adds to it now: so it is away until that is freed, if it lives so long.
 std::vector<EarlierFree> gradients_in_forward(const Subject& subject) {
   const std::vector<PhaseSpan>& spans = subject.spans;
-  const BackwardBlocks backward(subject);
+  std::optional<BackwardBlocks> backward;  // for a program that has the fault
   std::vector<EarlierFree> frees;
   for (const BlockId block : subject.blocks) {
     const Owner& owner = subject.owner(block);
@@ -66,7 +66,8 @@ std::vector<EarlierFree> gradients_in_forward(const Subject& subject) {
         continue;
       std::uint64_t until = span->to;
       if (const auto next = std::next(span); next != spans.end() && next->phase == Phase::backward) {
-        until = backward.freed_like(block, owner, *next).value_or(until);
+        if (!backward) backward.emplace(subject);
+        until = backward->freed_like(block, owner, *next).value_or(until);
       }
       frees.push_back({block, span->from, std::min(until, life.to)});
     }

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
+#include "report/words/advice.h"
 #include "report/words/explain.h"
 #include "report/words/recording.h"
 
@@ -47,6 +48,18 @@ void add_fixes(std::string& out, const Explanation& explanation, const OomFailur
   out += "</ul>\n";
 }
 
+void add_failure_advice(std::string& out, const OomFailure& failure) {
+  if (failure.advice.empty()) return;
+  out +=
+      "<p><b>Advice</b>: what some blocks held at that time, and whether the request would have fitted without</p>\n";
+  open_table(out, {"held", "request would fit", "to try"});
+  for (const OomAdvice& advice : failure.advice) {
+    add_row(out, {format_bytes(advice.avoidable_peak_bytes), fits_text(advice),
+                  escaped(advice_change(advice)) + "<small>" + escaped(advice_place(advice)) + "</small>"});
+  }
+  out += kTableEnd;
+}
+
 void add_top_allocations(std::string& out, const OomFailure& failure) {
   if (failure.top_allocations.empty()) return;
   out += "<p><b>Top allocations at that time</b></p>\n";
@@ -75,6 +88,7 @@ void add_failures(std::string& out, const Explanation& explanation) {
     out += "</p>\n";
     add_causes(out, failure);
     add_fixes(out, explanation, failure);
+    add_failure_advice(out, failure);
     add_top_allocations(out, failure);
   }
   if (explanation.other_failures != 0) {

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "report/text/columns.h"
 #include "report/text/parts.h"
+#include "report/words/explain.h"
 
 namespace tidemark {
 namespace {
@@ -33,7 +34,7 @@ std::string advice_text(const std::vector<OomAdvice>& list, const Terminal& term
   Columns columns({"held then", "known as", "advice", "request would fit", "where"});
   for (const OomAdvice& advice : list) {
     std::vector<std::string> cells = cells_of(advice);
-    cells.emplace_back(advice.suffices ? (*advice.suffices ? "yes" : "no") : "unknown");
+    cells.emplace_back(fits_text(advice));
     columns.add(std::move(cells), place_of(advice));
   }
   return columns.text(terminal, 2) + "  `tidemark patterns` says what to change.\n";

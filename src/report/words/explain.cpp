@@ -166,6 +166,11 @@ std::string fix_text(const OomFailure& failure, const OomFix& fix) {
          "enough)";
 }
 
+const char* fits_text(const OomAdvice& advice) {
+  if (!advice.suffices) return "unknown";
+  return *advice.suffices ? "yes" : "no";
+}
+
 std::string check_text(const Explanation& explanation, const OomFailure& failure, const OomFix& fix) {
   const std::string file = printable(base_name(explanation.recording.path));
   switch (fix.kind) {

@@ -22,4 +22,7 @@ namespace tidemark {
 /// How to verify the effect of the change.
 [[nodiscard]] std::string check_text(const Explanation& explanation, const OomFailure& failure, const OomFix& fix);
 
+/// Whether the request would have fitted: "yes", "no" or "unknown".
+[[nodiscard]] const char* fits_text(const OomAdvice& advice);
+
 }  // namespace tidemark
