@@ -94,10 +94,12 @@ std::vector<TensorInBlock> find_model_tensors(const Store& store) {
     });
     return best;
   };
-  const auto modules_beside = [&](const Inquiry& inquiry, std::size_t block, std::uint32_t best) {
+  // Of the tensors that are parts of the same storage.
+  const auto modules_of_storage = [&](const Inquiry& inquiry, std::size_t block, const ModelTensor& best) {
     std::vector<NnModuleId> modules;
     visit_tensors(inquiry, block, [&](std::uint32_t index) {
-      if (tensors[index].role == tensors[best].role) modules.push_back(tensors[index].module);
+      const ModelTensor& tensor = tensors[index];
+      if (tensor.role == best.role && tensor.address == best.address) modules.push_back(tensor.module);
     });
     return modules;
   };
@@ -113,7 +115,8 @@ std::vector<TensorInBlock> find_model_tensors(const Store& store) {
       if (best != kNoTensor && rank_of(tensors[best].role) == 0) break;
     }
     if (best == kNoTensor) continue;
-    found.push_back({BlockId{static_cast<std::uint32_t>(block)}, best, modules_beside(*told, block, best)});
+    found.push_back(
+        {BlockId{static_cast<std::uint32_t>(block)}, best, modules_of_storage(*told, block, tensors[best])});
   }
   return found;
 }
