@@ -25,6 +25,7 @@ constexpr AdviceRule kRules[] = {
     {AdviceKind::logits, advice::logits, false},
     {AdviceKind::gradient_buckets, advice::gradient_buckets, false},
     {AdviceKind::checkpoint_copies, advice::checkpoint_copies, false},
+    {AdviceKind::retained_graph, advice::retained_graph, true},
 };
 
 template <typename Sums>

@@ -25,6 +25,7 @@ enum class AdviceKind : std::uint8_t {
   logits,                  ///< compute the loss in chunks: tensors of the logits' size are held at the peak
   gradient_buckets,        ///< DistributedDataParallel(gradient_as_bucket_view=True)
   checkpoint_copies,       ///< copies of the model or the optimizer made to save them
+  retained_graph,          ///< autograd graphs kept over steps, such as by losses in a list
 };
 inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::checkpoint_activations, "checkpoint_activations"},
@@ -33,7 +34,8 @@ inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::frozen_optimizer_state, "frozen_optimizer_state"},
     {AdviceKind::logits, "logits"},
     {AdviceKind::gradient_buckets, "gradient_buckets"},
-    {AdviceKind::checkpoint_copies, "checkpoint_copies"}};
+    {AdviceKind::checkpoint_copies, "checkpoint_copies"},
+    {AdviceKind::retained_graph, "retained_graph"}};
 [[nodiscard]] constexpr std::string_view name_of(AdviceKind kind) {
   return name_in(kAdviceKindNames, kind);
 }

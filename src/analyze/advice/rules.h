@@ -34,6 +34,7 @@ std::vector<EarlierFree> frozen_optimizer_state(const Subject& subject);
 std::vector<EarlierFree> logits(const Subject& subject);
 std::vector<EarlierFree> gradient_buckets(const Subject& subject);
 std::vector<EarlierFree> checkpoint_copies(const Subject& subject);
+std::vector<EarlierFree> retained_graph(const Subject& subject);
 
 /// The repeated layer that a module belongs to: its path up to the outermost number, "model.layers.3". Empty: in none.
 [[nodiscard]] std::string layer_of(const std::string& path);

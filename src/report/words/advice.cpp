@@ -28,6 +28,8 @@ constexpr AdviceWords kWords[] = {
      "DistributedDataParallel(gradient_as_bucket_view=True) makes the gradients views of the buckets"},
     {AdviceKind::checkpoint_copies, "Copies of a checkpoint being saved are on the device",
      "copy one tensor at a time to the CPU before saving"},
+    {AdviceKind::retained_graph, "Autograd graphs are retained over steps",
+     "keep loss.item() or loss.detach() instead of the loss, and evaluate in torch.no_grad()"},
 };
 
 const AdviceWords& words_of(AdviceKind kind) {
