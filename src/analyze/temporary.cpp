@@ -64,55 +64,65 @@ class PeakReplay {
   std::vector<Peak> peaks_;
 };
 
-struct StackSum {
-  StackId stack;
+struct TemporarySum {
+  std::uint32_t group = 0;  // a StackId, or one of OwnerGroups
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   std::uint64_t largest = 0;
 };
 
 /// Of each device.
-std::vector<std::vector<StackSum>> sums_by_stack(const Store& store, const std::vector<bool>& temporary) {
-  std::vector<std::unordered_map<StackId, StackSum>> sums(store.devices.size());
+std::vector<std::vector<TemporarySum>> sums_by_group(const Store& store, const std::vector<bool>& temporary,
+                                                     const std::optional<OwnerGroups>& owners) {
+  std::vector<std::unordered_map<std::uint32_t, TemporarySum>> sums(store.devices.size());
   const Blocks& blocks = store.blocks;
   for (std::size_t block = 0; block < blocks.count(); ++block) {
     if (!temporary[block]) continue;
-    StackSum& sum = sums[blocks.device[block]][blocks.stack[block]];
-    sum.stack = blocks.stack[block];
+    const std::uint32_t group = owners ? owners->of(block) : blocks.stack[block].value;
+    TemporarySum& sum = sums[blocks.device[block]][group];
+    sum.group = group;
     ++sum.count;
     sum.bytes = saturating_add(sum.bytes, blocks.size[block]);
     sum.largest = std::max(sum.largest, blocks.size[block]);
   }
-  std::vector<std::vector<StackSum>> sorted;
+  std::vector<std::vector<TemporarySum>> sorted;
   for (const auto& of_device : sums) {
-    std::vector<StackSum>& list = sorted.emplace_back();
-    for (const auto& [stack, sum] : of_device) list.push_back(sum);
-    std::sort(list.begin(), list.end(), [](const StackSum& left, const StackSum& right) {
-      return left.bytes != right.bytes ? left.bytes > right.bytes : left.stack < right.stack;
+    std::vector<TemporarySum>& list = sorted.emplace_back();
+    for (const auto& [group, sum] : of_device) list.push_back(sum);
+    std::sort(list.begin(), list.end(), [](const TemporarySum& left, const TemporarySum& right) {
+      return left.bytes != right.bytes ? left.bytes > right.bytes : left.group < right.group;
     });
   }
   return sorted;
 }
 
-TemporaryDevice describe(const DeviceSummary& totals, const Peak& peak, const std::vector<StackSum>& sums,
-                         Symbols& symbols, std::size_t top) {
+TemporaryDevice describe(const DeviceSummary& totals, const Peak& peak, const std::vector<TemporarySum>& sums,
+                         const std::optional<OwnerGroups>& owners, Symbols& symbols, std::size_t top) {
   TemporaryDevice result;
   result.totals = totals;
   result.reduced_peak_bytes = peak.bytes;
   result.reduced_peak_at_ns = peak.at_ns;
-  for (const StackSum& sum : sums) {
+  for (const TemporarySum& sum : sums) {
     result.count += sum.count;
     result.bytes = saturating_add(result.bytes, sum.bytes);
     if (top == 0 || result.rows.size() < top) {
-      result.rows.push_back({name_stack(symbols, sum.stack), sum.count, sum.bytes, sum.largest,
-                             share_of(sum.bytes, totals.total_bytes_allocated)});
+      TemporaryRow& row = result.rows.emplace_back();
+      if (owners) {
+        row.owner = owners->owner(sum.group);
+      } else {
+        row.stack = name_stack(symbols, StackId{sum.group});
+      }
+      row.count = sum.count;
+      row.bytes = sum.bytes;
+      row.largest_bytes = sum.largest;
+      row.share = share_of(sum.bytes, totals.total_bytes_allocated);
     } else {
       ++result.other_rows;
       result.other_count += sum.count;
       result.other_bytes = saturating_add(result.other_bytes, sum.bytes);
     }
   }
-  tell_rows_apart(result.rows, &TemporaryRow::stack);
+  if (!owners) tell_rows_apart(result.rows, &TemporaryRow::stack);
   result.share = share_of(result.bytes, totals.total_bytes_allocated);
   return result;
 }
@@ -141,16 +151,24 @@ std::vector<bool> find_temporary(const Store& store, std::uint64_t within) {
 Result<Temporary> analyze_temporary(const Store& store, Symbols& symbols, const TemporaryOptions& options) {
   const auto selected = select_devices(store, options.device);
   if (!selected) return selected.error();
+  std::optional<OwnerGroups> owners;
+  if (options.by) {
+    auto made = OwnerGroups::create(store, *options.attribution, *options.by);
+    if (!made) return made.error();
+    owners = std::move(*made);
+  }
   std::vector<bool> temporary = find_temporary(store, options.within);
   for (std::size_t block = 0; block < temporary.size(); ++block) {
     if (!options.filter(block)) temporary[block] = false;
   }
   const std::vector<Peak> peaks = PeakReplay(store, temporary).run();
-  const std::vector<std::vector<StackSum>> sums = sums_by_stack(store, temporary);
+  const std::vector<std::vector<TemporarySum>> sums = sums_by_group(store, temporary, owners);
   Temporary result;
   result.within = options.within;
+  result.by = options.by;
   for (const std::size_t device : *selected) {
-    result.devices.push_back(describe(store.devices[device], peaks[device], sums[device], symbols, options.top));
+    result.devices.push_back(
+        describe(store.devices[device], peaks[device], sums[device], owners, symbols, options.top));
   }
   result.recording = describe_recording(store, symbols);
   return result;

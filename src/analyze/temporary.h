@@ -1,4 +1,5 @@
-// Short-lived allocations: which stacks make them, the traffic they cause, and what the peak would be without them.
+// Short-lived allocations: which stacks or owners make them, the traffic they cause, and what the peak would be without
+// them.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/attribution.h"
+#include "analyze/attribution/groups.h"
 #include "analyze/common/block_filter.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
@@ -20,14 +23,17 @@ struct TemporaryOptions {
   /// A block is temporary when it is freed after at most so many other allocations on its device (as memray's
   /// --temporary-allocation-threshold counts, there for each thread).
   std::uint64_t within = 1;
-  std::optional<std::string> device;  ///< only this one: "cuda:0"
-  std::size_t top = 20;               ///< rows to list for each device; 0 = all
-  BlockFilter filter = {};            ///< which temporary blocks are listed and left out
+  std::optional<std::string> device;         ///< only this one: "cuda:0"
+  std::size_t top = 20;                      ///< rows to list for each device; 0 = all
+  BlockFilter filter = {};                   ///< which temporary blocks are listed and left out
+  std::optional<OwnerKind> by = {};          ///< what rows are of; none: stacks
+  const Attribution* attribution = nullptr;  ///< of this store; needed for `by`
 };
 
-/// The temporary blocks of one stack.
+/// The temporary blocks of one stack or owner.
 struct TemporaryRow {
   NamedStack stack;
+  std::optional<BlockOwner> owner;  ///< instead of the stack
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;  ///< the sum of their sizes: traffic, not what is alive at one time
   std::uint64_t largest_bytes = 0;
@@ -56,6 +62,7 @@ struct TemporaryDevice {
 struct Temporary {
   RecordingInfo recording;
   std::uint64_t within = 0;
+  std::optional<OwnerKind> by;  ///< as asked for
   std::vector<TemporaryDevice> devices;
 };
 
@@ -63,7 +70,7 @@ struct Temporary {
 /// event is not: when it was allocated is not known.
 [[nodiscard]] std::vector<bool> find_temporary(const Store& store, std::uint64_t within);
 
-/// Fails only when the recording does not contain the requested device.
+/// Fails when the recording does not contain the requested device or the property to group by.
 Result<Temporary> analyze_temporary(const Store& store, Symbols& symbols, const TemporaryOptions& options);
 
 }  // namespace tidemark

@@ -326,6 +326,45 @@ void train_layers(Recording& recording) {
   }
 }
 
+// Sixteen steps of two layers whose losses are kept with their autograd graphs: 8 MiB of each layer, 16 KiB of the loss
+// and the input of 1 MiB stay. Besides, each step keeps 2 MiB in a cache.
+void train_and_retain(Recording& recording) {
+  constexpr const char* kModel = "/home/me/project/model.py";
+  const NnModuleId net = recording.nn_module("", "model.Net");
+  const StackId main = recording.python({}, "<module>", "/home/me/project/train.py", 90);
+  const StackId batch = recording.python(main, "batch", "/home/me/project/data.py", 7);
+  const StackId train = recording.python(main, "train", "/home/me/project/train.py", 43);
+  const StackId forward = recording.python(recording.call(train, net), "Net.forward", kModel, 31);
+  const StackId loss =
+      recording.python(recording.python(main, "train", "/home/me/project/train.py", 44), "cross_entropy",
+                       "/opt/lib/python3.11/site-packages/torch/nn/functional.py", 3026);
+  const StackId update = recording.python(recording.python(main, "train", "/home/me/project/train.py", 46), "SGD.step",
+                                          "/opt/lib/python3.11/site-packages/torch/optim/sgd.py", 131);
+  const StackId cache = recording.python(main, "remember", "/home/me/project/train.py", 70);
+  std::array<StackId, 2> layers{};
+  for (std::uint32_t index = 0; index < layers.size(); ++index) {
+    const NnModuleId layer = recording.nn_module(index == 0 ? "layers.0" : "layers.1", "model.Block");
+    layers[index] = recording.python(recording.call(forward, layer), "Block.forward", kModel, 14 + index);
+  }
+  recording.reserve(512 * kMiB);
+  recording.allocate(1 * kMs, 0x1000, 4 * kMiB, kGpu, main);
+  recording.tensor(ModelTensor::Role::parameter, 5 * kMs, 0x1000, 4 * kMiB, net);
+  std::uint64_t node = 1;  // the number of the next one
+  for (std::uint64_t step = 0; step < 16; ++step) {
+    const std::uint64_t time = (10 + step * 10) * kMs;
+    const std::uint64_t address = 0x10000 + step * 0x100;
+    recording.allocate(time, address, kMiB, batch, node, nullptr);
+    recording.allocate(time + 1 * kMs, address + 1, 8 * kMiB, layers[0], ++node, nullptr);
+    recording.allocate(time + 2 * kMs, address + 2, 8 * kMiB, layers[1], ++node, nullptr);
+    recording.allocate(time + 3 * kMs, address + 3, 16 * kKiB, loss, ++node, nullptr);
+    recording.allocate(time + 4 * kMs, 0x2000, 4 * kMiB, {}, node - 2, "torch::autograd::generated::AddmmBackward0");
+    recording.allocate(time + 5 * kMs, 0x3000, 2 * kMiB, kGpu, update);
+    recording.free(time + 6 * kMs, 0x3000, kGpu);
+    recording.free(time + 6 * kMs, 0x2000, kGpu);
+    recording.allocate(time + 7 * kMs, address + 4, 2 * kMiB, kGpu, cache);
+  }
+}
+
 // One GPU that another process uses too. PyTorch's allocator and NCCL took memory from the driver.
 void train_beside_others(Recording& recording) {
   constexpr Device kDriver = {DeviceType::cuda_driver, 0};
@@ -443,6 +482,9 @@ void write_golden_recordings(const std::string& folder) {
   layers.reserve(128 * kMiB);
   train_layers(layers);
   layers.finish(130 * kMs);
+  Recording retaining(folder + "/retaining.tide", process(15, {}));
+  train_and_retain(retaining);
+  retaining.finish(180 * kMs);
   Recording shared(folder + "/shared_gpu.tide", process(77, {}));
   train_beside_others(shared);
   shared.finish(400 * kMs);

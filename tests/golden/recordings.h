@@ -5,9 +5,9 @@
 
 namespace tidemark::testing {
 
-/// Writes training.tide, rank0.tide, rank1.tide, job.rank*.tide, leaking.tide, layers.tide, shared_gpu.tide,
-/// devices.tide, hostile.tide, marked.tide, empty.tide and killed.tide into `folder`, and what is no recording:
-/// notes.txt and damaged.tide.
+/// Writes training.tide, rank0.tide, rank1.tide, job.rank*.tide, leaking.tide, layers.tide, retaining.tide,
+/// shared_gpu.tide, devices.tide, hostile.tide, marked.tide, empty.tide and killed.tide into `folder`, and what is no
+/// recording: notes.txt and damaged.tide.
 void write_golden_recordings(const std::string& folder);
 
 }  // namespace tidemark::testing

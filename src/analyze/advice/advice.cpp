@@ -32,6 +32,7 @@ constexpr AdviceRule kRules[] = {
     {AdviceKind::gradient_buckets, advice::gradient_buckets, false},
     {AdviceKind::gathered_parameters, advice::gathered_parameters, true},
     {AdviceKind::checkpoint_copies, advice::checkpoint_copies, false},
+    {AdviceKind::retained_graph, advice::retained_graph, true},
 };
 
 template <typename Sums>

@@ -28,6 +28,7 @@ enum class AdviceKind : std::uint8_t {
   gradient_buckets,        ///< DistributedDataParallel(gradient_as_bucket_view=True)
   gathered_parameters,     ///< fully_shard(reshard_after_forward=True) of the repeated layers
   checkpoint_copies,       ///< copies of the model or the optimizer made to save them
+  retained_graph,          ///< autograd graphs kept over steps, such as by losses in a list
 };
 inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::checkpoint_activations, "checkpoint_activations"},
@@ -39,7 +40,8 @@ inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::logits_upcast, "logits_upcast"},
     {AdviceKind::gradient_buckets, "gradient_buckets"},
     {AdviceKind::gathered_parameters, "gathered_parameters"},
-    {AdviceKind::checkpoint_copies, "checkpoint_copies"}};
+    {AdviceKind::checkpoint_copies, "checkpoint_copies"},
+    {AdviceKind::retained_graph, "retained_graph"}};
 [[nodiscard]] constexpr std::string_view name_of(AdviceKind kind) {
   return name_in(kAdviceKindNames, kind);
 }

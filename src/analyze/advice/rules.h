@@ -45,6 +45,7 @@ std::vector<EarlierFree> logits_upcast(const Subject& subject);
 std::vector<EarlierFree> gradient_buckets(const Subject& subject);
 std::vector<EarlierFree> gathered_parameters(const Subject& subject);
 std::vector<EarlierFree> checkpoint_copies(const Subject& subject);
+std::vector<EarlierFree> retained_graph(const Subject& subject);
 
 /// The repeated layer that a module belongs to: its path up to the outermost number, "model.layers.3". Empty: in none.
 [[nodiscard]] std::string layer_of(const std::string& path);

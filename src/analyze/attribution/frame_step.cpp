@@ -65,7 +65,8 @@ FrameStep step_of_frame(std::string_view file, std::string_view function) {
     return name == "_engine_run_backward" ? FrameStep::backward : FrameStep::none;
   }
   if (is_backward_hook(path, name)) return FrameStep::backward;
-  if (path == "torch/optim/lr_scheduler.py") return FrameStep::none;
+  // zero_grad() is often called between the loss and the backward pass.
+  if (path == "torch/optim/lr_scheduler.py" || name == "zero_grad") return FrameStep::none;
   const auto* const folder =
       std::find_if(kFolders.begin(), kFolders.end(), [&](const Folder& entry) { return path.starts_with(entry.path); });
   return folder == kFolders.end() ? FrameStep::none : folder->step;

@@ -38,7 +38,8 @@ class Grouping {
         if (boundary != 0) result.work[boundary - 1] += static_cast<double>(bytes);
         continue;
       }
-      if (filter_(block)) group_of(block, result).spans.push_back({boundary, last_boundary(block), bytes});
+      if (filter_(block))
+        group_of(block, result).spans.push_back({boundary, last_boundary(block), bytes, id_of(block)});
     }
     return result;
   }
@@ -52,6 +53,7 @@ class Grouping {
         [](std::uint32_t event, const TrainingSteps::Start& start) { return event < start.event_count; });
     return static_cast<std::uint32_t>(after - starts_.begin() - 1);
   }
+  static BlockId id_of(std::size_t block) { return {static_cast<std::uint32_t>(block)}; }
   LeakGroup& group_of(std::size_t block, DeviceGroups& result) {
     const StackId stack = store_.blocks.stack[block];
     const std::uint64_t bytes =

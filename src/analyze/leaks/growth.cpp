@@ -85,6 +85,10 @@ std::vector<double> thinned(std::span<const double> values, std::size_t stride) 
 
 }  // namespace
 
+std::uint32_t default_warmup(std::size_t steps) {
+  return std::max<std::uint32_t>(2, static_cast<std::uint32_t>(steps / 10));
+}
+
 std::uint32_t analyzed_steps(std::uint32_t boundaries, std::uint32_t warmup) {
   return boundaries < 2 || boundaries - 2 < warmup ? 0 : boundaries - 2 - warmup;
 }

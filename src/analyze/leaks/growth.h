@@ -9,6 +9,7 @@
 
 #include "analyze/common/trend.h"
 #include "base/enum_names.h"
+#include "store/store.h"
 
 namespace tidemark {
 
@@ -18,8 +19,13 @@ struct StepSpan {
   std::uint32_t first = 0;  ///< born in step first - 1; 0: before the first step
   std::uint32_t last = 0;   ///< the last one at which it was alive
   std::uint64_t bytes = 0;
+  BlockId block = {};
 
   [[nodiscard]] std::uint32_t boundaries() const { return last - first + 1; }
+  /// Whether the block was made after `warmup` steps and is there at the last of so many boundaries.
+  [[nodiscard]] bool is_held(std::uint32_t all_boundaries, std::uint32_t warmup) const {
+    return first > warmup && last + 1 == all_boundaries;
+  }
 };
 
 enum class GrowthKind : std::uint8_t {
@@ -61,6 +67,9 @@ struct Growth {
 
 inline constexpr std::uint32_t kMinAnalyzedSteps = 8;
 inline constexpr std::uint32_t kMinGrownSteps = 4;
+
+/// Steps at the beginning that may leave anything, unless the caller says.
+[[nodiscard]] std::uint32_t default_warmup(std::size_t steps);
 
 /// Maximum number of analyzed steps: those from `warmup` on whose blocks could be seen to outlive a whole step.
 [[nodiscard]] std::uint32_t analyzed_steps(std::uint32_t boundaries, std::uint32_t warmup);

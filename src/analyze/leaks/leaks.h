@@ -10,10 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/attribution.h"
+#include "analyze/attribution/groups.h"
 #include "analyze/common/block_filter.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/leaks/growth.h"
+#include "analyze/leaks/objects.h"
+#include "analyze/leaks/owners.h"
 #include "analyze/steps/training_steps.h"
 #include "base/enum_names.h"
 #include "base/result.h"
@@ -22,18 +26,20 @@
 
 namespace tidemark {
 
-/// Growth below the floor is too slow to be a finding: a leak that grows by less than this a step, and over the run by
-/// less than this share of the device's peak allocated.
+/// Growth below the floor is too slow to be a finding: an object that grows by less than this a step, and over the run
+/// by less than this share of the device's peak allocated.
 inline constexpr std::uint64_t kLeakFloorPerStep = 1024;
 inline constexpr double kLeakFloorOfPeak = 0.01;
 
 struct LeakOptions {
   std::optional<std::string> device;          ///< only this one: "cuda:0"
-  std::size_t top = 10;                       ///< stacks to list; 0 = all
+  std::size_t top = 10;                       ///< objects to list, and stacks and owners of each; 0 = all
   std::optional<std::uint32_t> warmup_steps;  ///< steps that may leave anything; none: a tenth of them, at least 2
   std::optional<std::uint64_t> min_growth;    ///< the floor instead, in bytes per step alone; 0: none
   std::vector<std::uint64_t> step_starts_ns;  ///< when steps begin, increasing; empty: found in the recording
   BlockFilter filter = {};                    ///< whose growth is listed
+  const Attribution* attribution = nullptr;   ///< of this store; null: nothing says which leaks are of one object
+  std::optional<OwnerKind> by = {};           ///< Leaks::owners; needs the attribution
 };
 
 enum class LeakVerdict : std::uint8_t { leak, no_leak, insufficient_data };
@@ -67,9 +73,42 @@ struct LeakSite {
   std::uint64_t held_blocks = 0;
   std::uint64_t first_step_ns = 0;  ///< when growth.first_step began
   std::uint64_t last_step_ns = 0;
+  std::size_t object = 0;  ///< of a leak above the floor: index into Leaks::objects, or beyond those listed
 
   /// What it grew by over the run, at the last step's start: some of it may have been freed since.
   [[nodiscard]] std::uint64_t grown_bytes() const;
+};
+
+/// What growth comes to over the run, at the last step's start; some of what is held may have been there before.
+[[nodiscard]] std::uint64_t grown_bytes(const Growth& growth, std::uint64_t held_bytes);
+
+/// Leaks that grow together, or one leak of which nothing says what keeps its blocks.
+struct LeakObject {
+  LeakObjectKind kind = LeakObjectKind::call_site;
+  Device device;
+  Growth growth;            ///< of all of them
+  std::uint64_t leaks = 0;  ///< how many
+  std::uint64_t held_bytes = 0;
+  std::uint64_t held_blocks = 0;
+  std::uint64_t first_step_ns = 0;
+  std::uint64_t last_step_ns = 0;
+  bool perhaps_input = false;  ///< as in GrownObject
+  // Of a call site that is all; its stack is that of the leak.
+  NamedStack last;                  ///< of the block that is made last of those kept of a forward pass: likely the one
+                                    ///< that keeps the others, where they are an autograd graph
+  std::optional<FrameName> caller;  ///< the innermost frame of the project that all their activations have in common
+  std::vector<GrowthByOwner> owners;  ///< by category, and by layer where the recording knows modules
+
+  /// How it is known that the leaks are of one object.
+  [[nodiscard]] KnownAs known_as() const {
+    return kind == LeakObjectKind::call_site ? KnownAs::exact : KnownAs::derived;
+  }
+};
+
+/// Of one device.
+struct DeviceOwners {
+  Device device;
+  GrowthByOwner growth;
 };
 
 struct Leaks {
@@ -83,8 +122,11 @@ struct Leaks {
   std::uint32_t analyzed_steps = 0;         ///< steps after warm-up that could leave something, at most
   std::optional<std::uint64_t> min_growth;  ///< as asked for
   std::uint64_t leak_count = 0;             ///< all, also those not listed
-  double bytes_per_step = 0;                ///< of all leaks
-  std::vector<LeakSite> leaks;              ///< fastest first
+  double bytes_per_step = 0;                ///< of all objects
+  std::uint64_t object_count = 0;           ///< likewise
+  std::vector<LeakObject> objects;          ///< fastest first; each leak above the floor is of one
+  std::vector<LeakSite> leaks;              ///< fastest first, of the listed objects
+  std::vector<DeviceOwners> owners;         ///< of all leaks, as asked for by LeakOptions::by
   std::uint64_t small_leak_count = 0;       ///< leaks below the floor: no part of the verdict
   double small_bytes_per_step = 0;
   std::vector<LeakSite> small_leaks;  ///< fastest first
@@ -92,7 +134,8 @@ struct Leaks {
   std::vector<LeakSite> non_leak_growth;  ///< growth that is not a leak; most bytes held first
 };
 
-/// Fails when the recording does not contain the requested device, or when step_starts_ns does not increase.
+/// Fails when the recording does not contain the requested device or the property to group by, or when step_starts_ns
+/// does not increase.
 Result<Leaks> analyze_leaks(const Store& store, Symbols& symbols, const LeakOptions& options);
 
 }  // namespace tidemark

@@ -11,7 +11,9 @@ Analysis leaks_analysis() {
   parts.info = {"leaks",
                 "Memory that grows from step to step, by stack",
                 "",
-                {top_option(LeakOptions().top, "Stacks to list; 0 = all"),
+                {{"by", AnalysisOption::Kind::word, "category|component|layer|module|phase|step",
+                  "Also list whose memory it is that grows", ""},
+                 top_option(LeakOptions().top, "Groups of leaks to list, and stacks of each; 0 = all"),
                  {"warmup", AnalysisOption::Kind::count, "N", "Steps at the beginning that may leave memory behind", "",
                   0, 1'000'000'000, "a tenth of the steps, at least 2"},
                  {"min-growth", AnalysisOption::Kind::rate, "SIZE[/step]",
@@ -20,7 +22,7 @@ Analysis leaks_analysis() {
                  {"fail-on-leak", AnalysisOption::Kind::flag, "", "Exit with 1 when the verdict is leak", ""}},
                 false,
                 {"run.tide", "snapshot.pickle --warmup 20", "run.tide --min-growth 10KiB/step",
-                 "run.tide --format json --fail-on-leak", "run.tide --phase forward"},
+                 "run.tide --format json --fail-on-leak", "run.tide --phase forward", "run.tide --by module"},
                 true};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Leaks> {
     LeakOptions what;
@@ -31,6 +33,9 @@ Analysis leaks_analysis() {
     const auto chosen = options.chosen_blocks(store);
     if (!chosen) return chosen.error();
     what.filter = *chosen;
+    const auto attribution = options.attribute(store);
+    what.attribution = attribution.get();
+    what.by = value_in(kOwnerKindNames, options.word("by"));
     return analyze_leaks(store, symbols, what);
   };
   parts.check_failed = [](const Leaks& leaks, const AnalysisOptions& options) {

@@ -9,10 +9,13 @@
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/words/advice.h"
+#include "report/words/attribution.h"
 #include "report/words/fragmentation.h"
+#include "report/words/frame_text.h"
 #include "report/words/leak.h"
 #include "report/words/pattern.h"
 #include "report/words/recording.h"
+#include "report/words/stack_text.h"
 
 namespace tidemark::html {
 namespace {
@@ -25,10 +28,40 @@ std::string more_stacks(std::size_t stacks) {
   return stacks == 1 ? "" : fmt::format("<small>one of {} stacks at this line</small>", format_count(stacks));
 }
 
+std::string owners_text(const GrowthByOwner& growth) {
+  std::string text;
+  for (const OwnedGrowth& row : growth.rows) {
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", escaped(owner_text(row.owner)), rate_text(row.bytes_per_step));
+  }
+  if (growth.other_rows != 0) text += fmt::format(", and {} more", format_count(growth.other_rows));
+  return text;
+}
+
+void add_leak_object(std::string& out, const LeakObject& object) {
+  std::string text =
+      fmt::format("<b>{}</b>: {}. {} per step at {} call sites, {} at the end.", escaped(leak_object_text(object)),
+                  escaped(stack_text(object.last)), rate_text(object.growth.bytes_per_step.value),
+                  format_count(object.leaks), format_bytes(object.held_bytes));
+  if (object.caller) text += fmt::format(" Common caller: {}.", escaped(frame_text(*object.caller)));
+  for (const GrowthByOwner& growth : object.owners) {
+    text += fmt::format(" By {}: {}.", name_in(kOwnerKindNames, growth.kind), owners_text(growth));
+  }
+  add_paragraph(out, text);
+}
+
+std::string perhaps_input(const Leaks& leaks, const LeakSite& site) {
+  const bool is_one = site.object < leaks.objects.size() && leaks.objects[site.object].perhaps_input;
+  return is_one ? fmt::format("<small>{}</small>", kPerhapsInput) : "";
+}
+
 void add_leaks(std::string& out, const Leaks& leaks) {
   fmt::format_to(std::back_inserter(out), "<h4{}>Leaks</h4>\n",
                  leaks.verdict == LeakVerdict::leak ? " class=\"alarm\"" : "");
   add_paragraph(out, escaped(leak_verdict(leaks)) + (leaks.verdict == LeakVerdict::insufficient_data ? "" : "."));
+  for (const LeakObject& object : leaks.objects) {
+    if (object.kind != LeakObjectKind::call_site) add_leak_object(out, object);
+  }
   if (!leaks.leaks.empty()) {
     open_stack_table(out, {"per step", "95% interval", "growing steps", "held at end", "device", "allocated by"});
     for (const LeakSite& site : leaks.leaks) {
@@ -38,7 +71,7 @@ void add_leaks(std::string& out, const Leaks& leaks) {
                fmt::format("{} to {}", rate_text(growth.bytes_per_step.low), rate_text(growth.bytes_per_step.high)),
                fmt::format("{} of {}", format_count(growth.grown_steps), format_count(growth.analyzed_steps)),
                format_bytes(site.held_bytes), to_string(site.device),
-               stack_cell(site.stack) + more_stacks(site.stack_ids.size())});
+               stack_cell(site.stack) + more_stacks(site.stack_ids.size()) + perhaps_input(leaks, site)});
     }
     out += kTableEnd;
   }

@@ -131,6 +131,7 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   LeakOptions leaks;
   leaks.device = options.device;
   leaks.top = listed;
+  leaks.attribution = attribution;
   contents.leaks = *analyze_leaks(store, symbols, leaks);
   contents.patterns =
       *analyze_patterns(store, symbols, {options.device, listed, &contents.leaks.steps, {}, attribution});

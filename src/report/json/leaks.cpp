@@ -1,10 +1,54 @@
+#include <string>
 #include <utility>
 
 #include "report/json/json.h"
 #include "report/json/objects.h"
+#include "report/words/attribution.h"
 
 namespace tidemark {
 namespace {
+
+Json owners_json(const GrowthByOwner& growth) {
+  const auto numbers = [](Json object, const OwnedGrowth& row) {
+    object["bytes_per_step"] = row.bytes_per_step;
+    object["held_bytes"] = row.held_bytes;
+    object["held_block_count"] = row.held_blocks;
+    return object;
+  };
+  Json rows = Json::array();
+  for (const OwnedGrowth& row : growth.rows) {
+    const std::string key(name_in(kOwnerKindNames, growth.kind));
+    rows.push_back(numbers({{key, nullable(row.owner.name)}}, row));
+  }
+  return {{plural_of(growth.kind), std::move(rows)},
+          {std::string("other_") + plural_of(growth.kind), numbers({{"count", growth.other_rows}}, growth.other)}};
+}
+
+Json object_json(const LeakObject& object) {
+  const Growth& growth = object.growth;
+  const bool joined = object.kind != LeakObjectKind::call_site;
+  Json json = {{"kind", name_of(object.kind)},
+               {"known_as", name_in(kKnownAsNames, object.known_as())},
+               {"device", to_string(object.device)},
+               {"bytes_per_step", growth.bytes_per_step.value},
+               {"bytes_per_step_low", growth.bytes_per_step.low},
+               {"bytes_per_step_high", growth.bytes_per_step.high},
+               {"blocks_per_step", growth.kind == GrowthKind::retained ? Json(growth.blocks_per_step) : Json(nullptr)},
+               {"growing_step_count", growth.grown_steps},
+               {"analyzed_step_count", growth.analyzed_steps},
+               {"first_step", growth.first_step},
+               {"first_step_ns", object.first_step_ns},
+               {"last_step", growth.last_step},
+               {"last_step_ns", object.last_step_ns},
+               {"held_bytes", object.held_bytes},
+               {"held_block_count", object.held_blocks},
+               {"leak_count", object.leaks},
+               {"perhaps_input", object.perhaps_input},
+               {"retained_by", joined ? stack_json(object.last) : Json(nullptr)},
+               {"caller", object.caller ? frame_json(*object.caller) : Json(nullptr)}};
+  for (const GrowthByOwner& owners : object.owners) json.update(owners_json(owners));
+  return json;
+}
 
 Json site_json(const LeakSite& site) {
   const Growth& growth = site.growth;
@@ -37,6 +81,30 @@ Json sites_json(const std::vector<LeakSite>& sites) {
   return list;
 }
 
+Json leaks_json(const Leaks& leaks) {
+  Json list = sites_json(leaks.leaks);
+  for (std::size_t index = 0; index < leaks.leaks.size(); ++index) list[index]["group"] = leaks.leaks[index].object;
+  return list;
+}
+
+Json groups_json(const Leaks& leaks) {
+  Json list = Json::array();
+  for (const LeakObject& object : leaks.objects) list.push_back(object_json(object));
+  return list;
+}
+
+// As asked for; null where nothing was.
+Json by_json(const Leaks& leaks) {
+  if (leaks.owners.empty()) return nullptr;
+  Json list = Json::array();
+  for (const DeviceOwners& owners : leaks.owners) {
+    Json object = {{"device", to_string(owners.device)}};
+    object.update(owners_json(owners.growth));
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
 Json steps_json(const Leaks& leaks) {
   Json starts = Json::array();
   for (const TrainingSteps::Start& start : leaks.steps.starts) starts.push_back(start.time_ns);
@@ -58,7 +126,9 @@ Json to_object(const Leaks& leaks) {
   object["verdict"] = name_of(leaks.verdict);
   object["insufficient_data_reason"] = judged ? Json(nullptr) : Json(name_of(leaks.insufficient));
   object["bytes_per_step"] = judged ? Json(leaks.bytes_per_step) : Json(nullptr);
-  object["leaks"] = sites_json(leaks.leaks);
+  object["groups"] = groups_json(leaks);
+  object["other_group_count"] = leaks.object_count - leaks.objects.size();
+  object["leaks"] = leaks_json(leaks);
   object["other_leak_count"] = leaks.leak_count - leaks.leaks.size();
   object["min_growth_bytes_per_step"] = nullable(leaks.min_growth);
   object["small_leaks"] = sites_json(leaks.small_leaks);
@@ -66,6 +136,7 @@ Json to_object(const Leaks& leaks) {
   object["other_small_leak_count"] = leaks.small_leak_count - leaks.small_leaks.size();
   object["non_leak_growth"] = sites_json(leaks.non_leak_growth);
   object["other_non_leak_growth_count"] = leaks.non_leak_growth_count - leaks.non_leak_growth.size();
+  object["by"] = by_json(leaks);
   object["steps"] = steps_json(leaks);
   return object;
 }

@@ -1,3 +1,4 @@
+#include <string>
 #include <utility>
 
 #include "report/json/json.h"
@@ -9,11 +10,15 @@ namespace {
 Json device_json(const TemporaryDevice& device) {
   Json rows = Json::array();
   for (const TemporaryRow& row : device.rows) {
-    rows.push_back({{"bytes", row.bytes},
-                    {"share", nullable(row.share)},
-                    {"allocation_count", row.count},
-                    {"largest_bytes", row.largest_bytes},
-                    {"stack", stack_json(row.stack)}});
+    Json& json = rows.emplace_back(Json{{"bytes", row.bytes},
+                                        {"share", nullable(row.share)},
+                                        {"allocation_count", row.count},
+                                        {"largest_bytes", row.largest_bytes}});
+    if (row.owner) {
+      json[std::string(name_in(kOwnerKindNames, row.owner->kind))] = nullable(row.owner->name);
+    } else {
+      json["stack"] = stack_json(row.stack);
+    }
   }
   return {{"device", to_string(device.totals.device)},
           {"allocation_count", device.totals.allocation_count},
@@ -37,6 +42,7 @@ Json device_json(const TemporaryDevice& device) {
 Json to_object(const Temporary& temporary) {
   Json object = recording_json(temporary.recording);
   object["within"] = temporary.within;
+  object["by"] = temporary.by ? name_in(kOwnerKindNames, *temporary.by) : "stack";
   object["devices"] = Json::array();
   for (const TemporaryDevice& device : temporary.devices) object["devices"].push_back(device_json(device));
   return object;

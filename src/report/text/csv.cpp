@@ -92,14 +92,16 @@ std::string to_csv(std::span<const Table> tables) {
 }
 
 std::string to_csv(std::span<const Temporary> results) {
-  std::string text = "file,rank,device,stack,frames,allocation_count,bytes,largest_bytes,share\n";
+  const std::optional<OwnerKind> by = results.empty() ? std::nullopt : results.front().by;
+  std::string text = fmt::format("file,rank,device,{},allocation_count,bytes,largest_bytes,share\n",
+                                 by ? name_in(kOwnerKindNames, *by) : std::string_view("stack,frames"));
   for (const Temporary& temporary : results) {
     const std::string recording = recording_fields(temporary.recording);
     for (const TemporaryDevice& device : temporary.devices) {
       for (const TemporaryRow& row : device.rows) {
-        text +=
-            fmt::format("{},{},{},{},{},{},{}\n", recording, to_string(device.totals.device), key_fields(row.stack),
-                        row.count, row.bytes, row.largest_bytes, row.share ? fmt::format("{:.6f}", *row.share) : "");
+        text += fmt::format("{},{},{},{},{},{},{}\n", recording, to_string(device.totals.device),
+                            row.owner ? key_fields(*row.owner) : key_fields(row.stack), row.count, row.bytes,
+                            row.largest_bytes, row.share ? fmt::format("{:.6f}", *row.share) : "");
       }
     }
   }

@@ -1,17 +1,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/units.h"
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/attribution.h"
+#include "report/words/frame_text.h"
 #include "report/words/leak.h"
 #include "report/words/printable.h"
 #include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
+
+constexpr std::size_t kParts = 5;  // of each kind, of what an object grows by
 
 // Several stacks of one line have different callers; where the blocks have no stack, their size says which they are.
 FittedText fitted_site(const LeakSite& site) {
@@ -28,29 +33,101 @@ std::string step_text(std::uint32_t step, std::uint64_t time_ns) {
   return fmt::format("step {} ({})", format_count(step), format_duration_ns(time_ns));
 }
 
-std::string held_text(const LeakSite& site) {
-  return fmt::format("{} in {} blocks at the end; {} to {}", format_bytes(site.held_bytes),
-                     format_count(site.held_blocks), step_text(site.growth.first_step, site.first_step_ns),
-                     step_text(site.growth.last_step, site.last_step_ns));
+// Of a leak or an object.
+template <typename Held>
+std::string held_text(const Held& held) {
+  return fmt::format("{} in {} blocks at the end; {} to {}", format_bytes(held.held_bytes),
+                     format_count(held.held_blocks), step_text(held.growth.first_step, held.first_step_ns),
+                     step_text(held.growth.last_step, held.last_step_ns));
+}
+
+void add_fitted(Columns& columns, std::string line) {
+  columns.add_below([line = std::move(line)](std::size_t width) { return fit(line, width); });
+}
+
+// A part of what an object grows by.
+void add_part(Columns& columns, double bytes_per_step, FittedText what) {
+  const std::string rate = fmt::format("{:>11}  ", rate_text(bytes_per_step));
+  columns.add_below([rate, what = std::move(what)](std::size_t width) {
+    return rate + what(width == 0 ? 0 : width - std::min(width - 1, rate.size()));
+  });
+}
+
+void add_owners(Columns& columns, const GrowthByOwner& growth) {
+  add_fitted(columns, plural_of(growth.kind));
+  for (std::size_t index = 0; index < std::min(growth.rows.size(), kParts); ++index) {
+    const OwnedGrowth& row = growth.rows[index];
+    add_part(columns, row.bytes_per_step,
+             [text = owner_text(row.owner)](std::size_t width) { return fit(text, width); });
+  }
+  const std::size_t more = growth.rows.size() - std::min(growth.rows.size(), kParts) + growth.other_rows;
+  if (more != 0) add_fitted(columns, fmt::format("{:>11}  ({} more)", "", format_count(more)));
+}
+
+// Its leaks as parts, as owners are.
+void add_object(Columns& columns, const Leaks& leaks, std::size_t index) {
+  const LeakObject& object = leaks.objects[index];
+  add_fitted(columns, leak_object_text(object) + ":");
+  columns.add_below([&object](std::size_t width) {
+    return "  " + stack_text_with_callers(object.last, width == 0 ? 0 : width - std::min<std::size_t>(width - 1, 2));
+  });
+  if (object.caller) add_fitted(columns, "common caller: " + frame_text(*object.caller));
+  add_fitted(columns, held_text(object));
+  for (const GrowthByOwner& growth : object.owners) add_owners(columns, growth);
+  add_fitted(columns, "call sites");
+  const std::vector<const LeakSite*> sites = leaks_of(leaks, index);
+  for (std::size_t site = 0; site < std::min(sites.size(), kParts); ++site) {
+    add_part(columns, sites[site]->growth.bytes_per_step.value, fitted_site(*sites[site]));
+  }
+  if (object.leaks > kParts)
+    add_fitted(columns, fmt::format("{:>11}  ({} more)", "", format_count(object.leaks - kParts)));
 }
 
 std::string leaks_table(const Leaks& leaks, const Terminal& terminal) {
   Columns columns({"per step", "95% interval", "blocks per step", "growing steps", "device"});
-  for (const LeakSite& site : leaks.leaks) {
-    const Growth& growth = site.growth;
+  for (std::size_t index = 0; index < leaks.objects.size(); ++index) {
+    const LeakObject& object = leaks.objects[index];
+    const Growth& growth = object.growth;
     columns.add({rate_text(growth.bytes_per_step.value),
                  fmt::format("{} to {}", rate_text(growth.bytes_per_step.low), rate_text(growth.bytes_per_step.high)),
                  growth.kind == GrowthKind::replaced ? "replaced" : fmt::format("{:.2f}", growth.blocks_per_step),
                  fmt::format("{} of {}", format_count(growth.grown_steps), format_count(growth.analyzed_steps)),
-                 to_string(site.device)});
-    columns.add_below(fitted_site(site));
-    columns.add_below([&site](std::size_t width) { return fit(held_text(site), width); });
+                 to_string(object.device)});
+    if (object.kind != LeakObjectKind::call_site) {
+      add_object(columns, leaks, index);
+      continue;
+    }
+    for (const LeakSite* site : leaks_of(leaks, index)) {
+      columns.add_below(fitted_site(*site));
+      add_fitted(columns, held_text(*site));
+      if (object.perhaps_input) add_fitted(columns, kPerhapsInput);
+    }
   }
   std::string text = columns.text(terminal, 2);
-  if (leaks.leak_count > leaks.leaks.size()) {
-    text += fmt::format("  ({} more; --top 0 lists all)\n", format_count(leaks.leak_count - leaks.leaks.size()));
+  if (leaks.object_count > leaks.objects.size()) {
+    text += fmt::format("  ({} more; --top 0 lists all)\n", format_count(leaks.object_count - leaks.objects.size()));
   }
   return text;
+}
+
+std::string owners_table(const DeviceOwners& owners, const Terminal& terminal) {
+  const GrowthByOwner& growth = owners.growth;
+  Columns columns({"per step", "held at end", "blocks", std::string(name_in(kOwnerKindNames, growth.kind))});
+  const auto add = [&](const OwnedGrowth& row, FittedText what) {
+    columns.add({rate_text(row.bytes_per_step), format_bytes(row.held_bytes), format_count(row.held_blocks)},
+                std::move(what));
+  };
+  for (const OwnedGrowth& row : growth.rows) {
+    add(row, [text = owner_text(row.owner)](std::size_t width) { return fit(text, width); });
+  }
+  if (growth.other_rows != 0) {
+    add(growth.other, [&](std::size_t width) {
+      return fit(fmt::format("({} more; --top 0 lists all)", format_count(growth.other_rows)), width);
+    });
+  }
+  const std::string title =
+      fmt::format("{}: leaks by {}", to_string(owners.device), name_in(kOwnerKindNames, growth.kind));
+  return "\n" + paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
 }
 
 std::string growths_table(const Leaks& leaks, const Terminal& terminal) {
@@ -71,9 +148,12 @@ std::string growths_table(const Leaks& leaks, const Terminal& terminal) {
 std::string to_text(const Leaks& leaks, const Terminal& terminal) {
   const Tone tone = leaks.verdict == LeakVerdict::leak ? Tone::warning : Tone::heading;
   std::string text = paint(terminal, tone, leak_verdict(leaks)) + "\n";
-  if (!leaks.leaks.empty()) text += leaks_table(leaks, terminal);
+  if (!leaks.objects.empty()) text += leaks_table(leaks, terminal);
   if (const std::string small = small_leaks_text(leaks); !small.empty()) text += fmt::format("  ({})\n", small);
   text += leak_steps(leaks);
+  for (const DeviceOwners& owners : leaks.owners) {
+    if (!owners.growth.rows.empty()) text += owners_table(owners, terminal);
+  }
   if (!leaks.non_leak_growth.empty()) {
     text += "\n" + paint(terminal, Tone::heading, "Growth that is not a leak") + "\n";
     text += growths_table(leaks, terminal);

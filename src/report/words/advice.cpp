@@ -38,6 +38,8 @@ constexpr AdviceWords kWords[] = {
      "fully_shard(layer, reshard_after_forward=True), or ShardingStrategy.FULL_SHARD"},
     {AdviceKind::checkpoint_copies, "Copies of a checkpoint being saved are on the device",
      "copy one tensor at a time to the CPU before saving"},
+    {AdviceKind::retained_graph, "Autograd graphs are retained over steps",
+     "keep loss.item() or loss.detach() instead of the loss, and evaluate in torch.no_grad()"},
 };
 
 const AdviceWords& words_of(AdviceKind kind) {

@@ -44,6 +44,29 @@ std::string beginning_text(const Leaks& leaks) {
   return {};
 }
 
+std::string found_text(const Leaks& leaks) {
+  const std::string text =
+      fmt::format("Leak: {} {} by {} per step", format_count(leaks.leak_count),
+                  leaks.leak_count == 1 ? "call site grows" : "call sites grow", rate_text(leaks.bytes_per_step));
+  std::uint64_t objects = 0;
+  std::uint64_t sites = 0;
+  bool graphs = true;
+  for (const LeakObject& object : leaks.objects) {
+    if (object.kind == LeakObjectKind::call_site) continue;
+    ++objects;
+    sites += object.leaks;
+    graphs &= object.kind == LeakObjectKind::autograd_graph;
+  }
+  if (objects == 0) return text;
+  const std::string which =
+      sites == leaks.leak_count ? (objects == 1 ? "all" : "") : fmt::format("{} of them", format_count(sites));
+  const char* what = graphs ? "autograd graph" : "forward pass";
+  const std::string where = objects == 1 ? fmt::format("in {} {}", graphs ? "a retained" : "what is kept of a", what)
+                            : graphs     ? fmt::format("in {} retained autograd graphs", format_count(objects))
+                                         : fmt::format("in what is kept of {} forward passes", format_count(objects));
+  return fmt::format("{}, {}{}{}", text, which, which.empty() ? "" : " ", where);
+}
+
 std::string no_large_leak(const Leaks& leaks) {
   const std::string steps = format_count(leaks.analyzed_steps);
   if (leaks.min_growth)
@@ -82,9 +105,7 @@ std::string growth_text(const Growth& growth) {
 std::string leak_verdict(const Leaks& leaks) {
   switch (leaks.verdict) {
     case LeakVerdict::leak:
-      return fmt::format("Leak: {} {} by {} per step", format_count(leaks.leak_count),
-                         leaks.leak_count == 1 ? "call site grows" : "call sites grow",
-                         rate_text(leaks.bytes_per_step));
+      return found_text(leaks);
     case LeakVerdict::no_leak:
       if (leaks.small_leak_count != 0) return no_large_leak(leaks);
       return fmt::format("No leak: no call site kept growing over {} steps", format_count(leaks.analyzed_steps));
@@ -92,6 +113,21 @@ std::string leak_verdict(const Leaks& leaks) {
       return "Insufficient data: " + doubt_text(leaks);
   }
   return {};
+}
+
+std::string leak_object_text(const LeakObject& object) {
+  if (object.kind == LeakObjectKind::autograd_graph) {
+    return "An autograd graph is retained, likely by the tensor that it ends in";
+  }
+  return "Several tensors of one forward pass are retained; the last of them";
+}
+
+std::vector<const LeakSite*> leaks_of(const Leaks& leaks, std::size_t object) {
+  std::vector<const LeakSite*> sites;
+  for (const LeakSite& site : leaks.leaks) {
+    if (site.object == object) sites.push_back(&site);
+  }
+  return sites;
 }
 
 std::string small_leaks_text(const Leaks& leaks) {

@@ -1,14 +1,27 @@
 // Leaks in words, for text and HTML alike.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "analyze/leaks/leaks.h"
 
 namespace tidemark {
 
-/// "Leak: 1 call site grows by 64.0 KiB per step", "No leak: ...", or "Insufficient data: ..." with the reason.
+/// "Leak: 5 call sites grow by 64.0 KiB per step, 4 of them in a retained autograd graph", "No leak: ...", or
+/// "Insufficient data: ..." with the reason.
 [[nodiscard]] std::string leak_verdict(const Leaks& leaks);
+
+/// What LeakObject::last follows: "An autograd graph is retained, likely by the tensor that it ends in". Not of a call
+/// site.
+[[nodiscard]] std::string leak_object_text(const LeakObject& object);
+
+/// What LeakObject::perhaps_input says.
+inline constexpr const char* kPerhapsInput = "perhaps an input of the forward passes above, retained with them";
+
+/// The listed leaks of an object (index into Leaks::objects), fastest first.
+[[nodiscard]] std::vector<const LeakSite*> leaks_of(const Leaks& leaks, std::size_t object);
 
 /// "2 smaller leaks, 768 B per step in total; `--min-growth 0` lists them"; empty without any.
 [[nodiscard]] std::string small_leaks_text(const Leaks& leaks);

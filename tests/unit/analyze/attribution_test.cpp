@@ -27,11 +27,13 @@ TEST(PhaseTest, OfTheInnermostFrameThatTells) {
   const LocationId unpack = run.package("torch/utils/checkpoint.py", "_checkpoint_hook.__init__.<locals>.unpack_hook");
   const LocationId loader = run.package("torch/utils/data/dataloader.py", "_BaseDataLoaderIter.__next__");
   const LocationId schedule = run.package("torch/optim/lr_scheduler.py", "LRScheduler.step");
+  const LocationId zero = run.package("torch/optim/optimizer.py", "Optimizer.zero_grad");
   const LocationId call = run.call(model);
   const std::vector<std::pair<std::vector<LocationId>, Phase>> expected = {
       {{}, Phase::other},
       {{script}, Phase::other},
       {{script, schedule}, Phase::other},
+      {{script, zero}, Phase::other},  // before the backward pass
       {{script, loader}, Phase::data},
       {{script, loader, call}, Phase::data},  // transforms of torchvision are modules
       {{script, call}, Phase::forward},

@@ -52,6 +52,27 @@ TEST(Temporary, IsWhatIsFreedAfterAtMostOneOtherAllocation) {
   EXPECT_EQ(cpu.rows[1].largest_bytes, 300U);
 }
 
+TEST(Temporary, ByOwnerAddsUp) {
+  const Store store = small().store();
+  Attribution attribution{std::vector<Owner>(store.blocks.count()), {}, {}, {}};
+  for (Owner& owner : attribution.blocks) owner.phase = Phase::forward;
+  attribution.blocks[2].phase = Phase::backward;  // far
+  TemporaryOptions options;
+  options.by = OwnerKind::phase;
+  options.attribution = &attribution;
+  const Temporary result = analyzed(store, options);
+  const TemporaryDevice& cpu = result.devices.at(0);
+  EXPECT_EQ(cpu.bytes, 800U);
+  ASSERT_EQ(cpu.rows.size(), 2U);
+  EXPECT_EQ(cpu.rows[0].owner, (BlockOwner{OwnerKind::phase, "backward"}));
+  EXPECT_EQ(cpu.rows[0].bytes, 500U);
+  EXPECT_EQ(cpu.rows[1].owner, (BlockOwner{OwnerKind::phase, "forward"}));
+  EXPECT_EQ(cpu.rows[1].bytes, 300U);
+  options.by = OwnerKind::module;  // no block has one
+  Symbols symbols(store.definitions);
+  EXPECT_FALSE(analyze_temporary(store, symbols, options).ok());
+}
+
 TEST(Temporary, CountsWithinTheGivenNumber) {
   EXPECT_EQ(analyzed(small().store(), {0, std::nullopt, 20}).devices[0].bytes, 300U);
   EXPECT_EQ(analyzed(small().store(), {2, std::nullopt, 20}).devices[0].bytes, 840U);

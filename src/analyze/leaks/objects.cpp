@@ -1,0 +1,150 @@
+#include "analyze/leaks/objects.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "analyze/leaks/held_passes.h"
+
+namespace tidemark {
+namespace {
+
+GrownObject call_site(GroupGrowth&& leak, bool perhaps_input = false) {
+  GrownObject object;
+  object.perhaps_input = perhaps_input;
+  object.growth = leak.growth;
+  object.leaks.push_back(std::move(leak));
+  return object;
+}
+
+class ObjectJoiner {
+ public:
+  ObjectJoiner(const Store& store, const Attribution& attribution, std::size_t device, std::uint32_t boundaries,
+               std::uint32_t warmup)
+      : passes_(store, attribution, device), boundaries_(boundaries), warmup_(warmup) {}
+
+  std::vector<GrownObject> run(std::vector<GroupGrowth>&& leaks) {
+    std::vector<std::vector<Member>> joined;
+    for (Member& member : members_of(leaks)) {
+      const auto found = std::ranges::find_if(
+          joined, [&](const std::vector<Member>& object) { return belongs(member, object.front()); });
+      if (found == joined.end() || !member.is_of_passes) {
+        member.perhaps_input = found != joined.end();
+        joined.push_back({std::move(member)});
+      } else {
+        found->push_back(std::move(member));
+      }
+    }
+    std::vector<GrownObject> objects;
+    for (std::vector<Member>& members : joined) {
+      std::ranges::sort(members, {}, &Member::leak);
+      const auto growth = growth_of(members, leaks);
+      if (growth && growth->classification == GrowthClass::leak) {
+        objects.push_back(join(members, *growth, leaks));
+      } else {
+        for (const Member& member : members) {
+          objects.push_back(call_site(std::move(leaks[member.leak]), member.perhaps_input));
+        }
+      }
+    }
+    return objects;
+  }
+
+ private:
+  struct Member {
+    std::size_t leak = 0;               // index into the leaks, fastest first
+    std::vector<std::uint32_t> passes;  // of its held blocks, increasing; empty: not of forward passes
+    bool has_activations = false;
+    bool is_of_passes = false;   // as ForwardPasses says of some of its blocks
+    bool perhaps_input = false;  // as in GrownObject
+  };
+
+  template <typename Take>
+  void for_each_held(const GroupGrowth& leak, Take take) const {
+    for (const StepSpan& span : leak.group.spans) {
+      if (span.is_held(boundaries_, warmup_)) take(span.block);
+    }
+  }
+
+  // Those of the most passes first, as others may have grown in some of them only.
+  [[nodiscard]] std::vector<Member> members_of(const std::vector<GroupGrowth>& leaks) const {
+    std::vector<Member> members;
+    for (std::size_t index = 0; index < leaks.size(); ++index) {
+      Member& member = members.emplace_back();
+      member.leak = index;
+      if (leaks[index].growth.kind != GrowthKind::retained) continue;
+      for_each_held(leaks[index], [&](BlockId block) {
+        const auto pass = passes_.pass_of(block);
+        if (!pass) return;
+        member.passes.push_back(*pass);
+        member.has_activations |= passes_.is_activation(block);
+        member.is_of_passes |= passes_.is_of_passes(block);
+      });
+      std::ranges::sort(member.passes);
+      const auto repeated = std::ranges::unique(member.passes);
+      member.passes.erase(repeated.begin(), repeated.end());
+    }
+    std::ranges::stable_sort(members, std::greater<>(), [](const Member& member) {
+      return std::pair(member.has_activations, member.passes.size());
+    });
+    return members;
+  }
+
+  [[nodiscard]] static bool belongs(const Member& member, const Member& first) {
+    if (member.passes.empty() || !first.has_activations) return false;
+    std::vector<std::uint32_t> common;
+    std::ranges::set_intersection(member.passes, first.passes, std::back_inserter(common));
+    return common.size() * 2 >= member.passes.size();
+  }
+
+  // None of a single leak, which is an object by itself.
+  [[nodiscard]] std::optional<Growth> growth_of(const std::vector<Member>& members,
+                                                const std::vector<GroupGrowth>& leaks) const {
+    if (members.size() == 1) return std::nullopt;
+    std::vector<StepSpan> spans;
+    for (const Member& member : members) {
+      const auto& own = leaks[member.leak].group.spans;
+      spans.insert(spans.end(), own.begin(), own.end());
+    }
+    return find_retained_growth(spans, boundaries_, warmup_);
+  }
+
+  [[nodiscard]] GrownObject join(const std::vector<Member>& members, const Growth& growth,
+                                 std::vector<GroupGrowth>& leaks) const {
+    GrownObject object;
+    object.growth = growth;
+    HeldPasses held;
+    for (const Member& member : members) {
+      GroupGrowth& leak = leaks[member.leak];
+      for_each_held(leak, [&](BlockId block) { passes_.add_held(block, held); });
+      const auto& stacks = leak.group.stacks;
+      if (member.has_activations)
+        object.forward_stacks.insert(object.forward_stacks.end(), stacks.begin(), stacks.end());
+      object.leaks.push_back(std::move(leak));
+    }
+    passes_.add_activations(held);
+    object.kind = passes_.are_graphs(held) ? LeakObjectKind::autograd_graph : LeakObjectKind::forward_pass;
+    object.last = passes_.usual_last(held);
+    return object;
+  }
+
+  ForwardPasses passes_;
+  std::uint32_t boundaries_;
+  std::uint32_t warmup_;
+};
+
+}  // namespace
+
+std::vector<GrownObject> join_leaks(const Store& store, const Attribution* attribution, std::size_t device,
+                                    std::uint32_t boundaries, std::uint32_t warmup, std::vector<GroupGrowth> leaks) {
+  if (attribution != nullptr) {
+    return ObjectJoiner(store, *attribution, device, boundaries, warmup).run(std::move(leaks));
+  }
+  std::vector<GrownObject> objects;
+  for (GroupGrowth& leak : leaks) objects.push_back(call_site(std::move(leak)));
+  return objects;
+}
+
+}  // namespace tidemark
