@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/attributed_store.h"
 #include "analyze/breakdown.h"
 #include "analyze/common/call_sites.h"
 #include "analyze/common/recording.h"
@@ -29,15 +30,17 @@ struct SummaryOptions {
   std::vector<DeviceSamples> samples = {};
   HostUsage host = {};  ///< likewise
   /// Loads the recording's blocks, which only the explanation of an out-of-memory error needs; none: it is left out.
-  std::function<Result<Store>()> load_blocks = {};
+  std::function<Result<AttributedStore>()> load_blocks = {};
   std::optional<std::uint64_t> rank = {};           ///< whose details are asked for
   std::shared_ptr<const Breakdown> breakdown = {};  ///< at the peak; null: categories are left out
+  std::shared_ptr<const Store> blocks = {};         ///< of the recording, where `holders` are not the default ones
+  Holders holders = {};                             ///< to list in place of all call sites
 };
 
-/// With the call sites that held memory at the peak; shares are of the peak.
+/// With the call sites, or owners, that held memory at the peak; shares are of the peak.
 struct SummaryDevice : CallSites {
   DeviceSummary totals;
-  std::uint64_t unrecorded_at_peak_bytes = 0;  ///< of the peak, what is in no recorded block
+  std::uint64_t unrecorded_at_peak_bytes = 0;  ///< of the peak, what is in no recorded block; 0 where some are chosen
   std::vector<CategoryBytes> categories;       ///< at the peak; empty where the recording does not know them
 };
 

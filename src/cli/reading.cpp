@@ -126,6 +126,17 @@ Result<AttributedStore> open_attributed(const std::string& path, const Progress&
   return attribute(std::move(*store), rules);
 }
 
+std::shared_ptr<const Breakdown> take_owners(const std::string& path, const ComponentRules& rules, Overview& overview) {
+  constexpr std::uint64_t kMostEvents = 50'000'000;  // their blocks take some 4 GB while they are read
+  if (!has_attribution(overview.definitions) || overview.event_count > kMostEvents) return nullptr;
+  auto store = open_attributed(path, make_progress(path), rules);
+  if (!store || !store->attribution) return nullptr;
+  const Symbols symbols(store->definitions);
+  auto breakdown = analyze_breakdown(*store, symbols, *store->attribution, {});
+  overview = std::move(static_cast<Overview&>(*store));
+  return breakdown ? std::make_shared<const Breakdown>(std::move(*breakdown)) : nullptr;
+}
+
 Result<ComponentRules> read_rules(const std::string& path) {
   if (path.empty()) return ComponentRules::built_in();
   if (auto fine = check_recording_path(path); !fine) return fine.error();

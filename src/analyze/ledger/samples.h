@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/attribution/attributed_store.h"
 #include "analyze/breakdown.h"
 #include "analyze/host_usage.h"
 #include "base/result.h"
@@ -125,7 +126,7 @@ class LedgerCollector {
 struct SampledOverview : Overview {
   std::vector<DeviceSamples> samples;  ///< by SampledDeviceId; empty where none were taken
   HostUsage host;
-  std::function<Result<Store>()> load_blocks;  ///< reads the file again, for what an overview does not hold
+  std::function<Result<AttributedStore>()> load_blocks;  ///< reads the file again, for what an overview does not hold
   std::shared_ptr<const Breakdown> breakdown;  ///< at the peak; null where the recording has no data of its own for it
 };
 
