@@ -17,7 +17,8 @@ namespace {
 struct Side {
   const ComparedRecording& recording;
   Symbols& symbols;
-  std::vector<std::uint32_t> numbers;  // by StackId
+  std::vector<std::uint32_t> numbers;            // by StackId
+  std::map<StackId, std::uint32_t> owners = {};  // likewise, of owners
 
   [[nodiscard]] const DeviceSummary* find(Device device) const {
     for (const DeviceSummary& summary : recording.overview.devices) {
@@ -26,9 +27,26 @@ struct Side {
     return nullptr;
   }
   [[nodiscard]] std::uint32_t number_of(StackId stack) const {
+    if (const auto owner = owners.find(stack); owner != owners.end()) return owner->second;
     return stack.value < numbers.size() ? numbers[stack.value] : StackMatcher::kNoStack;
   }
 };
+
+/// Gives owners of the same name the same number, from 1.
+void number_owners(Side& side, std::map<std::optional<std::string>, std::uint32_t>& numbers) {
+  for (const auto& [group, owner] : side.recording.owners) {
+    const auto number = static_cast<std::uint32_t>(numbers.size()) + 1;
+    side.owners[group] = numbers.try_emplace(owner.name, number).first->second;
+  }
+}
+
+NamedStack named(const Side& side, StackId stack) {
+  const auto owner = side.recording.owners.find(stack);
+  if (owner == side.recording.owners.end()) return name_stack(side.symbols, stack);
+  NamedStack named;
+  named.owner = owner->second;
+  return named;
+}
 
 /// A stack in both recordings, before it has names.
 struct Match {
@@ -143,7 +161,7 @@ ComparedDevice compare_device(const Side& a, const Side& b, Device device, const
       continue;
     }
     if (match.number != StackMatcher::kNoStack) {
-      match.values.stack = match.in_b ? name_stack(b.symbols, *match.in_b) : name_stack(a.symbols, *match.in_a);
+      match.values.stack = match.in_b ? named(b, *match.in_b) : named(a, *match.in_a);
     }
     result.rows.push_back(std::move(match.values));
   }
@@ -186,13 +204,18 @@ void check_budget(const Overview& a, const Budget& budget, Comparison& result) {
 
 }  // namespace
 
-ComparedRecording reduce_for_compare(Store&& store) {
+ComparedRecording reduce_for_compare(Store&& store, const Holders& holders) {
   const Blocks& blocks = store.blocks;
+  ComparedRecording result;
+  Symbols symbols(store.definitions);
   std::vector<std::uint64_t> unseen = blocks_at_start(store);
   std::unordered_map<std::uint64_t, StackTotals> totals;
   for (std::size_t block = 0; block < blocks.count(); ++block) {
     const std::uint8_t device = blocks.device[block];
-    const StackId stack = blocks.stack[block];
+    const bool was_there = unseen[device] != 0;
+    if (was_there) --unseen[device];
+    if (!holders.lists(block)) continue;
+    const StackId stack = holders.of(store, block);
     StackTotals& of_stack = totals[std::uint64_t{device} << 32 | stack.value];
     of_stack.device = device;
     of_stack.stack = stack;
@@ -200,19 +223,22 @@ ComparedRecording reduce_for_compare(Store&& store) {
       of_stack.peak_bytes += blocks.size[block];
       ++of_stack.peak_blocks;
     }
-    if (unseen[device] != 0) {
-      --unseen[device];
-    } else {
+    if (!was_there) {
       of_stack.traffic_bytes = saturating_add(of_stack.traffic_bytes, blocks.size[block]);
       ++of_stack.allocations;
     }
   }
-  ComparedRecording result;
   result.stacks.reserve(totals.size());
   for (const auto& [key, of_stack] : totals) result.stacks.push_back(of_stack);
   std::sort(result.stacks.begin(), result.stacks.end(), [](const StackTotals& left, const StackTotals& right) {
     return std::tie(left.device, left.stack) < std::tie(right.device, right.stack);
   });
+  for (const StackTotals& of_stack : result.stacks) {
+    if (!holders.by_owner()) break;
+    const auto [entry, is_new] = result.owners.try_emplace(of_stack.stack);
+    if (is_new) entry->second = *holders.name(symbols, of_stack.stack).owner;
+    result.by = entry->second.kind;
+  }
   result.overview = std::move(static_cast<Overview&>(store));
   return result;
 }
@@ -225,14 +251,20 @@ Result<Comparison> analyze_compare(const ComparedRecording& a, Symbols& symbols_
   result.by = options.by;
   result.matching = choose_matching(a.overview, b.overview, options.ignore_lines);
   StackMatcher matcher(result.matching);
-  const Side side_a = {a, symbols_a, matcher.numbers(a.overview.definitions, symbols_a)};
-  const Side side_b = {b, symbols_b, matcher.numbers(b.overview.definitions, symbols_b)};
+  Side side_a = {a, symbols_a, matcher.numbers(a.overview.definitions, symbols_a)};
+  Side side_b = {b, symbols_b, matcher.numbers(b.overview.definitions, symbols_b)};
+  std::map<std::optional<std::string>, std::uint32_t> owners;
+  number_owners(side_a, owners);
+  number_owners(side_b, owners);
+  result.owners = a.by ? a.by : b.by;
   for (const Device device : *selected) {
     result.devices.push_back(compare_device(side_a, side_b, device, options));
   }
   if (options.budget) check_budget(a.overview, *options.budget, result);
   result.a = describe_recording(a.overview, symbols_a);
   result.b = describe_recording(b.overview, symbols_b);
+  result.a.chosen_blocks = a.chosen_blocks;
+  result.b.chosen_blocks = b.chosen_blocks;
   return result;
 }
 

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/groups.h"
 #include "analyze/budget.h"
+#include "analyze/common/holders.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_matching.h"
 #include "analyze/common/stack_names.h"
@@ -38,8 +41,8 @@ struct CompareOptions {
 
 /// What one stack did on one device.
 struct StackTotals {
-  std::uint8_t device = 0;  ///< index into Overview::devices
-  StackId stack;
+  std::uint8_t device = 0;       ///< index into Overview::devices
+  StackId stack;                 ///< as Holders::of() gives it
   std::uint64_t peak_bytes = 0;  ///< alive at the device's peak
   std::uint64_t peak_blocks = 0;
   std::uint64_t traffic_bytes = 0;
@@ -50,9 +53,13 @@ struct StackTotals {
 struct ComparedRecording {
   Overview overview;
   std::vector<StackTotals> stacks;  ///< in order of devices and stacks
+  std::optional<OwnerKind> by;      ///< they are owners
+  std::map<StackId, BlockOwner> owners;
+  std::string chosen_blocks;  ///< as in RecordingInfo
 };
 
-[[nodiscard]] ComparedRecording reduce_for_compare(Store&& store);
+/// With what `holders` lists. Devices keep the totals of all blocks.
+[[nodiscard]] ComparedRecording reduce_for_compare(Store&& store, const Holders& holders = {});
 
 /// A value in both runs.
 struct ComparedValue {
@@ -135,6 +142,7 @@ struct Comparison {
   RecordingInfo a;
   RecordingInfo b;
   CompareBy by = CompareBy::peak;
+  std::optional<OwnerKind> owners;  ///< what is compared in place of stacks
   StackMatching matching;
   std::vector<ComparedDevice> devices;  ///< those of A, then those only in B
   std::optional<Budget> budget;

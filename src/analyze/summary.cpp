@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyze/common/arithmetic.h"
 #include "analyze/common/devices.h"
 
 namespace tidemark {
@@ -10,15 +11,23 @@ namespace {
 
 constexpr std::size_t kMostOutOfMemory = 10;
 
-SummaryDevice summarize_device(const Overview& overview, Symbols& symbols, std::size_t device, std::size_t top) {
+SummaryDevice summarize_device(const Overview& overview, Symbols& symbols, std::size_t device,
+                               const SummaryOptions& options) {
   SummaryDevice result;
   result.totals = overview.devices[device];
   const auto unrecorded =
       static_cast<std::int64_t>(result.totals.peak_allocated_bytes - result.totals.peak_recorded_bytes);
   result.unrecorded_at_peak_bytes = unrecorded > 0 ? static_cast<std::uint64_t>(unrecorded) : 0;
-
-  static_cast<CallSites&>(result) =
-      group_by_call_site(usages_at_peak(overview, device), symbols, result.totals.peak_allocated_bytes, top);
+  const std::uint64_t whole = result.totals.peak_allocated_bytes;
+  CallSites& sites = result;
+  if (!options.blocks) {
+    sites = group_by_call_site(usages_at_peak(overview, device), symbols, whole, options.top);
+    return result;
+  }
+  Symbols names(options.blocks->definitions);
+  sites = group_by_call_site(usages_at_peak(*options.blocks, device, options.holders), names, whole, options.top,
+                             options.holders);
+  if (!options.holders.all()) result.unrecorded_at_peak_bytes = 0;
   return result;
 }
 
@@ -30,7 +39,7 @@ std::vector<CategoryBytes> categories_of(const Breakdown& breakdown, Device devi
 }
 
 std::optional<OomFailure> explain_latest(const SummaryOptions& options) {
-  const Result<Store> store = options.load_blocks();
+  const Result<AttributedStore> store = options.load_blocks();
   if (!store) return std::nullopt;
   Symbols symbols(store->definitions);
   ExplainOptions explain;
@@ -49,10 +58,17 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
   if (!selected) return selected.error();
   Summary summary;
   for (const std::size_t device : *selected) {
-    summary.devices.push_back(summarize_device(overview, symbols, device, options.top));
-    if (options.breakdown)
-      summary.devices.back().categories = categories_of(*options.breakdown, overview.devices[device].device);
-    if (device < options.advice.size()) summary.devices.back().advice = options.advice[device];
+    summary.devices.push_back(summarize_device(overview, symbols, device, options));
+    SummaryDevice& added = summary.devices.back();
+    if (const Breakdown* known = options.owners.breakdown.get()) {
+      added.categories = categories_of(*known, added.totals.device);
+    }
+    if (options.holders.all() && device < options.owners.advice.size()) added.advice = options.owners.advice[device];
+    // Of chosen blocks too, shares are of the device's peak.
+    for (CategoryBytes& category : added.categories) {
+      if (options.holders.all()) break;
+      category.share = share_of(category.bytes, added.totals.peak_allocated_bytes).value_or(0);
+    }
   }
   for (const OutOfMemory& event : overview.out_of_memory) {
     if (summary.out_of_memory.size() == kMostOutOfMemory) break;

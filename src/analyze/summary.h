@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analyze/advice/advice.h"
+#include "analyze/attribution/attributed_store.h"
 #include "analyze/breakdown.h"
 #include "analyze/common/call_sites.h"
 #include "analyze/common/recording.h"
@@ -16,6 +17,7 @@
 #include "analyze/host_usage.h"
 #include "analyze/ledger/ledger.h"
 #include "analyze/oom/explain.h"
+#include "analyze/peak_owners.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -30,16 +32,17 @@ struct SummaryOptions {
   std::vector<DeviceSamples> samples = {};
   HostUsage host = {};  ///< likewise
   /// Loads the recording's blocks, which only the explanation of an out-of-memory error needs; none: it is left out.
-  std::function<Result<Store>()> load_blocks = {};
-  std::optional<std::uint64_t> rank = {};           ///< whose details are asked for
-  std::shared_ptr<const Breakdown> breakdown = {};  ///< at the peak; null: categories are left out
-  std::vector<std::vector<Advice>> advice = {};     ///< by index into Overview::devices; may be shorter
+  std::function<Result<AttributedStore>()> load_blocks = {};
+  std::optional<std::uint64_t> rank = {};    ///< whose details are asked for
+  PeakOwners owners = {};                    ///< categories and advice; what is not known is left out
+  std::shared_ptr<const Store> blocks = {};  ///< of the recording, where `holders` are not the default ones
+  Holders holders = {};                      ///< to list in place of all call sites
 };
 
-/// With the call sites that held memory at the peak; shares are of the peak.
+/// With the call sites, or owners, that held memory at the peak; shares are of the peak.
 struct SummaryDevice : CallSites {
   DeviceSummary totals;
-  std::uint64_t unrecorded_at_peak_bytes = 0;  ///< of the peak, what is in no recorded block
+  std::uint64_t unrecorded_at_peak_bytes = 0;  ///< of the peak, what is in no recorded block; 0 where some are chosen
   std::vector<CategoryBytes> categories;       ///< at the peak; empty where the recording does not know them
   std::vector<Advice> advice;                  ///< most saving first; likewise
 };

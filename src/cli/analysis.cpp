@@ -8,8 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "analyze/advice/advice.h"
-#include "analyze/breakdown.h"
 #include "cli/reading.h"
 #include "report/text/terminal.h"
 #include "simulate/simulate.h"
@@ -24,22 +22,8 @@ struct AnalysisArguments : ReadingOptions {
   OwnerArguments owners;
 };
 
-constexpr std::uint64_t kMostEventsToAttribute = 50'000'000;  // their blocks take some 4 GB while they are read
-
-// Categories at the peak, advice, and stacks with owners; all need the blocks.
-void take_owners(const std::string& path, SampledOverview& sampled) {
-  auto store = open_attributed(path, make_progress(path));
-  if (!store || !store->attribution) return;
-  Symbols symbols(store->definitions);
-  for (std::size_t device = 0; device < store->devices.size(); ++device) {
-    sampled.advice.push_back(find_advice(*store, symbols, *store->attribution, device));
-  }
-  auto breakdown = analyze_breakdown(*store, symbols, *store->attribution, {});
-  static_cast<Overview&>(sampled) = std::move(static_cast<Overview&>(*store));
-  if (breakdown) sampled.breakdown = std::make_shared<const Breakdown>(std::move(*breakdown));
-}
-
-Result<SampledOverview> open_sampled_overview(const std::string& path, const Progress& progress) {
+Result<SampledOverview> open_sampled_overview(const std::string& path, const Progress& progress,
+                                              const ComponentRules& rules) {
   LedgerCollector collector;
   HostUsageCollector host;
   auto overview = open_overview(path, progress, [&](const SampleRecord& sample, const EventsSoFar& events) {
@@ -51,12 +35,8 @@ Result<SampledOverview> open_sampled_overview(const std::string& path, const Pro
   static_cast<Overview&>(sampled) = std::move(*overview);
   sampled.samples = std::move(collector).finish(sampled.last_event_ns);
   sampled.host = host.result();
-  sampled.load_blocks = [path]() -> Result<Store> {
-    auto store = open_attributed(path, make_progress(path));
-    if (!store) return store.error();
-    return static_cast<Store>(std::move(*store));
-  };
-  if (has_attribution(sampled.definitions) && sampled.event_count <= kMostEventsToAttribute) take_owners(path, sampled);
+  sampled.load_blocks = [path, rules] { return open_attributed(path, make_progress(path), rules); };
+  sampled.owners = take_owners(path, rules, sampled);
   return sampled;
 }
 
@@ -104,8 +84,11 @@ int run(const Analysis& analysis, AnalysisArguments& options) {
   const auto open_blocks = [&](const std::string& path, const Progress& progress) {
     return open_attributed(path, progress, options.chosen.rules);
   };
+  const auto open_samples = [&](const std::string& path, const Progress& progress) {
+    return open_sampled_overview(path, progress, options.chosen.rules);
+  };
   const auto added = analysis.needs_blocks ? read_files(options.files, open_blocks, add)
-                                           : read_files(options.files, open_sampled_overview, add);
+                                           : read_files(options.files, open_samples, add);
   if (!added) return fail(added.error().message);
   const auto bytes = results->write(*format, to_stdout ? detect_terminal(STDOUT_FILENO) : Terminal());
   if (!bytes) return fail(bytes.error().message);

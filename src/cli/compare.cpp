@@ -21,6 +21,8 @@ struct CompareArguments : ReadingOptions {
   std::string a;
   std::string b;
   std::string by = "peak";
+  std::string group_by = "stack";
+  OwnerArguments owners;
   std::string fail_over;
   bool ignore_lines = false;
   std::size_t top = CompareOptions().top;
@@ -42,13 +44,29 @@ CompareOptions what(const CompareArguments& options) {
   return what;
 }
 
+Result<ComparedRecording> reduce_one(AttributedStore&& store, const CompareArguments& options,
+                                     const ComponentRules& rules) {
+  AnalysisOptions chosen({by_option("stack")});
+  chosen.set("by", options.group_by);
+  chosen.filter = options.owners.filter;
+  chosen.rules = rules;
+  chosen.attribution = store.attribution;
+  const auto holders = chosen.holders(store);
+  if (!holders) return holders.error();
+  ComparedRecording reduced = reduce_for_compare(std::move(store), *holders);
+  reduced.chosen_blocks = filter_text(chosen.filter);
+  return reduced;
+}
+
 int run(const CompareArguments& options) {
   for (const std::string& path : {options.a, options.b}) {
     if (auto fine = check_recording_path(path); !fine) return fail(fine.error().message);
   }
   // Both at once; the progress is that of the larger one.
   const bool a_is_larger = size_of(options.a) > size_of(options.b);
-  const auto reduce = [](Store&& store) { return reduce_for_compare(attribute(std::move(store))); };
+  const auto rules = read_rules(options.owners.rules);
+  if (!rules) return fail(rules.error().message);
+  const auto reduce = [&](Store&& opened) { return reduce_one(attribute(std::move(opened), *rules), options, *rules); };
   const auto [a, b] = open_both(options.a, options.b, reduce, a_is_larger ? make_progress(options.a) : Progress(),
                                 a_is_larger ? Progress() : make_progress(options.b));
   if (!a) return fail(a.error().message);
@@ -80,6 +98,8 @@ std::function<int()> setup_compare(CommandLine& app) {
   add_format(app, options->format, "text|json");
   app.add_option("--by", options->by, "Compare memory of each stack at the peak, or its allocations over time")
       ->one_of("peak|traffic");
+  app.add_option("--group-by", options->group_by, "Compare stacks, or owners of memory")
+      ->one_of(by_option("stack").value);
   app.add_flag("--ignore-lines", options->ignore_lines, "Match stacks by file and function, ignoring line numbers");
   app.add_option("--top", options->top, "Changes to list for each device; 0 = all")->type_name("N");
   app.add_option(
@@ -90,10 +110,12 @@ std::function<int()> setup_compare(CommandLine& app) {
         const auto budget = parse_budget(value);
         return budget ? std::string() : budget.error().message;
       });
+  add_owners(app, options->owners);
   app.footer(
       "Examples:\n"
       "  tidemark compare yesterday.tide today.tide\n"
       "  tidemark compare before.pickle after.pickle --by traffic --ignore-lines\n"
+      "  tidemark compare yesterday.tide today.tide --group-by category\n"
       "  tidemark compare baseline.tide run.tide --fail-over 5%");
   return [options] { return run(*options); };
 }

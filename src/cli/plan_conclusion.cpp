@@ -18,17 +18,20 @@
 namespace tidemark::cli {
 namespace {
 
-Result<std::vector<PlannedRecording>> read_recordings(const std::vector<std::string>& files) {
+Result<std::vector<PlannedRecording>> read_recordings(const std::vector<std::string>& files, bool with_owners) {
   std::vector<PlannedRecording> recordings;
   std::vector<SampledDevice> devices;
-  const auto load = [&devices](const std::string& path, const Progress& progress) {
+  SummaryOptions what;
+  const auto load = [&](const std::string& path, const Progress& progress) {
     devices.clear();
-    return open_overview(path, progress, [&devices](const SampleRecord& sample, const EventsSoFar&) {
+    auto overview = open_overview(path, progress, [&devices](const SampleRecord& sample, const EventsSoFar&) {
       if (const auto* device = std::get_if<SampledDevice>(&sample)) devices.push_back(*device);
     });
+    if (overview && with_owners) what.owners = take_owners(path, ComponentRules::built_in(), *overview);
+    return overview;
   };
   const auto read = read_files(files, load, [&](const Overview& overview, Symbols& symbols) -> Result<void> {
-    auto summary = analyze_summary(overview, symbols, {});
+    auto summary = analyze_summary(overview, symbols, what);
     if (!summary) return summary.error();
     recordings.push_back({std::move(*summary), devices});
     return {};
@@ -98,7 +101,7 @@ std::string why_no_plan(const Plan& plan, const PlannedRun& run, const std::vect
 }  // namespace
 
 int conclude(const PlannedRun& run, const std::string& format) {
-  const auto recordings = read_recordings(run.files);
+  const auto recordings = read_recordings(run.files, format != "json");
   if (!recordings) return fail(recordings.error().message);
   const Plan plan = make_plan(run.facts, *recordings);
   if (const std::string why = why_no_plan(plan, run, *recordings); !why.empty()) {

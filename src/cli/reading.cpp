@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "analyze/advice/advice.h"
+#include "analyze/breakdown.h"
 #include "analyze/common/analysis_options.h"
 #include "analyze/common/moment.h"
 #include "base/output_file.h"
@@ -124,6 +126,22 @@ Result<AttributedStore> open_attributed(const std::string& path, const Progress&
   auto store = open_store(path, progress);
   if (!store) return store.error();
   return attribute(std::move(*store), rules);
+}
+
+PeakOwners take_owners(const std::string& path, const ComponentRules& rules, Overview& overview) {
+  constexpr std::uint64_t kMostEvents = 50'000'000;  // their blocks take some 4 GB while they are read
+  if (!has_attribution(overview.definitions) || overview.event_count > kMostEvents) return {};
+  auto store = open_attributed(path, make_progress(path), rules);
+  if (!store || !store->attribution) return {};
+  PeakOwners owners;
+  Symbols symbols(store->definitions);
+  for (std::size_t device = 0; device < store->devices.size(); ++device) {
+    owners.advice.push_back(find_advice(*store, symbols, *store->attribution, device));
+  }
+  auto breakdown = analyze_breakdown(*store, symbols, *store->attribution, {});
+  if (breakdown) owners.breakdown = std::make_shared<const Breakdown>(std::move(*breakdown));
+  overview = std::move(static_cast<Overview&>(*store));
+  return owners;
 }
 
 Result<ComponentRules> read_rules(const std::string& path) {

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "analyze/attribution/component_rules.h"
 #include "analyze/attribution/filter.h"
 #include "analyze/common/analysis_options.h"
+#include "analyze/peak_owners.h"
 #include "base/result.h"
 #include "cli/command.h"
 #include "import/open.h"
@@ -68,6 +70,10 @@ int write_output(const std::string& path, const std::string& bytes);
 /// As open_store(), with what the recording knows of its blocks' owners in the stacks.
 Result<AttributedStore> open_attributed(const std::string& path, const Progress& progress = {},
                                         const ComponentRules& rules = ComponentRules::built_in());
+
+/// Reads the recording again for what it knows of its blocks' owners: its stacks then say so, and the result is what
+/// each category held at the peak, and advice. Empty where it knows nothing, or has too many events.
+[[nodiscard]] PeakOwners take_owners(const std::string& path, const ComponentRules& rules, Overview& overview);
 
 /// --module, --component, --category and --phase; and --component-rules.
 struct OwnerArguments {

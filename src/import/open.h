@@ -19,19 +19,19 @@ Result<Store> open_store(const std::string& path, const Progress& progress = {})
 
 /// Opens both files as open_store() does, the first one on a thread of its own, and hands each store to `reduce` on the
 /// thread that opened it, so that only what is kept of it has to fit into memory together. `reduce(Store&&)` is called
-/// from both threads. Returns the two results, each of which may be an error.
+/// from both threads, and returns a Result. Returns the two results.
 template <typename Reduce>
 auto open_both(const std::string& first, const std::string& second, const Reduce& reduce,
                const Progress& first_progress = {}, const Progress& second_progress = {}) {
   using Reduced = decltype(reduce(std::declval<Store>()));
-  const auto load = [&reduce](const std::string& path, const Progress& progress) -> Result<Reduced> {
+  const auto load = [&reduce](const std::string& path, const Progress& progress) -> Reduced {
     Result<Store> store = open_store(path, progress);
     if (!store) return store.error();
     return reduce(std::move(*store));
   };
   auto loading = std::async(std::launch::async, load, first, first_progress);
-  Result<Reduced> other = load(second, second_progress);
-  return std::pair<Result<Reduced>, Result<Reduced>>(loading.get(), std::move(other));
+  Reduced other = load(second, second_progress);
+  return std::pair<Reduced, Reduced>(loading.get(), std::move(other));
 }
 
 }  // namespace tidemark

@@ -88,6 +88,14 @@ AnalysisOption simulate_option() {
           .initial = "auto"};
 }
 
+AnalysisOption by_option(const std::string& initial) {
+  return {.name = "by",
+          .kind = AnalysisOption::Kind::word,
+          .value = initial + "|category|component|layer|module|phase|step",
+          .help = "List what holds memory by this",
+          .initial = initial};
+}
+
 AnalysisOption rank_option() {
   return {"rank", AnalysisOption::Kind::count, "N", "Of several recordings, show the details of this rank", ""};
 }
@@ -103,6 +111,19 @@ std::shared_ptr<const Attribution> AnalysisOptions::attribute(const Store& store
 Result<BlockFilter> AnalysisOptions::chosen_blocks(const Store& store) const {
   if (filter.empty()) return BlockFilter();
   return choose_blocks(store, *attribute(store), filter);
+}
+
+Result<Holders> AnalysisOptions::holders(const Store& store) const {
+  const auto by = values_.find("by");
+  const auto kind = by == values_.end() ? std::nullopt : value_in(kOwnerKindNames, by->second);
+  if (filter.empty() && !kind) return Holders();
+  const std::shared_ptr<const Attribution> owners = attribute(store);
+  auto chosen = choose_blocks(store, *owners, filter);
+  if (!chosen) return chosen.error();
+  if (!kind) return Holders(std::move(*chosen));
+  auto groups = OwnerGroups::create(store, *owners, *kind);
+  if (!groups) return groups.error();
+  return Holders(std::move(*chosen), std::move(*groups), owners);
 }
 
 std::optional<std::uint64_t> AnalysisOptions::given_count(const std::string& name) const {

@@ -15,6 +15,7 @@
 #include "analyze/attribution/component_rules.h"
 #include "analyze/attribution/filter.h"
 #include "analyze/common/block_filter.h"
+#include "analyze/common/holders.h"
 #include "analyze/common/moment.h"
 #include "analyze/simulation.h"
 #include "base/result.h"
@@ -55,6 +56,9 @@ struct AnalysisOption {
 /// Whether other settings of the allocator are replayed for advice: AnalysisOptions::simulate.
 [[nodiscard]] AnalysisOption simulate_option();
 
+/// What the rows of a list of holders stand for, `initial` or an owner: AnalysisOptions::holders().
+[[nodiscard]] AnalysisOption by_option(const std::string& initial);
+
 /// Of several recordings, the details of one rank only.
 [[nodiscard]] AnalysisOption rank_option();
 
@@ -93,6 +97,8 @@ class AnalysisOptions {
   [[nodiscard]] std::shared_ptr<const Attribution> attribute(const Store& store) const;
   /// As `filter` says. Fails as choose_blocks() does.
   [[nodiscard]] Result<BlockFilter> chosen_blocks(const Store& store) const;
+  /// As `filter` and the option of by_option() say. Fails as choose_blocks() and OwnerGroups::create() do.
+  [[nodiscard]] Result<Holders> holders(const Store& store) const;
 
  private:
   std::map<std::string, std::string> values_;  // by name; "" = not given

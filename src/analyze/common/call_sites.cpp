@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analyze/common/arithmetic.h"
+#include "analyze/common/moment.h"
 
 namespace tidemark {
 
@@ -17,7 +18,25 @@ std::vector<StackUsage> usages_at_peak(const Overview& overview, std::size_t dev
   return usages;
 }
 
-CallSites group_by_call_site(std::vector<StackUsage> usages, Symbols& symbols, std::uint64_t whole, std::size_t top) {
+std::vector<StackUsage> usages_at_peak(const Store& store, std::size_t device, const Holders& holders) {
+  std::map<StackId, StackUsage> usages;
+  for (const BlockId block : live_blocks(store, device, store.devices[device].peak_change_count)) {
+    if (!holders.lists(block.value)) continue;
+    const StackId row = holders.of(store, block.value);
+    StackUsage& usage = usages[row];
+    usage.device = static_cast<std::uint8_t>(device);
+    usage.stack = row;
+    usage.bytes += store.blocks.size[block.value];
+    ++usage.blocks;
+  }
+  std::vector<StackUsage> list;
+  list.reserve(usages.size());
+  for (const auto& [row, usage] : usages) list.push_back(usage);
+  return list;
+}
+
+CallSites group_by_call_site(std::vector<StackUsage> usages, Symbols& symbols, std::uint64_t whole, std::size_t top,
+                             const Holders& holders) {
   std::sort(usages.begin(), usages.end(), [](const StackUsage& left, const StackUsage& right) {
     return left.bytes != right.bytes ? left.bytes > right.bytes : left.stack < right.stack;
   });
@@ -25,8 +44,9 @@ CallSites group_by_call_site(std::vector<StackUsage> usages, Symbols& symbols, s
   std::vector<CallSite>& call_sites = result.call_sites;
   std::map<std::string, std::size_t> index_of;
   for (const StackUsage& usage : usages) {
-    NamedStack stack = name_stack(symbols, usage.stack);
-    const auto [entry, is_new] = index_of.try_emplace(shown_place(stack), call_sites.size());
+    NamedStack stack = holders.name(symbols, usage.stack);
+    const std::string place = stack.owner ? std::to_string(usage.stack.value) : shown_place(stack);
+    const auto [entry, is_new] = index_of.try_emplace(place, call_sites.size());
     const std::string shown = shown_frames(stack);
     if (is_new) call_sites.emplace_back().stack = std::move(stack);
     CallSite& site = call_sites[entry->second];

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/groups.h"
 #include "analyze/common/frame_origin.h"
 #include "store/symbols.h"
 
@@ -28,6 +29,8 @@ struct NamedStack {
 
   /// The innermost frame of the place and of the package that it called; none where it is above `backward`.
   [[nodiscard]] const FrameName* forward_place() const;
+  /// In lists by owner, what stands in place of a stack; then there are no frames.
+  std::optional<BlockOwner> owner = {};
 };
 
 [[nodiscard]] NamedStack name_stack(Symbols& symbols, StackId stack);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "analyze/common/devices.h"
@@ -105,38 +106,50 @@ std::vector<SizeClass> size_classes(const Store& store, std::size_t device, cons
   return classes;
 }
 
-void find_pinning(Symbols& symbols, const std::vector<MapSegment>& map, std::size_t top, FragmentationDevice& result) {
+// Most pinned free bytes first. All blocks hold their segments; those that are not chosen are no rows.
+std::vector<PinningStack> find_pinning(const Store& store, Symbols& symbols, const std::vector<MapSegment>& map,
+                                       const Holders& holders) {
+  using Row = std::pair<bool, StackId>;  // whether it is listed
   struct Pinning {
     std::uint64_t segments = 0, blocks = 0, bytes = 0, pinned = 0;
   };
-  std::map<StackId, Pinning> stacks;
+  std::map<Row, Pinning> rows;
   for (const MapSegment& segment : map) {
     const std::uint64_t free = segment.bytes(State::free);
     if (free == 0 || free == segment.size || segment.expandable) continue;
-    std::set<StackId> holders;
+    std::set<Row> pinned_by;
     for (const MapBlock& block : segment.blocks) {
       if (block.state == State::free) continue;
-      Pinning& pinning = stacks[block.stack];
+      const Row row = {holders.lists(block.block.value), holders.of(store, block.block.value)};
+      Pinning& pinning = rows[row];
       ++pinning.blocks;
       pinning.bytes += block.size;
-      if (holders.insert(block.stack).second) ++pinning.segments;
+      if (pinned_by.insert(row).second) ++pinning.segments;
     }
-    if (holders.size() == 1) stacks[*holders.begin()].pinned += free;
+    if (pinned_by.size() == 1) rows[*pinned_by.begin()].pinned += free;
   }
-  std::vector<std::pair<StackId, Pinning>> sorted(stacks.begin(), stacks.end());
+  std::vector<std::pair<Row, Pinning>> sorted(rows.begin(), rows.end());
+  std::erase_if(sorted, [](const auto& row) { return !row.first.first; });
   std::sort(sorted.begin(), sorted.end(), [](const auto& left, const auto& right) {
     if (left.second.pinned != right.second.pinned) return left.second.pinned > right.second.pinned;
     return left.second.segments != right.second.segments ? left.second.segments > right.second.segments
                                                          : left.first < right.first;
   });
-  if (top != 0 && sorted.size() > top) {
-    result.other_pinning = sorted.size() - top;
-    sorted.resize(top);
+  std::vector<PinningStack> list;
+  list.reserve(sorted.size());
+  for (const auto& [row, pinning] : sorted) {
+    list.push_back(
+        {holders.name(symbols, row.second), pinning.segments, pinning.blocks, pinning.bytes, pinning.pinned});
   }
-  for (const auto& [stack, pinning] : sorted) {
-    result.pinning.push_back(
-        {name_stack(symbols, stack), pinning.segments, pinning.blocks, pinning.bytes, pinning.pinned});
+  return list;
+}
+
+void list_pinning(std::vector<PinningStack> all, std::size_t top, FragmentationDevice& result) {
+  if (top != 0 && all.size() > top) {
+    result.other_pinning = all.size() - top;
+    all.resize(top);
   }
+  result.pinning = std::move(all);
   tell_rows_apart(result.pinning, &PinningStack::stack);
 }
 
@@ -189,7 +202,15 @@ FragmentationDevice analyze_device(const Store& store, Symbols& symbols, std::si
   if (!moment) return result;
   std::vector<MapSegment> map = segment_map(store, device, *moment);
   result.sizes = size_classes(store, device, *moment, map);
-  find_pinning(symbols, map, options.top, result);
+  list_pinning(find_pinning(store, symbols, map, options.holders), options.top, result);
+  if (options.categories) {
+    result.pinning_categories = find_pinning(store, symbols, map, *options.categories);
+    const BlockOwner unknown = {OwnerKind::category, std::string(name_in(kCategoryNames, Category::unknown))};
+    const auto says_nothing = [&](const PinningStack& row) { return row.stack.owner == unknown; };
+    if (std::all_of(result.pinning_categories.begin(), result.pinning_categories.end(), says_nothing)) {
+      result.pinning_categories.clear();
+    }
+  }
   list_segments(map, options.top, result);
   result.map = std::move(map);
   return result;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/common/holders.h"
 #include "analyze/common/moment.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
@@ -19,6 +20,8 @@
 namespace tidemark {
 
 struct FragmentationOptions {
+  Holders holders = {};               ///< that pin segments, to list
+  std::optional<Holders> categories;  ///< the same by category; none: not known
   Moment at;                          ///< of the map, the sizes and the pinning stacks
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t top = 10;               ///< segments and stacks to list; 0 = all
@@ -54,7 +57,7 @@ struct SizeClass {
   std::uint64_t free_bytes = 0;
 };
 
-/// A stack whose blocks prevent segments from being released.
+/// A stack, or owner, whose blocks prevent segments from being released.
 struct PinningStack {
   NamedStack stack;
   std::uint64_t segments = 0;           ///< with free memory in them
@@ -81,6 +84,7 @@ struct FragmentationDevice {
   std::vector<SizeClass> sizes;       ///< at the moment; those with anything in them
   std::vector<PinningStack> pinning;  ///< at the moment; most pinned free bytes first
   std::uint64_t other_pinning = 0;    ///< beyond the listed ones
+  std::vector<PinningStack> pinning_categories;  ///< all categories, likewise
 
   /// 1 - peak active / peak reserved: what no order of the same blocks could have saved less of.
   [[nodiscard]] std::optional<double> peak_share() const;

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/advice/advice.h"
-#include "analyze/breakdown.h"
+#include "analyze/attribution/attributed_store.h"
 #include "analyze/host_usage.h"
+#include "analyze/peak_owners.h"
 #include "base/result.h"
 #include "store/held_memory.h"
 #include "store/store.h"
@@ -126,9 +126,8 @@ class LedgerCollector {
 struct SampledOverview : Overview {
   std::vector<DeviceSamples> samples;  ///< by SampledDeviceId; empty where none were taken
   HostUsage host;
-  std::function<Result<Store>()> load_blocks;  ///< reads the file again, for what an overview does not hold
-  std::shared_ptr<const Breakdown> breakdown;  ///< at the peak; null where the recording has no data of its own for it
-  std::vector<std::vector<Advice>> advice;     ///< by index into `devices`; empty likewise
+  std::function<Result<AttributedStore>()> load_blocks;  ///< reads the file again, for what an overview does not hold
+  PeakOwners owners;
 };
 
 }  // namespace tidemark

@@ -104,18 +104,20 @@ class Explainer {
   }
 
   void list_top_allocations(const OutOfMemory& event, OomFailure& failure) {
+    const Holders& holders = options_.holders;
     std::unordered_map<StackId, Held> held;
     std::uint64_t recorded = 0;
     for (const BlockId block : live_blocks(store_, event.device, event.change_count)) {
+      recorded += store_.blocks.size[block.value];
+      if (!holders.lists(block.value)) continue;
       const std::uint64_t born_ns = store_.live_changes[store_.blocks.birth_change[block.value]].time_ns;
-      Held& stack = held[store_.blocks.stack[block.value]];
+      Held& stack = held[holders.of(store_, block.value)];
       if (stack.blocks++ == 0) stack.oldest_ns = born_ns;
       stack.newest_ns = born_ns;
       stack.bytes += store_.blocks.size[block.value];
-      recorded += store_.blocks.size[block.value];
     }
     failure.allocated = event.allocated.value_or(recorded);
-    failure.unrecorded = saturating_subtract(failure.allocated, recorded);
+    if (holders.all()) failure.unrecorded = saturating_subtract(failure.allocated, recorded);
     std::vector<StackUsage> usages;
     usages.reserve(held.size());
     for (const auto& [stack, bytes] : held) usages.push_back({event.device, stack, bytes.bytes, bytes.blocks});
@@ -133,9 +135,10 @@ class Explainer {
       const Held& stack = held[usage.stack];
       const double share = share_of(usage.bytes, std::max(failure.allocated, recorded)).value_or(0);
       failure.top_allocations.push_back(
-          {name_stack(symbols_, usage.stack), usage.bytes, usage.blocks, share, stack.oldest_ns, stack.newest_ns});
+          {holders.name(symbols_, usage.stack), usage.bytes, usage.blocks, share, stack.oldest_ns, stack.newest_ns});
     }
     tell_rows_apart(failure.top_allocations, &TopAllocation::stack);
+    if (holders.by_owner()) return;
     failure.call_sites = group_by_call_site(std::move(usages), symbols_, failure.allocated, options_.top);
   }
 

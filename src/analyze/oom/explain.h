@@ -9,6 +9,7 @@
 
 #include "analyze/advice/advice.h"
 #include "analyze/common/call_sites.h"
+#include "analyze/common/holders.h"
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/leaks/leaks.h"
@@ -22,6 +23,7 @@
 namespace tidemark {
 
 struct ExplainOptions {
+  Holders holders = {};                      ///< that the top allocations are of; causes and fixes are of all blocks
   std::optional<std::string> device;         ///< only this one: "cuda:0"
   std::size_t top = 10;                      ///< stacks and call sites to list for each failure; 0 = all
   std::size_t failures = 3;                  ///< to explain, equal ones as one, the latest first; 0 = all

@@ -16,7 +16,6 @@
 #include "report/json/json.h"
 #include "report/text/terminal.h"
 #include "report/text/text.h"
-#include "report/words/printable.h"
 #include "report/words/recording.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -46,6 +45,7 @@ struct AnalysisInfo {
   bool takes_moment = false;            ///< whether AnalysisOptions::at means something
   std::vector<std::string> examples{};  ///< what follows "tidemark NAME "
   bool takes_filter = false;            ///< whether AnalysisOptions::filter means something
+  bool filters_lists = false;           ///< to its lists of holders only: totals remain those of the device
 };
 
 struct Analysis : AnalysisInfo {
@@ -88,14 +88,15 @@ template <typename R, typename Recording>
 
 /// Text of one result as it is, of several under a heading each.
 template <typename R>
-[[nodiscard]] std::string join_texts(const std::vector<R>& results, bool text_has_title, const Terminal& terminal) {
+[[nodiscard]] std::string join_texts(const std::vector<R>& results, bool text_has_title, bool filters_lists,
+                                     const Terminal& terminal) {
   std::string text;
   for (const R& result : results) {
     if (!text.empty()) text += "\n";
     if (results.size() > 1 && !text_has_title) {
       text += paint(terminal, Tone::heading, recording_title(result.recording)) + "\n";
     }
-    if (!result.recording.chosen_blocks.empty()) text += "Only " + printable(result.recording.chosen_blocks) + ".\n";
+    text += chosen_blocks_text(result.recording, filters_lists);
     text += to_text(result, terminal);
   }
   return text;
@@ -126,7 +127,7 @@ class TypedRun final : public AnalysisRun {
     for (const AnalysisFormat<R>& own : parts_->formats) {
       if (own.name == format) return own.write(results_);
     }
-    return join_texts(results_, parts_->text_has_title, terminal);
+    return join_texts(results_, parts_->text_has_title, parts_->info.filters_lists, terminal);
   }
   [[nodiscard]] bool check_failed(const AnalysisOptions& options) const override {
     if (parts_->check_failed == nullptr) return false;

@@ -1,5 +1,7 @@
 #include "analyze/oom/explain.h"
 
+#include <utility>
+
 #include "report/analyses/analysis.h"
 
 namespace tidemark {
@@ -10,7 +12,8 @@ Analysis explain_analysis() {
       "explain",
       "Out-of-memory errors: cause, top allocations, possible fixes",
       "",
-      {top_option(ExplainOptions().top, "Allocations to list for each error; 0 = all"),
+      {by_option("stack"),
+       top_option(ExplainOptions().top, "Allocations to list for each error; 0 = all"),
        {"failures", AnalysisOption::Kind::count, "N",
         "Out-of-memory errors to explain, latest first, equal ones as one; 0 = all",
         std::to_string(ExplainOptions().failures)},
@@ -19,9 +22,14 @@ Analysis explain_analysis() {
        simulate_option()},
       false,
       {"snapshot.pickle", "snapshot.pickle --capacity 79.18GiB", "run.tide --top 5 --failures 0",
-       "snapshot.pickle --format json | jq '.failures[0].cause'"}};
+       "run.tide --by category", "snapshot.pickle --format json | jq '.failures[0].cause'"},
+      true,
+      true};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Explanation> {
+    auto holders = options.holders(store);
+    if (!holders) return holders.error();
     ExplainOptions what;
+    what.holders = std::move(*holders);
     what.device = options.device;
     what.top = options.count("top");
     what.failures = options.count("failures");

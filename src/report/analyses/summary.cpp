@@ -1,11 +1,37 @@
 #include "analyze/summary.h"
 
+#include <memory>
+#include <utility>
+
 #include "analyze/ranks.h"
 #include "report/analyses/analysis.h"
 #include "report/words/ranks.h"
 
 namespace tidemark {
 namespace {
+
+// What is listed instead of all call sites: it needs the blocks.
+Result<void> choose_holders(const SampledOverview& overview, const AnalysisOptions& options, SummaryOptions& chosen) {
+  if (options.filter.empty() && options.word("by") == "call-site") return {};
+  auto store = overview.load_blocks();
+  if (!store) return store.error();
+  AnalysisOptions of_blocks = options;
+  of_blocks.attribution = store->attribution;
+  of_blocks.attribution = of_blocks.attribute(*store);
+  auto holders = of_blocks.holders(*store);
+  if (!holders) return holders.error();
+  if (chosen.owners.breakdown && !options.filter.empty()) {
+    const Symbols symbols(store->definitions);
+    BreakdownOptions what;
+    what.filter = *of_blocks.chosen_blocks(*store);  // as the holders found
+    auto breakdown = analyze_breakdown(*store, symbols, *of_blocks.attribution, what);
+    if (!breakdown) return breakdown.error();
+    chosen.owners.breakdown = std::make_shared<const Breakdown>(std::move(*breakdown));
+  }
+  chosen.holders = std::move(*holders);
+  chosen.blocks = std::make_shared<const Store>(std::move(*store));
+  return {};
+}
 
 // Several processes begin with a table of all. Their details: of the rank that was asked for, or of two at most.
 Result<std::string> write_summaries(const std::vector<Summary>& summaries, const std::string& format,
@@ -37,10 +63,13 @@ Analysis summary_analysis() {
       "Peak memory, and the call sites that held it",
       "Recordings can be read while their programs run: the summary shows the state of about one second ago. Several "
       "recordings begin with a table of them; details follow for one or two recordings, and for --rank N.",
-      {rank_option(), top_option(SummaryOptions().top, "Call sites to list for each device; 0 = all")},
+      {by_option("call-site"), rank_option(),
+       top_option(SummaryOptions().top, "Rows to list for each device; 0 = all")},
       false,
-      {"run.tide", "run.rank*.tide", "run.rank*.tide --rank 3",
-       "run.tide --format json | jq '.devices[0].peak_allocated_bytes'"}};
+      {"run.tide", "run.tide --by module --category activation", "run.rank*.tide", "run.rank*.tide --rank 3",
+       "run.tide --format json | jq '.devices[0].peak_allocated_bytes'"},
+      true,
+      true};
   parts.analyze = [](const SampledOverview& overview, Symbols& symbols,
                      const AnalysisOptions& options) -> Result<Summary> {
     SummaryOptions chosen;
@@ -50,8 +79,8 @@ Analysis summary_analysis() {
     chosen.samples = overview.samples;
     chosen.host = overview.host;
     chosen.load_blocks = overview.load_blocks;
-    chosen.breakdown = overview.breakdown;
-    chosen.advice = overview.advice;
+    chosen.owners = overview.owners;
+    if (auto fine = choose_holders(overview, options, chosen); !fine) return fine.error();
     return analyze_summary(overview, symbols, chosen);
   };
   parts.text_has_title = true;

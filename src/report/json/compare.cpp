@@ -19,12 +19,13 @@ Json group_json(const ChangeGroup& group) {
 }
 
 Json row_json(const ComparedStack& row) {
-  return {{"kind", name_of(row.kind)},
-          {"peak_bytes", both(row.peak_bytes)},
-          {"peak_block_count", both(row.peak_blocks)},
-          {"total_allocated_bytes", both(row.traffic_bytes)},
-          {"allocation_count", both(row.allocations)},
-          {"stack", stack_json(row.stack)}};
+  Json object = {{"kind", name_of(row.kind)},
+                 {"peak_bytes", both(row.peak_bytes)},
+                 {"peak_block_count", both(row.peak_blocks)},
+                 {"total_allocated_bytes", both(row.traffic_bytes)},
+                 {"allocation_count", both(row.allocations)}};
+  add_key(object, row.stack);
+  return object;
 }
 
 Json device_json(const ComparedDevice& device) {

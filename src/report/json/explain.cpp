@@ -84,8 +84,8 @@ Json top_allocations_json(const OomFailure& failure) {
                     {"block_count", allocation.blocks},
                     {"share", allocation.share},
                     {"oldest_at_ns", allocation.oldest_ns},
-                    {"newest_at_ns", allocation.newest_ns},
-                    {"stack", stack_json(allocation.stack)}});
+                    {"newest_at_ns", allocation.newest_ns}});
+    add_key(list.back(), allocation.stack);
   }
   return list;
 }

@@ -38,19 +38,23 @@ Json trend_json(const std::optional<ShareTrend>& trend) {
                                        : "unclear"}};
 }
 
+Json pinning_json(const std::vector<PinningStack>& rows) {
+  Json list = Json::array();
+  for (const PinningStack& row : rows) {
+    list.push_back({{"pinned_free_bytes", row.pinned_free_bytes},
+                    {"segment_count", row.segments},
+                    {"block_count", row.blocks},
+                    {"bytes", row.bytes}});
+    add_key(list.back(), row.stack);
+  }
+  return list;
+}
+
 Json device_json(const FragmentationDevice& device) {
   Json over_time = Json::array();
   for (const FragmentationMeasures& measures : device.over_time) over_time.push_back(measures_json(measures));
   Json segments = Json::array();
   for (const MapSegment& segment : device.segments) segments.push_back(segment_json(segment));
-  Json pinning = Json::array();
-  for (const PinningStack& row : device.pinning) {
-    pinning.push_back({{"pinned_free_bytes", row.pinned_free_bytes},
-                       {"segment_count", row.segments},
-                       {"block_count", row.blocks},
-                       {"bytes", row.bytes},
-                       {"stack", stack_json(row.stack)}});
-  }
   Json sizes = Json::array();
   for (const SizeClass& row : device.sizes) {
     sizes.push_back({{"min_bytes", row.from},
@@ -73,8 +77,9 @@ Json device_json(const FragmentationDevice& device) {
           {"other_segment_count", device.other_segments},
           {"other_segments_free_bytes", device.other_free_bytes},
           {"empty_segment_count", device.empty_segments},
-          {"pinning_stacks", std::move(pinning)},
+          {"pinning_stacks", pinning_json(device.pinning)},
           {"other_pinning_stack_count", device.other_pinning},
+          {"pinning_categories", pinning_json(device.pinning_categories)},
           {"size_classes", std::move(sizes)}};
 }
 

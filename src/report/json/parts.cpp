@@ -1,5 +1,6 @@
 #include "report/json/parts.h"
 
+#include <string>
 #include <utility>
 
 #include "report/words/data_quality.h"
@@ -66,6 +67,15 @@ Json stack_json(const NamedStack& stack) {
   Json frames = Json::array();
   for (const FrameName& frame : stack.frames) frames.push_back(frame_json(frame));
   return {{"label", stack_text(stack)}, {"frames", std::move(frames)}};
+}
+
+void add_key(Json& row, const NamedStack& stack) {
+  if (stack.owner) return add_key(row, *stack.owner);
+  row["stack"] = stack_json(stack);
+}
+
+void add_key(Json& row, const BlockOwner& owner) {
+  row[std::string(name_in(kOwnerKindNames, owner.kind))] = nullable(owner.name);
 }
 
 Json sampled_json(const std::optional<SampledBytes>& bytes) {

@@ -27,6 +27,9 @@ inline Json nullable_text(const std::string& text) {
 Json frame_json(const FrameName& frame);
 /// {"label", "frames": outermost first}; null when the stack is not known.
 Json stack_json(const NamedStack& stack);
+/// The fields that say what a row of holders is about: "stack", or an owner by its kind.
+void add_key(Json& row, const NamedStack& stack);
+void add_key(Json& row, const BlockOwner& owner);
 /// {"peak_bytes", "peak_at_ns", "end_bytes"}; null where there was none.
 Json sampled_json(const std::optional<SampledBytes>& bytes);
 /// "file", "process", "event_count", "duration_ns", "data_quality".

@@ -9,11 +9,9 @@ namespace tidemark {
 namespace {
 
 Json call_site_json(const CallSite& site) {
-  return {{"bytes", site.bytes},
-          {"block_count", site.blocks},
-          {"stack_count", site.stacks},
-          {"share", site.share},
-          {"stack", stack_json(site.stack)}};
+  Json row = {{"bytes", site.bytes}, {"block_count", site.blocks}, {"stack_count", site.stacks}, {"share", site.share}};
+  add_key(row, site.stack);
+  return row;
 }
 
 Json device_json(const SummaryDevice& device) {
@@ -69,9 +67,6 @@ Json verdict_json(const OomFailure& failure, const RecordingInfo& recording) {
 }
 
 // The fields that say what a row is about.
-void add_key(Json& row, const NamedStack& stack) {
-  row["stack"] = stack_json(stack);
-}
 void add_key(Json& row, const BlockSize& size) {
   row["block_bytes"] = size.bytes;
 }
@@ -93,11 +88,6 @@ void add_key(Json& row, const PoolId& pool) {
 void add_key(Json& row, const BlockAnnotation& annotation) {
   row["annotation"] = nullable(annotation.name);
 }
-
-void add_key(Json& row, const BlockOwner& owner) {
-  row[std::string(name_in(kOwnerKindNames, owner.kind))] = nullable(owner.name);
-}
-
 }  // namespace
 
 Json to_object(const Summary& summary) {

@@ -7,6 +7,7 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/attribution.h"
 #include "report/words/magnitude.h"
 #include "report/words/printable.h"
 #include "report/words/stack_text.h"
@@ -83,8 +84,8 @@ std::string group_text(const ChangeGroup& group, const char* word) {
   return fmt::format("{} {} ({}), ", format_count(group.stacks), word, signed_bytes(group.bytes));
 }
 
-std::string groups_line(const ComparedDevice& device, CompareBy by) {
-  return fmt::format("  stacks {}: {}{}{}{}{} unchanged\n",
+std::string groups_line(const ComparedDevice& device, CompareBy by, std::optional<OwnerKind> owners) {
+  return fmt::format("  {} {}: {}{}{}{}{} unchanged\n", owners ? plural_of(*owners) : "stacks",
                      by == CompareBy::peak ? "at the peak" : "by total allocated", group_text(device.added, "added"),
                      group_text(device.removed, "removed"), group_text(device.grew, "grew"),
                      group_text(device.shrank, "shrank"), format_count(device.unchanged.stacks));
@@ -96,9 +97,11 @@ std::string count_text(const ComparedValue& count) {
   return fmt::format("{} \xE2\x86\x92 {}", format_count(count.a), format_count(count.b));
 }
 
-std::string rows_text(const ComparedDevice& device, CompareBy by, const Terminal& terminal) {
+// `all`: the rows are of all blocks.
+std::string rows_text(const ComparedDevice& device, CompareBy by, bool all, const Terminal& terminal) {
   const bool peak = by == CompareBy::peak;
-  Columns columns({"change", "A", "B", peak ? "blocks" : "allocations", "status", "stack"});
+  Columns columns({"change", "A", "B", peak ? "blocks" : "allocations", "status",
+                   holder_words(device.rows, &ComparedStack::stack, "stack").one});
   for (const ComparedStack& row : device.rows) {
     const ComparedValue& bytes = peak ? row.peak_bytes : row.traffic_bytes;
     columns.add({signed_bytes(bytes.change()), format_bytes(bytes.a), format_bytes(bytes.b),
@@ -110,7 +113,7 @@ std::string rows_text(const ComparedDevice& device, CompareBy by, const Terminal
                  fmt::format("({} more; --top 0 lists all)", format_count(device.other_rows))});
   }
   const ComparedTotal& unrecorded = device.unrecorded_at_peak;
-  const bool show_unrecorded = peak && unrecorded.change().value_or(0) != 0;
+  const bool show_unrecorded = all && peak && unrecorded.change().value_or(0) != 0;
   if (show_unrecorded) {
     columns.add({signed_bytes(*unrecorded.change()), format_bytes(*unrecorded.a), format_bytes(*unrecorded.b), "", "",
                  "(not recorded)"});
@@ -126,7 +129,8 @@ std::string device_text(const ComparedDevice& device, const Comparison& comparis
     return text + fmt::format("  only in {}: `tidemark table {} --device {}` lists its stacks\n",
                               device.in_a ? "A" : "B", printable(recording.path), name);
   }
-  return text + groups_line(device, comparison.by) + rows_text(device, comparison.by, terminal);
+  return text + groups_line(device, comparison.by, comparison.owners) +
+         rows_text(device, comparison.by, comparison.a.chosen_blocks.empty(), terminal);
 }
 
 std::string missing_events(const char* name, const RecordingInfo& recording, const Terminal& terminal) {
@@ -142,7 +146,8 @@ std::string to_text(const Comparison& comparison, const Terminal& terminal) {
   text += settings_line(comparison.a, comparison.b);
   const bool has_both = std::any_of(comparison.devices.begin(), comparison.devices.end(),
                                     [](const ComparedDevice& device) { return device.in_a && device.in_b; });
-  if (has_both) text += matching_line(comparison.matching);
+  if (has_both && !comparison.owners) text += matching_line(comparison.matching);
+  text += chosen_blocks_text(comparison.a, true);
   for (const ComparedDevice& device : comparison.devices) text += device_text(device, comparison, terminal);
   if (comparison.devices.empty()) text += "\nNo events recorded in A or B.\n";
   text += missing_events("A", comparison.a, terminal);

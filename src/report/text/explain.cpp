@@ -6,6 +6,7 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/attribution.h"
 #include "report/words/printable.h"
 #include "report/words/stack_text.h"
 
@@ -113,15 +114,18 @@ std::string allocated_at_text(const TopAllocation& allocation) {
 
 std::string top_allocations_text(const OomFailure& failure, const Terminal& terminal) {
   if (failure.top_allocations.empty()) return {};
-  Columns columns({"held", "share", "blocks", "allocated at", "allocated by"});
+  const HolderWords words = holder_words(failure.top_allocations, &TopAllocation::stack, "stack");
+  const bool by_owner = failure.top_allocations.front().stack.owner.has_value();
+  Columns columns({"held", "share", "blocks", "allocated at", by_owner ? words.one : "allocated by"});
   for (const TopAllocation& allocation : failure.top_allocations) {
     columns.add({format_bytes(allocation.bytes), share_text(allocation.share), format_count(allocation.blocks),
                  allocated_at_text(allocation)},
                 fitted_with_callers(allocation.stack));
   }
   if (failure.other_allocations != 0) {
-    columns.add({format_bytes(failure.other_bytes), "", "", "",
-                 fmt::format("({} other stacks; --top 0 lists all)", format_count(failure.other_allocations))});
+    columns.add(
+        {format_bytes(failure.other_bytes), "", "", "",
+         fmt::format("({} other {}; --top 0 lists all)", format_count(failure.other_allocations), words.several)});
   }
   if (failure.unrecorded != 0) {
     columns.add({format_bytes(failure.unrecorded), "", "", "", "(not recorded)"});

@@ -9,6 +9,7 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/attribution.h"
 #include "report/words/simulation.h"
 #include "report/words/stack_text.h"
 
@@ -86,18 +87,24 @@ std::string sizes_text(const FragmentationDevice& device, const Terminal& termin
   return "\n" + columns.text(terminal, 2);
 }
 
-std::string pinning_text(const FragmentationDevice& device, const Terminal& terminal) {
-  if (device.pinning.empty()) return {};
-  Columns columns({"pinned free", "segments", "blocks", "bytes", "stack that pins the segments"});
-  for (const PinningStack& row : device.pinning) {
+std::string pinning_rows(const std::vector<PinningStack>& rows, std::uint64_t other, const Terminal& terminal) {
+  if (rows.empty()) return {};
+  const HolderWords words = holder_words(rows, &PinningStack::stack, "stack");
+  Columns columns({"pinned free", "segments", "blocks", "bytes", words.one + " that pins the segments"});
+  for (const PinningStack& row : rows) {
     columns.add({format_bytes(row.pinned_free_bytes), format_count(row.segments), format_count(row.blocks),
                  format_bytes(row.bytes)},
                 fitted(row.stack));
   }
-  if (device.other_pinning != 0) {
-    columns.add({"", "", "", "", fmt::format("({} more; --top 0 lists all)", format_count(device.other_pinning))});
+  if (other != 0) {
+    columns.add({"", "", "", "", fmt::format("({} more; --top 0 lists all)", format_count(other))});
   }
   return "\n" + columns.text(terminal, 2);
+}
+
+std::string pinning_text(const FragmentationDevice& device, const Terminal& terminal) {
+  return pinning_rows(device.pinning, device.other_pinning, terminal) +
+         pinning_rows(device.pinning_categories, 0, terminal);
 }
 
 std::string over_time_text(const FragmentationDevice& device, const Terminal& terminal) {

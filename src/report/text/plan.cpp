@@ -38,7 +38,7 @@ std::string to_text(const Plan& plan, const Terminal& terminal) {
   for (const PlannedDevice& device : plan.devices) {
     text += device_text(plan, device, terminal);
     // Ranks are alike: what holds the memory is shown of the one with the least headroom.
-    if (&device == &plan.devices.front()) text += "\n" + call_sites_text(device.summary, terminal);
+    if (&device == &plan.devices.front()) text += "\n" + holders_text(device.summary, terminal);
   }
   text += "\n" + paint(terminal, Tone::heading, "What is not certain") + "\n";
   for (const std::string& sentence : uncertainties(plan)) text += "  " + sentence + "\n";

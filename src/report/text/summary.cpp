@@ -6,6 +6,7 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/attribution.h"
 #include "report/words/explain.h"
 #include "report/words/host_usage.h"
 #include "report/words/ledger.h"
@@ -45,11 +46,7 @@ std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
     text += fact("out of memory",
                  format_count(totals.out_of_memory_count) + (totals.out_of_memory_count == 1 ? " error" : " errors"));
   }
-  if (!device.categories.empty()) {
-    text += "\n" + categories_text(device.categories, device.unrecorded_at_peak_bytes, terminal);
-  }
-  if (!device.advice.empty()) text += "\n" + advice_text(device.advice, terminal);
-  return text + "\n" + call_sites_text(device, terminal);
+  return text + "\n" + holders_text(device, terminal);
 }
 
 std::string out_of_memory_text(const Summary& summary, const Terminal& terminal) {
@@ -100,20 +97,26 @@ std::string host_text(const HostUsage& host, const Terminal& terminal) {
 
 }  // namespace
 
-std::string call_sites_text(const SummaryDevice& device, const Terminal& terminal) {
-  Columns columns({"held at peak", "share", "blocks", "call site"});
+std::string holders_text(const SummaryDevice& device, const Terminal& terminal) {
+  std::string text;
+  if (!device.categories.empty()) {
+    text = categories_text(device.categories, device.unrecorded_at_peak_bytes, terminal) + "\n";
+  }
+  if (!device.advice.empty()) text += advice_text(device.advice, terminal) + "\n";
+  const HolderWords words = holder_words(device.call_sites, &CallSite::stack, "call site");
+  Columns columns({"held at peak", "share", "blocks", words.one});
   for (const CallSite& site : device.call_sites) {
     columns.add({format_bytes(site.bytes), share_text(site.share), format_count(site.blocks)}, fitted(site.stack));
   }
   if (device.other_call_sites != 0) {
     columns.add({format_bytes(device.other_bytes), "", "",
                  fmt::format("({} other {})", format_count(device.other_call_sites),
-                             device.other_call_sites == 1 ? "call site" : "call sites")});
+                             device.other_call_sites == 1 ? words.one : words.several)});
   }
   if (device.unrecorded_at_peak_bytes != 0) {
     columns.add({format_bytes(device.unrecorded_at_peak_bytes), "", "", "(not recorded)"});
   }
-  return columns.text(terminal, 2);
+  return text + columns.text(terminal, 2);
 }
 
 std::string to_text(const Summary& summary, const Terminal& terminal) {
@@ -121,7 +124,7 @@ std::string to_text(const Summary& summary, const Terminal& terminal) {
   if (summary.failure) {
     text = paint(terminal, Tone::error, out_of_memory_headline(*summary.failure, summary.recording)) + "\n\n";
   }
-  text += head(summary.recording, terminal);
+  text += head(summary.recording, terminal) + chosen_blocks_text(summary.recording, true);
   text += "\n";
   text += join_devices(summary.devices, [&](const SummaryDevice& device) { return device_text(device, terminal); });
   if (summary.devices.empty()) text += no_events_text(summary.recording);

@@ -59,8 +59,8 @@ namespace tidemark {
 /// The table of the categories of what was allocated.
 [[nodiscard]] std::string categories_text(const std::vector<CategoryBytes>& categories, std::uint64_t unrecorded_bytes,
                                           const Terminal& terminal);
-/// The table of the call sites that held memory at the device's peak.
-[[nodiscard]] std::string call_sites_text(const SummaryDevice& device, const Terminal& terminal);
+/// The tables of the categories, where they are known, and call sites that held memory at the device's peak.
+[[nodiscard]] std::string holders_text(const SummaryDevice& device, const Terminal& terminal);
 
 /// Which devices are over the budget, and by how much, on one line; empty when none is.
 [[nodiscard]] std::string budget_text(const Comparison& comparison);

@@ -1,10 +1,13 @@
 // What attribution tells, in words: the same in every report.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "analyze/attribution/attribution.h"
 #include "analyze/attribution/groups.h"
+#include "analyze/common/stack_names.h"
 
 namespace tidemark {
 
@@ -16,5 +19,18 @@ namespace tidemark {
 
 /// "categories": the key of a list in JSON.
 [[nodiscard]] const char* plural_of(OwnerKind kind);
+
+/// What the rows of a list of holders are called.
+struct HolderWords {
+  std::string one;      ///< "call site", "category"
+  std::string several;  ///< "call sites", "categories"
+};
+/// `stack`: member of a row; `usual`: what rows are that are no owners.
+template <typename Row>
+[[nodiscard]] HolderWords holder_words(const std::vector<Row>& rows, NamedStack Row::*stack, const char* usual) {
+  const std::optional<BlockOwner> owner = rows.empty() ? std::nullopt : (rows.front().*stack).owner;
+  if (!owner) return {usual, std::string(usual) + "s"};
+  return {std::string(name_in(kOwnerKindNames, owner->kind)), plural_of(owner->kind)};
+}
 
 }  // namespace tidemark

@@ -128,4 +128,10 @@ std::string no_events_text(const RecordingInfo& recording) {
   return text;
 }
 
+std::string chosen_blocks_text(const RecordingInfo& recording, bool lists) {
+  if (recording.chosen_blocks.empty()) return {};
+  const std::string blocks = printable(recording.chosen_blocks);
+  return lists ? "Lists only " + blocks + "; totals are of all blocks.\n" : "Only " + blocks + ".\n";
+}
+
 }  // namespace tidemark

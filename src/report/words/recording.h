@@ -53,4 +53,7 @@ struct Fact {
 /// States that the recording has no events, and the possible reason.
 [[nodiscard]] std::string no_events_text(const RecordingInfo& recording);
 
+/// "Only blocks with category activation.", as a line; nothing without a filter. `lists`: totals are of all blocks.
+[[nodiscard]] std::string chosen_blocks_text(const RecordingInfo& recording, bool lists);
+
 }  // namespace tidemark

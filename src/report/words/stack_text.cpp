@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/common/frame_origin.h"
+#include "report/words/attribution.h"
 #include "report/words/frame_text.h"
 #include "report/words/printable.h"
 
@@ -135,6 +136,7 @@ std::optional<std::string> fit_place(const NamedStack& stack, const Frames& call
 }
 
 std::string fit_stack(const NamedStack& stack, const Frames& callers, std::size_t width) {
+  if (stack.owner) return fit(owner_text(*stack.owner), width);
   if (stack.frames.empty()) return "(no stack)";
   if (stack.backward) return fit(backward_text(stack), width);
   std::optional<std::string> best;

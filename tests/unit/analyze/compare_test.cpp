@@ -3,10 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
+#include "analyze/common/holders.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {
@@ -274,6 +279,58 @@ TEST(Compare, HoldsItsLawsOnRandomRuns) {
         EXPECT_EQ(change, by == CompareBy::peak ? device.peak_allocated.change() : device.traffic.change()) << seed;
       }
     }
+  }
+}
+
+// Each block of the scenario with its category, of which `only` is listed, or all.
+ComparedRecording by_category(const Scenario& scenario, const std::vector<Category>& categories,
+                              std::optional<Category> only = std::nullopt) {
+  Store store = scenario.store();
+  auto attribution = std::make_shared<Attribution>();
+  std::vector<bool> chosen;
+  for (const Category category : categories) {
+    Owner& owner = attribution->blocks.emplace_back();
+    owner.category = category;
+    owner.category_known = KnownAs::exact;
+    chosen.push_back(category == only);
+  }
+  const Holders holders(only ? BlockFilter(std::move(chosen)) : BlockFilter(),
+                        *OwnerGroups::create(store, *attribution, OwnerKind::category), attribution);
+  return reduce_for_compare(std::move(store), holders);
+}
+
+// Categories are compared by their names, whatever stacks they are of. Totals remain those of all blocks.
+TEST(Compare, Categories) {
+  Scenario a;
+  a.allocate(1, "weight", 1000, kGpu);
+  a.allocate(2, "saved", 300, kGpu);
+  Scenario b;
+  b.allocate(1, "saved", 100, kGpu);
+  b.allocate(2, "weight", 600, kGpu);
+  b.allocate(3, "bias", 400, kGpu);
+  b.allocate(4, "gradient", 50, kGpu);
+  const std::vector<Category> of_a = {Category::parameter, Category::activation};
+  const std::vector<Category> of_b = {Category::activation, Category::parameter, Category::parameter,
+                                      Category::gradient};
+  for (const std::optional<Category> only : {std::optional<Category>(), std::optional(Category::activation)}) {
+    const ComparedRecording side_a = by_category(a, of_a, only);
+    const ComparedRecording side_b = by_category(b, of_b, only);
+    Symbols symbols_a(side_a.overview.definitions);
+    Symbols symbols_b(side_b.overview.definitions);
+    const Comparison comparison = *analyze_compare(side_a, symbols_a, side_b, symbols_b, {});
+    EXPECT_EQ(comparison.owners, OwnerKind::category);
+    const ComparedDevice& device = comparison.devices.at(0);
+    EXPECT_EQ(device.peak_allocated.a, 1300U);
+    EXPECT_EQ(device.peak_allocated.b, 1150U);
+    ASSERT_EQ(device.rows.size(), only ? 1U : 3U);
+    EXPECT_EQ(device.rows[0].stack.owner, (BlockOwner{OwnerKind::category, "activation"}));
+    EXPECT_EQ(device.rows[0].peak_bytes, (ComparedValue{300, 100}));
+    if (only) continue;
+    EXPECT_EQ(device.rows[1].stack.owner, (BlockOwner{OwnerKind::category, "gradient"}));
+    EXPECT_EQ(device.rows[1].kind, ChangeKind::added);
+    EXPECT_EQ(device.rows[2].stack.owner, (BlockOwner{OwnerKind::category, "parameter"}));
+    EXPECT_EQ(device.rows[2].peak_bytes, (ComparedValue{1000, 1000}));
+    EXPECT_EQ(device.rows[2].peak_blocks, (ComparedValue{1, 2}));
   }
 }
 

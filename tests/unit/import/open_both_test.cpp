@@ -25,7 +25,7 @@ struct Kept {
   }
 };
 
-Kept keep(Store&& store) {
+Result<Kept> keep(Store&& store) {
   Kept kept{store.path, {store.event_count, store.end_ns, store.blocks.count(), store.live_changes.size()}, {}};
   for (const DeviceSummary& device : store.devices) kept.numbers.push_back(device.peak_change_count);
   for (const std::uint64_t size : store.blocks.size) kept.numbers.push_back(size);
@@ -39,8 +39,8 @@ TEST(OpenBoth, AsOneAfterTheOther) {
     const auto [a, b] = open_both(first, second, keep);
     ASSERT_TRUE(a.ok()) << a.error().message;
     ASSERT_TRUE(b.ok()) << b.error().message;
-    EXPECT_EQ(*a, keep(open_store(first).value()));
-    EXPECT_EQ(*b, keep(open_store(second).value()));
+    EXPECT_EQ(*a, *keep(open_store(first).value()));
+    EXPECT_EQ(*b, *keep(open_store(second).value()));
     EXPECT_GT(a->numbers.front(), 0U);
     EXPECT_NE(a->thread, b->thread);
     EXPECT_EQ(b->thread, std::this_thread::get_id());
