@@ -358,10 +358,10 @@ void train_and_retain(Recording& recording) {
     recording.allocate(time + 2 * kMs, address + 2, 8 * kMiB, layers[1], ++node, nullptr);
     recording.allocate(time + 3 * kMs, address + 3, 16 * kKiB, loss, ++node, nullptr);
     recording.allocate(time + 4 * kMs, 0x2000, 4 * kMiB, {}, node - 2, "torch::autograd::generated::AddmmBackward0");
-    recording.allocate(time + 5 * kMs, 0x3000, 2 * kMiB, kGpu, update);
+    recording.allocate(time + 5 * kMs, 0x3000, 2 * kMiB, update, node, nullptr);
     recording.free(time + 6 * kMs, 0x3000, kGpu);
     recording.free(time + 6 * kMs, 0x2000, kGpu);
-    recording.allocate(time + 7 * kMs, address + 4, 2 * kMiB, kGpu, cache);
+    recording.allocate(time + 7 * kMs, address + 4, 2 * kMiB, cache, node, nullptr);
   }
 }
 

@@ -83,8 +83,7 @@ class ObjectJoiner {
         member.is_of_passes |= passes_.is_of_passes(block);
       });
       std::ranges::sort(member.passes);
-      const auto repeated = std::ranges::unique(member.passes);
-      member.passes.erase(repeated.begin(), repeated.end());
+      member.passes.erase(std::unique(member.passes.begin(), member.passes.end()), member.passes.end());
     }
     std::ranges::stable_sort(members, std::greater<>(), [](const Member& member) {
       return std::pair(member.has_activations, member.passes.size());
