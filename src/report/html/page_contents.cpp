@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/common/holders.h"
 #include "analyze/ledger/replay.h"
 #include "analyze/timeline_bands.h"
 #include "analyze/timeline_layers.h"
@@ -71,10 +72,10 @@ std::shared_ptr<const Breakdown> break_down(const Store& store, const Symbols& s
   return breakdown ? std::make_shared<const Breakdown>(std::move(*breakdown)) : nullptr;
 }
 
-// Stacks tell phases of recordings without an attribution of their own too.
-TimelineBands bands_of(const Store& store, const Attribution* attribution, std::size_t most) {
-  return attribution != nullptr ? find_bands(store, *attribution, most)
-                                : find_bands(store, attribute_blocks(store), most);
+// Stacks tell phases and categories of recordings without an attribution of their own too. Keeps none that is given.
+std::shared_ptr<const Attribution> owners_of(const Store& store, const Attribution* attribution) {
+  if (attribution == nullptr) return std::make_shared<const Attribution>(attribute_blocks(store));
+  return {std::shared_ptr<const Attribution>(), attribution};
 }
 
 void add_categories(Timeline& timeline, const Store& store, const Attribution& attribution) {
@@ -103,7 +104,8 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   if (!contents.is_detailed()) return contents;
   // The device is there, as the summary found: nothing below can fail.
   contents.timeline = *analyze_timeline(store, symbols, {options.device, options.points});
-  contents.timeline.bands = bands_of(store, attribution, options.points);
+  const std::shared_ptr<const Attribution> owners = owners_of(store, attribution);
+  contents.timeline.bands = find_bands(store, *owners, options.points);
   if (breakdown) {
     contents.breakdown = *breakdown;
     add_categories(contents.timeline, store, *attribution);
@@ -124,6 +126,7 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   FragmentationOptions fragmentation;
   fragmentation.device = options.device;
   fragmentation.top = listed;
+  if (!store.segment_changes.empty()) fragmentation.categories = holders_by_category(store, owners);
   contents.fragmentation = *analyze_fragmentation(store, symbols, fragmentation);
   for (FragmentationDevice& device : contents.fragmentation.devices) contents.maps.push_back(take_map(device));
   contents.map_stacks = name_map_stacks(contents.maps, symbols);
