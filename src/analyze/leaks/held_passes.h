@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
-#include "analyze/attribution/phase_spans.h"
+#include "analyze/attribution/phase_runs.h"
 #include "store/store.h"
 
 namespace tidemark {
@@ -27,7 +27,7 @@ using HeldPasses = std::map<std::uint32_t, HeldPass>;  ///< by ForwardPasses::pa
 class ForwardPasses {
  public:
   ForwardPasses(const Store& store, const Attribution& attribution, std::size_t device)
-      : store_(store), attribution_(attribution), device_(device), spans_(phase_spans(store, attribution, device)) {}
+      : store_(store), attribution_(attribution), device_(device), spans_(pass_spans(attribution.phases)) {}
 
   [[nodiscard]] bool is_activation(BlockId block) const {
     return attribution_.blocks[block.value].category == Category::activation;

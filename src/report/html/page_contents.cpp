@@ -88,14 +88,14 @@ void add_categories(Timeline& timeline, const Store& store, const Attribution& a
 Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options,
                                            const Attribution* attribution) {
   const auto breakdown = break_down(store, symbols, options, attribution);
-  auto summary = analyze_summary(store, symbols,
-                                 {options.device,
-                                  std::min(kListed, options.rows),
-                                  collect_samples(store).devices,
-                                  host_usage(store.samples.host),
-                                  {},
-                                  options.rank,
-                                  breakdown});
+  SummaryOptions what;
+  what.device = options.device;
+  what.top = std::min(kListed, options.rows);
+  what.samples = collect_samples(store).devices;
+  what.host = host_usage(store.samples.host);
+  what.rank = options.rank;
+  what.owners.breakdown = breakdown;
+  auto summary = analyze_summary(store, symbols, what);
   if (!summary) return summary.error();
   const std::size_t listed = std::min(kListed, options.rows);
   PageContents contents;

@@ -7,8 +7,8 @@
 
 #include "analyze/advice/advice.h"
 #include "analyze/advice/rules.h"
-#include "analyze/attribution/phase_runs.h"
 #include "base/units.h"
+#include "unit/analyze/phase_spans_of.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {
@@ -56,9 +56,7 @@ class Loop {
   std::map<AdviceKind, Advice> advice() {
     const Store store = scenario.store();
     Symbols symbols(store.definitions);
-    std::vector<Phase> phases;
-    for (const Owner& owner : attribution.blocks) phases.push_back(owner.phase);
-    attribution.phases = phase_spans(store, find_phase_runs(store, phases));
+    attribution.phases = testing::phase_spans_of(store, attribution);
     std::map<AdviceKind, Advice> found;
     for (Advice& one : find_advice(store, symbols, attribution, 0)) found[one.kind] = one;
     return found;

@@ -8,6 +8,7 @@
 
 #include "analyze/advice/rules.h"
 #include "analyze/leaks/leaks.h"
+#include "unit/analyze/phase_spans_of.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {
@@ -69,14 +70,16 @@ class GraphLoop {
   [[nodiscard]] Result<Leaks> analyze(LeakOptions options = {}) {
     const Store store = scenario_.store();
     Symbols symbols(store.definitions);
+    attribution_.phases = testing::phase_spans_of(store, attribution_);
     if (options.attribution == nullptr) options.attribution = &attribution_;
     return analyze_leaks(store, symbols, options);
   }
   [[nodiscard]] std::uint64_t advised_bytes() {
     const Store store = scenario_.store();
     Symbols symbols(store.definitions);
+    attribution_.phases = testing::phase_spans_of(store, attribution_);
     std::uint64_t bytes = 0;
-    for (const EarlierFree& away : advice::retained_graph({store, symbols, attribution_, 0, {}, {}})) {
+    for (const EarlierFree& away : advice::retained_graph({store, symbols, attribution_, 0, {}, {}, {}})) {
       bytes += store.blocks.size[away.block.value];
     }
     return bytes;
@@ -249,7 +252,8 @@ TEST(LeakObjectsTest, WithoutAttributionEachLeakIsAnObject) {
   GraphLoop loop;
   loop.keep_graph();
   loop.run();
-  const Attribution nothing{std::vector<Owner>(1000), {}, {}, {}};
+  Attribution nothing;
+  nothing.blocks.resize(1000);
   LeakOptions options = without_floor();
   options.attribution = &nothing;
   const Leaks leaks = *loop.analyze(options);

@@ -54,7 +54,8 @@ TEST(Temporary, IsWhatIsFreedAfterAtMostOneOtherAllocation) {
 
 TEST(Temporary, ByOwnerAddsUp) {
   const Store store = small().store();
-  Attribution attribution{std::vector<Owner>(store.blocks.count()), {}, {}, {}};
+  Attribution attribution;
+  attribution.blocks.resize(store.blocks.count());
   for (Owner& owner : attribution.blocks) owner.phase = Phase::forward;
   attribution.blocks[2].phase = Phase::backward;  // far
   TemporaryOptions options;
