@@ -2,13 +2,16 @@
 # time of a small source. Sources include what they use all the same, so that they compile without it (TIDEMARK_PCH=OFF).
 option(TIDEMARK_PCH "Precompile the headers of libraries" ON)
 
-# What runs once and briefly: optimizing it further would only take longer to compile.
+# What runs once and briefly: optimizing it further would only take longer to compile. With sanitizers that is all but what the fuzz
+# targets run millions of times.
 if(TIDEMARK_SANITIZE)
   set(tidemark_quick_options -O0)
+  set(tidemark_stage_options -O0)
 else()
   set(tidemark_quick_options $<$<CONFIG:Release>:-O1>)
+  set(tidemark_stage_options "")
 endif()
-set(tidemark_thorough_options "")
+set(tidemark_thorough_options ${tidemark_stage_options})
 if(TIDEMARK_FUZZ)
   set(tidemark_thorough_options -fsanitize=fuzzer-no-link)
 endif()
@@ -18,7 +21,8 @@ set(tidemark_precompiled_headers
   <string_view> <tuple> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
 
 # tidemark_compile(TARGET KIND), where KIND is
-#   stage     a stage that reads and computes: optimized, and instrumented for the fuzz targets where there are any
+#   input     a stage that reads what others wrote: as the next, but optimized and instrumented where there are fuzz targets
+#   stage     a stage that computes: optimized, but not with sanitizers, which make that take long
 #   results   a stage that words results, with nlohmann-json
 #   test      a test program, with GoogleTest, and with nlohmann-json where TARGET links it
 function(tidemark_compile target kind)
@@ -27,8 +31,10 @@ function(tidemark_compile target kind)
   set(options ${tidemark_quick_options})
   set(position -fPIC)
   set(json FALSE)
-  if(kind STREQUAL "stage")
+  if(kind STREQUAL "input")
     set(options ${tidemark_thorough_options})
+  elseif(kind STREQUAL "stage")
+    set(options ${tidemark_stage_options})
   elseif(kind STREQUAL "results")
     set(json TRUE)
   elseif(kind STREQUAL "test")

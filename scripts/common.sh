@@ -42,5 +42,5 @@ torch_version() { "$1" -c 'import torch; print(torch.__version__)' 2>/dev/null; 
 
 jobs() { nproc 2>/dev/null || echo 2; }
 
-# Some tests wait for programs: one more than there are cores keeps these busy.
-test_jobs() { echo $(($(jobs) + 1)); }
+# Many tests wait for programs half of their time: twice as many as there are cores keep these busy.
+test_jobs() { echo $(($(jobs) * 2)); }

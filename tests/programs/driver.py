@@ -19,10 +19,14 @@ from pathlib import Path
 TIDEMARK = os.environ["TIDEMARK"]
 PYTHON = os.environ["TIDEMARK_PYTHON"]
 PROGRAMS = Path(__file__).resolve().parent
+ALLOCATE = [PYTHON, "-c", "import torch; print(torch.ones(10).sum().item())"]  # the smallest program with a tensor
 PATIENCE_S = 900  # how long anything may take before a test gives up on it: on a busy machine, half a minute becomes minutes
 
 # Times and process ids in what libraries write on stderr.
 VARIES = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+")
+
+# A background job of a shell begins with SIGINT ignored, and so would the programs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def program(name, *arguments):

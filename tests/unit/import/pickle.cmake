@@ -2,7 +2,7 @@
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_executable(pickle_dump pickle_dump.cpp)
 target_link_libraries(pickle_dump PRIVATE tidemark_import fmt::fmt nlohmann_json::nlohmann_json tidemark_options)
-set(snapshots ${PROJECT_SOURCE_DIR}/../shared/data/snapshots)
+set(snapshots ${tidemark_shared_data}/snapshots)
 foreach(name healthy lora_native_stacks lora_python_stacks oom varlen varlen_expandable varlen_max_split_64)
   add_test(NAME pickle_compare_${name}
     COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_compare.py $<TARGET_FILE:pickle_dump>
@@ -22,11 +22,8 @@ add_test(NAME pickle_compare_writers
 add_test(NAME pickle_unusual
   COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_unusual.py $<TARGET_FILE:pickle_dump>)
 add_test(NAME pickle_types COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_types.py $<TARGET_FILE:tidemark>)
-if(TIDEMARK_SANITIZE)
-  set(sanitized --sanitized)
-endif()
 add_test(NAME pickle_refused
-  COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_refused.py $<TARGET_FILE:pickle_dump> ${sanitized})
+  COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_refused.py $<TARGET_FILE:pickle_dump> ${tidemark_sanitized})
 
 tidemark_unit_test(pickle_test pickle_test.cpp LIBS tidemark_import PkgConfig::ZLIB)
 target_compile_definitions(pickle_test PRIVATE TIDEMARK_SNAPSHOTS="${PROJECT_SOURCE_DIR}/tests/data/snapshots")

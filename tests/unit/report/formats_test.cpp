@@ -107,7 +107,7 @@ TEST(Csv, NoNameIsAFormula) {
 
 // Names without end are cut in text, and whole in JSON.
 TEST(Text, LongNamesLeaveRoomForTheRest) {
-  const std::string name(300'000, 'n');
+  const std::string name(100'000, 'n');
   Scenario scenario;
   scenario.definitions.process.command_line = name;
   scenario.allocate(1, "a", 100, kCpu, scenario.stack({scenario.python(name, "/" + name + "/" + name, 3)}),

@@ -2,7 +2,9 @@
 """The page of `tidemark report`, read by Python's own parsers: its numbers against those of the other commands, names that
 would like to run, and how large it gets.
 
-    html_page_test.py TIDEMARK SNAPSHOTS RECORDING
+    html_page_test.py TIDEMARK SNAPSHOTS RECORDING [--sanitized]
+
+--sanitized leaves out what takes long with sanitizers, and says no more than the other pages.
 """
 import base64
 import hashlib
@@ -20,6 +22,7 @@ import unittest
 import xml.etree.ElementTree
 
 TIDEMARK, SNAPSHOTS, RECORDING = None, None, None
+takes_long = unittest.skipIf("--sanitized" in sys.argv, "takes long with sanitizers")
 VOID = {"meta", "br", "input"}
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
 HOSTILE = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "<!--<script>", "]]>", "\u202egnp.py",
@@ -274,6 +277,7 @@ class Made(Snapshots, Checked):
         self.assertEqual(page.data["recordings"][0]["summary"]["devices"], [])
         self.assertIn("No events recorded", page.text)
 
+    @takes_long
     def test_a_hundred_thousand_stacks(self):
         entries = [entry(index, f"function_{index}_{'x' * 40}", f"/project/module_{index % 977}.py") for index in range(100_000)]
         page = report(self.snapshot(entries))
@@ -284,6 +288,7 @@ class Made(Snapshots, Checked):
         self.assertIn(f"{section['other_row_count']:,} other stacks", page.text)
         self.assertEqual(sum(row["bytes"] for row in section["rows"]) + section["other_bytes"], 51_200_000)
 
+    @takes_long
     def test_long_names_and_many_files_fit(self):
         frames = [{"name": f"{'long' * 400}{index}", "filename": "/deep" * 60, "line": index} for index in range(60)]
         entries = [entry(index, "f", "a.py", frames=frames[:1 + index % 60]) for index in range(200)]
@@ -300,6 +305,7 @@ class Made(Snapshots, Checked):
 
 
 if __name__ == "__main__":
+    sys.argv = [argument for argument in sys.argv if argument != "--sanitized"]
     RECORDING = sys.argv.pop()
     SNAPSHOTS = sys.argv.pop()
     TIDEMARK = sys.argv.pop()

@@ -1,7 +1,9 @@
 // What is no recording, or not whole, or nonsense in spite of right checksums.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -151,9 +153,10 @@ std::vector<std::uint8_t> repeated_string(std::size_t length) {
   std::vector<std::uint8_t> record = {static_cast<std::uint8_t>(format::RecordKind::string)};
   append_varint(record, body.size());
   record.insert(record.end(), body.begin(), body.end());
-  std::vector<std::uint8_t> payload;
-  while (payload.size() + record.size() <= format::kMaxPayloadBytes) {
-    payload.insert(payload.end(), record.begin(), record.end());
+  std::vector<std::uint8_t> payload(format::kMaxPayloadBytes / record.size() * record.size());
+  std::copy(record.begin(), record.end(), payload.begin());
+  for (std::size_t filled = record.size(); filled < payload.size(); filled *= 2) {
+    std::memcpy(payload.data() + filled, payload.data(), std::min(filled, payload.size() - filled));
   }
   return payload;
 }

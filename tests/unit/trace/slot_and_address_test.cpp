@@ -19,9 +19,9 @@ TEST(SlotPool, HandsOutTheLowestFreeNumber) {
   std::uint32_t count = 0;
   std::uint64_t random = 1;
   // Enough slots for several words, blocks and groups (64, 4,096 and 262,144 slots).
-  for (std::uint32_t n = 0; n < 2'000'000; ++n) {
+  for (std::uint32_t n = 0; n < 800'000; ++n) {
     random = random * 6364136223846793005U + 1442695040888963407U;
-    const bool filling = n < 600'000;
+    const bool filling = n < 300'000;
     if (filling || used.empty() || (random >> 40) % 16 < 7) {
       const std::uint32_t expected = free.empty() ? count++ : *free.begin();
       if (!free.empty()) free.erase(free.begin());
