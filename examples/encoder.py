@@ -24,14 +24,15 @@ def main():
         embedding = nn.Embedding(32_000, args.width)
         layer = nn.TransformerEncoderLayer(args.width, args.width // 64, 4 * args.width, batch_first=True)
         model = nn.Sequential(embedding, nn.TransformerEncoder(layer, args.layers), nn.Linear(args.width, 32_000))
-        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-        for _ in range(args.steps):
-            tokens = torch.randint(32_000, (args.batch, args.length))
-            loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
-            loss.backward()
-            optimizer.step()
-            optimizer.zero_grad()
-        print(f"loss {loss.item():.3f}")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+    for _ in range(args.steps):
+        tokens = torch.randint(32_000, (args.batch, args.length), device="cuda")
+        loss = nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+        loss.backward()
+        # Not below torch.device(): AdamW would keep its count of steps on the GPU, and read it at each step.
+        optimizer.step()
+        optimizer.zero_grad()
+    print(f"loss {loss.item():.3f}")
 
 
 if __name__ == "__main__":

@@ -71,6 +71,12 @@ std::string failure_text(const PlannedRun& run, const std::vector<PlannedRecordi
   if (const auto bytes = refused_host_bytes(recordings)) {
     return fmt::format("{}; PyTorch could not allocate {} of host memory: {}", text, format_bytes(*bytes), kAdvice);
   }
+  if (run.facts.reads != 0) {
+    return text +
+           "; it had read results from the GPU, which no kernel computes in a plan: they are zeros. Where its last "
+           "message "
+           "comes of that, let it go on with any value";
+  }
   return text;
 }
 

@@ -30,6 +30,10 @@ std::string line_of(const KeptTrial& trial) {
   set(object, "peak_reserved_bytes", result.peak_reserved_bytes);
   set(object, "device_used_bytes", result.device_used_bytes);
   set(object, "memory_bytes", result.memory_bytes);
+  object["categories"] = Json::object();
+  for (const HeldByCategory& held : result.categories) {
+    object["categories"][std::string(name_in(kCategoryNames, held.category))] = held.bytes;
+  }
   object["out_of_memory"] = result.out_of_memory;
   object["uncertain"] = result.uncertain;
   object["failure"] = result.failure;
@@ -58,6 +62,12 @@ std::optional<KeptTrial> trial_of(const std::string& line) {
     take(object, "peak_reserved_bytes", result.peak_reserved_bytes);
     take(object, "device_used_bytes", result.device_used_bytes);
     take(object, "memory_bytes", result.memory_bytes);
+    const auto held = object.find("categories");  // not in folders of earlier versions
+    for (const EnumName<Category>& entry : kCategoryNames) {
+      const std::string name(entry.name);
+      if (held == object.end() || !held->contains(name)) continue;
+      result.categories.push_back({entry.value, held->at(name).get<std::uint64_t>()});
+    }
     result.out_of_memory = object.at("out_of_memory");
     result.uncertain = object.at("uncertain").get<std::vector<std::string>>();
     result.failure = object.at("failure");

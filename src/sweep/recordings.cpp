@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "analyze/attribution/attribution.h"
+#include "analyze/breakdown.h"
 #include "analyze/ledger/samples.h"
 #include "analyze/summary.h"
 #include "import/open.h"
@@ -41,7 +43,32 @@ Result<void> add_recording(TrialResult& result, const std::string& path) {
   return {};
 }
 
+// What the device with the highest peak holds then, where `most` is lower.
+void add_categories(std::vector<HeldByCategory>& categories, std::uint64_t& most, const std::string& path) {
+  const auto store = open_store(path);
+  if (!store) return;
+  const Symbols symbols(store->definitions);
+  const auto breakdown = analyze_breakdown(*store, symbols, attribute_blocks(*store), {});
+  if (!breakdown) return;  // nothing is known of it
+  for (const BreakdownDevice& device : breakdown->devices) {
+    if (device.device.type != DeviceType::cuda || device.allocated_bytes <= most) continue;
+    most = device.allocated_bytes;
+    categories.clear();
+    for (const CategoryBytes& part : device.categories) categories.push_back({part.category, part.bytes});
+  }
+}
+
 }  // namespace
+
+std::vector<HeldByCategory> categories_at_peak(const std::string& folder) {
+  std::vector<HeldByCategory> categories;
+  std::uint64_t most = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".tide") add_categories(categories, most, entry.path().string());
+  }
+  return categories;
+}
 
 TrialResult read_recordings(const std::string& folder, const ProcessEnd& end) {
   TrialResult result;

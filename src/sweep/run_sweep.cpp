@@ -13,6 +13,7 @@
 
 #include "collect/machine/host_memory.h"
 #include "sweep/kept_trials.h"
+#include "sweep/recordings.h"
 #include "sweep/trials.h"
 
 namespace tidemark {
@@ -162,6 +163,7 @@ class SweepRun {
     SweepRow& row = outcome_.sweep.rows[trial.row];
     const std::string path = request_.folder + "/" + trial.folder;
     TrialResult result = read_trial(trial.request, path, end);
+    if (result.fits && !result.out_of_memory) result.categories = categories_at_peak(path);
     if (result.fits && !result.out_of_memory && request_.check) {
       if (const auto fine = request_.check(path); !fine) {
         TrialResult failed;

@@ -128,7 +128,7 @@ class Plan(Case):
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
     def test_a_program_that_fails_or_uses_no_gpu_has_no_plan(self):
         for options, message in {
-            ("--fail",): "the program failed with exit code 1 before the plan was complete",
+            ("--fail",): "the program failed with exit code 1 before the plan was complete; it had read results from the GPU",
             ("--cpu",): "the program allocated no memory on a GPU",
             ("--steps", "0"): "no training step was found",
         }.items():

@@ -67,6 +67,9 @@ class Phantom(Sweeping):
             totals = self.device(f"sweep/{row['folder']}/recording.tide", "cuda:0")
             self.assertEqual(row["result"]["peak_allocated_bytes"], totals["peak_allocated_bytes"])
             self.assertGreater(totals["peak_allocated_bytes"], 8 * 4 * (int(width) ** 2 + int(width)))
+            recording = str(self.folder / "sweep" / row["folder"] / "recording.tide")
+            held = json.loads(self.read("breakdown", "--format", "json", recording))["devices"][0]["categories"]
+            self.assertEqual(row["categories"], {part["category"]: part["bytes"] for part in held})
         with open(self.output / "sweep.csv", encoding="utf-8") as file:
             table = list(csv.DictReader(file))
         self.assertEqual([(row["width"], row["batch"], row["fits"]) for row in table[:2]], [("512", "2", "true"), ("512", "3", "")])

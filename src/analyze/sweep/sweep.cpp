@@ -10,13 +10,37 @@
 namespace tidemark {
 namespace {
 
-std::optional<Law> law_of(const Sweep& sweep, std::size_t groups, std::optional<std::uint64_t> TrialResult::*bytes) {
+// `bytes_of(result)`: none or 0 of a trial that does not count.
+template <typename BytesOf>
+std::optional<Law> law_of(const Sweep& sweep, std::size_t groups, const BytesOf& bytes_of) {
   std::vector<LawPoint> points;
   for (const SweepRow& row : sweep.rows) {
-    if (!row.measured() || (*row.result.*bytes).value_or(0) == 0) continue;
-    points.push_back({sweep.numbers_of(row), sweep.group_of(row), static_cast<double>(*(*row.result.*bytes))});
+    const std::optional<std::uint64_t> bytes = row.measured() ? bytes_of(*row.result) : std::nullopt;
+    if (bytes.value_or(0) == 0) continue;
+    points.push_back({sweep.numbers_of(row), sweep.group_of(row), static_cast<double>(*bytes)});
   }
   return Law::find(points, groups);
+}
+
+std::optional<std::uint64_t> held_by(const TrialResult& result, Category category) {
+  for (const HeldByCategory& held : result.categories) {
+    if (held.category == category) return held.bytes;
+  }
+  return std::nullopt;
+}
+
+std::vector<CategoryLaw> laws_by_category(const Sweep& sweep, std::size_t groups) {
+  std::vector<CategoryLaw> laws;
+  for (const EnumName<Category>& entry : kCategoryNames) {
+    const Category category = entry.value;
+    const bool always = std::all_of(sweep.rows.begin(), sweep.rows.end(), [category](const SweepRow& row) {
+      return !row.measured() || row.result->categories.empty() || held_by(*row.result, category).value_or(0) != 0;
+    });
+    if (!always) continue;
+    auto law = law_of(sweep, groups, [category](const TrialResult& result) { return held_by(result, category); });
+    if (law) laws.push_back({category, std::move(*law)});
+  }
+  return laws;
 }
 
 // Whether a configuration of the same group with no larger number ran out of memory.
@@ -157,8 +181,9 @@ void add_combinations(Sweep& sweep, const KeepsCombination& keeps) {
 
 void predict(Sweep& sweep) {
   const std::size_t groups = sweep.groups().size();
-  sweep.allocated = law_of(sweep, groups, &TrialResult::peak_allocated_bytes);
-  sweep.reserved = law_of(sweep, groups, &TrialResult::peak_reserved_bytes);
+  sweep.allocated = law_of(sweep, groups, [](const TrialResult& result) { return result.peak_allocated_bytes; });
+  sweep.reserved = law_of(sweep, groups, [](const TrialResult& result) { return result.peak_reserved_bytes; });
+  sweep.by_category = laws_by_category(sweep, groups);
   for (SweepRow& row : sweep.rows) {
     row.prediction.reset();
     if (row.measured()) continue;

@@ -42,6 +42,11 @@ struct SweepRow {
   [[nodiscard]] std::optional<bool> fits() const;
 };
 
+struct CategoryLaw {
+  Category category = Category::unknown;
+  Law law;  ///< of what it holds at the peak of allocated memory
+};
+
 struct Sweep {
   std::vector<std::string> program;
   std::vector<VariedArgument> arguments;
@@ -49,6 +54,7 @@ struct Sweep {
   std::vector<SweepRow> rows;  ///< all combinations: by GPU, then the last argument changes fastest
   std::optional<Law> allocated;
   std::optional<Law> reserved;
+  std::vector<CategoryLaw> by_category;  ///< of the categories that hold memory in every trial that says
 
   /// Indexes of the arguments whose values are all numbers.
   [[nodiscard]] std::vector<std::size_t> numeric() const;

@@ -28,7 +28,7 @@ FftWorkspace one_dimension(const FftPlan& plan) {
   }
   const bool one_kernel = is_power_of_two(n) && !plan.strided;
   if (!plan.real) {
-    if (n < (single ? 1024 : 256)) return {0, true};
+    if (n < (single ? 1024 : 256)) return {0, !plan.strided || is_power_of_two(n)};
     if (one_kernel && n <= 16384) return {0, true};
     if (n > (single ? 32768 : 16384)) return {complex, true};
     return {plan.strided ? complex : 0, false};

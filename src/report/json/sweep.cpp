@@ -29,10 +29,31 @@ Json law_json(const Sweep& sweep, const std::optional<Law>& law) {
           {"largest_error_share", law->largest_error_share()}};
 }
 
+Json categories_json(const Sweep& sweep) {
+  if (sweep.by_category.empty()) return nullptr;
+  Json laws = Json::array();
+  for (const CategoryLaw& of : sweep.by_category) {
+    Json law = {{"category", name_in(kCategoryNames, of.category)}};
+    law.update(law_json(sweep, of.law));
+    laws.push_back(std::move(law));
+  }
+  return laws;
+}
+
+Json held_json(const std::optional<TrialResult>& result) {
+  if (!result || result->categories.empty()) return nullptr;
+  Json held = Json::object();
+  for (const HeldByCategory& part : result->categories) {
+    held[std::string(name_in(kCategoryNames, part.category))] = part.bytes;
+  }
+  return held;
+}
+
 Json row_json(const Sweep& sweep, const SweepRow& row) {
   Json object = {
       {"gpu", sweep.gpus[row.gpu].name}, {"values", values_json(sweep, row)}, {"group", sweep.group_of(row)}};
   object["result"] = row.result ? trial_json(*row.result) : Json(nullptr);
+  object["categories"] = held_json(row.result);
   object["prediction"] = nullptr;
   if (row.prediction) {
     object["prediction"] = {{"fits", nullable(row.prediction->fits)},
@@ -60,7 +81,7 @@ std::string to_json(const Sweep& sweep) {
   for (const SweepRow& row : sweep.rows) object["rows"].push_back(row_json(sweep, row));
   object["laws"] = {{"peak_allocated_bytes", law_json(sweep, sweep.allocated)},
                     {"peak_reserved_bytes", law_json(sweep, sweep.reserved)},
-                    {"by_category", nullptr}};
+                    {"by_category", categories_json(sweep)}};
   return print_json({std::move(object)});
 }
 

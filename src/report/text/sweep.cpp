@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/units.h"
 #include "report/text/columns.h"
 #include "report/text/text.h"
+#include "report/words/attribution.h"
 #include "report/words/printable.h"
 #include "report/words/sweep.h"
 
@@ -52,11 +54,11 @@ std::string table_text(const Sweep& sweep, const Terminal& terminal) {
   return columns.text(terminal, 2);
 }
 
-std::string law_lines(const Sweep& sweep, const char* what, const std::optional<Law>& law) {
+std::string law_lines(const Sweep& sweep, std::string_view what, const std::optional<Law>& law) {
   if (!law) return fmt::format("  {:<15} n/a: too few trials that fit\n", what);
   std::string text;
   for (const std::string& line : law_text(sweep, *law)) {
-    text += fmt::format("  {:<15} {}\n", text.empty() ? what : "", line);
+    text += fmt::format("  {:<15} {}\n", text.empty() ? what : std::string_view(), line);
   }
   return text + fmt::format("  {:<15} error: {}\n", "", law_error_text(*law));
 }
@@ -79,7 +81,11 @@ std::string to_text(const Sweep& sweep, const Terminal& terminal) {
   if (predicted) text += "  ~ predicted by the law\n";
   text += "\n" + paint(terminal, Tone::heading, "Law") + "\n";
   text += law_lines(sweep, "peak allocated", sweep.allocated);
-  return text + law_lines(sweep, "peak reserved", sweep.reserved);
+  text += law_lines(sweep, "peak reserved", sweep.reserved);
+  if (sweep.by_category.empty()) return text;
+  text += "\n" + paint(terminal, Tone::heading, "Law of what holds the peak of allocated memory") + "\n";
+  for (const CategoryLaw& of : sweep.by_category) text += law_lines(sweep, category_text(of.category), of.law);
+  return text;
 }
 
 }  // namespace tidemark

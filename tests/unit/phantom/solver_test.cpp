@@ -139,7 +139,7 @@ TEST(Cusolver, WhatWasNotMeasuredIsCounted) {
   EXPECT_NEAR(static_cast<double>(eigenvalues(100, kFloat64)), 1379416, 64);  // measured, and not by the formula
   EXPECT_EQ(estimates(), before + 1);
   static_cast<void>(potrf(20000, kComplex64));
-  static_cast<void>(lu(cusolverDnSgetrf_bufferSize, 2500, 4));
+  static_cast<void>(lu(cusolverDnSgetrf_bufferSize, 1400, 4));
   static_cast<void>(ldl(cusolverDnSsytrf_bufferSize, 20000, 4));
   static_cast<void>(jacobi(4096));
   static_cast<void>(eigenvalues(24, kFloat32, 4));

@@ -133,11 +133,47 @@ TEST(Sweep, AsCsv) {
 TEST(Sweep, AsJsonAndText) {
   const std::string json = to_json(small_sweep());
   EXPECT_THAT(json, HasSubstr("\"values\": {\n        \"batch\": \"1\"\n      }"));
-  EXPECT_THAT(json, HasSubstr("\"result\": null,\n      \"prediction\": null,\n      \"folder\": null"));
+  EXPECT_THAT(
+      json,
+      HasSubstr("\"result\": null,\n      \"categories\": null,\n      \"prediction\": null,\n      \"folder\": null"));
   EXPECT_THAT(json, HasSubstr("\"by_category\": null"));
   const std::string text = to_text(small_sweep(), {});
   EXPECT_THAT(text, HasSubstr("2 of 3 configurations were tried, 1 failed"));
   EXPECT_THAT(text, HasSubstr("peak allocated  n/a: too few trials that fit"));
+}
+
+// Parameters are 1,000 bytes whatever the batch, activations 300 and 500 for each of it; gradients are not always
+// there.
+TEST(Sweep, LawsByCategory) {
+  Sweep sweep;
+  sweep.arguments = {{"batch", "--batch", {"1", "2", "3", "4", "6", "8", "100"}}};
+  sweep.gpus = {{"A", "A", std::nullopt, std::nullopt}};
+  add_combinations(sweep);
+  for (SweepRow& row : sweep.rows) {
+    const auto batch = static_cast<std::uint64_t>(sweep.numbers_of(row).front());
+    if (batch == 100) continue;
+    TrialResult& result = row.result.emplace();
+    result.peak_allocated_bytes = 1300 + 500 * batch;
+    result.categories = {{Category::parameter, 1000}, {Category::activation, 300 + 500 * batch}};
+    if (batch > 2) result.categories.push_back({Category::gradient, 70});
+  }
+  predict(sweep);
+  ASSERT_EQ(sweep.by_category.size(), 2U);
+  EXPECT_EQ(sweep.by_category[0].category, Category::parameter);
+  EXPECT_NEAR(sweep.by_category[0].law.at({100}, 0).value_or(0), 1000, 1e-3);
+  EXPECT_EQ(sweep.by_category[1].category, Category::activation);
+  EXPECT_NEAR(sweep.by_category[1].law.at({100}, 0).value_or(0), 50'300, 1e-3);
+  EXPECT_NEAR(sweep.by_category[1].law.largest_error_share(), 0, 1e-9);
+  const std::string json = to_json(sweep);
+  EXPECT_THAT(json,
+              HasSubstr("\"category\": \"activation\",\n        \"text\": [\n          \"300 B + 500 B * batch\""));
+  EXPECT_THAT(json, HasSubstr("\"categories\": {\n        \"parameter\": 1000,\n        \"activation\": 800\n      }"));
+  EXPECT_THAT(to_text(sweep, {}),
+              HasSubstr("activation      300 B + 500 B * batch\n                  error: median 0.0%"));
+  const std::string csv = to_csv(sweep);
+  EXPECT_THAT(csv, HasSubstr(",folder,parameter_bytes,gradient_bytes,activation_bytes\n"));
+  EXPECT_THAT(csv, HasSubstr(",1000,0,800\n"));
+  EXPECT_THAT(csv, HasSubstr(",1000,70,1800\n"));
 }
 
 TEST(Sweep, AsPictures) {
