@@ -69,6 +69,7 @@ TEST(LeaksText, KeepsToTheTerminalsWidth) {
   Leaks leaks;
   leaks.verdict = LeakVerdict::leak;
   leaks.leaks = {site};
+  leaks.objects.emplace_back().growth = site.growth;
   leaks.leak_count = 1;
   for (const std::size_t width : {80U, 120U}) {
     std::istringstream lines(to_text(leaks, {false, width}));
