@@ -142,6 +142,7 @@ std::vector<GrownObject> join_leaks(const Store& store, const Attribution* attri
     return ObjectJoiner(store, *attribution, device, boundaries, warmup).run(std::move(leaks));
   }
   std::vector<GrownObject> objects;
+  objects.reserve(leaks.size());
   for (GroupGrowth& leak : leaks) objects.push_back(call_site(std::move(leak)));
   return objects;
 }

@@ -65,7 +65,7 @@ std::string advice_finding(const Advice& advice) {
 
 std::string advice_place(const Advice& advice, std::size_t width) {
   if (advice.modules.empty()) return stack_text(advice.stack, width);
-  const std::string first = printable(advice.modules[0].path);
+  std::string first = printable(advice.modules[0].path);
   if (advice.modules.size() == 1) return first;
   return fmt::format("{} and {} more", first, format_count(advice.modules.size() - 1));
 }

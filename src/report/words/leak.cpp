@@ -45,7 +45,7 @@ std::string beginning_text(const Leaks& leaks) {
 }
 
 std::string found_text(const Leaks& leaks) {
-  const std::string text =
+  std::string text =
       fmt::format("Leak: {} {} by {} per step", format_count(leaks.leak_count),
                   leaks.leak_count == 1 ? "call site grows" : "call sites grow", rate_text(leaks.bytes_per_step));
   std::uint64_t objects = 0;
