@@ -8,6 +8,7 @@ namespace tidemark::cli {
 namespace {
 
 struct ReportOptions : ReadingOptions {
+  OwnerArguments owners;
   AnalysisOptions chosen{{rank_option()}};
 };
 
@@ -17,6 +18,7 @@ html::PageOptions options_for(const ReportOptions& options) {
   html::PageOptions page;
   page.device = options.only_device();
   page.rank = options.chosen.given_count("rank");
+  page.filter = options.owners.filter;
   const std::size_t shown = page.rank ? 1 : options.files.size();
   const std::size_t times = std::max<std::size_t>(1, shown / kInFull);
   page.points = std::max<std::size_t>(100, page.points / times);
@@ -27,9 +29,13 @@ html::PageOptions options_for(const ReportOptions& options) {
 int run(const ReportOptions& options) {
   const auto fine = check_output(options.files, options.output, true, "an HTML page", "report.html");
   if (!fine) return fail(fine.error().message);
+  const auto rules = read_rules(options.owners.rules);
+  if (!rules) return fail(rules.error().message);
   const html::PageOptions what = options_for(options);
   std::vector<html::PageContents> pages;
-  const auto open = [](const std::string& path, const Progress& progress) { return open_attributed(path, progress); };
+  const auto open = [&](const std::string& path, const Progress& progress) {
+    return open_attributed(path, progress, *rules);
+  };
   const auto read =
       read_files(options.files, open, [&](const AttributedStore& store, Symbols& symbols) -> Result<void> {
         auto contents = html::collect_page_contents(store, symbols, what, store.attribution.get());
@@ -49,6 +55,7 @@ std::function<int()> setup_report(CommandLine& app) {
   auto options = std::make_shared<ReportOptions>();
   add_reading(app, *options, {});
   add_option(app, rank_option(), options->chosen);
+  add_owners(app, options->owners);
   add_output(app, options->output);
   app.footer(
       "The page is one file that loads nothing else: it can be sent, printed and opened offline in any browser.\n"
@@ -56,6 +63,7 @@ std::function<int()> setup_report(CommandLine& app) {
       "Examples:\n"
       "  tidemark report run.tide -o report.html\n"
       "  tidemark report snapshot.pickle --device cuda:0 -o report.html\n"
+      "  tidemark report run.tide --module 'layers.3.*' --category activation -o layer3.html\n"
       "  tidemark report run.rank*.tide -o ranks.html\n"
       "  tidemark report run.rank*.tide --rank 3 -o rank3.html");
   return [options] { return run(*options); };

@@ -79,6 +79,10 @@ void add_recording(std::string& out, const html::PageContents& contents, std::si
                  escaped(recording_title(contents.recording)));
   html::add_verdict(out, contents);
   add_facts(out, contents.recording);
+  if (!contents.recording.chosen_blocks.empty()) {
+    html::add_remark(out, "Lists, flame graphs and memory over time: only " +
+                              escaped(contents.recording.chosen_blocks) + ". Totals, ledger and advice: all blocks.");
+  }
   html::add_summary(out, contents, id);
   html::add_breakdown(out, contents, id);
   html::add_timeline(out, contents, id);

@@ -59,9 +59,10 @@ std::map<StackId, NamedStack> name_map_stacks(const std::vector<PageMap>& maps, 
 
 // By layer, or by what is known.
 std::shared_ptr<const Breakdown> break_down(const Store& store, const Symbols& symbols, const PageOptions& options,
-                                            const Attribution* attribution) {
+                                            const BlockFilter& chosen, const Attribution* attribution) {
   if (attribution == nullptr) return nullptr;
   BreakdownOptions what;
+  what.filter = chosen;
   what.device = options.device;
   what.top = std::max<std::size_t>(1, options.rows);
   what.by = OwnerKind::layer;
@@ -78,16 +79,23 @@ std::shared_ptr<const Attribution> owners_of(const Store& store, const Attributi
   return {std::shared_ptr<const Attribution>(), attribution};
 }
 
-void add_categories(Timeline& timeline, const Store& store, const Attribution& attribution) {
+void add_categories(Timeline& timeline, const Store& store, const Attribution& attribution, const BlockFilter& chosen) {
   const auto groups = OwnerGroups::create(store, attribution, OwnerKind::category);
-  if (groups) add_owners(timeline, store, OwnerKind::category, *groups);
+  if (groups) add_owners(timeline, store, OwnerKind::category, *groups, chosen);
 }
 
 }  // namespace
 
 Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options,
                                            const Attribution* attribution) {
-  const auto breakdown = break_down(store, symbols, options, attribution);
+  const std::shared_ptr<const Attribution> owners = owners_of(store, attribution);
+  BlockFilter chosen;
+  if (!options.filter.empty()) {
+    auto blocks = choose_blocks(store, *owners, options.filter);
+    if (!blocks) return blocks.error();
+    chosen = std::move(*blocks);
+  }
+  const auto breakdown = break_down(store, symbols, options, chosen, attribution);
   SummaryOptions what;
   what.device = options.device;
   what.top = std::min(kListed, options.rows);
@@ -95,6 +103,10 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   what.host = host_usage(store.samples.host);
   what.rank = options.rank;
   what.owners.breakdown = breakdown;
+  if (!chosen.all()) {
+    what.holders = Holders(chosen);
+    what.blocks = {std::shared_ptr<const Store>(), &store};
+  }
   auto summary = analyze_summary(store, symbols, what);
   if (!summary) return summary.error();
   const std::size_t listed = std::min(kListed, options.rows);
@@ -103,57 +115,65 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   contents.recording = contents.summary.recording;
   if (!contents.is_detailed()) return contents;
   // The device is there, as the summary found: nothing below can fail.
-  contents.timeline = *analyze_timeline(store, symbols, {options.device, options.points});
-  const std::shared_ptr<const Attribution> owners = owners_of(store, attribution);
+  contents.timeline = *analyze_timeline(store, symbols, {options.device, options.points, chosen});
   contents.timeline.bands = find_bands(store, *owners, options.points);
   if (breakdown) {
     contents.breakdown = *breakdown;
-    add_categories(contents.timeline, store, *attribution);
+    add_categories(contents.timeline, store, *attribution, chosen);
   }
-  add_call_sites(contents.timeline, store, symbols);
+  add_call_sites(contents.timeline, store, symbols, kMostLayers, chosen);
   // One point a stretch; the timeline has up to four.
   if (auto ledger = analyze_ledger(store, symbols, {options.device, Moment{}, options.points / 2})) {
     contents.ledger = std::move(*ledger);
   }
-  contents.table = *analyze_table(store, symbols, {GroupBy::stack, Moment{}, options.device, options.rows});
+  contents.table = *analyze_table(store, symbols, {GroupBy::stack, Moment{}, options.device, options.rows, nullptr, chosen});
   TreeOptions tree;
   tree.device = options.device;
   tree.min_share = options.min_share;
   tree.skip_interpreter = true;
+  tree.filter = chosen;
   contents.tree = *analyze_tree(store, symbols, tree);
   tree.project_only = true;
   contents.project_tree = *analyze_tree(store, symbols, tree);
   FragmentationOptions fragmentation;
   fragmentation.device = options.device;
   fragmentation.top = listed;
+  fragmentation.holders = Holders(chosen);
   if (!store.segment_changes.empty()) fragmentation.categories = holders_by_category(store, owners);
   contents.fragmentation = *analyze_fragmentation(store, symbols, fragmentation);
   for (FragmentationDevice& device : contents.fragmentation.devices) contents.maps.push_back(take_map(device));
   contents.map_stacks = name_map_stacks(contents.maps, symbols);
-  contents.temporary = *analyze_temporary(store, symbols, {TemporaryOptions().within, options.device, listed});
+  TemporaryOptions temporary;
+  temporary.device = options.device;
+  temporary.top = listed;
+  temporary.filter = chosen;
+  contents.temporary = *analyze_temporary(store, symbols, temporary);
   LeakOptions leaks;
   leaks.device = options.device;
   leaks.top = listed;
   leaks.attribution = attribution;
+  leaks.filter = chosen;
   contents.leaks = *analyze_leaks(store, symbols, leaks);
   contents.patterns =
-      *analyze_patterns(store, symbols, {options.device, listed, &contents.leaks.steps, {}, attribution});
+      *analyze_patterns(store, symbols, {options.device, listed, &contents.leaks.steps, chosen, attribution});
   ExplainOptions explain;
   explain.device = options.device;
   explain.top = listed;
+  explain.holders = Holders(chosen);
   explain.attribution = attribution;
   contents.explanation = *analyze_explain(store, symbols, explain);
   if (!contents.explanation.failures.empty()) contents.summary.failure = contents.explanation.failures.front();
   for (const Analysis& analysis : analyses()) {
     if (!analysis.table) continue;
-    AnalysisOptions chosen(analysis.options);
-    chosen.device = options.device;
-    chosen.set("top", std::to_string(listed));
+    AnalysisOptions as_chosen(analysis.options);
+    as_chosen.device = options.device;
+    as_chosen.set("top", std::to_string(listed));
     // A page leaves out what a recording has not the data for.
-    auto table = analysis.table(store, symbols, chosen);
+    auto table = analysis.table(store, symbols, as_chosen);
     if (table) contents.tables.push_back({&analysis, std::move(*table)});
   }
   contents.recording = describe_recording(store, symbols);
+  contents.recording.chosen_blocks = filter_text(options.filter);
   return contents;
 }
 

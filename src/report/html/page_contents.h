@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
+#include "analyze/attribution/filter.h"
 #include "analyze/breakdown.h"
 #include "analyze/common/recording.h"
 #include "analyze/fragmentation/fragmentation.h"
@@ -32,6 +33,7 @@ struct PageOptions {
   std::size_t points = 1200;          ///< of the timeline, for each device
   std::size_t rows = 25;              ///< stacks at the peak to list for each device; the other lists have at most 10
   std::optional<std::uint64_t> rank = {};  ///< of others the summary only
+  FilterOptions filter = {};               ///< which blocks the lists, charts and findings are about
   double min_share = 0.001;                ///< of what a device held at its peak: calls that hold less are left out
 };
 
@@ -72,7 +74,7 @@ struct PageContents {
   [[nodiscard]] bool is_detailed() const { return summary.chosen.value_or(true); }
 };
 
-/// Runs the analyses. Fails only when the device asked for is not in the recording.
+/// Runs the analyses. Fails when the device asked for is not in the recording, and as choose_blocks() does.
 /// `attribution`: of the store, where that has data of its own for it; may be null.
 Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options,
                                            const Attribution* attribution = nullptr);

@@ -82,8 +82,8 @@ def report(*arguments):
     return Page(text)
 
 
-def as_json(command, *files):
-    return json.loads(tidemark(command, *files, "--format", "json"))
+def as_json(command, *arguments):
+    return json.loads(tidemark(command, *arguments, "--format", "json"))
 
 
 def entry(index, name, filename, **more):
@@ -108,7 +108,7 @@ class Numbers(unittest.TestCase):
     def same(self, ours, theirs, path=""):
         """Whether the page's object is what the command prints, without what is said once for all of them."""
         for key, value in theirs.items():
-            if key not in ("file", "source", "allocator_settings", "process", "event_count", "duration_ns", "data_quality"):
+            if key not in ("file", "source", "allocator_settings", "process", "event_count", "duration_ns", "data_quality", "filter"):
                 self.assertEqual(ours[key], value, path + key)
 
     def test_block_holds_what_the_commands_print(self):
@@ -128,6 +128,16 @@ class Numbers(unittest.TestCase):
                 self.same(recording["timeline"], timeline)
                 table = json.loads(tidemark("table", file, "--format", "json", "--top", "25"))
                 self.same(recording["table"], table)
+
+    def test_chosen_blocks_are_those_of_the_commands(self):
+        chosen = (os.path.join(SNAPSHOTS, "oom_leak.pickle.xz"), "--category", "workspace")
+        page = report(*chosen)
+        recording, = page.data["recordings"]
+        for part in ("summary", "fragmentation", "leaks", "explain"):
+            self.same(recording[part], as_json(part, *chosen))
+        self.same(recording["table"], as_json("table", *chosen, "--top", "25"))
+        self.same(recording["timeline"], as_json("timeline", *chosen, "--points", "1200", "--by", "call-site"))
+        self.assertIn("only blocks with category workspace", page.text)
 
     def test_says_the_peaks(self):
         file = os.path.join(SNAPSHOTS, "streams.pickle.xz")
