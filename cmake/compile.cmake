@@ -24,7 +24,7 @@ set(tidemark_precompiled_headers
 #   input     a stage that reads what others wrote: as the next, but optimized and instrumented where there are fuzz targets
 #   stage     a stage that computes: optimized, but not with sanitizers, which make that take long
 #   results   a stage that words results, with nlohmann-json
-#   test      a test program, with GoogleTest, and with nlohmann-json where TARGET links it
+#   test      a test program: not optimized; with GoogleTest, and with nlohmann-json where TARGET links it
 function(tidemark_compile target kind)
   set(headers ${tidemark_precompiled_headers})
   set(libraries fmt::fmt)
@@ -38,6 +38,7 @@ function(tidemark_compile target kind)
   elseif(kind STREQUAL "results")
     set(json TRUE)
   elseif(kind STREQUAL "test")
+    set(options -O0)
     set(position -fPIE)  # of programs
     list(APPEND headers <gtest/gtest.h> <gmock/gmock.h>)
     list(APPEND libraries GTest::gtest GTest::gmock)

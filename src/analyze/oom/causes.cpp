@@ -130,6 +130,7 @@ Store until(const Store& store, const OutOfMemory& event) {
   take(store.blocks.requested, first.blocks.requested);
   take(store.blocks.stream, first.blocks.stream);
   take(store.blocks.pool, first.blocks.pool);
+  take(store.blocks.sequence, first.blocks.sequence);
   for (std::uint32_t& death : first.blocks.death_change) {
     if (death >= change_count) death = Blocks::kAlive;
   }
@@ -181,8 +182,10 @@ void find_causes(const Store& store, const OutOfMemory& event, OomFailure& failu
   if (told) failure.cause = failure.findings.front().cause;
 }
 
-void find_leaks(const Store& store, Symbols& symbols, const OutOfMemory& event, OomFailure& failure) {
+void find_leaks(const Store& store, Symbols& symbols, const Attribution* attribution, const OutOfMemory& event,
+                OomFailure& failure) {
   LeakOptions options;
+  options.attribution = attribution;
   options.device = to_string(failure.device);
   options.top = 0;
   options.min_growth = 0;
@@ -194,6 +197,7 @@ void find_leaks(const Store& store, Symbols& symbols, const OutOfMemory& event, 
   failure.step_source = leaks->steps.source;
   failure.step_count = leaks->steps.starts.size();
   failure.leaks = leaks->leaks;
+  failure.leak_objects = leaks->objects;
   std::erase_if(failure.leaks, [&](const LeakSite& site) {
     const std::uint64_t bytes = std::min(site.grown_bytes(), alive_bytes(store, event, site));
     failure.leaked += bytes;

@@ -1,6 +1,7 @@
 // The causes of a failed request, from its size and the state of the memory.
 #pragma once
 
+#include "analyze/attribution/attribution.h"
 #include "analyze/oom/explain.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -13,6 +14,8 @@ void find_causes(const Store& store, const OutOfMemory& event, OomFailure& failu
 
 /// Fills leak_verdict, step_source, step_count, leaked and leaks: analyze_leaks() on what had happened by then. Of
 /// blocks that each step replaces by a larger one, only the growth counts as leaked.
-void find_leaks(const Store& store, Symbols& symbols, const OutOfMemory& event, OomFailure& failure);
+/// `attribution`: of the store; null: nothing says which leaks are of one object.
+void find_leaks(const Store& store, Symbols& symbols, const Attribution* attribution, const OutOfMemory& event,
+                OomFailure& failure);
 
 }  // namespace tidemark

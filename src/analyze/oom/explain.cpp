@@ -72,7 +72,7 @@ class Explainer {
     take_request(event, sampled, failure);
     list_top_allocations(event, failure);
     const std::unique_ptr<OomMemory> memory = take_memory(event, failure);
-    find_leaks(store_, symbols_, event, failure);
+    find_leaks(store_, symbols_, options_.attribution, event, failure);
     find_causes(store_, event, failure);
     find_fixes(store_, symbols_, memory.get(), failure);
     if (options_.attribution != nullptr) find_failure_advice(event, failure);

@@ -154,11 +154,12 @@ struct OomFailure {
   std::vector<OomFinding> findings;      ///< the main one first, what is not certain last
   LeakVerdict leak_verdict = LeakVerdict::insufficient_data;  ///< of the recording up to then
   TrainingSteps::Source step_source = TrainingSteps::Source::none;
-  std::size_t step_count = 0;     ///< that the leak analysis found
-  std::uint64_t leaked = 0;       ///< bytes of what leaked, alive at the failure
-  std::vector<LeakSite> leaks;    ///< fastest first
-  std::vector<OomFix> fixes;      ///< certain ones first, by bytes; before them what stops a leak
-  std::vector<OomAdvice> advice;  ///< most bytes first
+  std::size_t step_count = 0;            ///< that the leak analysis found
+  std::uint64_t leaked = 0;              ///< bytes of what leaked, alive at the failure
+  std::vector<LeakSite> leaks;           ///< fastest first
+  std::vector<LeakObject> leak_objects;  ///< what LeakSite::object counts
+  std::vector<OomFix> fixes;             ///< certain ones first, by bytes; before them what stops a leak
+  std::vector<OomAdvice> advice;         ///< most bytes first
 
   std::vector<TopAllocation> top_allocations;  ///< most bytes first
   std::uint64_t other_allocations = 0;

@@ -64,6 +64,23 @@ std::size_t safe_read_words(std::uint64_t address, std::uint64_t* to, std::size_
   return first == count || !safe_read(to + first, rest, (count - first) * sizeof(*to)) ? first : count;
 }
 
+/// Whether a PyTypeObject is there: the class of its class, and so on, is soon `type`, which is its own class.
+bool is_python_class(std::uint64_t type) noexcept {
+  constexpr int kMostMetaclasses = 8;
+  for (int step = 0; step < kMostMetaclasses; ++step) {
+    std::uint64_t metaclass = 0;
+    if (!safe_load(type + kTypeOfObject * sizeof(metaclass), &metaclass)) return false;
+    if (metaclass == type) {
+      std::uint64_t name = 0;
+      char text[sizeof("type")];
+      return safe_load(type + kNameOfType * sizeof(name), &name) && safe_load(name, &text) &&
+             ::memcmp(text, "type", sizeof(text)) == 0;
+    }
+    type = metaclass;
+  }
+  return false;
+}
+
 bool is_name(std::uint64_t address) noexcept {
   char text[kMostName];
   for (std::size_t length = 0; length < sizeof(text); ++length) {
@@ -80,7 +97,8 @@ bool is_object_of(std::uint64_t object, const void* node) noexcept {
   for (std::size_t index = kTypeOfObject + 1; index < count; ++index) {
     if (words[index] != reinterpret_cast<std::uintptr_t>(node)) continue;
     std::uint64_t name = 0;
-    return safe_load(words[kTypeOfObject] + kNameOfType * sizeof(name), &name) && is_name(name);
+    return is_python_class(words[kTypeOfObject]) &&
+           safe_load(words[kTypeOfObject] + kNameOfType * sizeof(name), &name) && is_name(name);
   }
   return false;
 }

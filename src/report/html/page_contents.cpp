@@ -126,7 +126,8 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   if (auto ledger = analyze_ledger(store, symbols, {options.device, Moment{}, options.points / 2})) {
     contents.ledger = std::move(*ledger);
   }
-  contents.table = *analyze_table(store, symbols, {GroupBy::stack, Moment{}, options.device, options.rows, nullptr, chosen});
+  contents.table =
+      *analyze_table(store, symbols, {GroupBy::stack, Moment{}, options.device, options.rows, nullptr, chosen});
   TreeOptions tree;
   tree.device = options.device;
   tree.min_share = options.min_share;

@@ -71,6 +71,20 @@ std::string main_cause_text(const OomFailure& failure) {
   return fmt::format("{} allocated, {} more than available", format_bytes(failure.allocated), bytes);
 }
 
+// Of the fastest leak, or of the autograd graphs that it is a part of.
+std::string leaking_text(const OomFailure& failure) {
+  const LeakSite& first = failure.leaks.front();
+  const bool in_object = first.object < failure.leak_objects.size();
+  const LeakObject* graph = in_object ? &failure.leak_objects[first.object] : nullptr;
+  if (graph != nullptr && graph->kind != LeakObjectKind::autograd_graph) graph = nullptr;
+  const std::size_t sites = graph != nullptr ? graph->leaks : 1;
+  const std::size_t others = failure.leaks.size() - std::min<std::size_t>(sites, failure.leaks.size());
+  const std::string more = others == 0 ? "" : fmt::format(" and {} more", format_count(others));
+  if (graph == nullptr) return fmt::format("leaking call site: {}{}", stack_text(first.stack, kStackInSentence), more);
+  return fmt::format("autograd graphs are retained, likely by the tensors that they end in: {}{}",
+                     stack_text(graph->last, kStackInSentence), more);
+}
+
 }  // namespace
 
 std::string verdict_text(const OomFailure& failure) {
@@ -89,15 +103,12 @@ std::string evidence_text(const OomFailure& failure, const OomFinding& finding) 
   const std::string missing = failure.missing ? format_bytes(*failure.missing) : format_bytes(failure.request.driver);
   switch (finding.cause) {
     case OomCause::leak: {
-      const LeakSite& first = failure.leaks.front();
-      const std::string more =
-          failure.leaks.size() == 1 ? "" : fmt::format(" and {} more", format_count(failure.leaks.size() - 1));
       const std::string condition =
           finding.certain
               ? ""
               : fmt::format(" (if the pattern repeated {} times is a training step)", format_count(failure.step_count));
-      return fmt::format("{} leaked{}, {} missing; leaking call site: {}{}", format_bytes(finding.bytes), condition,
-                         missing, stack_text(first.stack, kStackInSentence), more);
+      return fmt::format("{} leaked{}, {} missing; {}", format_bytes(finding.bytes), condition, missing,
+                         leaking_text(failure));
     }
     case OomCause::other_process:
       return fmt::format("{}; {} missing", outside_text(failure, finding.bytes), missing);

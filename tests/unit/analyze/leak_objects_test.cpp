@@ -8,6 +8,7 @@
 
 #include "analyze/advice/rules.h"
 #include "analyze/leaks/leaks.h"
+#include "analyze/oom/explain.h"
 #include "unit/analyze/phase_spans_of.h"
 #include "unit/store/store_scenario.h"
 
@@ -73,6 +74,18 @@ class GraphLoop {
     attribution_.phases = testing::phase_spans_of(store, attribution_);
     if (options.attribution == nullptr) options.attribution = &attribution_;
     return analyze_leaks(store, symbols, options);
+  }
+  /// A request that fails when the loop is over.
+  [[nodiscard]] OomFailure fail() {
+    scenario_.totals(kGpu, 0, weight);
+    scenario_.out_of_memory(time_ += 1000, kGraph, kGpu);
+    const Store store = scenario_.store();
+    Symbols symbols(store.definitions);
+    attribution_.phases = testing::phase_spans_of(store, attribution_);
+    attribution_.out_of_memory.resize(1);
+    ExplainOptions options;
+    options.attribution = &attribution_;
+    return analyze_explain(store, symbols, options)->failures.at(0);
   }
   [[nodiscard]] std::uint64_t advised_bytes() {
     const Store store = scenario_.store();
@@ -281,6 +294,19 @@ TEST(LeakObjectsTest, OwnersAddUp) {
   EXPECT_EQ(growth.other.held_bytes, kHeldSteps * (kUp + kDown + kLoss));
   options.by = OwnerKind::component;  // no block has one
   EXPECT_FALSE(loop.analyze(options).ok());
+}
+
+TEST(LeakObjectsTest, OutOfMemoryErrorsAreExplainedByTheGraph) {
+  GraphLoop loop;
+  loop.keep_graph();
+  loop.run();
+  const OomFailure failure = loop.fail();
+  ASSERT_EQ(failure.leaks.size(), 4U);
+  ASSERT_LT(failure.leaks[0].object, failure.leak_objects.size());
+  const LeakObject& object = failure.leak_objects[failure.leaks[0].object];
+  EXPECT_EQ(object.kind, LeakObjectKind::autograd_graph);
+  EXPECT_EQ(object.leaks, 4U);
+  EXPECT_EQ(object.last.frames.at(1).function, "loss");
 }
 
 TEST(LeakObjectsTest, AdviceIsAboutAllThatIsHeld) {
