@@ -30,7 +30,7 @@ TEST(AutogradNode, HasTheClassOfItsPythonObject) {
   const FakeClass type(nullptr, "type");
   const FakeClass metaclass(&type, "FunctionMeta");
   const FakeClass python_class(&metaclass, "ShiftBackward");
-  const FakeClass no_class(nullptr, "\xE8\x6C\xFD\x01\x6C\x7F");  // an address
+  const FakeClass no_class(nullptr, "\xE8\x6C\xFD\x71\x6C\x7F");  // an address
   const std::array<std::uint64_t, 2> type_info = {0, reinterpret_cast<std::uintptr_t>("N5torch8autograd6PyNodeE")};
   const std::array<std::uint64_t, 2> vtable = {address_of(type_info), 0};
   Words node{};
