@@ -46,8 +46,11 @@ struct AccumulateGrad : Node {
 template <typename Function>
 struct CppNode : Node {};
 
+/// PyTypeObject: the class of a class is a class.
 struct PythonType {
-  std::uint64_t header[3];
+  std::uint64_t references;
+  const PythonType* type;
+  std::uint64_t size;
   const char* name;
 };
 
@@ -78,8 +81,10 @@ using namespace torch::autograd;
 
 struct PrivateBackward : Node {};
 
-constexpr PythonType kScale{{1, 2, 3}, "ScaleBackward"};
-constexpr PythonType kShift{{1, 2, 3}, "ShiftBackward"};
+constexpr PythonType kType{1, &kType, 0, "type"};
+constexpr PythonType kFunctionMeta{1, &kType, 0, "FunctionMeta"};
+constexpr PythonType kScale{1, &kFunctionMeta, 0, "ScaleBackward"};
+constexpr PythonType kShift{1, &kFunctionMeta, 0, "ShiftBackward"};
 
 using Held = std::shared_ptr<Node>;
 
