@@ -74,8 +74,7 @@ std::string failure_text(const PlannedRun& run, const std::vector<PlannedRecordi
   if (run.facts.reads != 0) {
     return text +
            "; it had read results from the GPU, which no kernel computes in a plan: they are zeros. Where its last "
-           "message "
-           "comes of that, let it go on with any value";
+           "message comes of that, let it go on with any value";
   }
   return text;
 }

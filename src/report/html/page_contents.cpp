@@ -88,9 +88,10 @@ void add_categories(Timeline& timeline, const Store& store, const Attribution& a
 
 Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options,
                                            const Attribution* attribution) {
-  const std::shared_ptr<const Attribution> owners = owners_of(store, attribution);
+  std::shared_ptr<const Attribution> owners;  // where a filter or the details need them
   BlockFilter chosen;
   if (!options.filter.empty()) {
+    owners = owners_of(store, attribution);
     auto blocks = choose_blocks(store, *owners, options.filter);
     if (!blocks) return blocks.error();
     chosen = std::move(*blocks);
@@ -116,6 +117,7 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   if (!contents.is_detailed()) return contents;
   // The device is there, as the summary found: nothing below can fail.
   contents.timeline = *analyze_timeline(store, symbols, {options.device, options.points, chosen});
+  if (owners == nullptr) owners = owners_of(store, attribution);
   contents.timeline.bands = find_bands(store, *owners, options.points);
   if (breakdown) {
     contents.breakdown = *breakdown;
