@@ -27,9 +27,11 @@ using testing::Words;
 // Sent to the process that the shell knows after the signals of interest: when it arrives, those have been passed on.
 constexpr int kLast = 64;
 
+/// What is in a file of /proc; "" when its process ends before it is read (the read fails with ESRCH then).
 std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return std::move(text).str();
 }
 
 void lead_a_group() {
