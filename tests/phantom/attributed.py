@@ -1,9 +1,13 @@
-"""Trains a model for three steps, and says what PyTorch's own tensors hold at the marks that it makes in the last step.
+"""Trains models for three steps, and says what PyTorch's own tensors hold at the marks that it makes in the last step.
 
-    python attributed.py lora|llama|checkpointed|resnet|ddp|fsdp2
+    python attributed.py CASE [CASE ...]
 
 Then it runs another forward pass and says what that saves for the backward pass, by PyTorch's saved-tensor hooks and a dispatch
-mode that tells which module made what. The last line is JSON. The last two run on two ranks, and print a list of what each says.
+mode that tells which module made what. The last line is JSON: of each case a list of what its ranks say. Each runs in processes of its
+own, which are forked once PyTorch is loaded.
+
+TIDEMARK_UNROUNDED names cases, with commas: in these PyTorch's allocator gives what was asked for, rounded up; otherwise it may leave a
+block larger than that.
 """
 
 import ctypes
@@ -12,16 +16,21 @@ import os
 import sys
 
 import torch
-from rank_launcher import launch
+import torch._dynamo  # which optimizers load: once, before the processes part
+import torchvision
+from forked import run_alone, run_ranks
+from peft import LoraConfig, get_peft_model
 from saved_tensors import local, saved_by_module
 from torch import nn
+from torch.distributed.fsdp import fully_shard
+from transformers import LlamaConfig, LlamaForCausalLM
 
 STEPS = 3
 VOCABULARY, WIDTH, LAYERS, HEADS, TOKENS, SEQUENCES = 1024, 256, 4, 4, 128, 4
+DISTRIBUTED = ("ddp", "fsdp2")
 
 tidemark = ctypes.CDLL(None)
-rank = int(os.environ.get("LOCAL_RANK", 0))
-device = torch.device("cuda", rank)
+device = "cuda"  # the rank's own
 
 
 def mark(name):
@@ -46,13 +55,11 @@ def held(model, optimizer):
         "buffer": bytes_of(model.buffers()),
         "gradient": bytes_of(parameter.grad for parameter in model.parameters()),
         "optimizer_state": bytes_of(states),
-        "allocated": torch.cuda.memory_allocated(device),
+        "allocated": torch.cuda.memory_allocated(),
     }
 
 
 def llama(**options):
-    from transformers import LlamaConfig, LlamaForCausalLM
-
     config = LlamaConfig(
         vocab_size=VOCABULARY, hidden_size=WIDTH, intermediate_size=3 * WIDTH, num_hidden_layers=LAYERS,
         num_attention_heads=HEADS, num_key_value_heads=HEADS, max_position_embeddings=TOKENS, use_cache=False, **options,
@@ -70,8 +77,6 @@ def language_loss(model):
 
 
 def lora():
-    from peft import LoraConfig, get_peft_model
-
     adapted = LoraConfig(r=8, lora_alpha=16, target_modules=["q_proj", "v_proj"])
     return get_peft_model(llama(), adapted), language_loss
 
@@ -98,8 +103,6 @@ class Pictures(torch.utils.data.Dataset):
 
 
 def resnet():
-    import torchvision
-
     batches = iter(torch.utils.data.DataLoader(Pictures(), batch_size=8, num_workers=2, pin_memory=True))
     model = torchvision.models.resnet50(num_classes=10).to(device)
 
@@ -111,12 +114,10 @@ def resnet():
 
 
 def ddp():
-    return nn.parallel.DistributedDataParallel(llama(), device_ids=[rank]), language_loss
+    return nn.parallel.DistributedDataParallel(llama()), language_loss
 
 
 def fsdp2():
-    from torch.distributed.fsdp import fully_shard
-
     model = llama()
     for layer in model.model.layers:
         fully_shard(layer)
@@ -139,15 +140,13 @@ CASES = {"lora": lora, "llama": lambda: (llama(), language_loss), "checkpointed"
 CASES |= {"ddp": ddp, "fsdp2": fsdp2}
 
 
-def main(case):
-    distributed = case in ("ddp", "fsdp2")
+def train(case):
+    if case in os.environ.get("TIDEMARK_UNROUNDED", "").split(","):
+        torch.cuda.memory._set_allocator_settings("expandable_segments:True")
     torch.manual_seed(0)
-    torch.cuda.set_device(device)
-    if distributed:
-        torch.distributed.init_process_group("nccl", device_id=device)
     model, loss_of = CASES[case]()
     optimizer = torch.optim.AdamW([parameter for parameter in model.parameters() if parameter.requires_grad], lr=1e-4)
-    said = {"rank": rank}
+    said = {"rank": torch.cuda.current_device(), "pid": os.getpid()}
     for step in range(STEPS):
         last = step == STEPS - 1
         loss = loss_of(model)
@@ -169,12 +168,9 @@ def main(case):
     if case == "checkpointed":
         model.gradient_checkpointing_disable()
         said["saved without checkpointing"] = saved_by_module(model, loss_of)
-    if distributed:
-        torch.distributed.destroy_process_group()
-    print(json.dumps(said), flush=True)
+    return said
 
 
 if __name__ == "__main__":
-    if sys.argv[1] in ("ddp", "fsdp2") and "RANK" not in os.environ:
-        launch(*sys.argv)
-    main(*sys.argv[1:])
+    print(json.dumps({case: run_ranks(train, case) if case in DISTRIBUTED else [run_alone(train, case)] for case in sys.argv[1:]}), flush=True)
+    os._exit(0)

@@ -8,22 +8,20 @@ A case has the name of the advice against its fault, but for "out_of_memory", wh
 """
 
 import copy
-import gc
 import json
 import os
 import sys
-import tempfile
 
 import torch
 import torch._dynamo  # which optimizers and checkpoint load: once, before the processes part
 import torch.nn.functional as F
+from forked import run_alone, run_ranks
 from torch import nn
 from torch.distributed.fsdp import fully_shard
 from torch.utils.checkpoint import checkpoint
 
 VOCABULARY, WIDTH, LAYERS, TOKENS, STEPS = 8192, 512, 6, 8192, 3
 CHUNKS = 32
-WORLD = 2
 LIMIT = 3 << 29
 
 
@@ -229,35 +227,8 @@ def run(case, fixed):
     return {"case": case, "fixed": fixed, "pid": os.getpid(), "peak": torch.cuda.max_memory_allocated()}
 
 
-def in_child(function, *arguments):
-    """Forks before CUDA has begun; PyTorch was loaded already. Returns what the child writes its result to."""
-    gc.freeze()  # what was loaded is copied and searched by no child
-    reading, writing = os.pipe()
-    if os.fork() == 0:
-        with os.fdopen(writing, "w") as pipe:
-            json.dump(function(*arguments), pipe)
-        os._exit(0)  # an end without PyTorch's, which takes longer than the rest
-    os.close(writing)
-    return os.fdopen(reading)
-
-
-def run_rank(rank, store, case, fixed):
-    torch.cuda.set_device(rank)
-    store = torch.distributed.FileStore(store, WORLD)
-    torch.distributed.init_process_group("nccl", store=store, rank=rank, world_size=WORLD, device_id=torch.device("cuda", rank))
-    said = run(case, fixed)
-    torch.distributed.destroy_process_group()
-    return said
-
-
-def run_ranks(case, fixed):
-    with tempfile.TemporaryDirectory() as folder:
-        ranks = [in_child(run_rank, rank, f"{folder}/store", case, fixed) for rank in range(WORLD)]
-        return [json.load(rank) for rank in ranks][0]
-
-
 def run_anywhere(case, fixed):
-    return run_ranks(case, fixed) if case in DISTRIBUTED else json.load(in_child(run, case, fixed))
+    return run_ranks(run, case, fixed)[0] if case in DISTRIBUTED else run_alone(run, case, fixed)
 
 
 if __name__ == "__main__":

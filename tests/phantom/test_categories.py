@@ -9,8 +9,8 @@ from phantom import Case
 
 HAS_MODELS = all(importlib.util.find_spec(name) for name in ("transformers", "peft", "torchvision"))
 WIDTH, HEAD_WIDTH, TOKENS, SEQUENCES = 256, 64, 128, 4  # as in attributed.py
-# PyTorch's allocator then gives what was asked for, rounded up; otherwise it may leave a block larger than that.
-UNROUNDED = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+CASES = ("lora", "llama", "checkpointed", "resnet", "ddp", "fsdp2")
+SAVED = tuple(case for case in CASES if case != "ddp")  # what these save is compared block for block
 TENSORS = ("parameter", "buffer", "gradient", "optimizer_state")
 MARKS = ("forward done", "backward done", "step done")
 
@@ -65,57 +65,49 @@ class Categories(Case):
         held = self.by_module(file, "forward done", lambda part: part["category"] in ("activation", "input"))
         self.assertEqual(held, bytes_in_blocks(said["saved"]) + collections.Counter(also_kept))
 
-    def check_case(self, case, **also_kept):
-        _, said, _ = self.plan("attributed.py", case, **UNROUNDED)
-        self.device = "cuda:0"
-        self.check(self.output, said)
-        self.check_saved(self.output, said, **also_kept)
-        return said
+    def test_programs(self):
+        _, said, _ = self.plan("attributed.py", *CASES, TIDEMARK_UNROUNDED=",".join(SAVED))
+        rows = json.loads(self.read("summary", "--format", "json", *self.folder.glob("*.tide")))["ranks"]["rows"]
+        files = {row["pid"]: row["file"] for row in rows}
+        for case, ranks in said.items():
+            for rank in ranks:
+                self.device = f"cuda:{rank['rank']}"
+                with self.subTest(case, device=self.device):
+                    getattr(self, f"check_{case}")(files[rank["pid"]], rank)
+        self.assertEqual([len(said[case]) for case in CASES], [1, 1, 1, 1, 2, 2])
 
-    def check_ranks(self, case, tensors_at=MARKS, **variables):
-        _, ranks, _ = self.plan("attributed.py", case, **variables)
-        files = {self.device_of(name): self.folder / name for name in self.recordings()}
-        for said in ranks:
-            self.device = f"cuda:{said['rank']}"
-            self.check(files[self.device], said, tensors_at)
-            yield files[self.device], said
+    def check_llama(self, file, said):
+        self.check(file, said)
+        self.check_saved(file, said)
 
-    def device_of(self, name):
-        return next((part["device"] for part in self.summary(name)["devices"] if part["device"].startswith("cuda")), None)
+    check_lora = check_resnet = check_llama
 
-    def test_lora(self):
-        self.check_case("lora")
-
-    def test_full_fine_tuning(self):
-        self.check_case("llama")
-
-    def test_convolutions(self):
-        self.check_case("resnet")
-
-    def test_checkpointed(self):
+    def check_checkpointed(self, file, said):
+        self.check(file, said)
         # Checkpoints keep their arguments, which hooks do not see: positions, and for the rotary embedding cosines and sines.
-        kept = {"model": TOKENS * 8, "model.rotary_emb": 2 * TOKENS * HEAD_WIDTH * 4}
-        said = self.check_case("checkpointed", also_kept=kept)
-        recomputed = self.by_module(self.output, "first layer recomputed", lambda part: part["phase"] == "recomputation")
+        self.check_saved(file, said, {"model": TOKENS * 8, "model.rotary_emb": 2 * TOKENS * HEAD_WIDTH * 4})
+        recomputed = self.by_module(file, "first layer recomputed", lambda part: part["phase"] == "recomputation")
         wanted = bytes_in_blocks(said["saved without checkpointing"])
         wanted["model.layers.0"] -= SEQUENCES * TOKENS * WIDTH * 4  # its result, which is not computed again
         self.assertEqual(recomputed, {module: size for module, size in wanted.items() if module and module.startswith("model.layers.0")})
 
-    def test_data_parallel(self):
-        for file, said in self.check_ranks("ddp"):
-            # The buckets are as large as the gradients that they are for.
-            device = self.breakdown(file, "step done")
-            copies = sum(category["bytes"] for category in device["categories"] if category["category"] == "copy")
-            self.assertGreaterEqual(copies, said["step done"]["gradient"])
+    def check_ddp(self, file, said):
+        self.check(file, said)
+        # The buckets are as large as the gradients that they are for.
+        device = self.breakdown(file, "step done")
+        copies = sum(category["bytes"] for category in device["categories"] if category["category"] == "copy")
+        self.assertGreaterEqual(copies, said["step done"]["gradient"])
 
-    def test_fully_sharded(self):
+    def check_fsdp2(self, file, said):
         # After the forward pass the outermost unit still has its gathered parameters, which are copies.
-        for file, said in self.check_ranks("fsdp2", ("backward done", "step done"), **UNROUNDED):
-            self.check_saved(file, said)
-            gradients = self.by_module(file, "backward done", lambda part: part["category"] == "gradient")
-            self.assertEqual(gradients, bytes_in_blocks(said["gradients of units"]))
-            gathered = self.by_module(file, "forward done", lambda part: part["category"] == "copy")
-            self.assertEqual(list(gathered), ["FSDPLlamaForCausalLM"])
+        self.check(file, said, tensors_at=("backward done", "step done"))
+        self.check_saved(file, said)
+        gradients = self.by_module(file, "backward done", lambda part: part["category"] == "gradient")
+        self.assertEqual(gradients, bytes_in_blocks(said["gradients of units"]))
+        gathered = self.by_module(file, "forward done", lambda part: part["category"] == "copy")
+        self.assertEqual(list(gathered), ["FSDPLlamaForCausalLM"])
+        table = self.read("table", "--category", "copy", "--at", "forward done", "--device", self.device, file)
+        self.assertIn(b"all-gather of FSDPLlamaForCausalLM", table)
 
 
 if __name__ == "__main__":

@@ -253,6 +253,12 @@ class Steps(unittest.TestCase):
         self.assertEqual((self.steps.count, self.steps.idle), (20, 1))
         self.assertIsNotNone(never)
 
+    def test_one_that_is_made_late_is_waited_for_in_the_last_step(self):
+        early = self.optimizer()
+        self.assertEqual(self.complete(early, early), [(True, 1), (True, 2)])
+        late = self.optimizer()
+        self.assertEqual(self.complete(early, late), [(False, 2), (True, 3)])
+
     def marked(self, *kinds):
         """The complete steps after each mark."""
         return [(self.steps.marked(kind), self.steps.count)[1] for kind in kinds]
