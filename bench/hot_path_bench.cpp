@@ -198,7 +198,7 @@ int main(int argc, char** argv) {
     const auto equals = variable.find('=');
     ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
   }
-  tidemark::process::configure_session();
+  tidemark::process::configure_session(environ);
   cuda::driver.context_device = [](cuda::Device* device) { return *device = 0; };
   std::atomic<bool> done{false};
   std::thread thread([&] {

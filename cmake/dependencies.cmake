@@ -1,6 +1,13 @@
 # Libraries of the distribution; docs/dependencies.md says why each was chosen.
 find_package(PkgConfig REQUIRED)
-find_package(fmt REQUIRED)
+if(TIDEMARK_PORTABLE)  # with another C++ runtime than the distribution's libfmt
+  find_path(FMT_INCLUDE_DIR fmt/format.h REQUIRED)
+  add_library(fmt::fmt INTERFACE IMPORTED)
+  target_include_directories(fmt::fmt SYSTEM INTERFACE ${FMT_INCLUDE_DIR})
+  target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY)
+else()
+  find_package(fmt REQUIRED)
+endif()
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Threads REQUIRED)

@@ -20,3 +20,7 @@ foreach(program dp_sgd.py model_config.py)
   configure_file(presets/${program} ${PROJECT_BINARY_DIR}/share/tidemark/presets/${program} COPYONLY)
   install(FILES presets/${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark/presets)
 endforeach()
+
+if(TIDEMARK_PORTABLE)  # of the libraries that are linked in
+  install(DIRECTORY $ENV{TIDEMARK_PORTABLE_ROOT}/licences DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endif()

@@ -1,8 +1,9 @@
 # One interface target that every target of ours links: warnings, and the sanitizers of the preset.
+option(TIDEMARK_WERROR "Treat warnings as errors: for development, with the compilers that CONTRIBUTING.md names" ON)
 add_library(tidemark_options INTERFACE)
 target_compile_options(tidemark_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wcast-qual -Wnon-virtual-dtor -Woverloaded-virtual
-  -Wformat=2 -Wimplicit-fallthrough -Werror)
+  -Wformat=2 -Wimplicit-fallthrough $<$<BOOL:${TIDEMARK_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 warns about std::string's own copies (GCC bug 105329).
   target_compile_options(tidemark_options INTERFACE -Wno-restrict)

@@ -1,7 +1,8 @@
 /* Control of a recording from inside the recorded program.
  *
  * The functions live in libtidemark_preload.so. They are declared weak: a program that is not being recorded finds them
- * null and the inline wrappers do nothing, so it needs neither the library nor an #ifdef. From Python:
+ * null and the inline wrappers do nothing, so it needs neither the library nor an #ifdef. From Python, where the
+ * package (docs/python-recording.md) is not there:
  *
  *     tidemark = ctypes.CDLL(None)
  *     if hasattr(tidemark, "tidemark_mark"): tidemark.tidemark_mark(b"epoch 1")
@@ -37,6 +38,23 @@ TIDEMARK_WEAK void tidemark_range_end(const char* name);
  * many import slots lead to the recorder now, 0 when PyTorch is not loaded. May be called again after more libraries
  * were loaded. */
 TIDEMARK_WEAK size_t tidemark_attach(void);
+
+/* Starts a recording of this process by the recorder that `settings` name: "NAME=value", the last one null, as
+ * `tidemark recorder` prints them. Redirects import slots as tidemark_attach() does. 0 where this process is being
+ * recorded already or cannot be; the reason of the latter is on stderr. Calls of this function and of
+ * tidemark_disconnect() are not made at the same time. */
+TIDEMARK_WEAK int tidemark_connect(const char* const* settings);
+
+/* Ends the recording: whatever any thread has recorded is complete when this returns. Another one may be started. 0
+ * where there was none. */
+TIDEMARK_WEAK int tidemark_disconnect(void);
+
+/* 1 where this process is being recorded, or will be from its first allocation on; also while it is paused. */
+TIDEMARK_WEAK int tidemark_is_recording(void);
+
+/* Recordings show the Python source file `path` as `name`: for code that is in no file, such as "In[3]" for a
+ * notebook's cell. `path` is UTF-8, `name` ASCII; both are copied. For code that is met from now on. */
+TIDEMARK_WEAK void tidemark_name_file(const char* path, const char* name);
 
 static inline void tidemark_pause_if_recording(void) {
   if (tidemark_pause) tidemark_pause();

@@ -202,9 +202,8 @@ void check_budget(const Overview& a, const Budget& budget, Comparison& result) {
   }
 }
 
-}  // namespace
-
-ComparedRecording reduce_for_compare(Store&& store, const Holders& holders) {
+// All but the overview.
+ComparedRecording reduce_blocks(const Store& store, const Holders& holders) {
   const Blocks& blocks = store.blocks;
   ComparedRecording result;
   Symbols symbols(store.definitions);
@@ -239,7 +238,20 @@ ComparedRecording reduce_for_compare(Store&& store, const Holders& holders) {
     if (is_new) entry->second = *holders.name(symbols, of_stack.stack).owner;
     result.by = entry->second.kind;
   }
+  return result;
+}
+
+}  // namespace
+
+ComparedRecording reduce_for_compare(Store&& store, const Holders& holders) {
+  ComparedRecording result = reduce_blocks(store, holders);
   result.overview = std::move(static_cast<Overview&>(store));
+  return result;
+}
+
+ComparedRecording reduce_for_compare(const Store& store, const Holders& holders) {
+  ComparedRecording result = reduce_blocks(store, holders);
+  result.overview = store;
   return result;
 }
 

@@ -60,6 +60,7 @@ struct ComparedRecording {
 
 /// With what `holders` lists. Devices keep the totals of all blocks.
 [[nodiscard]] ComparedRecording reduce_for_compare(Store&& store, const Holders& holders = {});
+[[nodiscard]] ComparedRecording reduce_for_compare(const Store& store, const Holders& holders = {});
 
 /// A value in both runs.
 struct ComparedValue {

@@ -4,7 +4,7 @@
 
 namespace tidemark {
 
-std::optional<Device> DriverMemory::take(const DeviceTotals& totals) {
+std::optional<Device> DriverBytes::take(const DeviceTotals& totals) {
   const Device device = store_.devices[totals.device].device;
   const std::uint64_t before = taken_;
   taken_ = totals.change_count;
@@ -18,12 +18,12 @@ std::optional<Device> DriverMemory::take(const DeviceTotals& totals) {
   return Device{DeviceType::cuda, device.index};
 }
 
-std::uint64_t DriverMemory::bytes(Device gpu) const {
+std::uint64_t DriverBytes::bytes(Device gpu) const {
   const auto found = bytes_.find(gpu.index);
   return found == bytes_.end() ? 0 : found->second;
 }
 
-bool DriverMemory::known(const Overview& overview, Device device) {
+bool DriverBytes::known(const Overview& overview, Device device) {
   return device.type == DeviceType::cuda &&
          std::any_of(overview.devices.begin(), overview.devices.end(),
                      [](const DeviceSummary& summary) { return is_driver_memory(summary.device); });

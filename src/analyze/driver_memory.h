@@ -13,9 +13,9 @@ namespace tidemark {
 
 /// Follows the events of a store. Bytes are the sum of the `library` lines of a ledger of the same time, but for what
 /// PyTorch's allocator has beyond its reserved memory. The store must outlive it and not change.
-class DriverMemory {
+class DriverBytes {
  public:
-  explicit DriverMemory(const Store& store) : store_(store), owners_(store.definitions) {}
+  explicit DriverBytes(const Store& store) : store_(store), owners_(store.definitions) {}
 
   /// To be called for each state of walk_totals(). Returns the GPU whose bytes it changed, if it did.
   std::optional<Device> take(const DeviceTotals& totals);

@@ -96,6 +96,8 @@ Result<Patterns> analyze_patterns(const Store& store, Symbols& symbols, const Pa
   if (!selected) return selected.error();
   const TrainingSteps steps = options.steps != nullptr ? *options.steps : find_training_steps(store);
   const std::vector<bool> temporary = find_temporary(store, TemporaryOptions().within);
+  std::optional<Adviser> adviser;
+  if (options.attribution != nullptr) adviser.emplace(store, symbols, *options.attribution, &steps);
   Patterns result;
   result.steps_source = steps.source;
   result.steps = steps.starts.size();
@@ -112,7 +114,7 @@ Result<Patterns> analyze_patterns(const Store& store, Symbols& symbols, const Pa
       device.kept_into_next_step = patterns.describe(chosen(kept_into_next_step(store, index, steps), options.filter));
     }
     device.freed_after_allocation = patterns.describe(chosen(freed_after_allocation(store, index), options.filter));
-    if (options.attribution != nullptr) device.advice = find_advice(store, symbols, *options.attribution, index);
+    if (adviser) device.advice = adviser->at_peak(index);
   }
   result.recording = describe_recording(store, symbols);
   return result;

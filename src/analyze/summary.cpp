@@ -39,14 +39,15 @@ std::vector<CategoryBytes> categories_of(const Breakdown& breakdown, Device devi
 }
 
 std::optional<OomFailure> explain_latest(const SummaryOptions& options) {
-  const Result<AttributedStore> store = options.load_blocks();
-  if (!store) return std::nullopt;
-  Symbols symbols(store->definitions);
+  const auto loaded = options.load_blocks();
+  if (!loaded) return std::nullopt;
+  const AttributedStore& store = **loaded;
+  Symbols symbols(store.definitions);
   ExplainOptions explain;
   explain.device = options.device;
   explain.failures = 1;
   explain.top = 1;
-  auto explanation = analyze_explain(*store, symbols, explain);
+  auto explanation = analyze_explain(store, symbols, explain);
   if (!explanation || explanation->failures.empty()) return std::nullopt;
   return std::move(explanation->failures.front());
 }

@@ -32,7 +32,7 @@ struct SummaryOptions {
   std::vector<DeviceSamples> samples = {};
   HostUsage host = {};  ///< likewise
   /// Loads the recording's blocks, which only the explanation of an out-of-memory error needs; none: it is left out.
-  std::function<Result<AttributedStore>()> load_blocks = {};
+  std::function<Result<std::shared_ptr<const AttributedStore>>()> load_blocks = {};
   std::optional<std::uint64_t> rank = {};    ///< whose details are asked for
   PeakOwners owners = {};                    ///< categories and advice; what is not known is left out
   std::shared_ptr<const Store> blocks = {};  ///< of the recording, where `holders` are not the default ones

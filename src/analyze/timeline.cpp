@@ -72,7 +72,7 @@ class SeriesBuilder {
     series.peak_allocated_at_ns = summary.peak_allocated_at_ns;
     series.peak_reserved_bytes = summary.peak_reserved_bytes;
     series.peak_active_bytes = summary.peak_active_bytes;
-    if (all && DriverMemory::known(overview, summary.device)) series.peak_driver_bytes = 0;
+    if (all && DriverBytes::known(overview, summary.device)) series.peak_driver_bytes = 0;
     return series;
   }
 
@@ -125,7 +125,7 @@ Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, co
   const auto take = [&](const DeviceTotals& totals) {
     if (builder_of[totals.device] != nullptr) builder_of[totals.device]->take(totals);
   };
-  DriverMemory driver(store);
+  DriverBytes driver(store);
   if (!all) walk_chosen(store, options.filter, take);
   if (all)
     walk_totals(store, [&](const DeviceTotals& totals) {

@@ -32,7 +32,7 @@ struct TimelinePoint {
   std::uint64_t allocated_bytes = 0;
   std::optional<std::uint64_t> reserved_bytes;
   std::optional<std::uint64_t> active_bytes;       ///< none where it is not known (recordings)
-  std::optional<std::uint64_t> driver_bytes = {};  ///< as of DriverMemory; none where no calls were recorded
+  std::optional<std::uint64_t> driver_bytes = {};  ///< as of DriverBytes; none where no calls were recorded
   std::uint64_t change_count = 0;                  ///< how many of Store::live_changes had happened by then
 };
 

@@ -3,14 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "cli/reading.h"
+#include "reading/simulated_advice.h"
 #include "report/text/terminal.h"
-#include "simulate/simulate.h"
 
 namespace tidemark::cli {
 namespace {
@@ -21,48 +19,6 @@ struct AnalysisArguments : ReadingOptions {
   AnalysisOptions chosen;
   OwnerArguments owners;
 };
-
-Result<SampledOverview> open_sampled_overview(const std::string& path, const Progress& progress,
-                                              const ComponentRules& rules) {
-  LedgerCollector collector;
-  HostUsageCollector host;
-  auto overview = open_overview(path, progress, [&](const SampleRecord& sample, const EventsSoFar& events) {
-    collector.add(sample, events);
-    host.add(sample);
-  });
-  if (!overview) return overview.error();
-  SampledOverview sampled;
-  static_cast<Overview&>(sampled) = std::move(*overview);
-  sampled.samples = std::move(collector).finish(sampled.last_event_ns);
-  sampled.host = host.result();
-  sampled.load_blocks = [path, rules] { return open_attributed(path, make_progress(path), rules); };
-  sampled.owners = take_owners(path, rules, sampled);
-  return sampled;
-}
-
-bool has_option(const Analysis& analysis, const char* name) {
-  return std::any_of(analysis.options.begin(), analysis.options.end(),
-                     [&](const AnalysisOption& option) { return option.name == name; });
-}
-
-// What --simulate says. Starting an interpreter takes seconds: unless asked to, only somebody at a terminal waits for
-// it.
-void choose_simulation(const Analysis& analysis, AnalysisArguments& options, bool to_terminal) {
-  if (!has_option(analysis, "simulate")) return;
-  const std::string& how = options.chosen.word("simulate");
-  if (how == "off" || (how == "auto" && !to_terminal)) return;
-  SimulateOptions what;
-  what.search = true;
-  what.device = options.only_device();
-  what.replayer = how == "model" ? Replayer::model : Replayer::pytorch;
-  const bool must = how != "auto";
-  options.chosen.simulate = [what, must](const Store& store, const Symbols& symbols) -> std::optional<Simulation> {
-    auto simulation = simulate(store, symbols, what, make_progress(store.path, "Replaying"));
-    if (simulation) return std::move(*simulation);
-    if (must) fail(simulation.error().message);
-    return std::nullopt;
-  };
-}
 
 int run(const Analysis& analysis, AnalysisArguments& options) {
   const auto format = output_format(options);
@@ -75,7 +31,8 @@ int run(const Analysis& analysis, AnalysisArguments& options) {
   options.chosen.at = options.at;
   options.chosen.format = *format;
   const bool to_stdout = options.output.empty() || options.output == "-";
-  choose_simulation(analysis, options, to_stdout && *format == "text" && ::isatty(STDOUT_FILENO) != 0);
+  const bool to_terminal = to_stdout && *format == "text" && ::isatty(STDOUT_FILENO) != 0;
+  choose_simulation(analysis, to_terminal, make_progress, fail, options.chosen);
   const std::unique_ptr<AnalysisRun> results = analysis.start();
   const auto add = [&](const auto& recording, Symbols& symbols) {
     if constexpr (requires { recording.attribution; }) options.chosen.attribution = recording.attribution;
@@ -84,8 +41,8 @@ int run(const Analysis& analysis, AnalysisArguments& options) {
   const auto open_blocks = [&](const std::string& path, const Progress& progress) {
     return open_attributed(path, progress, options.chosen.rules);
   };
-  const auto open_samples = [&](const std::string& path, const Progress& progress) {
-    return open_sampled_overview(path, progress, options.chosen.rules);
+  const auto open_samples = [&](const std::string& path, const Progress& /*it makes its own*/) {
+    return open_sampled_overview(path, make_progress, options.chosen.rules);
   };
   const auto added = analysis.needs_blocks ? read_files(options.files, open_blocks, add)
                                            : read_files(options.files, open_samples, add);

@@ -56,7 +56,7 @@ std::string closest_command(const std::string& word) {
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const Command& command : commands()) {
     const std::size_t distance = edit_distance(word, command.name);
-    if (distance >= least) continue;
+    if (distance >= least || command.group.empty()) continue;
     least = distance;
     best = command.name;
   }

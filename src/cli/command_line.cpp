@@ -78,7 +78,7 @@ CommandModel command_model(const CLI::App& app) {
     list.push_back(option_model(*option));
   }
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    model.commands.push_back(command_model(*command));
+    if (!command->get_group().empty()) model.commands.push_back(command_model(*command));
   }
   model.usage = usage_of(app, model);
   return model;

@@ -34,12 +34,14 @@ std::span<const Command> commands() {
     ADD_COMMAND(compare, "Read", "Differences between two runs; can fail when the peak grows");
     ADD_COMMAND(simulate, "Read", "What other allocator settings would have done to a recorded program");
     ADD_COMMAND(report, "Read", "One offline HTML page with all results");
-    ADD_COMMAND(export, "Read", "Export to PyTorch, Perfetto, pprof, speedscope or CSV");
+    ADD_COMMAND(export, "Read", "Export to PyTorch, Perfetto, pprof, speedscope, CSV or Parquet");
+    ADD_COMMAND(model, "Read", "What a model's safetensors files take, by module, layer and type");
     ADD_COMMAND(devices, "Machine", "GPUs of this machine, their memory and processes");
     ADD_COMMAND(doctor, "Machine", "Check what can be recorded on this machine");
     ADD_COMMAND(dump, "Other", "Print every record of a recording, one per line");
     ADD_COMMAND(completion, "Other", "Print the completion script for a shell");
     ADD_COMMAND(help, "Other", "Print the help of a command");
+    ADD_COMMAND(recorder, "", "Record the program that starts this one");
     return list;
   }();
   return kCommands;

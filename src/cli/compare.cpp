@@ -10,6 +10,7 @@
 #include "base/standard_streams.h"
 #include "cli/reading.h"
 #include "import/open.h"
+#include "reading/comparison.h"
 #include "report/json/json.h"
 #include "report/text/terminal.h"
 #include "report/text/text.h"
@@ -20,12 +21,8 @@ namespace {
 struct CompareArguments : ReadingOptions {
   std::string a;
   std::string b;
-  std::string by = "peak";
-  std::string group_by = "stack";
+  AnalysisOptions chosen{compare_options()};
   OwnerArguments owners;
-  std::string fail_over;
-  bool ignore_lines = false;
-  std::size_t top = CompareOptions().top;
 };
 
 std::uintmax_t size_of(const std::string& path) {
@@ -34,46 +31,26 @@ std::uintmax_t size_of(const std::string& path) {
   return error ? 0 : size;
 }
 
-CompareOptions what(const CompareArguments& options) {
-  CompareOptions what;
-  what.by = *value_in(kCompareByNames, options.by);
-  what.ignore_lines = options.ignore_lines;
-  what.device = options.only_device();
-  what.top = options.top;
-  if (!options.fail_over.empty()) what.budget = *parse_budget(options.fail_over);
-  return what;
-}
-
-Result<ComparedRecording> reduce_one(AttributedStore&& store, const CompareArguments& options,
-                                     const ComponentRules& rules) {
-  AnalysisOptions chosen({by_option("stack")});
-  chosen.set("by", options.group_by);
-  chosen.filter = options.owners.filter;
-  chosen.rules = rules;
-  chosen.attribution = store.attribution;
-  const auto holders = chosen.holders(store);
-  if (!holders) return holders.error();
-  ComparedRecording reduced = reduce_for_compare(std::move(store), *holders);
-  reduced.chosen_blocks = filter_text(chosen.filter);
-  return reduced;
-}
-
-int run(const CompareArguments& options) {
+int run(CompareArguments& options) {
   for (const std::string& path : {options.a, options.b}) {
     if (auto fine = check_recording_path(path); !fine) return fail(fine.error().message);
   }
   // Both at once; the progress is that of the larger one.
   const bool a_is_larger = size_of(options.a) > size_of(options.b);
-  const auto rules = read_rules(options.owners.rules);
+  auto rules = read_rules(options.owners.rules);
   if (!rules) return fail(rules.error().message);
-  const auto reduce = [&](Store&& opened) { return reduce_one(attribute(std::move(opened), *rules), options, *rules); };
+  AnalysisOptions& chosen = options.chosen;
+  chosen.rules = std::move(*rules);
+  chosen.filter = options.owners.filter;
+  chosen.device = options.only_device();
+  const auto reduce = [&](Store&& opened) { return reduce_chosen(attribute(std::move(opened), chosen.rules), chosen); };
   const auto [a, b] = open_both(options.a, options.b, reduce, a_is_larger ? make_progress(options.a) : Progress(),
                                 a_is_larger ? Progress() : make_progress(options.b));
   if (!a) return fail(a.error().message);
   if (!b) return fail(b.error().message);
   Symbols symbols_a(a->overview.definitions);
   Symbols symbols_b(b->overview.definitions);
-  const auto comparison = analyze_compare(*a, symbols_a, *b, symbols_b, what(options));
+  const auto comparison = analyze_compare(*a, symbols_a, *b, symbols_b, compare_what(chosen));
   if (!comparison) return fail(comparison.error().message);
   const int printed =
       print(options.format == "json" ? to_json(*comparison) : to_text(*comparison, detect_terminal(STDOUT_FILENO)));
@@ -96,20 +73,7 @@ std::function<int()> setup_compare(CommandLine& app) {
   app.add_option("B", options->b, "Recording or PyTorch memory snapshot to compare")->required()->type_name("FILE");
   add_device(app, options->device);
   add_format(app, options->format, "text|json");
-  app.add_option("--by", options->by, "Compare memory of each stack at the peak, or its allocations over time")
-      ->one_of("peak|traffic");
-  app.add_option("--group-by", options->group_by, "Compare stacks, or owners of memory")
-      ->one_of(by_option("stack").value);
-  app.add_flag("--ignore-lines", options->ignore_lines, "Match stacks by file and function, ignoring line numbers");
-  app.add_option("--top", options->top, "Changes to list for each device; 0 = all")->type_name("N");
-  app.add_option(
-         "--fail-over", options->fail_over,
-         "Exit with 1 when a device's peak allocated memory in B exceeds that in A by more than this: 5%, 100MiB")
-      ->type_name("LIMIT")
-      ->check([](const std::string& value) {
-        const auto budget = parse_budget(value);
-        return budget ? std::string() : budget.error().message;
-      });
+  for (const AnalysisOption& option : compare_options()) add_option(app, option, options->chosen);
   add_owners(app, options->owners);
   app.footer(
       "Examples:\n"

@@ -72,10 +72,6 @@ int run(const ExportArguments& options) {
   if (options.at_given && !format.one_moment) {
     return fail(fmt::format("--at: {} contains the whole run, not one point in time", format.name));
   }
-  if (!options.owners.filter.empty() && !format.takes_filter) {
-    return fail(
-        fmt::format("{} contains all blocks; --module, --component, --category and --phase do not apply", format.name));
-  }
   const auto rules = read_rules(options.owners.rules);
   if (!rules) return fail(rules.error().message);
   const auto store = open_attributed(options.file, make_progress(options.file), *rules);

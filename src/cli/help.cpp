@@ -142,7 +142,9 @@ int print_help(const CommandModel& command) {
 std::function<int()> setup_help(CommandLine& app) {
   auto wanted = std::make_shared<std::string>();
   std::string names;
-  for (const Command& command : commands()) names += (names.empty() ? "" : "|") + command.name;
+  for (const Command& command : commands()) {
+    if (!command.group.empty()) names += (names.empty() ? "" : "|") + command.name;
+  }
   app.add_option("COMMAND", *wanted, "Command to show the help of")->type_name(names);
   app.footer(
       "Without a command: the list of commands.\n\n"

@@ -27,7 +27,7 @@ Result<std::vector<PlannedRecording>> read_recordings(const std::vector<std::str
     auto overview = open_overview(path, progress, [&devices](const SampleRecord& sample, const EventsSoFar&) {
       if (const auto* device = std::get_if<SampledDevice>(&sample)) devices.push_back(*device);
     });
-    if (overview && with_owners) what.owners = take_owners(path, ComponentRules::built_in(), *overview);
+    if (overview && with_owners) what.owners = take_owners(path, make_progress, ComponentRules::built_in(), *overview);
     return overview;
   };
   const auto read = read_files(files, load, [&](const Overview& overview, Symbols& symbols) -> Result<void> {

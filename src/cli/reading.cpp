@@ -4,13 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
-#include "analyze/advice/advice.h"
-#include "analyze/breakdown.h"
 #include "analyze/common/analysis_options.h"
 #include "analyze/common/moment.h"
 #include "base/output_file.h"
@@ -22,32 +18,6 @@ namespace {
 /// What a file's name ends in when it holds the format.
 std::string extension_of(const std::string& format) {
   return format == "text" ? ".txt" : "." + format;
-}
-
-// What to type instead of a directory: the recordings in it.
-std::string recordings_in(const std::string& directory) {
-  constexpr std::size_t kMost = 3;
-  std::vector<std::string> found;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().extension() == ".tide") found.push_back(entry->path().string());
-  }
-  if (found.empty()) return "it contains no .tide files";
-  std::sort(found.begin(), found.end());
-  const std::size_t more = found.size() - std::min(found.size(), kMost);
-  found.resize(found.size() - more);
-  return fmt::format("name the recordings in it: {}{}", fmt::join(found, " "),
-                     more == 0 ? "" : fmt::format(" and {} more", more));
-}
-
-std::string wrong_value(const AnalysisOption& option, const std::string& value) {
-  using Kind = AnalysisOption::Kind;
-  std::string expected = fmt::format("an integer from {} to {}", option.least, option.most);
-  if (option.kind == Kind::size) expected = "bytes, or a size such as 80GiB";
-  if (option.kind == Kind::rate) expected = "bytes per step, such as 0, 512 or 10KiB/step";
-  if (option.kind == Kind::share) expected = "a share such as 1% or 0.01";
-  return fmt::format("invalid value '{}' (expected {})", value, expected);
 }
 
 // "text|json".
@@ -86,7 +56,9 @@ void add_option(CommandLine& app, const AnalysisOption& option, AnalysisOptions&
     return;
   }
   added->type_name(option.value);
-  added->check([option](const std::string& value) { return option.allows(value) ? "" : wrong_value(option, value); });
+  added->check([option](const std::string& value) {
+    return option.allows(value) ? "" : fmt::format("invalid value '{}' (expected {})", value, option.expected());
+  });
 }
 
 void add_moment(CommandLine& app, std::string& at) {
@@ -121,39 +93,6 @@ void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArgumen
   if (arguments.at) add_moment(app, options.at);
 }
 
-Result<AttributedStore> open_attributed(const std::string& path, const Progress& progress,
-                                        const ComponentRules& rules) {
-  auto store = open_store(path, progress);
-  if (!store) return store.error();
-  return attribute(std::move(*store), rules);
-}
-
-PeakOwners take_owners(const std::string& path, const ComponentRules& rules, Overview& overview) {
-  constexpr std::uint64_t kMostEvents = 50'000'000;  // their blocks take some 4 GB while they are read
-  if (!has_attribution(overview.definitions) || overview.event_count > kMostEvents) return {};
-  auto store = open_attributed(path, make_progress(path), rules);
-  if (!store || !store->attribution) return {};
-  PeakOwners owners;
-  Symbols symbols(store->definitions);
-  for (std::size_t device = 0; device < store->devices.size(); ++device) {
-    owners.advice.push_back(find_advice(*store, symbols, *store->attribution, device));
-  }
-  auto breakdown = analyze_breakdown(*store, symbols, *store->attribution, {});
-  if (breakdown) owners.breakdown = std::make_shared<const Breakdown>(std::move(*breakdown));
-  overview = std::move(static_cast<Overview&>(*store));
-  return owners;
-}
-
-Result<ComponentRules> read_rules(const std::string& path) {
-  if (path.empty()) return ComponentRules::built_in();
-  if (auto fine = check_recording_path(path); !fine) return fine.error();
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  auto rules = ComponentRules::parse(text.str(), path);
-  if (!rules) return rules.error();
-  return rules->before(ComponentRules::built_in());
-}
-
 void add_owners(CommandLine& app, OwnerArguments& owners) {
   FilterOptions& filter = owners.filter;
   app.add_option("--module", filter.module,
@@ -167,18 +106,6 @@ void add_owners(CommandLine& app, OwnerArguments& owners) {
   app.add_option("--component-rules", owners.rules,
                  "What belongs to which component: lines such as 'head path *.classifier', before the built-in rules")
       ->type_name("FILE");
-}
-
-Result<void> check_recording_path(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (status.type() == std::filesystem::file_type::not_found) return Error{fmt::format("{}: no such file", path)};
-  if (error) return Error{fmt::format("{}: {}", path, error.message())};
-  if (status.type() == std::filesystem::file_type::directory) {
-    return Error{fmt::format("{}: is a directory; {}", path, recordings_in(path))};
-  }
-  if (status.type() != std::filesystem::file_type::regular) return Error{fmt::format("{}: not a regular file", path)};
-  return {};
 }
 
 Result<void> check_output(std::span<const std::string> inputs, const std::string& output, bool binary,

@@ -10,14 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "analyze/attribution/attributed_store.h"
-#include "analyze/attribution/component_rules.h"
 #include "analyze/attribution/filter.h"
 #include "analyze/common/analysis_options.h"
-#include "analyze/peak_owners.h"
 #include "base/result.h"
 #include "cli/command.h"
-#include "import/open.h"
+#include "reading/open_recording.h"
 #include "report/text/progress.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -53,9 +50,6 @@ void add_moment(CommandLine& app, std::string& at);
 /// -o for files that are not for terminals; see check_output().
 void add_output(CommandLine& app, std::string& output);
 
-/// Fails, saying what to do, for what is no regular file.
-Result<void> check_recording_path(const std::string& path);
-
 /// Fails where `output` is one of the input files, or a terminal: always when it is empty, for "-" only where `binary`.
 /// `what` is written, for example to a file named `example`.
 Result<void> check_output(std::span<const std::string> inputs, const std::string& output, bool binary,
@@ -67,22 +61,12 @@ Result<std::string> output_format(const ReadingOptions& options);
 /// Writes to the file, which appears whole or not at all, or to stdout where `path` is "" or "-". The exit code.
 int write_output(const std::string& path, const std::string& bytes);
 
-/// As open_store(), with what the recording knows of its blocks' owners in the stacks.
-Result<AttributedStore> open_attributed(const std::string& path, const Progress& progress = {},
-                                        const ComponentRules& rules = ComponentRules::built_in());
-
-/// Reads the recording again for what it knows of its blocks' owners: its stacks then say so, and the result is what
-/// each category held at the peak, and advice. Empty where it knows nothing, or has too many events.
-[[nodiscard]] PeakOwners take_owners(const std::string& path, const ComponentRules& rules, Overview& overview);
-
 /// --module, --component, --category and --phase; and --component-rules.
 struct OwnerArguments {
   FilterOptions filter;
   std::string rules;  ///< file
 };
 void add_owners(CommandLine& app, OwnerArguments& owners);
-/// The rules in the file, before the built-in ones; these without a file.
-Result<ComponentRules> read_rules(const std::string& path);
 
 /// Loads each file by `load` (open_attributed or open_overview) and hands it to `take(recording, symbols)`. Stops at
 /// the first error.

@@ -2,25 +2,20 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <ctime>
 #include <exception>
 #include <filesystem>
 #include <memory>
 #include <new>
-#include <system_error>
 #include <utility>
 
 #include "base/standard_streams.h"
 #include "cli/command.h"
+#include "cli/recording_options.h"
 #include "collect/recorder/descriptors.h"
-#include "collect/recorder/output_files.h"
 #include "collect/ring/layout.h"
-#include "collect/ring/ranks.h"
 #include "launch/environment.h"
 #include "report/words/printable.h"
 
@@ -44,36 +39,6 @@ std::string default_output(const std::vector<std::string>& command) {
   char when[32];
   std::strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &local);
   return fmt::format("{}-{}.tide", stem.empty() ? "run" : stem, when);
-}
-
-// Refuses a name that would cost somebody a file. Names that are taken later get a number instead.
-Result<void> check_free(const std::string& path, bool overwrite) {
-  std::error_code error;
-  const auto type = std::filesystem::symlink_status(path, error).type();
-  if (type == std::filesystem::file_type::not_found) return {};
-  if (!overwrite) {
-    return Error{fmt::format("{}: already exists; name another file with -o, or use --force to replace it", path)};
-  }
-  const auto target = std::filesystem::status(path, error).type();
-  if (type == std::filesystem::file_type::symlink &&
-      (target == std::filesystem::file_type::regular || target == std::filesystem::file_type::not_found)) {
-    return Error{fmt::format("{}: is a symbolic link, which is not replaced; name the file itself with -o", path)};
-  }
-  return {};
-}
-
-// Why a recording could not be written to `path`, or an empty string.
-std::string why_unwritable(const std::string& path) {
-  std::error_code error;
-  const auto type = std::filesystem::status(path, error).type();
-  // Whoever reads a pipe may stop reading, and would stop the recorder.
-  if (type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::socket) {
-    return fmt::format("{}: a pipe or socket, not a regular file", path);
-  }
-  const auto parent = std::filesystem::path(path).parent_path();
-  const std::string folder = parent.empty() ? "." : parent.string();
-  if (::access(folder.c_str(), W_OK | X_OK) == 0) return "";
-  return fmt::format("{}: cannot write to this folder: {}", folder, std::strerror(errno));
 }
 
 // A reader of stderr may come back when the program has ended; nobody waits for it forever.
@@ -145,10 +110,8 @@ int record_program(const ProgramOptions& options, const std::function<void(const
   if (recorder_options.output.empty()) {
     recorder_options.output = default_output(options.command);
   } else {
-    const ring::Ranks ranks = ring::ranks_now();
-    const std::string first =
-        first_output(recorder_options.output, unless_negative(ranks.rank), unless_negative(ranks.world_size));
-    if (auto free = check_free(first, recorder_options.overwrite); !free) return fail(free.error().message);
+    auto free = check_free(recorder_options, "name another file with -o, or use --force to replace it");
+    if (!free) return fail(free.error().message);
   }
   recorder_options.samples.outsider = child.witness();
   const auto library = find_preload_library();

@@ -2,27 +2,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <memory>
 #include <utility>
 
 #include "base/units.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
+#include "cli/recording_options.h"
 
 namespace tidemark::cli {
 namespace {
 
-// Names of functions and files come before the first event.
-constexpr std::uint64_t kLeastFileBytes = 64 * kKiB;
 constexpr std::size_t kMostListed = 10;  // recordings, at the end
 
 struct RunOptions {
   ProgramOptions program;
-  double sample_interval_ms = 100;
-  bool no_samples = false;
-  std::string attribute = "on";
+  RecordingOptions given;
   std::string driver = "off";
   bool quiet = false;
 };
@@ -69,9 +64,7 @@ void summarize(const Recorder& recorder) {
 int run(RunOptions& options) {
   ProgramOptions& program = options.program;
   program.driver = options.driver == "on";
-  program.recorder.attribute = options.attribute == "on";
-  program.recorder.samples.enabled = !options.no_samples;
-  program.recorder.samples.interval = std::chrono::nanoseconds(std::llround(options.sample_interval_ms * 1e6));
+  program.recorder = options.given.recorder_options();
   const auto at_end = [&](const Recorder& recorder) {
     say_unrecorded(recorder);
     if (!options.quiet) summarize(recorder);
@@ -84,26 +77,8 @@ int run(RunOptions& options) {
 std::function<int()> setup_run(CommandLine& app) {
   auto options = std::make_shared<RunOptions>();
   ProgramOptions& program = options->program;
-  RecorderOptions& recorder = program.recorder;
-  app.add_option("-o,--output", recorder.output,
-                 "Recording of the first process that allocates; those of ranks and other processes are named after it "
-                 "(FILE.rank0.tide, FILE.pid4711.tide), and numbered where a name is taken (FILE.2.tide)")
-      ->type_name("FILE")
-      ->show_default("PROGRAM-DATE-TIME.tide");
-  app.add_option("--stacks", recorder.stack_mode, "Stacks to record with each allocation")
-      ->one_of("none|python|native|both");
-  app.add_option("--attribute", options->attribute,
-                 "Record what the memory belongs to: modules, parameters, gradients, optimizer state, backward nodes")
-      ->one_of("on|off");
-  app.add_option("--max-size", recorder.max_file_bytes,
-                 "Stop recording before a file exceeds this size, such as 500MB or 2GB; at least 64KB")
-      ->bytes(kLeastFileBytes)
-      ->type_name("SIZE");
-  app.add_option("--sample-interval", options->sample_interval_ms,
-                 "Interval between samples of device and host memory, such as 50ms or 2s (1ms to 1 hour)")
-      ->milliseconds(1, 3600'000)
-      ->type_name("TIME");
-  app.add_flag("--no-samples", options->no_samples, "Do not sample device and host memory");
+  RecorderOptions& recorder = options->given.recorder;
+  options->given.add_to(app);
   app.add_option("--driver", options->driver,
                  "Record memory that libraries (NCCL, cuBLAS, ...) allocate from the CUDA driver; uses CUPTI's only "
                  "subscription, so that other CUDA profilers cannot run")

@@ -1,14 +1,13 @@
 // What else may be loaded into the program: CUPTI, profilers, preloaded libraries.
 #include <fmt/format.h>
 #include <glob.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "doctor/checks.h"
 #include "launch/environment.h"
-
-extern char** environ;  // NOLINT: POSIX asks for this declaration
 
 namespace tidemark {
 namespace {

@@ -30,7 +30,7 @@ struct ExportOptions {
   const Attribution* attribution = nullptr;  ///< null: files say nothing of categories and modules
   /// Takes what people have to know to find their way in the file: a sentence, without a dot.
   std::function<void(const std::string&)> tell = [](const std::string&) {};
-  BlockFilter filter = {};  ///< for the formats that show blocks or their sums
+  BlockFilter filter = {};  ///< which blocks, or of which the sums
 };
 
 struct ExportFormat {
@@ -39,7 +39,6 @@ struct ExportFormat {
   const char* suffix;       ///< of a file's usual name, with its dot
   bool binary;              ///< does not belong on a terminal
   bool one_moment;          ///< whether ExportOptions::moment means something
-  bool takes_filter;        ///< whether ExportOptions::filter does
   /// Writes the whole file. Fails when the device asked for is not there, when there is nothing that the format can
   /// show, or with the output's error.
   Result<void> (*write)(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,

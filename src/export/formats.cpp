@@ -17,6 +17,7 @@ std::span<const ExportFormat> export_formats() {
     ADD_FORMAT(pprof);
     ADD_FORMAT(speedscope);
     ADD_FORMAT(csv);
+    ADD_FORMAT(parquet);
     return list;
   }();
   return kFormats;

@@ -48,10 +48,11 @@ struct DeviceCounters {
 class TraceWriter {
  public:
   TraceWriter(const Store& store, Symbols& symbols, const std::vector<std::size_t>& devices,
-              const Attribution* attribution, const ByteOutput& output, const Progress& progress)
+              const ExportOptions& options, const ByteOutput& output, const Progress& progress)
       : store_(store),
         symbols_(symbols),
-        attribution_(attribution),
+        attribution_(options.attribution),
+        filter_(options.filter),
         output_(output),
         progress_(progress),
         start_wall_ns_(store.definitions.process.start_wall_ns),
@@ -71,7 +72,7 @@ class TraceWriter {
     }
     add_marks();
     walk_totals(store_, [&](const DeviceTotals& totals) { add_totals(totals); });
-    if (attribution_ != nullptr) add_categories();
+    add_blocks();
     for (std::size_t index = 0; index < store_.out_of_memory.size(); ++index) {
       if (counters_[store_.out_of_memory[index].device].wanted) add_out_of_memory(index);
     }
@@ -212,23 +213,26 @@ class TraceWriter {
     if (progress_ && totals.change_count % 4096 == 0) progress_(totals.change_count, store_.live_changes.size());
   }
 
-  // A counter for each category that a device has.
-  void add_categories() {
+  // A counter for each category that a device has, and where not all blocks are asked for, one for all that are.
+  void add_blocks() {
     struct Held {
       Counter counter;
       std::uint64_t bytes = 0;
     };
-    std::map<std::pair<std::size_t, Category>, Held> held;
+    std::map<std::pair<std::size_t, std::optional<Category>>, Held> held;  // without a category: of all
     for (const LiveChange& change : store_.live_changes) {
       const std::size_t block = change.block.value;
       const std::size_t device = store_.blocks.device[block];
-      if (!counters_[device].wanted) continue;
-      const Category category = attribution_->blocks[block].category;
-      const auto [entry, is_new] = held.try_emplace({device, category});
-      Held& of_category = entry->second;
-      if (is_new) of_category.counter.track = add_counter_track(device, category_text(category));
-      of_category.bytes += change.birth ? store_.blocks.size[block] : 0 - store_.blocks.size[block];
-      add_value(of_category.counter, change.time_ns, of_category.bytes);
+      if (!counters_[device].wanted || !filter_(block)) continue;
+      const auto count = [&](std::optional<Category> category) {
+        const auto [entry, is_new] = held.try_emplace({device, category});
+        auto& [counter, bytes] = entry->second;
+        if (is_new) counter.track = add_counter_track(device, category ? category_text(*category) : "chosen blocks");
+        bytes += change.birth ? store_.blocks.size[block] : 0 - store_.blocks.size[block];
+        add_value(counter, change.time_ns, bytes);
+      };
+      if (attribution_ != nullptr) count(attribution_->blocks[block].category);
+      if (!filter_.all()) count(std::nullopt);
     }
   }
 
@@ -296,6 +300,7 @@ class TraceWriter {
   const Store& store_;
   Symbols& symbols_;
   const Attribution* attribution_;
+  const BlockFilter& filter_;
   const ByteOutput& output_;
   const Progress& progress_;
   std::optional<std::uint64_t> start_wall_ns_;
@@ -314,13 +319,13 @@ Result<void> write_perfetto(const Store& store, Symbols& symbols, const ExportOp
                             const ByteOutput& output, const Progress& progress) {
   const auto selected = select_devices(store, options.device);
   if (!selected) return selected.error();
-  return TraceWriter(store, symbols, *selected, options.attribution, output, progress).write();
+  return TraceWriter(store, symbols, *selected, options, output, progress).write();
 }
 
 }  // namespace
 
 ExportFormat perfetto_format() {
-  return {"perfetto", "memory over time, for https://ui.perfetto.dev", ".pftrace", true, false, false, write_perfetto};
+  return {"perfetto", "memory over time, for https://ui.perfetto.dev", ".pftrace", true, false, write_perfetto};
 }
 
 }  // namespace tidemark

@@ -222,8 +222,7 @@ Result<void> write_pprof(const Store& store, Symbols& symbols, const ExportOptio
 }  // namespace
 
 ExportFormat pprof_format() {
-  return {"pprof",    "stacks at a point in time and in total, for `go tool pprof`", ".pb.gz", true, true, true,
-          write_pprof};
+  return {"pprof", "stacks at a point in time and in total, for `go tool pprof`", ".pb.gz", true, true, write_pprof};
 }
 
 }  // namespace tidemark

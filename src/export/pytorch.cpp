@@ -119,7 +119,7 @@ Result<void> write_pytorch(const Store& store, Symbols& symbols, const ExportOpt
   for (std::size_t number = 0; number < devices.size(); ++number) {
     pickle.next_item();
     if (devices[number]) {
-      write_device_trace(store, *devices[number], number == first, pickle, progress);
+      write_device_trace(store, *devices[number], number == first, options.filter, pickle, progress);
     } else {
       pickle.begin_list();
       pickle.end_list();
@@ -129,7 +129,7 @@ Result<void> write_pytorch(const Store& store, Symbols& symbols, const ExportOpt
   pickle.word(Word::segments);
   pickle.begin_list();
   for (std::size_t number = 0; number < devices.size(); ++number) {
-    if (devices[number]) write_device_segments(store, *devices[number], number, pickle);
+    if (devices[number]) write_device_segments(store, *devices[number], number, options.filter, pickle);
   }
   pickle.end_list();
   if (store.source.allocator_settings) write_settings(*store.source.allocator_settings, pickle);
@@ -142,7 +142,7 @@ Result<void> write_pytorch(const Store& store, Symbols& symbols, const ExportOpt
 }  // namespace
 
 ExportFormat pytorch_format() {
-  return {"pytorch",    "a memory snapshot, for https://pytorch.org/memory_viz", ".snapshot.pickle", true, false, false,
+  return {"pytorch",    "a memory snapshot, for https://pytorch.org/memory_viz", ".snapshot.pickle", true, false,
           write_pytorch};
 }
 

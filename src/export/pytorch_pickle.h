@@ -136,11 +136,14 @@ class SnapshotPickle : public PickleWriter {
   std::unordered_map<LocationId, PickleMemo> written_frames_;
 };
 
-/// The trace of a device: a list of what happened, in order; marks are of no device, so one trace has them all.
-void write_device_trace(const Store& store, std::size_t device, bool with_marks, SnapshotPickle& pickle,
-                        const Progress& progress);
+/// The trace of a device: a list of what happened, in order; marks are of no device, so one trace has them all. Of
+/// blocks those of the filter; segments and failed requests are all there.
+void write_device_trace(const Store& store, std::size_t device, bool with_marks, const BlockFilter& filter,
+                        SnapshotPickle& pickle, const Progress& progress);
 
-/// What a device has at the end, as items of the list of segments; `number` is the device's in the snapshot.
-void write_device_segments(const Store& store, std::size_t device, std::size_t number, SnapshotPickle& pickle);
+/// What a device has at the end, as items of the list of segments; `number` is the device's in the snapshot. Other
+/// blocks than the filter's are inactive.
+void write_device_segments(const Store& store, std::size_t device, std::size_t number, const BlockFilter& filter,
+                           SnapshotPickle& pickle);
 
 }  // namespace tidemark::pytorch

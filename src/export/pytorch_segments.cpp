@@ -7,8 +7,9 @@ namespace {
 
 class SegmentWriter {
  public:
-  SegmentWriter(const Store& store, std::size_t device, std::size_t number, SnapshotPickle& pickle)
-      : store_(store), device_(device), number_(number), pickle_(pickle) {}
+  SegmentWriter(const Store& store, std::size_t device, std::size_t number, const BlockFilter& filter,
+                SnapshotPickle& pickle)
+      : store_(store), device_(device), number_(number), filter_(filter), pickle_(pickle) {}
 
   void write() {
     Moment end;
@@ -16,8 +17,12 @@ class SegmentWriter {
     const auto position = position_at(store_, device_, end);
     if (!position) return;
     const bool known = store_.source.kind == SourceKind::pytorch_snapshot;
-    const auto segments = known ? segment_map(store_, device_, *position) : used_pages(store_, device_, *position);
-    for (const MapSegment& segment : segments) {
+    auto segments = known ? segment_map(store_, device_, *position) : used_pages(store_, device_, *position);
+    for (MapSegment& segment : segments) {
+      for (MapBlock& block : segment.blocks) {
+        const bool is_free = block.state == MapBlock::State::free;
+        if (!is_free && !filter_(block.block.value)) block.state = MapBlock::State::free;
+      }
       pickle_.next_item();
       write_segment(segment, known);
     }
@@ -95,13 +100,15 @@ class SegmentWriter {
   const Store& store_;
   const std::size_t device_;
   const std::size_t number_;
+  const BlockFilter& filter_;
   SnapshotPickle& pickle_;
 };
 
 }  // namespace
 
-void write_device_segments(const Store& store, std::size_t device, std::size_t number, SnapshotPickle& pickle) {
-  SegmentWriter(store, device, number, pickle).write();
+void write_device_segments(const Store& store, std::size_t device, std::size_t number, const BlockFilter& filter,
+                           SnapshotPickle& pickle) {
+  SegmentWriter(store, device, number, filter, pickle).write();
 }
 
 }  // namespace tidemark::pytorch

@@ -21,9 +21,11 @@ struct Incident {
 
 class TraceWriter {
  public:
-  TraceWriter(const Store& store, std::size_t device, SnapshotPickle& pickle, const Progress& progress)
+  TraceWriter(const Store& store, std::size_t device, const BlockFilter& filter, SnapshotPickle& pickle,
+              const Progress& progress)
       : store_(store),
         device_(device),
+        filter_(filter),
         pickle_(pickle),
         progress_(progress),
         metadata_(store.blocks.metadata.begin()) {}
@@ -42,8 +44,7 @@ class TraceWriter {
     for (std::uint64_t index = 0; index <= store_.live_changes.size() && !pickle_.failed(); ++index) {
       for (; incident != incidents_.end() && incident->change_count <= index; ++incident) write_incident(*incident);
       if (index < before || index == store_.live_changes.size()) continue;
-      if (store_.blocks.device[store_.live_changes[index].block.value] == device_)
-        write_live_change(store_.live_changes[index]);
+      if (is_wanted(store_.live_changes[index].block)) write_live_change(store_.live_changes[index]);
       if (progress_ && index % kChangesBetweenProgress == 0) progress_(index, store_.live_changes.size());
     }
     pickle_.end_list();
@@ -52,10 +53,14 @@ class TraceWriter {
  private:
   static constexpr std::uint64_t kChangesBetweenProgress = std::uint64_t{1} << 16;
 
+  [[nodiscard]] bool is_wanted(BlockId block) const {
+    return store_.blocks.device[block.value] == device_ && filter_(block.value);
+  }
+
   void gather_incidents() {
     for (std::size_t index = 0; index < store_.pending_frees.size(); ++index) {
       const PendingFree& free = store_.pending_frees[index];
-      if (store_.blocks.device[free.block.value] != device_) continue;
+      if (!is_wanted(free.block)) continue;
       held_back_.push_back(free.block.value);
       if (free.until_ns == PendingFree::kEnd) continue;
       incidents_.push_back({free.until_change_count, free.until_ns, Incident::Kind::completion, index});
@@ -190,6 +195,7 @@ class TraceWriter {
 
   const Store& store_;
   const std::size_t device_;
+  const BlockFilter& filter_;
   SnapshotPickle& pickle_;
   const Progress& progress_;
   std::vector<Incident> incidents_;
@@ -199,9 +205,9 @@ class TraceWriter {
 
 }  // namespace
 
-void write_device_trace(const Store& store, std::size_t device, bool with_marks, SnapshotPickle& pickle,
-                        const Progress& progress) {
-  TraceWriter(store, device, pickle, progress).write(with_marks);
+void write_device_trace(const Store& store, std::size_t device, bool with_marks, const BlockFilter& filter,
+                        SnapshotPickle& pickle, const Progress& progress) {
+  TraceWriter(store, device, filter, pickle, progress).write(with_marks);
 }
 
 }  // namespace tidemark::pytorch

@@ -92,12 +92,7 @@ Result<void> write_speedscope(const Store& store, Symbols& symbols, const Export
 }  // namespace
 
 ExportFormat speedscope_format() {
-  return {"speedscope",
-          "stacks at a point in time, for https://www.speedscope.app",
-          ".speedscope.json",
-          false,
-          true,
-          true,
+  return {"speedscope",    "stacks at a point in time, for https://www.speedscope.app", ".speedscope.json", false, true,
           write_speedscope};
 }
 

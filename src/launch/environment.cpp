@@ -13,13 +13,19 @@ namespace tidemark {
 
 namespace {
 
+// The tidemark program; usually the one that runs.
+std::string& own_program() {
+  static std::string program = "/proc/self/exe";
+  return program;
+}
+
 // Where a program that is started with LaunchOptions::preload off finds the library.
 constexpr char kLibraryVariable[] = "TIDEMARK_LIBRARY";
 
 // In the first of these folders, seen from this program, that has it.
 Result<std::string> find_beside_program(const std::string& name, std::initializer_list<const char*> folders) {
   std::error_code error;
-  const auto program = std::filesystem::canonical("/proc/self/exe", error);
+  const auto program = std::filesystem::canonical(own_program(), error);
   for (const char* folder : folders) {
     const auto path = (program.parent_path() / folder / name).lexically_normal();
     if (std::filesystem::exists(path, error)) return path.string();
@@ -28,6 +34,10 @@ Result<std::string> find_beside_program(const std::string& name, std::initialize
 }
 
 }  // namespace
+
+void set_own_program(const std::string& program) {
+  own_program() = program;
+}
 
 Result<std::string> find_own_library(const std::string& name) {
   return find_beside_program(name, {"../" TIDEMARK_LIBDIR, "../lib", "."});

@@ -11,6 +11,9 @@ namespace tidemark {
 /// Path of one of our libraries: beside this program in ../lib, as installed and in the build folder, or in the
 /// program's own folder.
 [[nodiscard]] Result<std::string> find_own_library(const std::string& name);
+/// Where this code runs inside another program than tidemark: what is found is beside `program`. Call before the
+/// others.
+void set_own_program(const std::string& program);
 
 /// Path of one of our files that belong to no machine, such as presets/dp_sgd.py: in ../share/tidemark, likewise.
 [[nodiscard]] Result<std::string> find_own_file(const std::string& name);

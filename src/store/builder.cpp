@@ -115,6 +115,23 @@ void StoreBuilder::note_change(const Tally::Effect& effect) {
                                    tally_.pending(effect.device), effect.device});
 }
 
+void StoreBuilder::reserve(std::size_t events) {
+  Blocks& blocks = store_.blocks;
+  const std::size_t most_blocks = events / 2 + 1;  // the others are frees
+  blocks.birth_change.reserve(most_blocks);
+  blocks.death_change.reserve(most_blocks);
+  blocks.address.reserve(most_blocks);
+  blocks.size.reserve(most_blocks);
+  blocks.stack.reserve(most_blocks);
+  blocks.thread.reserve(most_blocks);
+  blocks.device.reserve(most_blocks);
+  blocks.requested.reserve(most_blocks);
+  blocks.stream.reserve(most_blocks);
+  blocks.pool.reserve(most_blocks);
+  store_.live_changes.reserve(events);
+  store_.totals_changes.reserve(events);
+}
+
 Store StoreBuilder::finish(std::string path, Definitions definitions) && {
   static_cast<Overview&>(store_) = std::move(tally_).finish(std::move(path), std::move(definitions));
   std::vector<BlockMetadata>& metadata = store_.blocks.metadata;

@@ -18,6 +18,8 @@ class StoreBuilder {
   void add(const Event& event);
   /// `details` count for allocations; either all of them have some or none.
   void add(const Event& event, const BlockDetails& details);
+  /// So many events are to come, about: columns need not grow step by step. Memory that is not used costs nothing.
+  void reserve(std::size_t events);
   /// A request that failed. How many segment changes there were is set here.
   void add_out_of_memory(const Event& event, OutOfMemoryDetails details);
   /// As Tally::begin, and for segments likewise.

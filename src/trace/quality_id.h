@@ -30,6 +30,7 @@ enum class QualityId : std::uint8_t {
   ring_corrupted = 17,
   unrecorded_processes = 18,
   recorder_stopped = 19,
+  started_inside = 20,
 
   // Found when a recording is read.
   unknown_loss,

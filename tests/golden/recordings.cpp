@@ -1,9 +1,11 @@
 #include "golden/recordings.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -455,6 +457,36 @@ void write_hostile(const std::string& path) {
   recording.finish(2 * kMs);
 }
 
+void write_safetensors(const std::string& path, const std::string& header, std::size_t data_bytes) {
+  std::string bytes;
+  for (unsigned shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(header.size() >> shift & 0xFFU);
+  std::ofstream(path, std::ios::binary) << bytes << header << std::string(data_bytes, '\0');
+}
+
+void write_models(const std::string& folder) {
+  std::string layers;
+  std::size_t at = 24;
+  for (const char* const layer : {"0", "1", "10"}) {  // as the library writes them, in the order of letters
+    layers += fmt::format(R"(,"model.layers.{}.up.weight":{{"dtype":"BF16","shape":[4,3],"data_offsets":[{},{}]}})",
+                          layer, at, at + 24);
+    at += 24;
+  }
+  write_safetensors(folder + "/model.safetensors",
+                    R"({"__metadata__":{"format":"pt"},"embed\u001b[2J.weight":{"dtype":"F32","shape":[2,3],)"
+                    R"("data_offsets":[0,24]})" +
+                        layers + "}   ",
+                    at);
+  std::filesystem::create_directories(folder + "/adapter");
+  write_safetensors(folder + "/adapter/adapter_model.safetensors",
+                    R"({"base_model.model.q_proj.lora_A.weight":{"dtype":"F32","shape":[2,8],"data_offsets":[0,64]},)"
+                    R"("base_model.model.q_proj.lora_B.weight":{"dtype":"F32","shape":[4,2],"data_offsets":[64,96]},)"
+                    R"("base_model.model.up.lora_A.weight":{"dtype":"F16","shape":[1,8],"data_offsets":[96,112]}})",
+                    112);
+  std::ofstream(folder + "/adapter/adapter_config.json")
+      << R"({"peft_type":"LORA","r":2,"lora_alpha":16,"target_modules":["q_proj","up"],"base_model_name_or_path":"a/b"})";
+  write_safetensors(folder + "/cut.safetensors", R"({"w":{"dtype":"F32","shape":[8],"data_offsets":[0,32]}})", 31);
+}
+
 }  // namespace
 
 void write_golden_recordings(const std::string& folder) {
@@ -492,6 +524,7 @@ void write_golden_recordings(const std::string& folder) {
   use_devices(devices);
   devices.finish(10 * kMs);
   write_hostile(folder + "/hostile.tide");
+  write_models(folder);
   Recording marked(folder + "/marked.tide", process(13, {}));
   marked.allocate(1 * kMs, 0x10, 1000, kCpu, {});
   std::uint64_t time_ns = 2 * kMs;

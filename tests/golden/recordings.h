@@ -7,7 +7,7 @@ namespace tidemark::testing {
 
 /// Writes training.tide, rank0.tide, rank1.tide, job.rank*.tide, leaking.tide, layers.tide, retaining.tide,
 /// shared_gpu.tide, devices.tide, hostile.tide, marked.tide, empty.tide and killed.tide into `folder`, and what is no
-/// recording: notes.txt and damaged.tide.
+/// recording: notes.txt and damaged.tide; and models: model.safetensors, adapter/ and cut.safetensors.
 void write_golden_recordings(const std::string& folder);
 
 }  // namespace tidemark::testing

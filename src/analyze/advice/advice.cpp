@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "analyze/advice/rules.h"
-#include "analyze/attribution/component_rules.h"
-#include "analyze/attribution/module_paths.h"
 #include "analyze/attribution/phase_runs.h"
 #include "analyze/common/advice.h"
 #include "analyze/common/reduced_peak.h"
@@ -77,25 +75,13 @@ Advice describe(const advice::Subject& subject, const AdviceRule& entry, const s
   return found;
 }
 
-advice::Subject look_at(const Store& store, Symbols& symbols, const Attribution& attribution, std::size_t device) {
-  advice::Subject subject = {store, symbols, attribution, device, pass_spans(attribution.phases), {}, {}};
-  for (std::uint32_t block = 0; block < store.blocks.count(); ++block) {
-    if (store.blocks.device[block] == device) subject.blocks.push_back({block});
-  }
-  const ComponentRules& rules = ComponentRules::built_in();
-  subject.stacks = read_stacks(store.definitions, name_modules(store.definitions, rules), rules);
-  return subject;
-}
-
 /// `add_saving`: to the description, of the blocks that a rule found. `whole`: what savings are a part of.
-template <typename AddSaving>
-std::vector<Advice> find(const advice::Subject& subject, std::uint64_t whole, std::uint64_t change_count,
-                         const AddSaving& add_saving) {
+template <typename Faults, typename AddSaving>
+std::vector<Advice> describe_all(const advice::Subject& subject, const Faults& faults, std::uint64_t whole,
+                                 std::uint64_t change_count, const AddSaving& add_saving) {
   std::vector<Advice> result;
-  for (const AdviceRule& entry : kRules) {
-    const std::vector<EarlierFree> frees = entry.rule(subject);
-    if (frees.empty()) continue;
-    Advice found = describe(subject, entry, frees, change_count);
+  for (const auto& [rule, frees] : faults) {
+    Advice found = describe(subject, kRules[rule], frees, change_count);
     add_saving(frees, found);
     if (is_worth_advice(found.avoidable_peak_bytes, whole)) result.push_back(std::move(found));
   }
@@ -105,26 +91,56 @@ std::vector<Advice> find(const advice::Subject& subject, std::uint64_t whole, st
 
 }  // namespace
 
-std::vector<Advice> find_advice(const Store& store, Symbols& symbols, const Attribution& attribution,
-                                std::size_t device) {
-  const std::uint64_t peak = store.devices[device].peak_allocated_bytes;
-  return find(look_at(store, symbols, attribution, device), peak, store.devices[device].peak_change_count,
-              [&](const std::vector<EarlierFree>& frees, Advice& found) {
-                found.avoidable_peak_bytes = peak - std::min(peak, reduced_peak(store, device, frees).bytes);
-              });
+struct Adviser::Device {
+  advice::Subject subject;
+  std::vector<std::pair<std::size_t, std::vector<EarlierFree>>> faults;  // index into kRules, what would be away
+};
+
+Adviser::Adviser(const Store& store, Symbols& symbols, const Attribution& attribution, const TrainingSteps* steps)
+    : store_(store),
+      symbols_(symbols),
+      attribution_(attribution),
+      found_steps_(steps == nullptr ? find_training_steps(store) : TrainingSteps{}),
+      steps_(steps == nullptr ? found_steps_ : *steps),
+      devices_(store.devices.size()) {}
+
+Adviser::~Adviser() = default;
+
+const Adviser::Device& Adviser::look_at(std::size_t device) {
+  if (devices_[device] != nullptr) return *devices_[device];
+  advice::Subject subject = {store_, symbols_, attribution_, device, steps_, pass_spans(attribution_.phases), {}};
+  for (std::uint32_t block = 0; block < store_.blocks.count(); ++block) {
+    if (store_.blocks.device[block] == device) subject.blocks.push_back({block});
+  }
+  auto looked_at = std::make_unique<Device>(Device{std::move(subject), {}});
+  for (std::size_t rule = 0; rule < std::size(kRules); ++rule) {
+    std::vector<EarlierFree> frees = kRules[rule].rule(looked_at->subject);
+    if (!frees.empty()) looked_at->faults.emplace_back(rule, std::move(frees));
+  }
+  devices_[device] = std::move(looked_at);
+  return *devices_[device];
 }
 
-std::vector<Advice> find_advice(const Store& store, Symbols& symbols, const Attribution& attribution,
-                                const OutOfMemory& failure) {
-  const std::uint64_t allocated = failure.allocated.value_or(store.devices[failure.device].peak_allocated_bytes);
-  return find(look_at(store, symbols, attribution, failure.device), allocated, failure.change_count,
-              [&](const std::vector<EarlierFree>& frees, Advice& found) {
-                found.avoidable_peak_bytes = found.peak_bytes;
-                const bool by_size = found.kind == AdviceKind::logits || found.kind == AdviceKind::logits_upcast;
-                found.has_request = by_size && std::ranges::any_of(frees, [&](const EarlierFree& away) {
-                                      return store.blocks.size[away.block.value] == failure.requested;
-                                    });
-              });
+std::vector<Advice> Adviser::at_peak(std::size_t device) {
+  const auto& [subject, faults] = look_at(device);
+  const std::uint64_t peak = store_.devices[device].peak_allocated_bytes;
+  return describe_all(subject, faults, peak, store_.devices[device].peak_change_count,
+                      [&](const std::vector<EarlierFree>& frees, Advice& found) {
+                        found.avoidable_peak_bytes = peak - std::min(peak, reduced_peak(store_, device, frees).bytes);
+                      });
+}
+
+std::vector<Advice> Adviser::at_failure(const OutOfMemory& failure) {
+  const auto& [subject, faults] = look_at(failure.device);
+  const std::uint64_t allocated = failure.allocated.value_or(store_.devices[failure.device].peak_allocated_bytes);
+  return describe_all(
+      subject, faults, allocated, failure.change_count, [&](const std::vector<EarlierFree>& frees, Advice& found) {
+        found.avoidable_peak_bytes = found.peak_bytes;
+        const bool by_size = found.kind == AdviceKind::logits || found.kind == AdviceKind::logits_upcast;
+        found.has_request = by_size && std::ranges::any_of(frees, [&](const EarlierFree& away) {
+                              return store_.blocks.size[away.block.value] == failure.requested;
+                            });
+      });
 }
 
 }  // namespace tidemark

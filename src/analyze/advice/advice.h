@@ -6,11 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
 #include "analyze/common/stack_names.h"
+#include "analyze/steps/training_steps.h"
 #include "base/enum_names.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -63,13 +65,33 @@ struct Advice {
   std::vector<AdviceModule> modules;  ///< checkpoint_activations, frozen_…: most bytes first
 };
 
-/// The advice for a device that is worth a headline (is_worth_advice), the largest saving first. Needs modules or
-/// tensors in the recording for most of it; empty where they are missing.
-[[nodiscard]] std::vector<Advice> find_advice(const Store& store, Symbols& symbols, const Attribution& attribution,
-                                              std::size_t device);
+/// Looks for faults in each device once, when it is first asked about it. Needs modules or tensors in the recording for
+/// most of them.
+class Adviser {
+ public:
+  /// All of these outlive it. `steps`: those found in this store already; null: found here.
+  Adviser(const Store& store, Symbols& symbols, const Attribution& attribution, const TrainingSteps* steps = nullptr);
+  ~Adviser();
+  Adviser(const Adviser&) = delete;
+  Adviser& operator=(const Adviser&) = delete;
 
-/// The same for the state when a request failed: how much less would have been allocated on the device then.
-[[nodiscard]] std::vector<Advice> find_advice(const Store& store, Symbols& symbols, const Attribution& attribution,
-                                              const OutOfMemory& failure);
+  /// The advice for a device that is worth a headline (is_worth_advice), the largest saving first.
+  [[nodiscard]] std::vector<Advice> at_peak(std::size_t device);
+
+  /// The same for the state when a request failed: how much less would have been allocated on the device then.
+  [[nodiscard]] std::vector<Advice> at_failure(const OutOfMemory& failure);
+
+ private:
+  struct Device;
+
+  const Device& look_at(std::size_t device);
+
+  const Store& store_;
+  Symbols& symbols_;
+  const Attribution& attribution_;
+  TrainingSteps found_steps_;
+  const TrainingSteps& steps_;
+  std::vector<std::unique_ptr<const Device>> devices_;  // by index; null until it is asked about
+};
 
 }  // namespace tidemark

@@ -4,13 +4,12 @@
 
 #include "analyze/advice/rules.h"
 #include "analyze/leaks/objects.h"
-#include "analyze/steps/training_steps.h"
 
 namespace tidemark::advice {
 
 // As if each were freed when its step ends.
 std::vector<EarlierFree> retained_graph(const Subject& subject) {
-  const TrainingSteps steps = find_training_steps(subject.store);
+  const TrainingSteps& steps = subject.steps;
   const auto boundaries = static_cast<std::uint32_t>(steps.starts.size());
   const std::uint32_t warmup = default_warmup(boundaries);
   if (analyzed_steps(boundaries, warmup) < kMinAnalyzedSteps) return {};

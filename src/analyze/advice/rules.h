@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
-#include "analyze/attribution/stack_facts.h"
 #include "analyze/common/earlier_frees.h"
+#include "analyze/steps/training_steps.h"
 #include "store/store.h"
 #include "store/symbols.h"
 
@@ -19,16 +19,14 @@ struct Subject {
   Symbols& symbols;
   const Attribution& attribution;
   std::size_t device;
-  std::vector<PhaseSpan> spans;    ///< passes
-  std::vector<BlockId> blocks;     ///< of the device, in order of birth
-  std::vector<StackFacts> stacks;  ///< by StackId
+  const TrainingSteps& steps;
+  std::vector<PhaseSpan> spans;  ///< passes
+  std::vector<BlockId> blocks;   ///< of the device, in order of birth
 
   [[nodiscard]] const Owner& owner(BlockId block) const { return attribution.blocks[block.value]; }
   /// Of a copy of a model's tensors: what made it.
   [[nodiscard]] bool is_copy(BlockId block, Making made_by) const {
-    const StackId stack = store.blocks.stack[block.value];
-    return owner(block).category == Category::copy && stack.value < stacks.size() &&
-           stacks[stack.value].making == made_by;
+    return owner(block).category == Category::copy && owner(block).making == made_by;
   }
 };
 

@@ -55,6 +55,7 @@ class Attributor {
     for (std::uint32_t block = 0; block < blocks.count(); ++block) {
       Owner& owner = attribution.blocks.emplace_back();
       owner.phase = runs_.run(block).phase;
+      owner.making = facts(blocks.stack[block]).making;
       name_module(owner, blocks.stack[block]);
       go_to_forward_side(owner, block);
       const bool is_workspace = workspace != workspaces.end() && workspace->value == block;
@@ -65,7 +66,7 @@ class Attributor {
         set_category(owner, Category::workspace);
         owner.component = Component::other;  // it serves all of them
       } else if (!is_driver_memory(store_.devices[blocks.device[block]].device)) {
-        set_category(owner, lifetimes.category(block, facts(blocks.stack[block]).making));
+        set_category(owner, lifetimes.category(block, owner.making));
       }
     }
     for (const OutOfMemory& request : store_.out_of_memory) {

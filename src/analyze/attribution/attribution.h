@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/making.h"
 #include "analyze/attribution/model_tensors.h"
 #include "base/enum_names.h"
 #include "store/store.h"
@@ -88,6 +89,7 @@ struct Owner {
   Category category = Category::unknown;
   KnownAs category_known = KnownAs::unknown;
   KnownAs module_known = KnownAs::unknown;
+  Making making = Making::nothing_known;  ///< what the code makes that allocated it
 };
 
 /// A stretch of the recording in which the program was in one phase: from its first allocation up to, not including,

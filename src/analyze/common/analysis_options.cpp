@@ -1,5 +1,7 @@
 #include "analyze/common/analysis_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -58,10 +60,32 @@ bool AnalysisOption::allows(std::string_view text) const {
       return parse_share(text).has_value();
     case Kind::size:
       return parse_size(text).has_value();
+    case Kind::limit:
+      return parse_budget(text).ok();
     case Kind::rate:
       return parse_rate(text).has_value();
   }
   return false;
+}
+
+std::string AnalysisOption::expected() const {
+  switch (kind) {
+    case Kind::flag:
+      return "yes";
+    case Kind::count:
+      return fmt::format("an integer from {} to {}", least, most);
+    case Kind::word:
+      return fmt::format("one of {}", fmt::join(split_choices(value), ", "));
+    case Kind::share:
+      return "a share such as 1% or 0.01";
+    case Kind::size:
+      return "bytes, or a size such as 80GiB";
+    case Kind::limit:
+      return "a share such as 5%, or a size such as 100MiB";
+    case Kind::rate:
+      return "bytes per step, such as 0, 512 or 10KiB/step";
+  }
+  return "";
 }
 
 std::vector<std::string> split_choices(std::string_view choices) {

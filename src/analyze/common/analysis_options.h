@@ -32,6 +32,7 @@ struct AnalysisOption {
     word,   ///< one of the words of `value`
     share,  ///< "1%" or "0.01"
     size,   ///< bytes, more than 0: "1048576", "80GiB"
+    limit,  ///< a share or a size: "5%", "100MiB"
     rate,   ///< bytes for each training step: "0", "512", "1KiB/step"
   };
   std::string name;  ///< "min-share": --min-share on the command line
@@ -45,6 +46,8 @@ struct AnalysisOption {
 
   /// Whether `text` is a value of this option.
   [[nodiscard]] bool allows(std::string_view text) const;
+  /// What it allows, for messages: "an integer from 0 to 100", "one of peak, traffic".
+  [[nodiscard]] std::string expected() const;
 };
 
 /// "text|json" as its words.

@@ -1,10 +1,13 @@
 #include "analyze/common/stack_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include "analyze/attribution/attributed_store.h"
+#include "analyze/attribution/making.h"
 
 namespace tidemark {
 namespace {
@@ -50,7 +53,63 @@ Innermost find_innermost(const std::vector<FrameName>& frames) {
   return innermost;
 }
 
+// In the forward pass. In the backward pass FSDP gathers ahead: for which module, the frames do not tell.
+bool gathers_parameters(const NamedStack& stack) {
+  if (!stack.module || stack.backward) return false;
+  const auto called = stack.frames.begin() + static_cast<std::ptrdiff_t>(*stack.module) + 1;
+  return std::any_of(called, stack.frames.end(), [](const FrameName& frame) {
+    return made_by_frame(frame.file, frame.function) == Making::gathered_parameter;
+  });
+}
+
+std::vector<std::string> parts_of(const std::string& path) {
+  std::vector<std::string> parts(1);
+  for (const char letter : path) {
+    if (letter == '.')
+      parts.emplace_back();
+    else
+      parts.back() += letter;
+  }
+  return parts;
+}
+
+bool is_layer_number(const std::string& part) {
+  return !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// Of paths that differ in numbers only, with "*" for these; none of others.
+std::optional<std::string> common_pattern(const std::vector<std::string>& paths) {
+  std::vector<std::string> common = parts_of(paths.front());
+  for (const std::string& path : paths) {
+    const std::vector<std::string> parts = parts_of(path);
+    if (parts.size() != common.size()) return std::nullopt;
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      if (parts[part] == common[part]) continue;
+      const bool numbers = is_layer_number(parts[part]) && (common[part] == "*" || is_layer_number(common[part]));
+      if (!numbers) return std::nullopt;
+      common[part] = "*";
+    }
+  }
+  std::string pattern;
+  for (const std::string& part : common) pattern.append(pattern.empty() ? "" : ".").append(part);
+  return pattern;
+}
+
 }  // namespace
+
+void share_modules(NamedStack& stack, Symbols& symbols, const std::vector<StackId>& stacks) {
+  std::vector<std::string> paths;
+  for (const StackId id : stacks) {
+    const NamedStack named = name_stack(symbols, id);
+    if (!named.module) return stack.module.reset();
+    const std::string& path = named.frames[*named.module].function;
+    if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+  }
+  if (paths.size() < 2) return;
+  const std::string others =
+      paths.size() == 2 ? " and another module" : fmt::format(" and {} other modules", paths.size() - 1);
+  stack.modules = common_pattern(paths).value_or(paths.front() + others);
+}
 
 NamedStack name_stack(Symbols& symbols, StackId stack) {
   NamedStack named;
@@ -60,6 +119,7 @@ NamedStack name_stack(Symbols& symbols, StackId stack) {
     if (is_backward(frame)) named.backward = named.frames.size() - 1;
   }
   if (named.module < named.backward) named.module.reset();
+  named.gathers = gathers_parameters(named);
   const Innermost innermost = find_innermost(named.frames);
   if (!innermost.any) {
     if (!named.frames.empty()) choose_native(named);

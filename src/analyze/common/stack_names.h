@@ -29,11 +29,18 @@ struct NamedStack {
 
   /// The innermost frame of the place and of the package that it called; none where it is above `backward`.
   [[nodiscard]] const FrameName* forward_place() const;
+  bool gathers = false;  ///< FSDP puts together the parameters of `module`
+  /// Of several stacks that are shown as this one: what their modules have in common, "layers.*.mlp", or the first and
+  /// how many others. Empty: `module` is that of all.
+  std::string modules = {};
   /// In lists by owner, what stands in place of a stack; then there are no frames.
   std::optional<BlockOwner> owner = {};
 };
 
 [[nodiscard]] NamedStack name_stack(Symbols& symbols, StackId stack);
+
+/// `stack` is the first of these, and shown for all of them: sets NamedStack::modules; no module where one has none.
+void share_modules(NamedStack& stack, Symbols& symbols, const std::vector<StackId>& stacks);
 
 /// What is shown of a stack, as text to compare: equal for stacks that look alike.
 [[nodiscard]] std::string shown_frames(const NamedStack& stack);

@@ -112,6 +112,7 @@ LeakSite LeakList::site_of(const GroupGrowth& leak, std::size_t device) const {
   site.device = store_.devices[device].device;
   site.stack_ids = leak.group.stacks;
   site.stack = name_stack(symbols_, site.stack_ids.front());
+  share_modules(site.stack, symbols_, site.stack_ids);
   site.requested_bytes = leak.group.requested_bytes;
   site.growth = leak.growth;
   for (const StepSpan& span : leak.group.spans) {

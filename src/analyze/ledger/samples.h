@@ -126,7 +126,8 @@ class LedgerCollector {
 struct SampledOverview : Overview {
   std::vector<DeviceSamples> samples;  ///< by SampledDeviceId; empty where none were taken
   HostUsage host;
-  std::function<Result<AttributedStore>()> load_blocks;  ///< reads the file again, for what an overview does not hold
+  /// For what an overview does not hold: reads the file again, where that was not kept.
+  std::function<Result<std::shared_ptr<const AttributedStore>>()> load_blocks;
   PeakOwners owners;
 };
 

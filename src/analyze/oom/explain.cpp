@@ -163,7 +163,8 @@ class Explainer {
   void find_failure_advice(const OutOfMemory& event, OomFailure& failure) {
     const std::uint64_t enough =
         failure.missing.value_or(std::max({failure.request.bytes, failure.request.segment, failure.request.driver}));
-    for (Advice& advice : find_advice(store_, symbols_, *options_.attribution, event)) {
+    if (!adviser_) adviser_.emplace(store_, symbols_, *options_.attribution);
+    for (Advice& advice : adviser_->at_failure(event)) {
       OomAdvice& added = failure.advice.emplace_back();
       static_cast<Advice&>(added) = std::move(advice);
       const std::uint64_t request = added.has_request ? failure.request.bytes : 0;
@@ -175,6 +176,7 @@ class Explainer {
   const Store& store_;
   Symbols& symbols_;
   const ExplainOptions& options_;
+  std::optional<Adviser> adviser_;  // from the first failure on
 };
 
 }  // namespace

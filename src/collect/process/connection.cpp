@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -61,14 +60,15 @@ ring::Shared* fail(const char* why) noexcept {
 }
 
 // A sealed memfd: it can neither shrink under the recorder's feet nor grow.
-ring::Shared* make_memory(ring::Clock clock, int* fd) noexcept {
+ring::Shared* make_memory(ring::Clock clock, ring::Shared* place, int* fd) noexcept {
   *fd = ::memfd_create("tidemark", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (*fd < 0) return nullptr;
   void* mapped = MAP_FAILED;
   if (::ftruncate(*fd, sizeof(ring::Shared)) == 0 &&
       ::fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0) {
-    mapped =
-        ::mmap(reinterpret_cast<void*>(kRingAddress), sizeof(ring::Shared), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+    void* const address = place != nullptr ? place : reinterpret_cast<void*>(kRingAddress);
+    mapped = ::mmap(address, sizeof(ring::Shared), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | (place != nullptr ? MAP_FIXED : 0), *fd, 0);
   }
   if (mapped == MAP_FAILED) {
     ::close(*fd);
@@ -92,8 +92,7 @@ ring::Shared* make_memory(ring::Clock clock, int* fd) noexcept {
 
 }  // namespace
 
-void configure_connection() noexcept {
-  const char* path = ::getenv(ring::kSocketVariable);
+void configure_connection(const char* path) noexcept {
   recorder_address.sun_family = AF_UNIX;
   recorder_address.sun_path[0] = '\0';
   if (path != nullptr && ::strlen(path) < sizeof(recorder_address.sun_path)) {
@@ -105,21 +104,30 @@ bool connection_configured() noexcept {
   return recorder_address.sun_path[0] != '\0';
 }
 
-ring::Shared* open_connection(ring::Clock clock) noexcept {
+ring::Shared* open_connection(ring::Clock clock, ring::Shared* place) noexcept {
   if (!file_size_limit_allows_memory()) {
     return fail(
         "recording is off: the file size limit (ulimit -f) leaves no room for shared memory; the program continues");
   }
   int memory = -1;
-  ring::Shared* shared = make_memory(clock, &memory);
+  ring::Shared* shared = make_memory(clock, place, &memory);
   if (shared == nullptr) return fail("recording is off: shared memory is unavailable; the program continues");
   const int socket = connect_to_recorder();
   const bool sent = socket >= 0 && send_memory(socket, memory);
   if (socket >= 0) ::close(socket);
   ::close(memory);
   if (sent) return shared;
-  ::munmap(shared, sizeof(ring::Shared));
+  if (place == nullptr) {
+    ::munmap(shared, sizeof(ring::Shared));
+  } else {
+    close_connection(shared);
+  }
   return fail("recording is off: the recorder cannot be reached; the program continues");
+}
+
+void close_connection(ring::Shared* shared) noexcept {
+  static_cast<void>(::mmap(shared, sizeof(ring::Shared), PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
 }
 
 bool recorder_alive() noexcept {

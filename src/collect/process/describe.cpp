@@ -2,9 +2,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
 
 #include "collect/process/definition_writer.h"
 #include "collect/process/describe_lines.h"
+#include "collect/process/file_names.h"
 #include "collect/process/recording.h"
 #include "collect/ring/ranks.h"
 
@@ -64,7 +66,8 @@ bool describe_code(ThreadState* thread, std::uintptr_t code) noexcept {
   definition.u32(python_minor_version());
   definition.u32(facts.first_line);
   definition.u32(facts.code_offset);
-  definition.text(facts.file);
+  const char* const file_name = name_of_file(facts.file);
+  definition.text(file_name != nullptr ? PythonText{file_name, ::strlen(file_name), 1} : facts.file);
   definition.text(facts.function);
   definition.text(facts.line_table, facts.line_table_size);
   if (!definition.finish()) return false;

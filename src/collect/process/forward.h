@@ -45,6 +45,7 @@ class Forward {
     void* original = nullptr;
     const std::size_t slots = patch_import_slots(symbol_, reinterpret_cast<void*>(hook), &original);
     if (original != nullptr) {
+      set_reporting_library(original);
       find_autograd_functions();
       next_.store(original, std::memory_order_release);
     }

@@ -19,6 +19,13 @@ class LaneWriter {
     lane_ = lane;
   }
 
+  /// Begins a chain in memory that is new: that of an earlier recording lay at the same address.
+  void begin(ring::Shared* shared, ring::Lane* lane) noexcept {
+    chunk_ = nullptr;
+    used_ = 0;
+    open(shared, lane);
+  }
+
   [[nodiscard]] ring::Lane* lane() const noexcept { return lane_; }
 
   /// Room for a record of `words` 8-byte words (at most 255), or null when the pool is exhausted. Not visible to the

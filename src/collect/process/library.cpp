@@ -1,10 +1,13 @@
 // What the preloaded library does when it is loaded and when the process ends, and the functions it offers the program.
 #include <link.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collect/process/connection.h"
+#include "collect/process/describe.h"
 #include "collect/process/driver/subscription.h"
 #include "collect/process/elf_dynamic.h"
+#include "collect/process/file_names.h"
 #include "collect/process/hooks_autograd.h"
 #include "collect/process/hooks_torch.h"
 #include "collect/process/mark.h"
@@ -27,6 +30,10 @@ struct Copy {
   void (*range_begin)(const char*);
   void (*range_end)(const char*);
   std::size_t (*attach)();
+  int (*connect)(const char* const*);
+  int (*disconnect)();
+  int (*is_recording)();
+  void (*name_file)(const char*, const char*);
 };
 Copy first = {};  // null functions: this copy is the first
 
@@ -34,14 +41,20 @@ int find_first_copy(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) no
   DynamicObject object;
   if (!read_dynamic_object(*info, &object)) return 0;
   if (object.contains(&first)) return 1;
-  const Copy found = {reinterpret_cast<void (*)()>(find_definition(object, "tidemark_pause")),
-                      reinterpret_cast<void (*)()>(find_definition(object, "tidemark_resume")),
-                      reinterpret_cast<void (*)(const char*)>(find_definition(object, "tidemark_mark")),
-                      reinterpret_cast<void (*)(const char*)>(find_definition(object, "tidemark_range_begin")),
-                      reinterpret_cast<void (*)(const char*)>(find_definition(object, "tidemark_range_end")),
-                      reinterpret_cast<std::size_t (*)()>(find_definition(object, "tidemark_attach"))};
+  const Copy found = {
+      reinterpret_cast<void (*)()>(find_definition(object, "tidemark_pause")),
+      reinterpret_cast<void (*)()>(find_definition(object, "tidemark_resume")),
+      reinterpret_cast<void (*)(const char*)>(find_definition(object, "tidemark_mark")),
+      reinterpret_cast<void (*)(const char*)>(find_definition(object, "tidemark_range_begin")),
+      reinterpret_cast<void (*)(const char*)>(find_definition(object, "tidemark_range_end")),
+      reinterpret_cast<std::size_t (*)()>(find_definition(object, "tidemark_attach")),
+      reinterpret_cast<int (*)(const char* const*)>(find_definition(object, "tidemark_connect")),
+      reinterpret_cast<int (*)()>(find_definition(object, "tidemark_disconnect")),
+      reinterpret_cast<int (*)()>(find_definition(object, "tidemark_is_recording")),
+      reinterpret_cast<void (*)(const char*, const char*)>(find_definition(object, "tidemark_name_file"))};
   if (found.pause == nullptr || found.resume == nullptr || found.mark == nullptr || found.range_begin == nullptr ||
-      found.range_end == nullptr || found.attach == nullptr) {
+      found.range_end == nullptr || found.attach == nullptr || found.connect == nullptr ||
+      found.disconnect == nullptr || found.is_recording == nullptr || found.name_file == nullptr) {
     return 0;
   }
   first = found;
@@ -50,12 +63,23 @@ int find_first_copy(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) no
 
 __attribute__((constructor)) void on_load() noexcept {
   ::dl_iterate_phdr(find_first_copy, nullptr);
-  if (first.attach == nullptr) configure_session();
+  if (first.attach == nullptr) configure_session(environ);
 }
 
 void mark(ring::MarkKind kind, const char* name) noexcept {
   record_mark(kind, name);
   if (tidemark_on_mark != nullptr && name != nullptr) tidemark_on_mark(static_cast<int>(kind), name);
+}
+
+std::size_t patch_hooks() noexcept {
+  return patch_torch_hooks() + patch_autograd_hook();
+}
+
+void record_loss(QualityId loss) noexcept {
+  ThreadState* thread = current_thread(Start::yes);
+  if (thread == nullptr) return;
+  const detail::BusyLane busy(thread->writer.lane());
+  if (busy.entered()) describe_loss(thread, loss, "");
 }
 
 int is_torch(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) noexcept {
@@ -104,6 +128,29 @@ TIDEMARK_API void tidemark_range_end(const char* name) {
 
 TIDEMARK_API size_t tidemark_attach(void) {
   if (tidemark::process::first.attach != nullptr) return tidemark::process::first.attach();
-  tidemark::process::configure_session();
-  return tidemark::process::patch_torch_hooks() + tidemark::process::patch_autograd_hook();
+  if (!tidemark::process::session_is_on()) tidemark::process::configure_session(environ);
+  return tidemark::process::patch_hooks();
+}
+
+TIDEMARK_API int tidemark_connect(const char* const* settings) {
+  if (tidemark::process::first.connect != nullptr) return tidemark::process::first.connect(settings);
+  if (!tidemark::process::start_session(settings)) return 0;
+  // Where nothing leads here yet, PyTorch is not loaded, and nothing has been missed.
+  if (tidemark::process::patch_hooks() > 0) tidemark::process::record_loss(tidemark::QualityId::started_inside);
+  return 1;
+}
+
+TIDEMARK_API int tidemark_disconnect(void) {
+  if (tidemark::process::first.disconnect != nullptr) return tidemark::process::first.disconnect();
+  return tidemark::process::end_session() ? 1 : 0;
+}
+
+TIDEMARK_API int tidemark_is_recording(void) {
+  if (tidemark::process::first.is_recording != nullptr) return tidemark::process::first.is_recording();
+  return tidemark::process::session_is_on() ? 1 : 0;
+}
+
+TIDEMARK_API void tidemark_name_file(const char* path, const char* name) {
+  if (tidemark::process::first.name_file != nullptr) return tidemark::process::first.name_file(path, name);
+  tidemark::process::name_file(path, name);
 }

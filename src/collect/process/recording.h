@@ -24,6 +24,7 @@ namespace detail {
 
 /// Marks the lane busy while an event is being written, so that the recorder does not take later events of other
 /// threads for complete, and so that a signal handler that interrupts us does not write into the middle of a record.
+/// Not entered where the recording has ended since the thread looked: see end_session().
 class BusyLane {
  public:
   explicit BusyLane(ring::Lane* lane) noexcept
@@ -31,6 +32,11 @@ class BusyLane {
     if (entered_) [[likely]] {
       lane_->busy.store(1, std::memory_order_relaxed);
       std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (lane_->connection.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(thread_link.epoch))
+          [[unlikely]] {
+        lane_->busy.store(0, std::memory_order_release);
+        entered_ = false;
+      }
     } else {
       lane_->reentrant.store(lane_->reentrant.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -14,6 +13,7 @@
 #include "collect/process/definition_writer.h"
 #include "collect/process/describe.h"
 #include "collect/process/model/modules.h"
+#include "collect/process/quiet.h"
 
 namespace tidemark::process {
 namespace {
@@ -49,6 +49,7 @@ Gate* make_gate() noexcept {
 void after_fork_in_child() noexcept {
   session.gate->epoch.store(0, std::memory_order_relaxed);
   session.gate->state.store(kIdle, std::memory_order_relaxed);
+  session.gate->entering.store(0, std::memory_order_relaxed);
 }
 
 void release_lane(ThreadState* thread) noexcept {
@@ -79,30 +80,47 @@ void switch_off(const char* why) noexcept {
   if (session.gate->state.exchange(kOff, std::memory_order_acq_rel) != kOff && why != nullptr) say(why);
 }
 
-// Maps everything anew and hands the memfd to the recorder.
+ThreadState* map_threads() noexcept {
+  void* threads = ::mmap(reinterpret_cast<void*>(kThreadsAddress), sizeof(ThreadState) * ring::kLaneCount,
+                         PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (threads != MAP_FAILED) return static_cast<ThreadState*>(threads);
+  say("recording is off: no memory for it; the program continues");
+  return nullptr;
+}
+
+// Hands memory to the recorder. What an earlier recording of this process had stays where it is, because a thread may
+// just be about to look there; see end_session().
 bool connect() noexcept {
-  if (session.shared != nullptr) {  // a forked child: drop what belongs to the parent
+  if (session.shared != nullptr && session.pid != ::getpid()) {  // a forked child: drop what belongs to the parent
     ::munmap(session.shared, sizeof(ring::Shared));
     ::munmap(session.threads, sizeof(ThreadState) * ring::kLaneCount);
     session.shared = nullptr;
+    session.threads = nullptr;
   }
-  void* threads = ::mmap(reinterpret_cast<void*>(kThreadsAddress), sizeof(ThreadState) * ring::kLaneCount,
-                         PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (threads == MAP_FAILED) {
-    say("recording is off: no memory for it; the program continues");
-    return false;
-  }
-  ring::Shared* shared = open_connection(session.clock);
-  if (shared == nullptr) {
-    ::munmap(threads, sizeof(ThreadState) * ring::kLaneCount);
-    return false;
-  }
+  if (session.threads == nullptr) session.threads = map_threads();
+  if (session.threads == nullptr) return false;
+  ring::Shared* shared = open_connection(session.clock, session.shared);
+  if (shared == nullptr) return false;
   session.shared = shared;
-  session.threads = static_cast<ThreadState*>(threads);
+  session.pid = ::getpid();
   session.growth_left.store(kGrowthBytes, std::memory_order_relaxed);
   forget_modules();
   ++session.epoch;
   return true;
+}
+
+// The state of a lane, as it is in memory that has not been used yet.
+void forget_earlier_recording(ThreadState* thread, ring::Lane* lane) noexcept {
+  if (thread->epoch == session.epoch) return;
+  thread->writer.begin(session.shared, lane);
+  thread->codes.clear(false);
+  thread->stacks.clear(false);
+  thread->line_maps.clear(false);
+  thread->autograd.forget();
+  thread->autograd.told = {};
+  thread->module_count = 0;
+  thread->next_stack = 0;
+  thread->epoch = session.epoch;
 }
 
 ThreadState* claim_lane() noexcept {
@@ -115,6 +133,8 @@ ThreadState* claim_lane() noexcept {
       continue;
     }
     ThreadState* thread = &session.threads[index];
+    forget_earlier_recording(thread, lane);
+    lane->connection.store(static_cast<std::uint32_t>(session.epoch), std::memory_order_relaxed);
     thread->writer.open(session.shared, lane);
     thread->stack_bounds = session.stacks.native ? native_stack_bounds() : StackBounds{};
     thread->walks.clear(false);
@@ -167,9 +187,17 @@ void count_lost_while_entering(const ThreadState* thread, std::uint32_t lost) no
   }
 }
 
+const char* setting(const char* const* environment, const char* name) noexcept {
+  const std::size_t length = ::strlen(name);
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    if (::strncmp(*environment, name, length) == 0 && (*environment)[length] == '=') return *environment + length + 1;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
-Session session = {&fallback_gate, nullptr, nullptr, 0, ring::Clock::monotonic, {false, false}, false, {false}, {0}};
+Session session = {&fallback_gate, nullptr, nullptr, 0, 0, ring::Clock::monotonic, {false, false}, false, {false}, {0}};
 thread_local constinit ThreadLink thread_link = {kNoEpoch, nullptr};
 
 ThreadState* enter_thread(Start start) noexcept {
@@ -180,7 +208,9 @@ ThreadState* enter_thread(Start start) noexcept {
   const int saved = errno;
   entering.store(true, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
+  session.gate->entering.fetch_add(1, std::memory_order_acq_rel);
   ThreadState* thread = enter(start);
+  session.gate->entering.fetch_sub(1, std::memory_order_release);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   entering.store(false, std::memory_order_relaxed);
   const std::uint32_t lost = lost_while_entering.exchange(0, std::memory_order_relaxed);
@@ -208,24 +238,61 @@ void event_dropped(ThreadState* thread) noexcept {
   }
 }
 
-void configure_session() noexcept {
-  configure_connection();
-  const char* stacks = ::getenv(ring::kStacksVariable);
+void configure_session(const char* const* environment) noexcept {
+  configure_connection(setting(environment, ring::kSocketVariable));
+  const char* stacks = setting(environment, ring::kStacksVariable);
   const bool both = stacks != nullptr && ::strcmp(stacks, "both") == 0;
   session.stacks.native = both || (stacks != nullptr && ::strcmp(stacks, "native") == 0);
   session.stacks.python = both || stacks == nullptr || ::strcmp(stacks, "python") == 0;
-  const char* attribute = ::getenv(ring::kAttributeVariable);
+  const char* attribute = setting(environment, ring::kAttributeVariable);
   session.attribute = attribute == nullptr || ::strcmp(attribute, "off") != 0;
 #if defined(__x86_64__)
-  const char* clock = ::getenv(ring::kClockVariable);
-  if (clock != nullptr && ::strcmp(clock, "tsc") == 0) session.clock = ring::Clock::tsc;
+  const char* clock = setting(environment, ring::kClockVariable);
+  session.clock = clock != nullptr && ::strcmp(clock, "tsc") == 0 ? ring::Clock::tsc : ring::Clock::monotonic;
 #endif
   if (session.gate == &fallback_gate) session.gate = make_gate();
   if (!exit_key_made) {  // the first time
-    if (::getenv(ring::kPausedVariable) != nullptr) session.paused.store(true, std::memory_order_relaxed);
+    if (setting(environment, ring::kPausedVariable) != nullptr) session.paused.store(true, std::memory_order_relaxed);
     exit_key_made = ::pthread_key_create(&exit_key, on_thread_exit) == 0;
     ::pthread_atfork(nullptr, nullptr, after_fork_in_child);
   }
+}
+
+bool start_session(const char* const* settings) noexcept {
+  const std::uint32_t before = session.gate->state.load(std::memory_order_acquire);
+  if (before == kConnecting || (before == kIdle && connection_configured()) || session_is_on()) return false;
+  if (before == kActive) end_session();  // the recorder had ended it
+  configure_session(settings);
+  session.paused.store(false, std::memory_order_relaxed);
+  session.gate->epoch.store(0, std::memory_order_relaxed);
+  session.gate->state.store(kIdle, std::memory_order_release);
+  if (current_thread(Start::yes) != nullptr) return true;
+  configure_connection(nullptr);
+  return false;
+}
+
+bool end_session() noexcept {
+  session.gate->epoch.store(0, std::memory_order_release);
+  std::uint32_t active = kActive;
+  const bool was_active = session.gate->state.compare_exchange_strong(active, kOff, std::memory_order_acq_rel);
+  configure_connection(nullptr);  // for children that are forked from now on
+  if (!was_active) return false;
+  ring::Shared* const shared = session.shared;
+  const bool quiet = wait_until_quiet(shared, session.gate->entering);
+  shared->control.ended.store(1, std::memory_order_release);
+  if (quiet) {
+    close_connection(shared);
+  } else {  // somebody may go on writing there: it is left alone, and the next recording gets memory of its own
+    session.shared = nullptr;
+    session.threads = nullptr;
+  }
+  return true;
+}
+
+bool session_is_on() noexcept {
+  const std::uint32_t state = session.gate->state.load(std::memory_order_acquire);
+  if (state == kActive) return session.shared->control.stop.load(std::memory_order_relaxed) == 0;
+  return state != kOff && connection_configured();
 }
 
 void pause_session() noexcept {

@@ -25,6 +25,7 @@ namespace tidemark::process {
 struct ThreadState {
   LaneWriter writer;
   StackBounds stack_bounds;
+  std::uint64_t epoch;  ///< of the connection that all of this is of
   std::uint64_t python_generation;
   std::uint64_t module_generation;
   std::uint32_t next_stack;  ///< number of the next stack to be defined in this lane
@@ -50,6 +51,7 @@ struct StackMode {
 struct Gate {
   std::atomic<std::uint64_t> epoch;  ///< 0 = closed (off, paused, or not connected); else the number of the connection
   std::atomic<std::uint32_t> state;  ///< SessionState
+  std::atomic<std::uint32_t> entering;  ///< threads in the slow path
 };
 
 struct Session {
@@ -57,6 +59,7 @@ struct Session {
   ring::Shared* shared;  ///< null until connected
   ThreadState* threads;  ///< kLaneCount of them
   std::uint64_t epoch;   ///< of the latest connection
+  std::int32_t pid;      ///< of the process that made it
   ring::Clock clock;
   StackMode stacks;
   bool attribute;  ///< record what memory belongs to: modules and their tensors, autograd nodes
@@ -93,8 +96,18 @@ ThreadState* defining_thread() noexcept;
 /// Counts an event that found no room, and ends the recording when the recorder is gone.
 void event_dropped(ThreadState* thread) noexcept;
 
-/// Reads the environment. Called once when the library is loaded, again by tidemark_attach().
-void configure_session() noexcept;
+/// Takes settings from an environment: "NAME=value", the last one null. Called when the library is loaded.
+void configure_session(const char* const* environment) noexcept;
+
+/// Connects to the recorder that the settings name. False where this process is being recorded already, or cannot be.
+bool start_session(const char* const* settings) noexcept;
+
+/// Ends the recording of this process, which may start another one. Waits until no thread is in the middle of an event,
+/// a second at most, and then tells the recorder that nothing follows. False where there was none.
+bool end_session() noexcept;
+
+/// Whether this process is being recorded, or will be from its next event on; also while it is paused.
+[[nodiscard]] bool session_is_on() noexcept;
 
 /// Switches recording on and off for the whole process. While off, an event costs a few instructions.
 void pause_session() noexcept;

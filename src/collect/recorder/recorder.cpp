@@ -272,9 +272,16 @@ void Recorder::end(Client& client, bool exited) {
 
 void Recorder::end_exited() {
   for (Client& client : clients_) {
-    if (client.session != nullptr && is_gone(client.pidfd, client.pid)) end(client, true);
+    if (client.session == nullptr) continue;
+    if (client.session->ended_by_process() || is_gone(client.pidfd, client.pid)) end(client, true);
   }
   std::erase_if(clients_, [](const Client& client) { return client.session == nullptr; });
+}
+
+std::vector<std::string> Recorder::open_files() const {
+  std::vector<std::string> paths;
+  for (const Client& client : clients_) paths.push_back(client.path);
+  return paths;
 }
 
 void Recorder::finish(std::chrono::milliseconds grace) {

@@ -71,6 +71,9 @@ class Recorder {
   /// Ends all recordings: those of processes that end within `grace` as complete, the others are told to stop.
   void finish(std::chrono::milliseconds grace);
 
+  /// Paths of the recordings that go on, the oldest first.
+  [[nodiscard]] std::vector<std::string> open_files() const;
+
   [[nodiscard]] const std::vector<RecordedFile>& files() const { return files_; }
 
   [[nodiscard]] const Unrecorded& unrecorded() const { return unrecorded_; }

@@ -63,6 +63,7 @@ SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const T
     : root_(options.places.root),
       job_pid_(job),
       outsider_(options.outsider),
+      first_process_(options.first_process),
       clock_(clock),
       sources_(options.open_sources ? options.open_sources() : open_device_sources(options.places)),
       cgroup_(Cgroup::of_this_process(options.places.root)),
@@ -98,7 +99,8 @@ void SampleTaker::run(Pace& pace, Clock::time_point now, const Work& work) {
 void SampleTaker::take(std::vector<Reading>& readings) {
   const Clock::time_point now = Clock::now();
   run(job_pace_, now, [&] {
-    job_ = descendants_of(job_pid_, root_);
+    job_ = descendants_of(first_process_.value_or(job_pid_), root_);
+    if (first_process_) job_.push_back(*first_process_);
     if (outsider_) std::erase(job_, *outsider_);
   });
   run(device_pace_, now, [&] { read_devices(readings); });

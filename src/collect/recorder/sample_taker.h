@@ -23,6 +23,8 @@ struct SampleOptions {
   SourcePlaces places;
   std::function<std::vector<OpenedSource>()> open_sources = {};  ///< where devices are not those of `places`
   std::optional<std::int64_t> outsider = {};  ///< a process below the recorder that does not belong to the job
+  /// Where the recorder is not above the job: the process that belongs to it with all below.
+  std::optional<std::int64_t> first_process = {};
 };
 
 /// When to do something next. It takes at most a thousandth of one core: what costs 1 ms of processor time is not done
@@ -80,6 +82,7 @@ class SampleTaker {
   std::string root_;
   std::int64_t job_pid_;
   std::optional<std::int64_t> outsider_;
+  std::optional<std::int64_t> first_process_;
   const TickClock& clock_;
   std::vector<OpenedSource> sources_;
   std::vector<Device> devices_;

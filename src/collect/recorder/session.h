@@ -50,8 +50,14 @@ class Session {
   /// Adds to what is missing.
   void add(const Loss& loss);
 
-  /// Takes everything, ends the recording. `exited`: the process is gone (else it is told to stop).
+  /// Takes everything, ends the recording. `exited`: the process is gone or has ended its recording (else it is told to
+  /// stop).
   Result<void> finish(bool exited);
+
+  /// The process has ended its recording, and goes on.
+  [[nodiscard]] bool ended_by_process() const {
+    return memory_->get()->control.ended.load(std::memory_order_acquire) != 0;
+  }
 
   /// The session no longer writes (error, size limit).
   [[nodiscard]] bool stopped() const { return stopped_; }

@@ -15,10 +15,12 @@
 //   Lane::busy        thread      1 while it is between taking a time and committing the record
 //   Lane::call_since  thread      ticks at which a call was made that may give memory of the driver back; 0 = none
 //   Lane::head        thread      1 + number of the lane's first chunk, set once
+//   Lane::connection  thread      number of the connection for which the lane was claimed; 0 once that has ended
 //   Chunk::next       thread      1 + number of the next chunk; recorder clears it when recycling
 //   Chunk::committed  thread      bytes of whole records; recorder clears it when recycling
 //   bitmap            both        1 = free; threads clear bits, the recorder sets them
 //   Control::stop     recorder    non-zero: stop recording
+//   Control::ended    process     non-zero: the process goes on, and writes nothing here any more
 //
 // The recorder trusts nothing it reads here: the process may have overwritten it.
 #pragma once
@@ -52,7 +54,7 @@ struct Control {
   std::int32_t rank;          ///< of the launcher (ranks.h), as the environment had it at the first event; -1 = none
   std::int32_t local_rank;
   std::int32_t world_size;
-  std::uint32_t unused;
+  std::atomic<std::uint32_t> ended;
   std::atomic<std::uint32_t> stop;
   std::atomic<std::uint32_t> thread_limit_drops;  ///< events of threads that found no lane
 };
@@ -61,7 +63,7 @@ struct alignas(64) Lane {
   std::atomic<std::uint32_t> owner;
   std::atomic<std::uint32_t> busy;
   std::atomic<std::uint32_t> head;
-  std::uint32_t unused;
+  std::atomic<std::uint32_t> connection;
   std::atomic<std::uint64_t> dropped;    ///< events lost because no chunk was free
   std::atomic<std::uint64_t> reentrant;  ///< events lost because a signal handler interrupted the hook
   std::atomic<std::uint64_t> truncated;  ///< stacks cut at the depth limit

@@ -118,6 +118,9 @@ Overview make_overview(Snapshot snapshot, const std::string& path) {
 
 Result<Store> make_store(Snapshot snapshot, const std::string& path) {
   StoreBuilder builder;
+  std::size_t entries = 0;
+  for (const DeviceTrace& trace : snapshot.traces) entries += trace.entries.size();
+  builder.reserve(entries);
   SnapshotFacts facts = replay_into(builder, snapshot);
   if (builder.full()) return Error{fmt::format("{}: more events than fit in memory indexes (4,294,967,294)", path)};
   Store store = std::move(builder).finish(path, definitions_of(snapshot, facts));

@@ -13,8 +13,9 @@ namespace {
 // What is listed instead of all call sites: it needs the blocks.
 Result<void> choose_holders(const SampledOverview& overview, const AnalysisOptions& options, SummaryOptions& chosen) {
   if (options.filter.empty() && options.word("by") == "call-site") return {};
-  auto store = overview.load_blocks();
-  if (!store) return store.error();
+  auto loaded = overview.load_blocks();
+  if (!loaded) return loaded.error();
+  const std::shared_ptr<const AttributedStore> store = std::move(*loaded);
   AnalysisOptions of_blocks = options;
   of_blocks.attribution = store->attribution;
   of_blocks.attribution = of_blocks.attribute(*store);
@@ -29,7 +30,7 @@ Result<void> choose_holders(const SampledOverview& overview, const AnalysisOptio
     chosen.owners.breakdown = std::make_shared<const Breakdown>(std::move(*breakdown));
   }
   chosen.holders = std::move(*holders);
-  chosen.blocks = std::make_shared<const Store>(std::move(*store));
+  chosen.blocks = store;
   return {};
 }
 

@@ -46,6 +46,8 @@ constexpr QualityTemplate kTemplates[] = {
     {QualityId::recorder_stopped,
      "{count} events were dropped while the recorder did not run (stopped or without a processor)",
      "1 event was dropped while the recorder did not run (stopped or without a processor)"},
+    {QualityId::started_inside,
+     "recording began inside the program when PyTorch was loaded already: memory allocated before is not recorded"},
 
     {QualityId::unknown_loss, "{count} losses of a kind that this version of tidemark does not know[ ({detail})]",
      "1 loss of a kind that this version of tidemark does not know[ ({detail})]"},

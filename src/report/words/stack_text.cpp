@@ -98,13 +98,17 @@ constexpr std::array<Details, 3> kShortest = {
      {FileDetail::name, FileDetail::line_only, FileDetail::line_only, FileDetail::line_only},
      {FileDetail::line_only, FileDetail::line_only, FileDetail::line_only, FileDetail::line_only}}};
 
+std::string module_text(const NamedStack& stack) {
+  return stack.modules.empty() ? frame_text(stack.frames[*stack.module]) : printable(stack.modules);
+}
+
 // A module is told by its path, and else the place of the forward side, or the node itself.
 std::string backward_text(const NamedStack& stack) {
   const FrameName* const place = stack.forward_place();
   std::string text = "backward of ";
   if (!stack.module)
     return text + (place != nullptr ? frame_text(*place, FileDetail::name) : frame_text(stack.frames.back()));
-  text += frame_text(stack.frames[*stack.module]);
+  text += module_text(stack);
   return place == nullptr ? text : text.append(" (").append(place_in_file(*place, FileDetail::name)).append(")");
 }
 
@@ -139,8 +143,9 @@ std::string fit_stack(const NamedStack& stack, const Frames& callers, std::size_
   if (stack.owner) return fit(owner_text(*stack.owner), width);
   if (stack.frames.empty()) return "(no stack)";
   if (stack.backward) return fit(backward_text(stack), width);
+  if (stack.gathers && stack.module) return fit("all-gather of " + module_text(stack), width);
   std::optional<std::string> best;
-  if (stack.module) best = fit_place(stack, callers, width, " in " + frame_text(stack.frames[*stack.module]));
+  if (stack.module) best = fit_place(stack, callers, width, " in " + module_text(stack));
   if (!best) best = fit_place(stack, callers, width, "");
   return best ? *std::move(best) : fit_frame(stack.frames[stack.call_site], width);
 }

@@ -13,9 +13,9 @@ inline constexpr std::size_t kStackInSentence = 72;
 
 /// The place and what it called: "main (train.py:42) → AdamW.step (torch/optim/adamw.py)", or "(no stack)". With the
 /// module whose call it is: "… → Linear.forward in model.layers.3.mlp". What the backward pass allocated is "backward
-/// of model.layers.3.mlp.down_proj (modeling_llama.py:175)". With NamedStack::apart, where that is set. An owner in its
-/// place is owner_text(). At most `width` columns (0 = unlimited): paths get shorter first, the place's function and
-/// line stay longest.
+/// of model.layers.3.mlp.down_proj (modeling_llama.py:175)", what FSDP gathers "all-gather of model.layers.3". With
+/// NamedStack::apart, where that is set. An owner in its place is owner_text(). At most `width` columns (0 =
+/// unlimited): paths get shorter first, the place's function and line stay longest.
 [[nodiscard]] std::string stack_text(const NamedStack& stack, std::size_t width = 0);
 
 /// The same without a caller that tells it apart, for where all callers follow.

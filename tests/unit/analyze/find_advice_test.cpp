@@ -21,9 +21,10 @@ using testing::Scenario;
 class Loop {
  public:
   void allocate(const std::string& block, std::uint64_t mib, Phase phase, Category category,
-                const std::string& module = "", StackId stack = {}) {
-    scenario.allocate(++time_ns_, block, mib * kMiB, kGpu, stack);
+                const std::string& module = "", Making making = Making::nothing_known) {
+    scenario.allocate(++time_ns_, block, mib * kMiB, kGpu);
     Owner owner;
+    owner.making = making;
     owner.phase = phase;
     owner.category = category;
     owner.category_known = KnownAs::derived;
@@ -58,7 +59,7 @@ class Loop {
     Symbols symbols(store.definitions);
     attribution.phases = testing::phase_spans_of(store, attribution);
     std::map<AdviceKind, Advice> found;
-    for (Advice& one : find_advice(store, symbols, attribution, 0)) found[one.kind] = one;
+    for (Advice& one : Adviser(store, symbols, attribution).at_peak(0)) found[one.kind] = one;
     return found;
   }
 
@@ -264,11 +265,9 @@ TEST(FindAdvice, FindsCopiesOfLogits) {
 TEST(FindAdvice, FindsGradientBucketsBesideGradients) {
   for (const bool view : {false, true}) {
     Loop loop;
-    const std::string file = "/p/site-packages/torch/nn/parallel/distributed.py";
-    const StackId made = loop.scenario.stack({loop.scenario.python("DistributedDataParallel._pre_forward", file, 5),
-                                              loop.scenario.native("libtorch_cpu.so", 9)});
     loop.allocate("weights", 40, Phase::other, Category::parameter);
-    loop.allocate("bucket", 20, Phase::forward, view ? Category::gradient : Category::copy, "", made);
+    loop.allocate("bucket", 20, Phase::forward, view ? Category::gradient : Category::copy, "",
+                  Making::gradient_bucket);
     if (!view) loop.allocate("gradient", 19, Phase::backward, Category::gradient);
     const auto found = loop.advice();
     EXPECT_EQ(found.size(), view ? 0U : 1U);
@@ -279,9 +278,8 @@ TEST(FindAdvice, FindsGradientBucketsBesideGradients) {
 
 TEST(FindAdvice, FindsCopiesOfCheckpoints) {
   Loop loop;
-  const StackId made = loop.scenario.stack({loop.scenario.python("deepcopy", "/usr/lib/python3.11/copy.py", 5)});
   loop.allocate("weights", 40, Phase::other, Category::parameter);
-  loop.allocate("saved", 40, Phase::other, Category::copy, "", made);
+  loop.allocate("saved", 40, Phase::other, Category::copy, "", Making::copy);
   loop.allocate("other copy", 20, Phase::other, Category::copy);
   const auto found = loop.advice();
   ASSERT_EQ(found.size(), 1U);
@@ -293,8 +291,7 @@ TEST(FindAdvice, FindsCopiesOfCheckpoints) {
 TEST(FindAdvice, FindsGatheredParametersHeldUntilTheBackwardPass) {
   for (const bool reshards : {false, true}) {
     Loop loop;
-    const std::string file = "/p/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py";
-    const StackId made = loop.scenario.stack({loop.scenario.python("FSDPParamGroup.unshard", file, 5)});
+    const Making made = Making::gathered_parameter;
     loop.allocate("weights", 10, Phase::other, Category::parameter);
     loop.allocate("all", 30, Phase::forward, Category::copy, "Model", made);
     for (const std::string layer : {"layers.0", "layers.1"}) {
@@ -331,7 +328,7 @@ TEST(FindAdvice, SaysWhatWasHeldWhenARequestFailed) {
   loop.scenario.out_of_memory(1000, 40 * kMiB, kGpu);
   const Store store = loop.scenario.store();
   Symbols symbols(store.definitions);
-  const std::vector<Advice> found = find_advice(store, symbols, loop.attribution, store.out_of_memory.at(0));
+  const std::vector<Advice> found = Adviser(store, symbols, loop.attribution).at_failure(store.out_of_memory.at(0));
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].kind, AdviceKind::checkpoint_activations);
   EXPECT_EQ(found[0].avoidable_peak_bytes, 120 * kMiB);

@@ -91,8 +91,9 @@ class GraphLoop {
     const Store store = scenario_.store();
     Symbols symbols(store.definitions);
     attribution_.phases = testing::phase_spans_of(store, attribution_);
+    const TrainingSteps steps = find_training_steps(store);
     std::uint64_t bytes = 0;
-    for (const EarlierFree& away : advice::retained_graph({store, symbols, attribution_, 0, {}, {}, {}})) {
+    for (const EarlierFree& away : advice::retained_graph({store, symbols, attribution_, 0, steps, {}, {}})) {
       bytes += store.blocks.size[away.block.value];
     }
     return bytes;

@@ -168,6 +168,11 @@ TEST(LifetimeTest, WhatSomeCodeMakesWhateverThePhase) {
                                                                {"norm", Category::temporary},
                                                                {"moment", Category::optimizer_state},
                                                                {"checkpoint", Category::copy}}));
+  std::vector<Making> made;
+  for (const Owner& owner : attribute_blocks(run.store()).blocks) made.push_back(owner.making);
+  EXPECT_EQ(made, (std::vector<Making>{Making::model, Making::nothing_known, Making::gathered_parameter,
+                                       Making::per_sample_gradient, Making::per_sample_gradient, Making::nothing_known,
+                                       Making::copy}));
 }
 
 TEST(LifetimeTest, WhatStaysAndIsNotNamedIsUnknown) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "unit/store/store_scenario.h"
@@ -136,6 +137,50 @@ TEST_F(StackNames, ShowTheInnermostFrameWhenAllIsTorch) {
   const NamedStack stack = named({python("backward", kAdamW, 1), python("apply", kAdamW, 2)});
   EXPECT_EQ(stack.call_site, 1U);
   EXPECT_EQ(stack.leaf, std::nullopt);
+}
+
+TEST_F(StackNames, TellWhatFsdpGathersForAModule) {
+  constexpr const char* kGather =
+      "/venv/lib/python3.12/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py";
+  const LocationId call = python("layers.3", "", 0);
+  scenario_.definitions.locations.back().file = {};
+  scenario_.definitions.locations.back().nn_module = NnModuleId{0};
+  const LocationId main = python("main", kTrain, 42);
+  const LocationId gather = python("foreach_all_gather", kGather, 150);
+  EXPECT_TRUE(named({main, call, gather}).gathers);
+  EXPECT_FALSE(named({main, gather, call}).gathers) << "a module that it called";
+  EXPECT_FALSE(named({main, call, python("silu", kParameter, 1)}).gathers);
+}
+
+// A call in each of these modules, or in none ("").
+TEST_F(StackNames, TellWhatTheModulesOfSeveralStacksHaveInCommon) {
+  const auto shared = [](const std::vector<std::string>& paths) {
+    Scenario scenario;
+    std::vector<StackId> stacks;
+    for (const std::string& path : paths) {
+      std::vector<LocationId> frames = {scenario.python("main", kTrain, 42)};
+      if (!path.empty()) {
+        frames.push_back(scenario.python(path, "", 0));
+        scenario.definitions.locations.back().file = {};
+        scenario.definitions.locations.back().nn_module = NnModuleId{0};
+      }
+      frames.push_back(scenario.python("silu", kParameter, 5));
+      stacks.push_back(scenario.stack(frames));
+    }
+    const Store store = scenario.store();
+    Symbols symbols(store.definitions);
+    NamedStack stack = name_stack(symbols, stacks.front());
+    share_modules(stack, symbols, stacks);
+    if (!stack.module) return std::string("-");
+    return stack.modules.empty() ? stack.frames[*stack.module].function : stack.modules;
+  };
+  EXPECT_EQ(shared({"layers.3.mlp"}), "layers.3.mlp");
+  EXPECT_EQ(shared({"layers.3.mlp", "layers.3.mlp"}), "layers.3.mlp");
+  EXPECT_EQ(shared({"layers.3.mlp", "layers.11.mlp", "layers.0.mlp"}), "layers.*.mlp");
+  EXPECT_EQ(shared({"layers.3.1", "layers.11.2"}), "layers.*.*");
+  EXPECT_EQ(shared({"layers.3.mlp", "layers.3.attn"}), "layers.3.mlp and another module");
+  EXPECT_EQ(shared({"layers.3", "layers.3.mlp", "head", "layers.3"}), "layers.3 and 2 other modules");
+  EXPECT_EQ(shared({"layers.3", ""}), "-");
 }
 
 }  // namespace

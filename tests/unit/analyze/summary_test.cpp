@@ -99,13 +99,14 @@ TEST(Summary, ExplainsTheLatestOutOfMemoryError) {
   Symbols symbols(overview.definitions);
   EXPECT_FALSE(analyze_summary(overview, symbols, {})->failure.has_value()) << "its blocks tell the cause";
   SummaryOptions options;
-  options.load_blocks = [&] { return Result<AttributedStore>(attribute(scenario.store())); };
+  using Loaded = Result<std::shared_ptr<const AttributedStore>>;
+  options.load_blocks = [&] { return Loaded(std::make_shared<const AttributedStore>(attribute(scenario.store()))); };
   const auto summary = analyze_summary(overview, symbols, options);
   ASSERT_TRUE(summary->failure.has_value());
   EXPECT_EQ(summary->failure->request.bytes, 2 * kMiB);
   EXPECT_EQ(summary->failure->last_ns, 3U);
   EXPECT_EQ(summary->failure->cause, OomCause::fragmentation) << "2 of the 8 MiB reserved are in no block";
-  options.load_blocks = [] { return Result<AttributedStore>(Error{"gone"}); };
+  options.load_blocks = [] { return Loaded(Error{"gone"}); };
   EXPECT_FALSE(analyze_summary(overview, symbols, options)->failure.has_value());
 }
 
@@ -115,7 +116,7 @@ TEST(Summary, ReadsNoBlocksOfARunWithoutErrors) {
   const Overview overview = scenario.overview();
   Symbols symbols(overview.definitions);
   SummaryOptions options;
-  options.load_blocks = []() -> Result<AttributedStore> {
+  options.load_blocks = []() -> Result<std::shared_ptr<const AttributedStore>> {
     ADD_FAILURE();
     return Error{"not needed"};
   };

@@ -79,8 +79,11 @@ TEST(Application, NamesTheFileAndWhatToDo) {
 TEST(Application, EveryCommandHasExamples) {
   const Application application = make_application();
   for (const CLI::App* command : application.app->get_subcommands([](const CLI::App*) { return true; })) {
-    EXPECT_THAT(command->get_footer(), HasSubstr("tidemark " + command->get_name())) << command->get_name();
-    EXPECT_FALSE(command->get_group().empty());
+    if (command->get_group().empty()) {
+      EXPECT_EQ(command->get_name(), "recorder") << "all others are for people";
+    } else {
+      EXPECT_THAT(command->get_footer(), HasSubstr("tidemark " + command->get_name())) << command->get_name();
+    }
   }
 }
 

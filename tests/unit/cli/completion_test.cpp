@@ -77,7 +77,7 @@ TEST(Completion, WorksInBash) {
   EXPECT_EQ(bash_offers("tidemark su"), "summary\n");
   EXPECT_EQ(bash_offers("tidemark table --by s"), "stack size stream step\n");
   EXPECT_EQ(bash_offers("tidemark timeline --pl"), "--plot\n");
-  EXPECT_EQ(bash_offers("tidemark export --to p"), "pytorch perfetto pprof\n");
+  EXPECT_EQ(bash_offers("tidemark export --to p"), "pytorch perfetto pprof parquet\n");
   EXPECT_EQ(bash_offers("tidemark completion f"), "fish\n");
   EXPECT_EQ(bash_offers("tidemark help ti"), "timeline\n");
 }

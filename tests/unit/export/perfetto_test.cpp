@@ -158,6 +158,19 @@ TEST(PerfettoExport, EachCategoryHasACounter) {
   EXPECT_FALSE(trace.counters.contains("cuda:0 unknown"));
 }
 
+TEST(PerfettoExport, ChosenBlocksHaveACounterBesideTheDevices) {
+  const Attribution attribution = testing::small_attribution();
+  ExportOptions options;
+  options.device = "cuda:0";
+  options.attribution = &attribution;
+  options.filter = BlockFilter({true, true, false, false});  // c, a
+  const Trace trace(exported(small_run().store("/tmp/run.tide"), "perfetto", options));
+  EXPECT_THAT(trace.counters.at("cuda:0 chosen blocks"), ::testing::ElementsAre("5=100", "8=0", "10=300", "40=0"));
+  EXPECT_THAT(trace.counters.at("cuda:0 activation"), ::testing::ElementsAre("10=300", "40=0"));
+  EXPECT_FALSE(trace.counters.contains("cuda:0 parameter"));
+  EXPECT_THAT(trace.counters.at("cuda:0 allocated"), ::testing::Contains("30=824")) << "as the allocator says";
+}
+
 TEST(PerfettoExport, CountersBelongToTheProcess) {
   Scenario scenario = small_run();
   scenario.definitions.process.command_line = "python train.py";

@@ -92,6 +92,21 @@ TEST(PytorchExport, CategoriesAreTheOutermostFrames) {
   EXPECT_EQ(frames(snapshot.definitions, entries.back().stack).back(), "activation (tidemark:0)") << "the free of a";
 }
 
+TEST(PytorchExport, OfBlocksThoseThatAreChosen) {
+  Scenario scenario = small_run();
+  scenario.out_of_memory(50, 4096, kGpu);
+  ExportOptions options;
+  options.device = "cuda:0";
+  options.filter = BlockFilter({false, true, true, false});  // a, d
+  const Snapshot snapshot = read_back(scenario.store(), options);
+  EXPECT_EQ(seen(snapshot.traces.at(0)), (std::vector<Seen>{{Action::allocate, 8192, 300, 0},
+                                                            {Action::free_requested, 8192, 300, 0},
+                                                            {Action::free_completed, 8192, 300, 0},
+                                                            {Action::out_of_memory, 0, 4096, 0}}));
+  ASSERT_EQ(snapshot.segments.size(), 1U);
+  EXPECT_EQ(snapshot.segments[0].allocated_size, 0U) << "b is left out";
+}
+
 // small_run() has blocks c, a, d, b at 4096, 8192, 12288, 16384 in the order of their birth.
 TEST(PytorchExport, HasEachAllocationAndFreeOfARecording) {
   Scenario scenario = small_run();

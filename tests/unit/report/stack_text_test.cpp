@@ -115,6 +115,21 @@ NamedStack in_module() {
   return stack;
 }
 
+TEST(StackText, SaysWhichModulesParametersAreGathered) {
+  NamedStack stack = in_module();
+  stack.gathers = true;
+  EXPECT_EQ(stack_text(stack), "all-gather of model.layers.3.mlp.down_proj");
+  stack.module.reset();  // of several modules
+  EXPECT_EQ(stack_text(stack, 60), "main (train.py:42) → LlamaMLP.forward:155 → Linear.forward");
+}
+
+TEST(StackText, SaysWhatSeveralModulesHaveInCommon) {
+  NamedStack stack = in_module();
+  stack.modules = "model.layers.*.mlp.down_proj";
+  EXPECT_EQ(stack_text(stack, 90),
+            "main (train.py:42) → LlamaMLP.forward:155 → Linear.forward in model.layers.*.mlp.down_proj");
+}
+
 TEST(StackText, SaysTheModule) {
   EXPECT_EQ(stack_text(in_module()),
             "main (project/train.py:42) → LlamaMLP.forward (transformers/models/llama/modeling_llama.py:155) → "

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 
 namespace tidemark::process {
@@ -54,9 +55,22 @@ bool find_with_lock(std::uintptr_t address, LoadedObject* out) {
   return dl_iterate_phdr(visit_object, &search) != 0;
 }
 
+// `dl_find_object` of glibc 2.35 and later. Declared here, because the headers that the library is made with may be
+// older than the C library that it runs with.
+struct FoundObject {
+  unsigned long long flags;
+  void* map_start;
+  void* map_end;
+  link_map* object;
+  void* eh_frame;
+  unsigned long long reserved[7];
+};
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+static_assert(sizeof(FoundObject) == sizeof(dl_find_object) &&
+              offsetof(FoundObject, object) == offsetof(dl_find_object, dlfo_link_map));
+#endif
 
-using FindObject = int (*)(void* address, dl_find_object* result);
+using FindObject = int (*)(void* address, FoundObject* result);
 std::atomic<FindObject> find_object{nullptr};
 
 // dlsym takes the loader's lock: it is called once, early. Looked up by name, so that the library loads with an older C
@@ -64,8 +78,6 @@ std::atomic<FindObject> find_object{nullptr};
 [[gnu::constructor]] void look_up_find_object() {
   find_object.store(reinterpret_cast<FindObject>(dlsym(RTLD_DEFAULT, "_dl_find_object")), std::memory_order_relaxed);
 }
-
-#endif
 
 }  // namespace
 
@@ -89,17 +101,15 @@ Segment LoadedObject::segment_at(std::uintptr_t address) const noexcept {
 }
 
 bool find_loaded_object(std::uintptr_t address, LoadedObject* out) noexcept {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
   if (const FindObject find = find_object.load(std::memory_order_relaxed)) {
-    dl_find_object found;
+    FoundObject found;
     if (find(reinterpret_cast<void*>(address), &found) != 0) return false;
-    out->start = reinterpret_cast<std::uintptr_t>(found.dlfo_map_start);
-    out->end = reinterpret_cast<std::uintptr_t>(found.dlfo_map_end);
-    out->bias = found.dlfo_link_map->l_addr;
-    out->name = found.dlfo_link_map->l_name;
+    out->start = reinterpret_cast<std::uintptr_t>(found.map_start);
+    out->end = reinterpret_cast<std::uintptr_t>(found.map_end);
+    out->bias = found.object->l_addr;
+    out->name = found.object->l_name;
     if (read_headers(out)) return true;
   }
-#endif
   return find_with_lock(address, out);
 }
 

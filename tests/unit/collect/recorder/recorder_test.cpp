@@ -127,6 +127,23 @@ TEST_F(RecorderTest, ASecondRingOfAProcessEndsItsFirst) {
   EXPECT_FALSE(read(recorder->files()[1].path).definitions.end->process_exited);
 }
 
+TEST_F(RecorderTest, AProcessThatEndsItsRecordingAndGoesOnHasAWholeOne) {
+  create();
+  const RingProcess process(clock(), ring::ticks(clock()));
+  RingThread thread(process, 0, 1);
+  hand_over(process);
+  recorder->poll_once({});
+  EXPECT_THAT(recorder->open_files(), ElementsAre(folder.at("run.tide")));
+  thread.put(ring::RecordKind::allocate, {}, ring::kNoStack, {ring::ticks(clock()), 1, 8});
+  process.shared()->control.ended.store(1);
+  recorder->poll_once({});
+  EXPECT_THAT(recorder->open_files(), IsEmpty());
+  ASSERT_EQ(recorder->files().size(), 1U);
+  EXPECT_EQ(recorder->files()[0].event_count, 1U);
+  EXPECT_TRUE(read(folder.at("run.tide")).definitions.end->process_exited);
+  EXPECT_THAT(said, IsEmpty());
+}
+
 TEST_F(RecorderTest, SaysWhenAFileReachesItsLimit) {
   create(16 * 1024);
   const RingProcess process(clock(), ring::ticks(clock()));

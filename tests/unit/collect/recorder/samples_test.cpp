@@ -172,6 +172,23 @@ TEST_F(SamplesTest, AProcessOfTheRecorderIsNotOfTheJob) {
   ::waitpid(child, nullptr, 0);
 }
 
+TEST_F(SamplesTest, AJobThatIsNotBelowTheRecorderIsItsFirstProcessWithAllBelow) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  SampleOptions these = options(100ms);
+  these.first_process = ::getpid();
+  SampleTaker taker(these, child, clock_);
+  std::vector<Reading> readings = {Reading{0, taker.found()}};
+  taker.take(readings);
+  const auto hosts = of_kind<HostReading>(readings);
+  ASSERT_EQ(hosts.size(), 1U);
+  EXPECT_EQ(hosts[0].sample.job_processes, 2U);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
 TEST_F(SamplesTest, WhatWasReadBeforeTheProcessBeganIsLeftOut) {
   SampleTaker taker(options(100ms), ::getppid(), clock_);
   std::vector<Reading> readings = {Reading{0, taker.found()}};

@@ -1,0 +1,378 @@
+// tidemark._engine: recordings, analyses and tables for python/tidemark/reading, which has the names and types that
+// people see. Handles are capsules. The GIL is released wherever files are read or something is computed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyze/common/devices.h"
+#include "analyze/common/moment.h"
+#include "arrow_data.h"
+#include "export/column_table.h"
+#include "launch/environment.h"
+#include "module_slots.h"
+#include "python_objects.h"
+#include "reading/comparison.h"
+#include "reading/recording.h"
+#include "report/analyses/analysis.h"
+#include "report/json/json.h"
+#include "report/text/progress.h"
+#include "report/text/terminal.h"
+#include "report/text/text.h"
+
+namespace tidemark::python {
+namespace {
+
+constexpr char kRecording[] = "tidemark.recording";
+constexpr char kResult[] = "tidemark.result";
+constexpr char kTable[] = "tidemark.table";
+
+using SharedRecording = std::shared_ptr<Recording>;
+/// Writes a result in a format.
+using Writer = std::function<Result<std::string>(const std::string& format)>;
+
+// Runs without the GIL; an error is a TidemarkError.
+template <typename Function>
+auto computed(const Function& function) {
+  auto result = [&] {
+    const WithoutGil others_run;
+    return function();
+  }();
+  if (!result) raise_tidemark_error(result.error().message);
+  return std::move(*result);
+}
+
+const Analysis& find_analysis(const std::string& name) {
+  const auto found = std::find_if(analyses().begin(), analyses().end(),
+                                  [&](const Analysis& analysis) { return analysis.name == name; });
+  if (found == analyses().end()) raise(PyExc_ValueError, "there is no analysis " + name);
+  return *found;
+}
+
+Object describe(const AnalysisOption& option) {
+  Object dict(PyDict_New());
+  set_item(dict, "name", text(option.name));
+  set_item(dict, "help", text(option.help));
+  set_item(dict, "expected", text(option.expected()));
+  set_item(dict, "initial", text(option.initial));
+  set_item(dict, "is_flag", Object(PyBool_FromLong(option.kind == AnalysisOption::Kind::flag ? 1 : 0)));
+  return dict;
+}
+
+Object describe(const Analysis& analysis) {
+  Object dict(PyDict_New());
+  set_item(dict, "name", text(analysis.name));
+  set_item(dict, "help", text(analysis.help));
+  set_item(dict, "takes_moment", Object(PyBool_FromLong(analysis.takes_moment ? 1 : 0)));
+  set_item(dict, "takes_filter", Object(PyBool_FromLong(analysis.takes_filter ? 1 : 0)));
+  const Object options(PyList_New(0));
+  for (const AnalysisOption& option : analysis.options) append(options, describe(option));
+  set_item(dict, "options", options);
+  const Object formats(PyList_New(0));
+  for (const std::string& format : analysis.formats) append(formats, text(format));
+  set_item(dict, "formats", formats);
+  return dict;
+}
+
+PyObject* list_analyses(PyObject* /*module*/, PyObject* /*none*/) {
+  return guarded([] {
+    Object list(PyList_New(0));
+    for (const Analysis& analysis : analyses()) append(list, describe(analysis));
+    return list;
+  });
+}
+
+// use_program(program): where the program is that is installed with the package; what it starts is beside it. The first
+// call of the process counts: interpreters share it.
+PyObject* use_program(PyObject* /*module*/, PyObject* program) {
+  return guarded([&] {
+    static std::once_flag once;
+    const std::string path = bytes_of(program);
+    std::call_once(once, [&] { set_own_program(path); });
+    return none();
+  });
+}
+
+// open(path, with_blocks, rules, progress, python): paths are bytes; rules b"" are the built-in ones.
+PyObject* open_file(PyObject* /*module*/, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* path = nullptr;
+    PyObject* rules = nullptr;
+    PyObject* python = nullptr;
+    int with_blocks = 1;
+    int progress = 1;
+    if (PyArg_ParseTuple(arguments, "SpSpS:open", &path, &with_blocks, &rules, &progress, &python) == 0) {
+      throw PythonError();
+    }
+    const std::string interpreter = bytes_of(python);
+    const std::string file = bytes_of(path);
+    const std::string rules_file = bytes_of(rules);
+    return capsule(kRecording, computed([&]() -> Result<SharedRecording> {
+                     auto read = read_rules(rules_file);
+                     if (!read) return read.error();
+                     ReadingChoice choice{with_blocks != 0, std::move(*read), {}, interpreter};
+                     if (progress != 0) choice.progress = make_progress;
+                     return Recording::open(file, std::move(choice));
+                   }));
+  });
+}
+
+std::vector<std::pair<std::string, std::string>> options_of(PyObject* dict) {
+  std::vector<std::pair<std::string, std::string>> options;
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(dict, &position, &key, &value) != 0) options.emplace_back(string_of(key), string_of(value));
+  return options;
+}
+
+AnalysisOptions chosen_options(const AnalysisInfo& analysis, PyObject* dict) {
+  const auto given = options_of(dict);
+  for (const auto& [name, value] : given) {
+    if (!has_option(analysis, name)) raise(PyExc_TypeError, fmt::format("{} has no option {}", analysis.name, name));
+  }
+  auto options = choose_options(analysis, given);
+  if (!options) raise(PyExc_ValueError, options.error().message);
+  return std::move(*options);
+}
+
+std::vector<SharedRecording> recordings_of(PyObject* list) {
+  std::vector<SharedRecording> recordings;
+  for (Py_ssize_t index = 0; index < PyList_Size(list); ++index) {
+    recordings.push_back(from_capsule<SharedRecording>(PyList_GetItem(list, index), kRecording));
+  }
+  return recordings;
+}
+
+// analyze(name, recordings, options): options are {name: text}.
+PyObject* analyze(PyObject* /*module*/, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* name = nullptr;
+    PyObject* list = nullptr;
+    PyObject* dict = nullptr;
+    if (PyArg_ParseTuple(arguments, "UO!O!:analyze", &name, &PyList_Type, &list, &PyDict_Type, &dict) == 0) {
+      throw PythonError();
+    }
+    const Analysis& analysis = find_analysis(string_of(name));
+    const std::vector<SharedRecording> recordings = recordings_of(list);
+    AnalysisOptions options = chosen_options(analysis, dict);
+    return capsule(kResult, computed([&]() -> Result<Writer> {
+                     auto run = run_analysis(analysis, recordings, std::move(options));
+                     if (!run) return run.error();
+                     return Writer([run = *run](const std::string& format) { return run->write(format, Terminal()); });
+                   }));
+  });
+}
+
+// compare(a, b, options): likewise.
+PyObject* compare(PyObject* /*module*/, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* first = nullptr;
+    PyObject* second = nullptr;
+    PyObject* dict = nullptr;
+    if (PyArg_ParseTuple(arguments, "OOO!:compare", &first, &second, &PyDict_Type, &dict) == 0) throw PythonError();
+    const SharedRecording a = from_capsule<SharedRecording>(first, kRecording);
+    const SharedRecording b = from_capsule<SharedRecording>(second, kRecording);
+    AnalysisInfo info;
+    info.name = "compare";
+    info.options = compare_options();
+    info.takes_filter = true;
+    const AnalysisOptions options = chosen_options(info, dict);
+    return capsule(kResult, computed([&]() -> Result<Writer> {
+                     auto made = compare_recordings(*a, *b, options);
+                     if (!made) return made.error();
+                     auto comparison = std::make_shared<const Comparison>(std::move(*made));
+                     return Writer([comparison](const std::string& format) -> Result<std::string> {
+                       return format == "json" ? to_json(*comparison) : to_text(*comparison, Terminal());
+                     });
+                   }));
+  });
+}
+
+// write(result, format): bytes.
+PyObject* write(PyObject* /*module*/, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* handle = nullptr;
+    PyObject* format = nullptr;
+    if (PyArg_ParseTuple(arguments, "OU:write", &handle, &format) == 0) throw PythonError();
+    const Writer result = from_capsule<Writer>(handle, kResult);
+    const std::string wanted = string_of(format);
+    const std::string written = computed([&] { return result(wanted); });
+    return Object(PyBytes_FromStringAndSize(written.data(), static_cast<Py_ssize_t>(written.size())));
+  });
+}
+
+Result<SharedTable> make_table(Recording& recording, const std::string& kind, const std::optional<std::string>& at,
+                               const std::optional<std::string>& device) {
+  const auto store = recording.blocks();
+  if (!store) return store.error();
+  const auto attribution = recording.attribution();
+  if (!attribution) return attribution.error();
+  const TableSource source{*store, *attribution};
+  if (kind == "events") return std::make_shared<const ColumnTable>(event_table(source));
+  if (!at) return std::make_shared<const ColumnTable>(block_table(source));
+  const auto moment = find_moment(**store, *at);
+  if (!moment) return moment.error();
+  const auto devices = select_devices(**store, device);
+  if (!devices) return devices.error();
+  auto blocks = std::make_shared<std::vector<BlockId>>();
+  for (const std::size_t index : *devices) {
+    const std::vector<BlockId> held = held_blocks(**store, *moment, index, {}).blocks;
+    blocks->insert(blocks->end(), held.begin(), held.end());
+  }
+  return std::make_shared<const ColumnTable>(block_table(source, std::move(blocks)));
+}
+
+std::optional<std::string> optional_string(PyObject* object) {
+  return object == Py_None ? std::nullopt : std::optional(string_of(object));
+}
+
+// table(recording, kind, at, device): "blocks", at a moment or all, or "events".
+PyObject* table(PyObject* /*module*/, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* handle = nullptr;
+    PyObject* kind = nullptr;
+    PyObject* at = nullptr;
+    PyObject* device = nullptr;
+    if (PyArg_ParseTuple(arguments, "OUOO:table", &handle, &kind, &at, &device) == 0) throw PythonError();
+    const SharedRecording recording = from_capsule<SharedRecording>(handle, kRecording);
+    const std::string wanted = string_of(kind);
+    const auto moment = optional_string(at);
+    if (moment && !may_be_a_moment(*moment)) raise(PyExc_ValueError, "at: " + parse_moment(*moment).error().message);
+    const auto only_device = optional_string(device);
+    return capsule(kTable, computed([&] { return make_table(*recording, wanted, moment, only_device); }));
+  });
+}
+
+// describe_table(table): (number of rows, names of the columns).
+PyObject* describe_table(PyObject* /*module*/, PyObject* handle) {
+  return guarded([&] {
+    const SharedTable& table = from_capsule<SharedTable>(handle, kTable);
+    const Object names(PyList_New(0));
+    for (const Column& column : table->columns) append(names, text(column.name));
+    return Object(Py_BuildValue("(nO)", static_cast<Py_ssize_t>(table->row_count), names.get()));
+  });
+}
+
+Object cell(const Column& column, std::size_t row) {
+  const auto value = column.value(row);
+  if (!value) return none();
+  if (column.kind == Column::Kind::text) return text(column.words()[*value]);
+  return Object(column.kind == Column::Kind::address ? PyLong_FromUnsignedLongLong(*value)
+                                                     : PyLong_FromLongLong(static_cast<std::int64_t>(*value)));
+}
+
+// rows(table, begin, end): a list of lists.
+PyObject* rows(PyObject* /*module*/, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* handle = nullptr;
+    Py_ssize_t begin = 0;
+    Py_ssize_t end = 0;
+    if (PyArg_ParseTuple(arguments, "Onn:rows", &handle, &begin, &end) == 0) throw PythonError();
+    const SharedTable& table = from_capsule<SharedTable>(handle, kTable);
+    if (begin < 0 || end < begin || static_cast<std::size_t>(end) > table->row_count) {
+      raise(PyExc_IndexError, "no such row");
+    }
+    {
+      const WithoutGil others_run;
+      for (const Column& column : table->columns) {
+        if (begin != end && column.words) static_cast<void>(column.words());
+      }
+    }
+    Object list(PyList_New(0));
+    for (Py_ssize_t row = begin; row < end; ++row) {
+      const Object cells(PyList_New(0));
+      for (const Column& column : table->columns) append(cells, cell(column, static_cast<std::size_t>(row)));
+      append(list, cells);
+    }
+    return list;
+  });
+}
+
+// A capsule that the interface defines: what its consumer did not take is released with it.
+template <typename Arrow>
+Object arrow_capsule(const char* name, std::unique_ptr<Arrow> filled) {
+  const auto destroy = [](PyObject* self) {
+    std::unique_ptr<Arrow> owned(static_cast<Arrow*>(PyCapsule_GetPointer(self, PyCapsule_GetName(self))));
+    if (owned && owned->release != nullptr) owned->release(owned.get());
+  };
+  PyObject* const made = PyCapsule_New(filled.get(), name, destroy);
+  if (made == nullptr) filled->release(filled.get());
+  Object capsule(made);
+  filled.release();
+  return capsule;
+}
+
+PyObject* arrow_schema(PyObject* /*module*/, PyObject* handle) {
+  return guarded([&] {
+    auto schema = std::make_unique<ArrowSchema>();
+    fill_schema(*from_capsule<SharedTable>(handle, kTable), schema.get());
+    return arrow_capsule("arrow_schema", std::move(schema));
+  });
+}
+
+// arrow_array(table): all rows.
+PyObject* arrow_array(PyObject* /*module*/, PyObject* handle) {
+  return guarded([&] {
+    const SharedTable table = from_capsule<SharedTable>(handle, kTable);
+    auto array = std::make_unique<ArrowArray>();
+    {
+      const WithoutGil others_run;
+      fill_array(table, 0, table->row_count, array.get());
+    }
+    return arrow_capsule("arrow_array", std::move(array));
+  });
+}
+
+// arrow_stream(table, rows_in_batch): 0 is the usual number.
+PyObject* arrow_stream(PyObject* /*module*/, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* handle = nullptr;
+    Py_ssize_t rows_in_batch = 0;
+    if (PyArg_ParseTuple(arguments, "On:arrow_stream", &handle, &rows_in_batch) == 0) throw PythonError();
+    auto stream = std::make_unique<ArrowArrayStream>();
+    fill_stream(from_capsule<SharedTable>(handle, kTable),
+                rows_in_batch > 0 ? static_cast<std::size_t>(rows_in_batch) : kRowsInBatch, stream.get());
+    return arrow_capsule("arrow_array_stream", std::move(stream));
+  });
+}
+
+PyMethodDef kMethods[] = {
+    {"analyses", list_analyses, METH_NOARGS, nullptr},
+    {"use_program", use_program, METH_O, nullptr},
+    {"open", open_file, METH_VARARGS, nullptr},
+    {"analyze", analyze, METH_VARARGS, nullptr},
+    {"compare", compare, METH_VARARGS, nullptr},
+    {"write", write, METH_VARARGS, nullptr},
+    {"table", table, METH_VARARGS, nullptr},
+    {"describe_table", describe_table, METH_O, nullptr},
+    {"rows", rows, METH_VARARGS, nullptr},
+    {"arrow_schema", arrow_schema, METH_O, nullptr},
+    {"arrow_array", arrow_array, METH_O, nullptr},
+    {"arrow_stream", arrow_stream, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef kModule = {PyModuleDef_HEAD_INIT,
+                       "tidemark._engine",
+                       "The engine that reads recordings.",
+                       0,
+                       kMethods,
+                       slots_for(nullptr),
+                       nullptr,
+                       nullptr,
+                       nullptr};
+
+}  // namespace
+}  // namespace tidemark::python
+
+PyMODINIT_FUNC PyInit__engine() {
+  return PyModuleDef_Init(&tidemark::python::kModule);
+}

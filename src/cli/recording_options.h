@@ -1,0 +1,31 @@
+// Options of what is recorded and where to: those that `run` and `recorder` share.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "cli/command_line.h"
+#include "collect/recorder/recorder.h"
+
+namespace tidemark::cli {
+
+struct RecordingOptions {
+  RecorderOptions recorder;
+  double sample_interval_ms = 100;
+  bool no_samples = false;
+  std::string attribute = "on";
+
+  /// Must live as long as the command line.
+  void add_to(CommandLine& app);
+  /// After parsing.
+  [[nodiscard]] RecorderOptions recorder_options() const;
+};
+
+/// Refuses a name that would cost somebody a file; `remedy` says what to do then. Names that are taken later get a
+/// number instead.
+[[nodiscard]] Result<void> check_free(const RecorderOptions& options, const std::string& remedy);
+
+/// Why a recording could not be written to `path`, or an empty string.
+[[nodiscard]] std::string why_unwritable(const std::string& path);
+
+}  // namespace tidemark::cli
