@@ -6,8 +6,14 @@ Run it under `tidemark run`; the stacks that are recorded are those of that comm
 
 Machines drift by tens of percent from minute to minute, so whole runs cannot be compared. Here all variants run in one
 process and take turns every few steps; each turn is compared with the plain turn of the same round, and the median over
-all rounds is reported with its quartiles. What else runs on a machine only ever adds time, so the fastest quarter of the
-turns of each variant, compared with the plain one's, is reported too: where the two disagree, the machine was noisy.
+all rounds is reported with its quartiles and a 95% interval (bootstrap). By three clocks:
+
+- wall: time from the first step to the moment when the device has finished the last one. What else runs on a machine only
+  ever adds to it, so the fastest quarter of the turns of each variant, compared with the plain one's, is reported too.
+- processor: of all of the process's threads, until the last step has returned. Where launching kernels is what takes the
+  time this is what a step costs: the main thread runs the forward pass and the optimizer, a thread of PyTorch the backward
+  pass, and waiting counts for neither (the device is told that threads that wait for it sleep).
+- main thread: of that thread alone. What threads that wait for work by spinning (OpenMP's) burn is left out.
 """
 
 import argparse
@@ -15,6 +21,7 @@ import contextlib
 import ctypes
 import json
 import os
+import random
 import statistics
 import sys
 import time
@@ -22,6 +29,8 @@ import time
 import torch
 from trackers import memory_profiler, memory_tracker
 from workloads import WORKLOADS
+
+CLOCKS = ("wall", "processor", "main thread")
 
 library = ctypes.CDLL(None)
 if not hasattr(library, "tidemark_pause"):
@@ -54,8 +63,48 @@ def variants(model, optimizer, peers, trackers):
     return found
 
 
+def sleep_while_waiting():
+    """Threads that wait for device 0 sleep instead of spinning. Before PyTorch makes the device's context."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    blocking_sync = 4  # CU_CTX_SCHED_BLOCKING_SYNC
+    if driver.cuInit(0) != 0 or driver.cuDevicePrimaryCtxSetFlags_v2(0, blocking_sync) != 0:
+        print("the device cannot be told not to spin: processor time has what a step waits for it")
+
+
+def turn(context, step, steps, synchronize):
+    """Seconds a step, by each clock."""
+    with context() as tool:
+        after_step = getattr(tool, "reset_mod_stats", lambda: None)  # MemTracker wants to know
+        step()  # whatever switching disturbs is not measured
+        after_step()
+        synchronize()
+        began = time.perf_counter(), time.process_time(), time.thread_time()
+        for _ in range(steps):
+            step()
+            after_step()
+        worked = time.process_time(), time.thread_time()
+        synchronize()
+        ended = time.perf_counter(), *worked
+        return {clock: (end - begin) / steps for clock, begin, end in zip(CLOCKS, began, ended)}
+
+
+def median_interval(values, resamples=2000):
+    """Of the median: 95% of the medians of as many values drawn from these lie between."""
+    draw = random.Random(0)
+    medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(resamples))
+    return [medians[resamples // 40], medians[-1 - resamples // 40]]
+
+
 def fastest_quarter(seconds):
     return statistics.mean(sorted(seconds)[: (len(seconds) + 3) // 4])
+
+
+def compare(ours, plain):
+    """Turns of a variant beside the plain turns of the same rounds, by one clock."""
+    ratios = [one / other for one, other in zip(ours, plain)]
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    return {"step_ms": statistics.median(ours) * 1e3, "ratio": middle, "ratio_quartiles": [low, high],
+            "ratio_interval": median_interval(ratios), "fastest": fastest_quarter(ours) / fastest_quarter(plain)}
 
 
 def main():
@@ -69,56 +118,43 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="also write the figures to FILE")
     args = parser.parse_args()
     device = torch.device(args.device)
+    synchronize = torch.cuda.synchronize if device.type == "cuda" else lambda: None
+    if device.type == "cuda":
+        sleep_while_waiting()
     torch.manual_seed(0)
     model, optimizer, step = WORKLOADS[args.workload](device)
     contexts = variants(model, optimizer, args.peers, args.trackers)
     names = list(contexts)
 
-    def turn(name):
-        with contexts[name]() as tool:
-            after_step = getattr(tool, "reset_mod_stats", lambda: None)  # MemTracker wants to know
-            step()  # whatever switching disturbs is not measured
-            after_step()
-            if device.type == "cuda":
-                torch.cuda.synchronize()
-            began = time.perf_counter()
-            for _ in range(args.steps):
-                step()
-                after_step()
-            if device.type == "cuda":
-                torch.cuda.synchronize()
-            return (time.perf_counter() - began) / args.steps
-
     library.tidemark_pause()
     for name in list(names):
         try:
             for _ in range(3):
-                turn(name)
+                turn(contexts[name], step, args.steps, synchronize)
         except RuntimeError as error:
             print(f"  {name}: {error}")
             names.remove(name)
-    times = {name: [] for name in names}
+    turns = {name: [] for name in names}
     for index in range(args.rounds):
         shift = index % len(names)
         for name in names[shift:] + names[:shift]:
-            times[name].append(turn(name))
+            turns[name].append(turn(contexts[name], step, args.steps, synchronize))
     library.tidemark_resume()
 
     figures = {}
     print(f"{args.workload} on {device}, torch {torch.__version__}, stacks {os.environ.get('TIDEMARK_STACKS')}, "
-          f"{args.rounds} rounds of {args.steps} steps")
+          f"attribution {os.environ.get('TIDEMARK_ATTRIBUTE', 'on')}, {args.rounds} rounds of {args.steps} steps")
     for name in names:
-        ratios = [ours / plain for ours, plain in zip(times[name], times["plain"])]
-        low, middle, high = statistics.quantiles(ratios, n=4)
-        milliseconds = statistics.median(times[name]) * 1e3
-        fastest = fastest_quarter(times[name]) / fastest_quarter(times["plain"])
-        figures[name] = {"step_ms": milliseconds, "ratio": middle, "ratio_quartiles": [low, high], "fastest": fastest}
-        print(f"  {name:30}  {milliseconds:8.3f} ms a step   {middle:.3f}x plain   "
-              f"(quartiles {low:.3f}..{high:.3f}, fastest quarter {fastest:.3f}x)")
+        figures[name] = {clock: compare(*([taken[clock] for taken in turns[which]] for which in (name, "plain"))) for clock in CLOCKS}
+        for clock, found in figures[name].items():
+            quartiles, interval = ("{:.3f}..{:.3f}".format(*found[key]) for key in ("ratio_quartiles", "ratio_interval"))
+            print(f"  {name:30}  {clock:11}  {found['step_ms']:8.3f} ms a step   {found['ratio']:.3f}x plain   "
+                  f"(95% {interval}, quartiles {quartiles}, fastest quarter {found['fastest']:.3f}x)")
     if args.json:
         with open(args.json, "w") as file:
             json.dump({"workload": args.workload, "device": str(device), "torch": torch.__version__,
-                       "stacks": os.environ.get("TIDEMARK_STACKS"), "variants": figures}, file, indent=1)
+                       "stacks": os.environ.get("TIDEMARK_STACKS"), "attribution": os.environ.get("TIDEMARK_ATTRIBUTE", "on"),
+                       "variants": figures}, file, indent=1)
 
 
 if __name__ == "__main__":

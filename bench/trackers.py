@@ -1,14 +1,26 @@
-"""PyTorch's own tools that say whose memory it is, as their documentation uses them."""
+"""PyTorch's own tools that say whose memory it is, as their documentation uses them, and where that fails, as near as it can be."""
 
 import torch
 
 
+class NoHook:
+    def remove(self):
+        pass
+
+
 def memory_tracker(model, optimizer):
-    """A context: torch.distributed._tools.mem_tracker.MemTracker of what is there already."""
+    """A context: torch.distributed._tools.mem_tracker.MemTracker of what is there already.
+
+    It registers gradient hooks on frozen parameters too, which PyTorch refuses (2.11: "cannot register a hook on a tensor that
+    doesn't require gradient"). So that LoRA can be compared at all, frozen parameters count as having their hooks.
+    """
     from torch.distributed._tools.mem_tracker import MemTracker
 
     tracker = MemTracker()
     tracker.track_external(model, optimizer)
+    for parameter in model.parameters():
+        if not parameter.requires_grad:
+            tracker._param_to_grad_hook_handles[parameter] = NoHook(), NoHook()
     return tracker
 
 

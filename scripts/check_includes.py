@@ -24,8 +24,9 @@ TABLE = {
     "collect/recorder": ["base", "trace", "collect/ring", "collect/machine"],
     "store": ["base", "allocator", "trace"],
     "import": ["base", "allocator", "trace", "store"],
+    "model": ["base"],
     "analyze": ["base", "allocator", "trace", "store"],
-    "report": ["base", "allocator", "trace", "store", "analyze", "doctor", "launch", "collect/machine"],
+    "report": ["base", "allocator", "trace", "store", "analyze", "model", "doctor", "launch", "collect/machine"],
     "export": ["base", "allocator", "trace", "store", "analyze", "report"],
     "launch": ["base", "collect/ring"],
     "phantom": ["base"],
@@ -33,8 +34,9 @@ TABLE = {
     "simulate": ["base", "allocator", "trace", "store", "analyze", "launch", "plan"],
     "sweep": ["base", "trace", "store", "import", "analyze", "collect/machine", "launch"],
     "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
-    "cli": ["base", "allocator", "trace", "store", "import", "analyze", "report", "export", "launch", "doctor", "plan",
-            "simulate", "sweep", "collect/ring", "collect/machine", "collect/recorder"],
+    "reading": ["base", "store", "import", "analyze", "report", "simulate"],
+    "cli": ["base", "allocator", "trace", "store", "import", "model", "analyze", "report", "export", "reading", "launch",
+            "doctor", "plan", "simulate", "sweep", "collect/ring", "collect/machine", "collect/recorder"],
 }  # fmt: skip
 
 # What the code inside the recorded program may include of C++'s library: what C has too, and what makes no use of its runtime.

@@ -9,11 +9,20 @@ torch_newest_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/torch-$tor
 torch_truth_version=2.11.0
 # shellcheck disable=SC2034  # used by setup.sh and test.sh
 torch_truth_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/torch-$torch_truth_version
+# What the Python package is tested with: a virtual environment of `setup.sh --python`.
+# shellcheck disable=SC2034  # used by setup.sh and test.sh
+python_tools_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/python-tools
 # NVIDIA's header of NVML, from a wheel of 120 KB that `setup.sh --torch-newest` unpacks: our declarations are compared with it.
 nvml_version=12.9.79
 nvml_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/nvml-$nvml_version
 # shellcheck disable=SC2034  # used by test.sh
 nvml_include=$nvml_folder/nvidia/nvml_dev/include
+
+# What scripts/portable.sh builds with: a clang that knows the C library of older distributions, from PyPI.
+zig_version=0.17.1
+portable_glibc=2.28
+# shellcheck disable=SC2034  # used by setup.sh, portable.sh and wheel.sh
+portable_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/zig-$zig_version-glibc-$portable_glibc
 
 # Compilations are kept with everything else of the project.
 export CCACHE_DIR=${CCACHE_DIR:-${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/ccache}
@@ -44,3 +53,10 @@ jobs() { nproc 2>/dev/null || echo 2; }
 
 # Many tests wait for programs half of their time: twice as many as there are cores keep these busy.
 test_jobs() { echo $(($(jobs) * 2)); }
+
+# pack_wheel PYTHON BUILD: makes BUILD/wheel/*.whl of a build as it is. PYTHON has scikit-build-core.
+pack_wheel() {
+  rm -rf "${2:?}/wheel"
+  "$1" -m pip wheel -q --no-deps --no-build-isolation --wheel-dir "$2/wheel" \
+    --config-settings=build-dir="$2/packing" --config-settings=cmake.define.TIDEMARK_BUILT="$(realpath "$2")" .
+}

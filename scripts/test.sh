@@ -4,7 +4,7 @@
 cd "$(dirname "$0")/.."
 . scripts/common.sh
 
-scripts/setup.sh --torch --torch-newest --torch-truth
+scripts/setup.sh --torch --torch-newest --python --torch-truth
 pythons=(/usr/bin/python3 "$(torch_newest_python)")
 for python in "${pythons[@]}"; do
   say "testing with $python, torch $(torch_version "$python")" || fail "$python cannot import torch"
@@ -12,7 +12,7 @@ done
 
 mkdir -p build
 cmake --preset release -DTIDEMARK_TESTS=ON "-DTIDEMARK_TEST_PYTHONS=$(IFS=';' && echo "${pythons[*]}")" \
-  "-DTIDEMARK_PHANTOM_PYTHONS=$torch_truth_folder/bin/python" \
+  "-DTIDEMARK_PHANTOM_PYTHONS=$torch_truth_folder/bin/python" "-DTIDEMARK_PYTHON_TOOLS=$python_tools_folder/bin/python" \
   "-DTIDEMARK_NVML_INCLUDE=$nvml_include" "-DTIDEMARK_CUPTI_INCLUDE=$(cupti_include)" >build/configure.log 2>&1 ||
   { cat build/configure.log >&2 && exit 1; }
 cmake --build --preset release

@@ -14,12 +14,12 @@ function(tidemark_python_tests prefix pythons)
     foreach(driver IN LISTS arg_DRIVERS)
       string(REGEX REPLACE "^test_(.*)[.]py$" "\\1" name ${driver})
       set(test ${prefix}.${name}.${version})
-      add_test(NAME ${test} COMMAND ${python} -B -W error::ResourceWarning ${CMAKE_CURRENT_SOURCE_DIR}/${driver} -v)
+      add_test(NAME ${test} COMMAND ${python} -W error::ResourceWarning ${CMAKE_CURRENT_SOURCE_DIR}/${driver} -v)
       set_tests_properties(
         ${test} PROPERTIES LABELS torch TIMEOUT 1800
         COST 30  # seconds: the longest tests start first
         ENVIRONMENT
-        "PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/startup;TIDEMARK=$<TARGET_FILE:tidemark>;TIDEMARK_PYTHON=${python};${arg_UNPARSED_ARGUMENTS}")
+        "${tidemark_test_bytecode};PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/startup;TIDEMARK=$<TARGET_FILE:tidemark>;TIDEMARK_PYTHON=${python};${arg_UNPARSED_ARGUMENTS}")
     endforeach()
   endforeach()
 endfunction()

@@ -1,0 +1,55 @@
+"""A real Trainer with a tiny model: marks, and memory in what its reporters write; on the CPU and on a GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from gpu_programs import GPU_PYTHON, needs_gpu, on_gpu
+from recorded_marks import marks
+
+pytest.importorskip("transformers")
+pytest.importorskip("torch")
+pytest.importorskip("accelerate")
+
+
+def test_a_trainer_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tensorboard")
+    from gpu_trainer import trainer
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    from tidemark.integrations.transformers import TidemarkCallback
+
+    told = marks(monkeypatch)
+    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "logs"))
+    training = trainer(tmp_path, callbacks=[TidemarkCallback()], report_to=["tensorboard"], use_cpu=True, eval_strategy="epoch")
+    training.train()
+    step = ["step {", "} step"]
+    assert told == [
+        *("training", "epoch 0", *step * 2, "evaluation {", "} evaluation"),
+        *("epoch 1", *step * 2, "evaluation {", "} evaluation"),
+        "training ended",
+    ]
+    logged = [each["memory/rss_mib"] for each in training.state.log_history]
+    assert all(value > 1 for value in logged) and len(logged) == 4 + 2 + 1
+    (file,) = (tmp_path / "logs").rglob("events.*")
+    events = EventAccumulator(str(file))
+    events.Reload()
+    written = events.Scalars("train/memory/rss_mib")
+    assert [each.value for each in written] == [pytest.approx(value) for value in logged]
+
+
+@needs_gpu
+def test_a_trainer_on_a_gpu(tmp_path: Path) -> None:
+    import tidemark
+
+    here = Path(__file__).parent
+    path = os.pathsep.join([str(Path(str(tidemark.__file__)).parents[1]), str(here)])
+    plan = on_gpu("--gpu", "L4", "-o", "plan.tide")
+    program = [GPU_PYTHON, here / "gpu_trainer.py", tmp_path]
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run([*plan, *program], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "4 logs agree with PyTorch's counters" in done.stdout, done.stdout + done.stderr
+    assert "tracker agrees with PyTorch's counters" in done.stdout

@@ -1,0 +1,125 @@
+"""``%%tidemark`` in real notebooks, executed by a kernel."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recordings import MIB, cpu, read, script
+
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+pytest.importorskip("torch")
+
+
+def execute(cells: list[str], folder: Path) -> list[Any]:
+    """The code cells of the example and these, with their outputs; those that fail do not end it."""
+    notebook = nbformat.read(EXAMPLE, as_version=4)
+    notebook.cells += [nbformat.v4.new_code_cell(cell) for cell in cells]
+    client = nbclient.NotebookClient(notebook, timeout=120, allow_errors=True, resources={"metadata": {"path": str(folder)}})
+    client.execute()
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def rich(cell: Any) -> str:
+    """The HTML of a cell's output."""
+    return "".join(output["data"].get("text/html", "") for output in cell.outputs if output.output_type == "display_data")
+
+
+def printed(cell: Any) -> str:
+    return "".join(output.text for output in cell.outputs if output.output_type == "stream")
+
+
+def labels(summary: dict[str, Any]) -> dict[str, int]:
+    return {site["stack"]["label"]: site["bytes"] for site in cpu(summary)["call_sites_at_peak"]}
+
+
+# The example's: In[3] has 3 x 4 MiB from line 3 of In[2], and 16 MiB of its own on its line 3.
+EXAMPLE = Path(__file__).parents[2] / "examples" / "recording.ipynb"
+CELLS = [
+    # In[4]
+    "%%tidemark -q\nlost = torch.empty(1 << 20)\n\nraise KeyError('of the user')",
+    # In[5]
+    "import json, tidemark\nprint(tidemark.is_recording())",
+    # In[6]
+    "recording = tidemark.start('later.tide', samples=False)",
+    # In[7]
+    "later = torch.empty(2 << 20, dtype=torch.float32)",
+    # In[8]
+    "print(json.dumps(tidemark.stop()))",
+    # In[9]
+    "%unload_ext tidemark\nprint(get_ipython().find_cell_magic('tidemark'))",
+]
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], Path]:
+    folder = tmp_path_factory.mktemp("notebook")
+    return execute(CELLS, folder), folder
+
+
+def test_a_cell_shows_its_peak_and_the_lines_of_cells(notebook: tuple[list[Any], Path]) -> None:
+    cells, folder = notebook
+    shown = rich(cells[2])
+    figure = re.search(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", shown)
+    assert figure is not None and b"<svg" in base64.b64decode(figure[1])
+    assert f"peak 28.0 MiB ({28 * MIB:,} bytes)" in shown
+    assert "In[3]:3" in shown and "In[2]:3" in shown
+    assert "ipykernel_" not in shown
+    assert cells[2].outputs[-1].data["text/plain"] == str(4 << 20)  # the value of the last expression
+    summary = read(folder / "run.tide")
+    assert cpu(summary)["peak_allocated_bytes"] == 28 * MIB
+    by_bytes = {count: label for label, count in labels(summary).items()}
+    assert "In[2]:3" in by_bytes[12 * MIB] and "In[3]:3" in by_bytes[16 * MIB]
+
+
+def test_an_exception_of_the_cell_is_shown_as_ever_and_the_recording_has_ended(notebook: tuple[list[Any], Path]) -> None:
+    cells, _ = notebook
+    failed = cells[3].outputs[-1]
+    assert (failed.output_type, failed.ename) == ("error", "KeyError")
+    trace = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(failed.traceback))
+    assert "Cell In[4], line 4" in trace and "----> 4 raise KeyError" in trace
+    assert printed(cells[4]) == "False\n"
+
+
+def test_cells_are_named_where_a_recording_spans_several(notebook: tuple[list[Any], Path]) -> None:
+    cells, folder = notebook
+    assert json.loads(printed(cells[7])) == [str(folder / "later.tide")]
+    found = labels(read(folder / "later.tide"))
+    assert [count for label, count in found.items() if "In[7]:1" in label] == [8 * MIB]
+
+
+def test_unloading_leaves_nothing(notebook: tuple[list[Any], Path]) -> None:
+    cells, _ = notebook
+    assert printed(cells[8]).strip() == "None"
+
+
+def test_ipython_in_a_terminal(tmp_path: Path) -> None:
+    """Its names of cells are ``<ipython-input-...>``, and what it shows is text."""
+    code = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for cell in (
+    "import torch, tidemark",
+    "def make():\\n    return torch.empty(3 << 20, dtype=torch.uint8)",
+    "%load_ext tidemark",
+    f"%%tidemark -o {sys.argv[1]}\\nkept = make()",
+    "print(In[4].count('get_ipython'), kept.nbytes)",
+    "%%tidemark --stacks deep\\nunseen = 1",
+    "print('unseen' in dir())",
+):
+    shell.run_cell(cell, store_history=True)
+"""
+    done = script(code, tmp_path / "run.tide")
+    assert done.returncode == 0, done.stderr
+    assert f"{3 * MIB}\n" in done.stdout and done.stdout.endswith("False\n")
+    assert "make (In[2]:2)" in done.stdout
+    assert "TidemarkError" in done.stdout + done.stderr and "invalid choice: 'deep'" in done.stdout + done.stderr
+    (site,) = cpu(read(tmp_path / "run.tide"))["call_sites_at_peak"]
+    assert [(frame["file"], frame["line"]) for frame in site["stack"]["frames"][-2:]] == [("In[4]", 2), ("In[2]", 2)]

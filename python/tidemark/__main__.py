@@ -1,0 +1,24 @@
+"""``tidemark`` and ``python -m tidemark``: the program that comes with the package, in place of the interpreter."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+PROGRAM = Path(__file__).parent / "bin" / "tidemark"  # not resolved: in a build folder this file is a link to the sources
+
+
+def main() -> None:
+    """Becomes the program, with this process's arguments and environment; returns only by an error."""
+    try:
+        os.execv(PROGRAM, ["tidemark", *sys.argv[1:]])
+    except OSError as error:
+        sys.exit(
+            f"tidemark: {PROGRAM} does not start: {error.strerror}. "
+            "`pip install tidemark-profiler` brings it; in a checkout, put build/release/python on PYTHONPATH"
+        )
+
+
+if __name__ == "__main__":
+    main()

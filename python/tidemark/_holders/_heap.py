@@ -1,0 +1,84 @@
+"""Every object that CPython's cycle collector knows, and what refers to what, as of one moment.
+
+One pass lists the references of all objects in two flat arrays, 8 bytes a reference. Who refers to some objects is then a
+scan of the array at the speed of C, once for each level of the search: asking ``gc.get_referrers`` would follow every
+reference again for every level, and misses what the collector does not track. A dict of all parents takes seven times as long.
+"""
+
+from __future__ import annotations
+
+import gc
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import compress, count
+from typing import Any
+
+
+class Heap:
+    """Strong references to all objects: whoever has it holds everything alive, so it must not outlive the search."""
+
+    def __init__(self) -> None:
+        self.objects: list[Any] = gc.get_objects()
+        self.found_untracked: dict[int, Any] = {}
+        self._targets = array("Q")  # the id of each object referred to, by referring object
+        self._ends = array("Q")  # for each object, where its references end in _targets
+
+    def link(self, untracked_kinds: Iterable[type] = ()) -> None:
+        """Lists the references.
+
+        ``untracked_kinds``: types that the collector does not track but that are to be known, such as NumPy's arrays.
+        """
+        wanted = {id(kind) for kind in untracked_kinds}
+        containers = {id(kind) for kind in (tuple, dict)} if wanted else set()
+        looked_at = wanted | containers
+        extend, end = self._targets.extend, self._ends.append
+        references = gc.get_referents
+        total = 0
+        for item in self.objects:
+            referred = references(item)
+            extend(map(id, referred))
+            total += len(referred)
+            end(total)
+            if wanted and not looked_at.isdisjoint(map(id, map(type, referred))):
+                self._look_into(referred, wanted, containers)
+        # Containers of untracked objects only are untracked themselves, and so not among gc's objects: append theirs.
+        for item in [each for key, each in self.found_untracked.items() if id(type(each)) in containers]:
+            self.objects.append(item)
+            referred = references(item)
+            extend(map(id, referred))
+            total += len(referred)
+            end(total)
+
+    def _look_into(self, referred: list[Any], wanted: set[int], containers: set[int]) -> None:
+        tracked = gc.is_tracked
+        pending = [referred]
+        while pending:
+            for each in pending.pop():
+                kind = id(type(each))
+                container = kind in containers
+                if (kind in wanted or (container and not tracked(each))) and id(each) not in self.found_untracked:
+                    self.found_untracked[id(each)] = each
+                    if container:
+                        pending.append(gc.get_referents(each))
+
+    def parents(self, wanted: set[int]) -> dict[int, list[Any]]:
+        """Of objects, by id: those that refer to each, in the order of their age. Instances are not parents of their class."""
+        found: dict[int, list[Any]] = {}
+        for position in compress(count(), map(wanted.__contains__, self._targets)):
+            parent = self.objects[bisect_right(self._ends, position)]
+            child = self._targets[position]
+            if id(type(parent)) != child:
+                same = found.setdefault(child, [])
+                if not same or same[-1] is not parent:
+                    same.append(parent)
+        return found
+
+    def forget(self) -> None:
+        """Lets go of everything: the list has this object itself, a cycle that would live until the next collection."""
+        self.objects.clear()
+        self.found_untracked.clear()
+
+    def of_types(self, types: set[int]) -> list[Any]:
+        """Objects whose type's id is one of these."""
+        return [each for each in self.objects if id(type(each)) in types]

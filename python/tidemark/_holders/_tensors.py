@@ -1,0 +1,162 @@
+"""Tensors, their storages, and the objects that share one: views, gradients, saved tensors, NumPy arrays, storage objects."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from contextlib import ExitStack
+from typing import Any
+
+from tidemark._holders import _safe
+from tidemark._holders._edges import Edges
+from tidemark._holders._heap import Heap
+
+
+def undispatched(torch: Any) -> ExitStack:
+    """A context in which tensors of subclasses answer as plain ones, so that nothing of theirs runs."""
+    stack = ExitStack()
+    for name in ("DisableTorchFunctionSubclass", "DisableTorchFunction"):  # the latter until PyTorch 1.13
+        guard = getattr(torch._C, name, None)
+        if guard is not None:
+            stack.enter_context(guard())
+            break
+    guard = torch._C._DisableTorchDispatch()
+    if hasattr(type(guard), "__enter__"):
+        stack.enter_context(guard)
+    else:  # until PyTorch 1.13: in force as long as it lives
+        stack.callback(id, guard)
+    return stack
+
+
+class Reader:
+    """Attributes of tensors as PyTorch's C++ has them, whatever a subclass puts in their place."""
+
+    def __init__(self, torch: Any) -> None:
+        self.base: Any = torch._C.TensorBase if hasattr(torch._C, "TensorBase") else torch._C._TensorBase
+        own = _safe.type_dict(self.base)
+        self.grad = own["grad"].__get__
+        self.grad_fn = own["grad_fn"].__get__
+        self.base_of = own["_base"].__get__
+        self.is_leaf = own["is_leaf"].__get__
+        self.retains_grad = own["retains_grad"].__get__
+        self.dtype = own["dtype"].__get__
+        self.shape = own["shape"].__get__
+        # _storage until PyTorch 1.13
+        self._storage = own.get("untyped_storage") or self.base._storage
+
+    def storage(self, tensor: Any) -> Any | None:
+        """The untyped storage; ``None`` where there is none (sparse and wrapped tensors) or PyTorch does not show it."""
+        try:
+            return self._storage(tensor)
+        except (RuntimeError, NotImplementedError):
+            return None
+
+    def bytes(self, tensor: Any) -> int:
+        return int(self.base.numel(tensor) * self.base.element_size(tensor))
+
+
+class Storage:
+    """A storage that is alive: where it is, and which objects own it."""
+
+    def __init__(self, address: int, size: int, device: str) -> None:
+        self.address = address
+        self.bytes = size
+        self.device = device
+        self.owners: list[Any] = []
+
+
+class Storages:
+    """All storages that Python objects own, by the address of PyTorch's structure (which two storages never share)."""
+
+    def __init__(self, torch: Any, heap: Heap, edges: Edges) -> None:
+        self._torch = torch
+        self.by_key: dict[int, Storage] = {}
+        self._seen: set[int] = set()
+        self.read = Reader(torch)
+        self.tensors = heap.of_types({id(kind) for kind in _safe.subclasses(self.read.base)})
+        for tensor in self.tensors:
+            self.add(tensor)
+        for tensor in self.tensors:
+            self._add_gradient_and_base(tensor, edges)
+        self._add_storage_objects(heap)
+
+    def add(self, tensor: Any) -> None:
+        """A tensor is an owner of its storage."""
+        if id(tensor) in self._seen:
+            return
+        storage = self.read.storage(tensor)
+        if storage is None:
+            return
+        self._seen.add(id(tensor))
+        key = storage._cdata
+        known = self.by_key.get(key)
+        if known is None:
+            known = self.by_key[key] = Storage(storage.data_ptr(), int(storage.nbytes()), str(storage.device))
+        known.owners.append(tensor)
+
+    def _add_gradient_and_base(self, tensor: Any, edges: Edges) -> None:
+        # Anything else's .grad is a warning on stderr, and not set.
+        if self.read.is_leaf(tensor) or self.read.retains_grad(tensor):
+            gradient = self.read.grad(tensor)
+            if gradient is not None:
+                edges.add(tensor, gradient, ".grad")
+                self.add(gradient)
+        base = self.read.base_of(tensor)
+        if base is not None:
+            edges.add(tensor, base, "._base")
+            self.add(base)
+
+    def _add_storage_objects(self, heap: Heap) -> None:
+        kinds = {id(kind) for kind in _safe.subclasses(self._torch._C.StorageBase)}
+        for storage in heap.of_types(kinds):
+            known = self.by_key.get(storage._cdata)
+            if known is not None:
+                known.owners.append(storage)
+
+    def add_arrays(self, arrays: list[Any], edges: Edges) -> None:
+        """NumPy arrays: those made by ``.numpy()`` refer to the tensor; those under ``from_numpy`` are where the tensor is."""
+        by_address = sorted(
+            (each.address, each.address + each.bytes, each) for each in self.by_key.values() if each.device == "cpu"
+        )
+        starts = [start for start, _, _ in by_address]
+        for array in arrays:
+            base = _safe.attribute(array, "base")
+            if base is not None:
+                edges.add(array, base, ".base")
+            interface = _safe.attribute(array, "__array_interface__")
+            at = bisect_right(starts, interface["data"][0]) - 1 if interface else -1
+            if at >= 0 and interface and interface["data"][0] < by_address[at][1]:
+                by_address[at][2].owners.append(array)
+
+    def containing(self, address: int) -> Storage | None:
+        """The storage that has the byte at an address."""
+        for each in self.by_key.values():
+            if each.address <= address < each.address + each.bytes:
+                return each
+        return None
+
+    def forget(self) -> None:
+        self.by_key.clear()
+        self.tensors.clear()
+
+    def describe(self, owner: Any, storage: Storage) -> tuple[str, str]:
+        """An owner's kind and what it is: ``("view", "Tensor float32 [2, 3], 24 of 4096 bytes")``."""
+        name = _safe.type_name(type(owner))
+        if _safe.is_kind(owner, self._torch._C.StorageBase):
+            return "storage", name
+        if not _safe.is_kind(owner, self.read.base):
+            shape, dtype = _safe.attribute(owner, "shape"), _safe.attribute(owner, "dtype")
+            return "numpy array", f"{name} {dtype} {list(shape or ())}"
+        what = f"{name} {str(self.read.dtype(owner)).replace('torch.', '')} {list(self.read.shape(owner))}"
+        own = self.read.bytes(owner)
+        if own < storage.bytes:
+            what += f", {own} of {storage.bytes} bytes"
+        if _safe.is_kind(owner, self._torch.nn.Parameter):
+            return "parameter", what
+        return "view" if self.read.base_of(owner) is not None or own < storage.bytes else "tensor", what
+
+
+def numpy_kinds() -> list[type]:
+    """The types of NumPy's arrays, where NumPy is loaded."""
+    numpy = sys.modules.get("numpy")
+    return _safe.subclasses(numpy.ndarray) if numpy is not None else []

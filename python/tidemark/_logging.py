@@ -1,0 +1,33 @@
+"""The package's loggers, ``tidemark`` and below, whose lines are seen without any setting up of logging."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+
+class _Console(logging.Handler):
+    """Writes ``[INFO] text`` to what stderr is now, and nothing where the program has set up logging itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(logging.Formatter("[%(levelname)s] %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes the line; as in logging, a stream that is broken does not stop the program."""
+        if logging.getLogger().handlers:
+            return
+        try:
+            print(self.format(record), file=sys.stderr)
+        except (OSError, ValueError):
+            self.handleError(record)
+
+
+def package_logger(name: str = "tidemark") -> logging.Logger:
+    """``tidemark`` or a logger below it; all are at INFO unless the program has set another level."""
+    package = logging.getLogger("tidemark")
+    if not any(isinstance(handler, _Console) for handler in package.handlers):
+        package.addHandler(_Console())
+        if package.level == logging.NOTSET:
+            package.setLevel(logging.INFO)
+    return logging.getLogger(name)

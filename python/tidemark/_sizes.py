@@ -1,0 +1,58 @@
+"""Bytes as text and back, as the commands write them: units are powers of 1024, whether written KB or KiB."""
+
+from __future__ import annotations
+
+import re
+
+MIB = 2**20
+_UNITS = {"": 1, "b": 1, "kb": 2**10, "mb": MIB, "gb": 2**30, "tb": 2**40}
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)i?(b?)\s*\Z", re.IGNORECASE)
+
+
+def bytes_text(count: int) -> str:
+    """``1.5 MiB``; negative counts have their sign."""
+    value = float(abs(count))
+    sign = "-" if count < 0 else ""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            return f"{sign}{abs(count)} B" if unit == "B" else f"{sign}{value:.1f} {unit}"
+        value /= 1024
+    raise AssertionError
+
+
+def to_mb(size: float | None) -> float | None:
+    """Bytes in MiB; None stays None."""
+    return None if size is None else size / MIB
+
+
+def mb(size: float | None, width: int = 0) -> str:
+    """Bytes as ``128.0MB``, as the older tools write them; ``n/a`` where they are not known."""
+    return "n/a".rjust(width + 2 if width else 0) if size is None else f"{size / MIB:{width}.1f}MB"
+
+
+def signed_mb(size: float | None) -> str:
+    """A change in bytes as ``+456.7MB``; ``n/a`` where it is not known."""
+    return "n/a" if size is None else f"{size / MIB:+.1f}MB"
+
+
+def parse_size(text: object) -> int:
+    """Bytes of ``"2 GiB"``, ``"24MB"``, ``"512"`` or a number of bytes. Raises ``ValueError``."""
+    if type(text) is int and text >= 0:
+        return text
+    match = _SIZE.match(text) if isinstance(text, str) else None
+    if match is None or (match.group(2) and not match.group(3)):
+        raise ValueError(f"{text!r} is not a size: write 2 GiB, 24 MB or a number of bytes")
+    return round(float(match.group(1)) * _UNITS[(match.group(2) + match.group(3)).lower()])
+
+
+def parse_growth(text: str) -> tuple[float, int]:
+    """A limit of growth as a share and as bytes, of which one is 0: ``"5%"`` is ``(0.05, 0)``. Raises ``ValueError``."""
+    if text.strip().endswith("%"):
+        try:
+            share = float(text.strip()[:-1]) / 100
+        except ValueError:
+            share = -1.0
+        if share < 0:
+            raise ValueError(f"{text!r} is not a limit of growth: write 5% or 100MiB")
+        return share, 0
+    return 0.0, parse_size(text)

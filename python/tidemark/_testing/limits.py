@@ -1,0 +1,57 @@
+"""``@pytest.mark.limit_memory("2 GiB", device="cuda")``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tidemark._sizes import bytes_text, parse_size
+from tidemark._testing.meter import RSS
+
+HIDDEN = "tidemark_limit_memory"
+
+
+def limits_of(item: Any, memray: bool) -> dict[str | None, int]:
+    """Bytes by device, of the closest marker for each. ``None`` is no device: every GPU, without one the process's memory.
+
+    Where pytest-memray is active, a marker without a device is its own. Raises ``ValueError`` for one that is written wrong.
+    """
+    found: dict[str | None, int] = {}
+    for marker in (mark for mark in item.iter_markers() if mark.name in ("limit_memory", HIDDEN)):
+        device = marker.kwargs.get("device")
+        if device is None and memray:
+            continue
+        if len(marker.args) != 1 or set(marker.kwargs) - {"device"}:
+            raise ValueError('write @pytest.mark.limit_memory("2 GiB", device="cuda")')
+        if device is not None and device != "cpu" and str(device).split(":")[0] != "cuda":
+            raise ValueError(f"limit_memory: {device!r} is not a device: write cuda, cuda:1 or cpu")
+        found.setdefault(None if device is None else str(device), parse_size(marker.args[0]))
+    return found
+
+
+def hide_from_memray(item: Any) -> None:
+    """pytest-memray takes every ``limit_memory`` for its own and knows no ``device``: keep those from it, by another name."""
+    for node in item.listchain():
+        for index, mark in enumerate(node.own_markers):
+            if mark.name == "limit_memory" and "device" in mark.kwargs:
+                node.own_markers[index] = getattr(pytest.mark, HIDDEN)(*mark.args, **mark.kwargs).mark
+
+
+def exceeded(limits: dict[str | None, int], figures: dict[str, int]) -> list[str]:
+    """A line for each device above its limit."""
+    gpus = [name for name in figures if name != RSS]
+    found = []
+    for device, limit in limits.items():
+        if device is None:
+            names = gpus or [RSS]
+        elif device == "cpu":
+            names = [RSS]
+        else:
+            names = [name for name in gpus if device in (name, "cuda")]
+        for name in names:
+            used = figures.get(name)
+            if used is not None and used > limit:
+                what = "the process's resident memory grew by" if name == RSS else f"{name}: the test's peak is"
+                found.append(f"{what} {bytes_text(used)} ({used} bytes), the limit is {bytes_text(limit)} ({limit} bytes)")
+    return found

@@ -1,0 +1,161 @@
+"""tidemark.analyze_model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tidemark._language import say
+from tidemark._logging import package_logger
+from tidemark._sizes import MIB
+from tidemark._torch import require_torch
+from tidemark.model_analysis.groups import group_by, layer_of, module_tree, repeated_blocks, shape_text
+from tidemark.model_analysis.issues import Issue, log_issues
+from tidemark.model_analysis.lora import LoraFacts, find_adapters
+from tidemark.model_analysis.modules import NamedModule, is_module, modules_of, tensors_by_name, tensors_of
+from tidemark.model_analysis.result import ModelAnalysis, ModelFacts
+from tidemark.model_analysis.storages import StorageTally
+from tidemark.model_analysis.tensors import TensorFacts, UnreadTensor, read_tensor
+
+#: MiB from which a parameter is called oversized. It is one block of the allocator, and training asks for three more of its
+#: size at least (gradient, two moments of Adam): 400 MiB that have to be free in pieces of 100.
+OVERSIZED_MB = 100.0
+
+
+def analyze_model(
+    model: Any, name: str | None = None, lang: str | None = None, *, oversized_mb: float = OVERSIZED_MB, log: bool = True
+) -> ModelAnalysis:
+    """What a model's parameters and buffers take: totals, by module, layer, dtype, device and shape, and what is unusual.
+
+    ``model`` is a ``torch.nn.Module`` (a scripted, compiled, wrapped or sharded one too), a state dict, or pairs of name and
+    tensor. No tensor is read, moved or copied: meta tensors count with what they would take. ``name`` stands in the report
+    (else the class), ``lang`` is ``"en"`` or ``"zh"``, and parameters of ``oversized_mb`` MiB or more are listed as oversized.
+    The summary goes to the logger ``tidemark`` as INFO and what is unusual as WARNING, unless ``log`` is false.
+
+    Raises ImportError without PyTorch, and TypeError for what has no parameters to ask for.
+    """
+    require_torch("analyze_model")
+    if is_module(model):
+        modules = modules_of(model)
+        named = list(tensors_of(modules))
+    else:
+        modules = [NamedModule("", type(model).__name__, model)]
+        by_name = tensors_by_name(model)
+        if by_name is None:
+            raise TypeError(
+                f"analyze_model takes a torch.nn.Module, a state dict or pairs of name and tensor, not {type(model).__name__}"
+            )
+        named = list(by_name)  # held until the end: storages are told apart by their addresses
+    tally = StorageTally()
+    tensors: list[TensorFacts] = []
+    unread: list[UnreadTensor] = []
+    for entry in named:
+        try:
+            tensors.append(read_tensor(entry, tally))
+        except Exception as problem:  # whatever a tensor of somebody else's class raises
+            unread.append(UnreadTensor(entry.name, f"{type(problem).__name__}: {problem}"))
+    facts = _facts(name or modules[0].kind, modules, tensors, unread, oversized_mb, lang)
+    analysis = ModelAnalysis(facts, lang)
+    if log:
+        _log(analysis, lang)
+    return analysis
+
+
+def _facts(
+    name: str,
+    modules: Sequence[NamedModule],
+    tensors: list[TensorFacts],
+    unread: list[UnreadTensor],
+    oversized_mb: float,
+    lang: str | None,
+) -> ModelFacts:
+    parameters = [tensor for tensor in tensors if tensor.kind != "buffer"]
+    layers = group_by(parameters, lambda tensor: layer_of(tensor.module))
+    oversized = sorted((t for t in parameters if t.megabytes >= oversized_mb), key=lambda tensor: -tensor.bytes)
+    lora = find_adapters(parameters, {module.path: module.module for module in modules})
+    return ModelFacts(
+        name=name,
+        tensors=tensors,
+        unread=unread,
+        tree=module_tree(tensors, {module.path: module.kind for module in modules}),
+        layers=layers,
+        dtypes=group_by(parameters, lambda tensor: tensor.dtype),
+        devices=group_by(parameters, lambda tensor: tensor.device),
+        shapes=group_by(parameters, lambda tensor: shape_text(tensor.shape)),
+        blocks=repeated_blocks(layers),
+        tied=_tied(tensors),
+        oversized=oversized,
+        oversized_mb=oversized_mb,
+        lora=lora,
+        issues=_issues(oversized, oversized_mb, unread, lora, lang),
+    )
+
+
+def _tied(tensors: Sequence[TensorFacts]) -> list[list[str]]:
+    tied: dict[str, list[str]] = {}
+    for tensor in tensors:
+        if tensor.shared_with is not None:
+            tied.setdefault(tensor.shared_with, [tensor.shared_with]).append(tensor.name)
+    return list(tied.values())
+
+
+def _issues(
+    oversized: Sequence[TensorFacts],
+    oversized_mb: float,
+    unread: Sequence[UnreadTensor],
+    lora: LoraFacts | None,
+    lang: str | None,
+) -> list[Issue]:
+    found: list[Issue] = []
+    for tensor in oversized:
+        text = say(
+            "oversized parameter {name}: {mb:.1f} MB ({shape}, {dtype}), the threshold is {limit:g} MB",
+            lang,
+            name=tensor.name,
+            mb=tensor.megabytes,
+            shape=shape_text(tensor.shape),
+            dtype=tensor.dtype,
+            limit=oversized_mb,
+        )
+        found.append(Issue("warning", "oversized_parameter", tensor.name, text, tensor.megabytes))
+    for missing in unread:
+        text = say("could not read {name}: {reason}; it is in no total", lang, name=missing.name, reason=missing.reason)
+        found.append(Issue("warning", "unread_parameter", missing.name, text))
+    return found + (_adapter_issues(lora, lang) if lora is not None else [])
+
+
+def _adapter_issues(lora: LoraFacts, lang: str | None) -> list[Issue]:
+    found: list[Issue] = []
+    for module in lora.larger_than_base:
+        text = say(
+            "the adapter of {name} has {adapter:,} parameters (rank {rank}), the weight that it adapts {base:,}",
+            lang,
+            name=module.module,
+            adapter=module.parameters,
+            rank=module.rank,
+            base=module.base_parameters,
+        )
+        found.append(Issue("warning", "adapter_not_smaller", module.module, text, module.bytes / MIB))
+    if lora.base_trainable_parameters and not lora.frozen_parameters:
+        text = say(
+            "{count:,} parameters beside the LoRA adapters are trainable: each has a gradient and optimizer state",
+            lang,
+            count=lora.base_trainable_parameters,
+        )
+        found.append(Issue("warning", "base_trainable", "", text))
+    return found
+
+
+def _log(analysis: ModelAnalysis, lang: str | None) -> None:
+    share = analysis.param_efficiency
+    text = say(
+        "model {name}: {mb:.1f} MB, {total:,} parameters, {trainable:,} of them trainable ({share})",
+        lang,
+        name=analysis.facts.name,
+        mb=analysis.memory_mb,
+        total=analysis.total_params,
+        trainable=analysis.trainable_params,
+        share="-" if share is None else f"{share:.2f}%",
+    )
+    package_logger().info("%s", text)
+    log_issues(analysis.facts.issues, lang)

@@ -1,0 +1,98 @@
+"""``tidemark.compare(a, b)``: what changed between two runs."""
+
+from dataclasses import dataclass
+from typing import Optional
+
+from tidemark.reading.rendering import Result
+from tidemark.reading.results.common import Holder, OfRecording
+
+
+@dataclass(frozen=True)
+class ComparedValue:
+    """A value in both runs; None where it is not known."""
+
+    a: Optional[int]
+    b: Optional[int]
+    change: Optional[int]
+
+
+@dataclass(frozen=True)
+class ChangeGroup:
+    """Stacks that changed alike."""
+
+    stack_count: int
+    change_bytes: int
+
+
+@dataclass(frozen=True)
+class ComparedRow(Holder):
+    """A stack or owner in both runs."""
+
+    kind: str  #: "added", "removed", "grew" or "shrank"
+    peak_bytes: ComparedValue
+    peak_block_count: ComparedValue
+    total_allocated_bytes: ComparedValue
+    allocation_count: ComparedValue
+
+
+@dataclass(frozen=True)
+class ComparedDevice:
+    """A device in both runs."""
+
+    device: str
+    in_a: bool
+    in_b: bool
+    peak_allocated_bytes: ComparedValue
+    peak_reserved_bytes: ComparedValue
+    peak_active_bytes: ComparedValue
+    allocation_count: ComparedValue
+    total_allocated_bytes: ComparedValue
+    unrecorded_at_peak_bytes: ComparedValue
+    added: ChangeGroup
+    removed: ChangeGroup
+    grew: ChangeGroup
+    shrank: ChangeGroup
+    unchanged: ChangeGroup
+    rows: tuple[ComparedRow, ...]
+    other_row_count: int
+    other_change_bytes: int
+
+
+@dataclass(frozen=True)
+class StackMatching:
+    """By what stacks of the two runs were matched."""
+
+    lines: bool
+    python_frames: bool
+    native_frames: bool
+    qualified_names: bool
+
+
+@dataclass(frozen=True)
+class OverBudget:
+    """A device whose peak grew by more than was allowed."""
+
+    device: str
+    peak_allocated_bytes: ComparedValue
+    excess_bytes: int
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The limit that ``fail_over`` set, and whether it was kept."""
+
+    limit: str
+    exceeded: bool
+    over: tuple[OverBudget, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
+    """What changed between two runs: totals of each device, and which stacks hold more or less."""
+
+    a: OfRecording
+    b: OfRecording
+    by: str
+    matching: StackMatching
+    budget: Optional[Budget]
+    devices: tuple[ComparedDevice, ...]

@@ -1,0 +1,115 @@
+"""The recorder: ``tidemark recorder``, a process beside this one, and what is said between the two (src/cli/recorder.cpp)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from typing import Any
+
+from tidemark._errors import TidemarkError
+from tidemark._language import say
+from tidemark._program import find_program
+
+
+@dataclass(frozen=True)
+class RecordedFile:
+    """A recording that is complete."""
+
+    path: str
+    pid: int
+    events: int
+    dropped: int  #: events that were lost
+    bytes: int
+    failed: bool  #: writing stopped early, such as on a full disk
+
+
+class Recorder:
+    """A recorder that listens; nothing is recorded yet. Raises TidemarkError where it cannot be started."""
+
+    def __init__(self, options: list[str]) -> None:
+        command = [find_program(), "recorder", "--program", str(os.getpid()), *options]
+        pipe = subprocess.PIPE
+        try:
+            # It leaves this process's session and starts anew as nobody's child: what is waited for here ends at once.
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd="/")
+        except (OSError, RuntimeError) as error:  # RuntimeError: a subinterpreter before CPython 3.12
+            raise TidemarkError(say("the recorder cannot be started: {error}", error=error)) from error
+        self._process.wait()
+        #: "NAME=value" for tidemark_connect()
+        self.settings: list[bytes] = []
+        #: the recorder's
+        self.pid = self._process.pid
+        heard = self._hear()
+        if heard is None:
+            raise TidemarkError(self.end().why or say("the recorder ended before it began"))
+        self.pid = heard["pid"]
+        self.settings = [os.fsencode(setting) for setting in heard["environment"]]
+
+    @property
+    def library(self) -> str:
+        """Path of the library that records."""
+        return next(
+            os.fsdecode(line[len(b"TIDEMARK_LIBRARY=") :]) for line in self.settings if line.startswith(b"TIDEMARK_LIBRARY=")
+        )
+
+    def connected(self) -> str:
+        """Waits until it has taken this process in; the path of the recording. Raises TidemarkError where it does not."""
+        heard = self._hear()
+        if heard is not None and "recording" in heard:
+            return str(heard["recording"])
+        why = heard.get("error") if heard is not None else None
+        ended = self.end()
+        raise TidemarkError(why or ended.why or say("the recorder ended before it began"))
+
+    def end(self) -> Ended:
+        """Tells it to end and waits until the files are complete."""
+        process = self._process
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        with contextlib.suppress(OSError):  # it has ended; a word, because a forked child may hold the other end open
+            process.stdin.write(b"stop\n")
+            process.stdin.close()
+        files: list[RecordedFile] = []
+        finished = False
+        while (heard := self._hear()) is not None:
+            if "files" in heard:
+                files = [RecordedFile(**file) for file in heard["files"]]
+                finished = True
+        messages = process.stderr.read().decode(errors="replace").splitlines()
+        self.forget()
+        # In a container whose first process this is, it has become this one's child.
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+        return Ended(
+            files, [line[len("tidemark: ") :] if line.startswith("tidemark: ") else line for line in messages], finished
+        )
+
+    def forget(self) -> None:
+        """Closes what leads to it; a forked child does, which it does not belong to."""
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def _hear(self) -> dict[str, Any] | None:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            return None
+        heard: dict[str, Any] = json.loads(line)
+        return heard
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a recorder left."""
+
+    files: list[RecordedFile]
+    messages: list[str]  #: what it said meanwhile
+    finished: bool  #: False where it was killed: files are as they were a second before
+
+    @property
+    def why(self) -> str:
+        return "; ".join(message.partition("; see `tidemark recorder")[0] for message in self.messages)
