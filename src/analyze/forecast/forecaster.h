@@ -1,0 +1,105 @@
+// Whether a memory runs out, and when: from how much of it was used over time.
+//
+// A memory is a GPU's, a process's, or a control group's. What is forecast is the running peak: training programs go up
+// and down within a step, and they die at the top. Growth that ends below the limit is no risk.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/enum_names.h"
+
+namespace tidemark {
+
+/// How much was used at a time.
+struct UsageSample {
+  std::uint64_t time_ns = 0;  ///< of a clock that does not go back; samples come in its order
+  std::uint64_t used_bytes = 0;
+  std::optional<std::uint64_t> peak_bytes;  ///< the most since the sample before, where a recorder saw it
+  std::optional<std::uint64_t> steps;       ///< training steps that were complete then, where they are known
+};
+
+enum class RiskLevel : std::uint8_t {
+  low = 0,       ///< no growth that would reach the limit
+  medium = 1,    ///< above the threshold, or growth that would reach the limit later than within the horizon
+  high = 2,      ///< growth reaches the limit within the horizon
+  critical = 3,  ///< about to reach the limit
+};
+inline constexpr EnumName<RiskLevel> kRiskLevelNames[] = {{RiskLevel::low, "low"},
+                                                          {RiskLevel::medium, "medium"},
+                                                          {RiskLevel::high, "high"},
+                                                          {RiskLevel::critical, "critical"}};
+[[nodiscard]] constexpr std::string_view name_of(RiskLevel level) {
+  return name_in(kRiskLevelNames, level);
+}
+
+/// What the use of memory looks like since the latest change of it.
+enum class UsagePattern : std::uint8_t {
+  unknown = 0,   ///< too few samples
+  steady = 1,    ///< no growth
+  warm_up = 2,   ///< it grew, and each peak adds less than the one before
+  sawtooth = 3,  ///< it goes up and down, and its peaks do not grow
+  level = 4,     ///< it changed once, and is steady since
+  growth = 5,    ///< its peaks grow at a steady rate
+  steps = 6,     ///< its peaks grow in steps
+};
+inline constexpr EnumName<UsagePattern> kUsagePatternNames[] = {
+    {UsagePattern::unknown, "unknown"},   {UsagePattern::steady, "steady"}, {UsagePattern::warm_up, "warm_up"},
+    {UsagePattern::sawtooth, "sawtooth"}, {UsagePattern::level, "level"},   {UsagePattern::growth, "growth"},
+    {UsagePattern::steps, "steps"}};
+[[nodiscard]] constexpr std::string_view name_of(UsagePattern pattern) {
+  return name_in(kUsagePatternNames, pattern);
+}
+
+/// An estimate with its 90% interval. `latest` is none where the growth may also end before the limit.
+struct Interval {
+  double expected = 0;
+  double earliest = 0;
+  std::optional<double> latest;
+};
+
+struct RiskAssessment {
+  RiskLevel level = RiskLevel::low;
+  /// How often assessments of this level and evidence were right on labelled runs (bench/detectors), 0 to 1. None
+  /// before there is enough to judge from.
+  std::optional<double> confidence;
+  UsagePattern pattern = UsagePattern::unknown;
+  std::uint64_t used_bytes = 0;              ///< at the latest sample
+  std::optional<double> used_percent;        ///< of the limit; none where no limit is known
+  double growth_bytes_per_second = 0;        ///< of the running peak; 0 where it does not grow
+  double growth_error_bytes_per_second = 0;  ///< half of the 90% interval of that
+  std::optional<Interval> seconds_to_limit;  ///< from the latest sample; none where it will not be reached
+  std::optional<Interval> steps_to_limit;    ///< likewise; none also where steps are not known
+  // The evidence.
+  std::uint64_t sample_count = 0;        ///< since the latest change
+  double span_seconds = 0;               ///< of those
+  std::uint32_t change_points = 0;       ///< that were found before
+  std::optional<double> period_seconds;  ///< of what repeats; none where nothing does
+};
+
+struct ForecastOptions {
+  double threshold_percent = 85;  ///< of the limit, from which on use alone is a medium risk
+  double horizon_seconds = 600;   ///< what is to come within that time is a high risk
+};
+
+/// Takes samples of one memory, keeps a bounded number of them (older ones joined), and says what is to come.
+/// One thread at a time. No call fails.
+class Forecaster {
+ public:
+  explicit Forecaster(const ForecastOptions& options = {});
+  ~Forecaster();
+  Forecaster(Forecaster&&) noexcept;
+  Forecaster& operator=(Forecaster&&) noexcept;
+
+  void add(const UsageSample& sample);
+  /// `limit_bytes` as it is now; none where there is none. Takes less than 1 ms after 10,000 samples.
+  [[nodiscard]] RiskAssessment assess(std::optional<std::uint64_t> limit_bytes) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tidemark
