@@ -28,6 +28,7 @@ def compare_configs(fn: Callable[..., Any], configs: Mapping[str, Any], *, timeo
 
     - ``memory_mb``: the peak, less what the main script holds on GPUs already, and ``measured_by``: "torch.cuda" (the peak of
       its counters, all devices), "recording" (CPU tensors, by a Tidemark recording) or "resident" (growth of the process);
+      of one that failed it is the peak until then;
     - ``max_allocated_mb`` and ``max_reserved_mb`` of CUDA, ``resident_mb``, ``seconds``;
     - ``ok``, ``out_of_memory``, ``error`` (None, or the exception's text) and ``config``.
 
@@ -43,7 +44,7 @@ def compare_configs(fn: Callable[..., Any], configs: Mapping[str, Any], *, timeo
         result["config"] = config
         results[str(name)] = result
         memory = "n/a" if result["memory_mb"] is None else f"{result['memory_mb']:.2f}MB"
-        debug_logger().info("%s: %s%s", name, memory, f" ({result['error']})" if result["error"] else "")
+        debug_logger().info("%s: %s%s", name, memory, f" until it failed ({result['error']})" if result["error"] else "")
     return results
 
 
