@@ -1,0 +1,75 @@
+// What the commands say at their end that watch a machine for a while.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/fragmentation/fragmentation.h"
+#include "analyze/leaks/leaks.h"
+#include "base/enum_names.h"
+#include "live/machine_state.h"
+#include "live/memory_growth.h"
+#include "live/recordings_watch.h"
+#include "live/risk_notifier.h"
+
+namespace tidemark {
+
+enum class WatchEnd : std::uint8_t {
+  duration = 0,       ///< the time was over
+  interrupted = 1,    ///< by a signal
+  process_ended = 2,  ///< the process that was watched
+};
+inline constexpr EnumName<WatchEnd> kWatchEndNames[] = {{WatchEnd::duration, "duration"},
+                                                        {WatchEnd::interrupted, "interrupted"},
+                                                        {WatchEnd::process_ended, "process_ended"}};
+[[nodiscard]] constexpr std::string_view name_of(WatchEnd value) {
+  return name_in(kWatchEndNames, value);
+}
+
+struct WatchRun {
+  MachineState state;  ///< at the end
+  double interval_seconds = 1;
+  std::optional<std::int64_t> pid;
+  WatchEnd end = WatchEnd::duration;
+  std::vector<RecordedProcess> recorded;  ///< processes that were being recorded meanwhile
+
+  /// 1 - allocated / reserved of a device on average, of the recorded processes on it; none without any.
+  [[nodiscard]] std::optional<double> unused_share(const std::string& device) const;
+};
+
+/// The leaks of what was recorded last, by position in WatchRun::recorded.
+struct RecordedLeaks {
+  std::size_t process = 0;
+  Leaks leaks;
+};
+struct RecordedFragmentation {
+  std::size_t process = 0;
+  Fragmentation fragmentation;
+};
+
+/// `recordings` is what the run's `recorded` are of. Those that could not be read, or hold nothing, are left out.
+[[nodiscard]] std::vector<RecordedLeaks> recorded_leaks(const RecordingsWatch& recordings);
+[[nodiscard]] std::vector<RecordedFragmentation> recorded_fragmentation(const RecordingsWatch& recordings);
+
+struct ProfileReport : WatchRun {};
+
+struct OomReport : WatchRun {
+  double threshold_percent = 85;
+  std::vector<RiskChange> changes;    ///< the latest ones
+  std::uint64_t earlier_changes = 0;  ///< before those
+};
+
+struct LeakReport : WatchRun {
+  double threshold_bytes_per_minute = 0;
+  std::vector<MemoryGrowth> growths;
+  bool tracking = false;                ///< was asked for
+  std::vector<RecordedLeaks> by_stack;  ///< where it was
+};
+
+struct FragmentReport : WatchRun {
+  std::vector<RecordedFragmentation> of_recorded;
+};
+
+}  // namespace tidemark
