@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/follow.h"
 #include "cli/reading.h"
 #include "reading/simulated_advice.h"
 #include "report/text/terminal.h"
@@ -18,9 +19,19 @@ struct AnalysisArguments : ReadingOptions {
 
   AnalysisOptions chosen;
   OwnerArguments owners;
+  FollowArguments follow;
 };
 
+// "" where the files and what else was given fit together.
+const char* what_is_missing(const AnalysisArguments& options) {
+  if (!options.follow.follow && options.follow.pid != 0) return "--pid is for --follow: name a file";
+  return !options.follow.follow && options.files.empty() ? "FILE is required" : "";
+}
+
 int run(const Analysis& analysis, AnalysisArguments& options) {
+  if (const std::string missing = what_is_missing(options); !missing.empty()) {
+    return fail(fmt::format("{}\nRun 'tidemark {} --help' for its arguments.", missing, analysis.name));
+  }
   const auto format = output_format(options);
   if (!format) return fail(format.error().message);
   auto rules = read_rules(options.owners.rules);
@@ -30,6 +41,9 @@ int run(const Analysis& analysis, AnalysisArguments& options) {
   options.chosen.device = options.only_device();
   options.chosen.at = options.at;
   options.chosen.format = *format;
+  if (options.follow.follow) {
+    return follow({analysis, options.chosen, *format, options.output}, options.follow, options.files);
+  }
   const bool to_stdout = options.output.empty() || options.output == "-";
   const bool to_terminal = to_stdout && *format == "text" && ::isatty(STDOUT_FILENO) != 0;
   choose_simulation(analysis, to_terminal, make_progress, fail, options.chosen);
@@ -64,7 +78,9 @@ std::string footer_of(const Analysis& analysis) {
 
 std::function<int()> setup_analysis(const Analysis& analysis, CommandLine& app) {
   auto options = std::make_shared<AnalysisArguments>(analysis);
-  add_reading(app, *options, {fmt::format("{}", fmt::join(analysis.formats, "|")), analysis.takes_moment});
+  add_reading(app, *options,
+              {fmt::format("{}", fmt::join(analysis.formats, "|")), analysis.takes_moment, analysis.can_follow});
+  if (analysis.can_follow) add_follow(app, options->follow);
   for (const AnalysisOption& option : analysis.options) add_option(app, option, options->chosen);
   if (analysis.takes_filter) add_owners(app, options->owners);
   app.footer(footer_of(analysis));

@@ -78,9 +78,10 @@ void add_output(CommandLine& app, std::string& output) {
 }
 
 void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArguments& arguments) {
-  app.add_option("FILE", options.files, "Recordings or PyTorch memory snapshots; each is analyzed on its own")
-      ->required()
-      ->type_name("FILE");
+  Option* files =
+      app.add_option("FILE", options.files, "Recordings or PyTorch memory snapshots; each is analyzed on its own");
+  files->type_name("FILE");
+  if (!arguments.no_file) files->required();
   add_device(app, options.device);
   options.formats = arguments.formats;
   if (!options.formats.empty()) add_format(app, options.format, options.formats);

@@ -37,8 +37,9 @@ struct ReadingOptions {
 
 /// Which of the shared arguments a command has, besides FILE and --device.
 struct ReadingArguments {
-  std::string formats;  ///< for --format and -o, as "text|json"; empty: neither
-  bool at = false;      ///< --at
+  std::string formats;   ///< for --format and -o, as "text|json"; empty: neither
+  bool at = false;       ///< --at
+  bool no_file = false;  ///< FILE may be left out
 };
 void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArguments& arguments);
 

@@ -95,7 +95,8 @@ std::function<int()> setup_run(CommandLine& app) {
   app.ends_with_a_program();
   app.footer(
       "The program keeps its own input, output, signals and exit code. A recording can be read while the program runs: "
-      "it contains everything up to about one second ago.\n\n"
+      "it contains everything up to about one second ago. tidemark summary --follow and timeline --follow print again "
+      "while it grows.\n\n"
       "Examples:\n"
       "  tidemark run -- python train.py --epochs 3\n"
       "  tidemark run -o run.tide --stacks both -- python train.py\n"

@@ -36,8 +36,8 @@ SampledOverview RecordingSoFar::overview(const std::string& path, const Definiti
   return sampled;
 }
 
-const Store& RecordingSoFar::store(const std::string& path, const Definitions& definitions) {
-  return std::get<StoreBuilder>(kept_).so_far(path, definitions);
+const Store& RecordingSoFar::store(const std::string& path, const Definitions& definitions, bool growing) {
+  return std::get<StoreBuilder>(kept_).so_far(path, definitions, growing);
 }
 
 }  // namespace tidemark

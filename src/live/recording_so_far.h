@@ -33,8 +33,9 @@ class RecordingSoFar {
   /// As load_overview() would give it now, with its samples; without load_blocks and owners. Costs what the stacks, the
   /// live blocks and the definitions cost to copy. `definitions` are the recording's up to now.
   [[nodiscard]] SampledOverview overview(const std::string& path, const Definitions& definitions) const;
-  /// As load_store() would give it now. Blocks must be kept; valid until something is added.
-  [[nodiscard]] const Store& store(const std::string& path, const Definitions& definitions);
+  /// As load_store() would give it now. Blocks must be kept; valid until something is added. `growing`: as Source has
+  /// it.
+  [[nodiscard]] const Store& store(const std::string& path, const Definitions& definitions, bool growing = true);
 
  private:
   std::variant<Tally, StoreBuilder> kept_;

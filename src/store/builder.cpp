@@ -139,8 +139,9 @@ void StoreBuilder::sort_metadata() {
   });
 }
 
-const Store& StoreBuilder::so_far(std::string path, Definitions definitions) {
+const Store& StoreBuilder::so_far(std::string path, Definitions definitions, bool growing) {
   static_cast<Overview&>(store_) = tally_.so_far(std::move(path), std::move(definitions));
+  store_.source.growing = growing;
   sort_metadata();
   return store_;
 }

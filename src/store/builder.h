@@ -41,8 +41,8 @@ class StoreBuilder {
   [[nodiscard]] bool full() const { return full_; }
   [[nodiscard]] const Tally& tally() const { return tally_; }
   /// What was built so far, without copying the blocks: valid until something is added. `definitions` are the
-  /// recording's up to now. full() must not be true.
-  [[nodiscard]] const Store& so_far(std::string path, Definitions definitions);
+  /// recording's up to now. `growing`: as Source has it. full() must not be true.
+  [[nodiscard]] const Store& so_far(std::string path, Definitions definitions, bool growing);
   /// Ends the building. `definitions` are the complete ones of the recording.
   Store finish(std::string path, Definitions definitions) &&;
 

@@ -92,6 +92,7 @@ enum class SourceKind : std::uint8_t { recording, pytorch_snapshot };
 
 struct Source {
   SourceKind kind = SourceKind::recording;
+  bool growing = false;                                          ///< followed while it is written
   std::optional<pytorch::AllocatorSettings> allocator_settings;  ///< none where the file does not say
   std::vector<QualityIssue> issues;                              ///< found while reading an imported file
 };

@@ -108,6 +108,7 @@ inline constexpr QualityFacts kQualityTable[] = {
     {QualityId::unknown_samples, "unknown_samples", Severity::warning, QualityUnit::samples, true},
     {QualityId::too_many_devices, "too_many_devices", Severity::warning, QualityUnit::events, true},
     {QualityId::recorder_killed, "recorder_killed", Severity::error, QualityUnit::none, true},
+    {QualityId::in_progress, "in_progress", Severity::info, QualityUnit::none, true},
     {QualityId::stopped_early, "stopped_early", Severity::info, QualityUnit::none, true},
     {QualityId::paused, "paused", Severity::info, QualityUnit::pauses, false},
     {QualityId::unmatched_frees, "unmatched_frees", Severity::info, QualityUnit::frees, false},

@@ -54,9 +54,9 @@ class FrameReader {
   FrameReader(const FrameReader&) = delete;
   FrameReader& operator=(const FrameReader&) = delete;
 
-  /// False at the end of the file, or where it is damaged: then damage() says so. Where the end is growing, a later call
-  /// goes on with what was written meanwhile. With `only`, frames of other types are passed over: their payload is empty
-  /// and their checksum not compared.
+  /// False at the end of the file, or where it is damaged: then damage() says so. Where the end is growing, a later
+  /// call goes on with what was written meanwhile. With `only`, frames of other types are passed over: their payload is
+  /// empty and their checksum not compared.
   Result<bool> next(Frame& frame, std::optional<format::FrameType> only = std::nullopt);
 
   /// Ends the reading at `frame`, whose content turned out to be nonsense.

@@ -38,6 +38,7 @@ enum class QualityId : std::uint8_t {
   unknown_samples,
   too_many_devices,
   recorder_killed,
+  in_progress,
   stopped_early,
   paused,
   unmatched_frees,

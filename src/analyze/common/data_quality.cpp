@@ -23,7 +23,9 @@ QualityIssue issue_of(const Loss& loss) {
 
 void add_ending(const Overview& overview, Issues& issues) {
   const auto& end = overview.definitions.end;
-  if (!end) {
+  if (!end && overview.source.growing) {
+    issues.push_back({QualityId::in_progress, {}});
+  } else if (!end) {
     issues.push_back({QualityId::recorder_killed, {}});
   } else if (!end->process_exited) {
     issues.push_back({QualityId::stopped_early, {}});

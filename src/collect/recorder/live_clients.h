@@ -1,8 +1,8 @@
 // Who reads recordings while they are written, from the recorder's side: each reader that connects is told which files
 // there are, and again whenever that changes.
 //
-// A reader can slow nothing down: it gets a message where there is room for it and the latest one later, and whatever it
-// sends ends its connection.
+// A reader can slow nothing down: it gets a message where there is room for it and the latest one later, and whatever
+// it sends ends its connection.
 #pragma once
 
 #include <cstddef>

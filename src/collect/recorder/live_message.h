@@ -21,9 +21,9 @@ namespace tidemark {
 /// The recording of a process that is under way.
 struct LiveRecording {
   pid_t pid = 0;
-  std::string path;                  ///< of the file that is being written now; absolute
-  std::optional<std::int32_t> rank;  ///< none where the process has none
-  std::string command;               ///< "python train.py": without other arguments, which may hold secrets
+  std::string path;                   ///< of the file that is being written now; absolute
+  std::optional<std::int32_t> rank;   ///< none where the process has none
+  std::string command;                ///< "python train.py": without other arguments, which may hold secrets
   std::uint64_t started_wall_ns = 0;  ///< since 1970 UTC
 
   bool operator==(const LiveRecording&) const = default;

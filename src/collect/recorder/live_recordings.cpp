@@ -36,8 +36,8 @@ bool LiveRecorder::update() {
     const ssize_t got = ::recv(connection_.get(), message.data(), message.size(), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return true;
-    auto said = got > 0 ? parse_live_message(std::string_view(message).substr(0, static_cast<std::size_t>(got)))
-                        : std::nullopt;
+    auto said =
+        got > 0 ? parse_live_message(std::string_view(message).substr(0, static_cast<std::size_t>(got))) : std::nullopt;
     if (!said) {  // gone, or no recorder of ours
       connection_.reset();
       recordings_.clear();

@@ -80,8 +80,8 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options,
   if (!listener) return listener.error();
   auto readers = folder->listen_to_readers();
   if (!readers) return readers.error();
-  return std::unique_ptr<Recorder>(new Recorder(std::move(options), std::move(say), std::move(*folder),
-                                                std::move(*listener), std::move(*readers)));
+  return std::unique_ptr<Recorder>(
+      new Recorder(std::move(options), std::move(say), std::move(*folder), std::move(*listener), std::move(*readers)));
 }
 
 Recorder::Recorder(RecorderOptions options, std::function<void(const std::string&)> say, SocketFolder folder,

@@ -91,8 +91,8 @@ class Recorder {
     std::string command;  ///< for people: what the process runs
   };
 
-  Recorder(RecorderOptions options, std::function<void(const std::string&)> say, SocketFolder folder,
-           ScopedFd listener, ScopedFd readers);
+  Recorder(RecorderOptions options, std::function<void(const std::string&)> say, SocketFolder folder, ScopedFd listener,
+           ScopedFd readers);
 
   void accept_all();
   void greet(ScopedFd connection);
@@ -118,7 +118,7 @@ class Recorder {
   ScopedFd listener_;
   std::chrono::steady_clock::time_point listen_again_;  ///< not polled before: there was no descriptor to accept with
   LiveClients readers_;
-  std::vector<ScopedFd> greeting_;                      ///< accepted, first message not read yet
+  std::vector<ScopedFd> greeting_;  ///< accepted, first message not read yet
   std::vector<Client> clients_;
   std::vector<RecordedFile> files_;
   Unrecorded unrecorded_;

@@ -46,6 +46,7 @@ struct AnalysisInfo {
   std::vector<std::string> examples{};  ///< what follows "tidemark NAME "
   bool takes_filter = false;            ///< whether AnalysisOptions::filter means something
   bool filters_lists = false;           ///< to its lists of holders only: totals remain those of the device
+  bool can_follow = false;              ///< a recording in progress, again and again
 };
 
 struct Analysis : AnalysisInfo {

@@ -68,7 +68,9 @@ Analysis summary_analysis() {
        top_option(SummaryOptions().top, "Rows to list for each device; 0 = all")},
       false,
       {"run.tide", "run.tide --by module --category activation", "run.rank*.tide", "run.rank*.tide --rank 3",
-       "run.tide --format json | jq '.devices[0].peak_allocated_bytes'"},
+       "run.tide --format json | jq '.devices[0].peak_allocated_bytes'", "run.tide --follow",
+       "--follow --pid 4711 --interval 10s"},
+      true,
       true,
       true};
   parts.analyze = [](const SampledOverview& overview, Symbols& symbols,

@@ -22,7 +22,10 @@ Analysis timeline_analysis() {
                 false,
                 {"run.tide", "run.tide -o timeline.png", "run.tide --by call-site -o call_sites.png",
                  "run.rank*.tide --plot ranks.svg", "run.tide --format csv --points 500 > timeline.csv",
-                 "run.tide --by category --plot categories.png"},
+                 "run.tide --by category --plot categories.png", "run.tide --follow",
+                 "run.tide --follow --interval 30s -o memory.png"},
+                true,
+                false,
                 true};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Timeline> {
     const auto chosen = options.chosen_blocks(store);

@@ -14,6 +14,12 @@ std::optional<std::size_t> terminal_width(int descriptor) {
   return size.ws_col;
 }
 
+std::optional<std::size_t> terminal_height(int descriptor) {
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return std::nullopt;
+  return size.ws_row;
+}
+
 Terminal detect_terminal(int descriptor) {
   Terminal terminal;
   if (isatty(descriptor) == 0) return terminal;

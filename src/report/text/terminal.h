@@ -17,6 +17,9 @@ struct Terminal {
 /// Columns of the terminal; none where `descriptor` is no terminal, or one that does not say.
 [[nodiscard]] std::optional<std::size_t> terminal_width(int descriptor);
 
+/// Rows of it, likewise.
+[[nodiscard]] std::optional<std::size_t> terminal_height(int descriptor);
+
 /// Looks at a file descriptor. Colours only on a terminal, and not when NO_COLOR is set (https://no-color.org) or TERM
 /// is "dumb"; the width from the terminal.
 [[nodiscard]] Terminal detect_terminal(int descriptor);

@@ -60,6 +60,7 @@ constexpr QualityTemplate kTemplates[] = {
     {QualityId::recorder_killed,
      "the recording has no end (its recorder was killed, is still running, or could not write any more): events after "
      "the last recorded one are missing"},
+    {QualityId::in_progress, "recording is in progress: events after the last one so far are not included"},
     {QualityId::stopped_early, "recording was stopped before the program ended"},
     {QualityId::paused,
      "the program paused recording {count} times, {duration_ns} in total: allocations and frees in between are not "

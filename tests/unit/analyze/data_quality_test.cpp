@@ -62,6 +62,16 @@ TEST(DataQuality, NoticesAKilledRecorder) {
   EXPECT_THAT(ids(quality), ElementsAre("recorder_killed"));
 }
 
+TEST(DataQuality, DoesNotTakeARecordingInProgressForOneThatWasCutOff) {
+  Scenario scenario;
+  scenario.definitions.end.reset();
+  Overview overview = scenario.overview();
+  overview.source.growing = true;
+  const DataQuality quality = analyze_data_quality(overview, Symbols(overview.definitions));
+  EXPECT_FALSE(quality.complete);
+  EXPECT_THAT(ids(quality), ElementsAre("in_progress"));
+}
+
 TEST(DataQuality, NoticesARecordingThatStoppedBeforeTheProgram) {
   Scenario scenario;
   scenario.definitions.end = EndInfo{10, false};

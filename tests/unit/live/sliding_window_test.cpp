@@ -49,8 +49,9 @@ std::vector<BlockKey> blocks_since(const Store& store, std::uint64_t begin_ns) {
     const std::uint32_t death = blocks.death_change[block];
     const std::uint64_t death_ns = death == Blocks::kAlive ? ~std::uint64_t{0} : store.live_changes[death].time_ns;
     if (death_ns < begin_ns) continue;
-    found.emplace_back(blocks.address[block], blocks.size[block], store.live_changes[blocks.birth_change[block]].time_ns,
-                       death_ns, static_cast<int>(store.devices[blocks.device[block]].device.type));
+    found.emplace_back(blocks.address[block], blocks.size[block],
+                       store.live_changes[blocks.birth_change[block]].time_ns, death_ns,
+                       static_cast<int>(store.devices[blocks.device[block]].device.type));
   }
   std::sort(found.begin(), found.end());
   return found;

@@ -1,0 +1,66 @@
+// A program with so many allocations and frees a second, for so many seconds: what recorders and readers keep up with.
+//
+//   tidemark run -o paced.tide --stacks none -- paced_events 1000000 60
+//
+// 10,000 blocks are alive at a time; the oldest is freed for each that is allocated. Prints how many events it made.
+#include <time.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace c10 {
+struct Device {
+  std::int8_t type;
+  std::int8_t index;
+};
+void reportMemoryUsageToProfiler(void* address, std::int64_t size, std::size_t allocated, std::size_t reserved,
+                                 Device device);
+}  // namespace c10
+
+namespace {
+
+constexpr std::uint64_t kBlocks = 10'000;
+constexpr std::uint64_t kBatchesPerSecond = 1000;
+constexpr c10::Device kGpu{1, 0};
+
+std::int64_t size_of(std::uint64_t number) {
+  return static_cast<std::int64_t>(512 * (1 + number * 7919 % 4096));
+}
+void* address_of(std::uint64_t number) {
+  return reinterpret_cast<void*>(0x7f00'0000'0000U + (number % (2 * kBlocks)) * 0x40'0000U);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 3) return 2;
+  const std::uint64_t pairs_per_batch = std::strtoull(arguments[1], nullptr, 10) / kBatchesPerSecond / 2;
+  const std::uint64_t batches = std::strtoull(arguments[2], nullptr, 10) * kBatchesPerSecond;
+  timespec next{};
+  ::clock_gettime(CLOCK_MONOTONIC, &next);
+  std::uint64_t number = 0;
+  std::uint64_t events = 0;
+  std::size_t allocated = 0;
+  const auto report = [&](std::uint64_t block, bool allocates) {
+    const std::int64_t size = allocates ? size_of(block) : -size_of(block);
+    allocated += static_cast<std::size_t>(size);
+    c10::reportMemoryUsageToProfiler(address_of(block), size, allocated, std::size_t{1} << 35, kGpu);
+    ++events;
+  };
+  for (std::uint64_t batch = 0; batch < batches; ++batch) {
+    for (std::uint64_t pair = 0; pair < pairs_per_batch; ++pair, ++number) {
+      report(number, true);
+      if (number >= kBlocks) report(number - kBlocks, false);
+    }
+    next.tv_nsec += 1'000'000'000 / static_cast<long>(kBatchesPerSecond);
+    if (next.tv_nsec >= 1'000'000'000) {
+      next.tv_nsec -= 1'000'000'000;
+      ++next.tv_sec;
+    }
+    ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, nullptr);
+  }
+  std::printf("%llu events\n", static_cast<unsigned long long>(events));
+  return 0;
+}

@@ -1,0 +1,76 @@
+#include "live/followed_recording.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "analyze/attribution/attributed_store.h"
+
+namespace tidemark {
+namespace {
+
+// A recorder whose disk is full replaces its last frames once. What changes more often is not worth reading.
+constexpr int kMostRestarts = 3;
+
+}  // namespace
+
+Result<std::unique_ptr<FollowedRecording>> FollowedRecording::open(const std::string& path, bool all_blocks) {
+  auto follower = Follower::open(path);
+  if (!follower) return follower.error();
+  return std::unique_ptr<FollowedRecording>(new FollowedRecording(path, std::move(*follower), all_blocks));
+}
+
+Result<void> FollowedRecording::start_again(bool keep_blocks) {
+  auto follower = Follower::open(path_);
+  if (!follower) return follower.error();
+  follower_ = std::move(*follower);
+  so_far_ = RecordingSoFar(keep_blocks);
+  return {};
+}
+
+Result<void> FollowedRecording::choose_what_to_keep() {
+  if (so_far_.full()) {
+    return Error{fmt::format("{}: more events than fit in memory indexes (4,294,967,294)", path_)};
+  }
+  if (all_blocks_) return {};
+  const bool few = so_far_.event_count() <= kMostEvents;
+  if (so_far_.keeps_blocks() && !few) so_far_.drop_blocks();
+  const bool wanted = few && has_attribution(definitions());
+  return wanted && !so_far_.keeps_blocks() ? start_again(true) : Result<void>();
+}
+
+Result<void> FollowedRecording::read(const std::function<bool()>& go_on) {
+  FollowedBatch batch;
+  while (go_on()) {
+    const auto more = follower_->next(batch);
+    if (!more) return more.error();
+    if (*more) {
+      batch.deliver_to(so_far_);
+      if (auto chosen = choose_what_to_keep(); !chosen) return chosen;
+    } else if (state() == FollowState::changed && restarts_ < kMostRestarts && !follower_->lost_its_name()) {
+      ++restarts_;
+      if (auto again = start_again(so_far_.keeps_blocks()); !again) return again;
+    } else {
+      return {};
+    }
+  }
+  return {};
+}
+
+std::uint64_t FollowedRecording::now_ns() const {
+  const auto& end = definitions().end;
+  return std::max(so_far_.tally().now_ns(), end ? end->time_ns : 0);
+}
+
+SampledOverview FollowedRecording::overview() const {
+  SampledOverview overview = so_far_.overview(path_, definitions());
+  overview.source.growing = state() == FollowState::growing;
+  return overview;
+}
+
+const Store& FollowedRecording::store() {
+  return so_far_.store(path_, definitions(), state() == FollowState::growing);
+}
+
+}  // namespace tidemark
