@@ -34,9 +34,10 @@ TABLE = {
     "simulate": ["base", "allocator", "trace", "store", "analyze", "launch", "plan"],
     "sweep": ["base", "trace", "store", "import", "analyze", "collect/machine", "launch"],
     "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
+    "publish": ["base", "launch", "analyze", "trace", "collect/machine", "live"],
     "reading": ["base", "store", "import", "analyze", "report", "simulate"],
     "cli": ["base", "allocator", "trace", "store", "import", "model", "analyze", "report", "export", "reading", "launch",
-            "doctor", "plan", "simulate", "sweep", "collect/ring", "collect/machine", "collect/recorder"],
+            "doctor", "plan", "publish", "simulate", "sweep", "collect/ring", "collect/machine", "collect/recorder"],
 }  # fmt: skip
 
 # What the code inside the recorded program may include of C++'s library: what C has too, and what makes no use of its runtime.
