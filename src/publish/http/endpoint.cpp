@@ -27,14 +27,6 @@ constexpr timeval kPauseWithoutDescriptors{0, 200'000};
 constexpr int kUnauthorized = 401;
 constexpr int kForbidden = 403;
 
-template <auto Free>
-struct With {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
-
 // As long for all guesses: how much of it was right cannot be measured.
 bool same(std::string_view left, std::string_view right) {
   if (left.size() != right.size()) return false;
@@ -73,6 +65,14 @@ void reply(evhttp_request* request, int code, const char* reason, std::string_vi
 }  // namespace
 
 struct Endpoint::Server {
+  template <auto Free>
+  struct With {
+    template <typename T>
+    void operator()(T* object) const {
+      Free(object);
+    }
+  };
+
   EndpointOptions options;
   std::string content_type;
   std::function<std::string()> page;
