@@ -24,15 +24,15 @@ RiskActions::~RiskActions() {
   worker_.finish(kPatienceWithActions);
 }
 
-void RiskActions::tell(const RiskChange& change) {
-  std::string json;
+void RiskActions::tell(const RiskChange& change, const std::function<std::string()>& json) {
+  std::string text;
   for (std::size_t index = 0; index < options_.actions.size(); ++index) {
     const RiskAction& action = options_.actions[index];
     if (change.now.level < action.least || change.now.level <= change.before) continue;
     const std::string key = fmt::format("{} {} {}", index, name_of(change.now.level), change.device);
     if (!limit_.allow(key, RateLimit::Clock::now())) continue;
-    if (json.empty()) json = options_.to_json(change);
-    worker_.add([this, &action, json] { act(action, json); });
+    if (text.empty()) text = json();
+    worker_.add([this, &action, text] { act(action, text); });
   }
 }
 

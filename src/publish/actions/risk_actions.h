@@ -25,7 +25,6 @@ struct RiskActionOptions {
   std::vector<RiskAction> actions;
   std::chrono::nanoseconds interval = std::chrono::seconds(60);       ///< for the same action, device and level
   std::chrono::milliseconds patience = std::chrono::seconds(30);      ///< with one command or webhook
-  std::function<std::string(const RiskChange&)> to_json;              ///< on the thread that tells
   std::function<void(const std::string&)> problem;                    ///< gets a sentence, on another thread
 };
 
@@ -36,8 +35,9 @@ class RiskActions {
   /// Waits 5 s at most for what is to be done.
   ~RiskActions();
 
-  /// A rise of a risk, see on_risk(). Never waits. One thread at a time.
-  void tell(const RiskChange& change);
+  /// A change of risk: rises are acted on, see on_risk(). `json` makes the assessment as text where it is needed. Never
+  /// waits. One thread at a time.
+  void tell(const RiskChange& change, const std::function<std::string()>& json);
   /// That were dropped because others took too long.
   [[nodiscard]] std::uint64_t dropped() const { return worker_.dropped(); }
 

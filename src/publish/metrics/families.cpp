@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "publish/device_id.h"
+
 namespace tidemark {
 namespace {
 
@@ -101,13 +103,6 @@ MetricAttributes with(MetricAttributes attributes, std::string_view name, std::s
   return attributes;
 }
 
-// Unique on its host, and the same tomorrow.
-std::string device_id(const WatchedDevice& device) {
-  if (!device.info.uuid.empty()) return device.info.uuid;
-  if (!device.info.bus_id.empty() && !device.info.instance_of) return device.info.bus_id;
-  return device.info.vendor + ":" + device.key;
-}
-
 std::string vendor_name(const std::string& vendor) {
   if (vendor == "nvidia") return "NVIDIA";
   if (vendor == "amd") return "AMD";
@@ -151,7 +146,7 @@ void add_process(Builder& builder, const MachineState& state, const WatchedProce
                                        {"tidemark.process.kind", std::string(name_of(process.kind))}};
   for (const ProcessOnDevice& part : process.devices) {
     const WatchedDevice& device = state.devices.at(part.device);
-    if (!part.held || !device.lost.empty()) continue;
+    if (!part.held || device.is_host || !device.lost.empty()) continue;
     const MetricAttributes both = with(with(of_process, "hw.id", device_id(device)), "hw.name", "GPU " + device.key);
     builder.add_bytes(kProcessGpuUsage, both, part.bytes);
   }
