@@ -23,7 +23,7 @@ bool join_points(Database& database, std::int64_t now_ms, const HistoryTier& tie
   return database.execute(fmt::format(
       "DELETE FROM temp.joined;"
       "INSERT INTO temp.joined SELECT series, time / {0} * {0}, {0}, max(high), "
-      "CAST(total(1.0 * mean * count) / total(count) AS INTEGER), CAST(total(count) AS INTEGER), max(bound) "
+      "CAST(round(total(1.0 * mean * count) / total(count)) AS INTEGER), CAST(total(count) AS INTEGER), max(bound) "
       "FROM points WHERE {1} GROUP BY series, time / {0};"
       "DELETE FROM points WHERE {1};"
       "INSERT OR REPLACE INTO points SELECT * FROM temp.joined",

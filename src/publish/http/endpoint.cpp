@@ -40,7 +40,7 @@ bool same(std::string_view left, std::string_view right) {
 bool is_this_host(const char* host) {
   if (host == nullptr) return false;
   const std::string_view name = host;
-  return name == "localhost" || name.starts_with("127.") || name == "::1" || name == "[::1]";
+  return name == "localhost" || name == "[::1]" || is_loopback({std::string(name)});
 }
 
 // Without a descriptor for it, a connection would be reported again and again.
