@@ -2,9 +2,12 @@
 #include <chrono>
 #include <memory>
 
+#include "base/output_file.h"
 #include "cli/reading.h"
 #include "cli/time_span.h"
 #include "publish/history/history.h"
+#include "publish/history/history_state.h"
+#include "report/chart/chart.h"
 #include "report/json/history.h"
 #include "report/text/history.h"
 
@@ -33,6 +36,11 @@ int run(const HistoryArguments& arguments) {
   }
   const auto history = read_history(arguments.file, query);
   if (!history) return fail(history.error().message);
+  if (!arguments.plot.empty()) {
+    const auto picture = draw_usage(as_state(*history), ChartFormat::png);
+    const auto written = picture ? write_file(arguments.plot, *picture) : Result<void>(picture.error());
+    if (!written) return fail(written.error().message);
+  }
   if (arguments.format == "json") return write_output(arguments.output, to_json(*history));
   if (arguments.format == "csv") return write_output(arguments.output, to_csv(*history));
   return write_output(arguments.output, to_text(*history, detect_terminal(STDOUT_FILENO)));
@@ -53,6 +61,9 @@ std::function<int()> setup_history(CommandLine& app) {
       ->type_name("DEVICE");
   add_format(app, arguments->format, "text|json|csv");
   app.add_option("-o,--output", arguments->output, "Write to this file instead of stdout")->type_name("FILE");
+  app.add_option("--plot", arguments->plot,
+                 "Also draw the use of each device over time, and a heat map of all, into this PNG file")
+      ->type_name("FILE");
   app.footer(
       "Points are of one second; older than an hour, a day and a week, of 10 s, a minute and ten minutes, with the mean "
       "and the highest of that time.\n\n"
