@@ -25,7 +25,8 @@ std::function<int()> setup_exporter(CommandLine& app) {
   add_outputs(app, options->outputs);
   app.footer(
       "Runs until it is stopped; without --listen and --otlp it listens at 127.0.0.1:9400. The other commands that "
-      "watch a machine have the same options. Metrics have the names of OpenTelemetry's conventions, as far as there are "
+      "watch a machine have the same options. Metrics have the names of OpenTelemetry's conventions, as far as there "
+      "are "
       "any: docs/metrics.md lists them, share/tidemark/grafana/tidemark.json is a dashboard for them.\n\n"
       "Examples:\n"
       "  tidemark exporter\n"

@@ -1,11 +1,12 @@
 // tidemark history: what monitors saw, from the file that --history keeps.
+#include "publish/history/history.h"
+
 #include <chrono>
 #include <memory>
 
 #include "base/output_file.h"
 #include "cli/reading.h"
 #include "cli/time_span.h"
-#include "publish/history/history.h"
 #include "publish/history/history_state.h"
 #include "report/chart/chart.h"
 #include "report/json/history.h"
@@ -24,7 +25,8 @@ struct HistoryArguments {
 };
 
 std::int64_t now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 int run(const HistoryArguments& arguments) {
@@ -50,7 +52,8 @@ int run(const HistoryArguments& arguments) {
 
 std::function<int()> setup_history(CommandLine& app) {
   auto arguments = std::make_shared<HistoryArguments>();
-  app.add_option("FILE", arguments->file, "What a monitor keeps with --history FILE; it may still be written")->required();
+  app.add_option("FILE", arguments->file, "What a monitor keeps with --history FILE; it may still be written")
+      ->required();
   app.add_option("--since", arguments->since, "Only what was seen in this time until now: 90s, 10min, 2h, 7d")
       ->type_name("TIME")
       ->check(time_span_problem)
@@ -65,7 +68,8 @@ std::function<int()> setup_history(CommandLine& app) {
                  "Also draw the use of each device over time, and a heat map of all, into this PNG file")
       ->type_name("FILE");
   app.footer(
-      "Points are of one second; older than an hour, a day and a week, of 10 s, a minute and ten minutes, with the mean "
+      "Points are of one second; older than an hour, a day and a week, of 10 s, a minute and ten minutes, with the "
+      "mean "
       "and the highest of that time.\n\n"
       "Examples:\n"
       "  tidemark oom --monitor --history gpu.db --keep-history 90d\n"

@@ -158,8 +158,7 @@ void add_outputs(CommandLine& app, OutputOptions& options) {
       ->type_name("SECONDS");
 }
 
-MonitorOutputs::MonitorOutputs(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {
-}
+MonitorOutputs::MonitorOutputs(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 MonitorOutputs::~MonitorOutputs() = default;
 
 Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOptions& options) {
@@ -167,7 +166,9 @@ Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOption
   constexpr double kMostSeconds = 86'400;
   auto parts = std::make_unique<Parts>();
   const auto in_range = [](double seconds) { return seconds >= kLeastSeconds && seconds <= kMostSeconds; };
-  const auto nanoseconds = [](double seconds) { return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)); };
+  const auto nanoseconds = [](double seconds) {
+    return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
+  };
   if (!in_range(options.otlp_seconds)) return Error{"--otlp-interval: from 0.1 to 86400 seconds"};
   if (!in_range(options.action_seconds)) return Error{"--action-interval: from 0.1 to 86400 seconds"};
 
@@ -177,9 +178,8 @@ Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOption
     if (const auto loaded = curl::load(); !loaded) return loaded.error();
   }
   if (!actions->empty()) {
-    parts->actions = std::make_unique<RiskActions>(RiskActionOptions{.actions = std::move(*actions),
-                                                                     .interval = nanoseconds(options.action_seconds),
-                                                                     .problem = say_problem});
+    parts->actions = std::make_unique<RiskActions>(RiskActionOptions{
+        .actions = std::move(*actions), .interval = nanoseconds(options.action_seconds), .problem = say_problem});
   }
   if (!options.history.empty()) {
     if (const auto fine = check_history(options.history); !fine) return fine.error();
@@ -202,7 +202,8 @@ Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOption
     if (!token) return Error{"--listen-token-file: " + token.error().message};
     endpoint->token = std::move(*token);
   }
-  auto started = Endpoint::start(*endpoint, std::string(kPrometheusContentType), [held = parts.get()] { return held->page(); });
+  auto started =
+      Endpoint::start(*endpoint, std::string(kPrometheusContentType), [held = parts.get()] { return held->page(); });
   if (!started) return Error{"--listen: " + started.error().message};
   parts->endpoint = std::move(*started);
   return std::unique_ptr<MonitorOutputs>(new MonitorOutputs(std::move(parts)));

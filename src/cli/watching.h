@@ -42,7 +42,8 @@ struct WatchHooks {
 };
 
 /// Watches until the time is over, the process has ended, or SIGINT, SIGTERM or SIGHUP comes, and hands on what it sees
-/// as `options.outputs` say. Progress on stderr, where that is a terminal. Fails, before it begins, for what cannot be watched or written.
+/// as `options.outputs` say. Progress on stderr, where that is a terminal. Fails, before it begins, for what cannot be
+/// watched or written.
 Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks = {});
 
 /// Ways to say one report.

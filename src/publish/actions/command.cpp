@@ -19,7 +19,8 @@ constexpr std::chrono::milliseconds kPauseForCommand{20};
 // A file rather than a pipe, so that nobody waits for a command that does not read.
 Result<ScopedFd> file_with(const std::string& content) {
   ScopedFd file(::memfd_create("tidemark-assessment", MFD_CLOEXEC));
-  const bool written = file && ::write(file.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size());
+  const bool written =
+      file && ::write(file.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size());
   if (written && ::lseek(file.get(), 0, SEEK_SET) == 0) return file;
   return Error{fmt::format("cannot hand the assessment to the command: {}", std::strerror(errno))};
 }
@@ -36,7 +37,8 @@ Result<void> run_command(const std::string& command, const std::string& input, s
   while (true) {
     if (const auto end = process->ended()) {
       if (end->ending_signal) return Error{fmt::format("the command was ended by signal {}", *end->ending_signal)};
-      if (end->exit_code.value_or(0) != 0) return Error{fmt::format("the command failed: exit code {}", *end->exit_code)};
+      if (end->exit_code.value_or(0) != 0)
+        return Error{fmt::format("the command failed: exit code {}", *end->exit_code)};
       return {};
     }
     if (stop) return Error{"the command was ended with this program"};

@@ -17,8 +17,7 @@ constexpr std::chrono::milliseconds kPatienceWithActions{5000};  // at the end
 }  // namespace
 
 RiskActions::RiskActions(RiskActionOptions options)
-    : options_(std::move(options)), limit_(options_.interval), worker_(kMostActionsWaiting) {
-}
+    : options_(std::move(options)), limit_(options_.interval), worker_(kMostActionsWaiting) {}
 
 RiskActions::~RiskActions() {
   worker_.finish(kPatienceWithActions);
@@ -42,7 +41,8 @@ void RiskActions::act(const RiskAction& action, const std::string& json) {
     if (!ran) options_.problem(fmt::format("{}: {}", action.command, ran.error().message));
     return;
   }
-  const auto answer = post({action.url, json, {"Content-Type: application/json"}, options_.patience}, worker_.stopping());
+  const auto answer =
+      post({action.url, json, {"Content-Type: application/json"}, options_.patience}, worker_.stopping());
   if (!answer) {
     options_.problem(answer.error().message);
   } else if (answer->status < 200 || answer->status >= 300) {

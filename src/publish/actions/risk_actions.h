@@ -23,9 +23,9 @@ struct RiskAction {
 
 struct RiskActionOptions {
   std::vector<RiskAction> actions;
-  std::chrono::nanoseconds interval = std::chrono::seconds(60);       ///< for the same action, device and level
-  std::chrono::milliseconds patience = std::chrono::seconds(30);      ///< with one command or webhook
-  std::function<void(const std::string&)> problem;                    ///< gets a sentence, on another thread
+  std::chrono::nanoseconds interval = std::chrono::seconds(60);   ///< for the same action, device and level
+  std::chrono::milliseconds patience = std::chrono::seconds(30);  ///< with one command or webhook
+  std::function<void(const std::string&)> problem;                ///< gets a sentence, on another thread
 };
 
 /// Thread-safe but for tell().

@@ -31,9 +31,9 @@ struct HistoryProcess {
 
 /// A GPU, or the host's memory.
 struct HistoryDevice {
-  std::string id;                          ///< UUID, PCI address, or "host"
-  std::string key;                         ///< "0", "cpu"
-  std::string name;                        ///< of its model; empty for the host
+  std::string id;                            ///< UUID, PCI address, or "host"
+  std::string key;                           ///< "0", "cpu"
+  std::string name;                          ///< of its model; empty for the host
   std::optional<std::uint64_t> limit_bytes;  ///< the latest one
   std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;
@@ -49,9 +49,9 @@ struct HistoryDevice {
 
 struct HistoryRisk {
   std::int64_t time_ms = 0;
-  std::string device;      ///< id
+  std::string device;  ///< id
   std::string key;
-  std::string before;      ///< level: "low", "medium", "high", "critical"
+  std::string before;  ///< level: "low", "medium", "high", "critical"
   std::string level;
   std::string assessment;  ///< JSON
 };

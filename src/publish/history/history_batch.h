@@ -71,7 +71,7 @@ class HistoryCollector {
   void close(const HistoryKey& key, const Sum& sum);
 
   std::map<HistoryKey, std::uint64_t> seen_;  ///< samples
-  std::map<HistoryKey, Sum> open_;  ///< rows under way
+  std::map<HistoryKey, Sum> open_;            ///< rows under way
   std::vector<HistoryRow> done_;
 };
 

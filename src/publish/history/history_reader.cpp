@@ -59,7 +59,8 @@ class Reader {
   }
 
   void read_devices(History& history) {
-    Statement row = database_.prepare("SELECT device, key, max(name) FROM series GROUP BY device, key ORDER BY key LIMIT ?1");
+    Statement row =
+        database_.prepare("SELECT device, key, max(name) FROM series GROUP BY device, key ORDER BY key LIMIT ?1");
     row.bind(1, kMostDevices);
     while (row.step()) {
       HistoryDevice device;
@@ -90,7 +91,8 @@ class Reader {
     }
     Statement all = in_window(
         "SELECT min(time), max(time + span), CAST(total(count) AS INTEGER), "
-        "CAST(total(1.0 * mean * count) / max(1.0, total(count)) AS INTEGER) FROM points JOIN series ON series.id = series "
+        "CAST(total(1.0 * mean * count) / max(1.0, total(count)) AS INTEGER) FROM points JOIN series ON series.id = "
+        "series "
         "WHERE device = ?3 AND key = ?4 AND pid = 0 AND time BETWEEN ?1 AND ?2");
     all.bind(3, device.id).bind(4, device.key);
     if (!all.step()) return;
@@ -105,7 +107,8 @@ class Reader {
     const std::int64_t width = std::max<std::int64_t>(1, (device.last_ms - device.first_ms) / query_.most_points + 1);
     Statement row = in_window(
         "SELECT min(time), max(time + span) - min(time), max(high), "
-        "CAST(total(1.0 * mean * count) / max(1.0, total(count)) AS INTEGER) FROM points JOIN series ON series.id = series "
+        "CAST(total(1.0 * mean * count) / max(1.0, total(count)) AS INTEGER) FROM points JOIN series ON series.id = "
+        "series "
         "WHERE device = ?3 AND key = ?4 AND pid = 0 AND time BETWEEN ?1 AND ?2 GROUP BY (time - ?5) / ?6 ORDER BY 1");
     row.bind(3, device.id).bind(4, device.key).bind(5, device.first_ms).bind(6, width);
     while (row.step() && static_cast<std::int64_t>(device.points.size()) <= query_.most_points) {
@@ -115,7 +118,8 @@ class Reader {
 
   void read_processes(HistoryDevice& device) {
     Statement row = in_window(
-        "SELECT pid, process, time, max(high), min(time), max(time + span) FROM points JOIN series ON series.id = series "
+        "SELECT pid, process, time, max(high), min(time), max(time + span) FROM points JOIN series ON series.id = "
+        "series "
         "WHERE device = ?3 AND key = ?4 AND pid != 0 AND time BETWEEN ?1 AND ?2 GROUP BY series ORDER BY 4 DESC, 5, 1");
     row.bind(3, device.id).bind(4, device.key);
     while (row.step()) {
@@ -136,7 +140,8 @@ class Reader {
 
   void read_risks(History& history) {
     Statement row = in_window(
-        "SELECT time, device, key, before, level, assessment FROM risks WHERE time BETWEEN ?1 AND ?2 ORDER BY time DESC");
+        "SELECT time, device, key, before, level, assessment FROM risks WHERE time BETWEEN ?1 AND ?2 ORDER BY time "
+        "DESC");
     while (row.step()) {
       HistoryRisk risk{row.integer(0), row.text(1), row.text(2), row.text(3), row.text(4), row.text(5)};
       if (!is_chosen(risk.key, risk.device)) continue;
@@ -165,7 +170,8 @@ Error unreadable(const std::string& path, const DatabaseError& error) {
 Result<History> read_history(const std::string& path, const HistoryQuery& query) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0) {
-    return Error{fmt::format("{}: cannot be read: {} (monitors write it with --history {})", path, std::strerror(errno), path)};
+    return Error{
+        fmt::format("{}: cannot be read: {} (monitors write it with --history {})", path, std::strerror(errno), path)};
   }
   if (!S_ISREG(facts.st_mode)) return Error{path + ": not a file"};
   DatabaseError error;

@@ -19,8 +19,7 @@ constexpr std::int64_t kNsInMs = 1'000'000;
 
 }  // namespace
 
-HistoryWriter::HistoryWriter(HistoryOptions options) : options_(std::move(options)), worker_(kMostBatches) {
-}
+HistoryWriter::HistoryWriter(HistoryOptions options) : options_(std::move(options)), worker_(kMostBatches) {}
 
 HistoryWriter::~HistoryWriter() {
   flush(true);

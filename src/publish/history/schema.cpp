@@ -22,7 +22,8 @@ constexpr std::array<Table, 3> kTables = {{
      "CREATE TABLE series(id INTEGER PRIMARY KEY, device TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL, "
      "pid INTEGER NOT NULL, process TEXT NOT NULL, UNIQUE(device, key, pid, process))"},
     {"points",
-     "CREATE TABLE points(series INTEGER NOT NULL, time INTEGER NOT NULL, span INTEGER NOT NULL, high INTEGER NOT NULL, "
+     "CREATE TABLE points(series INTEGER NOT NULL, time INTEGER NOT NULL, span INTEGER NOT NULL, high INTEGER NOT "
+     "NULL, "
      "mean INTEGER NOT NULL, count INTEGER NOT NULL, bound INTEGER, PRIMARY KEY(series, time)) WITHOUT ROWID"},
     {"risks",
      "CREATE TABLE risks(time INTEGER NOT NULL, device TEXT NOT NULL, key TEXT NOT NULL, before TEXT NOT NULL, "

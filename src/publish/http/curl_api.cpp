@@ -23,8 +23,9 @@ Result<const Functions*> load_once() {
     if (library == nullptr) library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
   }
   if (library == nullptr) {
-    return Error{"sending over HTTP needs libcurl, which is not installed (Debian, Ubuntu: apt install libcurl4; "
-                 "Fedora, RHEL: dnf install libcurl)"};
+    return Error{
+        "sending over HTTP needs libcurl, which is not installed (Debian, Ubuntu: apt install libcurl4; "
+        "Fedora, RHEL: dnf install libcurl)"};
   }
   Functions& f = functions;
   const bool complete =

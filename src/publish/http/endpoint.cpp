@@ -52,7 +52,8 @@ void pause_listening(evconnlistener* listener, void* /*server*/) {
   event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, resume, listener, &kPauseWithoutDescriptors);
 }
 
-void reply(evhttp_request* request, int code, const char* reason, std::string_view content_type, std::string_view body) {
+void reply(evhttp_request* request, int code, const char* reason, std::string_view content_type,
+           std::string_view body) {
   evkeyvalq* const headers = evhttp_request_get_output_headers(request);
   evhttp_add_header(headers, "Content-Type", std::string(content_type).c_str());
   evhttp_add_header(headers, "Cache-Control", "no-store");
@@ -129,21 +130,22 @@ void Endpoint::Server::answer(evhttp_request* request) {
   }
   if (path == "/metrics") return reply(request, HTTP_OK, "OK", content_type, page());
   if (path == "/" || path.empty()) {
-    return reply(request, HTTP_OK, "OK", "text/html; charset=utf-8", "<!doctype html><a href=\"/metrics\">/metrics</a>\n");
+    return reply(request, HTTP_OK, "OK", "text/html; charset=utf-8",
+                 "<!doctype html><a href=\"/metrics\">/metrics</a>\n");
   }
   reply(request, HTTP_NOTFOUND, "Not Found", kText, "try /metrics\n");
 }
 
-Endpoint::Endpoint(std::unique_ptr<Server> server) : server_(std::move(server)) {
-}
+Endpoint::Endpoint(std::unique_ptr<Server> server) : server_(std::move(server)) {}
 Endpoint::~Endpoint() = default;
 
 Result<std::unique_ptr<Endpoint>> Endpoint::start(const EndpointOptions& options, std::string content_type,
                                                   std::function<std::string()> page) {
   if (options.token.empty() && !is_loopback(options)) {
-    return Error{fmt::format("{} can be reached from other machines: add --listen-token-file FILE with a token that "
-                             "clients have to show, or listen at 127.0.0.1",
-                             options.address)};
+    return Error{
+        fmt::format("{} can be reached from other machines: add --listen-token-file FILE with a token that "
+                    "clients have to show, or listen at 127.0.0.1",
+                    options.address)};
   }
   event_set_log_callback([](int, const char*) {});  // it would write to stderr
   auto server = std::make_unique<Server>();
@@ -163,7 +165,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::start(const EndpointOptions& options
       http, [](evhttp_request* request, void* self) { static_cast<Server*>(self)->answer(request); }, server.get());
   const auto stop = [](evutil_socket_t, short, void* base) { event_base_loopbreak(static_cast<event_base*>(base)); };
   server->stopping.reset(event_new(server->base.get(), server->stop.get(), EV_READ, stop, server->base.get()));
-  if (!server->stopping || event_add(server->stopping.get(), nullptr) != 0) return Error{"cannot listen: out of memory"};
+  if (!server->stopping || event_add(server->stopping.get(), nullptr) != 0)
+    return Error{"cannot listen: out of memory"};
 
   const auto port = server->listen();
   if (!port) return port.error();

@@ -11,9 +11,9 @@
 namespace tidemark {
 
 struct EndpointOptions {
-  std::string address;      ///< "127.0.0.1", "::1", "0.0.0.0": no names
-  std::uint16_t port = 0;   ///< 0: any that is free
-  std::string token = {};   ///< what clients have to show (Authorization: Bearer TOKEN); empty: nothing
+  std::string address;     ///< "127.0.0.1", "::1", "0.0.0.0": no names
+  std::uint16_t port = 0;  ///< 0: any that is free
+  std::string token = {};  ///< what clients have to show (Authorization: Bearer TOKEN); empty: nothing
 };
 
 /// "127.0.0.1:9400", "[::1]:9400", "localhost:9400", ":9400" (this machine only) or "9400". The error says what is

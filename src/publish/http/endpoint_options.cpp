@@ -29,7 +29,8 @@ bool is_address(const std::string& text) {
 }  // namespace
 
 Result<EndpointOptions> parse_endpoint(const std::string& text) {
-  const Error wrong{fmt::format("'{}' is no address to listen at (expected ADDRESS:PORT, such as 127.0.0.1:9400)", text)};
+  const Error wrong{
+      fmt::format("'{}' is no address to listen at (expected ADDRESS:PORT, such as 127.0.0.1:9400)", text)};
   const std::size_t colon = text.rfind(':');
   EndpointOptions options;
   options.address = colon == std::string::npos ? "" : text.substr(0, colon);
@@ -72,9 +73,10 @@ Result<std::string> read_token_file(const std::string& path) {
   const auto is_visible = [](unsigned char letter) { return letter > ' ' && letter < 0x7f; };
   if (token.size() < kLeastTokenBytes || token.size() >= kMostTokenBytes ||
       !std::all_of(token.begin(), token.end(), is_visible)) {
-    return Error{fmt::format("{}: the first line is no token (expected {} to {} letters and digits, such as those of "
-                             "`openssl rand -hex 32`)",
-                             path, kLeastTokenBytes, kMostTokenBytes - 1)};
+    return Error{
+        fmt::format("{}: the first line is no token (expected {} to {} letters and digits, such as those of "
+                    "`openssl rand -hex 32`)",
+                    path, kLeastTokenBytes, kMostTokenBytes - 1)};
   }
   return token;
 }

@@ -46,7 +46,8 @@ int is_stopped(void* stop, long long, long long, long long, long long) {
 
 Result<void> check_url(const std::string& url) {
   const std::size_t scheme = url.starts_with("http://") ? 7 : url.starts_with("https://") ? 8 : 0;
-  const bool plain = std::all_of(url.begin(), url.end(), [](unsigned char letter) { return letter > ' ' && letter < 0x7f; });
+  const bool plain =
+      std::all_of(url.begin(), url.end(), [](unsigned char letter) { return letter > ' ' && letter < 0x7f; });
   if (scheme != 0 && url.size() > scheme && url[scheme] != '/' && plain) return {};
   return Error{fmt::format("'{}' is no URL (expected one that begins with http:// or https://)", shown_url(url))};
 }
@@ -100,7 +101,8 @@ Result<PostAnswer> post(const PostRequest& request, const std::atomic<bool>& sto
 
   const curl::Code code = f.easy_perform(handle.get());
   if (code != curl::kOk) {
-    return Error{fmt::format("{}: {}", shown_url(request.url), problem[0] != 0 ? problem.data() : f.easy_strerror(code))};
+    return Error{
+        fmt::format("{}: {}", shown_url(request.url), problem[0] != 0 ? problem.data() : f.easy_strerror(code))};
   }
   long status = 0;
   f.easy_getinfo(handle.get(), curl::kResponseCode, &status);

@@ -12,9 +12,9 @@
 namespace tidemark {
 
 enum class Instrument : std::uint8_t {
-  gauge,             ///< a value of its own
-  up_down_counter,   ///< a sum that goes up and down: bytes in use
-  counter,           ///< a sum that only grows
+  gauge,            ///< a value of its own
+  up_down_counter,  ///< a sum that goes up and down: bytes in use
+  counter,          ///< a sum that only grows
 };
 
 /// What is measured. Lives as long as the program.
@@ -48,7 +48,8 @@ struct MetricSet {
   std::vector<Metric> metrics;
 };
 
-/// Valid UTF-8: bytes that are none become U+FFFD. Prometheus rejects a whole page for one such byte in a process's name.
+/// Valid UTF-8: bytes that are none become U+FFFD. Prometheus rejects a whole page for one such byte in a process's
+/// name.
 [[nodiscard]] std::string valid_utf8(std::string_view text);
 
 }  // namespace tidemark

@@ -21,8 +21,8 @@ constexpr std::array<UnitWord, 5> kUnitWords = {
 // A ratio is named so only where it is a gauge: a sum of unit 1 is a count.
 std::string_view unit_word(const MetricFamily& family) {
   if (family.unit == "1") return family.instrument == Instrument::gauge ? "ratio" : "";
-  const auto* const found =
-      std::find_if(kUnitWords.begin(), kUnitWords.end(), [&](const UnitWord& known) { return known.unit == family.unit; });
+  const auto* const found = std::find_if(kUnitWords.begin(), kUnitWords.end(),
+                                         [&](const UnitWord& known) { return known.unit == family.unit; });
   return found == kUnitWords.end() ? "" : found->word;
 }
 
@@ -70,7 +70,8 @@ void append_labels(std::string& text, const MetricAttributes& attributes) {
 
 std::string prometheus_label(std::string_view attribute) {
   std::string name(attribute);
-  std::replace_if(name.begin(), name.end(), [](unsigned char letter) { return std::isalnum(letter) == 0; }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char letter) { return std::isalnum(letter) == 0; }, '_');
   return name;
 }
 
@@ -88,7 +89,8 @@ std::string prometheus_text(const MetricSet& set) {
     const std::string name = prometheus_name(*metric.family);
     text += fmt::format("# HELP {} ", name);
     append_escaped(text, metric.family->description, false);
-    text += fmt::format("\n# TYPE {} {}\n", name, metric.family->instrument == Instrument::counter ? "counter" : "gauge");
+    text +=
+        fmt::format("\n# TYPE {} {}\n", name, metric.family->instrument == Instrument::counter ? "counter" : "gauge");
     for (const MetricPoint& point : metric.points) {
       text += name;
       append_labels(text, point.attributes);

@@ -6,12 +6,8 @@ namespace tidemark {
 namespace {
 
 Json process_json(const HistoryProcess& process) {
-  return {{"pid", process.pid},
-          {"name", nullable_text(process.name)},
-          {"first_ms", process.first_ms},
-          {"last_ms", process.last_ms},
-          {"peak_bytes", process.peak_bytes},
-          {"peak_at_ms", process.peak_ms}};
+  return {{"pid", process.pid},         {"name", nullable_text(process.name)}, {"first_ms", process.first_ms},
+          {"last_ms", process.last_ms}, {"peak_bytes", process.peak_bytes},    {"peak_at_ms", process.peak_ms}};
 }
 
 Json device_json(const HistoryDevice& device) {

@@ -61,7 +61,8 @@ std::string risks_text(const History& history, const Terminal& terminal) {
   Columns columns({"time", "device", "risk"});
   const std::size_t rows = std::min(history.risks.size(), 2 * kMostRows);
   for (auto risk = history.risks.end() - static_cast<std::ptrdiff_t>(rows); risk != history.risks.end(); ++risk) {
-    columns.add({time_text(risk->time_ms), shown(risk->key), fmt::format("{} → {}", shown(risk->before), shown(risk->level))});
+    columns.add(
+        {time_text(risk->time_ms), shown(risk->key), fmt::format("{} → {}", shown(risk->before), shown(risk->level))});
   }
   text += columns.text(terminal, 4);
   const std::uint64_t earlier = history.risks.size() - rows + history.earlier_risks;

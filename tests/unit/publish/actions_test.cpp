@@ -99,12 +99,13 @@ class RiskActionsTest : public ::testing::Test {
 TEST_F(RiskActionsTest, RunOnceForADeviceAndLevel) {
   const std::string log = folder_.at("log");
   {
-    RiskActions actions(options({{RiskLevel::critical, "cat >> " + log, ""}, {RiskLevel::high, "echo high >> " + log, ""}}));
+    RiskActions actions(
+        options({{RiskLevel::critical, "cat >> " + log, ""}, {RiskLevel::high, "echo high >> " + log, ""}}));
     const auto json = [] { return std::string("critical\n"); };
     actions.tell(change(RiskLevel::low, RiskLevel::high), json);
     actions.tell(change(RiskLevel::high, RiskLevel::critical), json);
-    actions.tell(change(RiskLevel::high, RiskLevel::critical), json);       // within the interval
-    actions.tell(change(RiskLevel::critical, RiskLevel::high), json);       // no rise
+    actions.tell(change(RiskLevel::high, RiskLevel::critical), json);      // within the interval
+    actions.tell(change(RiskLevel::critical, RiskLevel::high), json);      // no rise
     actions.tell(change(RiskLevel::low, RiskLevel::critical, "1"), json);  // another device
   }
   EXPECT_EQ(content_of(log), "high\ncritical\nhigh\ncritical\nhigh\n");
@@ -112,7 +113,11 @@ TEST_F(RiskActionsTest, RunOnceForADeviceAndLevel) {
 }
 
 TEST_F(RiskActionsTest, FailuresAreSaid) {
-  { RiskActions(options({{RiskLevel::low, "exit 7", ""}})).tell(change(RiskLevel::low, RiskLevel::high), [] { return "{}"; }); }
+  {
+    RiskActions(options({{RiskLevel::low, "exit 7", ""}})).tell(change(RiskLevel::low, RiskLevel::high), [] {
+      return "{}";
+    });
+  }
   ASSERT_EQ(problems_.size(), 1U);
   EXPECT_EQ(problems_[0], "exit 7: the command failed: exit code 7");
 }

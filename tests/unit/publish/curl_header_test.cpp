@@ -11,7 +11,8 @@ static_assert(sizeof(curl::List) == sizeof(curl_slist) && offsetof(curl::List, n
 static_assert(curl::kOk == static_cast<int>(CURLE_OK) && curl::kAborted == static_cast<int>(CURLE_ABORTED_BY_CALLBACK));
 static_assert(curl::kResponseCode == static_cast<int>(CURLINFO_RESPONSE_CODE));
 static_assert(curl::kGlobalDefault == CURL_GLOBAL_DEFAULT && curl::kErrorSize == CURL_ERROR_SIZE);
-static_assert(curl::kHttpAndHttps == (CURLPROTO_HTTP | CURLPROTO_HTTPS) && curl::kHttp11 == long{CURL_HTTP_VERSION_1_1});
+static_assert(curl::kHttpAndHttps == (CURLPROTO_HTTP | CURLPROTO_HTTPS) &&
+              curl::kHttp11 == long{CURL_HTTP_VERSION_1_1});
 static_assert(sizeof(curl_off_t) == sizeof(long long));
 
 #define SAME_OPTION(ours, theirs) static_assert(static_cast<int>(curl::ours) == static_cast<int>(theirs), #theirs)

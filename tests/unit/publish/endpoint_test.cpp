@@ -14,10 +14,10 @@ namespace tidemark {
 namespace {
 
 using testing::exchange;
-using testing::TemporaryFolder;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+using testing::TemporaryFolder;
 
 std::unique_ptr<Endpoint> start(const EndpointOptions& options = {"127.0.0.1", 0, ""}) {
   auto endpoint = Endpoint::start(options, "text/plain", [] { return std::string("the page\n"); });
@@ -73,8 +73,9 @@ TEST(Endpoint, ServesIpv6) {
   if (!endpoint) GTEST_SKIP() << endpoint.error().message;
   EXPECT_THAT((*endpoint)->url(), StartsWith("http://[::1]:"));
   const std::string port = (*endpoint)->url().substr((*endpoint)->url().rfind(':') + 1);
-  EXPECT_THAT(exchange(static_cast<std::uint16_t>(std::stoi(port)), "GET /metrics HTTP/1.0\r\nHost: [::1]:1\r\n\r\n", true),
-              HasSubstr("the page"));
+  EXPECT_THAT(
+      exchange(static_cast<std::uint16_t>(std::stoi(port)), "GET /metrics HTTP/1.0\r\nHost: [::1]:1\r\n\r\n", true),
+      HasSubstr("the page"));
 }
 
 // A browser can be made to ask for another name that leads here (DNS rebinding).
@@ -89,7 +90,8 @@ TEST(Endpoint, OtherHostsNamesAreRefused) {
 TEST(Endpoint, ATokenHasToBeShown) {
   const auto endpoint = start({"127.0.0.1", 0, "0123456789abcdef"});
   EXPECT_THAT(get(*endpoint, "/metrics", kHere), StartsWith("HTTP/1.1 401"));
-  EXPECT_THAT(get(*endpoint, "/metrics", kHere + "Authorization: Bearer 0123456789abcdeg\r\n"), StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(get(*endpoint, "/metrics", kHere + "Authorization: Bearer 0123456789abcdeg\r\n"),
+              StartsWith("HTTP/1.1 401"));
   EXPECT_THAT(get(*endpoint, "/metrics", "Host: gpu1:1\r\nAuthorization: Bearer 0123456789abcdef\r\n"),
               HasSubstr("the page"));
 }
@@ -98,7 +100,8 @@ TEST(Endpoint, OnlyReadingIsAllowed) {
   const auto endpoint = start();
   EXPECT_THAT(exchange(port_of(*endpoint), "POST /metrics HTTP/1.0\r\nContent-Length: 1\r\n" + kHere + "\r\nx"),
               Not(HasSubstr("the page")));
-  EXPECT_THAT(get(*endpoint, "/metrics", kHere + "X: " + std::string(20'000, 'x') + "\r\n"), Not(HasSubstr("the page")));
+  EXPECT_THAT(get(*endpoint, "/metrics", kHere + "X: " + std::string(20'000, 'x') + "\r\n"),
+              Not(HasSubstr("the page")));
   EXPECT_THAT(exchange(port_of(*endpoint), "\x16\x03\x01\r\n\r\n"), Not(HasSubstr("the page")));
   EXPECT_THAT(get(*endpoint, "/metrics", kHere), HasSubstr("the page"));  // it goes on
 }

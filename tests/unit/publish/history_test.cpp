@@ -1,5 +1,7 @@
 // The history file: what is written can be read, old points are joined and removed by the rules, and files that are
 // full, damaged, locked or somebody else's are said to be so.
+#include "publish/history/history.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -10,7 +12,6 @@
 #include <mutex>
 #include <string>
 
-#include "publish/history/history.h"
 #include "publish/history/history_writer.h"
 #include "publish/history/schema.h"
 #include "temporary_folder.h"
@@ -150,7 +151,8 @@ class RetentionTest : public HistoryTest {
   }
   /// "SPAN HIGH MEAN COUNT" of each point, oldest first.
   std::vector<std::string> points() {
-    Statement row = database_->prepare("SELECT span || ' ' || high || ' ' || mean || ' ' || count FROM points ORDER BY time");
+    Statement row =
+        database_->prepare("SELECT span || ' ' || high || ' ' || mean || ' ' || count FROM points ORDER BY time");
     std::vector<std::string> all;
     while (row.step()) all.push_back(row.text(0));
     return all;

@@ -23,7 +23,8 @@ std::string page_of(const MetricFamily& family, MetricAttributes attributes, Met
 
 // As the table of OpenTelemetry's specification has them (compatibility/prometheus_and_openmetrics.md).
 TEST(Prometheus, NamesHaveTheUnit) {
-  EXPECT_EQ(prometheus_name({"hw.gpu.memory.usage", "By", Instrument::up_down_counter, ""}), "hw_gpu_memory_usage_bytes");
+  EXPECT_EQ(prometheus_name({"hw.gpu.memory.usage", "By", Instrument::up_down_counter, ""}),
+            "hw_gpu_memory_usage_bytes");
   EXPECT_EQ(prometheus_name({"hw.gpu.utilization", "1", Instrument::gauge, ""}), "hw_gpu_utilization_ratio");
   EXPECT_EQ(prometheus_name({"hw.status", "1", Instrument::up_down_counter, ""}), "hw_status");
   EXPECT_EQ(prometheus_name({"hw.temperature", "Cel", Instrument::gauge, ""}), "hw_temperature_celsius");

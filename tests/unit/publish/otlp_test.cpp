@@ -25,12 +25,11 @@ constexpr MetricFamily kKills{"x.kills", "{kill}", Instrument::counter, "Kills."
 constexpr MetricFamily kShare{"x.share", "1", Instrument::gauge, "Share."};
 
 std::shared_ptr<const MetricSet> some_metrics() {
-  return std::make_shared<MetricSet>(
-      MetricSet{1'000'000'000'000'000'001U,
-                1'700'000'000'123'456'789U,
-                {{&kUsage, {{{{"hw.id", "GPU-\xff"}}, std::int64_t{1} << 40}}},
-                 {&kKills, {{{}, std::int64_t{3}}}},
-                 {&kShare, {{{}, 0.25}}}}});
+  return std::make_shared<MetricSet>(MetricSet{1'000'000'000'000'000'001U,
+                                               1'700'000'000'123'456'789U,
+                                               {{&kUsage, {{{{"hw.id", "GPU-\xff"}}, std::int64_t{1} << 40}}},
+                                                {&kKills, {{{}, std::int64_t{3}}}},
+                                                {&kShare, {{{}, 0.25}}}}});
 }
 
 // opentelemetry/proto/metrics/v1/metrics.proto, in the JSON of the protocol: 64-bit integers are strings.
@@ -116,7 +115,7 @@ TEST_F(OtlpPushTest, WhatIsRefusedForNowIsTriedAgain) {
   }
   EXPECT_EQ(dropped, 0U);
   ASSERT_EQ(problems_.size(), 2U);
-  EXPECT_THAT(problems_[0], HasSubstr("answers with status 503 (trying again)") ) << problems_[0];
+  EXPECT_THAT(problems_[0], HasSubstr("answers with status 503 (trying again)")) << problems_[0];
   EXPECT_THAT(problems_[1], HasSubstr("takes metrics again"));
 }
 
