@@ -21,6 +21,8 @@ foreach(program dp_sgd.py model_config.py)
   install(FILES presets/${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark/presets)
 endforeach()
 
+install(FILES share/grafana/tidemark.json DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark/grafana)
+
 if(TIDEMARK_PORTABLE)  # of the libraries that are linked in
   install(DIRECTORY $ENV{TIDEMARK_PORTABLE_ROOT}/licences DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()

@@ -27,8 +27,8 @@ TABLE = {
     "model": ["base"],
     "analyze": ["base", "allocator", "trace", "store"],
     "live": ["base", "trace", "store", "analyze", "collect/ring", "collect/machine", "collect/recorder"],
-    "report": ["base", "allocator", "trace", "store", "analyze", "live", "model", "doctor", "launch", "collect/machine",
-               "collect/recorder/live_message.h"],
+    "report": ["base", "allocator", "trace", "store", "analyze", "live", "publish/history/history.h", "model", "doctor", "launch",
+               "collect/machine", "collect/recorder/live_message.h"],
     "export": ["base", "allocator", "trace", "store", "analyze", "report"],
     "launch": ["base", "collect/ring"],
     "phantom": ["base"],
@@ -36,9 +36,10 @@ TABLE = {
     "simulate": ["base", "allocator", "trace", "store", "analyze", "launch", "plan"],
     "sweep": ["base", "trace", "store", "import", "analyze", "collect/machine", "launch"],
     "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
+    "publish": ["base", "launch", "analyze", "trace", "collect/machine", "live"],
     "reading": ["base", "store", "import", "analyze", "report", "simulate"],
     "cli": ["base", "allocator", "trace", "store", "import", "model", "analyze", "report", "export", "reading", "launch",
-            "doctor", "plan", "simulate", "sweep", "live", "collect/ring", "collect/machine", "collect/recorder"],
+            "doctor", "plan", "publish", "simulate", "sweep", "live", "collect/ring", "collect/machine", "collect/recorder"],
 }  # fmt: skip
 
 # What the code inside the recorded program may include of C++'s library: what C has too, and what makes no use of its runtime.

@@ -5,7 +5,7 @@
 #   scripts/setup.sh --no-tests        to build it only, by `pip install .` too
 #   scripts/setup.sh --portable        to build what runs on older distributions too (scripts/portable.sh): zig (400 MB)
 #   scripts/setup.sh --dev             also clang, for sanitizers, fuzzing and linters, and what tests look with: Chromium at report pages,
-#                                      zsh and fish at completion
+#                                      zsh and fish at completion, Prometheus at metrics, curl's header at our declarations
 #   scripts/setup.sh --torch           also Debian's PyTorch 1.13, with an optimized BLAS
 #   scripts/setup.sh --torch-newest    also PyPI's newest PyTorch (5 GB) in a virtual environment, and NVIDIA's nvml.h
 #   scripts/setup.sh --python          also what the Python package is tested with, beside the newest PyTorch (2 GB)
@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 
 packages=(build-essential ca-certificates cmake ninja-build ccache pkg-config python3-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev liblzma-dev zlib1g-dev libcairo2-dev libutf8proc-dev libelf-dev
-  libprotozero-dev)
+  libprotozero-dev libsqlite3-dev libevent-dev)
 tests=(libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev)
 newest=false
 truth=false
@@ -34,7 +34,7 @@ for option in "$@"; do
       ;;
     --dev)
       packages+=(clang clang-tidy clang-format lld libclang-rt-14-dev shellcheck zsh fish
-        chromium chromium-driver python3-selenium python3-pil fonts-dejavu-core)
+        chromium chromium-driver python3-selenium python3-pil fonts-dejavu-core prometheus libcurl4-openssl-dev)
       ;;
     --torch) packages+=(python3-torch libopenblas0-pthread) ;;
     --torch-newest)

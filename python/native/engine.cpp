@@ -17,6 +17,7 @@
 #include "arrow_data.h"
 #include "export/column_table.h"
 #include "launch/environment.h"
+#include "machine_monitor.h"
 #include "module_slots.h"
 #include "python_objects.h"
 #include "reading/comparison.h"
@@ -357,6 +358,9 @@ PyMethodDef kMethods[] = {
     {"arrow_schema", arrow_schema, METH_O, nullptr},
     {"arrow_array", arrow_array, METH_O, nullptr},
     {"arrow_stream", arrow_stream, METH_VARARGS, nullptr},
+    {"watch_machine", watch_machine, METH_VARARGS, nullptr},
+    {"risk_changes", risk_changes, METH_O, nullptr},
+    {"stop_watching", stop_watching, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

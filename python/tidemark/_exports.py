@@ -16,6 +16,7 @@ EXPORTS: dict[str, str] = {
     "LargestHolders": "tidemark._holders",
     "ModelAnalysis": "tidemark.model_analysis.result",
     "Recording": "tidemark.recording",
+    "RiskWatch": "tidemark._risks",
     "Run": "tidemark.reading.run",
     "StorageOwner": "tidemark._holders",
     "TensorCheck": "tidemark.model_analysis.values",
@@ -40,6 +41,7 @@ EXPORTS: dict[str, str] = {
     "memory_profiled_training": "tidemark.debugger.training_profiler",
     "memory_snapshot": "tidemark.debugger.snapshots",
     "monitor_function": "tidemark.debugger.snapshots",
+    "on_risk": "tidemark._risks",
     "pause": "tidemark._recorder",
     "range": "tidemark._recorder",
     "read": "tidemark.reading.run",
@@ -67,6 +69,8 @@ if TYPE_CHECKING:  # `from tidemark.module import name as name`, one line for ea
     from tidemark._recorder import range as range
     from tidemark._recorder import resume as resume
     from tidemark._recorder import step as step
+    from tidemark._risks import RiskWatch as RiskWatch
+    from tidemark._risks import on_risk as on_risk
     from tidemark.debugger.checkpoints import checkpoint as checkpoint
     from tidemark.debugger.checkpoints import compare_checkpoints as compare_checkpoints
     from tidemark.debugger.compare_configs import compare_configs as compare_configs

@@ -40,6 +40,8 @@ std::span<const Command> commands() {
     ADD_COMMAND(oom, "Watch", "Whether a device or the host will run out of memory, and when");
     ADD_COMMAND(leak, "Watch", "Which memory grows, and how fast");
     ADD_COMMAND(fragment, "Watch", "Fragmentation of recorded processes while they run");
+    ADD_COMMAND(exporter, "Watch", "Serve the machine's metrics to Prometheus or push them over OTLP");
+    ADD_COMMAND(history, "Watch", "What monitors saw in the past, from the file they keep");
     ADD_COMMAND(devices, "Machine", "GPUs of this machine, their memory and processes");
     ADD_COMMAND(doctor, "Machine", "Check what can be recorded on this machine");
     ADD_COMMAND(dump, "Other", "Print every record of a recording, one per line");

@@ -139,8 +139,7 @@ class ProgressLine {
 
 }  // namespace
 
-void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments& arguments) {
-  app.add_option("--duration", options.duration_seconds, "How long to watch, in seconds")->type_name("SECONDS");
+void add_choice(CommandLine& app, WatchOptions& options) {
   app.add_option("--interval", options.interval_seconds,
                  "Seconds between two samples; lists of processes are read once a second at most")
       ->type_name("SECONDS");
@@ -151,12 +150,18 @@ void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments&
       ->type_name("DEVICE...")
       ->show_default("all GPUs; cpu where there is none");
   app.add_option("--pid", options.pid, "Only this process and those below it; ends when it ends")->type_name("PID");
+}
+
+void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments& arguments) {
+  app.add_option("--duration", options.duration_seconds, "How long to watch, in seconds")->type_name("SECONDS");
+  add_choice(app, options);
   app.add_option("-o,--output", options.output, "Write the report as JSON to this file")->type_name("FILE");
   if (arguments.plot) {
     app.add_flag("--plot", options.plot,
                  "Also draw the use of each device over time, and a heat map of all, into a PNG file beside --output");
   }
   add_format(app, options.format, "text|json");
+  add_outputs(app, options.outputs);
 }
 
 SlidingWindow::Limits window_of(const WatchOptions& options) {
@@ -171,6 +176,9 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   if (!monitored) return monitored.error();
   if (auto fine = check_outputs(options); !fine) return fine.error();
   const EndingSignals signals;
+  const auto outputs = MonitorOutputs::start(options.outputs);
+  if (!outputs) return outputs.error();
+  if (const std::string url = (*outputs)->url(); !url.empty()) say("metrics at " + url);
   MachineMonitor monitor(*monitored);
   monitor.start();
   RecordingsWatch recordings(monitored->interval, hooks.window);
@@ -191,6 +199,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
     }
     (void)monitor.update();
     if (auto fine = check_devices(monitor.state()); !fine) return fine.error();
+    (*outputs)->update(monitor);
     if (hooks.on_update) hooks.on_update(monitor);
     if (hooks.follow) recordings.update(monitor.state(), monitored->choice.pid.has_value());
     if (monitor.state().watched_pid == WatchedPid::ended && !over) {

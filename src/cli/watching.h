@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "cli/command_line.h"
+#include "cli/monitor_outputs.h"
 #include "live/monitor.h"
 #include "live/recordings_watch.h"
 #include "live/watch_reports.h"
@@ -23,12 +24,15 @@ struct WatchOptions {
   std::string output;  ///< JSON; empty: none
   bool plot = false;   ///< a PNG beside `output`
   std::string format = "text";
+  OutputOptions outputs;
 };
 
 /// Which of the options a command has besides --duration, --devices, --pid, --interval, --output and --format.
 struct WatchArguments {
   bool plot = false;
 };
+/// --interval, --devices and --pid.
+void add_choice(CommandLine& app, WatchOptions& options);
 void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments& arguments);
 
 /// What a command adds to the loop.
@@ -45,8 +49,9 @@ struct WatchHooks {
 /// Of recordings, as much as is watched.
 [[nodiscard]] SlidingWindow::Limits window_of(const WatchOptions& options);
 
-/// Watches until the time is over, the process has ended, or SIGINT, SIGTERM or SIGHUP comes. Progress on stderr, where
-/// that is a terminal. Fails, before it begins, for what cannot be watched or written.
+/// Watches until the time is over, the process has ended, or SIGINT, SIGTERM or SIGHUP comes, and hands on what it sees
+/// as `options.outputs` say. Progress on stderr, where that is a terminal. Fails, before it begins, for what cannot be
+/// watched or written.
 Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks = {});
 
 /// Ways to say one report.

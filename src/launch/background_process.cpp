@@ -21,13 +21,13 @@ constexpr std::chrono::seconds kPatienceToEnd{3};  // with a process that was as
 constexpr std::chrono::milliseconds kPauseToEnd{20};
 
 // In the child, before it executes the program.
-void become_background(pid_t parent, int in, OutputDescriptors output) {
+void become_background(pid_t parent, int nothing, StandardDescriptors descriptors) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(127);
-  ::dup2(in, STDIN_FILENO);
-  ::dup2(output.out, STDOUT_FILENO);
-  ::dup2(output.err, STDERR_FILENO);
+  ::dup2(descriptors.in < 0 ? nothing : descriptors.in, STDIN_FILENO);
+  ::dup2(descriptors.out < 0 ? nothing : descriptors.out, STDOUT_FILENO);
+  ::dup2(descriptors.err < 0 ? nothing : descriptors.err, STDERR_FILENO);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -41,13 +41,13 @@ Result<ScopedFd> open_output(const std::string& path) {
   return Error{fmt::format("{}: cannot be written: {}", path, std::strerror(errno))};
 }
 
-Result<BackgroundProcess> BackgroundProcess::start(const Command& command, OutputDescriptors output) {
-  const ScopedFd in(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+Result<BackgroundProcess> BackgroundProcess::start(const Command& command, StandardDescriptors descriptors) {
+  const ScopedFd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   BackgroundProcess process;
   process.start_ = Clock::now();
   const pid_t parent = ::getpid();
   const int error = execute(
-      command, [&] { become_background(parent, in.get(), output); }, process.pid_);
+      command, [&] { become_background(parent, nothing.get(), descriptors); }, process.pid_);
   if (error != 0) return Error{fmt::format("cannot run {}: {}", command.words.front(), std::strerror(error))};
   return process;
 }

@@ -15,10 +15,11 @@
 
 namespace tidemark {
 
-/// Descriptors that become stdout and stderr of a program; its stdin is empty.
-struct OutputDescriptors {
+/// Descriptors that become stdout, stderr and stdin of a program. Below 0: nothing, as of /dev/null.
+struct StandardDescriptors {
   int out = STDOUT_FILENO;
   int err = STDERR_FILENO;
+  int in = -1;
 };
 
 /// A new, empty file for the output of a program.
@@ -36,7 +37,7 @@ struct ProcessEnd {
 class BackgroundProcess {
  public:
   /// The error says which program could not be run.
-  static Result<BackgroundProcess> start(const Command& command, OutputDescriptors output);
+  static Result<BackgroundProcess> start(const Command& command, StandardDescriptors descriptors);
 
   BackgroundProcess(BackgroundProcess&& other) noexcept;
   BackgroundProcess(const BackgroundProcess&) = delete;

@@ -1,0 +1,48 @@
+// What every command that watches a machine can do with what it sees: serve it, push it, keep it, act on it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/command_line.h"
+#include "live/monitor.h"
+
+namespace tidemark::cli {
+
+struct OutputOptions {
+  std::string listen;
+  std::string token_file;
+  std::string otlp;
+  double otlp_seconds = 10;
+  std::vector<std::string> on_risk;  ///< LEVEL=CMD
+  std::vector<std::string> on_critical;
+  std::vector<std::string> webhooks;
+  double action_seconds = 60;
+  std::string history;
+  std::string keep_history = "30d";
+};
+void add_outputs(CommandLine& app, OutputOptions& options);
+
+class MonitorOutputs {
+ public:
+  /// An error for what cannot be done as it was asked for, before anything is watched.
+  static Result<std::unique_ptr<MonitorOutputs>> start(const OutputOptions& options);
+  ~MonitorOutputs();
+  MonitorOutputs(const MonitorOutputs&) = delete;
+  MonitorOutputs& operator=(const MonitorOutputs&) = delete;
+
+  /// After each update of the monitor, on its thread. Never waits.
+  void update(const MachineMonitor& monitor);
+  /// Where metrics are served; empty: nowhere.
+  [[nodiscard]] std::string url() const;
+
+ private:
+  struct Parts;
+  explicit MonitorOutputs(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace tidemark::cli

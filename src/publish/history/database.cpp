@@ -1,0 +1,134 @@
+#include "publish/history/database.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/scoped_fd.h"
+
+namespace tidemark {
+namespace {
+
+constexpr int kPatienceWithLocksMs = 2000;
+constexpr int kMostTextBytes = 1 << 20;
+
+}  // namespace
+
+bool DatabaseError::is_full() const {
+  return code == SQLITE_FULL || code == SQLITE_IOERR;
+}
+bool DatabaseError::is_busy() const {
+  return code == SQLITE_BUSY || code == SQLITE_LOCKED;
+}
+bool DatabaseError::is_damaged() const {
+  return code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
+}
+
+void Statement::Close::operator()(sqlite3_stmt* statement) const {
+  sqlite3_finalize(statement);
+}
+void Database::Close::operator()(sqlite3* database) const {
+  sqlite3_close(database);
+}
+
+Statement& Statement::bind(int parameter, std::int64_t value) {
+  sqlite3_bind_int64(statement_.get(), parameter, value);
+  return *this;
+}
+
+Statement& Statement::bind(int parameter, std::string_view value) {
+  sqlite3_bind_text(statement_.get(), parameter, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
+  return *this;
+}
+
+Statement& Statement::bind(int parameter, const std::optional<std::int64_t>& value) {
+  if (value) return bind(parameter, *value);
+  sqlite3_bind_null(statement_.get(), parameter);
+  return *this;
+}
+
+bool Statement::step() {
+  return statement_ != nullptr && sqlite3_step(statement_.get()) == SQLITE_ROW;
+}
+
+bool Statement::run() {
+  if (statement_ == nullptr) return false;
+  int code = SQLITE_ROW;
+  while (code == SQLITE_ROW) code = sqlite3_step(statement_.get());
+  sqlite3_reset(statement_.get());
+  return code == SQLITE_DONE;
+}
+
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+
+std::optional<std::int64_t> Statement::maybe(int column) const {
+  if (sqlite3_column_type(statement_.get(), column) == SQLITE_NULL) return std::nullopt;
+  return integer(column);
+}
+
+std::string Statement::text(int column) const {
+  const auto* const bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+  const int size = sqlite3_column_bytes(statement_.get(), column);
+  return bytes == nullptr ? "" : std::string(bytes, static_cast<std::size_t>(size));
+}
+
+std::optional<Database> Database::open(const std::string& path, DatabaseUse use, DatabaseError& error) {
+  const bool writing = use == DatabaseUse::write;
+  if (writing) {
+    // SQLite would create it readable for others. Files beside it get the permissions that it has.
+    const ScopedFd created(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
+    if (!created) {
+      error = {SQLITE_CANTOPEN, std::strerror(errno)};
+      return std::nullopt;
+    }
+  }
+  sqlite3* opened = nullptr;
+  const int flags = (writing ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX;
+  const int code = sqlite3_open_v2(path.c_str(), &opened, flags, nullptr);
+  Database database;
+  database.database_.reset(opened);
+  if (code != SQLITE_OK) {
+    error = opened == nullptr ? DatabaseError{code, sqlite3_errstr(code)} : database.error();
+    return std::nullopt;
+  }
+  sqlite3_busy_timeout(opened, kPatienceWithLocksMs);
+  sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, kMostTextBytes);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  database.execute("PRAGMA cell_size_check=ON");
+  return database;
+}
+
+bool Database::execute(const std::string& statements) {
+  return sqlite3_exec(database_.get(), statements.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
+std::optional<std::int64_t> Database::number(const std::string& query) {
+  Statement statement = prepare(query);
+  if (!statement.step()) return std::nullopt;
+  return statement.integer(0);
+}
+
+Statement Database::prepare(std::string_view text) {
+  sqlite3_stmt* prepared = nullptr;
+  sqlite3_prepare_v2(database_.get(), text.data(), static_cast<int>(text.size()), &prepared, nullptr);
+  Statement statement;
+  statement.statement_.reset(prepared);
+  return statement;
+}
+
+DatabaseError Database::error() const {
+  return {sqlite3_errcode(database_.get()) & 0xff, sqlite3_errmsg(database_.get())};
+}
+
+std::int64_t Database::last_row() const {
+  return sqlite3_last_insert_rowid(database_.get());
+}
+
+}  // namespace tidemark

@@ -1,0 +1,75 @@
+// SQLite, as far as the history needs it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace tidemark {
+
+/// Why SQLite could not do something.
+struct DatabaseError {
+  int code = 0;  ///< SQLite's primary result code
+  std::string message;
+
+  [[nodiscard]] bool is_full() const;     ///< no space on the disk
+  [[nodiscard]] bool is_busy() const;     ///< another program writes it
+  [[nodiscard]] bool is_damaged() const;  ///< it is no database, or a broken one
+};
+
+/// A prepared statement. Parameters are numbered from 1, columns from 0. One thread at a time.
+class Statement {
+ public:
+  Statement& bind(int parameter, std::int64_t value);
+  Statement& bind(int parameter, std::string_view value);
+  Statement& bind(int parameter, const std::optional<std::int64_t>& value);
+  /// True when there is a row. False at the end and after an error, which is the database's.
+  [[nodiscard]] bool step();
+  /// Runs it to its end, and makes it ready for other parameters. False after an error.
+  bool run();
+
+  [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] std::optional<std::int64_t> maybe(int column) const;
+  [[nodiscard]] std::string text(int column) const;  ///< any bytes
+
+ private:
+  friend class Database;
+  struct Close {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  std::unique_ptr<sqlite3_stmt, Close> statement_;
+};
+
+enum class DatabaseUse : std::uint8_t { read, write };
+
+/// One thread at a time. What others put into the file cannot do anything but be read: no views, triggers or functions
+/// of the schema run.
+class Database {
+ public:
+  /// For writing it is created where it is not there, for its owner only.
+  static std::optional<Database> open(const std::string& path, DatabaseUse use, DatabaseError& error);
+
+  /// Several statements. False after an error.
+  bool execute(const std::string& statements);
+  /// One that gives an error, or no row, gives none.
+  std::optional<std::int64_t> number(const std::string& query);
+  [[nodiscard]] Statement prepare(std::string_view text);
+  /// Of the latest call that failed.
+  [[nodiscard]] DatabaseError error() const;
+  [[nodiscard]] std::int64_t last_row() const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const;
+  };
+  std::unique_ptr<sqlite3, Close> database_;
+};
+
+}  // namespace tidemark

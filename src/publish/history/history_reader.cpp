@@ -1,0 +1,204 @@
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "publish/history/database.h"
+#include "publish/history/history.h"
+#include "publish/history/schema.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::int64_t kMostDevices = 1024;
+
+// Sizes are never negative but in a file that somebody else wrote.
+std::uint64_t size_of(std::int64_t value) {
+  return value < 0 ? 0 : static_cast<std::uint64_t>(value);
+}
+
+struct Window {
+  std::int64_t since;
+  std::int64_t until;
+};
+
+class Reader {
+ public:
+  Reader(Database& database, const HistoryQuery& query)
+      : database_(database),
+        query_(query),
+        window_{query.since_ms.value_or(std::numeric_limits<std::int64_t>::min()), query.until_ms} {}
+
+  void read(History& history) {
+    read_devices(history);
+    for (HistoryDevice& device : history.devices) {
+      read_peak(device);
+      read_points(device);
+      read_processes(device);
+    }
+    std::erase_if(history.devices, [](const HistoryDevice& device) { return device.samples == 0; });
+    read_risks(history);
+  }
+
+ private:
+  [[nodiscard]] bool is_chosen(const std::string& key, const std::string& id) const {
+    const auto& chosen = query_.devices;
+    return chosen.empty() || std::find(chosen.begin(), chosen.end(), key) != chosen.end() ||
+           std::find(chosen.begin(), chosen.end(), id) != chosen.end();
+  }
+
+  Statement in_window(std::string_view text) {
+    Statement statement = database_.prepare(text);
+    statement.bind(1, window_.since).bind(2, window_.until);
+    return statement;
+  }
+
+  void read_devices(History& history) {
+    Statement row =
+        database_.prepare("SELECT device, key, max(name) FROM series GROUP BY device, key ORDER BY key LIMIT ?1");
+    row.bind(1, kMostDevices);
+    while (row.step()) {
+      HistoryDevice device;
+      device.id = row.text(0);
+      device.key = row.text(1);
+      device.name = row.text(2);
+      if (is_chosen(device.key, device.id)) history.devices.push_back(std::move(device));
+    }
+  }
+
+  void read_peak(HistoryDevice& device) {
+    // With max() alone, SQLite takes the other columns from its row.
+    Statement peak = in_window(
+        "SELECT time, max(high) FROM points JOIN series ON series.id = series "
+        "WHERE device = ?3 AND key = ?4 AND pid = 0 AND time BETWEEN ?1 AND ?2");
+    peak.bind(3, device.id).bind(4, device.key);
+    if (peak.step()) {
+      device.peak_ms = peak.integer(0);
+      device.peak_bytes = size_of(peak.integer(1));
+    }
+    Statement last = in_window(
+        "SELECT max(time), mean, bound FROM points JOIN series ON series.id = series "
+        "WHERE device = ?3 AND key = ?4 AND pid = 0 AND time BETWEEN ?1 AND ?2");
+    last.bind(3, device.id).bind(4, device.key);
+    if (last.step()) {
+      device.last_bytes = size_of(last.integer(1));
+      if (const auto bound = last.maybe(2)) device.limit_bytes = size_of(*bound);
+    }
+    Statement all = in_window(
+        "SELECT min(time), max(time + span), CAST(total(count) AS INTEGER), "
+        "CAST(total(1.0 * mean * count) / max(1.0, total(count)) AS INTEGER) FROM points JOIN series ON series.id = "
+        "series "
+        "WHERE device = ?3 AND key = ?4 AND pid = 0 AND time BETWEEN ?1 AND ?2");
+    all.bind(3, device.id).bind(4, device.key);
+    if (!all.step()) return;
+    device.first_ms = all.integer(0);
+    device.last_ms = all.integer(1);
+    device.samples = size_of(all.integer(2));
+    device.mean_bytes = size_of(all.integer(3));
+  }
+
+  void read_points(HistoryDevice& device) {
+    if (device.last_ms <= device.first_ms) return;
+    const std::int64_t width = std::max<std::int64_t>(1, (device.last_ms - device.first_ms) / query_.most_points + 1);
+    Statement row = in_window(
+        "SELECT min(time), max(time + span) - min(time), max(high), "
+        "CAST(total(1.0 * mean * count) / max(1.0, total(count)) AS INTEGER) FROM points JOIN series ON series.id = "
+        "series "
+        "WHERE device = ?3 AND key = ?4 AND pid = 0 AND time BETWEEN ?1 AND ?2 GROUP BY (time - ?5) / ?6 ORDER BY 1");
+    row.bind(3, device.id).bind(4, device.key).bind(5, device.first_ms).bind(6, width);
+    while (row.step() && static_cast<std::int64_t>(device.points.size()) <= query_.most_points) {
+      device.points.push_back({row.integer(0), row.integer(1), size_of(row.integer(2)), size_of(row.integer(3))});
+    }
+  }
+
+  void read_processes(HistoryDevice& device) {
+    Statement row = in_window(
+        "SELECT pid, process, time, max(high), min(time), max(time + span) FROM points JOIN series ON series.id = "
+        "series "
+        "WHERE device = ?3 AND key = ?4 AND pid != 0 AND time BETWEEN ?1 AND ?2 GROUP BY series ORDER BY 4 DESC, 5, 1");
+    row.bind(3, device.id).bind(4, device.key);
+    while (row.step()) {
+      if (device.processes.size() == kMostHistoryProcesses) {
+        ++device.more_processes;
+        continue;
+      }
+      HistoryProcess process;
+      process.pid = row.integer(0);
+      process.name = row.text(1);
+      process.peak_ms = row.integer(2);
+      process.peak_bytes = size_of(row.integer(3));
+      process.first_ms = row.integer(4);
+      process.last_ms = row.integer(5);
+      device.processes.push_back(std::move(process));
+    }
+  }
+
+  void read_risks(History& history) {
+    Statement row = in_window(
+        "SELECT time, device, key, before, level, assessment FROM risks WHERE time BETWEEN ?1 AND ?2 ORDER BY time "
+        "DESC");
+    while (row.step()) {
+      HistoryRisk risk{row.integer(0), row.text(1), row.text(2), row.text(3), row.text(4), row.text(5)};
+      if (!is_chosen(risk.key, risk.device)) continue;
+      if (history.risks.size() < kMostHistoryRisks) {
+        history.risks.push_back(std::move(risk));
+      } else {
+        ++history.earlier_risks;
+      }
+    }
+    std::reverse(history.risks.begin(), history.risks.end());
+  }
+
+  Database& database_;
+  const HistoryQuery& query_;
+  Window window_;
+};
+
+Error unreadable(const std::string& path, const DatabaseError& error) {
+  if (error.is_damaged()) return Error{fmt::format("{}: damaged, or no history of Tidemark ({})", path, error.message)};
+  if (error.is_busy()) return Error{fmt::format("{}: another program has it locked; try again", path)};
+  return Error{fmt::format("{}: cannot be read: {}", path, error.message)};
+}
+
+}  // namespace
+
+Result<History> read_history(const std::string& path, const HistoryQuery& query) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) {
+    return Error{
+        fmt::format("{}: cannot be read: {} (monitors write it with --history {})", path, std::strerror(errno), path)};
+  }
+  if (!S_ISREG(facts.st_mode)) return Error{path + ": not a file"};
+  DatabaseError error;
+  auto database = Database::open(path, DatabaseUse::read, error);
+  if (!database) return unreadable(path, error);
+  switch (schema_of(*database)) {
+    case SchemaState::unknown:
+      return unreadable(path, database->error());
+    case SchemaState::foreign:
+      return Error{path + ": not a history of Tidemark (monitors write one with --history FILE)"};
+    case SchemaState::newer:
+      return Error{path + ": made by a newer version of Tidemark; read it with that"};
+    case SchemaState::empty:
+    case SchemaState::ours:
+      break;
+  }
+  Statement check = database->prepare("PRAGMA quick_check(1)");
+  if (!check.step() || check.text(0) != "ok") {
+    return Error{path + ": damaged (sqlite3 FILE .recover writes what can be saved into a new file)"};
+  }
+  History history;
+  history.path = path;
+  history.since_ms = query.since_ms;
+  history.until_ms = query.until_ms;
+  if (!database->execute("BEGIN")) return unreadable(path, database->error());  // all of one time
+  Reader(*database, query).read(history);
+  return history;
+}
+
+}  // namespace tidemark

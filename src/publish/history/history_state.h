@@ -1,0 +1,12 @@
+// The past as a machine's state, for what is drawn of one.
+#pragma once
+
+#include "live/machine_state.h"
+#include "publish/history/history.h"
+
+namespace tidemark {
+
+/// With the devices and their use over time; the rest is not known. Times count from the first point.
+[[nodiscard]] MachineState as_state(const History& history);
+
+}  // namespace tidemark

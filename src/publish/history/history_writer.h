@@ -1,0 +1,73 @@
+// Keeps what was seen in a file: SQLite, so that others can read it while it is written, and with any tool.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "live/machine_state.h"
+#include "live/risk_notifier.h"
+#include "publish/history/database.h"
+#include "publish/history/history_batch.h"
+#include "publish/worker.h"
+
+namespace tidemark {
+
+struct HistoryOptions {
+  std::string path;
+  std::chrono::seconds keep = std::chrono::hours(30 * 24);
+  std::function<void(const std::string&)> problem;  ///< gets a sentence when something begins to fail; another thread
+};
+
+/// Rows that are older than `older_than` have one point for each `span`.
+struct HistoryTier {
+  std::chrono::seconds older_than;
+  std::chrono::seconds span;
+};
+
+/// Writes on a thread of its own, every five seconds. A file that cannot be written is no reason to stop: `problem` is
+/// told, and it is tried again, but for a file that is damaged or not a history.
+class HistoryWriter {
+ public:
+  explicit HistoryWriter(HistoryOptions options);
+  /// Writes what there is; 3 s at most.
+  ~HistoryWriter();
+
+  /// Takes what is new. Never waits. One thread at a time.
+  void add(const MachineState& state);
+  /// `assessment`: JSON.
+  void add(const RiskChange& change, const WatchedDevice* device, std::string assessment);
+  /// Batches that could not be written.
+  [[nodiscard]] std::uint64_t dropped() const { return worker_.dropped(); }
+
+ private:
+  void flush(bool all);
+  void write(const HistoryBatch& batch, std::int64_t now_ms);
+  bool open();
+  bool write_rows(const HistoryBatch& batch);
+  std::optional<std::int64_t> series(const HistoryKey& key);
+  void tell(const DatabaseError& error);
+  void tell(const std::string& text);
+
+  HistoryOptions options_;
+  HistoryCollector collector_;
+  HistoryBatch waiting_;
+  std::chrono::steady_clock::time_point next_flush_;
+  std::int64_t latest_ms_ = 0;
+  // Of the worker's thread.
+  std::optional<Database> database_;
+  std::map<HistoryKey, std::int64_t> series_;
+  std::int64_t next_care_ms_ = 0;
+  std::string told_;
+  bool given_up_ = false;
+  Worker worker_;
+};
+
+/// Joins points that are old and removes what is older than `keep`, with series that have no points. In one
+/// transaction. False after an error.
+bool take_care(Database& database, std::int64_t now_ms, std::chrono::seconds keep);
+
+}  // namespace tidemark

@@ -1,0 +1,53 @@
+// A page that is served over HTTP: what Prometheus scrapes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+
+namespace tidemark {
+
+struct EndpointOptions {
+  std::string address;     ///< "127.0.0.1", "::1", "0.0.0.0": no names
+  std::uint16_t port = 0;  ///< 0: any that is free
+  std::string token = {};  ///< what clients have to show (Authorization: Bearer TOKEN); empty: nothing
+};
+
+/// "127.0.0.1:9400", "[::1]:9400", "localhost:9400", ":9400" (this machine only) or "9400". The error says what is
+/// expected.
+[[nodiscard]] Result<EndpointOptions> parse_endpoint(const std::string& text);
+
+/// Whether only programs of this machine reach it.
+[[nodiscard]] bool is_loopback(const EndpointOptions& options);
+
+/// The first line of a file that only its owner may read.
+[[nodiscard]] Result<std::string> read_token_file(const std::string& path);
+
+/// Answers GET and HEAD of /metrics, and of / with a link, on a thread of its own. Who it does not know gets no page:
+/// with a token those that do not show it, without one those that ask for a host other than this one (a web page that
+/// a browser took for a part of this machine). Requests are small and have 10 s.
+class Endpoint {
+ public:
+  /// `page` makes the page, on the endpoint's thread. Refuses addresses other than loopback without a token. The error
+  /// names the address and what to do.
+  static Result<std::unique_ptr<Endpoint>> start(const EndpointOptions& options, std::string content_type,
+                                                 std::function<std::string()> page);
+  ~Endpoint();
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  /// "http://127.0.0.1:9400/metrics".
+  [[nodiscard]] const std::string& url() const { return url_; }
+
+ private:
+  struct Server;
+  explicit Endpoint(std::unique_ptr<Server> server);
+
+  std::unique_ptr<Server> server_;
+  std::string url_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,39 @@
+// Sends something over HTTP or HTTPS, and waits for the answer.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tidemark {
+
+struct PostRequest {
+  std::string url;  ///< http or https
+  std::string_view body;
+  std::vector<std::string> headers = {};  ///< "Content-Type: application/json"
+  std::chrono::milliseconds patience{10'000};
+};
+
+struct PostAnswer {
+  int status = 0;                                   ///< 200
+  std::optional<std::chrono::seconds> retry_after;  ///< where the server said so, at most an hour
+  std::string body;                                 ///< at most its first 4 KiB
+};
+
+/// An error where no answer came: no libcurl, no connection, no answer in time. `stop`: gives up soon once it is true.
+/// Follows no redirection; goes through the proxies of the environment (https_proxy). Any thread; blocks.
+[[nodiscard]] Result<PostAnswer> post(const PostRequest& request, const std::atomic<bool>& stop);
+
+/// Whether a text is a URL that post() takes; the error says what is expected.
+[[nodiscard]] Result<void> check_url(const std::string& url);
+
+/// Without what may be a secret in it, for messages: "https://user:password@host/path?key" → "https://host/path".
+[[nodiscard]] std::string shown_url(const std::string& url);
+
+}  // namespace tidemark

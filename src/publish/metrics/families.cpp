@@ -1,0 +1,222 @@
+#include "publish/metrics/families.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include "publish/device_id.h"
+
+namespace tidemark {
+namespace {
+
+constexpr Instrument kGauge = Instrument::gauge;
+constexpr Instrument kSum = Instrument::up_down_counter;
+
+// Names that begin with hw, process and system are those of OpenTelemetry's semantic conventions, others are our own.
+enum Family : std::size_t {
+  kGpuLimit,
+  kGpuUsage,
+  kGpuMemoryUtilization,
+  kGpuPeak,
+  kGpuDriverReserved,
+  kGpuUtilization,
+  kTemperature,
+  kPower,
+  kStatus,
+  kProcessGpuUsage,
+  kProcessUsage,
+  kProcessPss,
+  kSystemLimit,
+  kSystemAvailable,
+  kCgroupUsage,
+  kCgroupLimit,
+  kCgroupOomKills,
+  kMemoryUsage,
+  kMemoryLimit,
+  kRiskLevel,
+  kRiskConfidence,
+  kGrowth,
+  kTimeToLimit,
+  kDropped,
+  kBuildInfo,
+};
+constexpr std::array<MetricFamily, kBuildInfo + 1> kFamilies = {{
+    {"hw.gpu.memory.limit", "By", kSum, "Size of the GPU's memory."},
+    {"hw.gpu.memory.usage", "By", kSum, "Memory of the GPU that is used, by all processes and the driver."},
+    {"hw.gpu.memory.utilization", "1", kGauge, "Share of the GPU's memory that is used, 0 to 1."},
+    {"tidemark.gpu.memory.peak", "By", kGauge, "Most memory of the GPU that was used since this monitor started."},
+    {"tidemark.gpu.memory.driver_reserved", "By", kSum, "Memory of the GPU that its driver keeps for itself."},
+    {"hw.gpu.utilization", "1", kGauge, "Share of the time in which the GPU worked, 0 to 1."},
+    {"hw.temperature", "Cel", kGauge, "Temperature of the GPU."},
+    {"hw.power", "W", kGauge, "Power that the GPU takes."},
+    {"hw.status", "1", kSum, "1 for the state that the GPU is in: ok, or failed where it is lost."},
+    {"tidemark.process.gpu.memory.usage", "By", kSum, "Memory of a GPU that a process holds, as the driver says."},
+    {"process.memory.usage", "By", kSum, "Resident host memory of a process that uses a GPU or is watched (RSS)."},
+    {"tidemark.process.memory.pss", "By", kSum,
+     "Host memory of a process in which pages that n processes share count 1/n (PSS)."},
+    {"system.memory.limit", "By", kSum, "Size of the host's memory."},
+    {"system.memory.linux.available", "By", kSum, "Host memory that programs can get without swapping."},
+    {"tidemark.cgroup.memory.usage", "By", kSum,
+     "Host memory of the control group with the lowest limit around the monitor, with cached files."},
+    {"tidemark.cgroup.memory.limit", "By", kSum, "Limit of that control group."},
+    {"tidemark.cgroup.oom_kills", "{kill}", Instrument::counter,
+     "Processes of that control group that the kernel killed for lack of memory since the group exists."},
+    {"tidemark.memory.usage", "By", kSum, "What of a memory (a GPU's, the host's) counts against its limit."},
+    {"tidemark.memory.limit", "By", kSum,
+     "What programs can have of a memory: without what the driver keeps, within the control group's limit."},
+    {"tidemark.memory.risk_level", "{level}", kGauge,
+     "Whether a memory runs out: 0 low, 1 medium, 2 high, 3 critical."},
+    {"tidemark.memory.risk_confidence", "1", kGauge, "How often such assessments are right, 0 to 1."},
+    {"tidemark.memory.growth", "By/s", kGauge, "Growth of the running peak of a memory; 0 where it does not grow."},
+    {"tidemark.memory.time_to_limit", "s", kGauge,
+     "Time until a memory reaches its limit, with its 90% interval; none where it will not."},
+    {"tidemark.output.dropped", "{item}", Instrument::counter, "What this monitor could not hand on, by output."},
+    {"tidemark.build_info", "{build}", kGauge, "1, with the version of Tidemark as a label."},
+}};
+
+std::int64_t integer(std::uint64_t value) {
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  return value > static_cast<std::uint64_t>(kMost) ? kMost : static_cast<std::int64_t>(value);
+}
+
+class Builder {
+ public:
+  Builder() {
+    for (const MetricFamily& family : kFamilies) set.metrics.push_back({&family, {}});
+  }
+
+  void add(Family family, const MetricAttributes& attributes, MetricValue value) {
+    set.metrics[family].points.push_back({attributes, value});
+  }
+  void add_bytes(Family family, const MetricAttributes& attributes, const std::optional<std::uint64_t>& value) {
+    if (value) add(family, attributes, integer(*value));
+  }
+
+  MetricSet set;
+};
+
+MetricAttributes with(MetricAttributes attributes, std::string_view name, std::string value) {
+  attributes.emplace_back(name, std::move(value));
+  return attributes;
+}
+
+std::string vendor_name(const std::string& vendor) {
+  if (vendor == "nvidia") return "NVIDIA";
+  if (vendor == "amd") return "AMD";
+  return vendor == "intel" ? "Intel" : vendor;
+}
+
+MetricAttributes device_attributes(const WatchedDevice& device) {
+  return {{"hw.id", device_id(device)},
+          {"hw.name", "GPU " + device.key},
+          {"hw.model", device.info.name},
+          {"hw.vendor", vendor_name(device.info.vendor)}};
+}
+
+void add_device(Builder& builder, const WatchedDevice& device) {
+  const MetricAttributes of_gpu = device_attributes(device);
+  const MetricAttributes of_part = with(of_gpu, "hw.type", "gpu");
+  const bool lost = !device.lost.empty();
+  builder.add(kStatus, with(of_part, "hw.state", "ok"), std::int64_t{lost ? 0 : 1});
+  builder.add(kStatus, with(of_part, "hw.state", "failed"), std::int64_t{lost ? 1 : 0});
+  builder.add_bytes(kGpuLimit, of_gpu, device.info.total_bytes);
+  if (!device.used.empty()) builder.add_bytes(kGpuPeak, of_gpu, device.used.peak_bytes());
+  if (lost || !device.sampled_at_ns) return;
+
+  const DeviceSample& sample = device.latest;
+  builder.add_bytes(kGpuUsage, of_gpu, sample.used_bytes);
+  if (sample.used_bytes && device.info.total_bytes.value_or(0) > 0) {
+    builder.add(kGpuMemoryUtilization, of_gpu,
+                static_cast<double>(*sample.used_bytes) / static_cast<double>(*device.info.total_bytes));
+  }
+  builder.add_bytes(kGpuDriverReserved, of_gpu, sample.driver_reserved_bytes);
+  if (sample.utilization_percent) {
+    builder.add(kGpuUtilization, with(of_gpu, "hw.gpu.task", "general"), *sample.utilization_percent / 100.0);
+  }
+  if (sample.temperature_celsius) builder.add(kTemperature, of_part, std::int64_t{*sample.temperature_celsius});
+  if (sample.power_milliwatts) builder.add(kPower, of_part, *sample.power_milliwatts / 1000.0);
+}
+
+void add_process(Builder& builder, const MachineState& state, const WatchedProcess& process) {
+  const MetricAttributes of_process = {{"process.pid", std::to_string(process.pid)},
+                                       {"process.command", process.name},
+                                       {"tidemark.process.kind", std::string(name_of(process.kind))}};
+  for (const ProcessOnDevice& part : process.devices) {
+    const WatchedDevice& device = state.devices.at(part.device);
+    if (!part.held || device.is_host || !device.lost.empty()) continue;
+    const MetricAttributes both = with(with(of_process, "hw.id", device_id(device)), "hw.name", "GPU " + device.key);
+    builder.add_bytes(kProcessGpuUsage, both, part.bytes);
+  }
+  builder.add_bytes(kProcessUsage, of_process, process.rss_bytes);
+  builder.add_bytes(kProcessPss, of_process, process.pss_bytes);
+}
+
+void add_risk(Builder& builder, const MetricAttributes& of_memory, const RiskAssessment& risk) {
+  builder.add(kRiskLevel, of_memory, std::int64_t{static_cast<int>(risk.level)});
+  if (risk.confidence) builder.add(kRiskConfidence, of_memory, *risk.confidence);
+  if (risk.pattern != UsagePattern::unknown) builder.add(kGrowth, of_memory, risk.growth_bytes_per_second);
+  if (!risk.seconds_to_limit) return;
+  const Interval& time = *risk.seconds_to_limit;
+  builder.add(kTimeToLimit, with(of_memory, "tidemark.bound", "expected"), time.expected);
+  builder.add(kTimeToLimit, with(of_memory, "tidemark.bound", "earliest"), time.earliest);
+  if (time.latest) builder.add(kTimeToLimit, with(of_memory, "tidemark.bound", "latest"), *time.latest);
+}
+
+// The same labels for both kinds of memory, so that one rule of an alert is enough.
+void add_memories(Builder& builder, const MachineState& state) {
+  for (const WatchedDevice& device : state.devices) {
+    if (device.is_host || !device.lost.empty()) continue;
+    const MetricAttributes of_memory = {
+        {"tidemark.memory", device.key}, {"hw.id", device_id(device)}, {"hw.name", "GPU " + device.key}};
+    builder.add_bytes(kMemoryUsage, of_memory, device.used_bytes());
+    builder.add_bytes(kMemoryLimit, of_memory, device.limit_bytes());
+    if (device.assessed_at_ns) add_risk(builder, of_memory, device.risk);
+  }
+  const MetricAttributes of_host = {{"tidemark.memory", "cpu"}, {"hw.id", ""}, {"hw.name", "host"}};
+  builder.add_bytes(kMemoryUsage, of_host, state.host.used_bytes());
+  builder.add_bytes(kMemoryLimit, of_host, state.host.limit_bytes());
+  if (state.host.assessed_at_ns) add_risk(builder, of_host, state.host.risk);
+}
+
+// Prometheus refuses a page that has the same labels twice: PIDs of other namespaces may be listed so.
+void drop_doubles(Metric& metric) {
+  std::set<MetricAttributes> seen;
+  std::erase_if(metric.points, [&](const MetricPoint& point) { return !seen.insert(point.attributes).second; });
+}
+
+}  // namespace
+
+std::span<const MetricFamily> metric_families() {
+  return kFamilies;
+}
+
+MetricSet to_metrics(const MachineState& state, const MonitorFacts& monitor) {
+  Builder builder;
+  builder.set.start_unix_ns = state.began_wall_ns;
+  builder.set.unix_ns = state.began_wall_ns + state.now_ns;
+  for (const WatchedDevice& device : state.devices) {
+    if (!device.is_host) add_device(builder, device);
+  }
+  for (const WatchedProcess& process : state.processes) {
+    if (!process.ended) add_process(builder, state, process);
+  }
+  const WatchedHost& host = state.host;
+  builder.add_bytes(kSystemLimit, {}, host.memory.total_bytes);
+  builder.add_bytes(kSystemAvailable, {}, host.memory.available_bytes);
+  builder.add_bytes(kCgroupUsage, {}, host.cgroup_usage_bytes);
+  builder.add_bytes(kCgroupLimit, {}, host.cgroup_limit_bytes);
+  builder.add_bytes(kCgroupOomKills, {}, host.cgroup_oom_kills);
+  add_memories(builder, state);
+  for (const auto& [output, count] : monitor.dropped) {
+    builder.add(kDropped, {{"tidemark.output", output}}, integer(count));
+  }
+  builder.add(kBuildInfo, {{"version", monitor.version}}, std::int64_t{1});
+  for (Metric& metric : builder.set.metrics) drop_doubles(metric);
+  std::erase_if(builder.set.metrics, [](const Metric& metric) { return metric.points.empty(); });
+  return std::move(builder.set);
+}
+
+}  // namespace tidemark

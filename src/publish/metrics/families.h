@@ -1,0 +1,27 @@
+// All metrics that there are, and how they come from what a monitor knows. docs/metrics.md lists them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "live/machine_state.h"
+#include "publish/metrics/metric.h"
+
+namespace tidemark {
+
+/// In the order of pages.
+[[nodiscard]] std::span<const MetricFamily> metric_families();
+
+/// What of the monitor itself is measured.
+struct MonitorFacts {
+  std::string version;
+  /// Things that were not delivered, by the output that dropped them: "otlp", "history", "action".
+  std::vector<std::pair<std::string, std::uint64_t>> dropped = {};
+};
+
+[[nodiscard]] MetricSet to_metrics(const MachineState& state, const MonitorFacts& monitor);
+
+}  // namespace tidemark

@@ -1,0 +1,55 @@
+// Metrics as OpenTelemetry describes them: families with a name, a unit and an instrument, and points with attributes.
+// Both ways out, Prometheus's text and OTLP, are made from these.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tidemark {
+
+enum class Instrument : std::uint8_t {
+  gauge,            ///< a value of its own
+  up_down_counter,  ///< a sum that goes up and down: bytes in use
+  counter,          ///< a sum that only grows
+};
+
+/// What is measured. Lives as long as the program.
+struct MetricFamily {
+  std::string_view name;  ///< "hw.gpu.memory.usage"
+  std::string_view unit;  ///< in UCUM: "By", "s", "1" for a ratio, "{process}" for a count of something
+  Instrument instrument = Instrument::gauge;
+  std::string_view description;  ///< one sentence
+};
+
+/// Names are OpenTelemetry's ("hw.id"); each once. Values may be any bytes.
+using MetricAttributes = std::vector<std::pair<std::string_view, std::string>>;
+
+using MetricValue = std::variant<std::int64_t, double>;
+
+struct MetricPoint {
+  MetricAttributes attributes;
+  MetricValue value;
+};
+
+/// The points of one family, no two with the same attributes.
+struct Metric {
+  const MetricFamily* family = nullptr;
+  std::vector<MetricPoint> points;
+};
+
+/// What was measured at one time. Families without points are left out.
+struct MetricSet {
+  std::uint64_t start_unix_ns = 0;  ///< since when counters count
+  std::uint64_t unix_ns = 0;
+  std::vector<Metric> metrics;
+};
+
+/// Valid UTF-8: bytes that are none become U+FFFD. Prometheus rejects a whole page for one such byte in a process's
+/// name.
+[[nodiscard]] std::string valid_utf8(std::string_view text);
+
+}  // namespace tidemark

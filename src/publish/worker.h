@@ -1,0 +1,54 @@
+// Work that may take long, done in order on a thread of its own, so that whoever samples never waits.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace tidemark {
+
+/// Thread-safe. The thread starts with the first work.
+class Worker {
+ public:
+  using Work = std::function<void()>;
+
+  /// Holds `most` pieces of work: then the oldest is dropped for a new one, and counted.
+  explicit Worker(std::size_t most) : most_(most) {}
+  /// What is not done is dropped; see finish().
+  ~Worker() { finish(std::chrono::milliseconds(0)); }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void add(Work work);
+  /// Waits until all work is done, but no longer than this; then tells the work under way to stop, and waits for that.
+  /// What is added later is dropped.
+  void finish(std::chrono::milliseconds patience);
+
+  /// True once work under way has to come to an end. For whoever does the work.
+  [[nodiscard]] const std::atomic<bool>& stopping() const { return stopping_; }
+  /// For work that has to pause: false when it has to come to an end instead.
+  [[nodiscard]] bool pause(std::chrono::milliseconds time);
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_.load(); }
+  void count_dropped() { ++dropped_; }
+
+ private:
+  void run();
+
+  const std::size_t most_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Work> waiting_;
+  std::thread thread_;
+  std::atomic<std::uint64_t> dropped_ = 0;
+  std::atomic<bool> stopping_ = false;
+  bool busy_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,142 @@
+// What is done for a risk: how often, with what, and what becomes of commands that misbehave.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <string>
+
+#include "live/on_risk.h"
+#include "publish/actions/command.h"
+#include "publish/actions/risk_actions.h"
+#include "publish/http/curl_api.h"
+#include "temporary_folder.h"
+#include "unit/publish/http_peer.h"
+
+namespace tidemark {
+namespace {
+
+using testing::TemporaryFolder;
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+const std::atomic<bool> kNever = false;
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+RiskChange change(RiskLevel before, RiskLevel now, const std::string& device = "0") {
+  RiskChange made;
+  made.device = device;
+  made.before = before;
+  made.now.level = now;
+  return made;
+}
+
+TEST(RateLimit, LetsTheSameThroughOnceAnInterval) {
+  RateLimit limit(60s);
+  const RateLimit::Clock::time_point start{};
+  EXPECT_TRUE(limit.allow("0 critical", start));
+  EXPECT_FALSE(limit.allow("0 critical", start + 59s));
+  EXPECT_TRUE(limit.allow("1 critical", start + 59s));
+  EXPECT_TRUE(limit.allow("0 critical", start + 60s));
+  EXPECT_FALSE(limit.allow("0 critical", start + 119s));
+}
+
+TEST(OnRisk, IsToldOfRisesFromItsLevelOn) {
+  std::vector<RiskLevel> told;
+  const RiskListener listener = on_risk(RiskLevel::high, [&](const RiskChange& one) { told.push_back(one.now.level); });
+  listener(change(RiskLevel::low, RiskLevel::medium));
+  listener(change(RiskLevel::medium, RiskLevel::high));
+  listener(change(RiskLevel::high, RiskLevel::critical));
+  listener(change(RiskLevel::critical, RiskLevel::high));
+  EXPECT_THAT(told, ::testing::ElementsAre(RiskLevel::high, RiskLevel::critical));
+}
+
+TEST(Command, GetsTheTextOnStdinAndItsOutputGoesNowhere) {
+  const TemporaryFolder folder;
+  const std::string text(300'000, 'x');  // more than a pipe holds
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const auto ran = run_command("cat > " + folder.at("got") + "; echo out; echo err >&2", text, 10s, kNever);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout() + ::testing::internal::GetCapturedStderr(), "");
+  EXPECT_TRUE(ran.ok());
+  EXPECT_EQ(content_of(folder.at("got")), text);
+  EXPECT_TRUE(run_command("exit 0", text, 10s, kNever).ok());  // which reads nothing
+}
+
+TEST(Command, FailuresAreSaid) {
+  EXPECT_THAT(run_command("exit 3", "", 10s, kNever).error().message, HasSubstr("exit code 3"));
+  EXPECT_THAT(run_command("kill -TERM $$", "", 10s, kNever).error().message, HasSubstr("signal 15"));
+  EXPECT_THAT(run_command("sleep 100", "", 50ms, kNever).error().message, HasSubstr("after 0.05 s"));
+  const std::atomic<bool> stop = true;
+  EXPECT_THAT(run_command("sleep 100", "", 100s, stop).error().message, HasSubstr("with this program"));
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child is left, not even a zombie
+}
+
+class RiskActionsTest : public ::testing::Test {
+ protected:
+  RiskActionOptions options(std::vector<RiskAction> actions) {
+    RiskActionOptions made;
+    made.actions = std::move(actions);
+    made.problem = [this](const std::string& text) {
+      const std::lock_guard lock(mutex_);
+      problems_.push_back(text);
+    };
+    return made;
+  }
+  const TemporaryFolder folder_;
+  std::mutex mutex_;
+  std::vector<std::string> problems_;
+};
+
+TEST_F(RiskActionsTest, RunOnceForADeviceAndLevel) {
+  const std::string log = folder_.at("log");
+  {
+    RiskActions actions(
+        options({{RiskLevel::critical, "cat >> " + log, ""}, {RiskLevel::high, "echo high >> " + log, ""}}));
+    const auto json = [] { return std::string("critical\n"); };
+    actions.tell(change(RiskLevel::low, RiskLevel::high), json);
+    actions.tell(change(RiskLevel::high, RiskLevel::critical), json);
+    actions.tell(change(RiskLevel::high, RiskLevel::critical), json);      // within the interval
+    actions.tell(change(RiskLevel::critical, RiskLevel::high), json);      // no rise
+    actions.tell(change(RiskLevel::low, RiskLevel::critical, "1"), json);  // another device
+  }
+  EXPECT_EQ(content_of(log), "high\ncritical\nhigh\ncritical\nhigh\n");
+  EXPECT_TRUE(problems_.empty());
+}
+
+TEST_F(RiskActionsTest, FailuresAreSaid) {
+  {
+    RiskActions(options({{RiskLevel::low, "exit 7", ""}})).tell(change(RiskLevel::low, RiskLevel::high), [] {
+      return "{}";
+    });
+  }
+  ASSERT_EQ(problems_.size(), 1U);
+  EXPECT_EQ(problems_[0], "exit 7: the command failed: exit code 7");
+}
+
+TEST_F(RiskActionsTest, WebhooksGetTheAssessment) {
+  if (!curl::load()) GTEST_SKIP() << "libcurl is not installed";
+  testing::HttpReceiver receiver([](std::size_t number) { return number == 0 ? "204 No Content" : "404 Not Found"; });
+  {
+    RiskActions actions(options({{RiskLevel::high, "", receiver.url() + "/hook?key=secret"}}));
+    actions.tell(change(RiskLevel::low, RiskLevel::high), [] { return R"({"device": "0"})"; });
+    actions.tell(change(RiskLevel::low, RiskLevel::high, "1"), [] { return R"({"device": "1"})"; });
+    const auto requests = receiver.requests(2);
+    EXPECT_THAT(requests[0].head, HasSubstr("POST /hook?key=secret HTTP/1.1\r\n"));
+    EXPECT_EQ(requests[0].body, R"({"device": "0"})");
+    EXPECT_EQ(requests[1].body, R"({"device": "1"})");
+  }
+  ASSERT_EQ(problems_.size(), 1U);
+  EXPECT_EQ(problems_[0], receiver.url() + "/hook answers with status 404");
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,162 @@
+// Metrics of a machine's state, and the page that Prometheus gets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "publish/metrics/families.h"
+#include "publish/metrics/prometheus.h"
+
+namespace tidemark {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr MetricFamily kBytes{"a.b", "By", Instrument::up_down_counter, "Size."};
+
+std::string page_of(const MetricFamily& family, MetricAttributes attributes, MetricValue value) {
+  return prometheus_text({1, 2, {{&family, {{std::move(attributes), value}}}}});
+}
+
+// As the table of OpenTelemetry's specification has them (compatibility/prometheus_and_openmetrics.md).
+TEST(Prometheus, NamesHaveTheUnit) {
+  EXPECT_EQ(prometheus_name({"hw.gpu.memory.usage", "By", Instrument::up_down_counter, ""}),
+            "hw_gpu_memory_usage_bytes");
+  EXPECT_EQ(prometheus_name({"hw.gpu.utilization", "1", Instrument::gauge, ""}), "hw_gpu_utilization_ratio");
+  EXPECT_EQ(prometheus_name({"hw.status", "1", Instrument::up_down_counter, ""}), "hw_status");
+  EXPECT_EQ(prometheus_name({"hw.temperature", "Cel", Instrument::gauge, ""}), "hw_temperature_celsius");
+  EXPECT_EQ(prometheus_name({"hw.power", "W", Instrument::gauge, ""}), "hw_power_watts");
+  EXPECT_EQ(prometheus_name({"x.kills", "{kill}", Instrument::counter, ""}), "x_kills_total");
+  EXPECT_EQ(prometheus_name({"x.growth", "By/s", Instrument::gauge, ""}), "x_growth_bytes_per_second");
+}
+
+TEST(Prometheus, PageHasHelpTypeAndValues) {
+  EXPECT_EQ(page_of(kBytes, {{"hw.id", "GPU-1"}, {"hw.name", "GPU 0"}}, std::int64_t{5}),
+            "# HELP a_b_bytes Size.\n# TYPE a_b_bytes gauge\na_b_bytes{hw_id=\"GPU-1\",hw_name=\"GPU 0\"} 5\n");
+  EXPECT_EQ(page_of({"c", "{x}", Instrument::counter, "C."}, {}, std::int64_t{7}),
+            "# HELP c_total C.\n# TYPE c_total counter\nc_total 7\n");
+}
+
+TEST(Prometheus, TextIsEscaped) {
+  const std::string page = page_of({"a", "{x}", Instrument::gauge, "one\\two\nthree \"four\""},
+                                   {{"name", "back\\slash \"quote\"\nline"}}, std::int64_t{1});
+  EXPECT_THAT(page, HasSubstr("# HELP a one\\\\two\\nthree \"four\"\n"));
+  EXPECT_THAT(page, HasSubstr("a{name=\"back\\\\slash \\\"quote\\\"\\nline\"} 1\n"));
+}
+
+TEST(Prometheus, BytesThatAreNoTextAreReplaced) {
+  EXPECT_EQ(valid_utf8("a\xff\x80z"), "a\xef\xbf\xbd\xef\xbf\xbdz");
+  EXPECT_EQ(valid_utf8("\xc3\xa9\xe2\x82"), "\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd");  // é, and the beginning of a €
+  EXPECT_THAT(page_of(kBytes, {{"name", "\xf0"}}, std::int64_t{1}), HasSubstr("name=\"\xef\xbf\xbd\""));
+}
+
+TEST(Prometheus, NumbersThatAreNone) {
+  const MetricFamily gauge{"g", "s", Instrument::gauge, ""};
+  EXPECT_THAT(page_of(gauge, {}, 0.25), HasSubstr("\ng_seconds 0.25\n"));
+  EXPECT_THAT(page_of(gauge, {}, 1e300 * 1e300), HasSubstr("\ng_seconds +Inf\n"));
+  EXPECT_THAT(page_of(gauge, {}, -(1e300 * 1e300)), HasSubstr("\ng_seconds -Inf\n"));
+  EXPECT_THAT(page_of(kBytes, {}, std::int64_t{9007199254740993}), HasSubstr(" 9007199254740993\n"));
+}
+
+WatchedDevice gpu(const std::string& key) {
+  WatchedDevice device;
+  device.key = key;
+  device.info.vendor = "nvidia";
+  device.info.name = "NVIDIA H100 80GB HBM3";
+  device.info.uuid = "GPU-" + key;
+  device.info.total_bytes = 80;
+  device.latest.used_bytes = 20;
+  device.latest.driver_reserved_bytes = 4;
+  device.latest.utilization_percent = 37;
+  device.latest.temperature_celsius = 41;
+  device.latest.power_milliwatts = 71'500;
+  device.sampled_at_ns = 1;
+  device.used.add(1, 20, 25);
+  return device;
+}
+
+TEST(Metrics, OfAGpu) {
+  MachineState state;
+  state.devices.push_back(gpu("0"));
+  const std::string page = prometheus_text(to_metrics(state, {"1.2", {}}));
+  const std::string labels = R"({hw_id="GPU-0",hw_name="GPU 0",hw_model="NVIDIA H100 80GB HBM3",hw_vendor="NVIDIA")";
+  EXPECT_THAT(page, HasSubstr("hw_gpu_memory_limit_bytes" + labels + "} 80\n"));
+  EXPECT_THAT(page, HasSubstr("hw_gpu_memory_usage_bytes" + labels + "} 20\n"));
+  EXPECT_THAT(page, HasSubstr("hw_gpu_memory_utilization_ratio" + labels + "} 0.25\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_gpu_memory_peak_bytes" + labels + "} 25\n"));
+  EXPECT_THAT(page, HasSubstr("hw_gpu_utilization_ratio" + labels + ",hw_gpu_task=\"general\"} 0.37\n"));
+  EXPECT_THAT(page, HasSubstr("hw_temperature_celsius" + labels + ",hw_type=\"gpu\"} 41\n"));
+  EXPECT_THAT(page, HasSubstr("hw_power_watts" + labels + ",hw_type=\"gpu\"} 71.5\n"));
+  EXPECT_THAT(page, HasSubstr(",hw_state=\"ok\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_build_info{version=\"1.2\"} 1\n"));
+  // What nobody knows is not there.
+  EXPECT_THAT(page, Not(HasSubstr("risk_level")));
+  EXPECT_THAT(page, Not(HasSubstr("cgroup")));
+}
+
+TEST(Metrics, OfALostGpuItsStateAndPeakAreLeft) {
+  MachineState state;
+  state.devices.push_back(gpu("0"));
+  state.devices.front().lost = "GPU 0: fell off the bus";
+  const std::string page = prometheus_text(to_metrics(state, {}));
+  EXPECT_THAT(page, HasSubstr(",hw_state=\"failed\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_gpu_memory_peak_bytes"));
+  EXPECT_THAT(page, Not(HasSubstr("hw_gpu_memory_usage_bytes")));
+  EXPECT_THAT(page, Not(HasSubstr("tidemark_memory_limit_bytes")));
+}
+
+TEST(Metrics, OfProcessesEachOnce) {
+  MachineState state;
+  state.devices.push_back(gpu("0"));
+  WatchedProcess process;
+  process.pid = 42;
+  process.name = "python train.py";
+  process.rss_bytes = 7;
+  process.devices.push_back({.device = 0, .held = true, .bytes = 12, .used = WatchedUsage{}});
+  state.processes = {process, process};  // a driver may list a PID twice
+  WatchedProcess ended = process;
+  ended.pid = 43;
+  ended.ended = true;
+  state.processes.push_back(ended);
+  const MetricSet set = to_metrics(state, {});
+  const std::string page = prometheus_text(set);
+  EXPECT_THAT(page, HasSubstr("tidemark_process_gpu_memory_usage_bytes{process_pid=\"42\",process_command=\"python "
+                              "train.py\",tidemark_process_kind=\"other\",hw_id=\"GPU-0\",hw_name=\"GPU 0\"} 12\n"));
+  EXPECT_EQ(page.find("pid=\"42\"", page.find("process_memory_usage_bytes{") + 40), std::string::npos);
+  EXPECT_THAT(page, Not(HasSubstr("pid=\"43\"")));
+}
+
+TEST(Metrics, OfRisks) {
+  MachineState state;
+  state.devices.push_back(gpu("0"));
+  RiskAssessment& risk = state.devices.front().risk;
+  risk.level = RiskLevel::high;
+  risk.pattern = UsagePattern::growth;
+  risk.growth_bytes_per_second = 2.5;
+  risk.seconds_to_limit = Interval{60, 45, std::nullopt};
+  state.devices.front().assessed_at_ns = 1;
+  const std::string page = prometheus_text(to_metrics(state, {}));
+  const std::string labels = R"({tidemark_memory="0",hw_id="GPU-0",hw_name="GPU 0")";
+  EXPECT_THAT(page, HasSubstr("tidemark_memory_risk_level" + labels + "} 2\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_memory_growth_bytes_per_second" + labels + "} 2.5\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_memory_time_to_limit_seconds" + labels + ",tidemark_bound=\"expected\"} 60\n"));
+  EXPECT_THAT(page, HasSubstr(",tidemark_bound=\"earliest\"} 45\n"));
+  EXPECT_THAT(page, Not(HasSubstr("tidemark_bound=\"latest\"")));
+  EXPECT_THAT(page, Not(HasSubstr("risk_confidence")));
+  EXPECT_THAT(page, HasSubstr("tidemark_memory_limit_bytes" + labels + "} 76\n"));
+}
+
+TEST(Metrics, AreAllDocumented) {
+  std::ifstream file(METRICS_PAGE);
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  for (const MetricFamily& family : metric_families()) {
+    EXPECT_THAT(page, HasSubstr("`" + prometheus_name(family) + "`"));
+    EXPECT_THAT(page, HasSubstr("`" + std::string(family.name) + "`"));
+  }
+}
+
+}  // namespace
+}  // namespace tidemark
