@@ -1,0 +1,143 @@
+#include "screen/views/parts.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "report/words/machine.h"
+#include "report/words/printable.h"
+#include "screen/bar.h"
+#include "screen/glyphs.h"
+
+namespace tidemark::screen {
+namespace {
+
+constexpr std::size_t kMemoryText = 48;  // columns behind a bar
+
+// "3.2 min (2.9 min to 3.8 min)".
+std::string interval_text(const Interval& interval, std::string (*text)(double)) {
+  const std::string latest = interval.latest ? "to " + text(*interval.latest) : "or later, or never";
+  return fmt::format("{} ({} {})", text(interval.expected), text(interval.earliest), latest);
+}
+
+std::string duration_text(double seconds) {
+  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
+  return seconds < 7200 ? fmt::format("{:.1f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
+}
+
+std::string steps_text(double steps) {
+  return fmt::format("{:.0f} steps", steps);
+}
+
+std::string rate_text(double bytes_per_second) {
+  return format_bytes(static_cast<std::uint64_t>(std::max(bytes_per_second, 0.0))) + "/s";
+}
+
+std::string pattern_text(UsagePattern pattern) {
+  std::string text(name_of(pattern));
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
+}  // namespace
+
+std::string size_text(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? format_bytes(*bytes) : std::string("n/a");
+}
+
+std::string seconds_text(std::uint64_t ns) {
+  return duration_text(static_cast<double>(ns) / 1e9);
+}
+
+std::string title_of(const WatchedDevice& device) {
+  return device.is_host ? std::string("Host memory") : printable(device_title(device.info));
+}
+
+std::string short_title_of(const WatchedDevice& device) {
+  if (device.is_host) return "host";
+  const DeviceInfo& info = device.info;
+  return info.instance_of ? fmt::format("GPU {}:{}", *info.instance_of, info.index) : fmt::format("GPU {}", info.index);
+}
+
+Role role_of(RiskLevel level) {
+  if (level == RiskLevel::critical) return Role::critical;
+  if (level == RiskLevel::high) return Role::high;
+  return level == RiskLevel::medium ? Role::warning : Role::good;
+}
+
+bool draw_waiting(const Region& region, const MachineState& machine) {
+  if (machine.devices_known) return true;
+  draw_paragraph(region, 0, "Waiting for the GPU driver…", Role::quiet);
+  return false;
+}
+
+void draw_memory(const Region& region, std::optional<std::uint64_t> used, std::optional<std::uint64_t> total,
+                 const UsageHistory* history, RiskLevel level) {
+  const std::size_t room = region.width() > kMemoryText + 8 ? region.width() - kMemoryText : 8;
+  const bool peaked = history != nullptr && !history->empty();
+  if (used && total) {
+    draw_bar(region, 0, 0, room,
+             {.used = *used,
+              .total = *total,
+              .peak = peaked ? std::optional(history->peak_bytes()) : std::nullopt,
+              .role = level == RiskLevel::low ? Role::used : role_of(level)});
+  }
+  const std::string percent =
+      used && total && *total != 0
+          ? fmt::format("{:5.1f} %", 100.0 * static_cast<double>(*used) / static_cast<double>(*total))
+          : std::string();
+  region.print(room + 2, 0, fmt::format("{:>10} of {:>10} {:>7}", size_text(used), size_text(total), percent));
+  if (peaked) region.print_right(region.width(), 0, "peak " + format_bytes(history->peak_bytes()), {Role::quiet});
+}
+
+void draw_rule(const Region& region, std::size_t y, std::string_view title) {
+  const char* rule = glyphs_of(region).rule;
+  for (std::size_t x = 0; x < region.width(); ++x) region.print(x, y, rule, Role::quiet);
+  if (!title.empty()) region.print(2, y, fmt::format(" {} ", fit(title, region.width() - 6)), Role::heading);
+}
+
+std::size_t draw_risk(const Region& region, const RiskAssessment& risk, bool assessed) {
+  if (!assessed) {
+    region.print(0, 0, "risk: n/a", Role::quiet);
+    return 1;
+  }
+  std::size_t x = region.print(0, 0, "risk: ");
+  x = region.print(x, 0, name_of(risk.level), role_of(risk.level));
+  if (risk.confidence) x = region.print(x, 0, fmt::format(", confidence {:.0f} %", *risk.confidence * 100));
+  if (risk.seconds_to_limit) {
+    region.print(x, 0, "; limit reached in " + interval_text(*risk.seconds_to_limit, duration_text));
+  }
+  std::size_t y = 1;
+  if (risk.steps_to_limit) {
+    draw_paragraph(region, y++, "limit reached in " + interval_text(*risk.steps_to_limit, steps_text));
+  }
+  std::string growth = "pattern: " + pattern_text(risk.pattern);
+  if (risk.growth_bytes_per_second > 0) {
+    growth += fmt::format(", peaks grow {} ± {}", rate_text(risk.growth_bytes_per_second),
+                          rate_text(risk.growth_error_bytes_per_second));
+  }
+  region.print(0, y++, growth);
+  std::string evidence = fmt::format("evidence: {} samples in {}", format_count(risk.sample_count),
+                                     duration_text(risk.span_seconds));
+  if (risk.change_points != 0) evidence += fmt::format(" since the latest of {} changes", risk.change_points);
+  if (risk.period_seconds) evidence += fmt::format(", repeats every {}", duration_text(*risk.period_seconds));
+  region.print(0, y++, evidence, Role::quiet);
+  return y;
+}
+
+std::size_t draw_paragraph(const Region& region, std::size_t y, std::string_view text, Role role) {
+  std::size_t x = 0;
+  while (!text.empty()) {
+    const std::size_t bytes = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, bytes);
+    text.remove_prefix(std::min(bytes + 1, text.size()));
+    const std::size_t columns = display_width(word);
+    if (x != 0 && x + 1 + columns > region.width()) {
+      x = 0;
+      ++y;
+    }
+    x = region.print(x == 0 ? 0 : x + 1, y, word, role);
+  }
+  return y + 1;
+}
+
+}  // namespace tidemark::screen
