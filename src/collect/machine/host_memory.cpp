@@ -122,4 +122,10 @@ CgroupReading Cgroup::read() const {
   return reading;
 }
 
+std::optional<std::uint64_t> Cgroup::inactive_file_bytes() const {
+  // Version 1 counts the groups below in "total_" lines; version 2 always does.
+  const std::string text = read_file(folder_ + "/memory.stat").value_or("");
+  return number_after(text, version_ == 2 ? "inactive_file " : "total_inactive_file ");
+}
+
 }  // namespace tidemark

@@ -35,6 +35,8 @@ class Cgroup {
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] std::optional<std::uint64_t> limit_bytes() const;  ///< now; none where there is no limit
   [[nodiscard]] CgroupReading read() const;
+  /// Of the usage: pages of files that nobody used lately, which the kernel takes back before it kills anything.
+  [[nodiscard]] std::optional<std::uint64_t> inactive_file_bytes() const;
 
  private:
   Cgroup(int version, std::string folder, std::size_t top) : version_(version), folder_(std::move(folder)), top_(top) {}

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collect/machine/device_source.h"
+#include "collect/machine/host_memory.h"
 #include "trace/sample.h"
 
 namespace tidemark {
@@ -26,6 +27,7 @@ struct DeviceLost {
 
 struct ProcessMemory {
   std::int64_t pid = -1;
+  std::string name;  ///< where it was looked up; else empty
   std::optional<std::uint64_t> rss_bytes;
   std::optional<std::uint64_t> pss_bytes;  ///< none also where it was not read this time
 };
@@ -33,6 +35,9 @@ struct ProcessMemory {
 /// The host: all but the recorded process's own memory, which is among that of the job's processes.
 struct HostReading {
   HostSample sample;
+  // Where a machine is watched (SampleOptions::find_job).
+  HostMemory machine;
+  std::optional<std::uint64_t> cgroup_inactive_file_bytes;  ///< see Cgroup
   std::vector<ProcessMemory> processes;
 };
 

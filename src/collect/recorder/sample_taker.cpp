@@ -19,7 +19,6 @@ constexpr std::chrono::nanoseconds kProcessInterval = 1s;
 constexpr std::uint64_t kChangedUse = 100;
 constexpr std::chrono::nanoseconds kJobInterval = 1s;
 constexpr std::chrono::nanoseconds kPssInterval = 5s;
-constexpr int kShareOfCore = 1000;
 
 std::chrono::nanoseconds processor_time() {
   timespec time{};
@@ -55,8 +54,8 @@ void Pace::done(Clock::time_point began, std::chrono::nanoseconds cost, std::chr
   // On the grid of intervals when on time; what was missed is not made up for.
   if (std::exchange(first_, false)) cost = elapsed = 0ns;
   const Clock::time_point regular = next_ + interval_;
-  next_ = std::max(regular > began ? regular : began + interval_, began + cost * kShareOfCore);
-  earliest_ = began + std::max(cost, elapsed) * kShareOfCore;
+  next_ = std::max(regular > began ? regular : began + interval_, began + cost * share_of_core_);
+  earliest_ = began + std::max(cost, elapsed) * share_of_core_;
 }
 
 SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const TickClock& clock)
@@ -64,18 +63,22 @@ SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const T
       job_pid_(job),
       outsider_(options.outsider),
       first_process_(options.first_process),
+      find_job_(options.find_job),
       clock_(clock),
       sources_(options.open_sources ? options.open_sources() : open_device_sources(options.places)),
       cgroup_(Cgroup::of_this_process(options.places.root)),
-      device_pace_(options.interval),
-      process_pace_(std::max(options.interval, kProcessInterval)),
-      job_pace_(std::max(options.interval, kJobInterval)),
-      host_pace_(options.interval),
-      pss_pace_(std::max(options.interval, kPssInterval)) {
+      device_pace_(options.interval, options.share_of_core),
+      process_pace_(std::max(options.interval, kProcessInterval), options.share_of_core),
+      job_pace_(std::max(options.interval, kJobInterval), options.share_of_core),
+      host_pace_(options.interval, options.share_of_core),
+      pss_pace_(std::max(options.interval, kPssInterval), options.share_of_core) {
   for (const OpenedSource& opened : sources_) {
     const std::size_t count = opened.source == nullptr ? 0 : opened.source->devices().size();
     for (std::size_t n = 0; n < count; ++n) devices_.push_back({opened.source.get(), n, false});
   }
+  if (!options.reads_device) return;
+  const std::vector<DeviceInfo> devices = found().devices;
+  for (std::size_t n = 0; n < devices.size(); ++n) devices_[n].skipped = !options.reads_device(devices, n);
 }
 
 DevicesFound SampleTaker::found() const {
@@ -98,14 +101,11 @@ void SampleTaker::run(Pace& pace, Clock::time_point now, const Work& work) {
 
 void SampleTaker::take(std::vector<Reading>& readings) {
   const Clock::time_point now = Clock::now();
-  run(job_pace_, now, [&] {
-    job_ = descendants_of(first_process_.value_or(job_pid_), root_);
-    if (first_process_) job_.push_back(*first_process_);
-    if (outsider_) std::erase(job_, *outsider_);
-  });
+  if (!find_job_) run(job_pace_, now, [&] { job_ = find_job(); });
   run(device_pace_, now, [&] { read_devices(readings); });
   if (use_has_changed()) process_pace_.hurry();
   run(process_pace_, now, [&] { read_processes(readings); });
+  if (find_job_) run(job_pace_, now, [&] { job_ = find_job_(on_devices_); });
   if (pss_pace_.due(now) && host_pace_.due(now)) {
     read_pss_ = true;
     run(pss_pace_, now, [&] { read_host(readings); });
@@ -120,6 +120,20 @@ Clock::time_point SampleTaker::next() const {
   return std::min({device_pace_.next(), process_pace_.next(), job_pace_.next(), host_pace_.next()});
 }
 
+std::vector<JobProcess> SampleTaker::find_job() const {
+  std::vector<std::int64_t> pids = descendants_of(first_process_.value_or(job_pid_), root_);
+  if (first_process_) pids.push_back(*first_process_);
+  if (outsider_) std::erase(pids, *outsider_);
+  std::vector<JobProcess> job;
+  job.reserve(pids.size());
+  for (const std::int64_t pid : pids) job.push_back({pid, ""});
+  return job;
+}
+
+bool SampleTaker::is_of_job(std::int64_t pid) const {
+  return std::any_of(job_.begin(), job_.end(), [pid](const JobProcess& process) { return process.pid == pid; });
+}
+
 bool SampleTaker::use_has_changed() const {
   return std::any_of(devices_.begin(), devices_.end(), [](const Device& device) {
     const auto [less, more] = std::minmax(device.used_bytes, device.used_at_listing_bytes);
@@ -129,7 +143,7 @@ bool SampleTaker::use_has_changed() const {
 
 void SampleTaker::read_devices(std::vector<Reading>& readings) {
   for (std::size_t n = 0; n < devices_.size(); ++n) {
-    if (devices_[n].lost) continue;
+    if (devices_[n].skipped) continue;
     const std::uint64_t ticks = clock_.now();
     auto sample = devices_[n].source->read(devices_[n].position);
     if (!sample) {
@@ -143,8 +157,9 @@ void SampleTaker::read_devices(std::vector<Reading>& readings) {
 }
 
 void SampleTaker::read_processes(std::vector<Reading>& readings) {
+  on_devices_.clear();
   for (std::size_t n = 0; n < devices_.size(); ++n) {
-    if (devices_[n].lost) continue;
+    if (devices_[n].skipped) continue;
     devices_[n].used_at_listing_bytes = devices_[n].used_bytes;
     const std::uint64_t ticks = clock_.now();
     auto processes = devices_[n].source->processes(devices_[n].position);
@@ -155,8 +170,9 @@ void SampleTaker::read_processes(std::vector<Reading>& readings) {
     if (!*processes) continue;
     for (SampledProcess& process : **processes) {
       name_process(process, root_);
-      const bool of_job = std::find(job_.begin(), job_.end(), process.pid) != job_.end();
-      if (process.kind == ProcessKind::other && of_job) process.kind = ProcessKind::job;
+      if (process.kind != ProcessKind::other) continue;
+      if (find_job_) on_devices_.push_back(process.pid);
+      if (is_of_job(process.pid)) process.kind = ProcessKind::job;
     }
     add_reading(readings, ticks, DeviceProcessesSample{0, id_at(n), std::move(**processes)});
   }
@@ -165,13 +181,14 @@ void SampleTaker::read_processes(std::vector<Reading>& readings) {
 void SampleTaker::read_host(std::vector<Reading>& readings) {
   const std::uint64_t ticks = clock_.now();
   HostReading host;
-  for (const std::int64_t pid : job_) {
-    ProcessMemory memory{pid, resident_bytes(pid, root_), std::nullopt};
+  if (find_job_) host.machine = read_host_memory(root_);
+  for (const JobProcess& process : job_) {
+    ProcessMemory memory{process.pid, process.name, resident_bytes(process.pid, root_), std::nullopt};
     if (!memory.rss_bytes) continue;  // it has ended
-    if (read_pss_) memory.pss_bytes = proportional_bytes(pid, root_);
+    if (read_pss_) memory.pss_bytes = proportional_bytes(process.pid, root_);
     add_to(host.sample.job_rss_bytes, memory.rss_bytes);
     add_to(host.sample.job_pss_bytes, memory.pss_bytes);
-    host.processes.push_back(memory);
+    host.processes.push_back(std::move(memory));
   }
   if (!host.processes.empty()) host.sample.job_processes = static_cast<std::uint32_t>(host.processes.size());
   if (cgroup_) {
@@ -179,12 +196,13 @@ void SampleTaker::read_host(std::vector<Reading>& readings) {
     host.sample.cgroup_usage_bytes = cgroup.usage_bytes;
     host.sample.cgroup_limit_bytes = cgroup_->limit_bytes();
     host.sample.cgroup_oom_kills = cgroup.oom_kills;
+    if (find_job_) host.cgroup_inactive_file_bytes = cgroup_->inactive_file_bytes();
   }
   add_reading(readings, ticks, std::move(host));
 }
 
 void SampleTaker::lose(std::size_t device, const Error& error, std::vector<Reading>& readings) {
-  devices_[device].lost = true;
+  devices_[device].skipped = true;
   add_reading(readings, 0, DeviceLost{id_at(device), error.message});
 }
 

@@ -17,6 +17,17 @@
 
 namespace tidemark {
 
+/// Of one core, what each kind of reading may take: one thousandth.
+inline constexpr int kShareOfCore = 1000;
+
+/// A process of the job.
+struct JobProcess {
+  std::int64_t pid = -1;
+  std::string name;  ///< "python train.py"; may be empty
+
+  bool operator==(const JobProcess&) const = default;
+};
+
 struct SampleOptions {
   bool enabled = true;
   std::chrono::nanoseconds interval = std::chrono::milliseconds(100);
@@ -25,24 +36,33 @@ struct SampleOptions {
   std::optional<std::int64_t> outsider = {};  ///< a process below the recorder that does not belong to the job
   /// Where the recorder is not above the job: the process that belongs to it with all below.
   std::optional<std::int64_t> first_process = {};
+  // For who watches a machine instead of recording a job. Both are called on the thread that reads.
+  /// Which of the devices found are read, by position; empty: all.
+  std::function<bool(const std::vector<DeviceInfo>& devices, std::size_t position)> reads_device = {};
+  /// The job's processes, given those that devices listed latest; empty: those below one process.
+  std::function<std::vector<JobProcess>(const std::vector<std::int64_t>& on_devices)> find_job = {};
+  int share_of_core = kShareOfCore;  ///< see Pace
 };
 
-/// When to do something next. It takes at most a thousandth of one core: what costs 1 ms of processor time is not done
-/// again for 1 s, however short the interval. What the first time costs does not count: drivers load and connect then.
+/// When to do something next. It takes at most a share of one core, a thousandth unless told otherwise: what costs 1 ms
+/// of processor time is not done again for 1 s, however short the interval. What the first time costs does not count:
+/// drivers load and connect then.
 class Pace {
  public:
-  explicit Pace(std::chrono::nanoseconds interval) : interval_(interval) {}
+  explicit Pace(std::chrono::nanoseconds interval, int share_of_core = kShareOfCore)
+      : interval_(interval), share_of_core_(share_of_core) {}
 
   [[nodiscard]] bool due(std::chrono::steady_clock::time_point now) const { return now >= next_; }
   [[nodiscard]] std::chrono::steady_clock::time_point next() const { return next_; }
   /// It was begun at `began`, on time or late, and took `cost` of processor time and `elapsed` by the clock.
   void done(std::chrono::steady_clock::time_point began, std::chrono::nanoseconds cost,
             std::chrono::nanoseconds elapsed);
-  /// Do it before its time, as soon as a thousandth of the clock allows: others may have had to wait for it.
+  /// Do it before its time, as soon as that share of the clock allows: others may have had to wait for it.
   void hurry() { next_ = std::min(next_, earliest_); }
 
  private:
   std::chrono::nanoseconds interval_;
+  int share_of_core_;
   std::chrono::steady_clock::time_point next_;
   std::chrono::steady_clock::time_point earliest_;
   bool first_ = true;
@@ -64,13 +84,15 @@ class SampleTaker {
  private:
   struct Device {
     DeviceSource* source = nullptr;
-    std::size_t position = 0;  ///< within the source
-    bool lost = false;
+    std::size_t position = 0;                 ///< within the source
+    bool skipped = false;                     ///< not to be read, or lost
     std::uint64_t used_bytes = 0;             ///< by the latest reading that said so
     std::uint64_t used_at_listing_bytes = 0;  ///< when its processes were listed last
   };
 
   [[nodiscard]] bool use_has_changed() const;
+  [[nodiscard]] std::vector<JobProcess> find_job() const;
+  [[nodiscard]] bool is_of_job(std::int64_t pid) const;
 
   void read_devices(std::vector<Reading>& readings);
   void read_processes(std::vector<Reading>& readings);
@@ -83,12 +105,14 @@ class SampleTaker {
   std::int64_t job_pid_;
   std::optional<std::int64_t> outsider_;
   std::optional<std::int64_t> first_process_;
+  std::function<std::vector<JobProcess>(const std::vector<std::int64_t>&)> find_job_;
   const TickClock& clock_;
   std::vector<OpenedSource> sources_;
   std::vector<Device> devices_;
   std::optional<Cgroup> cgroup_;
-  std::vector<std::int64_t> job_;  ///< processes of the job, as of the last look
-  bool read_pss_ = false;          ///< with the next reading of the host
+  std::vector<JobProcess> job_;           ///< as of the last look
+  std::vector<std::int64_t> on_devices_;  ///< processes that devices listed latest, where find_job_ wants them
+  bool read_pss_ = false;                 ///< with the next reading of the host
   Pace device_pace_;
   Pace process_pace_;
   Pace job_pace_;

@@ -1,0 +1,96 @@
+#include "live/job_finder.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "collect/machine/files.h"
+#include "collect/machine/processes.h"
+
+namespace tidemark {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What recorders are called, `tidemark run` and `tidemark recorder` alike.
+constexpr const char* kRecorder = "tidemark";
+
+// Fields of /proc/PID/stat behind the name: the 4th is the parent, the 22nd the start.
+std::optional<std::uint64_t> stat_field(std::int64_t pid, const std::string& root, int number) {
+  const std::string text = read_file(fmt::format("{}/proc/{}/stat", root, pid)).value_or("");
+  const std::size_t name_end = text.rfind(')');  // a name may hold anything
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string field;
+  for (int n = 3; n <= number; ++n) fields >> field;
+  return leading_number(field);
+}
+
+// `tidemark recorder` is a child of the program that it records; `tidemark run` is above it.
+bool is_child_of_program(std::int64_t pid, const std::string& root) {
+  std::istringstream words(read_file(fmt::format("{}/proc/{}/cmdline", root, pid)).value_or(""));
+  std::string word;
+  std::getline(words, word, '\0');
+  std::getline(words, word, '\0');
+  return word == "recorder";
+}
+
+bool is_recorder(std::int64_t pid, const std::string& root) {
+  return trimmed(read_file(fmt::format("{}/proc/{}/comm", root, pid)).value_or("")) == kRecorder;
+}
+
+void sort_each_once(std::vector<std::int64_t>& pids) {
+  std::sort(pids.begin(), pids.end());
+  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> start_of(std::int64_t pid, const std::string& root) {
+  return stat_field(pid, root, 22);
+}
+
+JobFinder::JobFinder(std::optional<std::int64_t> pid, std::string root)
+    : pid_(pid), start_(pid ? start_of(*pid, root) : std::nullopt), root_(std::move(root)) {}
+
+std::vector<JobProcess> JobFinder::find(const std::vector<std::int64_t>& on_devices) const {
+  std::vector<std::int64_t> pids;
+  if (!pid_) {
+    pids = recorded();
+    pids.insert(pids.end(), on_devices.begin(), on_devices.end());
+    sort_each_once(pids);
+  } else if (start_ && start_of(*pid_, root_) == start_) {
+    pids = descendants_of(*pid_, root_);
+    pids.insert(pids.begin(), *pid_);
+  }
+  std::vector<JobProcess> found;
+  found.reserve(pids.size());
+  for (const std::int64_t pid : pids) found.push_back({pid, short_command(pid, root_)});
+  return found;
+}
+
+std::vector<std::int64_t> JobFinder::recorded() const {
+  std::vector<std::int64_t> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(root_ + "/proc", error), end; !error && entry != end; entry.increment(error)) {
+    const auto number = leading_number(entry->path().filename().string());
+    if (!number) continue;
+    const auto pid = static_cast<std::int64_t>(*number);
+    if (!is_recorder(pid, root_) || pid == ::getpid()) continue;
+    if (is_child_of_program(pid, root_)) {
+      if (const auto program = stat_field(pid, root_, 4)) found.push_back(static_cast<std::int64_t>(*program));
+      continue;
+    }
+    for (const std::int64_t below : descendants_of(pid, root_)) {
+      if (!is_recorder(below, root_)) found.push_back(below);
+    }
+  }
+  return found;
+}
+
+}  // namespace tidemark

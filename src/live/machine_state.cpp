@@ -1,0 +1,42 @@
+#include "live/machine_state.h"
+
+namespace tidemark {
+namespace {
+
+std::optional<std::uint64_t> difference(std::optional<std::uint64_t> all, std::optional<std::uint64_t> part) {
+  if (!all || !part) return std::nullopt;
+  return *part < *all ? *all - *part : 0;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> WatchedDevice::limit_bytes() const {
+  return difference(info.total_bytes, latest.driver_reserved_bytes.value_or(0));
+}
+
+std::optional<std::uint64_t> WatchedDevice::free_bytes() const {
+  return difference(limit_bytes(), latest.used_bytes);
+}
+
+std::optional<std::uint64_t> WatchedProcess::device_bytes() const {
+  std::optional<std::uint64_t> sum;
+  for (const ProcessOnDevice& device : devices) {
+    if (device.held && device.bytes) sum = sum.value_or(0) + *device.bytes;
+  }
+  return sum;
+}
+
+bool WatchedHost::limited_by_cgroup() const {
+  return cgroup_limit_bytes && (!memory.total_bytes || *cgroup_limit_bytes < *memory.total_bytes);
+}
+
+std::optional<std::uint64_t> WatchedHost::limit_bytes() const {
+  return limited_by_cgroup() ? cgroup_limit_bytes : memory.total_bytes;
+}
+
+std::optional<std::uint64_t> WatchedHost::used_bytes() const {
+  return limited_by_cgroup() ? difference(cgroup_usage_bytes, cgroup_inactive_file_bytes.value_or(0))
+                             : difference(memory.total_bytes, memory.available_bytes);
+}
+
+}  // namespace tidemark

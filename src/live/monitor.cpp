@@ -1,0 +1,55 @@
+#include "live/monitor.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "live/job_finder.h"
+
+namespace tidemark {
+namespace {
+
+constexpr int kShareOfCoreToWatch = 200;
+
+SampleOptions sampling(const MonitorOptions& options) {
+  SampleOptions sampled;
+  sampled.interval = options.interval;
+  sampled.places = options.places;
+  sampled.open_sources = options.open_sources;
+  sampled.share_of_core = kShareOfCoreToWatch;
+  sampled.reads_device = [choice = options.choice](const std::vector<DeviceInfo>& devices, std::size_t position) {
+    return StateBuilder::is_chosen(choice, devices, position);
+  };
+  const auto finder = std::make_shared<JobFinder>(options.choice.pid, options.places.root);
+  sampled.find_job = [finder](const std::vector<std::int64_t>& on_devices) { return finder->find(on_devices); };
+  return sampled;
+}
+
+}  // namespace
+
+// The kernel's clock: nobody's events have to be related to it, and it needs no measuring at the start.
+MachineMonitor::MachineMonitor(const MonitorOptions& options)
+    : clock_(ring::Clock::monotonic),
+      builder_(options.choice, clock_),
+      risks_(options.forecast),
+      sampler_(sampling(options), ::getpid(), clock_) {}
+
+bool MachineMonitor::update() {
+  const std::vector<Reading> readings = sampler_.collect();
+  for (const Reading& reading : readings) {
+    builder_.add(reading);
+    risks_.add(builder_.state());
+  }
+  builder_.update();
+  changes_.clear();
+  if (!readings.empty() && risks_.assess(builder_.state())) changes_ = notifier_.observe(builder_.state());
+  return !readings.empty();
+}
+
+void MachineMonitor::assess() {
+  (void)risks_.assess(builder_.state(), true);
+  for (RiskChange& change : notifier_.observe(builder_.state())) changes_.push_back(std::move(change));
+}
+
+}  // namespace tidemark

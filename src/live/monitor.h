@@ -1,0 +1,72 @@
+// Watches a machine: reads its devices and its host again and again, and keeps what was seen, with the risks.
+//
+//   MachineMonitor monitor({.interval = 100ms});
+//   monitor.start();
+//   while (running) {
+//     wait();                              // for the screen's next picture, a key, a signal
+//     monitor.update();                    // takes what was read meanwhile; never waits for a driver
+//     show(monitor.state());
+//   }
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/forecast/forecaster.h"
+#include "collect/recorder/clock.h"
+#include "collect/recorder/sampler.h"
+#include "live/machine_state.h"
+#include "live/risk_notifier.h"
+#include "live/risk_tracker.h"
+#include "live/state_builder.h"
+
+namespace tidemark {
+
+struct MonitorOptions {
+  std::chrono::nanoseconds interval = std::chrono::milliseconds(100);
+  WatchedChoice choice = {};
+  ForecastOptions forecast = {};
+  SourcePlaces places = {};
+  std::function<std::vector<OpenedSource>()> open_sources = {};  ///< where devices are not those of `places`
+};
+
+/// Created and used by one thread, which may be any; readings are taken on another one. Takes at most a two-hundredth
+/// of a core for each kind of reading: where a driver takes longer, readings come less often than asked for. Process
+/// lists are read once a second at most. Memory is bounded.
+class MachineMonitor {
+ public:
+  explicit MachineMonitor(const MonitorOptions& options);
+  MachineMonitor(const MachineMonitor&) = delete;
+  MachineMonitor& operator=(const MachineMonitor&) = delete;
+
+  /// Starts reading. Drivers' libraries are loaded first, which may take seconds: until then the state has no devices.
+  void start() { sampler_.start(); }
+
+  /// Takes what was read since the last call, and assesses the risks where that is due. Never waits. True when there
+  /// was something.
+  bool update();
+  /// Assesses the risks now: before a report.
+  void assess();
+  /// As of the latest update; references into it hold until the next one.
+  [[nodiscard]] const MachineState& state() const { return builder_.state(); }
+  /// Changes of risk that the latest update() found; listeners are told of them as well.
+  [[nodiscard]] const std::vector<RiskChange>& changes() const { return changes_; }
+
+  void add_listener(RiskListener listener) { notifier_.add(std::move(listener)); }
+  /// Changes that listeners were not told of, because they took too long.
+  [[nodiscard]] std::uint64_t dropped_changes() const { return notifier_.dropped(); }
+
+ private:
+  TickClock clock_;
+  StateBuilder builder_;
+  RiskTracker risks_;
+  RiskNotifier notifier_;
+  std::vector<RiskChange> changes_;
+  Sampler sampler_;
+};
+
+}  // namespace tidemark

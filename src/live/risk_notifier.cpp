@@ -1,0 +1,116 @@
+#include "live/risk_notifier.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "live/device_keys.h"
+
+namespace tidemark {
+
+struct RiskNotifier::Shared {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<RiskListener> listeners;
+  std::deque<RiskChange> waiting;
+  std::uint64_t dropped = 0;
+  bool stop = false;
+  bool ended = false;
+};
+
+RiskNotifier::RiskNotifier() : shared_(std::make_shared<Shared>()) {}
+
+RiskNotifier::~RiskNotifier() {
+  std::unique_lock lock(shared_->mutex);
+  shared_->stop = true;
+  shared_->changed.notify_all();
+  if (started_) shared_->changed.wait_for(lock, std::chrono::seconds(2), [this] { return shared_->ended; });
+}
+
+void RiskNotifier::add(RiskListener listener) {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->listeners.push_back(std::move(listener));
+  }
+  if (std::exchange(started_, true)) return;
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread(run, shared_).detach();
+  } catch (const std::system_error&) {
+    shared_->ended = true;  // no thread to be had: nobody is told
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void RiskNotifier::run(const std::shared_ptr<Shared>& shared) {
+  std::unique_lock lock(shared->mutex);
+  while (true) {
+    shared->changed.wait(lock, [&] { return shared->stop || !shared->waiting.empty(); });
+    if (shared->waiting.empty()) break;
+    const RiskChange change = std::move(shared->waiting.front());
+    shared->waiting.pop_front();
+    const std::vector<RiskListener> listeners = shared->listeners;
+    lock.unlock();
+    for (const RiskListener& listener : listeners) listener(change);
+    lock.lock();
+  }
+  shared->ended = true;
+  shared->changed.notify_all();
+}
+
+std::vector<RiskChange> RiskNotifier::observe(const MachineState& state) {
+  std::vector<RiskChange> changes;
+  bool has_host = false;
+  for (const WatchedDevice& device : state.devices) {
+    has_host = has_host || device.is_host;
+    if (!device.assessed_at_ns) continue;
+    observe({device.key, device.info.name, RiskLevel::low, device.risk, *device.assessed_at_ns,
+             state.began_wall_ns + *device.assessed_at_ns, device.limit_bytes()},
+            changes);
+  }
+  if (state.host.assessed_at_ns && !has_host) {
+    observe({kHostKey, "", RiskLevel::low, state.host.risk, *state.host.assessed_at_ns,
+             state.began_wall_ns + *state.host.assessed_at_ns, state.host.limit_bytes()},
+            changes);
+  }
+  if (changes.empty() || !started_) return changes;
+  const std::lock_guard lock(shared_->mutex);
+  for (const RiskChange& change : changes) {
+    if (shared_->waiting.size() < kMostWaiting) {
+      shared_->waiting.push_back(change);
+    } else {
+      ++shared_->dropped;
+    }
+  }
+  shared_->changed.notify_all();
+  return changes;
+}
+
+void RiskNotifier::observe(RiskChange change, std::vector<RiskChange>& changes) {
+  Told& told = told_[change.device];
+  const RiskLevel level = change.now.level;
+  if (level != told.seen) {
+    told.seen = level;
+    told.seen_since_ns = change.time_ns;
+  }
+  const bool settled = change.time_ns - told.seen_since_ns >= static_cast<std::uint64_t>(kSettled.count());
+  if (level == told.level || (level < told.level && !settled)) return;
+  change.before = std::exchange(told.level, level);
+  changes.push_back(std::move(change));
+}
+
+std::uint64_t RiskNotifier::dropped() const {
+  const std::lock_guard lock(shared_->mutex);
+  return shared_->dropped;
+}
+
+}  // namespace tidemark
