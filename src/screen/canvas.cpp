@@ -20,7 +20,7 @@ std::size_t character_bytes(std::string_view text) {
 std::string_view ascii_for(std::string_view character) {
   if (character.size() == 1) return character;
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kKnown = {
-      {{"…", "~"}, {"→", ">"}, {"·", "-"}, {"–", "-"}, {"°", " "}, {"±", "+"}, {"≥", ">"}, {"×", "x"}}};
+      {{"…", "~"}, {"→", ">"}, {"°", " "}, {"·", "-"}, {"–", "-"}, {"±", "+"}, {"≥", ">"}, {"×", "x"}}};
   for (const auto& [known, ascii] : kKnown) {
     if (character == known) return ascii;
   }

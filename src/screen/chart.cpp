@@ -33,10 +33,10 @@ std::size_t clamped_column(const ChartRange& range, std::size_t columns, std::in
   return std::min(static_cast<std::size_t>(share * static_cast<double>(columns)), columns - 1);
 }
 
-std::vector<Level> levels_of(std::span<const UsagePoint> points, const ChartRange& range, std::size_t columns) {
+std::vector<Level> levels_of(std::span<const WatchedUsagePoint> points, const ChartRange& range, std::size_t columns) {
   std::vector<Level> levels(columns);
   for (std::size_t n = 0; n < points.size(); ++n) {
-    const UsagePoint& point = points[n];
+    const WatchedUsagePoint& point = points[n];
     const auto begin = static_cast<std::int64_t>(point.begin_ns);
     const auto end = static_cast<std::int64_t>(point.end_ns);
     const auto until = n + 1 < points.size() ? static_cast<std::int64_t>(points[n + 1].begin_ns) : end;
@@ -65,7 +65,7 @@ std::size_t eighths_in_row(std::uint64_t value, std::uint64_t top, std::size_t r
 
 }  // namespace
 
-void draw_chart(const Region& region, std::span<const UsagePoint> points, const ChartRange& range) {
+void draw_chart(const Region& region, std::span<const WatchedUsagePoint> points, const ChartRange& range) {
   const std::size_t rows = region.height();
   if (region.width() <= kScaleColumns || rows == 0) return;
   const Glyphs& glyphs = glyphs_of(region);

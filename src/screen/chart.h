@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "live/usage_history.h"
+#include "live/watched_usage.h"
 #include "screen/canvas.h"
 
 namespace tidemark::screen {
@@ -21,7 +21,7 @@ inline constexpr std::size_t kScaleColumns = 11;
 
 /// Fills the region: the chart with its scale, without times. A column is as high as the highest sample in its time, and
 /// goes on in another colour up to the peak between samples where one is known. A value holds until the next sample.
-void draw_chart(const Region& region, std::span<const UsagePoint> points, const ChartRange& range);
+void draw_chart(const Region& region, std::span<const WatchedUsagePoint> points, const ChartRange& range);
 
 /// One row of times below charts of the range: how long before its end each is.
 void draw_times(const Region& region, std::size_t y, const ChartRange& range);

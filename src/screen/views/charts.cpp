@@ -21,7 +21,7 @@ constexpr std::size_t kLeastRows = 6;  // of a chart with its title
 
 struct Chart {
   std::string title;
-  const UsageHistory* used = nullptr;
+  const WatchedUsage* used = nullptr;
   std::optional<std::uint64_t> limit;
 };
 
@@ -71,15 +71,15 @@ void draw_one(const Region& region, const Chart& chart, ChartRange range, Scale 
   draw_chart(body, chart.used->points(), range);
 }
 
-std::size_t rows(const Content& content, const ViewState& /*state*/) {
+std::size_t chart_row_count(const Content& content, const ViewState& /*state*/) {
   return charts_of(content.machine).size();
 }
 
-std::size_t others(const Content& /*content*/) {
+std::size_t chart_others(const Content& /*content*/) {
   return kSpans.size();
 }
 
-void draw(const Region& region, const Content& content, const ViewState& state) {
+void draw_charts(const Region& region, const Content& content, const ViewState& state) {
   if (!draw_waiting(region, content.machine)) return;
   const std::vector<Chart> charts = charts_of(content.machine);
   if (charts.empty() || region.height() < kLeastRows + 1) return;
@@ -103,9 +103,9 @@ View charts_view() {
           .title = "Charts",
           .keys = "left/right time span  s scale",
           .orders = 2,
-          .rows = rows,
-          .others = others,
-          .draw = draw};
+          .rows = chart_row_count,
+          .others = chart_others,
+          .draw = draw_charts};
 }
 
 }  // namespace tidemark::screen

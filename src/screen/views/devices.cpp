@@ -30,9 +30,8 @@ void draw_device(const Region& region, std::size_t y, const WatchedDevice& devic
     return;
   }
   const DeviceSample& sample = device.latest;
-  const char* celsius = region.unicode() ? "{} °C" : "{} C";
   region.print_right(end - kUtilization, y, known_text("{} %", sample.utilization_percent));
-  region.print_right(end - kTemperature, y, known_text(celsius, sample.temperature_celsius));
+  region.print_right(end - kTemperature, y, known_text("{} °C", sample.temperature_celsius));
   const auto watts = sample.power_milliwatts ? std::optional(*sample.power_milliwatts * 1e-3) : std::nullopt;
   region.print_right(end - kPower, y, known_text("{:.1f} W", watts));
   const std::string risk = device.assessed_at_ns ? std::string(name_of(device.risk.level)) : "n/a";
@@ -53,11 +52,11 @@ void draw_detail(const Region& region, const MachineState& machine, const Watche
   }
 }
 
-std::size_t rows(const Content& content, const ViewState& /*state*/) {
+std::size_t device_row_count(const Content& content, const ViewState& /*state*/) {
   return content.machine.devices.size();
 }
 
-void draw(const Region& region, const Content& content, const ViewState& state) {
+void draw_devices(const Region& region, const Content& content, const ViewState& state) {
   const MachineState& machine = content.machine;
   if (!draw_waiting(region, machine)) return;
   const std::size_t end = region.width();
@@ -82,7 +81,7 @@ void draw(const Region& region, const Content& content, const ViewState& state) 
 }  // namespace
 
 View devices_view() {
-  return {.name = "devices", .title = "Devices", .keys = "", .orders = 1, .rows = rows, .draw = draw};
+  return {.name = "devices", .title = "Devices", .keys = "", .orders = 1, .rows = device_row_count, .draw = draw_devices};
 }
 
 }  // namespace tidemark::screen

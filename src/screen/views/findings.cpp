@@ -15,11 +15,11 @@ Role role_of(FindingKind kind) {
   return kind == FindingKind::warning ? Role::warning : Role::plain;
 }
 
-std::size_t rows(const Content& content, const ViewState& /*state*/) {
+std::size_t finding_row_count(const Content& content, const ViewState& /*state*/) {
   return findings_of(content).size();
 }
 
-void draw(const Region& region, const Content& content, const ViewState& state) {
+void draw_findings(const Region& region, const Content& content, const ViewState& state) {
   const std::vector<Finding> findings = findings_of(content);
   if (findings.empty()) {
     const std::size_t y = draw_paragraph(region, 0, "Nothing was found so far.");
@@ -47,7 +47,7 @@ void draw(const Region& region, const Content& content, const ViewState& state) 
 }  // namespace
 
 View findings_view() {
-  return {.name = "findings", .title = "Findings", .keys = "", .rows = rows, .draw = draw};
+  return {.name = "findings", .title = "Findings", .keys = "", .rows = finding_row_count, .draw = draw_findings};
 }
 
 }  // namespace tidemark::screen

@@ -37,12 +37,12 @@ const std::optional<std::vector<Holder>>* holders_of(const Content& content, con
   return device == nullptr ? nullptr : &device->by[state.order];
 }
 
-std::size_t rows(const Content& content, const ViewState& state) {
+std::size_t holder_row_count(const Content& content, const ViewState& state) {
   const auto* holders = holders_of(content, state);
   return holders == nullptr || !*holders ? 0 : (*holders)->size();
 }
 
-std::size_t others(const Content& content) {
+std::size_t holder_others(const Content& content) {
   return choices_of(content).size();
 }
 
@@ -52,7 +52,7 @@ std::string change_text(std::int64_t bytes) {
   return (bytes < 0 ? "-" : "+") + format_bytes(size);
 }
 
-void draw_holders(const Region& region, const DeviceHolders& device, const ViewState& state) {
+void draw_table_of(const Region& region, const DeviceHolders& device, const ViewState& state) {
   const auto& holders = device.by[state.order];
   if (!holders) {
     draw_paragraph(region, 0, "n/a: the recording does not say whose it is (run --attribute off).", Role::quiet);
@@ -78,7 +78,7 @@ void draw_holders(const Region& region, const DeviceHolders& device, const ViewS
              rows, row_of(state.selected, rows.size()));
 }
 
-void draw(const Region& region, const Content& content, const ViewState& state) {
+void draw_holders(const Region& region, const Content& content, const ViewState& state) {
   const std::vector<Choice> choices = choices_of(content);
   if (choices.empty()) {
     draw_paragraph(region, draw_paragraph(region, 0, "n/a: no process is being recorded on this machine."),
@@ -100,7 +100,7 @@ void draw(const Region& region, const Content& content, const ViewState& state) 
   } else if (choice.device == nullptr) {
     region.print(0, 2, "It has allocated no memory yet.", Role::quiet);
   } else {
-    draw_holders(region.below(2), *choice.device, state);
+    draw_table_of(region.below(2), *choice.device, state);
   }
 }
 
@@ -111,9 +111,9 @@ View holders_view() {
           .title = "Holders",
           .keys = "s stack/module/category  left/right process",
           .orders = kHeldBy,
-          .rows = rows,
-          .others = others,
-          .draw = draw};
+          .rows = holder_row_count,
+          .others = holder_others,
+          .draw = draw_holders};
 }
 
 }  // namespace tidemark::screen

@@ -59,11 +59,11 @@ void draw_machine(const Region& region, const WatchedHost& host) {
   draw_risk(rows.below(5), host.risk, host.assessed_at_ns.has_value());
 }
 
-std::size_t rows(const Content& content, const ViewState& state) {
+std::size_t host_row_count(const Content& content, const ViewState& state) {
   return processes_of(content.machine, static_cast<HostOrder>(state.order)).size();
 }
 
-void draw(const Region& region, const Content& content, const ViewState& state) {
+void draw_host(const Region& region, const Content& content, const ViewState& state) {
   draw_machine(region.part(0, 0, region.width(), std::min(kHostRows, region.height())), content.machine.host);
   if (region.height() <= kHostRows) return;
   const auto order = static_cast<HostOrder>(state.order);
@@ -87,7 +87,7 @@ void draw(const Region& region, const Content& content, const ViewState& state) 
 }  // namespace
 
 View host_view() {
-  return {.name = "host", .title = "Host", .keys = "s sort", .orders = kHostOrders, .rows = rows, .draw = draw};
+  return {.name = "host", .title = "Host", .keys = "s sort", .orders = kHostOrders, .rows = host_row_count, .draw = draw_host};
 }
 
 }  // namespace tidemark::screen

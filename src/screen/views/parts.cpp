@@ -6,6 +6,7 @@
 #include "report/words/machine.h"
 #include "report/words/printable.h"
 #include "screen/bar.h"
+#include "screen/findings.h"
 #include "screen/glyphs.h"
 
 namespace tidemark::screen {
@@ -13,35 +14,15 @@ namespace {
 
 constexpr std::size_t kMemoryText = 48;  // columns behind a bar
 
-// "3.2 min (2.9 min to 3.8 min)".
-std::string interval_text(const Interval& interval, std::string (*text)(double)) {
-  const std::string latest = interval.latest ? "to " + text(*interval.latest) : "or later, or never";
-  return fmt::format("{} ({} {})", text(interval.expected), text(interval.earliest), latest);
+}  // namespace
+
+std::string size_text(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? format_bytes(*bytes) : std::string("n/a");
 }
 
 std::string duration_text(double seconds) {
   if (seconds < 100) return fmt::format("{:.0f} s", seconds);
   return seconds < 7200 ? fmt::format("{:.1f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
-}
-
-std::string steps_text(double steps) {
-  return fmt::format("{:.0f} steps", steps);
-}
-
-std::string rate_text(double bytes_per_second) {
-  return format_bytes(static_cast<std::uint64_t>(std::max(bytes_per_second, 0.0))) + "/s";
-}
-
-std::string pattern_text(UsagePattern pattern) {
-  std::string text(name_of(pattern));
-  std::replace(text.begin(), text.end(), '_', '-');
-  return text;
-}
-
-}  // namespace
-
-std::string size_text(const std::optional<std::uint64_t>& bytes) {
-  return bytes ? format_bytes(*bytes) : std::string("n/a");
 }
 
 std::string seconds_text(std::uint64_t ns) {
@@ -71,7 +52,7 @@ bool draw_waiting(const Region& region, const MachineState& machine) {
 }
 
 void draw_memory(const Region& region, std::optional<std::uint64_t> used, std::optional<std::uint64_t> total,
-                 const UsageHistory* history, RiskLevel level) {
+                 const WatchedUsage* history, RiskLevel level) {
   const std::size_t room = region.width() > kMemoryText + 8 ? region.width() - kMemoryText : 8;
   const bool peaked = history != nullptr && !history->empty();
   if (used && total) {
@@ -100,27 +81,11 @@ std::size_t draw_risk(const Region& region, const RiskAssessment& risk, bool ass
     region.print(0, 0, "risk: n/a", Role::quiet);
     return 1;
   }
-  std::size_t x = region.print(0, 0, "risk: ");
-  x = region.print(x, 0, name_of(risk.level), role_of(risk.level));
-  if (risk.confidence) x = region.print(x, 0, fmt::format(", confidence {:.0f} %", *risk.confidence * 100));
-  if (risk.seconds_to_limit) {
-    region.print(x, 0, "; limit reached in " + interval_text(*risk.seconds_to_limit, duration_text));
-  }
+  const std::size_t x = region.print(0, 0, "risk: ");
+  const std::size_t end = region.print(x, 0, name_of(risk.level), role_of(risk.level));
+  if (risk.confidence) region.print(end, 0, fmt::format(", confidence {:.0f} %", *risk.confidence * 100));
   std::size_t y = 1;
-  if (risk.steps_to_limit) {
-    draw_paragraph(region, y++, "limit reached in " + interval_text(*risk.steps_to_limit, steps_text));
-  }
-  std::string growth = "pattern: " + pattern_text(risk.pattern);
-  if (risk.growth_bytes_per_second > 0) {
-    growth += fmt::format(", peaks grow {} ± {}", rate_text(risk.growth_bytes_per_second),
-                          rate_text(risk.growth_error_bytes_per_second));
-  }
-  region.print(0, y++, growth);
-  std::string evidence = fmt::format("evidence: {} samples in {}", format_count(risk.sample_count),
-                                     duration_text(risk.span_seconds));
-  if (risk.change_points != 0) evidence += fmt::format(" since the latest of {} changes", risk.change_points);
-  if (risk.period_seconds) evidence += fmt::format(", repeats every {}", duration_text(*risk.period_seconds));
-  region.print(0, y++, evidence, Role::quiet);
+  for (const std::string& line : risk_lines(risk)) y = draw_paragraph(region, y, line);
   return y;
 }
 

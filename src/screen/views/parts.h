@@ -18,11 +18,12 @@ inline constexpr std::uint64_t kStaleNs = 5'000'000'000;
 
 /// "n/a" where the value is not known.
 template <typename T>
-[[nodiscard]] std::string known_text(fmt::format_string<T> format, const std::optional<T>& value) {
+[[nodiscard]] std::string known_text(fmt::format_string<const T&> format, const std::optional<T>& value) {
   return value ? fmt::format(format, *value) : std::string("n/a");
 }
 [[nodiscard]] std::string size_text(const std::optional<std::uint64_t>& bytes);
 /// "12 s", "3.5 min", "2.1 h".
+[[nodiscard]] std::string duration_text(double seconds);
 [[nodiscard]] std::string seconds_text(std::uint64_t ns);
 
 /// "GPU 0: NVIDIA H100", "host memory"; printable.
@@ -37,7 +38,7 @@ bool draw_waiting(const Region& region, const MachineState& machine);
 
 /// One row: a bar, what is used of what, and the peak.
 void draw_memory(const Region& region, std::optional<std::uint64_t> used, std::optional<std::uint64_t> total,
-                 const UsageHistory* history, RiskLevel level);
+                 const WatchedUsage* history, RiskLevel level);
 
 /// A line along the row, with a title in it.
 void draw_rule(const Region& region, std::size_t y, std::string_view title);

@@ -29,11 +29,11 @@ TableRow row_of_process(const MachineState& machine, const ProcessRow& row) {
           {named ? shown(process.name) : "(not visible from here)", named ? Role::plain : Role::quiet}};
 }
 
-std::size_t rows(const Content& content, const ViewState& state) {
+std::size_t process_row_count(const Content& content, const ViewState& state) {
   return process_rows(content.machine, static_cast<ProcessOrder>(state.order)).size();
 }
 
-void draw(const Region& region, const Content& content, const ViewState& state) {
+void draw_processes(const Region& region, const Content& content, const ViewState& state) {
   if (!draw_waiting(region, content.machine)) return;
   const auto order = static_cast<ProcessOrder>(state.order);
   const std::vector<ProcessRow> listed = process_rows(content.machine, order);
@@ -59,8 +59,8 @@ View processes_view() {
           .title = "Processes",
           .keys = "s sort  r record",
           .orders = kProcessOrders,
-          .rows = rows,
-          .draw = draw};
+          .rows = process_row_count,
+          .draw = draw_processes};
 }
 
 }  // namespace tidemark::screen
