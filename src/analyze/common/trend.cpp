@@ -8,8 +8,6 @@
 namespace tidemark {
 namespace {
 
-constexpr double kNormal95 = 1.959963985;  // the normal distribution's 97.5% quantile
-
 // The 97.5% quantile of Student's distribution: exact for 1 and 2 degrees of freedom, beyond by Cornish and Fisher's
 // expansion (Abramowitz and Stegun 26.7.5; at most 0.6% off, at 3).
 double student95(double degrees) {
@@ -34,7 +32,7 @@ double kendall_tau(std::span<const double> values) {
   return sum / (count * (count - 1) / 2);
 }
 
-Slope theil_sen(std::span<const double> values) {
+Slope theil_sen(std::span<const double> values, double normal_quantile) {
   if (values.size() < 2) return {};
   std::vector<double> slopes;
   slopes.reserve(values.size() * (values.size() - 1) / 2);
@@ -43,15 +41,16 @@ Slope theil_sen(std::span<const double> values) {
       slopes.push_back((values[right] - values[left]) / static_cast<double>(right - left));
     }
   }
-  std::sort(slopes.begin(), slopes.end());
   const auto count = static_cast<double>(values.size());
   const auto pairs = static_cast<double>(slopes.size());
-  const double half_width = kNormal95 * std::sqrt(count * (count - 1) * (2 * count + 5) / 18);
+  const double half_width = normal_quantile * std::sqrt(count * (count - 1) * (2 * count + 5) / 18);
   const auto at = [&](double rank) {  // counted from 1
-    return slopes[static_cast<std::size_t>(std::clamp(rank, 1.0, pairs)) - 1];
+    const auto place = slopes.begin() + static_cast<std::ptrdiff_t>(std::clamp(rank, 1.0, pairs)) - 1;
+    std::nth_element(slopes.begin(), place, slopes.end());
+    return *place;
   };
-  const std::size_t middle = slopes.size() / 2;
-  const double median = slopes.size() % 2 == 1 ? slopes[middle] : (slopes[middle - 1] + slopes[middle]) / 2;
+  const double middle = std::floor(pairs / 2);
+  const double median = slopes.size() % 2 == 1 ? at(middle + 1) : (at(middle) + at(middle + 1)) / 2;
   return {median, at(std::round((pairs - half_width) / 2)), at(std::round((pairs + half_width) / 2) + 1)};
 }
 

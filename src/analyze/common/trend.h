@@ -8,7 +8,11 @@
 
 namespace tidemark {
 
-/// The slope per element of a series, with its 95% confidence interval.
+// Quantiles of the normal distribution: the half of two-sided intervals of 90% and 95%.
+inline constexpr double kNormal90 = 1.644853627;
+inline constexpr double kNormal95 = 1.959963985;
+
+/// The slope per element of a series, with its confidence interval.
 struct Slope {
   double value = 0;
   double low = 0;
@@ -20,9 +24,9 @@ struct Slope {
 [[nodiscard]] double kendall_tau(std::span<const double> values);
 
 /// Theil's and Sen's estimate: the median of the slopes of all pairs; the interval by Sen (1968), from the normal
-/// approximation of Kendall's statistic. It does not change when up to 29% of the values are wrong. O(n^2 log n): thin
+/// approximation of Kendall's statistic. It does not change when up to 29% of the values are wrong. O(n^2): thin
 /// out long series. 0 for fewer than two values.
-[[nodiscard]] Slope theil_sen(std::span<const double> values);
+[[nodiscard]] Slope theil_sen(std::span<const double> values, double normal_quantile = kNormal95);
 
 /// The mean with Student's 95% interval, for values that do not depend on each other. The interval is the mean itself
 /// for equal values, and unbounded for a single one.

@@ -1,0 +1,171 @@
+#include "analyze/forecast/forecaster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "analyze/forecast/calibration.h"
+#include "analyze/forecast/change_points.h"
+#include "analyze/forecast/peak_growth.h"
+#include "analyze/forecast/period.h"
+#include "analyze/forecast/usage_history.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::uint64_t kFewestForPattern = 8;
+constexpr std::size_t kChangeCells = 96;
+constexpr std::size_t kShortestPart = 8;
+constexpr std::size_t kPeriodCells = 120;
+// Growth must have gone on for that long: in steps where they are known.
+constexpr double kShortestGrowthSeconds = 30;
+constexpr double kShortestGrowthSteps = 10;
+// What grew for so long may end at any time. Of growth of age T that lasts t longer at least the share is T / (T + t)
+// where nothing else is known (Gott 1993); near the limit there is no time to wait for more.
+constexpr double kAgePerTimeLeft = 2;
+constexpr double kAgePerTimeLeftSoon = 1;
+constexpr double kSoonSeconds = 90;
+constexpr double kSoonSteps = 30;
+constexpr double kCriticalSeconds = 60;
+constexpr double kCriticalSteps = 20;
+constexpr double kSaturationMargin = 1.2;
+constexpr double kFlat = 0.02;     // of what is used: less is no change of it
+constexpr double kWarmedUp = 0.5;  // of the growth of the first half, that the second one has at most
+constexpr double kFewRises = 0.5;  // of the cells: fewer are steps
+constexpr double kTeeth = 0.1;     // of the peak, that it goes down by in between
+
+std::optional<double> age_in_steps(const PeakGrowth& growth) {
+  if (!growth.steps) return std::nullopt;
+  return *growth.steps * growth.age_seconds / growth.span_seconds;
+}
+
+bool lasts(const PeakGrowth& growth) {
+  if (const auto steps = age_in_steps(growth)) return *steps >= kShortestGrowthSteps;
+  return growth.age_seconds >= kShortestGrowthSeconds;
+}
+
+// From the expected time and the bounds of the slope; the noise is as much earlier or later.
+Interval time_to_grow(const CellGrowth& growth, double bytes) {
+  Interval cells;
+  const double rising = std::max(growth.rises, 1U);
+  const double low = std::min(growth.per_cell.low, growth.per_cell.value * (1 - 1 / rising));
+  const double high = std::max(growth.per_cell.high, growth.per_cell.value * (1 + 1 / rising));
+  cells.expected = bytes / growth.per_cell.value;
+  cells.earliest = std::max(0.0, bytes - growth.noise) / high;
+  if (low > 0) cells.latest = (bytes + growth.noise) / low;
+  return cells;
+}
+
+Interval scaled(Interval interval, double factor) {
+  interval.expected *= factor;
+  interval.earliest *= factor;
+  if (interval.latest) *interval.latest *= factor;
+  return interval;
+}
+
+// What it looks like where the peaks do not grow.
+UsagePattern pattern_without_growth(const UsageGrid& grid, const std::vector<std::size_t>& changes, bool repeats) {
+  std::vector<double> highest = grid.peaks;
+  for (std::size_t cell = 1; cell < highest.size(); ++cell) highest[cell] = std::max(highest[cell], highest[cell - 1]);
+  const double now = highest.back();
+  const double first = highest[highest.size() / 2] - highest.front();
+  const double second = now - highest[highest.size() / 2];
+  if (second > kFlat / 4 * now && second < kWarmedUp * first) return UsagePattern::warm_up;
+  const std::size_t from = changes.empty() ? 0 : changes.back();
+  const auto [low, high] =
+      std::minmax_element(grid.floors.begin() + static_cast<std::ptrdiff_t>(from), grid.floors.end());
+  const double top = *std::max_element(grid.peaks.begin() + static_cast<std::ptrdiff_t>(from), grid.peaks.end());
+  if (repeats && top - *low > kTeeth * top) return UsagePattern::sawtooth;
+  if (!changes.empty() && std::abs(grid.peaks.back() - grid.peaks.front()) > kFlat * now) return UsagePattern::level;
+  return top - *high > kTeeth * top && repeats ? UsagePattern::sawtooth : UsagePattern::steady;
+}
+
+}  // namespace
+
+struct Forecaster::State {
+  ForecastOptions options;
+  UsageHistory history;
+};
+
+Forecaster::Forecaster(const ForecastOptions& options) : state_(std::make_unique<State>()) {
+  state_->options = options;
+}
+Forecaster::~Forecaster() = default;
+Forecaster::Forecaster(Forecaster&&) noexcept = default;
+Forecaster& Forecaster::operator=(Forecaster&&) noexcept = default;
+
+void Forecaster::add(const UsageSample& sample) {
+  state_->history.add(sample);
+}
+
+RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) const {
+  const UsageHistory& history = state_->history;
+  const ForecastOptions& options = state_->options;
+  RiskAssessment risk;
+  if (history.empty()) return risk;
+  if (limit_bytes == 0) limit_bytes.reset();
+  risk.used_bytes = history.latest().last_bytes;
+  risk.sample_count = history.samples();
+  risk.span_seconds = history.span_seconds();
+  if (limit_bytes) risk.used_percent = 100 * static_cast<double>(risk.used_bytes) / static_cast<double>(*limit_bytes);
+  if (risk.used_percent && *risk.used_percent >= options.threshold_percent) risk.level = RiskLevel::medium;
+  if (history.samples() < kFewestForPattern || history.span_seconds() <= 0) return risk;
+
+  const std::vector<UsageSpan> spans = history.spans();
+  const UsageGrid grid =
+      cut_into_cells(spans, history.from_ns(), std::min<std::size_t>(kChangeCells, history.samples() / 2));
+  const std::vector<std::size_t> changes = find_change_points(grid.peaks, kShortestPart);
+  risk.change_points = static_cast<std::uint32_t>(changes.size());
+  if (!changes.empty()) {
+    const double share = 1 - static_cast<double>(changes.back()) / static_cast<double>(grid.peaks.size());
+    risk.span_seconds *= share;
+    risk.sample_count = static_cast<std::uint64_t>(static_cast<double>(risk.sample_count) * share);
+  }
+  const std::size_t recent = std::min(spans.size(), 2 * kPeriodCells);
+  const UsageGrid fine =
+      cut_into_cells(spans, spans[spans.size() - recent].from_ns, std::max<std::size_t>(recent / 2, 1));
+  if (const auto period = find_period(fine.peaks)) risk.period_seconds = *period * fine.cell_seconds;
+
+  const auto growth = find_peak_growth(spans, limit_bytes);
+  AssessmentEvidence evidence;
+  if (!growth) {
+    risk.pattern = pattern_without_growth(grid, changes, risk.period_seconds.has_value());
+    evidence.ratio = risk.span_seconds / options.horizon_seconds;
+  } else {
+    const auto cells = static_cast<double>(std::lround(growth->span_seconds / growth->cell_seconds));
+    risk.pattern = growth->cells.rises < kFewRises * cells ? UsagePattern::steps : UsagePattern::growth;
+    risk.growth_bytes_per_second = growth->bytes_per_second();
+    risk.growth_error_bytes_per_second =
+        (growth->cells.per_cell.high - growth->cells.per_cell.low) / 2 / growth->cell_seconds;
+    risk.span_seconds = growth->span_seconds;
+    risk.sample_count = growth->samples;
+  }
+  if (growth && limit_bytes) {
+    const double left = std::max(0.0, static_cast<double>(*limit_bytes) - growth->cells.peak_now);
+    const bool saturates = growth->saturates_after && *growth->saturates_after * kSaturationMargin < left;
+    if (saturates) {
+      risk.pattern = UsagePattern::warm_up;
+    } else {
+      const Interval cells = time_to_grow(growth->cells, left);
+      risk.seconds_to_limit = scaled(cells, growth->cell_seconds);
+      if (growth->steps && *growth->steps > 0) {
+        risk.steps_to_limit = scaled(*risk.seconds_to_limit, *growth->steps / growth->span_seconds);
+      }
+      const double seconds = risk.seconds_to_limit->expected;
+      const auto within = [&](double most_seconds, double most_steps) {
+        return seconds <= most_seconds || (risk.steps_to_limit && risk.steps_to_limit->expected <= most_steps);
+      };
+      evidence.ratio = growth->age_seconds / std::max(seconds, 1e-9);
+      const double needed = within(kSoonSeconds, kSoonSteps) ? kAgePerTimeLeftSoon : kAgePerTimeLeft;
+      if (seconds <= options.horizon_seconds) risk.level = std::max(risk.level, RiskLevel::medium);
+      if (seconds <= options.horizon_seconds && lasts(*growth) && evidence.ratio >= needed) {
+        risk.level = within(kCriticalSeconds, kCriticalSteps) ? RiskLevel::critical : RiskLevel::high;
+      }
+    }
+  }
+  evidence.level = risk.level;
+  risk.confidence = calibrated_confidence(evidence);
+  return risk;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,65 @@
+// Which memories of a watched machine grow, and how fast: the devices, the processes on them, and the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/forecast/forecaster.h"
+#include "base/enum_names.h"
+#include "live/machine_state.h"
+
+namespace tidemark {
+
+enum class GrowingMemory : std::uint8_t {
+  device = 0,          ///< all that is used of a device
+  process_device = 1,  ///< what a process has of a device
+  host = 2,            ///< what is used of the host, or of the control group
+  process_host = 3,    ///< PSS of a process, or RSS where PSS is not known
+};
+inline constexpr EnumName<GrowingMemory> kGrowingMemoryNames[] = {{GrowingMemory::device, "device"},
+                                                                  {GrowingMemory::process_device, "process_device"},
+                                                                  {GrowingMemory::host, "host"},
+                                                                  {GrowingMemory::process_host, "process_host"}};
+[[nodiscard]] constexpr std::string_view name_of(GrowingMemory value) {
+  return name_in(kGrowingMemoryNames, value);
+}
+
+enum class GrowthVerdict : std::uint8_t {
+  unknown = 0,          ///< too few samples
+  none = 1,             ///< its peaks do not grow: steady, warm-up, sawtooth, a level
+  below_threshold = 2,  ///< they grow, more slowly than the threshold
+  uncertain = 3,        ///< the estimate is above the threshold, its interval reaches below
+  growing = 4,          ///< the whole interval is above the threshold
+};
+inline constexpr EnumName<GrowthVerdict> kGrowthVerdictNames[] = {{GrowthVerdict::unknown, "unknown"},
+                                                                  {GrowthVerdict::none, "none"},
+                                                                  {GrowthVerdict::below_threshold, "below_threshold"},
+                                                                  {GrowthVerdict::uncertain, "uncertain"},
+                                                                  {GrowthVerdict::growing, "growing"}};
+[[nodiscard]] constexpr std::string_view name_of(GrowthVerdict value) {
+  return name_in(kGrowthVerdictNames, value);
+}
+
+struct MemoryGrowth {
+  GrowingMemory memory = GrowingMemory::device;
+  std::size_t device = 0;   ///< position in MachineState::devices; of a device and a process on it
+  std::size_t process = 0;  ///< position in MachineState::processes; of a process
+  bool is_pss = false;      ///< of process_host
+  GrowthVerdict verdict = GrowthVerdict::unknown;
+  std::uint64_t first_bytes = 0;
+  std::uint64_t last_bytes = 0;
+  std::uint64_t peak_bytes = 0;
+  RiskAssessment evidence;  ///< rate, its interval, pattern, samples
+
+  [[nodiscard]] double bytes_per_minute() const { return evidence.growth_bytes_per_second * 60; }
+  [[nodiscard]] double error_bytes_per_minute() const { return evidence.growth_error_bytes_per_second * 60; }
+};
+
+/// Of every memory that was sampled: devices, processes on them, the host, processes there; within a kind the fastest
+/// first. A machine without GPUs has the host as such, not as a device too.
+[[nodiscard]] std::vector<MemoryGrowth> memory_growth(const MachineState& state, double threshold_bytes_per_minute);
+
+}  // namespace tidemark

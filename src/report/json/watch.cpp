@@ -1,0 +1,154 @@
+#include "report/json/watch.h"
+
+#include "base/units.h"
+#include "report/json/watch_parts.h"
+#include "report/words/risk.h"
+#include "report/words/watch.h"
+
+namespace tidemark {
+namespace {
+
+Json percent_or_null(const std::optional<double>& value) {
+  return nullable(value);
+}
+
+// A device without samples has no assessment, and says so in the recommendation.
+Json assessment_json(const std::optional<std::uint64_t>& assessed_at_ns, const RiskAssessment& risk,
+                     const std::string& recommendation) {
+  Json object = risk_json(risk, recommendation);
+  if (assessed_at_ns) return object;
+  for (auto& [key, value] : object.items()) {
+    if (key != "recommendation") value = nullptr;
+  }
+  return object;
+}
+
+Json profile_device_json(const WatchedDevice& device) {
+  Json object;
+  object["current_memory"] = current_memory_json(device);
+  object["peak_memory"] = device.used.empty() ? Json(nullptr) : Json(device.used.peak_bytes());
+  object["statistics"] = {{"avg_utilization", percent_or_null(device.used_percent.mean())},
+                          {"max_utilization", percent_or_null(device.used_percent.most())},
+                          {"avg_fragmentation", nullptr},  // the driver does not know it
+                          {"num_snapshots", device.used.sample_count()}};
+  object.update(device_identity_json(device));
+  object["peak_at_seconds"] =
+      device.used.empty() ? Json(nullptr) : Json(static_cast<double>(device.used.peak_at_ns()) / 1e9);
+  object["driver_reserved_bytes"] = nullable(device.latest.driver_reserved_bytes);
+  object["gpu_utilization_percent"] = {{"avg", nullable(device.utilization_percent.mean())},
+                                       {"max", nullable(device.utilization_percent.most())}};
+  object["temperature_celsius"] = nullable(device.latest.temperature_celsius);
+  object["power_milliwatts"] = nullable(device.latest.power_milliwatts);
+  object["history"] = history_json(device.used);
+  return object;
+}
+
+Json change_json(const RiskChange& change) {
+  return {{"timestamp", iso_time(change.wall_ns)},
+          {"device", change.device},
+          {"name", nullable_text(change.name)},
+          {"before", name_of(change.before)},
+          {"limit_bytes", nullable(change.limit_bytes)},
+          {"risk_assessment", risk_json(change.now, change_text(change))}};
+}
+
+Json growth_json(const MemoryGrowth& growth, const MachineState& state) {
+  const bool of_process =
+      growth.memory == GrowingMemory::process_device || growth.memory == GrowingMemory::process_host;
+  const bool of_device = growth.memory == GrowingMemory::device || growth.memory == GrowingMemory::process_device;
+  const bool known = growth.verdict != GrowthVerdict::unknown;
+  const double mib = static_cast<double>(kMiB);
+  Json object;
+  object["memory"] = name_of(growth.memory);
+  object["title"] = growing_memory_text(growth, state);
+  object["device"] = of_device ? Json(state.devices[growth.device].key) : Json(nullptr);
+  object["pid"] = of_process ? Json(state.processes[growth.process].pid) : Json(nullptr);
+  object["measure"] = growth.memory != GrowingMemory::process_host ? "used" : growth.is_pss ? "pss" : "rss";
+  object["verdict"] = name_of(growth.verdict);
+  object["growth_mb_per_minute"] = known ? Json(growth.bytes_per_minute() / mib) : Json(nullptr);
+  object["growth_error_mb_per_minute"] = known ? Json(growth.error_bytes_per_minute() / mib) : Json(nullptr);
+  object["pattern"] = name_of(growth.evidence.pattern);
+  object["first_bytes"] = growth.first_bytes;
+  object["last_bytes"] = growth.last_bytes;
+  object["peak_bytes"] = growth.peak_bytes;
+  object["evidence"] = {{"sample_count", growth.evidence.sample_count},
+                        {"span_seconds", growth.evidence.span_seconds},
+                        {"change_points", growth.evidence.change_points},
+                        {"period_seconds", nullable(growth.evidence.period_seconds)}};
+  return object;
+}
+
+}  // namespace
+
+std::string to_json(const ProfileReport& report) {
+  Json object = run_json(report, "profile");
+  object["devices"] = Json::object();
+  for (const WatchedDevice& device : report.state.devices) {
+    object["devices"][device.key] = profile_device_json(device);
+  }
+  object["processes"] = processes_json(report.state);
+  object["host"] = host_json(report.state.host);
+  return print_report(object);
+}
+
+std::string to_json(const OomReport& report) {
+  const MachineState& state = report.state;
+  Json object = run_json(report, "oom");
+  object["threshold_percent"] = report.threshold_percent;
+  object["devices"] = Json::object();
+  for (const WatchedDevice& device : state.devices) {
+    Json row;
+    row["risk_assessment"] = assessment_json(device.assessed_at_ns, device.risk, recommendation_text(device, state));
+    row.update(device_identity_json(device));
+    row["current_memory"] = current_memory_json(device);
+    row["limit_bytes"] = nullable(device.limit_bytes());
+    row["peak_memory"] = device.used.empty() ? Json(nullptr) : Json(device.used.peak_bytes());
+    row["num_snapshots"] = device.used.sample_count();
+    object["devices"][device.key] = std::move(row);
+  }
+  object["host"] = host_json(state.host);
+  object["host"]["risk_assessment"] =
+      assessment_json(state.host.assessed_at_ns, state.host.risk, host_recommendation_text(state));
+  object["processes"] = processes_json(state);
+  object["changes"] = Json::array();
+  for (const RiskChange& change : report.changes) object["changes"].push_back(change_json(change));
+  object["earlier_change_count"] = report.earlier_changes;
+  return print_report(object);
+}
+
+std::string to_json(const LeakReport& report) {
+  Json object = run_json(report, "leak");
+  object["threshold_mb_per_minute"] = report.threshold_bytes_per_minute / static_cast<double>(kMiB);
+  object["growing_count"] = std::count_if(report.growths.begin(), report.growths.end(), [](const MemoryGrowth& growth) {
+    return growth.verdict == GrowthVerdict::growing;
+  });
+  object["growth"] = Json::array();
+  for (const MemoryGrowth& growth : report.growths) object["growth"].push_back(growth_json(growth, report.state));
+  object["tracking"] = {{"enabled", report.tracking},
+                        {"sources", nullptr},
+                        {"object_types", nullptr},
+                        {"unknown_because", report.tracking ? Json(kNoTracking) : Json(nullptr)}};
+  object["processes"] = processes_json(report.state);
+  object["host"] = host_json(report.state.host);
+  return print_report(object);
+}
+
+std::string to_json(const FragmentReport& report) {
+  Json object = run_json(report, "fragment");
+  object["devices"] = Json::object();
+  for (const WatchedDevice& device : report.state.devices) {
+    Json row = device_identity_json(device);
+    row["current_memory"] = current_memory_json(device);
+    row["avg_fragmentation"] = nullptr;
+    row["unknown_because"] = kNoFragmentation;
+    object["devices"][device.key] = std::move(row);
+  }
+  object["processes"] = processes_json(report.state);
+  return print_report(object);
+}
+
+std::string to_json(const RiskChange& change) {
+  return change_json(change).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tidemark

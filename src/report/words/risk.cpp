@@ -1,0 +1,196 @@
+#include "report/words/risk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/units.h"
+#include "report/words/machine.h"
+#include "report/words/recording.h"
+
+namespace tidemark {
+namespace {
+
+std::string bytes_of(double bytes) {
+  return format_bytes(static_cast<std::uint64_t>(std::llround(std::max(bytes, 0.0))));
+}
+
+bool grows(const RiskAssessment& risk) {
+  return risk.growth_bytes_per_second > 0 &&
+         (risk.pattern == UsagePattern::growth || risk.pattern == UsagePattern::steps);
+}
+
+std::string process_text(const WatchedProcess& process) {
+  return process.name.empty() ? fmt::format("process {}", process.pid)
+                              : fmt::format("process {} ({})", process.pid, process.name);
+}
+
+struct Holder {
+  const WatchedProcess* process = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+// The process that has most of a device; of the host where there is none.
+Holder largest_holder(const MachineState& state, const WatchedDevice* device) {
+  Holder largest;
+  const auto look_at = [&](const WatchedProcess& process, std::uint64_t bytes) {
+    if (bytes > largest.bytes) largest = {&process, bytes};
+  };
+  for (const WatchedProcess& process : state.processes) {
+    if (process.ended) continue;
+    if (device == nullptr) {
+      look_at(process, process.pss_bytes.value_or(process.rss_bytes.value_or(0)));
+      continue;
+    }
+    for (const ProcessOnDevice& on : process.devices) {
+      if (&state.devices[on.device] == device && on.held) look_at(process, on.bytes.value_or(0));
+    }
+  }
+  return largest;
+}
+
+std::string holder_sentence(const Holder& holder) {
+  if (holder.process == nullptr) return "";
+  return fmt::format(" {} has {} of it.",
+                     holder.process->kind == ProcessKind::other_namespace
+                         ? fmt::format("Process {} of another container", holder.process->pid)
+                         : "P" + process_text(*holder.process).substr(1),
+                     format_bytes(holder.bytes));
+}
+
+std::string samples_text(const RiskAssessment& risk) {
+  return fmt::format("{} samples over {}", format_count(risk.sample_count), span_text(risk.span_seconds));
+}
+
+struct Memory {
+  const RiskAssessment* risk;
+  std::optional<std::uint64_t> limit_bytes;
+  std::optional<std::uint64_t> free_bytes;
+  Holder holder;
+  std::string leak_options;  ///< of `tidemark leak`, to look closer
+};
+
+// The parts of it follow from the evidence alone: what the pattern is, whether the limit is in reach, who has most.
+std::string recommendation(const Memory& memory) {
+  const RiskAssessment& risk = *memory.risk;
+  if (risk.pattern == UsagePattern::unknown && risk.level == RiskLevel::low) {
+    return fmt::format("Nothing can be said yet ({}); watch for longer.", samples_text(risk));
+  }
+  const std::string used =
+      fmt::format("{} of {} is used", risk.used_percent ? fmt::format("{:.1f}%", *risk.used_percent) : "n/a",
+                  bytes_text(memory.limit_bytes));
+  const std::string look = fmt::format(" To see which memory grows: tidemark leak{}.", memory.leak_options);
+  if (risk.seconds_to_limit) {
+    const std::string when =
+        fmt::format("{}; {}: the limit is reached {}.", used, pattern_text(risk), time_to_limit_text(risk));
+    if (risk.level >= RiskLevel::high) {
+      return when + holder_sentence(memory.holder) + " Save a checkpoint or stop it before." + look;
+    }
+    return when + holder_sentence(memory.holder) + look;
+  }
+  if (risk.level == RiskLevel::low) {
+    if (grows(risk)) {
+      return fmt::format("No risk for now: {}, which does not reach the limit in sight ({}).", pattern_text(risk), used);
+    }
+    return fmt::format("No risk: {} ({}; {}).", pattern_text(risk), samples_text(risk), used);
+  }
+  return fmt::format("{}; {}. {} is free: what needs more at a time, such as a larger batch or another process, fails.{}",
+                     used, pattern_text(risk), bytes_text(memory.free_bytes), holder_sentence(memory.holder));
+}
+
+}  // namespace
+
+std::string span_text(double seconds) {
+  if (seconds < 100) return fmt::format("{:.3g} s", seconds);
+  if (seconds < 100 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  if (seconds < 100 * 3600) return fmt::format("{:.0f} h", seconds / 3600);
+  return fmt::format("{:.0f} d", seconds / 86400);
+}
+
+std::string watched_title(const WatchedDevice& device, const MachineState& state) {
+  if (!device.is_host) return device_title(device.info);
+  return state.host.limited_by_cgroup() ? "cpu: memory of the control group" : "cpu: host memory";
+}
+
+std::string per_minute_text(double bytes_per_second) {
+  const std::string text = bytes_of(std::abs(bytes_per_second) * 60) + "/min";
+  return bytes_per_second < 0 ? "-" + text : text;
+}
+
+std::string pattern_text(const RiskAssessment& risk) {
+  const std::string period = risk.period_seconds ? fmt::format(" with a period of {}", span_text(*risk.period_seconds)) : "";
+  switch (risk.pattern) {
+    case UsagePattern::steady:
+      return "steady";
+    case UsagePattern::warm_up:
+      return "warm-up: its peaks grow by less and less";
+    case UsagePattern::sawtooth:
+      return "sawtooth" + period + " whose peaks do not grow";
+    case UsagePattern::level:
+      return "a new level, steady since";
+    case UsagePattern::growth:
+    case UsagePattern::steps: {
+      const double rate = risk.growth_bytes_per_second;
+      const double error = risk.growth_error_bytes_per_second;
+      return fmt::format("its peaks grow{} by {} ({} to {})", risk.pattern == UsagePattern::steps ? " in steps" : "",
+                         per_minute_text(rate), per_minute_text(rate - error), per_minute_text(rate + error));
+    }
+    case UsagePattern::unknown:
+      break;
+  }
+  return "too few samples";
+}
+
+std::string time_to_limit_text(const RiskAssessment& risk) {
+  if (!risk.seconds_to_limit) return "";
+  const Interval& time = *risk.seconds_to_limit;
+  std::string text = fmt::format("in {} (90% interval: {} to {})", span_text(time.expected), span_text(time.earliest),
+                                 time.latest ? span_text(*time.latest) : "never");
+  if (risk.steps_to_limit) text += fmt::format(", in {:.0f} training steps", risk.steps_to_limit->expected);
+  return text;
+}
+
+std::string recommendation_text(const WatchedDevice& device, const MachineState& state) {
+  if (device.is_host) return host_recommendation_text(state);
+  if (!device.lost.empty()) return "The device does not answer any more: " + device.lost + ".";
+  if (device.used.empty()) return "The driver does not say how much memory of the device is used.";
+  return recommendation({&device.risk, device.limit_bytes(), device.free_bytes(), largest_holder(state, &device),
+                         " --devices " + device.key});
+}
+
+std::string host_recommendation_text(const MachineState& state) {
+  const WatchedHost& host = state.host;
+  if (host.used.empty()) return "The system does not say how much memory is used.";
+  const auto limit = host.limit_bytes();
+  const auto used = host.used_bytes();
+  const auto free = limit && used ? std::optional(*limit - std::min(*limit, *used)) : std::nullopt;
+  std::string text = recommendation({&host.risk, limit, free, largest_holder(state, nullptr), " --devices cpu"});
+  const std::uint64_t before = host.cgroup_oom_kills_at_start.value_or(0);
+  if (const std::uint64_t kills = host.cgroup_oom_kills.value_or(before); kills > before) {
+    text += fmt::format(" Meanwhile the kernel killed {} processes of this control group for lack of memory.",
+                        format_count(kills - before));
+  }
+  return text;
+}
+
+std::string growing_memory_text(const MemoryGrowth& growth, const MachineState& state) {
+  const auto device = [&] {
+    const WatchedDevice& on = state.devices[growth.device];
+    return on.info.instance_of ? fmt::format("GPU {} instance {}", *on.info.instance_of, on.info.index)
+                               : "GPU " + on.key;
+  };
+  switch (growth.memory) {
+    case GrowingMemory::device:
+      return device();
+    case GrowingMemory::process_device:
+      return device() + " of " + process_text(state.processes[growth.process]);
+    case GrowingMemory::host:
+      return state.host.limited_by_cgroup() ? "control group" : "host";
+    case GrowingMemory::process_host:
+      break;
+  }
+  return fmt::format("{} of {}", growth.is_pss ? "PSS" : "RSS", process_text(state.processes[growth.process]));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,34 @@
+// The risk that a memory runs out, and its growth, in words: the same in text, JSON and on a screen. Not safe to print:
+// names of processes are as the system reports them.
+#pragma once
+
+#include <string>
+
+#include "live/machine_state.h"
+#include "live/memory_growth.h"
+
+namespace tidemark {
+
+/// "GPU 0: NVIDIA H100 80GB", "host memory", "memory of the control group".
+[[nodiscard]] std::string watched_title(const WatchedDevice& device, const MachineState& state);
+
+/// "3.2 s", "12 min", "5 h", "9 d".
+[[nodiscard]] std::string span_text(double seconds);
+
+/// "12.3 MiB/min".
+[[nodiscard]] std::string per_minute_text(double bytes_per_second);
+
+/// "growth of 12.3 MiB/min (11.9 to 12.7)", "sawtooth with a period of 4.0 s", "too few samples".
+[[nodiscard]] std::string pattern_text(const RiskAssessment& risk);
+
+/// "in 2 min (1 min to 4 min)", "in 2 min at the earliest"; empty where it is not reached.
+[[nodiscard]] std::string time_to_limit_text(const RiskAssessment& risk);
+
+/// What to do about it, and the evidence that says so. Of a device, or of the host's memory.
+[[nodiscard]] std::string recommendation_text(const WatchedDevice& device, const MachineState& state);
+[[nodiscard]] std::string host_recommendation_text(const MachineState& state);
+
+/// "GPU 0", "GPU 0 of process 4242 (python train.py)", "RSS of process 4242 (python train.py)".
+[[nodiscard]] std::string growing_memory_text(const MemoryGrowth& growth, const MachineState& state);
+
+}  // namespace tidemark

@@ -1,0 +1,123 @@
+#include "report/words/watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "report/words/machine.h"
+#include "report/words/printable.h"
+#include "report/words/recording.h"
+#include "report/words/risk.h"
+
+namespace tidemark {
+namespace {
+
+constexpr double kSecond = 1e9;
+constexpr std::uint64_t kSilentNs = 3'000'000'000;
+
+double seconds_of(std::uint64_t ns) {
+  return static_cast<double>(ns) / kSecond;
+}
+
+// Readings may come less often than asked for: they take a bounded share of the processor.
+std::string slow_note(const WatchRun& run, const WatchedDevice& device) {
+  if (device.used.sample_count() < 3) return "";
+  const double every = seconds_of(device.used.end_ns() - device.used.begin_ns()) /
+                       static_cast<double>(device.used.sample_count() - 1);
+  if (every < run.interval_seconds * 1.5) return "";
+  return fmt::format("{} was read every {} instead of every {}: reading it takes long", short_title(device),
+                     span_text(every), span_text(run.interval_seconds));
+}
+
+void add_device_notes(const WatchRun& run, const WatchedDevice& device, std::vector<std::string>& notes) {
+  if (!device.lost.empty()) {
+    notes.push_back(device.lost);
+  } else if (device.used.empty() && device.sampled_at_ns) {
+    notes.push_back(short_title(device) + ": the driver does not say how much memory is used");
+  } else if (device.used.empty()) {
+    notes.push_back(short_title(device) + ": no reading yet");
+  }
+  if (device.info.mig_enabled.value_or(false)) {
+    notes.push_back(short_title(device) + " is divided into MIG instances, which have processes of their own");
+  }
+  if (const std::string slow = slow_note(run, device); !slow.empty()) notes.push_back(slow);
+}
+
+void add_pid_note(const WatchRun& run, std::vector<std::string>& notes) {
+  switch (run.state.watched_pid) {
+    case WatchedPid::not_listed:
+      notes.push_back(fmt::format("no device lists process {} or one below it", run.pid.value_or(0)));
+      break;
+    case WatchedPid::hidden:
+      notes.push_back(
+          fmt::format("the driver's PIDs are those of another PID namespace: what process {} has of the devices "
+                      "cannot be told; run tidemark on the host, or in a container with --pid=host",
+                      run.pid.value_or(0)));
+      break;
+    case WatchedPid::ended:
+      notes.push_back(fmt::format("process {} has ended", run.pid.value_or(0)));
+      break;
+    case WatchedPid::none:
+    case WatchedPid::running:
+      break;
+  }
+}
+
+}  // namespace
+
+std::string short_title(const WatchedDevice& device) {
+  if (device.is_host) return "host";
+  return device.info.instance_of ? fmt::format("GPU {} instance {}", *device.info.instance_of, device.info.index)
+                                 : "GPU " + device.key;
+}
+
+std::vector<std::string> watch_notes(const WatchRun& run) {
+  const MachineState& state = run.state;
+  std::vector<std::string> notes = state.problems;
+  if (!state.devices_known) notes.emplace_back("the drivers' libraries were still being loaded");
+  if (state.devices_known && state.no_gpu) {
+    notes.emplace_back("no GPU found: the device is the host's memory, named cpu");
+  }
+  for (const WatchedDevice& device : state.devices) add_device_notes(run, device, notes);
+  add_pid_note(run, notes);
+  if (state.now_ns > state.latest_reading_ns + kSilentNs && state.devices_known) {
+    notes.push_back(fmt::format("a driver has not answered for {}; what is shown is from before",
+                                span_text(seconds_of(state.now_ns - state.latest_reading_ns))));
+  }
+  if (state.forgotten_processes > 0) {
+    notes.push_back(fmt::format("{} processes that have ended are not listed", format_count(state.forgotten_processes)));
+  }
+  if (run.end == WatchEnd::interrupted) {
+    notes.push_back(fmt::format("stopped by a signal after {}", span_text(seconds_of(state.now_ns))));
+  }
+  return notes;
+}
+
+std::string watch_progress(const MachineState& state, std::optional<double> duration_seconds) {
+  std::string text = span_text(seconds_of(state.now_ns));
+  if (duration_seconds) text += " of " + span_text(*duration_seconds);
+  if (!state.devices_known) return text + "; loading the drivers' libraries";
+  for (const WatchedDevice& device : state.devices) {
+    text += "; " + short_title(device) + " ";
+    if (!device.lost.empty()) {
+      text += "lost";
+    } else {
+      text += fmt::format("{} of {}", bytes_text(device.used_bytes()), bytes_text(device.info.total_bytes));
+      if (!device.used.empty()) text += ", peak " + format_bytes(device.used.peak_bytes());
+    }
+  }
+  return printable(text);
+}
+
+std::string change_text(const RiskChange& change) {
+  const std::string clock = wall_clock_text(change.wall_ns);
+  std::string text = fmt::format("{} {}: {} (was {}): ", clock, change.device == "cpu" ? "host" : "GPU " + change.device,
+                                 name_of(change.now.level), name_of(change.before));
+  if (change.now.used_percent) text += fmt::format("{:.1f}% used; ", *change.now.used_percent);
+  text += pattern_text(change.now);
+  if (change.now.seconds_to_limit) text += "; the limit is reached " + time_to_limit_text(change.now);
+  return printable(text);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,30 @@
+// What there is to say about how a machine was watched, in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "live/watch_reports.h"
+
+namespace tidemark {
+
+/// "GPU 0", "GPU 0 instance 1", "host": short, for lines and headings of columns.
+[[nodiscard]] std::string short_title(const WatchedDevice& device);
+
+/// What was not seen and why, and what came otherwise than asked for: sentences. Not safe to print.
+[[nodiscard]] std::vector<std::string> watch_notes(const WatchRun& run);
+
+/// The line that a terminal shows meanwhile: "12 s of 60 s; GPU 0 40.1 GiB of 79.6 GiB, peak 42.0 GiB". Printable.
+[[nodiscard]] std::string watch_progress(const MachineState& state, std::optional<double> duration_seconds);
+
+/// "10:02:11 GPU 0: high (was low): its peaks grow by …; the limit is reached in …". Printable, with the UTC time.
+[[nodiscard]] std::string change_text(const RiskChange& change);
+
+/// Why nothing is known of the fragmentation of a device that is seen from outside alone.
+inline constexpr const char* kNoFragmentation =
+    "how much of what a process has reserved is fragmented, only its allocator knows: record the program with "
+    "`tidemark run`";
+/// Why growth has no stacks.
+inline constexpr const char* kNoTracking = "no process is being recorded: start the program with `tidemark run`";
+
+}  // namespace tidemark
