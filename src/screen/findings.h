@@ -1,7 +1,6 @@
 // What there is to say about a machine and its recorded processes, worst first.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "live/machine_state.h"
@@ -12,8 +11,5 @@ namespace tidemark::screen {
 /// Risks from medium on, drivers that do not work, devices that are lost, processes that the OOM killer ended; then
 /// what was found in recorded processes.
 [[nodiscard]] std::vector<Finding> findings_of(const Content& content);
-
-/// The forecast and its evidence, a line each; printable.
-[[nodiscard]] std::vector<std::string> risk_lines(const RiskAssessment& risk);
 
 }  // namespace tidemark::screen

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "report/words/printable.h"
+#include "report/words/risk.h"
 #include "screen/views/parts.h"
 
 namespace tidemark::screen {
@@ -33,7 +35,7 @@ void draw_bar_of_views(const Region& region, const Content& content, const State
 std::string notice_of(const MachineState& machine) {
   const std::uint64_t silence = machine.now_ns - std::min(machine.now_ns, machine.latest_reading_ns);
   if (machine.devices_known && silence > kStaleNs) {
-    return fmt::format("no answer from the driver for {}: values are old", seconds_text(silence));
+    return fmt::format("no answer from the driver for {}: values are old", span_text(static_cast<double>(silence) / 1e9));
   }
   if (!machine.problems.empty()) return printable(machine.problems.front());
   if (!machine.missing_keys.empty()) return "no such device: " + printable(machine.missing_keys.front());

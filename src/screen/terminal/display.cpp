@@ -69,6 +69,25 @@ std::string utf8_of(wint_t character) {
   return count == static_cast<std::size_t>(-1) ? std::string() : std::string(bytes.data(), count);
 }
 
+// The character of a cell, or "?" where the C library, by whose tables ncurses places characters, holds it for wider or
+// narrower than it is drawn here: the rest of the line would be in the wrong place.
+std::string drawable(const Canvas& canvas, std::size_t x, std::size_t y) {
+  const std::string& text = canvas.at(x, y).text;
+  if (text.size() <= 1) return text;
+  const std::size_t columns = x + 1 < canvas.width() && canvas.at(x + 1, y).text.empty() ? 2 : 1;
+  std::mbstate_t state{};
+  int width = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    wchar_t character = 0;
+    const std::size_t bytes = std::mbrtowc(&character, text.data() + at, text.size() - at, &state);
+    const int of_character = bytes == 0 || bytes > text.size() ? -1 : ::wcwidth(character);
+    if (of_character < 0) return std::string(columns, '?');
+    width += of_character;
+    at += bytes;
+  }
+  return static_cast<std::size_t>(width) == columns ? text : std::string(columns, '?');
+}
+
 }  // namespace
 
 struct Display::State {
@@ -117,12 +136,11 @@ void Display::show(const Canvas& canvas) {
   for (std::size_t y = 0; y < canvas.height(); ++y) {
     wmove(stdscr, static_cast<int>(y), 0);
     for (std::size_t x = 0; x < canvas.width();) {
-      // As many cells at once as look alike. After one that is not ASCII the place is said anew: terminals, ncurses and
-      // we may differ in how wide a character is.
+      // As many cells at once as look alike.
       const Style style = canvas.at(x, y).style;
       std::string run;
       std::size_t next = x;
-      while (next < canvas.width() && canvas.at(next, y).style == style) run += canvas.at(next++, y).text;
+      while (next < canvas.width() && canvas.at(next, y).style == style) run += drawable(canvas, next++, y);
       wattrset(stdscr, state_->looks.of(style));
       mvwaddnstr(stdscr, static_cast<int>(y), static_cast<int>(x), run.data(), static_cast<int>(run.size()));
       x = next;

@@ -5,6 +5,8 @@
 #include <array>
 
 #include "base/units.h"
+#include "report/words/printable.h"
+#include "report/words/risk.h"
 #include "screen/chart.h"
 #include "screen/glyphs.h"
 #include "screen/table.h"
@@ -28,7 +30,7 @@ struct Chart {
 std::vector<Chart> charts_of(const MachineState& machine) {
   std::vector<Chart> charts;
   for (const WatchedDevice& device : machine.devices) {
-    charts.push_back({title_of(device), &device.used, device.info.total_bytes});
+    charts.push_back({printable(watched_title(device, machine)), &device.used, device.limit_bytes()});
   }
   if (!machine.no_gpu) charts.push_back({"Host memory", &machine.host.used, machine.host.limit_bytes()});
   return charts;

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "report/words/machine.h"
 #include "report/words/printable.h"
+#include "report/words/risk.h"
 #include "screen/bar.h"
 #include "screen/table.h"
 #include "screen/views/parts.h"
@@ -21,16 +21,16 @@ constexpr std::size_t kPower = 10;
 constexpr std::size_t kTemperature = 20;
 constexpr std::size_t kUtilization = 28;
 
-void draw_device(const Region& region, std::size_t y, const WatchedDevice& device) {
+void draw_device(const Region& region, std::size_t y, const MachineState& machine, const WatchedDevice& device) {
   const std::size_t end = region.width();
   const Region title = region.part(0, y, end - std::min(end, kUtilization + 7), 1);
-  title.print(0, 0, fit(title_of(device), title.width()), Role::heading);
+  title.print(0, 0, fit(printable(watched_title(device, machine)), title.width()), Role::heading);
   if (!device.lost.empty()) {
     region.part(2, y + 1, end - 2, 1).print(0, 0, fit(printable(device.lost), end - 2), Role::critical);
     return;
   }
   const DeviceSample& sample = device.latest;
-  region.print_right(end - kUtilization, y, known_text("{} %", sample.utilization_percent));
+  region.print_right(end - kUtilization, y, known_text("{}%", sample.utilization_percent));
   region.print_right(end - kTemperature, y, known_text("{} °C", sample.temperature_celsius));
   const auto watts = sample.power_milliwatts ? std::optional(*sample.power_milliwatts * 1e-3) : std::nullopt;
   region.print_right(end - kPower, y, known_text("{:.1f} W", watts));
@@ -41,13 +41,15 @@ void draw_device(const Region& region, std::size_t y, const WatchedDevice& devic
 }
 
 void draw_detail(const Region& region, const MachineState& machine, const WatchedDevice& device) {
-  draw_rule(region, 0, title_of(device));
-  std::size_t y = draw_risk(region.below(1), device.risk, device.assessed_at_ns.has_value()) + 1;
+  draw_rule(region, 0, printable(watched_title(device, machine)));
+  std::size_t y = draw_risk(region.below(1), device.risk, device.assessed_at_ns.has_value(),
+                            recommendation_text(device, machine)) +
+                  1;
   if (device.latest.driver_reserved_bytes) {
     region.print(0, y++, fmt::format("reserved by the driver: {}", format_bytes(*device.latest.driver_reserved_bytes)));
   }
   if (device.sampled_at_ns && machine.now_ns - *device.sampled_at_ns > kStaleNs) {
-    region.print(0, y, fmt::format("no answer for {}", seconds_text(machine.now_ns - *device.sampled_at_ns)),
+    region.print(0, y, fmt::format("no answer for {}", span_text(static_cast<double>(machine.now_ns - *device.sampled_at_ns) / 1e9)),
                  Role::warning);
   }
 }
@@ -72,7 +74,7 @@ void draw_devices(const Region& region, const Content& content, const ViewState&
   const std::size_t first = first_shown(count, selected, fitting);
   std::size_t y = 1;
   for (std::size_t n = first; n < count && n - first < fitting; ++n, y += kRowsOfDevice) {
-    draw_device(region, y, machine.devices[n]);
+    draw_device(region, y, machine, machine.devices[n]);
     if (n == selected) region.part(0, y, end, 1).select_row(0);
   }
   if (count != 0) draw_detail(region.below(std::max(y, region.height() - details)), machine, machine.devices[selected]);

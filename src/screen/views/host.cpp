@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "report/words/printable.h"
+#include "report/words/risk.h"
 #include "screen/table.h"
 #include "screen/views/parts.h"
 #include "screen/views/views.h"
@@ -43,7 +44,8 @@ std::string oom_kills_text(const WatchedHost& host) {
                      format_count(since));
 }
 
-void draw_machine(const Region& region, const WatchedHost& host) {
+void draw_machine(const Region& region, const MachineState& machine) {
+  const WatchedHost& host = machine.host;
   const Region rows = region.part(2, 0, region.width() - 2, region.height());
   const bool by_cgroup = host.limited_by_cgroup();
   region.print(0, 0, by_cgroup ? "Control group (its limit is below the machine's memory)" : "Machine", Role::heading);
@@ -56,7 +58,7 @@ void draw_machine(const Region& region, const WatchedHost& host) {
                                host.cgroup_limit_bytes ? format_bytes(*host.cgroup_limit_bytes) : "none"));
   rows.print(0, 4, "killed by the OOM killer: " + oom_kills_text(host),
              host.cgroup_oom_kills > host.cgroup_oom_kills_at_start ? Role::critical : Role::plain);
-  draw_risk(rows.below(5), host.risk, host.assessed_at_ns.has_value());
+  draw_risk(rows.below(5), host.risk, host.assessed_at_ns.has_value(), host_recommendation_text(machine));
 }
 
 std::size_t host_row_count(const Content& content, const ViewState& state) {
@@ -64,7 +66,7 @@ std::size_t host_row_count(const Content& content, const ViewState& state) {
 }
 
 void draw_host(const Region& region, const Content& content, const ViewState& state) {
-  draw_machine(region.part(0, 0, region.width(), std::min(kHostRows, region.height())), content.machine.host);
+  draw_machine(region.part(0, 0, region.width(), std::min(kHostRows, region.height())), content.machine);
   if (region.height() <= kHostRows) return;
   const auto order = static_cast<HostOrder>(state.order);
   const std::vector<TableColumn> columns = {

@@ -3,10 +3,8 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "report/words/machine.h"
 #include "report/words/printable.h"
 #include "screen/bar.h"
-#include "screen/findings.h"
 #include "screen/glyphs.h"
 
 namespace tidemark::screen {
@@ -18,25 +16,6 @@ constexpr std::size_t kMemoryText = 48;  // columns behind a bar
 
 std::string size_text(const std::optional<std::uint64_t>& bytes) {
   return bytes ? format_bytes(*bytes) : std::string("n/a");
-}
-
-std::string duration_text(double seconds) {
-  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
-  return seconds < 7200 ? fmt::format("{:.1f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
-}
-
-std::string seconds_text(std::uint64_t ns) {
-  return duration_text(static_cast<double>(ns) / 1e9);
-}
-
-std::string title_of(const WatchedDevice& device) {
-  return device.is_host ? std::string("Host memory") : printable(device_title(device.info));
-}
-
-std::string short_title_of(const WatchedDevice& device) {
-  if (device.is_host) return "host";
-  const DeviceInfo& info = device.info;
-  return info.instance_of ? fmt::format("GPU {}:{}", *info.instance_of, info.index) : fmt::format("GPU {}", info.index);
 }
 
 Role role_of(RiskLevel level) {
@@ -64,7 +43,7 @@ void draw_memory(const Region& region, std::optional<std::uint64_t> used, std::o
   }
   const std::string percent =
       used && total && *total != 0
-          ? fmt::format("{:5.1f} %", 100.0 * static_cast<double>(*used) / static_cast<double>(*total))
+          ? fmt::format("{:5.1f}%", 100.0 * static_cast<double>(*used) / static_cast<double>(*total))
           : std::string();
   region.print(room + 2, 0, fmt::format("{:>10} of {:>10} {:>7}", size_text(used), size_text(total), percent));
   if (peaked) region.print_right(region.width(), 0, "peak " + format_bytes(history->peak_bytes()), {Role::quiet});
@@ -76,17 +55,16 @@ void draw_rule(const Region& region, std::size_t y, std::string_view title) {
   if (!title.empty()) region.print(2, y, fmt::format(" {} ", fit(title, region.width() - 6)), Role::heading);
 }
 
-std::size_t draw_risk(const Region& region, const RiskAssessment& risk, bool assessed) {
-  if (!assessed) {
-    region.print(0, 0, "risk: n/a", Role::quiet);
-    return 1;
+std::size_t draw_risk(const Region& region, const RiskAssessment& risk, bool assessed,
+                      const std::string& recommendation) {
+  std::size_t x = region.print(0, 0, "risk: ");
+  if (assessed) {
+    x = region.print(x, 0, name_of(risk.level), role_of(risk.level));
+    if (risk.confidence) region.print(x, 0, fmt::format(", confidence {:.0f}%", *risk.confidence * 100));
+  } else {
+    region.print(x, 0, "n/a", Role::quiet);
   }
-  const std::size_t x = region.print(0, 0, "risk: ");
-  const std::size_t end = region.print(x, 0, name_of(risk.level), role_of(risk.level));
-  if (risk.confidence) region.print(end, 0, fmt::format(", confidence {:.0f} %", *risk.confidence * 100));
-  std::size_t y = 1;
-  for (const std::string& line : risk_lines(risk)) y = draw_paragraph(region, y, line);
-  return y;
+  return draw_paragraph(region, 1, printable(recommendation));
 }
 
 std::size_t draw_paragraph(const Region& region, std::size_t y, std::string_view text, Role role) {

@@ -22,14 +22,6 @@ template <typename T>
   return value ? fmt::format(format, *value) : std::string("n/a");
 }
 [[nodiscard]] std::string size_text(const std::optional<std::uint64_t>& bytes);
-/// "12 s", "3.5 min", "2.1 h".
-[[nodiscard]] std::string duration_text(double seconds);
-[[nodiscard]] std::string seconds_text(std::uint64_t ns);
-
-/// "GPU 0: NVIDIA H100", "host memory"; printable.
-[[nodiscard]] std::string title_of(const WatchedDevice& device);
-/// "GPU 0", "GPU 0 instance 1", "host"; for columns.
-[[nodiscard]] std::string short_title_of(const WatchedDevice& device);
 
 [[nodiscard]] Role role_of(RiskLevel level);
 
@@ -43,8 +35,8 @@ void draw_memory(const Region& region, std::optional<std::uint64_t> used, std::o
 /// A line along the row, with a title in it.
 void draw_rule(const Region& region, std::size_t y, std::string_view title);
 
-/// The forecast and its evidence. How many rows it took.
-std::size_t draw_risk(const Region& region, const RiskAssessment& risk, bool assessed);
+/// The risk, and what follows from its evidence. How many rows it took.
+std::size_t draw_risk(const Region& region, const RiskAssessment& risk, bool assessed, const std::string& recommendation);
 
 /// `text`, printable, in lines of the region's width from row `y` on. The row behind it.
 std::size_t draw_paragraph(const Region& region, std::size_t y, std::string_view text, Role role = Role::plain);

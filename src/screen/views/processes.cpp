@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "report/words/printable.h"
+#include "report/words/watch.h"
 #include "screen/process_rows.h"
 #include "screen/table.h"
 #include "screen/views/parts.h"
@@ -19,7 +20,7 @@ std::string kind_text(ProcessKind kind) {
 TableRow row_of_process(const MachineState& machine, const ProcessRow& row) {
   const WatchedProcess& process = *row.process;
   const bool named = process.kind != ProcessKind::ended && process.kind != ProcessKind::other_namespace;
-  return {{row.device == nullptr ? "-" : short_title_of(machine.devices[row.device->device])},
+  return {{row.device == nullptr ? "-" : short_title(machine.devices[row.device->device])},
           {std::to_string(process.pid)},
           {kind_text(process.kind), process.kind == ProcessKind::recorded ? Role::key : Role::quiet},
           {row.device == nullptr ? "-" : size_text(row.device->bytes)},
