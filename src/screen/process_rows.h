@@ -1,6 +1,7 @@
 // The list of processes: one row for each device that a process has memory of.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -9,7 +10,7 @@
 namespace tidemark::screen {
 
 enum class ProcessOrder : unsigned char { device = 0, device_bytes = 1, rss = 2, pid = 3, name = 4 };
-inline constexpr std::size_t kProcessOrders = 5;
+inline constexpr std::array<const char*, 5> kProcessOrders = {"device", "memory", "rss", "pid", "name"};
 
 struct ProcessRow {
   const WatchedProcess* process = nullptr;

@@ -52,7 +52,7 @@ Request press(State& state, const Key& key) {
   if (key.is('h') || key.is('?')) state.help = !state.help;
   if (key.is('s')) {
     std::size_t& order = state.views[state.view].order;
-    order = (order + 1) % views()[state.view].orders;
+    order = (order + 1) % std::max<std::size_t>(views()[state.view].orders.size(), 1);
   }
   if (key.is('p')) {
     state.paused = !state.paused;

@@ -27,9 +27,11 @@ struct Content {
   std::span<const Mark> marks;
 };
 
+inline constexpr std::size_t kNoRow = ~std::size_t{0};
+
 /// Where somebody is in a view.
 struct ViewState {
-  std::size_t selected = 0;  ///< row; may be beyond the last: then it is the last
+  std::size_t selected = 0;  ///< row; may be beyond the last: then it is the last. kNoRow: text, with everything
   std::size_t order = 0;     ///< of View::orders
   std::size_t other = 0;     ///< what left and right choose: a time span, a process; may be beyond the last
 };
@@ -38,7 +40,8 @@ struct View {
   const char* name = "";      ///< as the prompt's command, in lower case
   const char* title = "";     ///< as in the bar at the top
   const char* keys = "";      ///< its own keys, for the line at the bottom
-  std::size_t orders = 1;     ///< that the key s goes through
+  /// What the key s goes through, as the prompt's argument; empty where there is nothing to choose.
+  std::span<const char* const> orders = {};
   /// How many rows can be selected.
   std::size_t (*rows)(const Content&, const ViewState&) = nullptr;
   /// How many things left and right choose among; null where there is nothing to choose.
@@ -51,7 +54,8 @@ inline constexpr std::size_t kViews = 6;
 [[nodiscard]] const std::array<View, kViews>& views();
 
 /// Which row is selected of so many.
-[[nodiscard]] inline std::size_t row_of(std::size_t selected, std::size_t rows) {
+[[nodiscard]] constexpr std::size_t row_of(std::size_t selected, std::size_t rows) {
+  if (selected == kNoRow) return kNoRow;
   return rows == 0 ? 0 : selected < rows ? selected : rows - 1;
 }
 

@@ -54,6 +54,7 @@ void draw_marks(const Region& region, const ChartRange& range, std::span<const M
 
 // What `s` goes through: how high a chart is.
 enum class Scale : unsigned char { limit = 0, peak = 1 };
+constexpr std::array<const char*, 2> kScales = {"limit", "peak"};
 
 void draw_one(const Region& region, const Chart& chart, ChartRange range, Scale scale, std::span<const Mark> marks,
               bool selected) {
@@ -104,7 +105,7 @@ View charts_view() {
   return {.name = "charts",
           .title = "Charts",
           .keys = "left/right time span  s scale",
-          .orders = 2,
+          .orders = kScales,
           .rows = chart_row_count,
           .others = chart_others,
           .draw = draw_charts};

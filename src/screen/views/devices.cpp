@@ -21,6 +21,10 @@ constexpr std::size_t kPower = 10;
 constexpr std::size_t kTemperature = 20;
 constexpr std::size_t kUtilization = 28;
 
+std::size_t draw_evidence(const Region& region, const MachineState& machine, const WatchedDevice& device) {
+  return draw_risk(region, device.risk, device.assessed_at_ns.has_value(), recommendation_text(device, machine));
+}
+
 void draw_device(const Region& region, std::size_t y, const MachineState& machine, const WatchedDevice& device) {
   const std::size_t end = region.width();
   const Region title = region.part(0, y, end - std::min(end, kUtilization + 7), 1);
@@ -42,9 +46,7 @@ void draw_device(const Region& region, std::size_t y, const MachineState& machin
 
 void draw_detail(const Region& region, const MachineState& machine, const WatchedDevice& device) {
   draw_rule(region, 0, printable(watched_title(device, machine)));
-  std::size_t y = draw_risk(region.below(1), device.risk, device.assessed_at_ns.has_value(),
-                            recommendation_text(device, machine)) +
-                  1;
+  std::size_t y = 1 + draw_evidence(region.below(1), machine, device);
   if (device.latest.driver_reserved_bytes) {
     region.print(0, y++, fmt::format("reserved by the driver: {}", format_bytes(*device.latest.driver_reserved_bytes)));
   }
@@ -68,6 +70,14 @@ void draw_devices(const Region& region, const Content& content, const ViewState&
   region.print_right(end - kPower, 0, "POWER", {Role::heading});
   region.print_right(end - kRisk, 0, "RISK", {Role::heading});
   const std::size_t count = machine.devices.size();
+  if (state.selected == kNoRow) {
+    std::size_t y = 1;
+    for (const WatchedDevice& device : machine.devices) {
+      draw_device(region, y, machine, device);
+      y += kRowsOfDevice + draw_evidence(region.part(2, y + kRowsOfDevice, end - 2, region.height()), machine, device);
+    }
+    return;
+  }
   const std::size_t details = std::min(kDetailRows + 1, region.height() / 3);
   const std::size_t fitting = std::max<std::size_t>((region.height() - 1 - details) / kRowsOfDevice, 1);
   const std::size_t selected = row_of(state.selected, count);
@@ -83,7 +93,7 @@ void draw_devices(const Region& region, const Content& content, const ViewState&
 }  // namespace
 
 View devices_view() {
-  return {.name = "devices", .title = "Devices", .keys = "", .orders = 1, .rows = device_row_count, .draw = draw_devices};
+  return {.name = "devices", .title = "Devices", .keys = "", .rows = device_row_count, .draw = draw_devices};
 }
 
 }  // namespace tidemark::screen

@@ -31,6 +31,15 @@ void draw_findings(const Region& region, const Content& content, const ViewState
     }
     return;
   }
+  if (state.selected == kNoRow) {
+    std::size_t y = 0;
+    for (const Finding& finding : findings) {
+      region.print(0, y++, finding.title, role_of(finding.kind));
+      const Region below = region.part(2, 0, region.width() - 2, region.height());
+      for (const std::string& line : finding.details) y = draw_paragraph(below, y, line);
+    }
+    return;
+  }
   const std::size_t selected = row_of(state.selected, findings.size());
   const std::size_t height = region.height() * 2 / 5;
   const std::size_t first = first_shown(findings.size(), selected, height);

@@ -13,7 +13,8 @@
 namespace tidemark::screen {
 namespace {
 
-constexpr std::array<const char*, kHeldBy> kGroupings = {"STACK", "MODULE", "CATEGORY"};
+constexpr std::array<const char*, kHeldBy> kGroupings = {"stack", "module", "category"};
+constexpr std::array<const char*, kHeldBy> kHeadings = {"STACK", "MODULE", "CATEGORY"};
 
 // What left and right choose among: each device of each recorded process.
 struct Choice {
@@ -74,8 +75,24 @@ void draw_table_of(const Region& region, const DeviceHolders& device, const View
               {.heading = "SHARE", .width = 7},
               {.heading = "CHANGE", .width = 11},
               {.heading = "BLOCKS", .width = 9},
-              {.heading = kGroupings[state.order], .left = true, .sorted = true}},
+              {.heading = kHeadings[state.order], .left = true, .sorted = true}},
              rows, row_of(state.selected, rows.size()));
+}
+
+// Which process and device, then the table.
+void draw_choice(const Region& region, const Choice& choice, const ViewState& state) {
+  const std::size_t x = region.print(
+      0, 0, fmt::format("{} (PID {})", shown(choice.process->name, 40), choice.process->pid), Role::heading);
+  if (!choice.process->problem.empty()) {
+    draw_paragraph(region, 2, choice.process->problem, Role::critical);
+  } else if (choice.device == nullptr) {
+    region.print(0, 2, "It has allocated no memory yet.", Role::quiet);
+  } else {
+    region.print(x + 2, 0,
+                 fmt::format("{}: {} allocated, peak {}", choice.device->device,
+                             format_bytes(choice.device->allocated_bytes), format_bytes(choice.device->peak_bytes)));
+    draw_table_of(region.below(2), *choice.device, state);
+  }
 }
 
 void draw_holders(const Region& region, const Content& content, const ViewState& state) {
@@ -85,23 +102,18 @@ void draw_holders(const Region& region, const Content& content, const ViewState&
                    "Start the program with `tidemark run -- python train.py`; its holders appear here.", Role::quiet);
     return;
   }
+  if (state.selected == kNoRow) {
+    std::size_t y = 0;
+    for (const Choice& choice : choices) {
+      draw_choice(region.below(y), choice, state);
+      const auto* holders = choice.device == nullptr ? nullptr : &choice.device->by[state.order];
+      y += 4 + (holders == nullptr || !*holders ? 0 : (*holders)->size());
+    }
+    return;
+  }
   const std::size_t chosen = row_of(state.other, choices.size());
-  const Choice& choice = choices[chosen];
-  std::size_t x = region.print(0, 0, fmt::format("{} (PID {})", shown(choice.process->name, 40), choice.process->pid),
-                               Role::heading);
-  if (choice.device != nullptr) {
-    x = region.print(x, 0, fmt::format("  {}: {} allocated, peak {}", choice.device->device,
-                                       format_bytes(choice.device->allocated_bytes),
-                                       format_bytes(choice.device->peak_bytes)));
-  }
+  draw_choice(region, choices[chosen], state);
   if (choices.size() > 1) region.print_right(region.width(), 0, fmt::format("{} of {}", chosen + 1, choices.size()));
-  if (!choice.process->problem.empty()) {
-    draw_paragraph(region, 2, choice.process->problem, Role::critical);
-  } else if (choice.device == nullptr) {
-    region.print(0, 2, "It has allocated no memory yet.", Role::quiet);
-  } else {
-    draw_table_of(region.below(2), *choice.device, state);
-  }
 }
 
 }  // namespace
@@ -110,7 +122,7 @@ View holders_view() {
   return {.name = "holders",
           .title = "Holders",
           .keys = "s stack/module/category  left/right process",
-          .orders = kHeldBy,
+          .orders = kGroupings,
           .rows = holder_row_count,
           .others = holder_others,
           .draw = draw_holders};

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/units.h"
 #include "report/words/printable.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr std::size_t kHostRows = 9;
 
 enum class HostOrder : unsigned char { rss = 0, pss = 1, pid = 2, name = 3 };
-constexpr std::size_t kHostOrders = 4;
+constexpr std::array<const char*, 4> kHostOrders = {"rss", "pss", "pid", "name"};
 
 bool comes_before(const WatchedProcess& a, const WatchedProcess& b, HostOrder order) {
   if (order == HostOrder::rss && a.rss_bytes != b.rss_bytes) return a.rss_bytes > b.rss_bytes;
