@@ -17,7 +17,8 @@ inline constexpr int kError = 2;
 
 struct Command {
   std::string name;
-  std::string group;        ///< heading in `tidemark --help`: "Record", "Read", "Machine", "Other"; "": not for people
+  /// Heading in `tidemark --help`: "Record", "Read", "Watch", "Machine", "Other"; "": not for people.
+  std::string group;
   std::string description;  ///< one line
   /// Adds options, positionals and a footer with examples to `app`; returns what runs after parsing and gives the exit
   /// code. The closure owns its options.

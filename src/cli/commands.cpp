@@ -36,6 +36,10 @@ std::span<const Command> commands() {
     ADD_COMMAND(report, "Read", "One offline HTML page with all results");
     ADD_COMMAND(export, "Read", "Export to PyTorch, Perfetto, pprof, speedscope, CSV or Parquet");
     ADD_COMMAND(model, "Read", "What a model's safetensors files take, by module, layer and type");
+    ADD_COMMAND(profile, "Watch", "Memory of devices and processes over a while");
+    ADD_COMMAND(oom, "Watch", "Whether a device or the host will run out of memory, and when");
+    ADD_COMMAND(leak, "Watch", "Which memory grows, and how fast");
+    ADD_COMMAND(fragment, "Watch", "Fragmentation of recorded processes while they run");
     ADD_COMMAND(devices, "Machine", "GPUs of this machine, their memory and processes");
     ADD_COMMAND(doctor, "Machine", "Check what can be recorded on this machine");
     ADD_COMMAND(dump, "Other", "Print every record of a recording, one per line");

@@ -52,7 +52,7 @@ struct MemoryGrowth {
   std::uint64_t first_bytes = 0;
   std::uint64_t last_bytes = 0;
   std::uint64_t peak_bytes = 0;
-  RiskAssessment evidence;  ///< rate, its interval, pattern, samples
+  RiskAssessment evidence = {};  ///< rate, its interval, pattern, samples
 
   [[nodiscard]] double bytes_per_minute() const { return evidence.growth_bytes_per_second * 60; }
   [[nodiscard]] double error_bytes_per_minute() const { return evidence.growth_error_bytes_per_second * 60; }

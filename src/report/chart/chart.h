@@ -12,6 +12,7 @@
 #include "analyze/sweep/sweep.h"
 #include "analyze/timeline.h"
 #include "base/result.h"
+#include "live/machine_state.h"
 
 namespace tidemark {
 
@@ -32,6 +33,10 @@ Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat for
 Result<std::string> draw_sweep_curves(const Sweep& sweep, ChartFormat format);
 /// What fits, a panel for each GPU.
 Result<std::string> draw_sweep_fits(const Sweep& sweep, ChartFormat format);
+
+/// How much of each watched device was used over time, and a heat map of all of them. Devices without samples have no
+/// panel.
+Result<std::string> draw_usage(const MachineState& state, ChartFormat format);
 
 /// What hung on the parameters, by component: a panel for each kind.
 Result<std::string> draw_dp_sgd_components(const DpSgdSweep& result, ChartFormat format);

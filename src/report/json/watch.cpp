@@ -44,12 +44,10 @@ Json profile_device_json(const WatchedDevice& device) {
 }
 
 Json change_json(const RiskChange& change) {
-  return {{"timestamp", iso_time(change.wall_ns)},
-          {"device", change.device},
-          {"name", nullable_text(change.name)},
-          {"before", name_of(change.before)},
-          {"limit_bytes", nullable(change.limit_bytes)},
-          {"risk_assessment", risk_json(change.now, change_text(change))}};
+  return {
+      {"timestamp", iso_time(change.wall_ns)},       {"device", change.device},
+      {"name", nullable_text(change.name)},          {"before", name_of(change.before)},
+      {"limit_bytes", nullable(change.limit_bytes)}, {"risk_assessment", risk_json(change.now, change_text(change))}};
 }
 
 Json growth_json(const MemoryGrowth& growth, const MachineState& state) {

@@ -17,10 +17,6 @@ double seconds(std::uint64_t ns) {
   return static_cast<double>(ns) / kSecond;
 }
 
-Json seconds_or_null(const std::optional<std::uint64_t>& ns) {
-  return ns ? Json(seconds(*ns)) : Json(nullptr);
-}
-
 Json peak_or_null(const WatchedUsage& used) {
   return used.empty() ? Json(nullptr) : Json(used.peak_bytes());
 }
@@ -73,11 +69,11 @@ Json current_memory_json(const WatchedDevice& device) {
   const auto used = device.used_bytes();
   const auto total = device.info.total_bytes;
   const bool known = used && total.value_or(0) > 0;
-  return {{"allocated", nullable(used)},
-          {"free", nullable(device.free_bytes())},
-          {"total", nullable(total)},
-          {"utilization",
-           known ? Json(static_cast<double>(*used) / static_cast<double>(*total) * 100) : Json(nullptr)}};
+  return {
+      {"allocated", nullable(used)},
+      {"free", nullable(device.free_bytes())},
+      {"total", nullable(total)},
+      {"utilization", known ? Json(static_cast<double>(*used) / static_cast<double>(*total) * 100) : Json(nullptr)}};
 }
 
 Json history_json(const WatchedUsage& used) {

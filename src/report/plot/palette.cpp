@@ -77,6 +77,12 @@ constexpr std::array<Entry, kRoles> kPalette = {{
     {"fits-predicted", 0xDDF2EA, 0x173F33},
     {"exceeds", 0xF2A9A0, 0x7A2E26},
     {"exceeds-predicted", 0xFBE3E0, 0x45211D},
+    {"heat1", 0xF7EFD5, 0x2B2A22},
+    {"heat2", 0xF3D27F, 0x5A4A1E},
+    {"heat3", 0xE9A23B, 0x8F6A1B},
+    {"heat4", 0xD46A1F, 0xC27A24},
+    {"heat5", 0xA83218, 0xE58B4A},
+    {"heat6", 0x5E0F1F, 0xFFC2A8},
 }};
 
 const Entry& entry(Role role) {

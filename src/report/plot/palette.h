@@ -77,8 +77,15 @@ enum class Role : std::uint8_t {
   fits_predicted,
   exceeds,
   exceeds_predicted,
+  // Cells of a heat map, by how much of a device is used.
+  heat1,
+  heat2,
+  heat3,
+  heat4,
+  heat5,
+  heat6,
 };
-inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::exceeds_predicted) + 1;
+inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::heat6) + 1;
 
 struct Colour {
   std::uint8_t red = 0;

@@ -13,6 +13,7 @@
 #include "analyze/sweep/sweep.h"
 #include "analyze/timeline.h"
 #include "analyze/tree.h"
+#include "live/machine_state.h"
 #include "report/plot/plot.h"
 
 namespace tidemark {
@@ -65,6 +66,12 @@ struct SegmentPlotInput {
 
 /// Callers above, what they call below; as wide as what was allocated in them.
 [[nodiscard]] Plot flame_graph_plot(const TreeSection& section);
+
+/// How much of a device was used over time: the highest of each moment as a line, the lowest to it as an area, and the
+/// limit where it is known. It has samples.
+[[nodiscard]] Plot usage_plot(const WatchedDevice& device, const TimeFrame& frame);
+/// A row for each device, a column for each stretch of time: how much of it was used at most.
+[[nodiscard]] Plot usage_heat_map(const MachineState& state, std::uint64_t duration_ns);
 
 /// A bar of parts, one after the other.
 struct BarRow {

@@ -91,12 +91,14 @@ std::string recommendation(const Memory& memory) {
   }
   if (risk.level == RiskLevel::low) {
     if (grows(risk)) {
-      return fmt::format("No risk for now: {}, which does not reach the limit in sight ({}).", pattern_text(risk), used);
+      return fmt::format("No risk for now: {}, which does not reach the limit in sight ({}).", pattern_text(risk),
+                         used);
     }
     return fmt::format("No risk: {} ({}; {}).", pattern_text(risk), samples_text(risk), used);
   }
-  return fmt::format("{}; {}. {} is free: what needs more at a time, such as a larger batch or another process, fails.{}",
-                     used, pattern_text(risk), bytes_text(memory.free_bytes), holder_sentence(memory.holder));
+  return fmt::format(
+      "{}; {}. {} is free: what needs more at a time, such as a larger batch or another process, fails.{}", used,
+      pattern_text(risk), bytes_text(memory.free_bytes), holder_sentence(memory.holder));
 }
 
 }  // namespace
@@ -119,7 +121,8 @@ std::string per_minute_text(double bytes_per_second) {
 }
 
 std::string pattern_text(const RiskAssessment& risk) {
-  const std::string period = risk.period_seconds ? fmt::format(" with a period of {}", span_text(*risk.period_seconds)) : "";
+  const std::string period =
+      risk.period_seconds ? fmt::format(" with a period of {}", span_text(*risk.period_seconds)) : "";
   switch (risk.pattern) {
     case UsagePattern::steady:
       return "steady";

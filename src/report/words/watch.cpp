@@ -23,8 +23,8 @@ double seconds_of(std::uint64_t ns) {
 // Readings may come less often than asked for: they take a bounded share of the processor.
 std::string slow_note(const WatchRun& run, const WatchedDevice& device) {
   if (device.used.sample_count() < 3) return "";
-  const double every = seconds_of(device.used.end_ns() - device.used.begin_ns()) /
-                       static_cast<double>(device.used.sample_count() - 1);
+  const double every =
+      seconds_of(device.used.end_ns() - device.used.begin_ns()) / static_cast<double>(device.used.sample_count() - 1);
   if (every < run.interval_seconds * 1.5) return "";
   return fmt::format("{} was read every {} instead of every {}: reading it takes long", short_title(device),
                      span_text(every), span_text(run.interval_seconds));
@@ -86,7 +86,8 @@ std::vector<std::string> watch_notes(const WatchRun& run) {
                                 span_text(seconds_of(state.now_ns - state.latest_reading_ns))));
   }
   if (state.forgotten_processes > 0) {
-    notes.push_back(fmt::format("{} processes that have ended are not listed", format_count(state.forgotten_processes)));
+    notes.push_back(
+        fmt::format("{} processes that have ended are not listed", format_count(state.forgotten_processes)));
   }
   if (run.end == WatchEnd::interrupted) {
     notes.push_back(fmt::format("stopped by a signal after {}", span_text(seconds_of(state.now_ns))));
@@ -112,8 +113,9 @@ std::string watch_progress(const MachineState& state, std::optional<double> dura
 
 std::string change_text(const RiskChange& change) {
   const std::string clock = wall_clock_text(change.wall_ns);
-  std::string text = fmt::format("{} {}: {} (was {}): ", clock, change.device == "cpu" ? "host" : "GPU " + change.device,
-                                 name_of(change.now.level), name_of(change.before));
+  std::string text =
+      fmt::format("{} {}: {} (was {}): ", clock, change.device == "cpu" ? "host" : "GPU " + change.device,
+                  name_of(change.now.level), name_of(change.before));
   if (change.now.used_percent) text += fmt::format("{:.1f}% used; ", *change.now.used_percent);
   text += pattern_text(change.now);
   if (change.now.seconds_to_limit) text += "; the limit is reached " + time_to_limit_text(change.now);

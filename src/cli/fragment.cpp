@@ -1,0 +1,34 @@
+// tidemark fragment: how much of what processes have reserved is fragmented.
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/watching.h"
+#include "report/json/watch.h"
+#include "report/text/watch.h"
+
+namespace tidemark::cli {
+namespace {
+
+struct FragmentOptions : WatchOptions {};
+
+int run(const FragmentOptions& options) {
+  auto watched = watch(options);
+  if (!watched) return fail(watched.error().message);
+  return write_reports(options, FragmentReport{std::move(*watched)});
+}
+
+}  // namespace
+
+std::function<int()> setup_fragment(CommandLine& app) {
+  auto options = std::make_shared<FragmentOptions>();
+  options->duration_seconds = 120;
+  options->interval_seconds = 5;
+  add_watching(app, *options, {.plot = true});
+  app.footer(watching_footer(
+      "Fragmentation is known of processes that are recorded with `tidemark run`: a driver knows what a process has, "
+      "not how much of it its allocator can still give out. Of other processes it is n/a.",
+      "  tidemark fragment --duration 120 --interval 5.0 --plot --output fragment.json"));
+  return [options] { return run(*options); };
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,52 @@
+// tidemark leak: which memory grows while it is watched, and how fast.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/watching.h"
+#include "report/json/watch.h"
+#include "report/text/watch.h"
+
+namespace tidemark::cli {
+namespace {
+
+struct LeakOptions : WatchOptions {
+  double threshold_mib_per_minute = 10;
+  bool tracking = false;
+};
+
+int run(const LeakOptions& options) {
+  if (!(options.threshold_mib_per_minute >= 0)) {
+    return fail(fmt::format("--threshold {}: MB per minute, 0 or more", options.threshold_mib_per_minute));
+  }
+  auto watched = watch(options);
+  if (!watched) return fail(watched.error().message);
+  LeakReport report;
+  static_cast<WatchRun&>(report) = std::move(*watched);
+  report.threshold_bytes_per_minute = options.threshold_mib_per_minute * static_cast<double>(kMiB);
+  report.growths = memory_growth(report.state, report.threshold_bytes_per_minute);
+  report.tracking = options.tracking;
+  return write_reports(options, report);
+}
+
+}  // namespace
+
+std::function<int()> setup_leak(CommandLine& app) {
+  auto options = std::make_shared<LeakOptions>();
+  options->duration_seconds = 600;
+  app.add_option("--threshold", options->threshold_mib_per_minute, "MB (2^20 bytes) per minute that are reported")
+      ->type_name("MB");
+  app.add_flag("--enable-tracking", options->tracking,
+               "Also say which stacks and modules grow, of processes that are recorded with `tidemark run`");
+  add_watching(app, *options, {});
+  app.footer(watching_footer(
+      "Growth is that of the running peaks, with its 90% interval: a warm-up, a sawtooth and a change to a new level "
+      "are not. Seen from outside, growth has no cause; `tidemark leaks` names the lines of a recorded program.",
+      "  tidemark leak --threshold 10 --duration 600 --output leak_report.json\n"
+      "  tidemark leak --threshold 10 --enable-tracking --pid 4242"));
+  return [options] { return run(*options); };
+}
+
+}  // namespace tidemark::cli

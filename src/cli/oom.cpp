@@ -1,0 +1,74 @@
+// tidemark oom: whether a device or the host runs out of memory, and when.
+#include <fmt/format.h>
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/watching.h"
+#include "report/json/watch.h"
+#include "report/text/watch.h"
+#include "report/words/watch.h"
+
+namespace tidemark::cli {
+namespace {
+
+constexpr std::size_t kMostChanges = 1000;
+
+struct OomOptions : WatchOptions {
+  double threshold_percent = 85;
+  bool monitor = false;
+};
+
+int run(const OomOptions& options) {
+  if (!(options.threshold_percent > 0 && options.threshold_percent <= 100)) {
+    return fail(fmt::format("--threshold {}: percent, from 0 to 100", options.threshold_percent));
+  }
+  OomReport report;
+  std::deque<RiskChange> changes;
+  int printed = kOk;
+  WatchHooks hooks;
+  hooks.forecast.threshold_percent = options.threshold_percent;
+  hooks.endless = options.monitor;
+  hooks.on_update = [&](const MachineMonitor& monitor) {
+    for (const RiskChange& change : monitor.changes()) {
+      changes.push_back(change);
+      if (options.monitor && options.format == "text" && printed == kOk) printed = print(change_text(change) + "\n");
+    }
+    while (changes.size() > kMostChanges) {
+      changes.pop_front();
+      ++report.earlier_changes;
+    }
+  };
+  auto watched = watch(options, hooks);
+  if (!watched) return fail(watched.error().message);
+  static_cast<WatchRun&>(report) = std::move(*watched);
+  report.threshold_percent = options.threshold_percent;
+  report.changes.assign(changes.begin(), changes.end());
+  return write_reports(options, report);
+}
+
+}  // namespace
+
+std::function<int()> setup_oom(CommandLine& app) {
+  auto options = std::make_shared<OomOptions>();
+  options->duration_seconds = 300;
+  app.add_option("--threshold", options->threshold_percent,
+                 "Percent of the limit, from which on use alone is a medium risk")
+      ->type_name("PERCENT");
+  app.add_flag("--monitor", options->monitor, "Until stopped; each change of a risk is a line on stdout");
+  add_watching(app, *options, {});
+  app.footer(watching_footer(
+      "The limit is a device's memory, and the host's or that of the control group. What is forecast is the running "
+      "peak: programs go up and down within a step and fail at the top. Growth that ends below the limit is no risk.\n"
+      "\n"
+      "low: no growth that would reach the limit; medium: above the threshold, or the limit is far; high: it is "
+      "reached within ten minutes; critical: about to be reached.",
+      "  tidemark oom --threshold 85 --monitor\n"
+      "  tidemark oom --threshold 80 --duration 300 --output oom_report.json\n"
+      "  tidemark oom --devices cpu --monitor"));
+  return [options] { return run(*options); };
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,34 @@
+// tidemark profile: how much memory devices and processes use over a while, from outside.
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/watching.h"
+#include "report/json/watch.h"
+#include "report/text/watch.h"
+
+namespace tidemark::cli {
+namespace {
+
+struct ProfileOptions : WatchOptions {};
+
+int run(const ProfileOptions& options) {
+  auto watched = watch(options);
+  if (!watched) return fail(watched.error().message);
+  return write_reports(options, ProfileReport{std::move(*watched)});
+}
+
+}  // namespace
+
+std::function<int()> setup_profile(CommandLine& app) {
+  auto options = std::make_shared<ProfileOptions>();
+  add_watching(app, *options, {.plot = true});
+  app.footer(watching_footer(
+      "Reads what the driver reports of each device and its processes, and the host's memory. Peaks are those of the "
+      "samples: for true ones, and for what holds the memory, record the program with `tidemark run`.",
+      "  tidemark profile --duration 60 --output profile.json --plot\n"
+      "  tidemark profile --devices 0 1 --interval 0.1\n"
+      "  tidemark profile --pid 4242 --duration 3600 --output job.json"));
+  return [options] { return run(*options); };
+}
+
+}  // namespace tidemark::cli

@@ -1,0 +1,221 @@
+#include "cli/watching.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "base/output_file.h"
+#include "base/scoped_fd.h"
+#include "base/standard_streams.h"
+#include "cli/command.h"
+#include "cli/reading.h"
+#include "live/job_finder.h"
+#include "report/chart/chart.h"
+#include "report/text/terminal.h"
+#include "report/words/printable.h"
+#include "report/words/watch.h"
+
+namespace tidemark::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr double kLeastInterval = 0.01;
+constexpr double kMostInterval = 3600;
+constexpr double kMostDuration = 10.0 * 365 * 86400;
+constexpr std::chrono::nanoseconds kScreen = 500ms;
+
+/// Keeps the signals that end a command from ending this one, as long as it lives. Made before threads are started, so
+/// that none of them gets one.
+class EndingSignals {
+ public:
+  EndingSignals() {
+    ::sigemptyset(&ending_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ending_, signal);
+    ::pthread_sigmask(SIG_BLOCK, &ending_, &before_);
+    fd_ = ScopedFd(::signalfd(-1, &ending_, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ~EndingSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  EndingSignals(const EndingSignals&) = delete;
+  EndingSignals& operator=(const EndingSignals&) = delete;
+
+  /// True when one has come; until then at most until `time`.
+  [[nodiscard]] bool wait_until(Clock::time_point time) const {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - Clock::now());
+    pollfd watched{fd_.get(), POLLIN, 0};
+    const int ready = ::poll(&watched, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000)));
+    signalfd_siginfo info{};
+    return ready > 0 && ::read(fd_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info));
+  }
+
+ private:
+  sigset_t ending_{};
+  sigset_t before_{};
+  ScopedFd fd_;
+};
+
+std::string plot_path(const std::string& output) {
+  return std::filesystem::path(output).replace_extension(".png").string();
+}
+
+/// Whether the file can be written, before hours of watching are lost.
+Result<void> check_writable(const std::string& path) {
+  const auto file = OutputFile::create(path);
+  return file ? Result<void>() : file.error();
+}
+
+std::optional<std::int64_t> pid_of(const std::string& text) {
+  std::int64_t pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  return error == std::errc() && end == text.data() + text.size() && pid > 0 ? std::optional(pid) : std::nullopt;
+}
+
+Result<MonitorOptions> monitor_options(const WatchOptions& options, const WatchHooks& hooks) {
+  if (!(options.interval_seconds >= kLeastInterval && options.interval_seconds <= kMostInterval)) {
+    return Error{
+        fmt::format("--interval {}: from {} to {} seconds", options.interval_seconds, kLeastInterval, kMostInterval)};
+  }
+  if (!(options.duration_seconds > 0 && options.duration_seconds <= kMostDuration)) {
+    return Error{fmt::format("--duration {}: seconds, more than 0", options.duration_seconds)};
+  }
+  MonitorOptions monitor;
+  monitor.interval = std::chrono::nanoseconds(std::llround(options.interval_seconds * 1e9));
+  monitor.choice.devices = options.devices;
+  monitor.forecast = hooks.forecast;
+  if (options.pid.empty()) return monitor;
+  monitor.choice.pid = pid_of(options.pid);
+  if (!monitor.choice.pid) return Error{fmt::format("--pid {}: not a process ID", options.pid)};
+  if (!start_of(*monitor.choice.pid)) {
+    return Error{fmt::format("--pid {}: there is no such process here", options.pid)};
+  }
+  return monitor;
+}
+
+Result<void> check_outputs(const WatchOptions& options) {
+  if (options.output.empty() && options.plot) {
+    return Error{"--plot: the picture is written beside the report; name that with --output FILE.json"};
+  }
+  if (options.output.empty()) return {};
+  if (auto fine = check_writable(options.output); !fine) return fine;
+  return options.plot ? check_writable(plot_path(options.output)) : Result<void>();
+}
+
+Result<void> check_devices(const MachineState& state) {
+  if (state.missing_keys.empty()) return {};
+  return Error{fmt::format("--devices {}: there is no such device here (there is {}); `tidemark devices` lists them",
+                           state.missing_keys.front(), fmt::join(state.all_keys, ", "))};
+}
+
+/// One line on a terminal, which is gone at the end.
+class ProgressLine {
+ public:
+  ProgressLine() : columns_(terminal_width(STDERR_FILENO).value_or(0)) {}
+  ~ProgressLine() {
+    if (columns_ > 0) write_stderr({"\r\x1b[K"});
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const MachineState& state, std::optional<double> duration_seconds) {
+    if (columns_ == 0 || Clock::now() < next_) return;
+    next_ = Clock::now() + kScreen;
+    write_stderr({"\r", fit(watch_progress(state, duration_seconds), columns_ - 1), "\x1b[K"});
+  }
+
+ private:
+  std::size_t columns_;
+  Clock::time_point next_;
+};
+
+}  // namespace
+
+void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments& arguments) {
+  app.add_option("--duration", options.duration_seconds, "How long to watch, in seconds")->type_name("SECONDS");
+  app.add_option("--interval", options.interval_seconds,
+                 "Seconds between two samples; lists of processes are read once a second at most")
+      ->type_name("SECONDS");
+  app.add_option("--devices", options.devices,
+                 "Only these: numbers as in `tidemark devices` (0), 0:1 for MIG instance 1 of GPU 0, UUIDs, or cpu "
+                 "for the host's memory")
+      ->all_that_follow()
+      ->type_name("DEVICE...")
+      ->show_default("all GPUs; cpu where there is none");
+  app.add_option("--pid", options.pid, "Only this process and those below it; ends when it ends")->type_name("PID");
+  app.add_option("-o,--output", options.output, "Write the report as JSON to this file")->type_name("FILE");
+  if (arguments.plot) {
+    app.add_flag("--plot", options.plot,
+                 "Also draw the use of each device over time, and a heat map of all, into a PNG file beside --output");
+  }
+  add_format(app, options.format, "text|json");
+}
+
+Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
+  const auto monitored = monitor_options(options, hooks);
+  if (!monitored) return monitored.error();
+  if (auto fine = check_outputs(options); !fine) return fine.error();
+  const EndingSignals signals;
+  MachineMonitor monitor(*monitored);
+  monitor.start();
+  ProgressLine progress;
+  const std::optional<double> duration = hooks.endless ? std::nullopt : std::optional(options.duration_seconds);
+  const Clock::time_point end =
+      duration ? Clock::now() + std::chrono::nanoseconds(std::llround(std::min(*duration, kMostDuration) * 1e9))
+               : Clock::time_point::max();
+  const auto step = std::clamp<std::chrono::nanoseconds>(monitored->interval, 20ms, kScreen);
+  WatchRun run;
+  run.interval_seconds = options.interval_seconds;
+  run.pid = monitored->choice.pid;
+  for (bool over = false; !over;) {
+    progress.show(monitor.state(), duration);
+    if (signals.wait_until(std::min(end, Clock::now() + step))) {
+      run.end = WatchEnd::interrupted;
+      over = true;
+    }
+    (void)monitor.update();
+    if (auto fine = check_devices(monitor.state()); !fine) return fine.error();
+    if (hooks.on_update) hooks.on_update(monitor);
+    if (monitor.state().watched_pid == WatchedPid::ended && !over) {
+      run.end = WatchEnd::process_ended;
+      over = true;
+    }
+    over = over || Clock::now() >= end;
+  }
+  monitor.assess();
+  if (hooks.on_update) hooks.on_update(monitor);
+  run.state = monitor.state();
+  return run;
+}
+
+int write_reports(const WatchOptions& options, const MachineState& state, const WrittenReport& report) {
+  // Files first: a reader of stdout may be gone.
+  int code = kOk;
+  if (!options.output.empty()) {
+    code = write_output(options.output, report.json());
+  }
+  if (options.plot) {
+    const auto picture = draw_usage(state, ChartFormat::png);
+    const auto written = picture ? write_file(plot_path(options.output), *picture) : Result<void>(picture.error());
+    if (!written) code = fail(written.error().message);
+  }
+  const int printed = print(options.format == "json" ? report.json() : report.text(detect_terminal(STDOUT_FILENO)));
+  return code == kOk ? printed : code;
+}
+
+std::string watching_footer(const std::string& about, const std::string& examples) {
+  return about +
+         "\n\nCtrl-C and SIGTERM end it before its time: the report is made of what was seen, and says so. Exit code 0 "
+         "then too; 2: an error.\n\nExamples:\n" +
+         examples;
+}
+
+}  // namespace tidemark::cli

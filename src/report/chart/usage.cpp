@@ -1,0 +1,35 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/chart/chart.h"
+#include "report/chart/picture.h"
+#include "report/plot/plots.h"
+#include "report/words/printable.h"
+#include "report/words/risk.h"
+
+namespace tidemark {
+
+Result<std::string> draw_usage(const MachineState& state, ChartFormat format) {
+  const auto has_samples = [](const WatchedDevice& device) { return !device.used.empty(); };
+  const auto panels =
+      static_cast<std::size_t>(std::count_if(state.devices.begin(), state.devices.end(), has_samples)) + 1;
+  if (auto checked = check_panel_count(panels); !checked) return checked.error();
+  Picture picture{"Used memory over time", "", {}, "No samples.", "time since watching began"};
+  std::uint64_t duration_ns = 1;
+  for (const WatchedDevice& device : state.devices) {
+    if (has_samples(device)) duration_ns = std::max(duration_ns, device.used.end_ns());
+  }
+  for (const WatchedDevice& device : state.devices) {
+    if (!has_samples(device)) continue;
+    const double height = panels <= 2 ? 300 : panels <= 5 ? 190 : 110;
+    picture.panels.push_back({shown(watched_title(device, state)), usage_plot(device, {duration_ns, height, true})});
+  }
+  if (!picture.panels.empty()) {
+    picture.panels.push_back(
+        {"Highest use of each device, in percent of its total", usage_heat_map(state, duration_ns)});
+  }
+  return draw_picture(picture, format);
+}
+
+}  // namespace tidemark

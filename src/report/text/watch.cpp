@@ -1,0 +1,201 @@
+#include "report/text/watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/units.h"
+#include "report/text/columns.h"
+#include "report/text/parts.h"
+#include "report/words/machine.h"
+#include "report/words/printable.h"
+#include "report/words/recording.h"
+#include "report/words/risk.h"
+#include "report/words/watch.h"
+
+namespace tidemark {
+namespace {
+
+std::string percent_text(const std::optional<double>& percent) {
+  return percent ? fmt::format("{:.1f}%", *percent) : "n/a";
+}
+
+std::string peak_cell(const WatchedUsage& used) {
+  return used.empty() ? "n/a" : format_bytes(used.peak_bytes());
+}
+
+std::string process_cell(const WatchedProcess& process) {
+  if (process.kind == ProcessKind::other_namespace) return "(another container)";
+  const std::string name = process.name.empty() ? "n/a" : shown(process.name);
+  return process.ended ? name + " (ended)" : name;
+}
+
+// "Watched for 60 s, sampled every 1 s; 2026-11-23 10:02:11 UTC", and what is not there.
+std::string head(const WatchRun& run, const Terminal& terminal) {
+  std::string text =
+      fmt::format("Watched for {}, sampled every {}, from {}\n", span_text(static_cast<double>(run.state.now_ns) / 1e9),
+                  span_text(run.interval_seconds), wall_clock_text(run.state.began_wall_ns));
+  for (const std::string& note : watch_notes(run)) {
+    text += paint(terminal, Tone::warning, printable("Note: " + note + ".")) + "\n";
+  }
+  return text;
+}
+
+std::string heading(const WatchedDevice& device, const MachineState& state, const Terminal& terminal) {
+  return "\n" + paint(terminal, Tone::heading, printable(watched_title(device, state))) + "\n";
+}
+
+std::string memory_line(const WatchedDevice& device) {
+  std::string text = fmt::format("{} of {}", bytes_text(device.used_bytes()), bytes_text(device.info.total_bytes));
+  if (const auto free = device.free_bytes()) text += ", " + format_bytes(*free) + " free";
+  return text;
+}
+
+std::string peak_line(const WatchedDevice& device) {
+  if (device.used.empty()) return "n/a";
+  return fmt::format("{} {}", format_bytes(device.used.peak_bytes()), at_text(device.used.peak_at_ns()));
+}
+
+std::string processes_of(const MachineState& state, const Terminal& terminal) {
+  if (state.processes.empty()) return "";
+  Columns columns({"pid", "device", "on device", "peak", "RSS", "peak RSS", "PSS", "process"});
+  for (const WatchedProcess& process : state.processes) {
+    const auto row = [&](const std::string& device, const std::string& bytes, const std::string& peak) {
+      columns.add({std::to_string(process.pid), device, bytes, peak, bytes_text(process.rss_bytes),
+                   peak_cell(process.rss), bytes_text(process.pss_bytes), process_cell(process)});
+    };
+    if (process.devices.empty()) row("-", "-", "-");
+    for (const ProcessOnDevice& on : process.devices) {
+      row(short_title(state.devices[on.device]), on.held ? bytes_text(on.bytes) : "-", peak_cell(on.used));
+    }
+  }
+  return "\n" + paint(terminal, Tone::heading, "Processes") + "\n" + columns.text(terminal, 2);
+}
+
+std::string host_text(const WatchedHost& host) {
+  std::string text = fmt::format("{} of {}", bytes_text(host.used_bytes()), bytes_text(host.limit_bytes()));
+  text += host.limited_by_cgroup() ? " of the control group" : "";
+  if (!host.used.empty()) text += ", peak " + format_bytes(host.used.peak_bytes());
+  return "\nHost memory: " + text + "\n";
+}
+
+bool shows_host(const MachineState& state) {
+  return std::none_of(state.devices.begin(), state.devices.end(), [](const auto& device) { return device.is_host; });
+}
+
+Tone tone_of(RiskLevel level) {
+  return level >= RiskLevel::high ? Tone::error : level == RiskLevel::medium ? Tone::warning : Tone::quiet;
+}
+
+std::string risk_lines(const RiskAssessment& risk, bool assessed, const std::string& recommendation,
+                       const Terminal& terminal) {
+  const std::string level = assessed ? std::string(name_of(risk.level)) : "n/a";
+  const std::string confidence =
+      risk.confidence ? fmt::format(", confidence {:.0f}%", *risk.confidence * 100) : std::string();
+  std::string text = fact("risk", assessed ? paint(terminal, tone_of(risk.level), level) + confidence : level);
+  return text + fact("evidence", printable(recommendation), terminal);
+}
+
+std::string growth_rate_text(const MemoryGrowth& growth) {
+  if (growth.verdict == GrowthVerdict::unknown || growth.verdict == GrowthVerdict::none) return "-";
+  return fmt::format("{} ± {}", per_minute_text(growth.evidence.growth_bytes_per_second),
+                     per_minute_text(growth.evidence.growth_error_bytes_per_second));
+}
+
+std::string verdict_words(const MemoryGrowth& growth) {
+  switch (growth.verdict) {
+    case GrowthVerdict::growing:
+      return "above the threshold";
+    case GrowthVerdict::uncertain:
+      return "perhaps above the threshold: watch for longer";
+    case GrowthVerdict::below_threshold:
+      return "below the threshold";
+    case GrowthVerdict::none:
+      return pattern_text(growth.evidence);
+    case GrowthVerdict::unknown:
+      break;
+  }
+  return fmt::format("too few samples ({})", format_count(growth.evidence.sample_count));
+}
+
+}  // namespace
+
+std::string to_text(const ProfileReport& report, const Terminal& terminal) {
+  const MachineState& state = report.state;
+  std::string text = head(report, terminal);
+  for (const WatchedDevice& device : state.devices) {
+    text += heading(device, state, terminal);
+    text += fact("memory", memory_line(device));
+    text += fact("peak", peak_line(device));
+    text +=
+        fact("used", fmt::format("{} on average, {} at most, {} samples", percent_text(device.used_percent.mean()),
+                                 percent_text(device.used_percent.most()), format_count(device.used.sample_count())));
+    if (device.is_host) continue;
+    text +=
+        fact("utilization", fmt::format("{} on average, {} at most", percent_text(device.utilization_percent.mean()),
+                                        percent_text(device.utilization_percent.most())));
+  }
+  text += processes_of(state, terminal);
+  return shows_host(state) ? text + host_text(state.host) : text;
+}
+
+std::string to_text(const OomReport& report, const Terminal& terminal) {
+  const MachineState& state = report.state;
+  std::string text = head(report, terminal);
+  for (const WatchedDevice& device : state.devices) {
+    text += heading(device, state, terminal);
+    text += fact("memory", memory_line(device));
+    text += fact("peak", peak_line(device));
+    text += risk_lines(device.is_host ? state.host.risk : device.risk, device.assessed_at_ns.has_value(),
+                       recommendation_text(device, state), terminal);
+  }
+  if (shows_host(state)) {
+    text += host_text(state.host);
+    text +=
+        risk_lines(state.host.risk, state.host.assessed_at_ns.has_value(), host_recommendation_text(state), terminal);
+  }
+  text += processes_of(state, terminal);
+  if (report.changes.empty()) return text;
+  text += "\n" + paint(terminal, Tone::heading, "Changes of risk") + "\n";
+  if (report.earlier_changes > 0) text += fmt::format("  {} earlier ones\n", format_count(report.earlier_changes));
+  for (const RiskChange& change : report.changes) text += "  " + change_text(change) + "\n";
+  return text;
+}
+
+std::string to_text(const LeakReport& report, const Terminal& terminal) {
+  std::string text = head(report, terminal);
+  const auto growing = std::count_if(report.growths.begin(), report.growths.end(), [](const MemoryGrowth& growth) {
+    return growth.verdict == GrowthVerdict::growing;
+  });
+  const std::string threshold = per_minute_text(report.threshold_bytes_per_minute / 60);
+  text +=
+      growing == 0
+          ? fmt::format("\nNo memory is known to grow by {} or more.\n", threshold)
+          : paint(terminal, Tone::error,
+                  fmt::format("\n{} of {} memories grow by {} or more.\n", growing, report.growths.size(), threshold));
+  if (!report.growths.empty()) {
+    Columns columns({"growth", "first", "last", "peak", "memory", "evidence"});
+    for (const MemoryGrowth& growth : report.growths) {
+      columns.add({growth_rate_text(growth), format_bytes(growth.first_bytes), format_bytes(growth.last_bytes),
+                   format_bytes(growth.peak_bytes), shown(growing_memory_text(growth, report.state)),
+                   verdict_words(growth)});
+    }
+    text += "\n" + columns.text(terminal, 2);
+  }
+  if (report.tracking) text += fmt::format("\nGrowth by stack and module: n/a, {}.\n", kNoTracking);
+  return text;
+}
+
+std::string to_text(const FragmentReport& report, const Terminal& terminal) {
+  const MachineState& state = report.state;
+  std::string text = head(report, terminal);
+  for (const WatchedDevice& device : state.devices) {
+    text += heading(device, state, terminal);
+    text += fact("memory", memory_line(device));
+    text += fact("fragmentation", fmt::format("n/a: {}", kNoFragmentation), terminal);
+  }
+  return text + processes_of(state, terminal);
+}
+
+}  // namespace tidemark
