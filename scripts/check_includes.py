@@ -28,6 +28,7 @@ TABLE = {
     "analyze": ["base", "allocator", "trace", "store"],
     "live": ["base", "trace", "store", "analyze", "collect/ring", "collect/machine", "collect/recorder"],
     "report": ["base", "allocator", "trace", "store", "analyze", "live", "model", "doctor", "launch", "collect/machine"],
+    "screen": ["base", "trace", "store", "analyze", "live", "report", "collect/machine"],
     "export": ["base", "allocator", "trace", "store", "analyze", "report"],
     "launch": ["base", "collect/ring"],
     "phantom": ["base"],
@@ -37,7 +38,7 @@ TABLE = {
     "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
     "reading": ["base", "store", "import", "analyze", "report", "simulate"],
     "cli": ["base", "allocator", "trace", "store", "import", "model", "analyze", "report", "export", "reading", "launch",
-            "doctor", "plan", "simulate", "sweep", "live", "collect/ring", "collect/machine", "collect/recorder"],
+            "doctor", "plan", "simulate", "sweep", "live", "screen", "collect/ring", "collect/machine", "collect/recorder"],
 }  # fmt: skip
 
 # What the code inside the recorded program may include of C++'s library: what C has too, and what makes no use of its runtime.

@@ -28,6 +28,8 @@ struct WatchOptions {
 struct WatchArguments {
   bool plot = false;
 };
+/// Those of what is watched: --interval and --devices.
+void add_watched(CommandLine& app, WatchOptions& options);
 void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments& arguments);
 
 /// What a command adds to the loop.
@@ -36,6 +38,9 @@ struct WatchHooks {
   bool endless = false;                                       ///< until a signal
   std::function<void(const MachineMonitor&)> on_update = {};  ///< after each update
 };
+
+/// What to watch; an error for what cannot be watched.
+Result<MonitorOptions> monitor_options(const WatchOptions& options, const WatchHooks& hooks = {});
 
 /// Watches until the time is over, the process has ended, or SIGINT, SIGTERM or SIGHUP comes. Progress on stderr, where
 /// that is a terminal. Fails, before it begins, for what cannot be watched or written.

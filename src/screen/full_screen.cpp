@@ -21,7 +21,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kReadings = std::chrono::milliseconds(250);  // how often new ones are looked at
 constexpr std::chrono::milliseconds kBetweenDrawings = std::chrono::milliseconds(100);
-constexpr std::size_t kProcessesView = 1;
 
 class FullScreen {
  public:

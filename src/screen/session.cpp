@@ -10,6 +10,7 @@
 #include "live/watch_reports.h"
 #include "report/json/watch.h"
 #include "report/words/printable.h"
+#include "screen/flight_recorder.h"
 
 namespace tidemark::screen {
 namespace {
@@ -86,8 +87,9 @@ Message Session::save(const std::string& path) {
 
 Message Session::record(std::optional<std::int64_t> pid) {
   if (!pid) return {"n/a: select a process in the view of processes first", true};
-  return {fmt::format("n/a: process {} has no flight recorder; start it with `tidemark run --keep 10min -- …`", *pid),
-          true};
+  const auto recorder = ask_flight_recorder(*pid);
+  if (!recorder) return {recorder.error().message, true};
+  return {fmt::format("Asked process {} (tidemark run) to write what it keeps", *recorder)};
 }
 
 }  // namespace tidemark::screen

@@ -50,6 +50,8 @@ struct View {
 };
 
 inline constexpr std::size_t kViews = 6;
+inline constexpr std::size_t kDevicesView = 0;  ///< position in views()
+inline constexpr std::size_t kProcessesView = 1;
 /// In the order of their keys.
 [[nodiscard]] const std::array<View, kViews>& views();
 
