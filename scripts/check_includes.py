@@ -28,7 +28,7 @@ TABLE = {
     "analyze": ["base", "allocator", "trace", "store"],
     "live": ["base", "trace", "store", "analyze", "collect/ring", "collect/machine", "collect/recorder"],
     "report": ["base", "allocator", "trace", "store", "analyze", "live", "model", "doctor", "launch", "collect/machine"],
-    "screen": ["base", "trace", "store", "analyze", "live", "report", "collect/machine"],
+    "screen": ["base", "trace", "store", "analyze", "live", "report", "collect/machine", "collect/recorder"],
     "export": ["base", "allocator", "trace", "store", "analyze", "report"],
     "launch": ["base", "collect/ring"],
     "phantom": ["base"],

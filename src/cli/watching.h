@@ -11,6 +11,7 @@
 #include "cli/command_line.h"
 #include "live/monitor.h"
 #include "live/watch_reports.h"
+#include "report/text/terminal.h"
 
 namespace tidemark::cli {
 

@@ -78,6 +78,7 @@ class FullScreen {
       changed_ = true;
       answer(handle_key(state_, session_.content(), *key));
     }
+    session_.look_at_recordings(views()[state_.view].of_recordings);
   }
 
   void answer(Request request) {

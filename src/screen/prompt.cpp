@@ -22,7 +22,7 @@ namespace tidemark::screen {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds kReadings = std::chrono::milliseconds(100);
+constexpr std::chrono::milliseconds kBetweenReadings = std::chrono::milliseconds(100);
 constexpr std::chrono::seconds kPatience = std::chrono::seconds(10);  // for drivers that do not answer
 constexpr std::size_t kLongestLine = 65536;
 constexpr std::size_t kNarrowest = 72;
@@ -60,7 +60,7 @@ class Prompt {
       }
       if (ended_ || typed_.size() > kLongestLine) return typed_.empty() ? std::nullopt : std::optional(std::exchange(typed_, ""));
       pollfd input{STDIN_FILENO, POLLIN, 0};
-      if (::poll(&input, 1, static_cast<int>(kReadings.count())) > 0) read_some();
+      if (::poll(&input, 1, static_cast<int>(kBetweenReadings.count())) > 0) read_some();
       session_.update();
     }
   }
@@ -86,7 +86,7 @@ class Prompt {
     } else if (command == "mark") {
       say_message(session_.mark(argument));
     } else if (command == "save") {
-      wait_for_devices();
+      wait_until([&] { return session_.complete(); });
       say_message(argument.empty() ? Message{"save: the name of a file is missing", true} : session_.save(argument));
     } else if (command == "record") {
       record(argument);
@@ -117,7 +117,8 @@ class Prompt {
       }
       place.order = static_cast<std::size_t>(order - view->orders.begin());
     }
-    wait_for_devices();
+    session_.look_at_recordings(view->of_recordings);
+    wait_until([&] { return session_.complete() && (!view->of_recordings || session_.has_recordings()); });
     const Content content = session_.content();
     const std::size_t rows = std::min(kRowsBeside + kRowsOfRow * view->rows(content, place), kMostRows);
     Canvas canvas(std::max(terminal_width(STDOUT_FILENO).value_or(100), kNarrowest), rows);
@@ -127,11 +128,12 @@ class Prompt {
     print(text + "\n");
   }
 
-  // Until they have answered once: scripts ask at once, and want numbers.
-  void wait_for_devices() {
+  // Scripts ask at once, and want numbers.
+  template <typename Condition>
+  void wait_until(Condition condition) {
     const Clock::time_point until = Clock::now() + kPatience;
-    while (!session_.complete() && Clock::now() < until) {
-      ::poll(nullptr, 0, static_cast<int>(kReadings.count() / 5));
+    while (!condition() && Clock::now() < until) {
+      ::poll(nullptr, 0, static_cast<int>(kBetweenReadings.count() / 5));
       session_.update();
     }
   }

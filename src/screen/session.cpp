@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/output_file.h"
 #include "live/watch_reports.h"
@@ -29,7 +30,18 @@ std::string expanded(const std::string& path) {
 Session::Session(const MonitorOptions& options) : options_(options), monitor_(options) {}
 
 bool Session::update() {
-  return monitor_.update();
+  bool changed = monitor_.update();
+  if (held_) return false;
+  if (auto recorded = recorded_watch_.take()) {
+    recorded_ = std::move(*recorded);
+    recordings_came_ = changed = true;
+  }
+  return changed;
+}
+
+void Session::look_at_recordings(bool wanted) {
+  if (wanted) recorded_watch_.start();
+  recorded_watch_.want(wanted);
 }
 
 Content Session::content() const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "live/monitor.h"
+#include "screen/recorded_watch.h"
 #include "screen/state.h"
 #include "screen/view.h"
 
@@ -21,6 +22,10 @@ class Session {
   void start() { monitor_.start(); }
   /// Takes what was read meanwhile. True when there was something.
   bool update();
+  /// Whether results of recordings are shown: until then they are not read.
+  void look_at_recordings(bool wanted);
+  /// Whether these have come since.
+  [[nodiscard]] bool has_recordings() const { return recordings_came_; }
   /// What is shown; while it is held, that is what was there when holding began. References hold until the next call.
   [[nodiscard]] Content content() const;
   void hold(bool held);
@@ -39,7 +44,9 @@ class Session {
   MonitorOptions options_;
   MachineMonitor monitor_;
   std::optional<MachineState> held_;
+  RecordedWatch recorded_watch_;
   std::vector<RecordedProcess> recorded_;
+  bool recordings_came_ = false;
   std::vector<Mark> marks_;
 };
 

@@ -9,17 +9,17 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 
-std::vector<std::size_t> widths_of(const std::vector<TableColumn>& columns, std::size_t all) {
+std::vector<std::size_t> widths_of(const std::vector<ListColumn>& columns, std::size_t all) {
   std::size_t taken = columns.empty() ? 0 : (columns.size() - 1) * kGap;
-  for (const TableColumn& column : columns) taken += column.width;
+  for (const ListColumn& column : columns) taken += column.width;
   std::vector<std::size_t> widths;
-  for (const TableColumn& column : columns) {
+  for (const ListColumn& column : columns) {
     widths.push_back(column.width == 0 ? (all > taken ? all - taken : 1) : column.width);
   }
   return widths;
 }
 
-void draw_cell(const Region& region, std::size_t x, std::size_t y, std::size_t width, bool left, const TableCell& cell) {
+void draw_cell(const Region& region, std::size_t x, std::size_t y, std::size_t width, bool left, const ListCell& cell) {
   const std::string text = fit(cell.text, width);
   if (left) {
     region.print(x, y, text, cell.role);
@@ -35,7 +35,7 @@ std::size_t first_shown(std::size_t rows, std::size_t selected, std::size_t heig
   return selected <= height / 2 ? 0 : std::min(selected - height / 2, rows - height);
 }
 
-void draw_table(const Region& region, const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows,
+void draw_table(const Region& region, const std::vector<ListColumn>& columns, const std::vector<ListRow>& rows,
                 std::size_t selected) {
   const std::vector<std::size_t> widths = widths_of(columns, region.width());
   std::size_t x = 0;

@@ -42,6 +42,7 @@ struct View {
   const char* keys = "";      ///< its own keys, for the line at the bottom
   /// What the key s goes through, as the prompt's argument; empty where there is nothing to choose.
   std::span<const char* const> orders = {};
+  bool of_recordings = false;  ///< shows Content::recorded
   /// How many rows can be selected.
   std::size_t (*rows)(const Content&, const ViewState&) = nullptr;
   /// How many things left and right choose among; null where there is nothing to choose.

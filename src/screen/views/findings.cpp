@@ -56,7 +56,7 @@ void draw_findings(const Region& region, const Content& content, const ViewState
 }  // namespace
 
 View findings_view() {
-  return {.name = "findings", .title = "Findings", .keys = "", .rows = finding_row_count, .draw = draw_findings};
+  return {.name = "findings", .title = "Findings", .keys = "", .of_recordings = true, .rows = finding_row_count, .draw = draw_findings};
 }
 
 }  // namespace tidemark::screen

@@ -56,10 +56,10 @@ std::string change_text(std::int64_t bytes) {
 void draw_table_of(const Region& region, const DeviceHolders& device, const ViewState& state) {
   const auto& holders = device.by[state.order];
   if (!holders) {
-    draw_paragraph(region, 0, "n/a: the recording does not say whose it is (run --attribute off).", Role::quiet);
+    draw_paragraph(region, 0, "n/a: the recording does not say so: the program has no modules, or --attribute is off.", Role::quiet);
     return;
   }
-  std::vector<TableRow> rows;
+  std::vector<ListRow> rows;
   for (const Holder& holder : *holders) {
     const double share = device.allocated_bytes == 0
                              ? 0.0
@@ -123,6 +123,7 @@ View holders_view() {
           .title = "Holders",
           .keys = "s stack/module/category  left/right process",
           .orders = kGroupings,
+          .of_recordings = true,
           .rows = holder_row_count,
           .others = holder_others,
           .draw = draw_holders};

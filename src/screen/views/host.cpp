@@ -70,13 +70,13 @@ void draw_host(const Region& region, const Content& content, const ViewState& st
   draw_machine(region.part(0, 0, region.width(), std::min(kHostRows, region.height())), content.machine);
   if (region.height() <= kHostRows) return;
   const auto order = static_cast<HostOrder>(state.order);
-  const std::vector<TableColumn> columns = {
+  const std::vector<ListColumn> columns = {
       {.heading = "PID", .width = 8, .sorted = order == HostOrder::pid},
       {.heading = "RSS", .width = 10, .sorted = order == HostOrder::rss},
       {.heading = "PEAK", .width = 10},
       {.heading = "PSS", .width = 10, .sorted = order == HostOrder::pss},
       {.heading = "PROCESS", .left = true, .sorted = order == HostOrder::name}};
-  std::vector<TableRow> rows;
+  std::vector<ListRow> rows;
   for (const WatchedProcess* process : processes_of(content.machine, order)) {
     rows.push_back({{std::to_string(process->pid)},
                     {size_text(process->rss_bytes)},

@@ -17,7 +17,7 @@ std::string kind_text(ProcessKind kind) {
   return std::string(name_of(kind));
 }
 
-TableRow row_of_process(const MachineState& machine, const ProcessRow& row) {
+ListRow row_of_process(const MachineState& machine, const ProcessRow& row) {
   const WatchedProcess& process = *row.process;
   const bool named = process.kind != ProcessKind::ended && process.kind != ProcessKind::other_namespace;
   return {{row.device == nullptr ? "-" : short_title(machine.devices[row.device->device])},
@@ -38,7 +38,7 @@ void draw_processes(const Region& region, const Content& content, const ViewStat
   if (!draw_waiting(region, content.machine)) return;
   const auto order = static_cast<ProcessOrder>(state.order);
   const std::vector<ProcessRow> listed = process_rows(content.machine, order);
-  const std::vector<TableColumn> columns = {
+  const std::vector<ListColumn> columns = {
       {.heading = "DEVICE", .width = 8, .left = true, .sorted = order == ProcessOrder::device},
       {.heading = "PID", .width = 8, .sorted = order == ProcessOrder::pid},
       {.heading = "KIND", .width = 9, .left = true},
@@ -46,7 +46,7 @@ void draw_processes(const Region& region, const Content& content, const ViewStat
       {.heading = "PEAK", .width = 10},
       {.heading = "RSS", .width = 10, .sorted = order == ProcessOrder::rss},
       {.heading = "PROCESS", .left = true, .sorted = order == ProcessOrder::name}};
-  std::vector<TableRow> rows;
+  std::vector<ListRow> rows;
   rows.reserve(listed.size());
   for (const ProcessRow& row : listed) rows.push_back(row_of_process(content.machine, row));
   draw_table(region, columns, rows, row_of(state.selected, rows.size()));
