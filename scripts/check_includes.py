@@ -29,6 +29,7 @@ TABLE = {
     "live": ["base", "trace", "store", "analyze", "collect/ring", "collect/machine", "collect/recorder"],
     "report": ["base", "allocator", "trace", "store", "analyze", "live", "publish/history/history.h", "model", "doctor", "launch",
                "collect/machine", "collect/recorder/live_message.h"],
+    "screen": ["base", "trace", "store", "analyze", "live", "report", "collect/machine", "collect/recorder"],
     "export": ["base", "allocator", "trace", "store", "analyze", "report"],
     "launch": ["base", "collect/ring"],
     "phantom": ["base"],
@@ -39,7 +40,8 @@ TABLE = {
     "publish": ["base", "launch", "analyze", "trace", "collect/machine", "live"],
     "reading": ["base", "store", "import", "analyze", "report", "simulate"],
     "cli": ["base", "allocator", "trace", "store", "import", "model", "analyze", "report", "export", "reading", "launch",
-            "doctor", "plan", "publish", "simulate", "sweep", "live", "collect/ring", "collect/machine", "collect/recorder"],
+            "doctor", "plan", "publish", "simulate", "sweep", "live", "screen", "collect/ring", "collect/machine",
+            "collect/recorder"],
 }  # fmt: skip
 
 # What the code inside the recorded program may include of C++'s library: what C has too, and what makes no use of its runtime.

@@ -80,27 +80,6 @@ std::optional<std::int64_t> pid_of(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() && pid > 0 ? std::optional(pid) : std::nullopt;
 }
 
-Result<MonitorOptions> monitor_options(const WatchOptions& options, const WatchHooks& hooks) {
-  if (!(options.interval_seconds >= kLeastInterval && options.interval_seconds <= kMostInterval)) {
-    return Error{
-        fmt::format("--interval {}: from {} to {} seconds", options.interval_seconds, kLeastInterval, kMostInterval)};
-  }
-  if (!(options.duration_seconds > 0 && options.duration_seconds <= kMostDuration)) {
-    return Error{fmt::format("--duration {}: seconds, more than 0", options.duration_seconds)};
-  }
-  MonitorOptions monitor;
-  monitor.interval = std::chrono::nanoseconds(std::llround(options.interval_seconds * 1e9));
-  monitor.choice.devices = options.devices;
-  monitor.forecast = hooks.forecast;
-  if (options.pid.empty()) return monitor;
-  monitor.choice.pid = pid_of(options.pid);
-  if (!monitor.choice.pid) return Error{fmt::format("--pid {}: not a process ID", options.pid)};
-  if (!start_of(*monitor.choice.pid)) {
-    return Error{fmt::format("--pid {}: there is no such process here", options.pid)};
-  }
-  return monitor;
-}
-
 Result<void> check_outputs(const WatchOptions& options) {
   if (options.output.empty() && options.plot) {
     return Error{"--plot: the picture is written beside the report; name that with --output FILE.json"};
@@ -139,7 +118,7 @@ class ProgressLine {
 
 }  // namespace
 
-void add_choice(CommandLine& app, WatchOptions& options) {
+void add_watched(CommandLine& app, WatchOptions& options) {
   app.add_option("--interval", options.interval_seconds,
                  "Seconds between two samples; lists of processes are read once a second at most")
       ->type_name("SECONDS");
@@ -149,6 +128,31 @@ void add_choice(CommandLine& app, WatchOptions& options) {
       ->all_that_follow()
       ->type_name("DEVICE...")
       ->show_default("all GPUs; cpu where there is none");
+}
+
+Result<MonitorOptions> monitor_options(const WatchOptions& options, const WatchHooks& hooks) {
+  if (!(options.interval_seconds >= kLeastInterval && options.interval_seconds <= kMostInterval)) {
+    return Error{
+        fmt::format("--interval {}: from {} to {} seconds", options.interval_seconds, kLeastInterval, kMostInterval)};
+  }
+  if (!(options.duration_seconds > 0 && options.duration_seconds <= kMostDuration)) {
+    return Error{fmt::format("--duration {}: seconds, more than 0", options.duration_seconds)};
+  }
+  MonitorOptions monitor;
+  monitor.interval = std::chrono::nanoseconds(std::llround(options.interval_seconds * 1e9));
+  monitor.choice.devices = options.devices;
+  monitor.forecast = hooks.forecast;
+  if (options.pid.empty()) return monitor;
+  monitor.choice.pid = pid_of(options.pid);
+  if (!monitor.choice.pid) return Error{fmt::format("--pid {}: not a process ID", options.pid)};
+  if (!start_of(*monitor.choice.pid)) {
+    return Error{fmt::format("--pid {}: there is no such process here", options.pid)};
+  }
+  return monitor;
+}
+
+void add_choice(CommandLine& app, WatchOptions& options) {
+  add_watched(app, options);
   app.add_option("--pid", options.pid, "Only this process and those below it; ends when it ends")->type_name("PID");
 }
 

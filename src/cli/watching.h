@@ -13,6 +13,7 @@
 #include "live/monitor.h"
 #include "live/recordings_watch.h"
 #include "live/watch_reports.h"
+#include "report/text/terminal.h"
 
 namespace tidemark::cli {
 
@@ -31,7 +32,9 @@ struct WatchOptions {
 struct WatchArguments {
   bool plot = false;
 };
-/// --interval, --devices and --pid.
+/// Those of what is watched: --interval and --devices.
+void add_watched(CommandLine& app, WatchOptions& options);
+/// The same, and --pid.
 void add_choice(CommandLine& app, WatchOptions& options);
 void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments& arguments);
 
@@ -48,6 +51,9 @@ struct WatchHooks {
 
 /// Of recordings, as much as is watched.
 [[nodiscard]] SlidingWindow::Limits window_of(const WatchOptions& options);
+
+/// What to watch; an error for what cannot be watched.
+Result<MonitorOptions> monitor_options(const WatchOptions& options, const WatchHooks& hooks = {});
 
 /// Watches until the time is over, the process has ended, or SIGINT, SIGTERM or SIGHUP comes, and hands on what it sees
 /// as `options.outputs` say. Progress on stderr, where that is a terminal. Fails, before it begins, for what cannot be

@@ -1,0 +1,107 @@
+#include "screen/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/output_file.h"
+#include "live/watch_reports.h"
+#include "report/json/watch.h"
+#include "report/words/printable.h"
+#include "screen/flight_recorder.h"
+
+namespace tidemark::screen {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kMostMarks = 1000;
+
+std::string expanded(const std::string& path) {
+  const char* home = std::getenv("HOME");
+  return path.starts_with("~/") && home != nullptr ? home + path.substr(1) : path;
+}
+
+}  // namespace
+
+Session::Session(const MonitorOptions& options) : options_(options), monitor_(options) {}
+
+bool Session::update() {
+  bool changed = monitor_.update();
+  if (held_) return false;
+  if (auto recorded = recorded_watch_.take()) {
+    recorded_ = std::move(*recorded);
+    recordings_came_ = changed = true;
+  }
+  return changed;
+}
+
+void Session::look_at_recordings(bool wanted) {
+  if (wanted) recorded_watch_.start();
+  recorded_watch_.want(wanted);
+}
+
+Content Session::content() const {
+  return {.machine = held_ ? *held_ : monitor_.state(), .recorded = recorded_, .marks = marks_};
+}
+
+void Session::hold(bool held) {
+  if (held) {
+    held_ = monitor_.state();
+  } else {
+    held_.reset();
+  }
+}
+
+bool Session::complete() const {
+  const MachineState& machine = monitor_.state();
+  return machine.devices_known && machine.host.memory.total_bytes &&
+         std::all_of(machine.devices.begin(), machine.devices.end(), [](const WatchedDevice& device) {
+           return device.sampled_at_ns.has_value() || !device.lost.empty();
+         });
+}
+
+Message Session::mark(const std::string& name) {
+  if (marks_.size() == kMostMarks) return {fmt::format("n/a: there are {} marks already", kMostMarks), true};
+  marks_.push_back({.time_ns = monitor_.state().now_ns,
+                    .name = name.empty() ? std::to_string(marks_.size() + 1) : printable(name)});
+  return {fmt::format("Marked this moment: {}", marks_.back().name)};
+}
+
+std::string Session::report() {
+  monitor_.assess();
+  WatchRun run{.state = monitor_.state(),
+               .interval_seconds = std::chrono::duration<double>(options_.interval).count(),
+               .pid = options_.choice.pid,
+               .end = WatchEnd::interrupted};
+  Json report = Json::parse(to_json(ProfileReport{run}));
+  OomReport risks;
+  static_cast<WatchRun&>(risks) = std::move(run);
+  risks.threshold_percent = options_.forecast.threshold_percent;
+  const Json assessed = Json::parse(to_json(risks));
+  for (const auto& [key, device] : assessed["devices"].items()) {
+    report["devices"][key]["risk_assessment"] = device["risk_assessment"];
+  }
+  report["marks"] = Json::array();
+  for (const Mark& mark : marks_) {
+    report["marks"].push_back({{"seconds", static_cast<double>(mark.time_ns) / 1e9}, {"name", mark.name}});
+  }
+  return report.dump(2) + "\n";
+}
+
+Message Session::save(const std::string& path) {
+  const auto written = write_file(expanded(path), report());
+  return written ? Message{"Saved: " + printable(path)} : Message{printable(written.error().message), true};
+}
+
+Message Session::record(std::optional<std::int64_t> pid) {
+  if (!pid) return {"n/a: select a process in the view of processes first", true};
+  const auto recorder = ask_flight_recorder(*pid);
+  if (!recorder) return {recorder.error().message, true};
+  return {fmt::format("Asked process {} (tidemark run) to write what it keeps", *recorder)};
+}
+
+}  // namespace tidemark::screen

@@ -1,0 +1,53 @@
+// What both faces of the program work on: the watched machine, the recorded processes, marks, what is saved.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "live/monitor.h"
+#include "screen/recorded_watch.h"
+#include "screen/state.h"
+#include "screen/view.h"
+
+namespace tidemark::screen {
+
+/// One thread. No call waits for a driver or for the reading of a recording.
+class Session {
+ public:
+  explicit Session(const MonitorOptions& options);
+
+  /// Starts watching; loads drivers on another thread.
+  void start() { monitor_.start(); }
+  /// Takes what was read meanwhile. True when there was something.
+  bool update();
+  /// Whether results of recordings are shown: until then they are not read.
+  void look_at_recordings(bool wanted);
+  /// Whether these have come since.
+  [[nodiscard]] bool has_recordings() const { return recordings_came_; }
+  /// What is shown; while it is held, that is what was there when holding began. References hold until the next call.
+  [[nodiscard]] Content content() const;
+  void hold(bool held);
+  /// Whether every device has answered once, or will not.
+  [[nodiscard]] bool complete() const;
+
+  Message mark(const std::string& name = "");
+  /// The report of `tidemark profile` so far, with risks and marks. `path` as typed: "~/" is the home folder.
+  Message save(const std::string& path);
+  /// Asks the flight recorder of a process for a recording.
+  Message record(std::optional<std::int64_t> pid);
+
+ private:
+  [[nodiscard]] std::string report();
+
+  MonitorOptions options_;
+  MachineMonitor monitor_;
+  std::optional<MachineState> held_;
+  RecordedWatch recorded_watch_;
+  std::vector<RecordedProcess> recorded_;
+  bool recordings_came_ = false;
+  std::vector<Mark> marks_;
+};
+
+}  // namespace tidemark::screen

@@ -1,0 +1,57 @@
+"""A terminal to run programs in: a window of tmux, with what it shows as text and keys as they are typed."""
+
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+DEADLINE = 60.0  # seconds; only what never happens takes so long
+
+
+class Terminal:
+    """A window with a shell in it. One server of tmux for each, so that tests do not meet."""
+
+    def __init__(self, width, height, environment):
+        self.folder = tempfile.TemporaryDirectory(prefix="tidemark-terminal-")
+        self.socket = str(Path(self.folder.name) / "tmux")
+        shell = ["env", *(f"{name}={value}" for name, value in environment.items()), "bash", "--norc", "--noprofile", "-i"]
+        self._tmux("new-session", "-d", "-x", str(width), "-y", str(height), *shell)
+        self.type("PS1='ready\\$ '\n")
+        self.wait_for("ready$")
+
+    def close(self):
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], check=False, capture_output=True)
+        self.folder.cleanup()
+
+    def _tmux(self, *arguments):
+        command = ["tmux", "-u", "-S", self.socket, "-f", "/dev/null", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def type(self, text):
+        """As if it were typed."""
+        self._tmux("send-keys", "-l", text)
+
+    def press(self, *keys):
+        """Keys by tmux's names: Enter, Up, C-c."""
+        self._tmux("send-keys", *keys)
+
+    def resize(self, width, height):
+        self._tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def screen(self, styles=False):
+        """Its lines as text, without spaces at their ends; `styles`: with the sequences that colour them."""
+        return self._tmux("capture-pane", "-p", *(["-e"] if styles else []))
+
+    def says(self, what):
+        """A value of the window, by tmux's name."""
+        return self._tmux("display-message", "-p", "#{" + what + "}").strip()
+
+    def wait_for(self, *texts, gone=None):
+        """Until the screen has all of these texts, and `gone` no more. The screen."""
+        end = time.monotonic() + DEADLINE
+        while True:
+            screen = self.screen()
+            if all(text in screen for text in texts) and (gone is None or gone not in screen):
+                return screen
+            assert time.monotonic() < end, f"waited for {texts}, without {gone!r}:\n{screen}"
+            time.sleep(0.03)
