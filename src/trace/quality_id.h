@@ -40,6 +40,7 @@ enum class QualityId : std::uint8_t {
   recorder_killed,
   stopped_early,
   paused,
+  window,
   unmatched_frees,
   baseline,
   missing_symbols,
