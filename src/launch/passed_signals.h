@@ -38,7 +38,8 @@ class PassedSignals {
   [[nodiscard]] int fd() const { return fd_.get(); }
   /// Waits for a signal, that of the program's end among them; without a descriptor, a while.
   void wait() const;
-  /// This one is for us: however it comes, pass_on() passes it no more. The program still gets what is sent to its group.
+  /// This one is for us: however it comes, pass_on() passes it no more. The program still gets what is sent to its
+  /// group.
   void keep(int signal) { kept_ = signal; }
   /// Whether that has come since the last call.
   [[nodiscard]] bool take_kept() { return std::exchange(kept_came_, false); }

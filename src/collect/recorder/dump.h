@@ -26,13 +26,13 @@ struct HostOom {
   struct Victim {
     pid_t pid = 0;
     std::string command_line;
-    std::optional<std::uint64_t> rss_bytes;  ///< by the last sample
+    std::optional<std::uint64_t> rss_bytes;  ///< likewise
   };
   std::vector<Victim> victims;  ///< recorded processes that were gone then
   std::uint64_t kills = 0;      ///< that the group counted meanwhile
   std::string cgroup;           ///< its folder
   std::optional<std::uint64_t> limit_bytes;
-  std::optional<std::uint64_t> usage_bytes;  ///< by the last sample before
+  std::optional<std::uint64_t> usage_bytes;  ///< the most of some samples shortly before
 };
 
 struct DumpedFile {

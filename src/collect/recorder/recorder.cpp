@@ -255,7 +255,7 @@ Result<std::unique_ptr<RecordingWriter>> Recorder::open_writer(const ProcessInfo
 void Recorder::take_samples() {
   for (const Reading& reading : sampler_.collect()) {
     if (const auto* host = std::get_if<HostReading>(&reading.what); host != nullptr && options_.keep) {
-      last_host_ = *host;
+      note(*host);
     }
     if (const auto* found = std::get_if<DevicesFound>(&reading.what)) {
       devices_ = reading;
@@ -315,8 +315,10 @@ void Recorder::end(Client& client, bool exited) {
     }
     retire(client);
   }
-  files_.push_back({client.path, client.pid, session.event_count(), session.dropped_count(), session.bytes_written(),
-                    session.stopped()});
+  // Of a job that runs for weeks nobody reads a list.
+  if (!options_.keep || files_.empty())
+    files_.push_back({client.path, client.pid, session.event_count(), session.dropped_count(), session.bytes_written(),
+                      session.stopped()});
   client.pidfd.reset();
   client.session = nullptr;
   listen_again_ = {};

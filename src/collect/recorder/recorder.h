@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -129,6 +130,7 @@ class Recorder {
   Result<std::unique_ptr<RecordingWriter>> open_writer(const ProcessInfo& process, Client& client);
 
   // recorder_dumps.cpp
+  void note(const HostReading& host);
   void look_for_oom();
   void look_for_host_oom(const std::vector<HostOom::Victim>& gone);
   void note_host_oom(const std::vector<HostOom::Victim>& gone, std::uint64_t kills);
@@ -160,7 +162,7 @@ class Recorder {
   int dump_count_ = 0;
   std::optional<Cgroup> cgroup_;
   std::uint64_t oom_kills_ = 0;  ///< of the control group, that are known
-  std::optional<HostReading> last_host_;
+  std::deque<HostReading> last_hosts_;
   std::optional<std::chrono::steady_clock::time_point> last_oom_;
   bool oom_is_due_ = false;                                         ///< a dump for the last one
   std::optional<std::chrono::steady_clock::time_point> last_dump_;  ///< that nobody asked for

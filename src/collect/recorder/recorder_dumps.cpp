@@ -19,10 +19,17 @@ constexpr std::chrono::minutes kBetweenDumps{10};
 constexpr int kMostDumps = 16;
 // What ends so soon after a failed request ends because of it; and one failure is told by one dump.
 constexpr std::chrono::seconds kSameFailure{60};
+// Some two seconds at the usual interval.
+constexpr std::size_t kHostReadings = 20;
 // Where no time was given.
 constexpr std::chrono::hours kKeptOfEnded{1};
 
 }  // namespace
+
+void Recorder::note(const HostReading& host) {
+  last_hosts_.push_back(host);
+  if (last_hosts_.size() > kHostReadings) last_hosts_.pop_front();
+}
 
 std::optional<std::uint64_t> Recorder::new_oom_kills() const {
   const auto kills = cgroup_ ? cgroup_->read().oom_kills : std::nullopt;
@@ -54,11 +61,13 @@ void Recorder::note_host_oom(const std::vector<HostOom::Victim>& gone, std::uint
   oom.kills = kills;
   oom.cgroup = cgroup_->folder();
   oom.limit_bytes = cgroup_->limit_bytes();
-  if (last_host_) oom.usage_bytes = last_host_->sample.cgroup_usage_bytes;
-  for (HostOom::Victim& victim : oom.victims) {
-    if (!last_host_) break;
-    for (const ProcessMemory& process : last_host_->processes) {
-      if (process.pid == victim.pid) victim.rss_bytes = process.rss_bytes;
+  // The latest ones may be of the time when the victims' memory was free already.
+  for (const HostReading& host : last_hosts_) {
+    oom.usage_bytes = std::max(oom.usage_bytes, host.sample.cgroup_usage_bytes);
+    for (HostOom::Victim& victim : oom.victims) {
+      for (const ProcessMemory& process : host.processes) {
+        if (process.pid == victim.pid) victim.rss_bytes = std::max(victim.rss_bytes, process.rss_bytes);
+      }
     }
   }
   dump(DumpReason::host_oom, std::move(oom));
@@ -75,7 +84,6 @@ void Recorder::dump(DumpReason reason, std::optional<HostOom> host_oom) {
   const auto add = [&](ProcessInfo process, SegmentFiles files) {
     if (!files.empty()) windows.push_back({std::move(process), std::move(files)});
   };
-  // In the order in which they began: the first one gets the name that was asked for.
   for (Retired& retired : retired_) add(retired.window.process, std::move(retired.window.files));
   retired_.clear();
   for (Client& client : clients_) {
@@ -83,6 +91,10 @@ void Recorder::dump(DumpReason reason, std::optional<HostOom> host_oom) {
     if (auto cut = client.session->cut(); !cut) say_stopped(client, cut.error().message);
     add(client.session->process(), client.window->complete());
   }
+  // The first that began gets the name that was asked for.
+  std::stable_sort(windows.begin(), windows.end(), [](const KeptWindow& left, const KeptWindow& right) {
+    return left.process.start_wall_ns < right.process.start_wall_ns;
+  });
   oom_is_due_ = false;
   if (reason != DumpReason::signal) last_dump_ = Clock::now();
   if (windows.empty()) return notices_.say("no dump: nothing has been recorded so far");

@@ -167,6 +167,8 @@ Result<void> Session::finish(bool exited) {
     if (!finished) stop_after_error(exited);
     return finished;
   }
+  // What a window has so far can be read.
+  if (limits_.window != nullptr) static_cast<void>(limits_.window->finish_after_error({last_event_ns_, exited}));
   return {};
 }
 
