@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 
 #include <chrono>
 #include <ctime>
@@ -14,6 +15,7 @@
 #include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/recording_options.h"
+#include "cli/verdict.h"
 #include "collect/recorder/descriptors.h"
 #include "collect/ring/layout.h"
 #include "launch/environment.h"
@@ -96,6 +98,12 @@ Recording start_recording(const RecorderOptions& recorder_options, const Program
   return recording;
 }
 
+void say_dumps(Recorder& recorder) {
+  for (const Dump& dump : recorder.take_dumps()) {
+    for (const std::string& line : dump.verdict) say_printable(line);
+  }
+}
+
 }  // namespace
 
 void say_printable(const std::string& message) {
@@ -114,6 +122,10 @@ int record_program(const ProgramOptions& options, const std::function<void(const
     if (!free) return fail(free.error().message);
   }
   recorder_options.samples.outsider = child.witness();
+  if (recorder_options.keep) {
+    recorder_options.keep->describe = verdict_of;
+    if (recorder_options.keep->dump.on_signal) child.keep_signal(SIGUSR1);
+  }
   const auto library = find_preload_library();
   if (!library) return fail(library.error().message);
   Recording recording;
@@ -137,6 +149,13 @@ int record_program(const ProgramOptions& options, const std::function<void(const
       recorder = nullptr;
     }
     child.handle_signals();
+    const bool asked = child.take_kept_signal();
+    if (recorder != nullptr) {
+      try_to([&] {
+        if (asked) recorder->dump_for_signal();
+        say_dumps(*recorder);
+      });
+    }
     if (options.watch && !child.ended()) options.watch(child);
   }
   if (options.ended) options.ended(child);
@@ -144,6 +163,8 @@ int record_program(const ProgramOptions& options, const std::function<void(const
   if (recorder != nullptr) {
     try_to([&] {
       recorder->finish(std::chrono::seconds(2));
+      recorder->program_ended(child.exit_code());
+      say_dumps(*recorder);
       at_end(*recorder);
     });
     recorder = nullptr;  // removes the socket

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "cli/keep_options.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
 #include "cli/recording_options.h"
@@ -18,6 +19,7 @@ constexpr std::size_t kMostListed = 10;  // recordings, at the end
 struct RunOptions {
   ProgramOptions program;
   RecordingOptions given;
+  KeepArguments keep;
   std::string driver = "off";
   bool quiet = false;
 };
@@ -61,13 +63,22 @@ void summarize(const Recorder& recorder) {
   say_printable(fmt::format("to see the peak memory: tidemark summary{}", names));
 }
 
-int run(RunOptions& options) {
+void say_kept_in_vain(const Recorder& recorder) {
+  if (recorder.files().empty()) return say_printable("nothing was recorded: " + recorder.why_nothing());
+  if (recorder.kept_in_vain()) say_printable("nothing happened that --dump names: what was kept has been deleted");
+}
+
+int run(RunOptions& options, const CommandLine& app) {
   ProgramOptions& program = options.program;
   program.driver = options.driver == "on";
   program.recorder = options.given.recorder_options();
+  auto keep = options.keep.options(app);
+  if (!keep) return fail(keep.error().message);
+  program.recorder.keep = std::move(*keep);
   const auto at_end = [&](const Recorder& recorder) {
     say_unrecorded(recorder);
-    if (!options.quiet) summarize(recorder);
+    if (options.quiet) return;
+    program.recorder.keep ? say_kept_in_vain(recorder) : summarize(recorder);
   };
   return record_program(program, at_end, [](const ChildProcess& child) { return child.pass_on_status(); });
 }
@@ -79,6 +90,7 @@ std::function<int()> setup_run(CommandLine& app) {
   ProgramOptions& program = options->program;
   RecorderOptions& recorder = options->given.recorder;
   options->given.add_to(app);
+  options->keep.add_to(app);
   app.add_option("--driver", options->driver,
                  "Record memory that libraries (NCCL, cuBLAS, ...) allocate from the CUDA driver; uses CUPTI's only "
                  "subscription, so that other CUDA profilers cannot run")
@@ -101,8 +113,9 @@ std::function<int()> setup_run(CommandLine& app) {
       "  tidemark run -- python train.py --epochs 3\n"
       "  tidemark run -o run.tide --stacks both -- python train.py\n"
       "  tidemark run -o run.tide --driver on -- python train.py\n"
+      "  tidemark run --keep 10min,2GiB --dump on-oom,on-signal -- python train.py\n"
       "  tidemark run -o job.tide -- torchrun --nproc-per-node 8 train.py");
-  return [options] { return run(*options); };
+  return [options, &app] { return run(*options, app); };
 }
 
 }  // namespace tidemark::cli

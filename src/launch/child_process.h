@@ -31,6 +31,9 @@ class ChildProcess {
   [[nodiscard]] int signal_fd() const { return signals_.fd(); }
   /// Waits until then.
   void wait_for_signals() const { signals_.wait(); }
+  /// As PassedSignals::keep() and take_kept().
+  void keep_signal(int signal) { signals_.keep(signal); }
+  [[nodiscard]] bool take_kept_signal() { return signals_.take_kept(); }
   /// Passes signals on, and takes note when the program has ended.
   void handle_signals();
   /// Another child of this process, see GroupWitness.

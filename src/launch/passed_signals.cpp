@@ -73,6 +73,10 @@ void PassedSignals::pass_on(pid_t program) {
       const bool for_group =
           of_group ? of_group->contains(signal.si_signo) || early.contains(signal.si_signo) : by_kernel;
       next_early.remove(signal.si_signo);
+      if (signal.si_signo == kept_) {
+        kept_came_ = true;
+        continue;
+      }
       const bool reached = for_group && (in_group || by_kernel);
       // What the program sends to its parent is not for itself.
       if (!reached && !sent_by(signal, program)) send(program, signal);

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/scoped_fd.h"
@@ -37,6 +38,11 @@ class PassedSignals {
   [[nodiscard]] int fd() const { return fd_.get(); }
   /// Waits for a signal, that of the program's end among them; without a descriptor, a while.
   void wait() const;
+  /// This one is for us: however it comes, pass_on() passes it no more. The program still gets what is sent to its
+  /// group.
+  void keep(int signal) { kept_ = signal; }
+  /// Whether that has come since the last call.
+  [[nodiscard]] bool take_kept() { return std::exchange(kept_came_, false); }
   /// Passes the signals so far on to `program`, each that it has not got already.
   void pass_on(pid_t program);
   /// There is no program any more: signals are kept from this process, and that is all.
@@ -47,6 +53,8 @@ class PassedSignals {
  private:
   [[nodiscard]] std::vector<siginfo_t> take() const;
 
+  int kept_ = 0;
+  bool kept_came_ = false;
   sigset_t taken_;
   sigset_t mask_before_;
   struct sigaction child_action_before_;

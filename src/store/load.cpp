@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,13 +16,63 @@
 namespace tidemark {
 namespace {
 
+// Times from the beginning of a window of a longer recording on. Such a window begins with the blocks that were alive
+// then (LiveBlocks::lead_in), which are there before its first event.
+class WindowTime {
+ public:
+  /// Takes an event over where it belongs to what a window begins with.
+  template <typename Consumer>
+  bool take_lead_in(const Event& event, Consumer& consumer) {
+    if (state_ == State::before) {
+      const bool leads_in = event.kind == EventKind::pause && event.time_ns == 0 && !event.thread.valid();
+      state_ = leads_in ? State::lead_in : State::behind;
+      return leads_in;
+    }
+    if (state_ == State::behind) return false;
+    if (event.kind == EventKind::resume) {
+      state_ = State::behind;
+      began_ns_ = event.time_ns;
+      consumer.begin();
+    } else {
+      Event there = event;
+      there.time_ns = 0;
+      consumer.add(there);
+    }
+    return true;
+  }
+  [[nodiscard]] std::optional<std::uint64_t> began_ns() const { return began_ns_; }
+
+  void shift(std::uint64_t& time_ns) const { time_ns -= std::min(time_ns, began_ns_.value_or(0)); }
+  void shift(SampleRecord& record) const {
+    std::visit(
+        [this](auto& fields) {
+          if constexpr (requires { fields.time_ns; }) shift(fields.time_ns);
+        },
+        record);
+  }
+  void shift(Definitions& definitions) const {
+    if (!began_ns_) return;
+    for (Mark& mark : definitions.marks) shift(mark.time_ns);
+    for (ModelTensor& tensor : definitions.tensors) shift(tensor.time_ns);
+    if (definitions.end) shift(definitions.end->time_ns);
+    if (definitions.process.start_wall_ns) *definitions.process.start_wall_ns += *began_ns_;
+  }
+
+ private:
+  enum class State : std::uint8_t { before, lead_in, behind };
+
+  State state_ = State::before;
+  std::optional<std::uint64_t> began_ns_;
+};
+
 // The samples of a recording, read beside its events: in the file they stand near the events of their time, before
 // them or after.
 class SampleFeed {
  public:
-  explicit SampleFeed(SampleReader reader) : reader_(std::move(reader)) { read(); }
+  /// Hands over samples with the times of `window`, which must outlive this.
+  SampleFeed(SampleReader reader, const WindowTime& window) : reader_(std::move(reader)), window_(window) { read(); }
 
-  /// Hands over what was taken before `time_ns`.
+  /// Hands over what was taken before `time_ns`, a time of the file.
   template <typename Consumer>
   void before(std::uint64_t time_ns, Consumer& consumer) {
     while (next_ns_ < time_ns) take(consumer);
@@ -37,6 +88,7 @@ class SampleFeed {
  private:
   template <typename Consumer>
   void take(Consumer& consumer) {
+    window_.shift(batch_[at_]);
     consumer.add_sample(batch_[at_++]);
     if (at_ == batch_.size()) read();
     find_time();
@@ -53,6 +105,7 @@ class SampleFeed {
   }
 
   SampleReader reader_;
+  const WindowTime& window_;
   std::vector<SampleRecord> batch_;
   std::size_t at_ = 0;
   std::uint64_t next_ns_ = 0;
@@ -65,35 +118,47 @@ struct OverviewConsumer {
   const SampleConsumer& samples;
 
   void add(const Event& event) const { tally.add(event); }
+  void begin() const { tally.begin(); }
   void add_sample(const SampleRecord& record) const {
     if (samples) samples(record, tally);
   }
 };
 
+struct ReadDefinitions {
+  Definitions definitions;
+  std::optional<std::uint64_t> window_began_ns;
+};
+
 // Feeds every event of a recording, and every sample between those of its time, to `consumer` (an OverviewConsumer or a
 // StoreBuilder); `check` is asked after each batch.
 template <typename Consumer, typename Check>
-Result<Definitions> feed(const std::string& path, const Progress& progress, Consumer& consumer, const Check& check) {
+Result<ReadDefinitions> feed(const std::string& path, const Progress& progress, Consumer& consumer,
+                             const Check& check) {
   auto reader = TraceReader::open(path);
   if (!reader) return reader.error();
   auto sample_reader = SampleReader::open(path);
   if (!sample_reader) return sample_reader.error();
-  SampleFeed samples(std::move(*sample_reader));
+  WindowTime window;
+  SampleFeed samples(std::move(*sample_reader), window);
   TraceReader& trace = **reader;
   std::vector<Event> batch;
   for (;;) {
     const auto more = trace.next(batch);
     if (!more) return more.error();
     if (!*more) break;
-    for (const Event& event : batch) {
+    for (Event& event : batch) {
+      if (window.take_lead_in(event, consumer)) continue;
       samples.before(event.time_ns, consumer);
+      window.shift(event.time_ns);
       consumer.add(event);
     }
     if (Result<void> fine = check(); !fine) return fine.error();
     if (progress) progress(trace.offset(), trace.size());
   }
   samples.finish(trace.offset(), consumer);
-  return trace.definitions();
+  ReadDefinitions read{trace.definitions(), window.began_ns()};
+  window.shift(read.definitions);
+  return read;
 }
 
 }  // namespace
@@ -110,7 +175,9 @@ Result<Overview> load_overview(const std::string& path, const Progress& progress
   OverviewConsumer consumer{tally, samples};
   auto definitions = feed(path, progress, consumer, [] { return Result<void>(); });
   if (!definitions) return definitions.error();
-  return std::move(tally).finish(path, std::move(*definitions));
+  Overview overview = std::move(tally).finish(path, std::move(definitions->definitions));
+  overview.window_began_ns = definitions->window_began_ns;
+  return overview;
 }
 
 Result<Store> load_store(const std::string& path, const Progress& progress) {
@@ -122,7 +189,9 @@ Result<Store> load_store(const std::string& path, const Progress& progress) {
         path)};
   });
   if (!definitions) return definitions.error();
-  return std::move(builder).finish(path, std::move(*definitions));
+  Store store = std::move(builder).finish(path, std::move(definitions->definitions));
+  store.window_began_ns = definitions->window_began_ns;
+  return store;
 }
 
 }  // namespace tidemark

@@ -117,6 +117,8 @@ struct Overview {
   std::optional<std::uint64_t> last_event_ns;  ///< none without events
   std::uint64_t end_ns = 0;                    ///< time of the last event or of the end record
   std::vector<Pause> pauses;                   ///< in order of time; one that never ended, up to end_ns
+  /// Of the last part of a longer recording: how long after the beginning of that the part began, which is its time 0.
+  std::optional<std::uint64_t> window_began_ns;
 };
 
 inline constexpr std::size_t kMaxDevices = 256;

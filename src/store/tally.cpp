@@ -83,7 +83,7 @@ void Tally::begin() {
     DeviceSummary& summary = overview_.devices[device];
     summary.allocation_count = 0;
     summary.total_bytes_allocated = 0;
-    summary.baseline_bytes = running_[device].recorded;
+    summary.baseline_bytes = running_[device].recorded + running_[device].unrecorded;
   }
 }
 

@@ -111,6 +111,7 @@ inline constexpr QualityFacts kQualityTable[] = {
     {QualityId::in_progress, "in_progress", Severity::info, QualityUnit::none, true},
     {QualityId::stopped_early, "stopped_early", Severity::info, QualityUnit::none, true},
     {QualityId::paused, "paused", Severity::info, QualityUnit::pauses, false},
+    {QualityId::window, "window", Severity::info, QualityUnit::none, false},
     {QualityId::unmatched_frees, "unmatched_frees", Severity::info, QualityUnit::frees, false},
     {QualityId::baseline, "baseline", Severity::info, QualityUnit::bytes, false},
     {QualityId::missing_symbols, "missing_symbols", Severity::info, QualityUnit::frames, false},

@@ -41,6 +41,7 @@ enum class QualityId : std::uint8_t {
   in_progress,
   stopped_early,
   paused,
+  window,
   unmatched_frees,
   baseline,
   missing_symbols,

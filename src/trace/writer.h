@@ -1,7 +1,6 @@
 // Writes one recording: interns what events refer to, packs events into frames, hands frames to a sink.
 //
-// One thread at a time. The writer owns its sink. A write error is returned once by the call that met it; from then on
-// every call but finish_after_error() does nothing.
+// The writer owns its sink.
 #pragma once
 
 #include <cstddef>
@@ -17,69 +16,38 @@
 #include "trace/event.h"
 #include "trace/event_encoder.h"
 #include "trace/frame_encoder.h"
+#include "trace/recording_writer.h"
 #include "trace/sample_codec.h"
 #include "trace/sink.h"
 
 namespace tidemark {
 
-class TraceWriter {
+class TraceWriter final : public RecordingWriter {
  public:
   /// Writes the file header and the process record at once, so that even a recording without events reads.
   static Result<std::unique_ptr<TraceWriter>> create(std::unique_ptr<Sink> sink, const ProcessInfo& process);
 
-  // Interning: the same argument gives the same id, and costs bytes in the file only the first time.
-  StringId string(std::string_view text);
-  LocationId location(const Location& location);
-  StackId stack(StackId parent, LocationId location);
-  ModuleId module(const ModuleInfo& module);
-  AutogradNodeId autograd_node(const AutogradNode& node);
-
-  /// A new thread, even when the same tid was seen before (tids are reused).
-  ThreadId thread(const ThreadInfo& thread);
-
-  /// A new module object, even when the address was seen before.
-  NnModuleId nn_module(const NnModule& module);
-  /// What a module is called, in place of what it was called before.
-  void nn_module_name(const NnModuleName& name);
-  void tensor(const ModelTensor& tensor);
-
-  /// Later knowledge about the process (torch version, Python version): replaces the earlier record for readers.
-  void process(const ProcessInfo& process);
-
-  /// Appends an event. Events come in time order; a step back of the clock is allowed and kept. For allocate and free
-  /// the writer assigns `slot` itself (the field is ignored), pairs a free with its allocation by (device, address),
-  /// and ignores `size` of a free. An allocation at an address still alive first frees the old block (the reader sees
-  /// a free event at the same time).
-  Result<void> event(const Event& event);
-
-  /// Name and thread must be this writer's own.
-  void mark(const Mark& mark);
-
-  /// Appends a sample. A SampledDevice gets the next id, from 0; it comes before the samples that refer to it.
-  void sample(const SampleRecord& record);
-
-  /// Adds to what is missing.
-  void loss(const Loss& loss);
-
-  /// Puts everything so far into a frame of its own and hands it to the sink. That happens by itself every 16,384
-  /// events; frames of 4,096 cost about a third more bytes an event, frames of 256 twice as many: once a second is
-  /// often enough.
-  Result<void> flush();
-
-  /// From now on flush() leaves out what would make the file larger than this. Nothing but losses and the end should
-  /// follow what was left out.
-  void leave_out_above(std::uint64_t bytes) { most_bytes_ = bytes; }
-  [[nodiscard]] bool left_out() const { return left_out_; }
-
-  /// Last frame; nothing may be written afterwards.
-  Result<void> finish(const EndInfo& end);
-
-  /// After a write error: a last frame that says so, where there is room for it or can be made.
-  Result<void> finish_after_error(const EndInfo& end);
-
-  /// Bytes handed to the sink so far, and a bound on what flush() would add now. For --max-size.
-  [[nodiscard]] std::uint64_t bytes_written() const { return bytes_written_; }
-  [[nodiscard]] std::uint64_t bytes_pending() const;
+  StringId string(std::string_view text) override;
+  LocationId location(const Location& location) override;
+  StackId stack(StackId parent, LocationId location) override;
+  ModuleId module(const ModuleInfo& module) override;
+  AutogradNodeId autograd_node(const AutogradNode& node) override;
+  ThreadId thread(const ThreadInfo& thread) override;
+  NnModuleId nn_module(const NnModule& module) override;
+  void nn_module_name(const NnModuleName& name) override;
+  void tensor(const ModelTensor& tensor) override;
+  void process(const ProcessInfo& process) override;
+  Result<void> event(const Event& event) override;
+  void mark(const Mark& mark) override;
+  void sample(const SampleRecord& record) override;
+  void loss(const Loss& loss) override;
+  Result<void> flush() override;
+  Result<void> finish(const EndInfo& end) override;
+  Result<void> finish_after_error(const EndInfo& end) override;
+  void leave_out_above(std::uint64_t bytes) override { most_bytes_ = bytes; }
+  [[nodiscard]] bool left_out() const override { return left_out_; }
+  [[nodiscard]] std::uint64_t bytes_written() const override { return bytes_written_; }
+  [[nodiscard]] std::uint64_t bytes_pending() const override;
 
  private:
   explicit TraceWriter(std::unique_ptr<Sink> sink) : sink_(std::move(sink)) {}

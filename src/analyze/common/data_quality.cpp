@@ -30,6 +30,9 @@ void add_ending(const Overview& overview, Issues& issues) {
   } else if (!end->process_exited) {
     issues.push_back({QualityId::stopped_early, {}});
   }
+  if (overview.window_began_ns) {
+    issues.push_back({QualityId::window, {}, {{"began_ns", QualityDuration{*overview.window_began_ns}}}});
+  }
   if (!overview.pauses.empty()) {
     std::uint64_t paused_ns = 0;
     for (const Pause& pause : overview.pauses) paused_ns += pause.end_ns - pause.begin_ns;

@@ -150,6 +150,15 @@ void DriverMemory::resize_pool(Device device, std::uint64_t key, std::uint64_t b
   if (bytes == 0) pools_.erase(key);
 }
 
+void DriverMemory::keep(KeptDefinitions& definitions) const {
+  for (const auto& [key, pool] : pools_) {
+    for (const Piece& piece : pool.pieces) {
+      definitions.keep(piece.stack);
+      definitions.keep(piece.thread);
+    }
+  }
+}
+
 void DriverMemory::reset(Device device, const Event& base, std::vector<Event>& out) {
   const auto is_there = [&](Device other) {
     return other.index == device.index && other.type != DeviceType::cuda_host;

@@ -13,6 +13,7 @@
 
 #include "collect/ring/layout.h"
 #include "trace/event.h"
+#include "trace/kept_definitions.h"
 
 namespace tidemark {
 
@@ -28,6 +29,9 @@ class DriverMemory {
  public:
   /// Appends what the call did. `base` has the events' time, thread and stack.
   void take(const DriverCallRecord& call, const Event& base, std::vector<Event>& out);
+
+  /// Has `definitions` keep what later events may refer to.
+  void keep(KeptDefinitions& definitions) const;
 
   /// Calls that gave back what was not seen being taken.
   [[nodiscard]] std::uint64_t unmatched() const { return unmatched_; }

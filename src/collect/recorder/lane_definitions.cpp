@@ -28,7 +28,7 @@ std::string hex(std::string_view raw) {
 }  // namespace
 
 bool LaneDefinitions::blob(const ring::RecordHeader& header, std::span<const std::uint64_t> fields,
-                           TraceWriter& writer) {
+                           RecordingWriter& writer) {
   const auto flags = static_cast<std::uint8_t>(header.device_type);
   if (header.stack > fields.size_bytes()) return false;
   if ((flags & ring::kBlobFirst) != 0) {
@@ -44,7 +44,7 @@ bool LaneDefinitions::blob(const ring::RecordHeader& header, std::span<const std
   return define(writer);
 }
 
-bool LaneDefinitions::define(TraceWriter& writer) {
+bool LaneDefinitions::define(RecordingWriter& writer) {
   Fields fields(pending_);
   switch (static_cast<ring::DefinitionKind>(fields.number<std::uint32_t>())) {
     case ring::DefinitionKind::thread: {
@@ -100,7 +100,7 @@ bool LaneDefinitions::define(TraceWriter& writer) {
   return false;
 }
 
-bool LaneDefinitions::define_code(Fields& fields, TraceWriter& writer) {
+bool LaneDefinitions::define_code(Fields& fields, RecordingWriter& writer) {
   const auto address = fields.number<std::uint64_t>();
   Code code;
   code.python_version = static_cast<std::uint16_t>(fields.number<std::uint32_t>());
@@ -121,7 +121,7 @@ bool LaneDefinitions::define_code(Fields& fields, TraceWriter& writer) {
   return fields.ok;
 }
 
-bool LaneDefinitions::define_module(Fields& fields, TraceWriter& writer) {
+bool LaneDefinitions::define_module(Fields& fields, RecordingWriter& writer) {
   const auto start = fields.number<std::uint64_t>();
   Module module;
   module.end = fields.number<std::uint64_t>();
@@ -141,7 +141,8 @@ bool LaneDefinitions::define_module(Fields& fields, TraceWriter& writer) {
 }
 
 // The module that each Python frame calls.
-std::vector<NnModuleId> LaneDefinitions::read_nn_modules(Fields& fields, std::uint32_t frames, TraceWriter& writer) {
+std::vector<NnModuleId> LaneDefinitions::read_nn_modules(Fields& fields, std::uint32_t frames,
+                                                         RecordingWriter& writer) {
   std::vector<NnModuleId> found(frames);
   const auto count = fields.number<std::uint32_t>();
   const auto generation = count > 0 ? fields.number<std::uint64_t>() : 0;
@@ -154,7 +155,7 @@ std::vector<NnModuleId> LaneDefinitions::read_nn_modules(Fields& fields, std::ui
   return found;
 }
 
-bool LaneDefinitions::define_stack(Fields& fields, TraceWriter& writer) {
+bool LaneDefinitions::define_stack(Fields& fields, RecordingWriter& writer) {
   const auto number = fields.number<std::uint32_t>();
   if (number != stacks_.size()) return false;
   bool awaits_lines = false;
@@ -164,7 +165,7 @@ bool LaneDefinitions::define_stack(Fields& fields, TraceWriter& writer) {
   return fields.ok;
 }
 
-StackId LaneDefinitions::read_stack(Fields& fields, TraceWriter& writer, bool& awaits_lines) {
+StackId LaneDefinitions::read_stack(Fields& fields, RecordingWriter& writer, bool& awaits_lines) {
   const auto python_count = fields.number<std::uint32_t>();
   const auto native_count = fields.number<std::uint32_t>();
   fields.ok &= python_count <= ring::kMaxFrames && native_count <= ring::kMaxFrames;
@@ -190,7 +191,7 @@ StackId LaneDefinitions::read_stack(Fields& fields, TraceWriter& writer, bool& a
   return stack;
 }
 
-bool LaneDefinitions::define_lines(Fields& fields, TraceWriter& writer) {
+bool LaneDefinitions::define_lines(Fields& fields, RecordingWriter& writer) {
   const std::string path = fields.python();
   if (!fields.ok || !is_inductor_file(path.data(), path.size())) return false;
   if (generated_files_.contains(path)) return true;
@@ -213,7 +214,7 @@ bool LaneDefinitions::define_lines(Fields& fields, TraceWriter& writer) {
   return true;
 }
 
-void LaneDefinitions::redefine_stacks(TraceWriter& writer) {
+void LaneDefinitions::redefine_stacks(RecordingWriter& writer) {
   for (auto entry = awaiting_lines_.begin(); entry != awaiting_lines_.end();) {
     Fields stack(entry->second);
     stack.number<std::uint32_t>();  // what it defines
@@ -224,7 +225,7 @@ void LaneDefinitions::redefine_stacks(TraceWriter& writer) {
   }
 }
 
-bool LaneDefinitions::define_mark(Fields& fields, TraceWriter& writer) {
+bool LaneDefinitions::define_mark(Fields& fields, RecordingWriter& writer) {
   const auto kind = fields.number<std::uint32_t>();
   LaneMark found;
   found.ticks = fields.number<std::uint64_t>();
@@ -237,7 +238,7 @@ bool LaneDefinitions::define_mark(Fields& fields, TraceWriter& writer) {
   return true;
 }
 
-bool LaneDefinitions::define_autograd_node(Fields& fields, TraceWriter& writer) {
+bool LaneDefinitions::define_autograd_node(Fields& fields, RecordingWriter& writer) {
   const auto number = fields.number<std::uint32_t>();
   LaneNode node;
   node.thread_number = fields.number<std::uint64_t>();
@@ -249,8 +250,8 @@ bool LaneDefinitions::define_autograd_node(Fields& fields, TraceWriter& writer) 
   return true;
 }
 
-void LaneDefinitions::add_python_frame(Code& code, std::uint32_t instruction, NnModuleId nn_module, TraceWriter& writer,
-                                       std::vector<LocationId>& innermost_first) {
+void LaneDefinitions::add_python_frame(Code& code, std::uint32_t instruction, NnModuleId nn_module,
+                                       RecordingWriter& writer, std::vector<LocationId>& innermost_first) {
   const PythonPlace place = python_place(code, instruction, nn_module, writer);
   if (code.generated != nullptr) {
     const std::vector<SourceFrame>& sources = code.generated->sources(place.line);
@@ -267,7 +268,7 @@ void LaneDefinitions::add_python_frame(Code& code, std::uint32_t instruction, Nn
 }
 
 LaneDefinitions::PythonPlace LaneDefinitions::python_place(Code& code, std::uint32_t instruction, NnModuleId nn_module,
-                                                           TraceWriter& writer) {
+                                                           RecordingWriter& writer) {
   if (!code.file.valid()) code.file = code.function = writer.string("?");
   const std::uint64_t key = std::uint64_t{nn_module.value} << 32 | instruction;
   const auto known = code.places.find(key);
@@ -287,7 +288,7 @@ LaneDefinitions::PythonPlace LaneDefinitions::python_place(Code& code, std::uint
   return code.places[key] = {writer.location(location), location.line};
 }
 
-LocationId LaneDefinitions::native_location(std::uint64_t address, TraceWriter& writer) {
+LocationId LaneDefinitions::native_location(std::uint64_t address, RecordingWriter& writer) {
   Location location;
   location.kind = Location::Kind::native;
   location.offset = address - 1;  // inside the call, not after it
@@ -310,6 +311,18 @@ StackId LaneDefinitions::stack(std::uint32_t number) const {
 
 std::optional<LaneNode> LaneDefinitions::autograd_node(std::uint32_t number) const {
   return number < autograd_nodes_.size() ? std::optional(autograd_nodes_[number]) : std::nullopt;
+}
+
+void LaneDefinitions::keep(KeptDefinitions& definitions) const {
+  definitions.keep(thread_);
+  for (const auto& [address, code] : codes_) {
+    definitions.keep(code.file);
+    definitions.keep(code.function);
+    for (const auto& [key, place] : code.places) definitions.keep(place.location);
+  }
+  for (const auto& [start, module] : modules_) definitions.keep(module.id);
+  for (const StackId stack : stacks_) definitions.keep(stack);
+  for (const LaneNode& node : autograd_nodes_) definitions.keep(node.type);
 }
 
 void LaneDefinitions::reset() {

@@ -15,7 +15,8 @@
 #include "collect/recorder/model_definition.h"
 #include "collect/recorder/nn_modules.h"
 #include "collect/ring/layout.h"
-#include "trace/writer.h"
+#include "trace/kept_definitions.h"
+#include "trace/recording_writer.h"
 
 namespace tidemark {
 
@@ -48,9 +49,12 @@ class LaneDefinitions {
   explicit LaneDefinitions(NnModules& nn_modules) : nn_modules_(nn_modules) {}
 
   /// Adds a piece of a definition. False when the pieces make no sense.
-  bool blob(const ring::RecordHeader& header, std::span<const std::uint64_t> fields, TraceWriter& writer);
+  bool blob(const ring::RecordHeader& header, std::span<const std::uint64_t> fields, RecordingWriter& writer);
 
   void reset();
+
+  /// Has `definitions` keep what later records of the lane may refer to.
+  void keep(KeptDefinitions& definitions) const;
 
   /// The stack with the lane's number; invalid when it has not been defined.
   [[nodiscard]] StackId stack(std::uint32_t number) const;
@@ -93,23 +97,23 @@ class LaneDefinitions {
     bool ours = false;
   };
 
-  bool define(TraceWriter& writer);
-  bool define_code(Fields& fields, TraceWriter& writer);
-  bool define_module(Fields& fields, TraceWriter& writer);
-  bool define_stack(Fields& fields, TraceWriter& writer);
-  bool define_mark(Fields& fields, TraceWriter& writer);
-  bool define_autograd_node(Fields& fields, TraceWriter& writer);
-  std::vector<NnModuleId> read_nn_modules(Fields& fields, std::uint32_t frames, TraceWriter& writer);
-  bool define_lines(Fields& fields, TraceWriter& writer);
+  bool define(RecordingWriter& writer);
+  bool define_code(Fields& fields, RecordingWriter& writer);
+  bool define_module(Fields& fields, RecordingWriter& writer);
+  bool define_stack(Fields& fields, RecordingWriter& writer);
+  bool define_mark(Fields& fields, RecordingWriter& writer);
+  bool define_autograd_node(Fields& fields, RecordingWriter& writer);
+  std::vector<NnModuleId> read_nn_modules(Fields& fields, std::uint32_t frames, RecordingWriter& writer);
+  bool define_lines(Fields& fields, RecordingWriter& writer);
   /// Those that awaited the lines which have just been defined.
-  void redefine_stacks(TraceWriter& writer);
+  void redefine_stacks(RecordingWriter& writer);
   /// Of a stack definition, behind its number. `awaits_lines` turns true where a frame's lines are not defined yet.
-  StackId read_stack(Fields& fields, TraceWriter& writer, bool& awaits_lines);
+  StackId read_stack(Fields& fields, RecordingWriter& writer, bool& awaits_lines);
   /// Appends a frame, and before it, as what it called, the lines of the program that it was made from.
-  void add_python_frame(Code& code, std::uint32_t instruction, NnModuleId nn_module, TraceWriter& writer,
+  void add_python_frame(Code& code, std::uint32_t instruction, NnModuleId nn_module, RecordingWriter& writer,
                         std::vector<LocationId>& innermost_first);
-  PythonPlace python_place(Code& code, std::uint32_t instruction, NnModuleId nn_module, TraceWriter& writer);
-  LocationId native_location(std::uint64_t address, TraceWriter& writer);
+  PythonPlace python_place(Code& code, std::uint32_t instruction, NnModuleId nn_module, RecordingWriter& writer);
+  LocationId native_location(std::uint64_t address, RecordingWriter& writer);
   /// The module of the call that returns to `address`, or null.
   [[nodiscard]] const Module* module_of(std::uint64_t address) const;
 

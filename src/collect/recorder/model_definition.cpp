@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kMostDimensions = 64;  // PyTorch's own limit
 
-bool read_tensor(DefinitionFields& fields, std::uint64_t generation, NnModules& modules, TraceWriter& writer,
+bool read_tensor(DefinitionFields& fields, std::uint64_t generation, NnModules& modules, RecordingWriter& writer,
                  ModelTensor& tensor) {
   const auto role = fields.number<std::uint8_t>();
   tensor.role = static_cast<ModelTensor::Role>(role);
@@ -37,7 +37,7 @@ bool read_tensor(DefinitionFields& fields, std::uint64_t generation, NnModules& 
 
 }  // namespace
 
-ModelTensors read_model(DefinitionFields& fields, NnModules& modules, TraceWriter& writer) {
+ModelTensors read_model(DefinitionFields& fields, NnModules& modules, RecordingWriter& writer) {
   ModelTensors found;
   const auto generation = fields.number<std::uint64_t>();
   found.ticks = fields.number<std::uint64_t>();

@@ -6,7 +6,7 @@
 
 #include "collect/recorder/definition_fields.h"
 #include "collect/recorder/nn_modules.h"
-#include "trace/writer.h"
+#include "trace/recording_writer.h"
 
 namespace tidemark {
 
@@ -17,6 +17,6 @@ struct ModelTensors {
 };
 
 /// Takes in the names. Everything up to an entry that makes no sense; `fields.ok` is false then.
-ModelTensors read_model(DefinitionFields& fields, NnModules& modules, TraceWriter& writer);
+ModelTensors read_model(DefinitionFields& fields, NnModules& modules, RecordingWriter& writer);
 
 }  // namespace tidemark

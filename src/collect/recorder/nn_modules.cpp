@@ -8,7 +8,7 @@ std::size_t NnModules::life(const Address& at, std::uint64_t generation) {
   return static_cast<std::size_t>(std::upper_bound(at.deaths.begin(), at.deaths.end(), generation) - at.deaths.begin());
 }
 
-NnModuleId NnModules::id(std::uint64_t address, std::uint64_t generation, TraceWriter& writer) {
+NnModuleId NnModules::id(std::uint64_t address, std::uint64_t generation, RecordingWriter& writer) {
   Address& at = addresses_[address];
   for (const Object& object : at.objects) {
     const bool certain = generation <= known_ && object.generation <= known_;
@@ -21,7 +21,7 @@ NnModuleId NnModules::id(std::uint64_t address, std::uint64_t generation, TraceW
   return id;
 }
 
-void NnModules::name(std::uint64_t address, const Name& name, TraceWriter& writer) {
+void NnModules::name(std::uint64_t address, const Name& name, RecordingWriter& writer) {
   Address& at = addresses_[address];
   std::erase_if(at.names, [&](const Name& other) {
     const bool certain = name.generation <= known_ && other.generation <= known_;
@@ -34,7 +34,7 @@ void NnModules::name(std::uint64_t address, const Name& name, TraceWriter& write
   write_names(at, writer);
 }
 
-void NnModules::died(std::uint64_t address, std::uint64_t generation, TraceWriter& writer) {
+void NnModules::died(std::uint64_t address, std::uint64_t generation, RecordingWriter& writer) {
   beyond_.insert(generation);
   while (beyond_.erase(known_ + 1) > 0) ++known_;
   Address& at = addresses_[address];
@@ -42,8 +42,18 @@ void NnModules::died(std::uint64_t address, std::uint64_t generation, TraceWrite
   write_names(at, writer);
 }
 
+void NnModules::keep(KeptDefinitions& definitions) const {
+  for (const auto& [address, at] : addresses_) {
+    for (const Object& object : at.objects) definitions.keep(object.id);
+    for (const Name& name : at.names) {
+      definitions.keep(name.path);
+      definitions.keep(name.type);
+    }
+  }
+}
+
 // Of each object the latest name of its life, where that is not what was written last. id() may add objects meanwhile.
-void NnModules::write_names(Address& at, TraceWriter& writer) {
+void NnModules::write_names(Address& at, RecordingWriter& writer) {
   for (std::size_t index = 0; index < at.objects.size(); ++index) {
     const Name* latest = nullptr;
     for (const Name& name : at.names) {

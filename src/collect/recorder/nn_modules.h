@@ -13,7 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trace/writer.h"
+#include "trace/kept_definitions.h"
+#include "trace/recording_writer.h"
 
 namespace tidemark {
 
@@ -30,12 +31,15 @@ class NnModules {
   };
 
   /// The object at `address` in that generation.
-  NnModuleId id(std::uint64_t address, std::uint64_t generation, TraceWriter& writer);
+  NnModuleId id(std::uint64_t address, std::uint64_t generation, RecordingWriter& writer);
 
-  void name(std::uint64_t address, const Name& name, TraceWriter& writer);
+  void name(std::uint64_t address, const Name& name, RecordingWriter& writer);
 
   /// The object at `address` died; the generation is that which began then.
-  void died(std::uint64_t address, std::uint64_t generation, TraceWriter& writer);
+  void died(std::uint64_t address, std::uint64_t generation, RecordingWriter& writer);
+
+  /// Has `definitions` keep all modules and their names.
+  void keep(KeptDefinitions& definitions) const;
 
  private:
   struct Object {
@@ -51,7 +55,7 @@ class NnModules {
 
   /// How many deaths came before: two generations of one life mean the same object, as far as is known.
   static std::size_t life(const Address& at, std::uint64_t generation);
-  void write_names(Address& at, TraceWriter& writer);
+  void write_names(Address& at, RecordingWriter& writer);
 
   std::unordered_map<std::uint64_t, Address> addresses_;
   std::uint64_t known_ = 0;         ///< the latest known generation

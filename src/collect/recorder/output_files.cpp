@@ -30,6 +30,10 @@ std::string first_output(const std::string& output, std::optional<std::int32_t> 
   return labelled(output, rank_label(rank, world_size));
 }
 
+std::string numbered_output(const std::string& output, int number) {
+  return labelled(output, std::to_string(number));
+}
+
 Result<OutputFiles::File> OutputFiles::open_next(const ProcessInfo& process) {
   const std::string rank = rank_label(process.rank, process.world_size);
   const std::string pid = fmt::format("pid{}", process.pid.value_or(0));

@@ -21,6 +21,9 @@ namespace tidemark {
 [[nodiscard]] std::string first_output(const std::string& output, std::optional<std::int32_t> rank,
                                        std::optional<std::int32_t> world_size);
 
+/// "run.3.tide" for 3 of "run.tide".
+[[nodiscard]] std::string numbered_output(const std::string& output, int number);
+
 class OutputFiles {
  public:
   /// `first` is a path; with `overwrite` existing files are replaced, but none that another run is writing.

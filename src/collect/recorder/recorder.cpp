@@ -80,8 +80,16 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options,
   if (!listener) return listener.error();
   auto readers = folder->listen_to_readers();
   if (!readers) return readers.error();
-  return std::unique_ptr<Recorder>(
+  std::shared_ptr<KeptFolder> kept;
+  if (options.keep) {
+    auto created = KeptFolder::create(options.output);
+    if (!created) return created.error();
+    kept = std::move(*created);
+  }
+  std::unique_ptr<Recorder> recorder(
       new Recorder(std::move(options), std::move(say), std::move(*folder), std::move(*listener), std::move(*readers)));
+  recorder->kept_folder_ = std::move(kept);
+  return recorder;
 }
 
 Recorder::Recorder(RecorderOptions options, std::function<void(const std::string&)> say, SocketFolder folder,
@@ -93,9 +101,22 @@ Recorder::Recorder(RecorderOptions options, std::function<void(const std::string
       sampler_(options_.samples, ::getpid(), clock_),
       folder_(std::move(folder)),
       listener_(std::move(listener)),
-      readers_(std::move(readers)) {}
+      readers_(std::move(readers)) {
+  if (!options_.keep) return;
+  cgroup_ = Cgroup::of_this_process(options_.samples.places.root);
+  if (cgroup_) oom_kills_ = cgroup_->read().oom_kills.value_or(0);
+}
 
-Recorder::~Recorder() = default;
+// What ends before its time leaves what it has kept.
+Recorder::~Recorder() {
+  if (finished_) return;
+  for (Client& client : clients_) {
+    if (client.window != nullptr) client.window->leave();
+  }
+  for (Retired& retired : retired_) {
+    for (const auto& file : retired.window.files) file->leave();
+  }
+}
 
 std::vector<std::string> Recorder::environment() const {
   std::vector<std::string> variables = {
@@ -125,6 +146,10 @@ void Recorder::poll_once(std::span<pollfd> others) {
   take_samples();
   for (Client& client : clients_) drain(client, was_stopped);
   end_exited();
+  if (options_.keep) {
+    look_for_oom();
+    take_written_dump();
+  }
   tell_readers();
 }
 
@@ -205,26 +230,45 @@ void Recorder::admit(ScopedFd memory, pid_t pid) {
   process.recorder_version = TIDEMARK_VERSION;
   process.start_wall_ns = clock_.wall_ns(control.start_ticks);
 
-  auto file = outputs_.open_next(process);
-  auto writer =
-      file ? TraceWriter::create(std::move(file->sink), process) : Result<std::unique_ptr<TraceWriter>>(file.error());
-  if (!writer) return refuse(writer.error().message);
-  if (file->renamed)
-    notices_.say(fmt::format("{} is taken by another run: recording to {}", options_.output, file->path));
   Client client;
+  auto writer = open_writer(process, client);
+  if (!writer) return refuse(writer.error().message);
   client.pid = pid;
   client.pidfd = open_pidfd(pid);
-  client.path = file->path;
   client.command = short_command(pid);
   client.session = std::make_unique<Session>(std::move(*shared), clock_, std::move(*writer), std::move(process),
-                                             Session::Limits{options_.max_file_bytes});
+                                             Session::Limits{options_.max_file_bytes, client.window});
   if (devices_) client.session->add(*devices_);
   clients_.push_back(std::move(client));
   sampler_.start();
 }
 
+Result<std::unique_ptr<RecordingWriter>> Recorder::open_writer(const ProcessInfo& process, Client& client) {
+  if (options_.keep) {
+    client.path = kept_folder_->path();
+    const auto pid = static_cast<pid_t>(process.pid.value_or(0));
+    auto window = WindowWriter::create(
+        [folder = kept_folder_, pid](std::string& path) { return folder->open_segment(pid, path); },
+        options_.keep->limits, process);
+    if (!window) return window.error();
+    client.window = window->get();
+    return std::unique_ptr<RecordingWriter>(std::move(*window));
+  }
+  auto file = outputs_.open_next(process);
+  if (!file) return file.error();
+  if (file->renamed)
+    notices_.say(fmt::format("{} is taken by another run: recording to {}", options_.output, file->path));
+  client.path = file->path;
+  auto writer = TraceWriter::create(std::move(file->sink), process);
+  if (!writer) return writer.error();
+  return std::unique_ptr<RecordingWriter>(std::move(*writer));
+}
+
 void Recorder::take_samples() {
   for (const Reading& reading : sampler_.collect()) {
+    if (const auto* host = std::get_if<HostReading>(&reading.what); host != nullptr && options_.keep) {
+      note(*host);
+    }
     if (const auto* found = std::get_if<DevicesFound>(&reading.what)) {
       devices_ = reading;
       for (const std::string& problem : found->problems) notices_.say(fmt::format("no samples of GPUs: {}", problem));
@@ -276,19 +320,34 @@ void Recorder::end(Client& client, bool exited) {
     }
     if (session.size_limit_reached()) say_size_limit(client);  // by what was still in its rings
   }
-  files_.push_back({client.path, client.pid, session.event_count(), session.dropped_count(), session.bytes_written(),
-                    session.stopped()});
+  if (client.window != nullptr) {
+    if (session.oom_count() != client.oom_count) {
+      client.oom_count = session.oom_count();
+      last_oom_ = std::chrono::steady_clock::now();
+      oom_is_due_ = true;
+    }
+    retire(client);
+  }
+  // Of a job that runs for weeks nobody reads a list.
+  if (!options_.keep || files_.empty())
+    files_.push_back({client.path, client.pid, session.event_count(), session.dropped_count(), session.bytes_written(),
+                      session.stopped()});
   client.pidfd.reset();
   client.session = nullptr;
   listen_again_ = {};
 }
 
 void Recorder::end_exited() {
+  std::vector<HostOom::Victim> gone;
   for (Client& client : clients_) {
     if (client.session == nullptr) continue;
-    if (client.session->ended_by_process() || is_gone(client.pidfd, client.pid)) end(client, true);
+    const bool ended_by_process = client.session->ended_by_process();
+    if (!ended_by_process && !is_gone(client.pidfd, client.pid)) continue;
+    if (!ended_by_process) gone.push_back({client.pid, client.session->process().command_line, std::nullopt});
+    end(client, true);
   }
   std::erase_if(clients_, [](const Client& client) { return client.session == nullptr; });
+  look_for_host_oom(gone);
 }
 
 void Recorder::tell_readers() {
@@ -299,8 +358,9 @@ void Recorder::tell_readers() {
     if (client.session->stopped()) continue;
     const ProcessInfo& process = client.session->process();
     std::error_code error;
-    recordings.push_back({client.pid, std::filesystem::absolute(client.path, error).string(), process.rank,
-                          client.command, process.start_wall_ns.value_or(0)});
+    const std::string path = client.window != nullptr ? client.window->path() : client.path;
+    recordings.push_back({client.pid, std::filesystem::absolute(path, error).string(), process.rank, client.command,
+                          process.start_wall_ns.value_or(0)});
   }
   readers_.tell(recordings);
 }

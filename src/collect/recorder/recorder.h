@@ -9,15 +9,19 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
 #include "base/scoped_fd.h"
+#include "collect/machine/host_memory.h"
+#include "collect/recorder/dump.h"
 #include "collect/recorder/live_clients.h"
 #include "collect/recorder/notices.h"
 #include "collect/recorder/output_files.h"
@@ -36,6 +40,7 @@ struct RecorderOptions {
   bool paused = false;                ///< processes record nothing until they resume
   bool manual = false;                ///< the program loads the collector itself
   SampleOptions samples = {};
+  std::optional<KeepOptions> keep = {};  ///< only the last part is kept, and written when something happens
 };
 
 /// A recording that was made.
@@ -69,6 +74,16 @@ class Recorder {
   /// too; their `revents` are set.
   void poll_once(std::span<pollfd> others);
 
+  // Where only the last part is kept, until finish():
+  /// Somebody has asked for what was kept so far.
+  void dump_for_signal();
+  /// Dumps that have been written since the last call.
+  [[nodiscard]] std::vector<Dump> take_dumps() { return std::exchange(dumps_, {}); }
+  /// After finish(): the program has ended so, of a signal where there is one. Writes what that asks for, and waits.
+  void program_ended(std::optional<int> exit_code);
+  /// Whether recordings were kept that nobody asked for.
+  [[nodiscard]] bool kept_in_vain() const { return kept_in_vain_; }
+
   /// Ends all recordings: those of processes that end within `grace` as complete, the others are told to stop.
   void finish(std::chrono::milliseconds grace);
 
@@ -88,7 +103,14 @@ class Recorder {
     pid_t pid = 0;
     std::unique_ptr<Session> session;
     std::string path;
-    std::string command;  ///< for people: what the process runs
+    std::string command;             ///< for people: what the process runs
+    WindowWriter* window = nullptr;  ///< the session's, where only the last part is kept
+    std::uint64_t oom_count = 0;     ///< of the session, when it was looked at last
+  };
+  /// What was kept of a process that has ended.
+  struct Retired {
+    KeptWindow window;
+    std::chrono::steady_clock::time_point ended;
   };
 
   Recorder(RecorderOptions options, std::function<void(const std::string&)> say, SocketFolder folder, ScopedFd listener,
@@ -107,6 +129,19 @@ class Recorder {
   void end(Client& client, bool exited);
   void end_exited();
   void tell_readers();
+  /// The file of a new process, or the first segment of its window.
+  Result<std::unique_ptr<RecordingWriter>> open_writer(const ProcessInfo& process, Client& client);
+
+  // recorder_dumps.cpp
+  void note(const HostReading& host);
+  void look_for_oom();
+  void look_for_host_oom(const std::vector<HostOom::Victim>& gone);
+  void note_host_oom(const std::vector<HostOom::Victim>& gone, std::uint64_t kills);
+  void dump(DumpReason reason, std::optional<HostOom> host_oom = {});
+  void take_written_dump();
+  void retire(Client& client);
+  void forget_retired();
+  [[nodiscard]] std::optional<std::uint64_t> new_oom_kills() const;
 
   RecorderOptions options_;
   Notices notices_;
@@ -123,6 +158,21 @@ class Recorder {
   std::vector<RecordedFile> files_;
   Unrecorded unrecorded_;
   int idle_polls_ = 0;
+
+  // Where only the last part is kept.
+  std::shared_ptr<KeptFolder> kept_folder_;
+  std::vector<Retired> retired_;
+  std::vector<Dump> dumps_;
+  int dump_count_ = 0;
+  std::optional<Cgroup> cgroup_;
+  std::uint64_t oom_kills_ = 0;  ///< of the control group, that are known
+  std::deque<HostReading> last_hosts_;
+  std::optional<std::chrono::steady_clock::time_point> last_oom_;
+  bool oom_is_due_ = false;                                         ///< a dump for the last one
+  std::optional<std::chrono::steady_clock::time_point> last_dump_;  ///< that nobody asked for
+  bool kept_in_vain_ = false;
+  bool finished_ = false;
+  DumpWriter dump_writer_;  // ends first
 };
 
 }  // namespace tidemark

@@ -7,7 +7,7 @@
 
 #include "collect/recorder/clock.h"
 #include "collect/recorder/readings.h"
-#include "trace/writer.h"
+#include "trace/recording_writer.h"
 
 namespace tidemark {
 
@@ -15,7 +15,7 @@ namespace tidemark {
 class SampleWriter {
  public:
   /// Of the process `pid`, whose recording begins at `start_ticks`.
-  SampleWriter(TraceWriter& writer, const TickClock& clock, std::int64_t pid, std::uint64_t start_ticks)
+  SampleWriter(RecordingWriter& writer, const TickClock& clock, std::int64_t pid, std::uint64_t start_ticks)
       : writer_(writer), clock_(clock), pid_(pid), start_ticks_(start_ticks) {}
 
   /// DevicesFound comes first. What was read before the recording began, or of devices that the process does not see,
@@ -33,7 +33,7 @@ class SampleWriter {
   [[nodiscard]] std::optional<SampledDeviceId> id_of(SampledDeviceId position) const;
   [[nodiscard]] std::uint64_t time_ns(std::uint64_t ticks) const { return clock_.between_ns(start_ticks_, ticks); }
 
-  TraceWriter& writer_;
+  RecordingWriter& writer_;
   const TickClock& clock_;
   std::int64_t pid_;
   std::uint64_t start_ticks_;

@@ -24,7 +24,7 @@ bool untouched(const ring::Lane& lane) {
 
 }  // namespace
 
-Session::Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, std::unique_ptr<TraceWriter> writer,
+Session::Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, std::unique_ptr<RecordingWriter> writer,
                  ProcessInfo process, Limits limits)
     : memory_(std::move(memory)),
       clock_(clock),
@@ -72,6 +72,13 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
   if (pending > kMostPending) horizon = now - clock_.ticks_in_ns(kHoldBackNs);
   if (auto written = write_until(horizon); !written) return written.error();
   if (auto checked = check_size(); !checked) return checked.error();
+  told_until_ns_ = clock_.between_ns(shared->control.start_ticks, horizon);
+  if (limits_.window != nullptr && !stopped_) {
+    const std::uint64_t now_ns = std::max(last_event_ns_, told_until_ns_);
+    if (limits_.window->is_due(now_ns)) {
+      if (auto begun = next_segment(now_ns); !begun) return begun.error();
+    }
+  }
   if (!stopped_ && unflushed_ && clock_.between_ns(last_flush_ticks_, now) > flush_ns_) {
     if (auto flushed = writer_->flush(); !flushed) {
       stop_after_error(false);
@@ -81,6 +88,11 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
     last_flush_ticks_ = now;
   }
   return taken;
+}
+
+Result<void> Session::cut() {
+  if (auto drained = drain(); !drained) return drained.error();
+  return stopped_ ? Result<void>() : next_segment(std::max(last_event_ns_, told_until_ns_));
 }
 
 void Session::add(const Reading& reading) {
@@ -112,7 +124,9 @@ void Session::add_losses() {
     truncated += lane->reader.lane().truncated.load(std::memory_order_relaxed);
   }
   const auto add = [this](QualityId kind, std::uint64_t count, std::optional<std::uint64_t> limit = {}) {
-    if (count > 0) writer_->loss({kind, count, "", limit});
+    std::uint64_t& told = told_losses_[static_cast<std::size_t>(kind)];
+    if (count > told) writer_->loss({kind, count - told, "", limit});
+    told = std::max(told, count);
   };
   add(QualityId::invalid_definitions, invalid_.definitions);
   add(QualityId::invalid_records, invalid_.records);
@@ -150,6 +164,8 @@ Result<void> Session::finish(bool exited) {
     if (!finished) stop_after_error(exited);
     return finished;
   }
+  // What a window has so far can be read.
+  if (limits_.window != nullptr) static_cast<void>(limits_.window->finish_after_error({last_event_ns_, exited}));
   return {};
 }
 

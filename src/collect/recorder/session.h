@@ -1,8 +1,9 @@
-// The recording of one process, from the recorder's side: drains its lanes into a TraceWriter, in the order of time.
+// The recording of one process, from the recorder's side: drains its lanes into a writer, in the order of time.
 #pragma once
 
 #include <sys/types.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -20,7 +21,8 @@
 #include "collect/recorder/nn_modules.h"
 #include "collect/recorder/sample_writer.h"
 #include "collect/recorder/shared_memory.h"
-#include "trace/writer.h"
+#include "trace/recording_writer.h"
+#include "trace/window_writer.h"
 
 namespace tidemark {
 
@@ -29,9 +31,10 @@ class Session {
  public:
   struct Limits {
     std::uint64_t max_file_bytes = 0;  ///< never exceeded, from some KiB on; 0 = none
+    WindowWriter* window = nullptr;    ///< the writer, where it keeps the last part only
   };
 
-  Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, std::unique_ptr<TraceWriter> writer,
+  Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, std::unique_ptr<RecordingWriter> writer,
           ProcessInfo process, Limits limits);
   /// Tells the process to stop.
   ~Session();
@@ -59,6 +62,9 @@ class Session {
   /// stop).
   Result<void> finish(bool exited);
 
+  /// Of a window: ends the segment with what has happened so far. The session goes on.
+  Result<void> cut();
+
   /// The process has ended its recording, and goes on.
   [[nodiscard]] bool ended_by_process() const {
     return memory_->get()->control.ended.load(std::memory_order_acquire) != 0;
@@ -69,6 +75,8 @@ class Session {
   [[nodiscard]] bool size_limit_reached() const { return size_limit_reached_; }
   [[nodiscard]] const ProcessInfo& process() const { return process_; }
   [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
+  /// Requests for memory that failed.
+  [[nodiscard]] std::uint64_t oom_count() const { return oom_count_; }
   [[nodiscard]] std::uint64_t dropped_count() const;
   [[nodiscard]] std::uint64_t bytes_written() const { return writer_->bytes_written(); }
 
@@ -105,6 +113,8 @@ class Session {
   void write_tensors(ModelTensors model, LaneState& lane);
   // session_writing.cpp
   void limit_size();
+  Result<void> next_segment(std::uint64_t now_ns);
+  void keep_definitions(KeptDefinitions& definitions) const;
   Result<void> write_until(std::uint64_t ticks);
   Result<void> write(const PendingEvent& pending);
   AutogradNodeId autograd_node(const LaneNode& node);
@@ -118,7 +128,7 @@ class Session {
 
   std::unique_ptr<SharedMemory> memory_;
   const TickClock& clock_;
-  std::unique_ptr<TraceWriter> writer_;
+  std::unique_ptr<RecordingWriter> writer_;
   ProcessInfo process_;
   Limits limits_;
   SampleWriter samples_;
@@ -138,8 +148,11 @@ class Session {
   std::uint64_t flush_ns_ = 1'000'000'000;
   std::uint64_t last_event_ns_ = 0;
   std::uint64_t event_count_ = 0;
-  std::uint64_t dropped_before_ = 0;         ///< by the lanes, at the end of the last drain()
-  std::uint64_t dropped_while_stopped_ = 0;  ///< of these, while the recorder did not run
+  std::uint64_t oom_count_ = 0;
+  std::uint64_t told_until_ns_ = 0;                            ///< by the last drain()
+  std::array<std::uint64_t, kStoredLossCount> told_losses_{};  ///< of those that lanes count
+  std::uint64_t dropped_before_ = 0;                           ///< by the lanes, at the end of the last drain()
+  std::uint64_t dropped_while_stopped_ = 0;                    ///< of these, while the recorder did not run
   bool unflushed_ = false;
   bool stopped_ = false;
   bool size_limit_reached_ = false;

@@ -80,6 +80,34 @@ AutogradNodeId Session::autograd_node(const LaneNode& node) {
   return writer_->autograd_node({node.type, thread != autograd_threads_.end() ? thread->second : ThreadId{}});
 }
 
+Result<void> Session::next_segment(std::uint64_t now_ns) {
+  WindowWriter& window = *limits_.window;
+  add_losses();
+  if (window.has_grown()) {
+    keep_definitions(window.definitions());
+    window.sweep();
+  }
+  auto begun = window.next_segment(now_ns);
+  if (!begun) stop_after_error(false);
+  return begun;
+}
+
+// Whatever may still be written that was defined before.
+void Session::keep_definitions(KeptDefinitions& definitions) const {
+  for (const auto& lane : lanes_) {
+    lane->definitions.keep(definitions);
+    if (lane->node) definitions.keep(lane->node->type);
+    for (const PendingEvent& pending : lane->pending) {
+      definitions.keep(pending.event.stack);
+      definitions.keep(pending.event.thread);
+      if (pending.node) definitions.keep(pending.node->type);
+    }
+  }
+  nn_modules_.keep(definitions);
+  driver_memory_.keep(definitions);
+  for (const auto& [number, thread] : autograd_threads_) definitions.keep(thread);
+}
+
 Result<void> Session::write(const Event& event) {
   if (auto checked = check_size(); !checked || stopped_) return checked;
   last_event_ns_ = std::max(last_event_ns_, event.time_ns);
@@ -89,6 +117,8 @@ Result<void> Session::write(const Event& event) {
     stop_after_error(false);
     return written;
   }
+  if (event.kind == EventKind::out_of_memory) ++oom_count_;
+  if (limits_.window != nullptr && limits_.window->is_due(event.time_ns)) return next_segment(event.time_ns);
   return {};
 }
 

@@ -66,6 +66,9 @@ constexpr QualityTemplate kTemplates[] = {
      "the program paused recording {count} times, {duration_ns} in total: allocations and frees in between are not "
      "recorded",
      "the program paused recording once, for {duration_ns}: allocations and frees in between are not recorded"},
+    {QualityId::window,
+     "the last part of a longer recording, which began {began_ns} before: what was allocated and freed in that time is "
+     "not recorded, nor are its peaks"},
     {QualityId::unmatched_frees, "{count} frees on {device} were of blocks whose allocation was not recorded",
      "1 free on {device} was of a block whose allocation was not recorded"},
     {QualityId::baseline, "{count} on {device} were allocated before the first recorded event"},

@@ -10,6 +10,9 @@
 #include <thread>
 
 #include "ring_process.h"
+#include "temporary_folder.h"
+#include "trace/join_segments.h"
+#include "trace/window_writer.h"
 #include "trace_test_support.h"
 
 namespace tidemark::testing {
@@ -91,6 +94,46 @@ TEST_F(SessionTest, WritesWhatTheRecordsSay) {
   EXPECT_EQ(recording.definitions.end->time_ns, 600U);
   EXPECT_EQ(session->event_count(), 7U);
   EXPECT_FALSE(told_to_stop());
+}
+
+TEST_F(SessionTest, SegmentsOfAWindowJoinToWhatWasRecorded) {
+  const TemporaryFolder folder;
+  int opened = 0;
+  auto writer = WindowWriter::create(
+      [&](std::string& path) {
+        path = folder.at(std::to_string(++opened));
+        return open_file_sink(path, false);
+      },
+      {0, std::uint64_t{1} << 30}, {});
+  ASSERT_TRUE(writer.ok());
+  WindowWriter& window = **writer;
+  auto memory = SharedMemory::map(ScopedFd(process.duplicate()));
+  ASSERT_TRUE(memory.ok());
+  session = std::make_unique<Session>(std::move(*memory), clock, std::move(*writer), ProcessInfo{},
+                                      Session::Limits{0, &window});
+  std::vector<std::unique_ptr<RingThread>> threads;
+  for (std::uint32_t lane = 0; lane < 3; ++lane) threads.push_back(std::make_unique<RingThread>(process, lane, lane));
+  std::vector<std::uint64_t> expected;
+  for (std::uint64_t number = 1; number <= 3000; ++number) {
+    threads[number % 3]->allocate(10 * number, number, 8);
+    expected.push_back(number);
+    if (number == 1500) threads[0]->put(ring::RecordKind::reset, {}, ring::kNoStack, {});
+    if (number % 500 == 0) {
+      process.shared()->lanes[0].dropped.store(number, std::memory_order_relaxed);
+      ASSERT_TRUE(session->cut().ok());
+    }
+  }
+  ASSERT_TRUE(session->finish(true).ok());
+  EXPECT_EQ(window.complete().size(), 7U);
+  Bytes joined_bytes;
+  ASSERT_TRUE(join_segments(window.complete(), make_memory_sink(&joined_bytes)).ok());
+  const Recording joined = read_all(joined_bytes);
+  EXPECT_EQ(addresses(joined.events), expected);
+  EXPECT_EQ(joined.definitions.threads.size(), 3U);
+  EXPECT_EQ(joined.lost(QualityId::ring_full), 3000U);
+  for (const Event& event : joined.events) {
+    EXPECT_EQ(joined.definitions.threads[event.thread.value].tid, event.address % 3);
+  }
 }
 
 TEST_F(SessionTest, MergesLanesInTheOrderOfTime) {

@@ -1,0 +1,138 @@
+#include "cli/keep_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+
+namespace tidemark::cli {
+namespace {
+
+// Each segment, an eighth of it, begins with the live blocks.
+constexpr std::uint64_t kLeastTimeNs = 5'000'000'000;
+constexpr double kMostTimeNs = 366.0 * 24 * 3600 * 1e9;
+constexpr std::uint64_t kLeastBytes = kMiB;
+constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024 * 1024;
+
+constexpr std::pair<std::string_view, double> kTimeUnits[] = {
+    {"s", 1e9}, {"min", 60e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 24 * 3600e9}};
+constexpr std::pair<std::string_view, double> kByteUnits[] = {{"KB", 1 << 10},
+                                                              {"KiB", 1 << 10},
+                                                              {"MB", 1 << 20},
+                                                              {"MiB", 1 << 20},
+                                                              {"GB", 1 << 30},
+                                                              {"GiB", 1 << 30},
+                                                              {"TB", 1024.0 * (1 << 30)},
+                                                              {"TiB", 1024.0 * (1 << 30)}};
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+Error bad_keep(const std::string& part) {
+  return {
+      fmt::format("invalid value '{}' (expected a time such as 30s, 10min or 2h, a size such as 500MB or 2GiB, or "
+                  "both: 10min,2GiB)",
+                  part)};
+}
+
+// The number in units of `units`, one of which `unit` is.
+template <std::size_t Count>
+std::optional<double> in_units(double number, std::string_view unit,
+                               const std::pair<std::string_view, double> (&units)[Count]) {
+  for (const auto& [name, factor] : units) {
+    if (unit == name) return number * factor;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<WindowLimits> parse_keep(const std::string& text) {
+  WindowLimits limits;
+  for (const std::string& part : parts_of(text)) {
+    double number = 0;
+    const auto [rest, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    const std::string_view unit(rest, static_cast<std::size_t>(part.data() + part.size() - rest));
+    const auto time = in_units(number, unit, kTimeUnits);
+    const auto bytes = in_units(number, unit, kByteUnits);
+    if (error != std::errc() || !(number > 0) || (!time && !bytes)) return bad_keep(part);
+    if ((time && limits.time_ns != 0) || (bytes && limits.bytes != 0)) {
+      return Error{
+          fmt::format("'{}' has two {} (expected one time, one size, or one of each)", text, time ? "times" : "sizes")};
+    }
+    if (time && !(*time >= static_cast<double>(kLeastTimeNs) && *time <= kMostTimeNs)) {
+      return Error{fmt::format("'{}' is not between 5s and 366d", part)};
+    }
+    if (bytes && !(*bytes >= static_cast<double>(kLeastBytes) && *bytes <= kMostBytes)) {
+      return Error{fmt::format("'{}' is not between {} and 1024 TiB", part, format_bytes(kLeastBytes))};
+    }
+    if (time) limits.time_ns = static_cast<std::uint64_t>(std::llround(*time));
+    if (bytes) limits.bytes = static_cast<std::uint64_t>(std::llround(*bytes));
+  }
+  return limits;
+}
+
+Result<DumpTriggers> parse_triggers(const std::string& text) {
+  DumpTriggers triggers;
+  for (const std::string& part : parts_of(text)) {
+    if (part == "on-oom") {
+      triggers.on_oom = true;
+    } else if (part == "on-signal") {
+      triggers.on_signal = true;
+    } else if (part == "on-exit-code") {
+      triggers.on_exit_code = true;
+    } else {
+      return Error{
+          fmt::format("invalid value '{}' (expected on-oom, on-signal and on-exit-code, with commas between)", part)};
+    }
+  }
+  return triggers;
+}
+
+void KeepArguments::add_to(CommandLine& app) {
+  const auto problem_of = [](const auto& parse) {
+    return [parse](const std::string& text) {
+      const auto parsed = parse(text);
+      return parsed ? std::string() : parsed.error().message;
+    };
+  };
+  app.add_option("--keep", keep_,
+                 "Keep only the last part of the recording, of each process: a time (10min), a size (2GiB), or both, "
+                 "of which the smaller counts")
+      ->type_name("TIME|SIZE")
+      ->check(problem_of(parse_keep));
+  app.add_option("--dump", dump_,
+                 "With --keep: write what was kept when memory runs out (of a device, or the kernel kills a process), "
+                 "when tidemark gets SIGUSR1, or when the program fails")
+      ->type_name("WHEN,...")
+      ->show_default("on-oom,on-signal,on-exit-code")
+      ->check(problem_of(parse_triggers));
+}
+
+Result<std::optional<KeepOptions>> KeepArguments::options(const CommandLine& app) const {
+  if (keep_.empty()) {
+    if (!dump_.empty()) return Error{"--dump: needs --keep, which says how much is kept (for example --keep 10min)"};
+    return std::optional<KeepOptions>();
+  }
+  if (app.given("--max-size")) {
+    return Error{"--keep and --max-size: cannot be given both; --keep 2GiB keeps the last 2 GiB"};
+  }
+  KeepOptions options;
+  options.limits = *parse_keep(keep_);
+  options.dump = dump_.empty() ? DumpTriggers{true, true, true} : *parse_triggers(dump_);
+  return std::optional(std::move(options));
+}
+
+}  // namespace tidemark::cli

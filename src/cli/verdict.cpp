@@ -1,0 +1,94 @@
+#include "cli/verdict.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analyze/oom/explain.h"
+#include "analyze/table.h"
+#include "import/open.h"
+#include "reading/open_recording.h"
+#include "report/words/verdict.h"
+
+namespace tidemark::cli {
+namespace {
+
+// Their blocks take some 1.2 GB while they are read, perhaps on a machine that has just run out of memory.
+constexpr std::uint64_t kMostEvents = 15'000'000;
+constexpr std::size_t kMostFiles = 3;
+
+std::vector<std::string> device_verdict(const DumpedFile& file) {
+  auto store = open_attributed(file.path);
+  if (!store) return {store.error().message};
+  Symbols symbols(store->definitions);
+  ExplainOptions options;
+  options.attribution = store->attribution.get();
+  auto explanation = analyze_explain(*store, symbols, options);
+  return explanation ? device_oom_lines(*explanation) : std::vector<std::string>{explanation.error().message};
+}
+
+std::vector<std::string> host_verdict(const HostOom& oom, const DumpedFile* file) {
+  HostOomFacts facts;
+  for (const HostOom::Victim& victim : oom.victims) {
+    facts.victims.push_back({victim.pid, victim.command_line, victim.rss_bytes});
+  }
+  facts.kills = oom.kills;
+  facts.cgroup = oom.cgroup;
+  facts.limit_bytes = oom.limit_bytes;
+  facts.usage_bytes = oom.usage_bytes;
+  if (file == nullptr || file->event_count > kMostEvents) return host_oom_lines(facts, nullptr);
+  auto store = open_attributed(file->path);
+  if (!store) return host_oom_lines(facts, nullptr);
+  Symbols symbols(store->definitions);
+  TableOptions options;
+  options.at.kind = Moment::Kind::end;
+  options.device = "cpu";
+  const auto held = analyze_table(*store, symbols, options);
+  return host_oom_lines(facts, held ? &*held : nullptr);
+}
+
+std::vector<std::string> other_verdict(const Dump& dump, const DumpedFile& file) {
+  const auto overview = open_overview(file.path);
+  if (!overview) return {overview.error().message};
+  return held_lines(*overview, dump.reason == DumpReason::signal);
+}
+
+// What the lines are about: where a request failed, of whom was killed, else the first.
+const DumpedFile* file_to_explain(const Dump& dump) {
+  const auto killed = [&](const DumpedFile& file) {
+    return dump.host_oom && std::any_of(dump.host_oom->victims.begin(), dump.host_oom->victims.end(),
+                                        [&](const HostOom::Victim& victim) { return victim.pid == file.pid; });
+  };
+  for (const DumpedFile& file : dump.files) {
+    if (dump.host_oom ? killed(file) : file.oom_count > 0) return &file;
+  }
+  return dump.files.empty() ? nullptr : &dump.files.front();
+}
+
+std::vector<std::string> cause_lines(const Dump& dump, const DumpedFile* file) {
+  if (dump.host_oom) return host_verdict(*dump.host_oom, file);
+  if (file == nullptr) return {};
+  const bool failed_request = file->oom_count > 0 && dump.reason != DumpReason::signal;
+  if (failed_request && file->event_count > kMostEvents) {
+    return {unexplained_oom_line(file->path)};
+  }
+  return failed_request ? device_verdict(*file) : other_verdict(dump, *file);
+}
+
+}  // namespace
+
+std::vector<std::string> verdict_of(const Dump& dump) {
+  std::vector<DumpedRecording> recordings;
+  for (const DumpedFile& file : dump.files) {
+    recordings.push_back({file.path, file.pid, file.duration_ns, file.event_count, file.bytes});
+  }
+  std::vector<std::string> errors;
+  if (!dump.errors.empty()) errors.push_back(not_dumped_line(dump.errors.front(), dump.left_in));
+  const std::vector<std::string> files = dumped_lines(recordings, kMostFiles - errors.size());
+  std::vector<std::string> lines = cause_lines(dump, file_to_explain(dump));
+  lines.resize(std::min(lines.size(), kMostVerdictLines - files.size() - errors.size()));
+  lines.insert(lines.end(), files.begin(), files.end());
+  lines.insert(lines.end(), errors.begin(), errors.end());
+  return lines;
+}
+
+}  // namespace tidemark::cli

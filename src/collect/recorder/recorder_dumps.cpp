@@ -1,0 +1,159 @@
+// What is kept of a job's processes, and when it is written.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "collect/recorder/recorder.h"
+
+namespace tidemark {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+// A program that does not survive a failed request ends meanwhile; its dump then shows its end too.
+constexpr std::chrono::seconds kOomGrace{3};
+// A program that survives its failures, over and over, shall not fill the disk.
+constexpr std::chrono::minutes kBetweenDumps{10};
+constexpr int kMostDumps = 16;
+// What ends so soon after a failed request ends because of it; and one failure is told by one dump.
+constexpr std::chrono::seconds kSameFailure{60};
+// Some two seconds at the usual interval.
+constexpr std::size_t kHostReadings = 20;
+// Where no time was given.
+constexpr std::chrono::hours kKeptOfEnded{1};
+
+}  // namespace
+
+void Recorder::note(const HostReading& host) {
+  last_hosts_.push_back(host);
+  if (last_hosts_.size() > kHostReadings) last_hosts_.pop_front();
+}
+
+std::optional<std::uint64_t> Recorder::new_oom_kills() const {
+  const auto kills = cgroup_ ? cgroup_->read().oom_kills : std::nullopt;
+  return kills && *kills > oom_kills_ ? std::optional(*kills - oom_kills_) : std::nullopt;
+}
+
+void Recorder::look_for_oom() {
+  for (Client& client : clients_) {
+    if (client.session == nullptr ||
+        client.session->oom_count() == std::exchange(client.oom_count, client.session->oom_count())) {
+      continue;
+    }
+    last_oom_ = Clock::now();
+    const bool allowed = !last_dump_ || (*last_oom_ - *last_dump_ > kBetweenDumps && dump_count_ < kMostDumps);
+    oom_is_due_ = oom_is_due_ || allowed;
+  }
+  if (oom_is_due_ && options_.keep->dump.on_oom && Clock::now() - *last_oom_ > kOomGrace) dump(DumpReason::device_oom);
+}
+
+void Recorder::look_for_host_oom(const std::vector<HostOom::Victim>& gone) {
+  if (gone.empty() || !options_.keep || !options_.keep->dump.on_oom) return;
+  if (const auto kills = new_oom_kills()) note_host_oom(gone, *kills);
+}
+
+void Recorder::note_host_oom(const std::vector<HostOom::Victim>& gone, std::uint64_t kills) {
+  oom_kills_ += kills;
+  HostOom oom;
+  oom.victims = gone;
+  oom.kills = kills;
+  oom.cgroup = cgroup_->folder();
+  oom.limit_bytes = cgroup_->limit_bytes();
+  // The latest ones may be of the time when the victims' memory was free already.
+  for (const HostReading& host : last_hosts_) {
+    oom.usage_bytes = std::max(oom.usage_bytes, host.sample.cgroup_usage_bytes);
+    for (HostOom::Victim& victim : oom.victims) {
+      for (const ProcessMemory& process : host.processes) {
+        if (process.pid == victim.pid) victim.rss_bytes = std::max(victim.rss_bytes, process.rss_bytes);
+      }
+    }
+  }
+  dump(DumpReason::host_oom, std::move(oom));
+}
+
+void Recorder::dump_for_signal() {
+  if (!options_.keep || !options_.keep->dump.on_signal) return;
+  if (dump_writer_.busy()) return notices_.say("a dump is being written already: this signal asks for no other");
+  dump(DumpReason::signal);
+}
+
+void Recorder::dump(DumpReason reason, std::optional<HostOom> host_oom) {
+  std::vector<KeptWindow> windows;
+  const auto add = [&](ProcessInfo process, SegmentFiles files) {
+    if (!files.empty()) windows.push_back({std::move(process), std::move(files)});
+  };
+  for (Retired& retired : retired_) add(retired.window.process, std::move(retired.window.files));
+  retired_.clear();
+  for (Client& client : clients_) {
+    if (client.session == nullptr) continue;
+    if (auto cut = client.session->cut(); !cut) say_stopped(client, cut.error().message);
+    add(client.session->process(), client.window->complete());
+  }
+  // The first that began gets the name that was asked for.
+  std::stable_sort(windows.begin(), windows.end(), [](const KeptWindow& left, const KeptWindow& right) {
+    return left.process.start_wall_ns < right.process.start_wall_ns;
+  });
+  oom_is_due_ = false;
+  if (reason != DumpReason::signal) last_dump_ = Clock::now();
+  if (windows.empty()) return notices_.say("no dump: nothing has been recorded so far");
+  dump_writer_.wait();
+  take_written_dump();
+  Dump wanted;
+  wanted.reason = reason;
+  wanted.host_oom = std::move(host_oom);
+  ++dump_count_;
+  dump_writer_.start(std::move(wanted), std::move(windows),
+                     dump_count_ == 1 ? options_.output : numbered_output(options_.output, dump_count_),
+                     options_.overwrite, kept_folder_->path(), options_.keep->describe);
+}
+
+void Recorder::take_written_dump() {
+  if (auto written = dump_writer_.take()) dumps_.push_back(std::move(*written));
+}
+
+void Recorder::retire(Client& client) {
+  retired_.push_back({{client.session->process(), client.window->complete()}, Clock::now()});
+  client.window = nullptr;
+  forget_retired();
+}
+
+// Processes come and go for weeks.
+void Recorder::forget_retired() {
+  const WindowLimits& limits = options_.keep->limits;
+  const std::chrono::nanoseconds longest =
+      limits.time_ns != 0 ? std::chrono::nanoseconds(limits.time_ns) : std::chrono::nanoseconds(kKeptOfEnded);
+  std::uint64_t bytes = 0;
+  const auto too_old = [&](const Retired& retired) { return Clock::now() - retired.ended > longest; };
+  auto first = retired_.end();
+  while (first != retired_.begin()) {
+    const Retired& retired = *std::prev(first);
+    for (const auto& file : retired.window.files) bytes += file->bytes;
+    if (too_old(retired) || (limits.bytes != 0 && bytes > limits.bytes)) break;
+    --first;
+  }
+  retired_.erase(retired_.begin(), first);
+}
+
+void Recorder::program_ended(std::optional<int> exit_code) {
+  if (!options_.keep) return;
+  const bool failed = exit_code != 0;
+  const DumpTriggers& triggers = options_.keep->dump;
+  const auto recently = [](const auto& time) { return time && Clock::now() - *time < kSameFailure; };
+  const auto kills = triggers.on_oom && failed ? new_oom_kills() : std::nullopt;
+  if (kills) {
+    note_host_oom({}, *kills);
+  } else if (triggers.on_oom && (oom_is_due_ || (failed && recently(last_oom_) && !recently(last_dump_)))) {
+    dump(DumpReason::device_oom);
+  } else if (triggers.on_exit_code && failed && !recently(last_dump_)) {
+    dump(DumpReason::exit_code);
+  }
+  dump_writer_.wait();
+  take_written_dump();
+  kept_in_vain_ = dump_count_ == 0 && !retired_.empty();
+  retired_.clear();
+  finished_ = true;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,119 @@
+#include "report/words/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "base/units.h"
+#include "report/words/explain.h"
+#include "report/words/printable.h"
+#include "report/words/recording.h"
+#include "report/words/stack_text.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kMostHolders = 3;
+constexpr std::size_t kStackColumns = 90;
+constexpr std::size_t kMostVictims = 2;
+
+std::string holder_line(std::uint64_t bytes, double share, const NamedStack& stack) {
+  return fmt::format("  {:>10} {:>6}  {}", format_bytes(bytes), share_text(share), stack_text(stack, kStackColumns));
+}
+
+std::string memory_line(const OomFailure& failure) {
+  std::string text = fmt::format("  {} allocated", format_bytes(failure.allocated));
+  if (!failure.caching) return text;
+  return text + fmt::format(", {} cached, {} free on the device, {} used outside PyTorch", bytes_text(failure.cached),
+                            bytes_text(failure.device_free), bytes_text(failure.outside));
+}
+
+}  // namespace
+
+std::vector<std::string> device_oom_lines(const Explanation& explanation) {
+  if (explanation.failures.empty()) return {};
+  const OomFailure& failure = explanation.failures.front();
+  std::vector<std::string> lines = {out_of_memory_headline(failure, explanation.recording)};
+  lines.push_back("  requested by " + stack_text_with_callers(failure.stack, kStackColumns));
+  lines.push_back(memory_line(failure));
+  if (!failure.findings.empty()) lines.push_back("  cause: " + evidence_text(failure, failure.findings.front()));
+  for (std::size_t index = 0; index < std::min(kMostHolders, failure.top_allocations.size()); ++index) {
+    const TopAllocation& held = failure.top_allocations[index];
+    lines.push_back(holder_line(held.bytes, held.share, held.stack));
+  }
+  if (!failure.fixes.empty()) {
+    const OomFix& fix = failure.fixes.front();
+    lines.push_back(fmt::format("  possible fix ({}): {}", format_bytes(fix.bytes), fix_text(failure, fix)));
+  }
+  return lines;
+}
+
+std::vector<std::string> host_oom_lines(const HostOomFacts& facts, const Table* held) {
+  std::vector<std::string> lines;
+  const auto rss = [](const HostOomFacts::Victim& victim) {
+    return victim.rss_bytes ? fmt::format(" ({} resident shortly before)", format_bytes(*victim.rss_bytes))
+                            : std::string();
+  };
+  if (facts.victims.empty()) {
+    lines.push_back(
+        fmt::format("Out of memory on the host: the kernel killed {} of the control group, none that was "
+                    "recorded",
+                    facts.kills == 1 ? "a process" : format_count(facts.kills) + " processes"));
+  }
+  for (std::size_t index = 0; index < std::min(kMostVictims, facts.victims.size()); ++index) {
+    const HostOomFacts::Victim& victim = facts.victims[index];
+    lines.push_back(fmt::format("{} process {}, {}{}",
+                                index == 0 ? "Out of memory on the host: the kernel killed" : "  and", victim.pid,
+                                shown(victim.command_line), rss(victim)));
+  }
+  lines.push_back(fmt::format("  control group {}: limit {}, {} in use shortly before, processes killed: {}",
+                              printable(facts.cgroup), bytes_text(facts.limit_bytes), bytes_text(facts.usage_bytes),
+                              format_count(facts.kills)));
+  if (held == nullptr || held->sections.empty()) return lines;
+  const TableSection& section = held->sections.front();
+  lines.push_back(fmt::format("  {} in recorded CPU tensors at the end{}", format_bytes(section.allocated_bytes),
+                              section.rows.empty() ? "" : ", most of it by"));
+  for (std::size_t index = 0; index < std::min(kMostHolders, section.rows.size()); ++index) {
+    const TableRow& row = section.rows[index];
+    if (const auto* stack = std::get_if<NamedStack>(&row.key))
+      lines.push_back(holder_line(row.bytes, row.share, *stack));
+  }
+  return lines;
+}
+
+std::string unexplained_oom_line(const std::string& path) {
+  return fmt::format("Out of memory on a device. More: `tidemark explain {}`", printable(path));
+}
+
+std::vector<std::string> held_lines(const Overview& overview, bool asked) {
+  std::vector<std::string> lines = {asked ? "Dump as asked for by SIGUSR1"
+                                          : "The program failed; no out-of-memory error recorded"};
+  for (const DeviceSummary& device : overview.devices) {
+    if (!device.peak_allocated_at_ns) continue;
+    lines.push_back(fmt::format("  {}: peak allocated {}, at the end {}", to_string(device.device),
+                                format_bytes(device.peak_allocated_bytes), format_bytes(device.live_allocated_bytes)));
+  }
+  return lines;
+}
+
+std::vector<std::string> dumped_lines(const std::vector<DumpedRecording>& recordings, std::size_t most) {
+  std::vector<std::string> lines;
+  for (const DumpedRecording& recording : recordings) {
+    if (lines.size() + 1 == most && recordings.size() > most) {
+      lines.push_back(fmt::format("  and {} more recordings", format_count(recordings.size() - lines.size())));
+      break;
+    }
+    lines.push_back(fmt::format("{}: the last {} of process {}, {} events, {}", printable(recording.path),
+                                format_duration_ns(recording.duration_ns),
+                                recording.pid ? std::to_string(*recording.pid) : "n/a",
+                                format_count(recording.event_count), format_bytes(recording.bytes)));
+  }
+  return lines;
+}
+
+std::string not_dumped_line(const std::string& error, const std::string& folder) {
+  return fmt::format("no dump: {}; what was kept is in {}", printable(error), printable(folder));
+}
+
+}  // namespace tidemark

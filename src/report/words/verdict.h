@@ -1,0 +1,53 @@
+// What a dump says at once, below a program's traceback: a few lines of what `explain` and `table` say in full.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/oom/explain.h"
+#include "analyze/table.h"
+
+namespace tidemark {
+
+/// Lines of a verdict, with those that name its files.
+inline constexpr std::size_t kMostVerdictLines = 10;
+
+/// The kernel killed a process of a control group for lack of memory.
+struct HostOomFacts {
+  struct Victim {
+    std::int64_t pid = 0;
+    std::string command_line;
+    std::optional<std::uint64_t> rss_bytes;  ///< the most of some samples shortly before
+  };
+  std::vector<Victim> victims;  ///< recorded processes; empty: it was none
+  std::uint64_t kills = 0;
+  std::string cgroup;  ///< its folder
+  std::optional<std::uint64_t> limit_bytes;
+  std::optional<std::uint64_t> usage_bytes;  ///< likewise
+};
+
+/// A recording that was written.
+struct DumpedRecording {
+  std::string path;
+  std::optional<std::int64_t> pid;
+  std::uint64_t duration_ns = 0;
+  std::uint64_t event_count = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// The latest failed request: what, why, what held most, what would have helped. Empty where none failed.
+[[nodiscard]] std::vector<std::string> device_oom_lines(const Explanation& explanation);
+/// Who was killed and at what limit. `held`: what the recording had of the host at its end; may be null.
+[[nodiscard]] std::vector<std::string> host_oom_lines(const HostOomFacts& facts, const Table* held);
+/// Of a device whose recording is too long to be explained at once.
+[[nodiscard]] std::string unexplained_oom_line(const std::string& path);
+/// Where nothing ran out: that the program failed, or somebody `asked`; peak and end of each device.
+[[nodiscard]] std::vector<std::string> held_lines(const Overview& overview, bool asked);
+/// At most `most` lines.
+[[nodiscard]] std::vector<std::string> dumped_lines(const std::vector<DumpedRecording>& recordings, std::size_t most);
+/// What could not be written, and where it still is.
+[[nodiscard]] std::string not_dumped_line(const std::string& error, const std::string& folder);
+
+}  // namespace tidemark

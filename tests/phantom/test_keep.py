@@ -1,0 +1,55 @@
+"""The flight recorder and a GPU that is full: the dump has the request that failed, and says why below the traceback."""
+
+import subprocess
+import unittest
+from pathlib import Path
+
+import driver
+from phantom import Case
+
+BLOCK = 64 << 20
+
+
+class Keep(Case):
+    def command(self, *arguments):
+        """On the phantom that a plan gives: what it plans is tidemark run."""
+        inner = driver.PYTHON, str(Path(__file__).with_name("keep.py")), *arguments
+        keep = [driver.TIDEMARK, "run", "-o", str(self.output), "--keep", "60s", "--", *inner]
+        plan = ["plan", "--gpu", "H200", "--steps", "0", "--python", driver.PYTHON, "-o", str(self.folder / "plan.tide")]
+        return [driver.TIDEMARK, *plan, "--", *keep]
+
+    def check_dump(self):
+        (oom,) = [event for event in self.events() if event["kind"] == "out_of_memory"]
+        self.assertEqual(oom["size"], BLOCK)
+        device = self.device(device="cuda:0")
+        self.assertEqual(device["out_of_memory_count"], 1)
+        self.assertEqual(device["peak_allocated_bytes"] % BLOCK, 0)
+        self.assertGreater(device["peak_allocated_bytes"], 130 << 30)
+        return device
+
+    def test_the_program_ends(self):
+        done = driver.run(self.command())
+        lines = done.stderr.decode().splitlines()
+        (error,) = [index for index, line in enumerate(lines) if "OutOfMemoryError" in line]
+        ours = [line for line in lines[error + 1 :] if line.startswith("tidemark: ")]
+        first = next(index for index, line in enumerate(ours) if "Out of memory on cuda:0: 64.0 MiB requested" in line)
+        self.assertIn("more than available", ours[first])
+        self.assertIn("requested by fill (", ours[first + 1])
+        self.assertTrue(any("100.0%" in line and "fill (" in line for line in ours), ours)
+        self.assertTrue(any("run.tide: the last " in line for line in ours), ours)
+        device = self.check_dump()
+        self.assertEqual(device["end_allocated_bytes"], device["peak_allocated_bytes"])
+
+    def test_the_program_goes_on(self):
+        process = self.kill_at_end(driver.start(self.command("--survive"), stdin=subprocess.PIPE))
+        said = driver.read_until(process.stderr, b"run.tide: the last ")
+        self.assertIn(b"Out of memory on cuda:0: 64.0 MiB requested", said)
+        self.check_dump()
+        process.stdin.close()
+        process.stderr.read()
+        process.wait()
+        self.assertFalse((self.folder / "run.2.tide").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
