@@ -22,6 +22,21 @@ def dense(device):
     return model, optimizer, step
 
 
+def wide(device):
+    """Two layers of 64 MiB, AdamW, one thread: few tensors, nearly all of them large."""
+    torch.set_num_threads(1)
+    model = nn.Sequential(*(nn.Linear(4096, 4096, bias=False) for _ in range(2))).to(device)
+    optimizer = torch.optim.AdamW(model.parameters())
+    x = torch.randn(16, 4096, device=device)
+
+    def step():
+        model(x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return model, optimizer, step
+
+
 def example(device):
     """One step of examples/lora_finetune.py at its default size."""
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
@@ -97,4 +112,4 @@ def resnet50(device):
 
 
 # Each makes (model, optimizer, a function that trains a step).
-WORKLOADS = {"dense": dense, "example": example, "hf-lora": huggingface_lora, "hf-llama": huggingface_llama, "resnet50": resnet50}
+WORKLOADS = {"dense": dense, "wide": wide, "example": example, "hf-lora": huggingface_lora, "hf-llama": huggingface_llama, "resnet50": resnet50}
