@@ -127,16 +127,15 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
   if (const auto period = find_period(fine.peaks)) risk.period_seconds = *period * fine.cell_seconds;
 
   const auto growth = find_peak_growth(spans, limit_bytes);
-  AssessmentEvidence evidence;
   if (!growth) {
     risk.pattern = pattern_without_growth(grid, changes, risk.period_seconds.has_value());
-    evidence.ratio = risk.span_seconds / options.horizon_seconds;
   } else {
     const auto cells = static_cast<double>(std::lround(growth->span_seconds / growth->cell_seconds));
     risk.pattern = growth->cells.rises < kFewRises * cells ? UsagePattern::steps : UsagePattern::growth;
     risk.growth_bytes_per_second = growth->bytes_per_second();
     risk.growth_error_bytes_per_second =
         (growth->cells.per_cell.high - growth->cells.per_cell.low) / 2 / growth->cell_seconds;
+    risk.growth_seconds = growth->age_seconds;
     risk.span_seconds = growth->span_seconds;
     risk.sample_count = growth->samples;
   }
@@ -155,16 +154,14 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
       const auto within = [&](double most_seconds, double most_steps) {
         return seconds <= most_seconds || (risk.steps_to_limit && risk.steps_to_limit->expected <= most_steps);
       };
-      evidence.ratio = growth->age_seconds / std::max(seconds, 1e-9);
       const double needed = within(kSoonSeconds, kSoonSteps) ? kAgePerTimeLeftSoon : kAgePerTimeLeft;
       if (seconds <= options.horizon_seconds) risk.level = std::max(risk.level, RiskLevel::medium);
-      if (seconds <= options.horizon_seconds && lasts(*growth) && evidence.ratio >= needed) {
+      if (seconds <= options.horizon_seconds && lasts(*growth) && growth->age_seconds >= needed * seconds) {
         risk.level = within(kCriticalSeconds, kCriticalSteps) ? RiskLevel::critical : RiskLevel::high;
       }
     }
   }
-  evidence.level = risk.level;
-  risk.confidence = calibrated_confidence(evidence);
+  risk.confidence = calibrated_confidence(risk, options);
   return risk;
 }
 
