@@ -2,9 +2,9 @@
 //
 //   detectors_bench [--seed N] [--runs N] [--kind NAME] [--recorded FILE...] [--wrong] [--fit]
 //
-// --seed N: of the generated runs. Thresholds and confidences were chosen on the seeds 1 to 20; the published table is of
-// others. --runs N: of each generated kind. --kind: only that one. --recorded: files of recorded runs. --wrong: what each
-// monitor got wrong, run by run. --fit: the table of confidences in calibration.cpp.
+// --seed N: of the generated runs. Thresholds and confidences were chosen on the seeds 1 to 20; the published table is
+// of others. --runs N: of each generated kind. --kind: only that one. --recorded: files of recorded runs. --wrong: what
+// each monitor got wrong, run by run. --fit: the table of confidences in calibration.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,9 @@ std::string percentile(std::vector<double> values, double share, const char* for
   return fmt::format(fmt::runtime(format), *place);
 }
 
-std::string ratio(double value) { return std::isnan(value) ? "n/a" : fmt::format("{:.3f}", value); }
+std::string ratio(double value) {
+  return std::isnan(value) ? "n/a" : fmt::format("{:.3f}", value);
+}
 
 void print_row(std::string_view name, const std::vector<std::string>& values) {
   std::string row = fmt::format("| {:44} |", name);
@@ -70,18 +72,21 @@ void print_scores(const std::vector<Score>& scores) {
   print_rows(scores, "lead time: median, s", [](const Score& s) { return percentile(s.lead_seconds, 0.5, "{:.0f}"); });
   print_rows(scores, "lead time: 5% of alarms have less, s",
              [](const Score& s) { return percentile(s.lead_seconds, 0.05, "{:.0f}"); });
-  print_rows(scores, "lead time: median, steps", [](const Score& s) { return percentile(s.lead_steps, 0.5, "{:.0f}"); });
+  print_rows(scores, "lead time: median, steps",
+             [](const Score& s) { return percentile(s.lead_steps, 0.5, "{:.0f}"); });
   print_rows(scores, "predicted time: median error, % of the true one", [](const Score& s) {
     std::vector<double> percent;
     for (const double error : s.errors) percent.push_back(100 * error);
     return percentile(percent, 0.5, "{:.1f}");
   });
-  print_rows(scores, "leaks: recall",
-             [](const Score& s) { return fmt::format("{} ({}/{})", ratio(s.leak_recall()), s.leaks_found, s.leaking); });
+  print_rows(scores, "leaks: recall", [](const Score& s) {
+    return fmt::format("{} ({}/{})", ratio(s.leak_recall()), s.leaks_found, s.leaking);
+  });
   print_rows(scores, "leaks: precision", [](const Score& s) {
     return fmt::format("{} ({}/{})", ratio(s.leak_precision()), s.leaks_found, s.leaks_found + s.false_leaks);
   });
-  print_rows(scores, "leaks: found after, median s", [](const Score& s) { return percentile(s.leak_delay, 0.5, "{:.0f}"); });
+  print_rows(scores, "leaks: found after, median s",
+             [](const Score& s) { return percentile(s.leak_delay, 0.5, "{:.0f}"); });
   print_rows(scores, "growth that may be a leak or not: called one",
              [](const Score& s) { return fmt::format("{}/{}", s.undecidable_found, s.undecidable); });
 }
@@ -133,8 +138,10 @@ int run(const Arguments& arguments) {
       const Outcome outcome = watch(run, *monitor, score.calibration);
       const std::string wrong = add_outcome(run, outcome, score);
       if (arguments.wrong && place == 1 && !wrong.empty()) {
-        std::puts(fmt::format("{}: {}[{} samples, {:.0f}-{:.0f} s, step {:.2f} s, limit at {:.0f}, grows from {:.0f}]", name, wrong,
-                              run.samples.size(), run.begin(), run.end(), run.seconds_per_step, run.limit_at.value_or(-1), run.grows_from).c_str());
+        std::puts(fmt::format("{}: {}[{} samples, {:.0f}-{:.0f} s, step {:.2f} s, limit at {:.0f}, grows from {:.0f}]",
+                              name, wrong, run.samples.size(), run.begin(), run.end(), run.seconds_per_step,
+                              run.limit_at.value_or(-1), run.grows_from)
+                      .c_str());
       }
     }
   };

@@ -17,7 +17,8 @@ using Make = void (*)(Training& training, Random& random);
 Training any_training(Random& random) {
   constexpr double kGiB = 1 << 30;
   Training t;
-  t.limit_bytes = static_cast<std::uint64_t>(random.one_of({8.0, 11.0, 16.0, 24.0, 40.0, 48.0, 80.0, 141.0, 192.0}) * kGiB);
+  t.limit_bytes =
+      static_cast<std::uint64_t>(random.one_of({8.0, 11.0, 16.0, 24.0, 40.0, 48.0, 80.0, 141.0, 192.0}) * kGiB);
   t.samples_per_second = random.one_of({1.0, 2.0, 5.0, 10.0});
   t.duration = random.log_uniform(300, 2400);
   t.view = random.one_of({View::allocated, View::allocated, View::reserved, View::device});
@@ -48,7 +49,7 @@ void disturb(Training& t, Random& random) {
     t.warm_up_time = random.log_uniform(3, 40);
   }
   if (random.chance(0.25)) {
-    t.collect_every = random.integer(10, 150);
+    t.collect_every = std::max(3, static_cast<int>(random.log_uniform(2, 60) / t.seconds_per_step));
     t.garbage = random.uniform(0.01, 0.08) / t.collect_every;
   }
   if (random.chance(0.1)) t.gap_at = random.uniform(0.3, 0.9) * t.duration;
@@ -57,8 +58,8 @@ void disturb(Training& t, Random& random) {
 
 double free_share(const Training& t) {
   const double context = t.view == View::device ? 0.06 : 0;
-  return 1 - t.base - t.warm_up - t.activations * std::max(1.0, t.evaluation) * (1 + t.fragmentation) -
-         t.garbage * t.collect_every - context;
+  return 1 - t.base - t.warm_up - 1.15 * t.activations * std::max(1.0, t.evaluation) * (1 + t.fragmentation) -
+         1.2 * t.garbage * t.collect_every - context;
 }
 
 double begin_of(Training& t, Random& random) {
@@ -180,9 +181,11 @@ void cache_fills(Training& t, Random& random) {
   const double from = begin_of(t, random);
   const double size = random.uniform(0.1, 0.85) * std::max(0.1, free_share(t));
   const double time = random.log_uniform(10, 0.15 * t.duration);
+  const double misses = random.chance(0.5) ? 1 : random.uniform(0.1, 0.6);
   auto filled = std::make_shared<double>(0);
-  t.grows = [=](int, double now) {
-    const double next = now < from ? 0 : size * (1 - std::exp(-(now - from) / time));
+  t.grows = [=, &random](int, double now) {
+    if (now < from || !random.chance(misses)) return 0.0;
+    const double next = size * (1 - std::exp(-(now - from) / time));
     const double more = std::max(0.0, next - *filled);
     *filled = next;
     return more;

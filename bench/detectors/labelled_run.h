@@ -22,7 +22,7 @@ struct LabelledRun {
   std::optional<double> limit_at;
   bool ran_out = false;  ///< limit_at is in the run
   Leaks leaks = Leaks::no;
-  double grows_from = 0;      ///< seconds; where what leaks or reaches the limit begins
+  double grows_from = 0;  ///< seconds; where what leaks or reaches the limit begins
   double seconds_per_step = 0;
 
   [[nodiscard]] double begin() const { return static_cast<double>(samples.front().time_ns) / kNanosecondsPerSecond; }

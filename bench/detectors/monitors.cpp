@@ -84,8 +84,14 @@ class ThresholdMonitor : public Monitor {
 
 }  // namespace
 
-std::unique_ptr<Monitor> our_monitor() { return std::make_unique<OurMonitor>(); }
-std::unique_ptr<Monitor> slope_monitor() { return std::make_unique<SlopeMonitor>(); }
-std::unique_ptr<Monitor> threshold_monitor() { return std::make_unique<ThresholdMonitor>(); }
+std::unique_ptr<Monitor> our_monitor() {
+  return std::make_unique<OurMonitor>();
+}
+std::unique_ptr<Monitor> slope_monitor() {
+  return std::make_unique<SlopeMonitor>();
+}
+std::unique_ptr<Monitor> threshold_monitor() {
+  return std::make_unique<ThresholdMonitor>();
+}
 
 }  // namespace tidemark::detectors

@@ -60,7 +60,10 @@ Outcome watch(const LabelledRun& run, Monitor& monitor, Calibration& calibration
       }
     }
     was = verdict.runs_out;
-    if (verdict.leaks && !outcome.leak_at) outcome.leak_at = now;
+    if (verdict.leaks) {
+      auto& found = run.leaks == Leaks::yes && now < run.grows_from ? outcome.leak_before : outcome.leak_at;
+      if (!found) found = now;
+    }
     if (verdict.assessment && now - calibrated >= kCalibrateEvery) {
       calibrated = now;
       calibrate(run, *verdict.assessment, now, calibration);
@@ -69,10 +72,18 @@ Outcome watch(const LabelledRun& run, Monitor& monitor, Calibration& calibration
   return outcome;
 }
 
-double Score::recall() const { return share(foreseen, foreseeable); }
-double Score::precision() const { return share(right_runs, right_runs + false_runs); }
-double Score::leak_recall() const { return share(leaks_found, leaking); }
-double Score::leak_precision() const { return share(leaks_found, leaks_found + false_leaks); }
+double Score::recall() const {
+  return share(foreseen, foreseeable);
+}
+double Score::precision() const {
+  return share(right_runs, right_runs + false_runs);
+}
+double Score::leak_recall() const {
+  return share(leaks_found, leaking);
+}
+double Score::leak_precision() const {
+  return share(leaks_found, leaks_found + false_leaks);
+}
 
 std::string add_outcome(const LabelledRun& run, const Outcome& outcome, Score& score) {
   std::string wrong;
@@ -116,9 +127,13 @@ std::string add_outcome(const LabelledRun& run, const Outcome& outcome, Score& s
     } else {
       wrong += fmt::format("no leak found in {:.0f} s; ", leaked_for);
     }
-  } else if (run.leaks == Leaks::no && outcome.leak_at) {
+  }
+  if (run.leaks == Leaks::no && outcome.leak_at) {
     ++score.false_leaks;
     wrong += fmt::format("false leak at {:.0f} s; ", *outcome.leak_at);
+  } else if (outcome.leak_before) {
+    ++score.false_leaks;
+    wrong += fmt::format("leak at {:.0f} s, before it began; ", *outcome.leak_before);
   } else if (run.leaks == Leaks::undecidable) {
     ++score.undecidable;
     if (outcome.leak_at) ++score.undecidable_found;

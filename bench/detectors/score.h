@@ -32,6 +32,7 @@ struct Outcome {
   std::optional<double> predicted;  ///< the time to the limit that it said
   std::uint64_t alarms = 0;         ///< how often one began
   std::optional<double> leak_at;
+  std::optional<double> leak_before;  ///< found before there was one
 };
 
 /// An alarm is right where the limit is reached within this many horizons after it.
@@ -47,9 +48,9 @@ struct Score {
   // Out of memory. Runs whose growth was seen for 90 s, or 40 steps, before the limit could be foreseen.
   std::uint64_t foreseeable = 0;
   std::uint64_t foreseen = 0;
-  std::uint64_t in_time = 0;      ///< 60 s or 20 steps before
-  std::uint64_t right_runs = 0;   ///< with an alarm that was right, foreseeable or not
-  std::uint64_t false_runs = 0;   ///< with one that was not
+  std::uint64_t in_time = 0;     ///< 60 s or 20 steps before
+  std::uint64_t right_runs = 0;  ///< with an alarm that was right, foreseeable or not
+  std::uint64_t false_runs = 0;  ///< with one that was not
   std::uint64_t false_alarms = 0;
   double healthy_hours = 0;
   std::vector<double> lead_seconds;

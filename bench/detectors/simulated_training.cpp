@@ -6,9 +6,9 @@
 namespace tidemark::detectors {
 namespace {
 
-constexpr double kForward = 0.4;         // share of a micro-batch's time
-constexpr double kGradients = 0.15;      // of the activations, there until the optimizer has run
-constexpr double kAfterTheEnd = 3600;    // for which it is seen whether the limit would have been reached
+constexpr double kForward = 0.4;       // share of a micro-batch's time
+constexpr double kGradients = 0.15;    // of the activations, there until the optimizer has run
+constexpr double kAfterTheEnd = 3600;  // for which it is seen whether the limit would have been reached
 constexpr double kGap = 60;
 constexpr double kSegment = 20.0 * (1 << 20);
 
@@ -50,7 +50,8 @@ class StepShape {
       if (points_[index].bytes < bytes) continue;
       const Point& left = points_[index - 1];
       const double rise = points_[index].bytes - left.bytes;
-      return rise > 0 ? left.time + std::max(0.0, (bytes - left.bytes) / rise) * (points_[index].time - left.time) : left.time;
+      return rise > 0 ? left.time + std::max(0.0, (bytes - left.bytes) / rise) * (points_[index].time - left.time)
+                      : left.time;
     }
     return points_.back().time;
   }
@@ -67,7 +68,10 @@ class StepShape {
 class Simulation {
  public:
   Simulation(const Training& training, Random& random)
-      : t_(training), random_(random), limit_(static_cast<double>(training.limit_bytes)), next_sample_(training.attached_after) {
+      : t_(training),
+        random_(random),
+        limit_(static_cast<double>(training.limit_bytes)),
+        next_sample_(training.attached_after) {
     context_ = t_.view == View::device ? random_.uniform(0.3e9, 0.9e9) * std::min(1.0, limit_ / 16e9) : 0;
   }
 
@@ -98,7 +102,8 @@ class Simulation {
 
   void step() {
     ++step_;
-    const bool evaluates = t_.evaluate_every > 0 && step_ % t_.evaluate_every < t_.evaluation_steps && step_ >= t_.evaluate_every;
+    const bool evaluates =
+        t_.evaluate_every > 0 && step_ % t_.evaluate_every < t_.evaluation_steps && step_ >= t_.evaluate_every;
     const double length = t_.seconds_per_step * std::max(0.3, 1 + t_.step_jitter * random_.normal());
     const double size = t_.batch_size ? t_.batch_size(step_, now_) : 1;
     std::vector<double> passes;
@@ -115,7 +120,8 @@ class Simulation {
       garbage_ = 0;
       until_collection_ = static_cast<int>(t_.collect_every * random_.uniform(0.8, 1.2));
     }
-    if (t_.fragmentation > 0 && random_.chance(0.2)) fragmented_ = std::max(fragmented_, random_.uniform() * t_.fragmentation);
+    if (t_.fragmentation > 0 && random_.chance(0.2))
+      fragmented_ = std::max(fragmented_, random_.uniform() * t_.fragmentation);
     if (t_.empties_cache && evaluates && (step_ + 1) % t_.evaluate_every >= t_.evaluation_steps) reserved_ = 0;
     if (t_.restarts_after > 0 && step_ == t_.restarts_after) {
       kept_ = garbage_ = reserved_ = 0;
@@ -190,7 +196,7 @@ class Simulation {
   double reserved_ = 0;
   double others_ = 0;
   int step_ = 0;
-  int until_collection_ = 50;
+  int until_collection_ = t_.collect_every;
 };
 
 }  // namespace

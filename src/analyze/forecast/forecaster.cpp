@@ -17,15 +17,16 @@ constexpr std::uint64_t kFewestForPattern = 8;
 constexpr std::size_t kChangeCells = 96;
 constexpr std::size_t kShortestPart = 8;
 constexpr std::size_t kPeriodCells = 120;
-// Growth must have gone on for that long: in steps where they are known.
-constexpr double kShortestGrowthSeconds = 30;
+// Growth must have gone on for that long, and for so many steps where they are known.
+constexpr double kShortestGrowthSeconds = 60;
 constexpr double kShortestGrowthSteps = 10;
 // What grew for so long may end at any time. Of growth of age T that lasts t longer at least the share is T / (T + t)
 // where nothing else is known (Gott 1993); near the limit there is no time to wait for more.
-constexpr double kAgePerTimeLeft = 2;
+constexpr double kAgePerTimeLeft = 3;
 constexpr double kAgePerTimeLeftSoon = 1;
-constexpr double kSoonSeconds = 90;
-constexpr double kSoonSteps = 30;
+constexpr double kSoonSeconds = 75;
+constexpr double kSoonSteps = 25;
+constexpr double kSoonForSteps = 300;  // seconds: slower steps leave time
 constexpr double kCriticalSeconds = 60;
 constexpr double kCriticalSteps = 20;
 constexpr double kSaturationMargin = 1.2;
@@ -40,8 +41,8 @@ std::optional<double> age_in_steps(const PeakGrowth& growth) {
 }
 
 bool lasts(const PeakGrowth& growth) {
-  if (const auto steps = age_in_steps(growth)) return *steps >= kShortestGrowthSteps;
-  return growth.age_seconds >= kShortestGrowthSeconds;
+  return growth.age_seconds >= kShortestGrowthSeconds &&
+         age_in_steps(growth).value_or(kShortestGrowthSteps) >= kShortestGrowthSteps;
 }
 
 // From the expected time and the bounds of the slope; the noise is as much earlier or later.
@@ -152,7 +153,8 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
       }
       const double seconds = risk.seconds_to_limit->expected;
       const auto within = [&](double most_seconds, double most_steps) {
-        return seconds <= most_seconds || (risk.steps_to_limit && risk.steps_to_limit->expected <= most_steps);
+        return seconds <= most_seconds ||
+               (seconds <= kSoonForSteps && risk.steps_to_limit && risk.steps_to_limit->expected <= most_steps);
       };
       const double needed = within(kSoonSeconds, kSoonSteps) ? kAgePerTimeLeftSoon : kAgePerTimeLeft;
       if (seconds <= options.horizon_seconds) risk.level = std::max(risk.level, RiskLevel::medium);

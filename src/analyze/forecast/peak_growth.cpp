@@ -13,6 +13,7 @@ constexpr std::uint64_t kFewestForGrowth = 12;
 constexpr double kLargestJump = 0.45;  // of the growth: three equal ones are growth in steps, two are not
 constexpr double kLastThird = 0.15;    // of the growth, that is at least in the last third of the cells
 constexpr double kFirstThird = 0.03;
+constexpr double kNotYetGrown = 0.02;  // of the growth: before, it had not begun
 constexpr double kAboveNoise = 3;
 constexpr double kAboveBefore = 0.5;
 constexpr double kRising = 0.5;      // Kendall's tau
@@ -78,9 +79,13 @@ std::optional<CellGrowth> find_cell_growth(std::span<const double> peaks, double
   if (growth.grown < kAboveNoise * growth.noise) return std::nullopt;
   growth.peak_now = std::max(
       peaks.back(), std::min(highest.back(), highest_line + growth.per_cell.value * static_cast<double>(count - 1)));
-  const double first_half = highest[count / 2] - start;
+  std::size_t began = 0;
+  while (highest[began + 1] <= start + kNotYetGrown * growth.grown) ++began;
+  growth.began = static_cast<double>(began) / static_cast<double>(count);
+  const double middle = highest[(began + count) / 2];
+  const double first_half = middle - highest[began];
   growth.later_share =
-      first_half > 0 ? (highest.back() - highest[count / 2]) / first_half : std::numeric_limits<double>::infinity();
+      first_half > 0 ? (highest.back() - middle) / first_half : std::numeric_limits<double>::infinity();
   return growth;
 }
 
@@ -112,7 +117,7 @@ std::optional<PeakGrowth> find_peak_growth(const std::vector<UsageSpan>& spans,
     const UsageGrid grid = cut_into_cells(spans, from, cells);
     const auto growth = find_cell_growth(grid.peaks, peak_before[first]);
     if (!growth) continue;
-    if (growth->later_share >= kSlowest) age = std::max(age, length / kNanosecondsPerSecond);
+    if (growth->later_share >= kSlowest) age = std::max(age, length / kNanosecondsPerSecond * (1 - growth->began));
     at_one_rate = growth->later_share >= kSlowest && growth->later_share <= kFastest;
     if (found && !at_one_rate) continue;
     found = PeakGrowth{};
@@ -128,8 +133,8 @@ std::optional<PeakGrowth> find_peak_growth(const std::vector<UsageSpan>& spans,
   const auto doubled = std::find_if(spans.begin(), spans.end(), [&](const UsageSpan& span) {
     return 2 * static_cast<double>(span.peak_bytes) >= found->cells.peak_now;
   });
-  found->age_seconds =
-      std::min(std::max(age, found->span_seconds), static_cast<double>(now - doubled->from_ns) / kNanosecondsPerSecond);
+  found->age_seconds = std::min(std::max(age, found->span_seconds * (1 - found->cells.began)),
+                                static_cast<double>(now - doubled->from_ns) / kNanosecondsPerSecond);
   const double share = found->cells.later_share;
   if (share < 1) found->saturates_after = found->cells.grown * share / (1 + share) * share / (1 - share);
   return found;

@@ -18,7 +18,8 @@ struct CellGrowth {
   double grown = 0;         ///< from the first peaks to the highest
   double peak_now = 0;      ///< the line of the highest peaks at the end of the last cell
   double noise = 0;         ///< how far peaks are from the line, median
-  double later_share = 0;   ///< what the second half grew by for each byte that the first half did
+  double began = 0;         ///< share of the cells that came before the growth
+  double later_share = 0;   ///< what the second half of it grew by for each byte that the first half did
   std::uint32_t rises = 0;  ///< cells that were higher than all before
 };
 

@@ -1,6 +1,8 @@
 #include "analyze/leaks/series_growth.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "analyze/leaks/grown_steps.h"
@@ -9,7 +11,9 @@ namespace tidemark {
 namespace {
 
 constexpr double kFreeThatCounts = 0.1;  // of the growth: less that is freed says nothing about the age of the rest
-constexpr double kLaterHalf = 0.5;       // of what the earlier half left, that the later one leaves at least
+constexpr double kLaterHalf = 0.7;       // of what the earlier half left, that the later one leaves at least
+constexpr double kLaterHalfSure = 0.9;   // likewise, where the difference is no chance
+constexpr double kSureDifference = 3;    // standard errors
 constexpr std::size_t kRisesForProof = 3;
 
 // How old what is freed gets: at each fall of the series, for how many steps it was above what it fell to.
@@ -39,6 +43,40 @@ FreedAges freed_ages(std::span<const double> held, std::uint32_t warmup, double 
   }
   freed.proof = rises >= kRisesForProof;
   return freed;
+}
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// The square of the standard error of the mean.
+double squared_error_of(std::span<const double> values) {
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  const auto count = static_cast<double>(values.size());
+  return squares / std::max(1.0, count - 1) / count;
+}
+
+bool slows_down(std::span<const double> left) {
+  const auto early = left.first(left.size() / 2);
+  const auto late = left.subspan(left.size() / 2);
+  const double before = mean_of(early);
+  const double after = mean_of(late);
+  if (after < kLaterHalf * before) return true;
+  const double error = std::sqrt(squared_error_of(early) + squared_error_of(late));
+  return after < kLaterHalfSure * before && before - after > kSureDifference * error;
+}
+
+// How many steps of equal growth would say as much (Kish's effective sample size): one, where one left nearly all.
+double effective_steps(std::span<const double> left) {
+  double sum = 0;
+  double squares = 0;
+  for (const double bytes : left) {
+    sum += bytes;
+    squares += bytes * bytes;
+  }
+  return squares > 0 ? sum * sum / squares : 0;
 }
 
 }  // namespace
@@ -75,10 +113,10 @@ std::optional<Growth> find_series_growth(std::span<const double> held, std::uint
   growth.grown_steps = static_cast<std::uint32_t>(grown.size());
   growth.first_step = grown.front();
   growth.classification = steps.classify();
-  const std::uint32_t middle = begin + (end - begin) / 2;
-  const double early = lasting[middle] - lasting[begin - 1];
-  const double late = lasting[end - 1] - lasting[middle];
-  if (growth.classification == GrowthClass::leak && late < kLaterHalf * early) {
+  if (growth.classification != GrowthClass::leak) return growth;
+  if (effective_steps(left) < kMinGrownSteps - 1) {
+    growth.classification = GrowthClass::too_few;
+  } else if (slows_down(std::span(left).subspan(std::min<std::size_t>(grown.front() + 1 - begin, left.size() / 2)))) {
     growth.classification = GrowthClass::slowing;
   }
   return growth;

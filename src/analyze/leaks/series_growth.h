@@ -16,8 +16,8 @@ namespace tidemark {
 /// counts as growth of a step, in bytes. `warmup`: steps at the beginning that may leave anything. None: nothing that
 /// grows.
 ///
-/// A series has no blocks: Growth::blocks_per_step is 0. Slowing also means that the later half of the steps left less
-/// than half of what the earlier one did.
+/// A series has no blocks: Growth::blocks_per_step is 0. Too few also means that one step left nearly all; slowing that
+/// the later half of the steps left less than the earlier one: 70% of it, or surely less than 90%.
 [[nodiscard]] std::optional<Growth> find_series_growth(std::span<const double> held, std::uint32_t warmup,
                                                        double least);
 
