@@ -29,7 +29,6 @@ constexpr double kSoonSteps = 25;
 constexpr double kSoonForSteps = 300;  // seconds: slower steps leave time
 constexpr double kCriticalSeconds = 60;
 constexpr double kCriticalSteps = 20;
-constexpr double kSaturationMargin = 1.2;
 constexpr double kFlat = 0.02;     // of what is used: less is no change of it
 constexpr double kWarmedUp = 0.5;  // of the growth of the first half, that the second one has at most
 constexpr double kFewRises = 0.5;  // of the cells: fewer are steps
@@ -141,9 +140,8 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
     risk.sample_count = growth->samples;
   }
   if (growth && limit_bytes) {
-    const double left = std::max(0.0, static_cast<double>(*limit_bytes) - growth->cells.peak_now);
-    const bool saturates = growth->saturates_after && *growth->saturates_after * kSaturationMargin < left;
-    if (saturates) {
+    const double left = growth->left_to(*limit_bytes);
+    if (growth->ends_before(left)) {
       risk.pattern = UsagePattern::warm_up;
     } else {
       const Interval cells = time_to_grow(growth->cells, left);

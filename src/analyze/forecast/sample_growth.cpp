@@ -127,8 +127,10 @@ class Stretches {
           highest, *std::max_element(grid.floors.begin(), grid.floors.begin() + static_cast<std::ptrdiff_t>(before)));
     }
     if (now - highest < kAboveEarlier * grown) return std::nullopt;
-    if (before * 2 >= cells) {
-      const double rate_before = lasting_growth(grid.floors, 0, before) / static_cast<double>(before);
+    // It may have begun in the middle of that.
+    for (const std::size_t part : {before, before / 2}) {
+      if (part * 4 < cells) break;
+      const double rate_before = lasting_growth(grid.floors, before - part, before) / static_cast<double>(part);
       if (rate_before > kFasterBefore * growth->bytes_per_step.value) return std::nullopt;
     }
     return found;

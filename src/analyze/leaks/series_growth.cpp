@@ -14,6 +14,7 @@ constexpr double kFreeThatCounts = 0.1;  // of the growth: less that is freed sa
 constexpr double kLaterHalf = 0.7;       // of what the earlier half left, that the later one leaves at least
 constexpr double kLaterHalfSure = 0.9;   // likewise, where the difference is no chance
 constexpr double kSureDifference = 3;    // standard errors
+constexpr double kBegan = 0.2;           // of the growth, that is missing where it began late
 constexpr std::size_t kRisesForProof = 3;
 
 // How old what is freed gets: at each fall of the series, for how many steps it was above what it fell to.
@@ -107,16 +108,22 @@ std::optional<Growth> find_series_growth(std::span<const double> held, std::uint
   const std::uint32_t begin = std::max(warmup + 1, steps.begin());
   std::vector<double> left;
   for (std::uint32_t step = begin; step < end; ++step) left.push_back(lasting[step] - lasting[step - 1]);
+  growth.analyzed_steps = end - begin;
   growth.bytes_per_step = mean_with_interval(left);
   growth.bytes_per_step.low = std::max(growth.bytes_per_step.low, 0.0);
-  growth.analyzed_steps = end - begin;
   growth.grown_steps = static_cast<std::uint32_t>(grown.size());
   growth.first_step = grown.front();
   growth.classification = steps.classify();
   if (growth.classification != GrowthClass::leak) return growth;
-  if (effective_steps(left) < kMinGrownSteps - 1) {
+  // The step at which it began to grow says nothing about how fast.
+  const std::size_t late = std::max<std::size_t>(
+      find_bend(std::span(lasting).subspan(begin - 1, end - begin + 1), kBegan), grown.front() + 1 - begin);
+  const auto since = std::span(left).subspan(std::min(late, left.size()));
+  growth.first_step = std::max(growth.first_step, begin + static_cast<std::uint32_t>(late) - 1);
+  if (since.size() < kMinAnalyzedSteps - 1 || effective_steps(left) < kMinGrownSteps - 1 ||
+      effective_steps(since) < kMinGrownSteps - 1) {
     growth.classification = GrowthClass::too_few;
-  } else if (slows_down(std::span(left).subspan(std::min<std::size_t>(grown.front() + 1 - begin, left.size() / 2)))) {
+  } else if (slows_down(since)) {
     growth.classification = GrowthClass::slowing;
   }
   return growth;
