@@ -54,6 +54,20 @@ Slope theil_sen(std::span<const double> values, double normal_quantile) {
   return {median, at(std::round((pairs - half_width) / 2)), at(std::round((pairs + half_width) / 2) + 1)};
 }
 
+std::size_t find_bend(std::span<const double> values, double least) {
+  if (values.size() < 3) return 0;
+  const double rise = values.back() - values.front();
+  std::size_t bend = 0;
+  double furthest = least * rise;
+  for (std::size_t index = 1; index + 1 < values.size(); ++index) {
+    const double line = values.front() + rise * static_cast<double>(index) / static_cast<double>(values.size() - 1);
+    if (line - values[index] < furthest) continue;
+    furthest = line - values[index];
+    bend = index;
+  }
+  return bend;
+}
+
 Slope mean_with_interval(std::span<const double> values) {
   if (values.empty()) return {};
   const auto count = static_cast<double>(values.size());

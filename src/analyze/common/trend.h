@@ -28,6 +28,10 @@ struct Slope {
 /// out long series. 0 for fewer than two values.
 [[nodiscard]] Slope theil_sen(std::span<const double> values, double normal_quantile = kNormal95);
 
+/// Where a series that rises began to: the index of the value that is furthest below the line from the first to the
+/// last one, where that is at least `least` of the rise; else 0.
+[[nodiscard]] std::size_t find_bend(std::span<const double> values, double least);
+
 /// The mean with Student's 95% interval, for values that do not depend on each other. The interval is the mean itself
 /// for equal values, and unbounded for a single one.
 [[nodiscard]] Slope mean_with_interval(std::span<const double> values);

@@ -8,19 +8,14 @@
 
 namespace tidemark {
 
-/// How much speaks for an assessment: for growth to the limit, how often the time that it still takes has already been
-/// grown; without growth, how long nothing grew, in horizons.
-struct AssessmentEvidence {
-  RiskLevel level = RiskLevel::low;
-  double ratio = 0;
-};
-
-/// Assessments are sorted by their level and by this; 0 to kEvidenceClasses - 1, the more the better.
+/// Assessments of a level are sorted by what speaks for them; 0 to kEvidenceClasses - 1, the more the better. Where
+/// the limit will be reached: how many times the time that is left it has grown already. Otherwise: how long it was
+/// watched since the latest change, in horizons.
 inline constexpr std::size_t kEvidenceClasses = 4;
-[[nodiscard]] std::size_t evidence_class(const AssessmentEvidence& evidence);
+[[nodiscard]] std::size_t evidence_class(const RiskAssessment& risk, const ForecastOptions& options);
 
-/// The share of assessments of that class that were right: low and medium where the limit was not reached within the
-/// horizon after them, high and critical where it was.
-[[nodiscard]] double calibrated_confidence(const AssessmentEvidence& evidence);
+/// The share of assessments of that level and class that were right on the training seeds of bench/detectors: low and
+/// medium where the limit was not reached within the horizon after them, high and critical where it was.
+[[nodiscard]] double calibrated_confidence(const RiskAssessment& risk, const ForecastOptions& options);
 
 }  // namespace tidemark

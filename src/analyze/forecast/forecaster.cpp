@@ -17,18 +17,18 @@ constexpr std::uint64_t kFewestForPattern = 8;
 constexpr std::size_t kChangeCells = 96;
 constexpr std::size_t kShortestPart = 8;
 constexpr std::size_t kPeriodCells = 120;
-// Growth must have gone on for that long: in steps where they are known.
-constexpr double kShortestGrowthSeconds = 30;
+// Growth must have gone on for that long, and for so many steps where they are known.
+constexpr double kShortestGrowthSeconds = 60;
 constexpr double kShortestGrowthSteps = 10;
 // What grew for so long may end at any time. Of growth of age T that lasts t longer at least the share is T / (T + t)
 // where nothing else is known (Gott 1993); near the limit there is no time to wait for more.
-constexpr double kAgePerTimeLeft = 2;
+constexpr double kAgePerTimeLeft = 3;
 constexpr double kAgePerTimeLeftSoon = 1;
-constexpr double kSoonSeconds = 90;
-constexpr double kSoonSteps = 30;
+constexpr double kSoonSeconds = 75;
+constexpr double kSoonSteps = 25;
+constexpr double kSoonForSteps = 300;  // seconds: slower steps leave time
 constexpr double kCriticalSeconds = 60;
 constexpr double kCriticalSteps = 20;
-constexpr double kSaturationMargin = 1.2;
 constexpr double kFlat = 0.02;     // of what is used: less is no change of it
 constexpr double kWarmedUp = 0.5;  // of the growth of the first half, that the second one has at most
 constexpr double kFewRises = 0.5;  // of the cells: fewer are steps
@@ -40,8 +40,8 @@ std::optional<double> age_in_steps(const PeakGrowth& growth) {
 }
 
 bool lasts(const PeakGrowth& growth) {
-  if (const auto steps = age_in_steps(growth)) return *steps >= kShortestGrowthSteps;
-  return growth.age_seconds >= kShortestGrowthSeconds;
+  return growth.age_seconds >= kShortestGrowthSeconds &&
+         age_in_steps(growth).value_or(kShortestGrowthSteps) >= kShortestGrowthSteps;
 }
 
 // From the expected time and the bounds of the slope; the noise is as much earlier or later.
@@ -127,23 +127,21 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
   if (const auto period = find_period(fine.peaks)) risk.period_seconds = *period * fine.cell_seconds;
 
   const auto growth = find_peak_growth(spans, limit_bytes);
-  AssessmentEvidence evidence;
   if (!growth) {
     risk.pattern = pattern_without_growth(grid, changes, risk.period_seconds.has_value());
-    evidence.ratio = risk.span_seconds / options.horizon_seconds;
   } else {
     const auto cells = static_cast<double>(std::lround(growth->span_seconds / growth->cell_seconds));
     risk.pattern = growth->cells.rises < kFewRises * cells ? UsagePattern::steps : UsagePattern::growth;
     risk.growth_bytes_per_second = growth->bytes_per_second();
     risk.growth_error_bytes_per_second =
         (growth->cells.per_cell.high - growth->cells.per_cell.low) / 2 / growth->cell_seconds;
+    risk.growth_seconds = growth->age_seconds;
     risk.span_seconds = growth->span_seconds;
     risk.sample_count = growth->samples;
   }
   if (growth && limit_bytes) {
-    const double left = std::max(0.0, static_cast<double>(*limit_bytes) - growth->cells.peak_now);
-    const bool saturates = growth->saturates_after && *growth->saturates_after * kSaturationMargin < left;
-    if (saturates) {
+    const double left = growth->left_to(*limit_bytes);
+    if (growth->ends_before(left)) {
       risk.pattern = UsagePattern::warm_up;
     } else {
       const Interval cells = time_to_grow(growth->cells, left);
@@ -153,18 +151,17 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
       }
       const double seconds = risk.seconds_to_limit->expected;
       const auto within = [&](double most_seconds, double most_steps) {
-        return seconds <= most_seconds || (risk.steps_to_limit && risk.steps_to_limit->expected <= most_steps);
+        return seconds <= most_seconds ||
+               (seconds <= kSoonForSteps && risk.steps_to_limit && risk.steps_to_limit->expected <= most_steps);
       };
-      evidence.ratio = growth->age_seconds / std::max(seconds, 1e-9);
       const double needed = within(kSoonSeconds, kSoonSteps) ? kAgePerTimeLeftSoon : kAgePerTimeLeft;
       if (seconds <= options.horizon_seconds) risk.level = std::max(risk.level, RiskLevel::medium);
-      if (seconds <= options.horizon_seconds && lasts(*growth) && evidence.ratio >= needed) {
+      if (seconds <= options.horizon_seconds && lasts(*growth) && growth->age_seconds >= needed * seconds) {
         risk.level = within(kCriticalSeconds, kCriticalSteps) ? RiskLevel::critical : RiskLevel::high;
       }
     }
   }
-  evidence.level = risk.level;
-  risk.confidence = calibrated_confidence(evidence);
+  risk.confidence = calibrated_confidence(risk, options);
   return risk;
 }
 

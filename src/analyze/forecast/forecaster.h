@@ -63,6 +63,7 @@ struct RiskAssessment {
   std::optional<double> used_percent;        ///< of the limit; none where no limit is known
   double growth_bytes_per_second = 0;        ///< of the running peak; 0 where it does not grow
   double growth_error_bytes_per_second = 0;  ///< half of the 90% interval of that
+  double growth_seconds = 0;                 ///< for how long it has grown, perhaps at other rates; 0 where it does not
   std::optional<Interval> seconds_to_limit;  ///< from the latest sample; none where it will not be reached
   std::optional<Interval> steps_to_limit;    ///< likewise; none also where steps are not known
   // The evidence.

@@ -1,32 +1,18 @@
 // Whether the peaks of a memory's use grow, how fast, and since when.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "analyze/common/trend.h"
+#include "analyze/forecast/cell_growth.h"
 #include "analyze/forecast/usage_history.h"
 
 namespace tidemark {
 
-/// Growth of the peaks in cells of equal length.
-struct CellGrowth {
-  Slope per_cell;           ///< of Theil and Sen, 90%
-  double grown = 0;         ///< from the first peaks to the highest
-  double peak_now = 0;      ///< the line of the highest peaks at the end of the last cell
-  double noise = 0;         ///< how far peaks are from the line, median
-  double later_share = 0;   ///< what the second half grew by for each byte that the first half did
-  std::uint32_t rises = 0;  ///< cells that were higher than all before
-};
-
-/// None where the peaks do not grow all along: a single jump, noise, growth that has stopped. `before`: how high the
-/// peaks were before, at least half of the growth is above it.
-[[nodiscard]] std::optional<CellGrowth> find_cell_growth(std::span<const double> peaks, double before);
-
-/// The same in time, of the longest stretch until now in which they grow at one rate.
+/// Growth in time, of the longest stretch until now in which they grow at one rate.
 struct PeakGrowth {
   CellGrowth cells;
   double cell_seconds = 0;
@@ -37,6 +23,11 @@ struct PeakGrowth {
   /// What is still to come when each stretch adds less than the one before by the same factor; none where it does not.
   std::optional<double> saturates_after;
 
+  /// From the peaks as they are now.
+  [[nodiscard]] double left_to(std::uint64_t limit_bytes) const {
+    return std::max(0.0, static_cast<double>(limit_bytes) - cells.peak_now);
+  }
+  [[nodiscard]] bool ends_before(double bytes) const;
   [[nodiscard]] double bytes_per_second() const { return cells.per_cell.value / cell_seconds; }
 };
 

@@ -3,18 +3,15 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analyze/leaks/grown_steps.h"
+
 namespace tidemark {
 namespace {
 
 // Share of a call site's long-lived blocks that may be freed later than the others without changing the usual age.
 constexpr double kUnusual = 0.05;
-// A block has survived when it is older than what is freed gets, by this factor; by more where no block is known to
-// have outlived one of those frees: the next collection of garbage may yet take them all.
-constexpr double kOlder = 1.5;
-constexpr double kOlderWithoutProof = 3;
 constexpr std::size_t kProof = 3;        // blocks that outlived a free of others, to be proof
 constexpr std::size_t kPerLateFree = 4;  // blocks that must be left for each one that was freed when as old as they are
-constexpr std::uint32_t kPause = 2;
 constexpr std::uint32_t kSlower = 3;
 constexpr double kSteadyRise = 0.8;  // Kendall's tau of a replaced block's size
 constexpr double kWorkRises = 0.5;   // Kendall's tau of the work in a step
@@ -100,8 +97,7 @@ std::optional<Growth> find_retained_growth(std::span<const StepSpan> spans, std:
   Growth growth;
   growth.released_after = frees.usual_age;
   const bool proof = frees.outlived >= kProof;
-  const std::uint32_t young =
-      std::max(1U, round_down(frees.usual_age * (proof || frees.usual_age == 0 ? kOlder : kOlderWithoutProof)));
+  const std::uint32_t young = young_age(frees.usual_age, proof);
   const std::uint32_t end = boundaries > young + 1 ? boundaries - young - 1 : 0;  // the first step not values_by_step
   std::vector<std::uint32_t> grown;
   for (const StepSpan& span : spans) {
@@ -120,10 +116,8 @@ std::optional<Growth> find_retained_growth(std::span<const StepSpan> spans, std:
   grown.erase(std::lower_bound(grown.begin(), grown.end(), end), grown.end());
   if (grown.size() < 2) return std::nullopt;
 
-  std::uint32_t pause = 1;
-  for (std::size_t index = 1; index < grown.size(); ++index) pause = std::max(pause, grown[index] - grown[index - 1]);
-  const std::uint32_t long_pause = kPause * (pause + 1);
-  const std::uint32_t begin = grown.front() - warmup > long_pause ? grown.front() : warmup;
+  const GrownSteps steps = {grown, warmup, end};
+  const std::uint32_t begin = steps.begin();
   const RetainedPerStep retained = retained_per_step(spans, boundaries, begin, end);
   growth.bytes_per_step = mean_with_interval(retained.bytes);
   growth.bytes_per_step.low = std::max(growth.bytes_per_step.low, 0.0);
@@ -132,15 +126,8 @@ std::optional<Growth> find_retained_growth(std::span<const StepSpan> spans, std:
   growth.blocks_per_step = static_cast<double>(blocks) / growth.analyzed_steps;
   growth.grown_steps = static_cast<std::uint32_t>(grown.size());
 
-  const auto middle = std::lower_bound(grown.begin(), grown.end(), warmup + (end - warmup) / 2);
-  const auto early = static_cast<std::uint32_t>(middle - grown.begin());
-  if (end - 1 - grown.back() > long_pause) {
-    growth.classification = GrowthClass::stopped;
-  } else if (grown.size() < kMinGrownSteps || end - grown.front() < kMinAnalyzedSteps) {
-    growth.classification = GrowthClass::too_few;
-  } else if ((growth.grown_steps - early) * kSlower < early) {
-    growth.classification = GrowthClass::slowing;
-  } else if (frees.later_than(young) * kPerLateFree >= blocks) {
+  growth.classification = steps.classify();
+  if (growth.classification == GrowthClass::leak && frees.later_than(young) * kPerLateFree >= blocks) {
     growth.classification = GrowthClass::unclear;
   }
   return growth;

@@ -1,0 +1,86 @@
+#include "analyze/forecast/cell_growth.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace tidemark {
+namespace {
+
+constexpr double kLargestJump = 0.45;  // of the growth: three equal ones are growth in steps, two are not
+constexpr double kLastThird = 0.15;    // of the growth, that is at least in the last third of the cells
+constexpr double kFirstThird = 0.03;
+constexpr double kBend = 0.2;  // of the growth, that is missing where it began late
+constexpr double kAboveNoise = 3;
+constexpr double kAboveBefore = 0.5;
+constexpr double kRising = 0.5;      // Kendall's tau
+constexpr double kSurelyRising = 4;  // times its deviation where nothing rises
+constexpr double kAlwaysRising = 0.9;
+
+// The deviation of Kendall's tau-a of so many values without order (Kendall 1938).
+double tau_deviation(std::size_t count) {
+  const auto n = static_cast<double>(count);
+  return std::sqrt(2 * (2 * n + 5) / (9 * n * (n - 1)));
+}
+
+double median_of(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+std::optional<CellGrowth> find_cell_growth(std::span<const double> peaks, double before) {
+  const std::size_t count = peaks.size();
+  if (count < kFewestGrownCells) return std::nullopt;
+  std::vector<double> highest(count);  // until each cell
+  for (std::size_t cell = 0; cell < count; ++cell)
+    highest[cell] = std::max(peaks[cell], cell > 0 ? highest[cell - 1] : 0);
+  const double start = highest[count / 8];
+  CellGrowth growth;
+  growth.grown = highest.back() - start;
+  if (growth.grown <= 0 || highest.back() - std::max(start, before) < kAboveBefore * growth.grown) return std::nullopt;
+  const auto share = [&](std::size_t from, std::size_t to) { return (highest[to] - highest[from]) / growth.grown; };
+  if (share(count - 1 - count / 3, count - 1) < kLastThird || share(count / 8, count / 3) < kFirstThird) {
+    return std::nullopt;
+  }
+  std::size_t pause = 0;
+  std::size_t latest = 0;
+  for (std::size_t cell = 1; cell < count; ++cell) {
+    if (highest[cell] - highest[cell - 1] > kLargestJump * growth.grown && cell > count / 8) return std::nullopt;
+    if (highest[cell] <= highest[cell - 1]) continue;
+    pause = std::max(pause, cell - latest);
+    latest = cell;
+    ++growth.rises;
+  }
+  if (count - 1 - latest > 2 * pause) return std::nullopt;
+  if (kendall_tau(peaks) < std::max(kRising, std::min(kAlwaysRising, kSurelyRising * tau_deviation(count)))) {
+    return std::nullopt;
+  }
+  growth.per_cell = theil_sen(peaks, kNormal90);
+  if (growth.per_cell.low <= 0) return std::nullopt;
+
+  std::vector<double> residuals(count);
+  for (std::size_t cell = 0; cell < count; ++cell) {
+    residuals[cell] = peaks[cell] - growth.per_cell.value * static_cast<double>(cell);
+  }
+  const double highest_line = *std::max_element(residuals.begin(), residuals.end());
+  const double line = median_of(residuals);
+  for (double& residual : residuals) residual = std::abs(residual - line);
+  growth.noise = median_of(residuals);
+  if (growth.grown < kAboveNoise * growth.noise) return std::nullopt;
+  growth.peak_now = std::max(
+      peaks.back(), std::min(highest.back(), highest_line + growth.per_cell.value * static_cast<double>(count - 1)));
+  const std::size_t began = find_bend(highest, kBend);
+  if (count - began < kFewestGrownCells) return std::nullopt;
+  growth.began = static_cast<double>(began) / static_cast<double>(count);
+  const double middle = highest[(began + count) / 2];
+  const double first_half = middle - highest[began];
+  growth.later_share =
+      first_half > 0 ? (highest.back() - middle) / first_half : std::numeric_limits<double>::infinity();
+  return growth;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,154 @@
+#include "analyze/forecast/sample_growth.h"
+
+#include <algorithm>
+
+#include "analyze/leaks/leaks.h"
+#include "analyze/leaks/series_growth.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kCellCounts[] = {48, 24, 14};  // fewer are longer: their least use is nearer to the end of a step
+constexpr std::uint64_t kSamplesPerCell = 3;
+constexpr std::uint64_t kStepsPerCell = 2;
+constexpr double kShorterStretch = 0.75;  // each one to the one before
+constexpr double kSecondsOfGrowth = 120;
+constexpr double kSecondsWithSteps = 60;
+constexpr double kStepsOfGrowth = 20;
+constexpr double kFasterBefore = 1.3;     // than in the stretch itself: growth that slows down
+constexpr double kAboveEarlier = 0.5;     // share of the growth
+constexpr double kLeastOfPeak = 1e-4;     // that counts as growth of a cell
+constexpr double kFloorsAboveNoise = 3;   // times how far floors are above what lasts, on average
+constexpr std::uint32_t kGrownCells = 7;  // a step has one end, a cell only what was seen of it
+constexpr double kFilledUp = 0.5;         // of what is used: what fills up from less is loaded
+
+// The least from `begin` on, over what there was until then.
+double lasting_growth(const std::vector<double>& floors, std::size_t begin, std::size_t end) {
+  const double from = *std::min_element(floors.begin() + static_cast<std::ptrdiff_t>(begin), floors.end());
+  const double to = *std::min_element(floors.begin() + static_cast<std::ptrdiff_t>(end), floors.end());
+  return to - from;
+}
+
+double least_of(const std::vector<double>& values, std::size_t begin, std::size_t end) {
+  return *std::min_element(values.begin() + static_cast<std::ptrdiff_t>(begin),
+                           values.begin() + static_cast<std::ptrdiff_t>(end));
+}
+
+double floor_noise(const std::vector<double>& floors, std::size_t begin) {
+  double lasting = floors.back();
+  double sum = 0;
+  for (std::size_t cell = floors.size(); cell-- > begin;) {
+    lasting = std::min(lasting, floors[cell]);
+    sum += floors[cell] - lasting;
+  }
+  return sum / static_cast<double>(floors.size() - begin);
+}
+
+class Stretches {
+ public:
+  explicit Stretches(const std::vector<UsageSpan>& spans) : spans_(spans), now_(spans.back().to_ns) {
+    all_ns_ = static_cast<double>(now_ - spans.front().from_ns);
+    for (const UsageSpan& span : spans) peak_ = std::max(peak_, static_cast<double>(span.peak_bytes));
+    samples_since_.resize(spans.size() + 1);
+    for (std::size_t index = spans.size(); index-- > 0;) {
+      samples_since_[index] = samples_since_[index + 1] + spans[index].samples;
+    }
+    highest_before_.resize(spans.size() + 1);
+    for (std::size_t index = 0; index < spans.size(); ++index) {
+      // A joined span's floor says too little: what it ended with may be a floor too.
+      highest_before_[index + 1] = std::max(highest_before_[index], static_cast<double>(spans[index].floor_bytes));
+    }
+  }
+
+  [[nodiscard]] std::optional<SampleGrowth> longest() const {
+    bool whole = true;
+    for (double length = all_ns_; length / kNanosecondsPerSecond >= kSecondsWithSteps; length *= kShorterStretch) {
+      std::size_t tried = 0;
+      for (const std::size_t cells : kCellCounts) {
+        const std::size_t possible = std::min(cells, most_cells(length));
+        if (possible < kMinAnalyzedSteps + 4 || possible == tried) continue;
+        tried = possible;
+        if (const auto found = grows_in(length, possible, whole)) return found;
+      }
+      whole = false;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t begin_of(double length) const { return now_ - static_cast<std::uint64_t>(length); }
+  [[nodiscard]] std::size_t first_in(double length) const {
+    const auto first = std::ranges::lower_bound(spans_, begin_of(length), {}, &UsageSpan::from_ns);
+    return std::min(spans_.size() - 1, static_cast<std::size_t>(first - spans_.begin()));
+  }
+  [[nodiscard]] std::optional<std::uint64_t> steps_in(double length) const {
+    const auto& before = spans_[first_in(length)].steps;
+    const auto& now = spans_.back().steps;
+    if (!before || !now) return std::nullopt;
+    return *now - *before;
+  }
+  [[nodiscard]] std::size_t most_cells(double length) const {
+    const std::uint64_t by_samples = samples_since_[first_in(length)] / kSamplesPerCell;
+    const auto steps = steps_in(length);
+    return static_cast<std::size_t>(steps ? std::min(by_samples, *steps / kStepsPerCell) : by_samples);
+  }
+
+  [[nodiscard]] std::optional<SampleGrowth> grows_in(double length, std::size_t cells, bool whole) const {
+    // Of what came before as much again: whether it grew faster then, and had been as high.
+    const double cell = length / static_cast<double>(cells);
+    const auto before = std::min(cells, static_cast<std::size_t>((all_ns_ - length) / cell));
+    const UsageGrid grid =
+        cut_into_cells(spans_, begin_of(length + static_cast<double>(before) * cell), cells + before);
+    const std::vector<double> floors(grid.floors.begin() + static_cast<std::ptrdiff_t>(before), grid.floors.end());
+    const std::uint32_t warmup = whole ? default_warmup(cells) : 1;
+    const auto growth = find_series_growth(floors, warmup, kLeastOfPeak * peak_);
+    if (!growth || growth->classification != GrowthClass::leak || growth->grown_steps < kGrownCells)
+      return std::nullopt;
+
+    const auto grew_for = std::min<std::size_t>(growth->analyzed_steps, cells - growth->first_step);
+    const double share = static_cast<double>(grew_for) / static_cast<double>(cells);
+    SampleGrowth found;
+    found.cells = *growth;
+    found.cell_seconds = grid.cell_seconds;
+    found.seconds = length / kNanosecondsPerSecond * share;
+    if (const auto steps = steps_in(length))
+      found.steps = static_cast<std::uint64_t>(static_cast<double>(*steps) * share);
+    if (found.steps ? static_cast<double>(*found.steps) < kStepsOfGrowth || found.seconds < kSecondsWithSteps
+                    : found.seconds < kSecondsOfGrowth) {
+      return std::nullopt;
+    }
+    const double grown = lasting_growth(floors, warmup, floors.size() - 1);
+    const double now = least_of(floors, floors.size() - 2, floors.size());
+    if (grown < kLeakFloorOfPeak * peak_ || now - grown < kFilledUp * now) return std::nullopt;
+    if (grown < kFloorsAboveNoise * floor_noise(floors, warmup)) return std::nullopt;
+    double highest = std::max(floors[warmup], highest_before_[first_in(length)]);
+    if (before > 0) {
+      highest = std::max(
+          highest, *std::max_element(grid.floors.begin(), grid.floors.begin() + static_cast<std::ptrdiff_t>(before)));
+    }
+    if (now - highest < kAboveEarlier * grown) return std::nullopt;
+    // It may have begun in the middle of that.
+    for (const std::size_t part : {before, before / 2}) {
+      if (part * 4 < cells) break;
+      const double rate_before = lasting_growth(grid.floors, before - part, before) / static_cast<double>(part);
+      if (rate_before > kFasterBefore * growth->bytes_per_step.value) return std::nullopt;
+    }
+    return found;
+  }
+
+  const std::vector<UsageSpan>& spans_;
+  std::uint64_t now_;
+  double all_ns_ = 0;
+  double peak_ = 0;
+  std::vector<std::uint64_t> samples_since_;
+  std::vector<double> highest_before_;
+};
+
+}  // namespace
+
+std::optional<SampleGrowth> find_sample_growth(const std::vector<UsageSpan>& spans) {
+  if (spans.empty()) return std::nullopt;
+  return Stretches(spans).longest();
+}
+
+}  // namespace tidemark

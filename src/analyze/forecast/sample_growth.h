@@ -1,0 +1,26 @@
+// Whether a memory grows, from samples of its use alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analyze/forecast/usage_history.h"
+#include "analyze/leaks/growth.h"
+
+namespace tidemark {
+
+/// Growth in cells of equal length in time.
+struct SampleGrowth {
+  Growth cells;  ///< a cell counts as a step
+  double cell_seconds = 0;
+  double seconds = 0;                  ///< of the stretch that was looked at
+  std::optional<std::uint64_t> steps;  ///< in it
+};
+
+/// Of the longest stretch until now in which the least use of each cell grows at one rate, for two minutes at least, or
+/// 20 steps where these are known, and by 1% of the most use. None where there is no such stretch. `spans`: oldest
+/// first.
+[[nodiscard]] std::optional<SampleGrowth> find_sample_growth(const std::vector<UsageSpan>& spans);
+
+}  // namespace tidemark
