@@ -30,7 +30,7 @@ const char* what_is_missing(const AnalysisArguments& options) {
 
 int run(const Analysis& analysis, AnalysisArguments& options) {
   if (const std::string missing = what_is_missing(options); !missing.empty()) {
-    return fail(fmt::format("{}\nRun 'tidemark {} --help' for its arguments.", missing, analysis.name));
+    return fail(fmt::format("{}; see `tidemark {} --help`", missing, analysis.name));
   }
   const auto format = output_format(options);
   if (!format) return fail(format.error().message);
@@ -80,9 +80,9 @@ std::function<int()> setup_analysis(const Analysis& analysis, CommandLine& app) 
   auto options = std::make_shared<AnalysisArguments>(analysis);
   add_reading(app, *options,
               {fmt::format("{}", fmt::join(analysis.formats, "|")), analysis.takes_moment, analysis.can_follow});
-  if (analysis.can_follow) add_follow(app, options->follow);
   for (const AnalysisOption& option : analysis.options) add_option(app, option, options->chosen);
   if (analysis.takes_filter) add_owners(app, options->owners);
+  if (analysis.can_follow) add_follow(app, options->follow);
   app.footer(footer_of(analysis));
   return [options, &analysis] { return run(analysis, *options); };
 }

@@ -93,6 +93,16 @@ TEST_F(LockedFileTest, SymbolicLinksAreNotFollowed) {
   EXPECT_FALSE(std::filesystem::exists(folder.at("nowhere")));
 }
 
+TEST_F(LockedFileTest, ReadersKnowWhetherSomebodyWrites) {
+  ScopedFd writer = create_locked_file(folder.at("run"), false).value();
+  const ScopedFd reader(::open(folder.at("run").c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(probe_lock(reader), LockState::taken);
+  writer.reset();
+  EXPECT_EQ(probe_lock(reader), LockState::held);
+  EXPECT_EQ(try_lock(ScopedFd(::open(folder.at("run").c_str(), O_WRONLY | O_CLOEXEC))), LockState::held)
+      << "nothing is kept of it";
+}
+
 TEST_F(LockedFileTest, DevicesAndFolders) {
   std::filesystem::create_symlink("/dev/null", folder.at("null"));
   for (const std::string& path : {std::string("/dev/null"), folder.at("null")}) {

@@ -31,7 +31,10 @@ TEST(FollowedRecording, KeepsBlocksOnceTheyHaveOwners) {
   EXPECT_TRUE(followed->overview().source.growing);
   EXPECT_EQ(followed->overview().devices.at(0).live_allocated_bytes, 100U);
 
-  writer->tensor({.device = {}, .time_ns = 15, .address = 1, .shape = {}});
+  ModelTensor tensor;
+  tensor.time_ns = 15;
+  tensor.address = 1;
+  writer->tensor(tensor);
   ASSERT_TRUE(writer->event(allocate(20, 2, 200)).ok());
   ASSERT_TRUE(writer->flush().ok());
   read(*followed);
