@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 // A program that does not survive a failed request ends meanwhile; its dump then shows its end too.
-constexpr std::chrono::seconds kOomGrace{3};
+constexpr std::chrono::seconds kOomGrace{10};
 // A program that survives its failures, over and over, shall not fill the disk.
 constexpr std::chrono::minutes kBetweenDumps{10};
 constexpr int kMostDumps = 16;
