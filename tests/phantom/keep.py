@@ -1,13 +1,16 @@
-"""Fills the phantom's memory: blocks of 64 MiB until PyTorch has no more, which ends the program; or it goes on."""
+"""Fills the phantom's memory: blocks of 1 GiB until PyTorch has no more, which ends the program; or it goes on."""
 
 import sys
+import time
 
 import torch
 
 
 def fill(kept):
     while True:
-        kept.append(torch.empty(64 << 20, dtype=torch.uint8, device="cuda"))
+        if torch.cuda.mem_get_info()[0] < 1 << 30:
+            time.sleep(0.5)  # the recorder samples what is free meanwhile
+        kept.append(torch.empty(1 << 30, dtype=torch.uint8, device="cuda"))
 
 
 kept = []

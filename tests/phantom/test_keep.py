@@ -4,10 +4,9 @@ import subprocess
 import unittest
 from pathlib import Path
 
-import driver
-from phantom import Case
+from phantom import Case, driver
 
-BLOCK = 64 << 20
+BLOCK = 1 << 30
 
 
 class Keep(Case):
@@ -25,25 +24,23 @@ class Keep(Case):
         self.assertEqual(device["out_of_memory_count"], 1)
         self.assertEqual(device["peak_allocated_bytes"] % BLOCK, 0)
         self.assertGreater(device["peak_allocated_bytes"], 130 << 30)
-        return device
 
     def test_the_program_ends(self):
         done = driver.run(self.command())
         lines = done.stderr.decode().splitlines()
         (error,) = [index for index, line in enumerate(lines) if "OutOfMemoryError" in line]
         ours = [line for line in lines[error + 1 :] if line.startswith("tidemark: ")]
-        first = next(index for index, line in enumerate(ours) if "Out of memory on cuda:0: 64.0 MiB requested" in line)
+        first = next(index for index, line in enumerate(ours) if "Out of memory on cuda:0: 1.0 GiB requested" in line)
         self.assertIn("more than available", ours[first])
         self.assertIn("requested by fill (", ours[first + 1])
         self.assertTrue(any("100.0%" in line and "fill (" in line for line in ours), ours)
         self.assertTrue(any("run.tide: the last " in line for line in ours), ours)
-        device = self.check_dump()
-        self.assertEqual(device["end_allocated_bytes"], device["peak_allocated_bytes"])
+        self.check_dump()
 
     def test_the_program_goes_on(self):
         process = self.kill_at_end(driver.start(self.command("--survive"), stdin=subprocess.PIPE))
         said = driver.read_until(process.stderr, b"run.tide: the last ")
-        self.assertIn(b"Out of memory on cuda:0: 64.0 MiB requested", said)
+        self.assertIn(b"Out of memory on cuda:0: 1.0 GiB requested", said)
         self.check_dump()
         process.stdin.close()
         process.stderr.read()

@@ -62,8 +62,8 @@ void DumpWriter::start(Dump dump, std::vector<KeptWindow> windows, std::string o
 }
 
 std::optional<Dump> DumpWriter::take() {
-  if (!thread_.joinable() || !ready_) return std::nullopt;
-  thread_.join();
+  if (busy()) return std::nullopt;
+  wait();
   return std::exchange(dump_, std::nullopt);
 }
 

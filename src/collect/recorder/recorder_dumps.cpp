@@ -13,7 +13,7 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 // A program that does not survive a failed request ends meanwhile; its dump then shows its end too.
-constexpr std::chrono::seconds kOomGrace{3};
+constexpr std::chrono::seconds kOomGrace{10};
 // A program that survives its failures, over and over, shall not fill the disk.
 constexpr std::chrono::minutes kBetweenDumps{10};
 constexpr int kMostDumps = 16;
@@ -119,18 +119,18 @@ void Recorder::retire(Client& client) {
   forget_retired();
 }
 
-// Processes come and go for weeks.
+// Processes come and go for weeks: of those that have gone, not more is kept than two may have.
 void Recorder::forget_retired() {
   const WindowLimits& limits = options_.keep->limits;
   const std::chrono::nanoseconds longest =
       limits.time_ns != 0 ? std::chrono::nanoseconds(limits.time_ns) : std::chrono::nanoseconds(kKeptOfEnded);
   std::uint64_t bytes = 0;
-  const auto too_old = [&](const Retired& retired) { return Clock::now() - retired.ended > longest; };
   auto first = retired_.end();
   while (first != retired_.begin()) {
     const Retired& retired = *std::prev(first);
     for (const auto& file : retired.window.files) bytes += file->bytes;
-    if (too_old(retired) || (limits.bytes != 0 && bytes > limits.bytes)) break;
+    const bool too_much = first != retired_.end() && limits.bytes != 0 && bytes / 2 > limits.bytes;
+    if (too_much || Clock::now() - retired.ended > longest) break;
     --first;
   }
   retired_.erase(retired_.begin(), first);

@@ -1,9 +1,11 @@
 #include "collect/recorder/session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace tidemark {
@@ -90,7 +92,9 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
   return taken;
 }
 
+// What is held back by now is not, a little later.
 Result<void> Session::cut() {
+  std::this_thread::sleep_for(std::chrono::nanoseconds(2 * kHoldBackNs));
   if (auto drained = drain(); !drained) return drained.error();
   return stopped_ ? Result<void>() : next_segment(std::max(last_event_ns_, told_until_ns_));
 }

@@ -39,7 +39,9 @@ std::string write_window(const std::string& path) {
   live.add(event_of(EventKind::allocate, 30, 0x3000, 512, 2048));
   live.add(event_of(EventKind::free, 40, 0x2000, 0, 1536));
   live.lead_in(kBegin, [&](const Event& event) { EXPECT_TRUE((*writer)->event(event).ok()); });
-  (*writer)->sample(HostSample{kBegin + 50, 777});
+  HostSample host;
+  host.time_ns = kBegin + 50;
+  (*writer)->sample(host);
   (*writer)->mark({Mark::Kind::range_begin, 5, (*writer)->string("epoch"), {}});
   (*writer)->mark({Mark::Kind::point, kBegin + 60, (*writer)->string("here"), {}});
   EXPECT_TRUE((*writer)->event(event_of(EventKind::allocate, kBegin + 100, 0x2000, 256, 1792)).ok());
