@@ -200,11 +200,11 @@ std::string to_text(const LeakReport& report, const Terminal& terminal) {
           : paint(terminal, Tone::error,
                   fmt::format("\n{} of {} memories grow by {} or more.\n", growing, report.growths.size(), threshold));
   if (!report.growths.empty()) {
-    Columns columns({"growth", "first", "last", "peak", "memory", "evidence"});
+    Columns columns({"growth", "first", "last", "peak", "memory"});
     for (const MemoryGrowth& growth : report.growths) {
       columns.add({growth_rate_text(growth), format_bytes(growth.first_bytes), format_bytes(growth.last_bytes),
-                   format_bytes(growth.peak_bytes), shown(growing_memory_text(growth, report.state)),
-                   verdict_words(growth)});
+                   format_bytes(growth.peak_bytes),
+                   fmt::format("{}: {}", shown(growing_memory_text(growth, report.state)), verdict_words(growth))});
     }
     text += "\n" + columns.text(terminal, 2);
   }
