@@ -98,7 +98,7 @@ Result<void> check_devices(const MachineState& state) {
 /// One line on a terminal, which is gone at the end.
 class ProgressLine {
  public:
-  ProgressLine() : columns_(terminal_width(STDERR_FILENO).value_or(0)) {}
+  ProgressLine() : columns_(::isatty(STDERR_FILENO) == 0 ? 0 : terminal_width(STDERR_FILENO).value_or(80)) {}
   ~ProgressLine() {
     if (columns_ > 0) write_stderr({"\r\x1b[K"});
   }
@@ -184,6 +184,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   if (!outputs) return outputs.error();
   if (const std::string url = (*outputs)->url(); !url.empty()) say("metrics at " + url);
   MachineMonitor monitor(*monitored);
+  for (const RiskListener& listener : hooks.listeners) monitor.add_listener(listener);
   monitor.start();
   RecordingsWatch recordings(monitored->interval, hooks.window);
   ProgressLine progress;

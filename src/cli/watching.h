@@ -43,6 +43,7 @@ struct WatchHooks {
   ForecastOptions forecast = {};
   bool endless = false;                                       ///< until a signal
   std::function<void(const MachineMonitor&)> on_update = {};  ///< after each update
+  std::vector<RiskListener> listeners = {};                   ///< of changes of risk
   /// What is recorded meanwhile is followed, and so much of it kept for `at_end`; none: nothing is kept.
   bool follow = false;
   std::optional<SlidingWindow::Limits> window = {};

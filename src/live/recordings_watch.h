@@ -33,6 +33,15 @@ struct RecordedDevice {
   RunningValue unused_share;               ///< 1 - allocated / reserved, at each sample
   std::uint64_t peak_allocated_bytes = 0;  ///< since the sample before
   std::uint64_t peak_reserved_bytes = 0;
+
+  // The most since watching began; none before the first sample.
+  [[nodiscard]] std::optional<std::uint64_t> most_allocated() const { return most(allocated, peak_allocated_bytes); }
+  [[nodiscard]] std::optional<std::uint64_t> most_reserved() const { return most(reserved, peak_reserved_bytes); }
+
+ private:
+  static std::optional<std::uint64_t> most(const WatchedUsage& used, std::uint64_t since) {
+    return used.empty() ? std::nullopt : std::optional(used.peak_bytes() < since ? since : used.peak_bytes());
+  }
 };
 
 struct RecordedProcess {

@@ -51,7 +51,8 @@ Json change_json(const RiskChange& change) {
       {"limit_bytes", nullable(change.limit_bytes)}, {"risk_assessment", risk_json(change.now, change_text(change))}};
 }
 
-Json growth_json(const MemoryGrowth& growth, const MachineState& state) {
+Json growth_json(const MemoryGrowth& growth, const WatchRun& run) {
+  const MachineState& state = run.state;
   const bool of_process =
       growth.memory == GrowingMemory::process_device || growth.memory == GrowingMemory::process_host;
   const bool of_device = growth.memory == GrowingMemory::device || growth.memory == GrowingMemory::process_device;
@@ -59,10 +60,16 @@ Json growth_json(const MemoryGrowth& growth, const MachineState& state) {
   const double mib = static_cast<double>(kMiB);
   Json object;
   object["memory"] = name_of(growth.memory);
-  object["title"] = growing_memory_text(growth, state);
+  object["title"] = growing_memory_text(growth, run);
   object["device"] = of_device ? Json(state.devices[growth.device].key) : Json(nullptr);
   object["pid"] = of_process ? Json(state.processes[growth.process].pid) : Json(nullptr);
   object["measure"] = growth.memory != GrowingMemory::process_host ? "used" : growth.is_pss ? "pss" : "rss";
+  if (growth.memory == GrowingMemory::allocated) {
+    const RecordedProcess& process = run.recorded[growth.process];
+    object["device"] = to_string(process.devices[growth.device].device);
+    object["pid"] = process.recording.pid;
+    object["measure"] = "allocated";
+  }
   object["verdict"] = name_of(growth.verdict);
   object["growth_mb_per_minute"] = known ? Json(growth.bytes_per_minute() / mib) : Json(nullptr);
   object["growth_error_mb_per_minute"] = known ? Json(growth.error_bytes_per_minute() / mib) : Json(nullptr);
@@ -141,7 +148,7 @@ std::string to_json(const LeakReport& report) {
     return growth.verdict == GrowthVerdict::growing;
   });
   object["growth"] = Json::array();
-  for (const MemoryGrowth& growth : report.growths) object["growth"].push_back(growth_json(growth, report.state));
+  for (const MemoryGrowth& growth : report.growths) object["growth"].push_back(growth_json(growth, report));
   object["tracking"] = tracking_json(report);
   object["processes"] = processes_json(report.state);
   object["host"] = host_json(report.state.host);

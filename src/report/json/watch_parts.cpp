@@ -117,8 +117,8 @@ Json recorded_json(const WatchRun& run) {
       devices[to_string(on.device)] = {{"device", nullable_text(on.key)},
                                        {"allocated_bytes", on.allocated_bytes},
                                        {"reserved_bytes", on.reserved_bytes},
-                                       {"peak_allocated_bytes", peak_or_null(on.allocated)},
-                                       {"peak_reserved_bytes", peak_or_null(on.reserved)},
+                                       {"peak_allocated_bytes", nullable(on.most_allocated())},
+                                       {"peak_reserved_bytes", nullable(on.most_reserved())},
                                        {"avg_unused_share", nullable(on.unused_share.mean())},
                                        {"max_unused_share", nullable(on.unused_share.most())},
                                        {"num_snapshots", on.reserved.sample_count()}};

@@ -89,8 +89,8 @@ std::string recorded_of(const WatchRun& run, const Terminal& terminal) {
     if (!process.problem.empty()) program += ": " + shown(process.problem);
     if (process.devices.empty()) columns.add({pid, "-", "-", "-", "-", "-", "-", program});
     for (const RecordedDevice& on : process.devices) {
-      columns.add({pid, to_string(on.device), format_bytes(on.allocated_bytes), peak_cell(on.allocated),
-                   format_bytes(on.reserved_bytes), peak_cell(on.reserved), share_text(on.unused_share.mean()),
+      columns.add({pid, to_string(on.device), format_bytes(on.allocated_bytes), bytes_text(on.most_allocated()),
+                   format_bytes(on.reserved_bytes), bytes_text(on.most_reserved()), share_text(on.unused_share.mean()),
                    program});
     }
   }
@@ -200,11 +200,11 @@ std::string to_text(const LeakReport& report, const Terminal& terminal) {
           : paint(terminal, Tone::error,
                   fmt::format("\n{} of {} memories grow by {} or more.\n", growing, report.growths.size(), threshold));
   if (!report.growths.empty()) {
-    Columns columns({"growth", "first", "last", "peak", "memory", "evidence"});
+    Columns columns({"growth", "first", "last", "peak", "memory"});
     for (const MemoryGrowth& growth : report.growths) {
       columns.add({growth_rate_text(growth), format_bytes(growth.first_bytes), format_bytes(growth.last_bytes),
-                   format_bytes(growth.peak_bytes), shown(growing_memory_text(growth, report.state)),
-                   verdict_words(growth)});
+                   format_bytes(growth.peak_bytes),
+                   fmt::format("{}: {}", shown(growing_memory_text(growth, report)), verdict_words(growth))});
     }
     text += "\n" + columns.text(terminal, 2);
   }
