@@ -219,6 +219,10 @@ constexpr Case kCases[] = {
     {"help_breakdown.txt", "breakdown --help"},
     {"help_export.txt", "export --help"},
     {"help_timeline.txt", "timeline --help"},
+    {"help_exporter.txt", "exporter --help"},
+    {"help_history.txt", "history --help"},
+    {"error_history.txt", "history training.tide", 2},
+    {"error_listen.txt", "exporter --listen 0.0.0.0:9400", 2},
 };
 
 class Golden : public ::testing::TestWithParam<Case> {
