@@ -10,15 +10,12 @@
 #include <cstring>
 #include <utility>
 
-#include "base/scoped_fd.h"
-
 namespace tidemark {
 namespace {
 
 class FileStream final : public ByteStream {
  public:
-  FileStream(ScopedFd fd, std::uint64_t size, std::string path)
-      : fd_(std::move(fd)), size_(size), path_(std::move(path)) {}
+  FileStream(ScopedFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
 
   Result<std::size_t> read(std::span<std::byte> out) override {
     while (true) {
@@ -34,13 +31,17 @@ class FileStream final : public ByteStream {
   }
 
   [[nodiscard]] std::uint64_t stored_offset() const override { return offset_; }
-  [[nodiscard]] std::uint64_t stored_size() const override { return size_; }
+  // Asked anew each time: the file may be growing.
+  [[nodiscard]] std::uint64_t stored_size() const override {
+    struct ::stat facts {};
+    const bool has_size = ::fstat(fd_.get(), &facts) == 0 && S_ISREG(facts.st_mode);
+    return has_size ? static_cast<std::uint64_t>(facts.st_size) : 0;
+  }
   [[nodiscard]] std::string_view packing() const override { return {}; }
   [[nodiscard]] const std::string& name() const override { return path_; }
 
  private:
   ScopedFd fd_;
-  std::uint64_t size_;
   std::uint64_t offset_ = 0;
   std::string path_;
 };
@@ -76,8 +77,11 @@ Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {
   if (::fstat(fd.get(), &facts) == 0 && S_ISDIR(facts.st_mode)) {
     return Error{fmt::format("{} is a directory: name a file in it", path)};
   }
-  const std::uint64_t size = S_ISREG(facts.st_mode) ? static_cast<std::uint64_t>(facts.st_size) : 0;
-  return std::unique_ptr<ByteStream>(std::make_unique<FileStream>(std::move(fd), size, path));
+  return make_file_stream(std::move(fd), path);
+}
+
+std::unique_ptr<ByteStream> make_file_stream(ScopedFd fd, const std::string& path) {
+  return std::make_unique<FileStream>(std::move(fd), path);
 }
 
 std::unique_ptr<ByteStream> make_memory_stream(std::span<const std::byte> bytes, std::string name) {

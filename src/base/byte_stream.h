@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "base/scoped_fd.h"
 
 namespace tidemark {
 
@@ -22,7 +23,7 @@ class ByteStream {
   /// unpacking does; the message names the file, and the offset in it.
   virtual Result<std::size_t> read(std::span<std::byte> out) = 0;
 
-  /// Bytes of the file used so far, packed as they are, and its size; 0 when unknown (a pipe).
+  /// Bytes of the file used so far, packed as they are, and its size now; 0 when unknown (a pipe).
   [[nodiscard]] virtual std::uint64_t stored_offset() const = 0;
   [[nodiscard]] virtual std::uint64_t stored_size() const = 0;
   /// "gzip", "xz" or "zstd"; empty when the bytes are the file's own.
@@ -32,6 +33,8 @@ class ByteStream {
 
 /// The file's own bytes. It is read with read(), since a mapped file that shrinks would kill the reader with SIGBUS.
 Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path);
+/// The same of a file that is open for reading, from where it stands. Messages call it `path`.
+std::unique_ptr<ByteStream> make_file_stream(ScopedFd fd, const std::string& path);
 /// `bytes` must outlive the stream.
 std::unique_ptr<ByteStream> make_memory_stream(std::span<const std::byte> bytes, std::string name);
 

@@ -39,6 +39,13 @@ LockState try_lock(const ScopedFd& fd) {
   return errno == EWOULDBLOCK ? LockState::taken : LockState::unknown;
 }
 
+// Shared, since file systems of other machines (NFS) lock a file that is open for reading no other way.
+LockState probe_lock(const ScopedFd& fd) {
+  if (::flock(fd.get(), LOCK_SH | LOCK_NB) != 0) return errno == EWOULDBLOCK ? LockState::taken : LockState::unknown;
+  ::flock(fd.get(), LOCK_UN);
+  return LockState::held;
+}
+
 Result<ScopedFd> create_locked_file(const std::string& path, bool replace) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     // O_EXCL follows no symbolic link. Owner only, whatever the umask.

@@ -15,6 +15,10 @@ enum class LockState : std::uint8_t { held, taken, unknown };
 /// Takes the lock that belongs to an open file (flock) without waiting; it goes when the descriptor is closed.
 [[nodiscard]] LockState try_lock(const ScopedFd& fd);
 
+/// Whether somebody else holds the lock: `held` means that nobody does. It is taken for a moment to find out, so ask
+/// rarely, and not about files that are not being written.
+[[nodiscard]] LockState probe_lock(const ScopedFd& fd);
+
 /// Whether the open file is what `path` names: nobody has renamed, replaced or deleted it.
 [[nodiscard]] bool has_name(const ScopedFd& fd, const std::string& path);
 

@@ -21,9 +21,15 @@ int run(const LeakOptions& options) {
   if (!(options.threshold_mib_per_minute >= 0)) {
     return fail(fmt::format("--threshold {}: MB per minute, 0 or more", options.threshold_mib_per_minute));
   }
-  auto watched = watch(options);
-  if (!watched) return fail(watched.error().message);
   LeakReport report;
+  WatchHooks hooks;
+  if (options.tracking) {
+    hooks.follow = true;
+    hooks.window = window_of(options);
+    hooks.at_end = [&](const RecordingsWatch& recordings) { report.by_stack = recorded_leaks(recordings); };
+  }
+  auto watched = watch(options, hooks);
+  if (!watched) return fail(watched.error().message);
   static_cast<WatchRun&>(report) = std::move(*watched);
   report.threshold_bytes_per_minute = options.threshold_mib_per_minute * static_cast<double>(kMiB);
   report.growths = memory_growth(report.state, report.threshold_bytes_per_minute);

@@ -164,6 +164,13 @@ void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments&
   add_outputs(app, options.outputs);
 }
 
+SlidingWindow::Limits window_of(const WatchOptions& options) {
+  SlidingWindow::Limits limits;
+  limits.length =
+      std::chrono::nanoseconds(std::llround(std::clamp(options.duration_seconds, 1.0, kMostDuration) * 1e9));
+  return limits;
+}
+
 Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   const auto monitored = monitor_options(options, hooks);
   if (!monitored) return monitored.error();
@@ -174,6 +181,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   if (const std::string url = (*outputs)->url(); !url.empty()) say("metrics at " + url);
   MachineMonitor monitor(*monitored);
   monitor.start();
+  RecordingsWatch recordings(monitored->interval, hooks.window);
   ProgressLine progress;
   const std::optional<double> duration = hooks.endless ? std::nullopt : std::optional(options.duration_seconds);
   const Clock::time_point end =
@@ -193,6 +201,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
     if (auto fine = check_devices(monitor.state()); !fine) return fine.error();
     (*outputs)->update(monitor);
     if (hooks.on_update) hooks.on_update(monitor);
+    if (hooks.follow) recordings.update(monitor.state(), monitored->choice.pid.has_value());
     if (monitor.state().watched_pid == WatchedPid::ended && !over) {
       run.end = WatchEnd::process_ended;
       over = true;
@@ -202,6 +211,8 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   monitor.assess();
   if (hooks.on_update) hooks.on_update(monitor);
   run.state = monitor.state();
+  run.recorded = recordings.processes();
+  if (hooks.at_end) hooks.at_end(recordings);
   return run;
 }
 

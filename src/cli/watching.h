@@ -11,6 +11,7 @@
 #include "cli/command_line.h"
 #include "cli/monitor_outputs.h"
 #include "live/monitor.h"
+#include "live/recordings_watch.h"
 #include "live/watch_reports.h"
 
 namespace tidemark::cli {
@@ -39,7 +40,14 @@ struct WatchHooks {
   ForecastOptions forecast = {};
   bool endless = false;                                       ///< until a signal
   std::function<void(const MachineMonitor&)> on_update = {};  ///< after each update
+  /// What is recorded meanwhile is followed, and so much of it kept for `at_end`; none: nothing is kept.
+  bool follow = false;
+  std::optional<SlidingWindow::Limits> window = {};
+  std::function<void(const RecordingsWatch&)> at_end = {};  ///< of what was followed
 };
+
+/// Of recordings, as much as is watched.
+[[nodiscard]] SlidingWindow::Limits window_of(const WatchOptions& options);
 
 /// Watches until the time is over, the process has ended, or SIGINT, SIGTERM or SIGHUP comes, and hands on what it sees
 /// as `options.outputs` say. Progress on stderr, where that is a terminal. Fails, before it begins, for what cannot be

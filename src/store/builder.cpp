@@ -132,12 +132,22 @@ void StoreBuilder::reserve(std::size_t events) {
   store_.totals_changes.reserve(events);
 }
 
-Store StoreBuilder::finish(std::string path, Definitions definitions) && {
-  static_cast<Overview&>(store_) = std::move(tally_).finish(std::move(path), std::move(definitions));
+void StoreBuilder::sort_metadata() {
   std::vector<BlockMetadata>& metadata = store_.blocks.metadata;
   std::stable_sort(metadata.begin(), metadata.end(), [](const BlockMetadata& left, const BlockMetadata& right) {
     return left.block.value < right.block.value;
   });
+}
+
+const Store& StoreBuilder::so_far(std::string path, Definitions definitions) {
+  static_cast<Overview&>(store_) = tally_.so_far(std::move(path), std::move(definitions));
+  sort_metadata();
+  return store_;
+}
+
+Store StoreBuilder::finish(std::string path, Definitions definitions) && {
+  static_cast<Overview&>(store_) = std::move(tally_).finish(std::move(path), std::move(definitions));
+  sort_metadata();
   return std::move(store_);
 }
 

@@ -39,12 +39,17 @@ class StoreBuilder {
   void add_sample(const SampleRecord& record);
   /// Steps no longer fit their 32-bit indexes: what was added since is missing, and finish() must not be called.
   [[nodiscard]] bool full() const { return full_; }
+  [[nodiscard]] const Tally& tally() const { return tally_; }
+  /// What was built so far, without copying the blocks: valid until something is added. `definitions` are the
+  /// recording's up to now. full() must not be true.
+  [[nodiscard]] const Store& so_far(std::string path, Definitions definitions);
   /// Ends the building. `definitions` are the complete ones of the recording.
   Store finish(std::string path, Definitions definitions) &&;
 
  private:
   void add_attribution(const Event& event);
   void note_change(const Tally::Effect& effect);
+  void sort_metadata();
 
   Tally tally_;
   Store store_;

@@ -4,7 +4,6 @@
 #include <limits>
 #include <memory>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "store/builder.h"
@@ -51,18 +50,6 @@ class SampleFeed {
   }
   void find_time() {
     next_ns_ = at_ < batch_.size() ? time_of(batch_[at_]) : std::numeric_limits<std::uint64_t>::max();
-  }
-  // Devices come first: they are defined at any time.
-  static std::uint64_t time_of(const SampleRecord& record) {
-    return std::visit(
-        [](const auto& fields) {
-          if constexpr (requires { fields.time_ns; }) {
-            return fields.time_ns;
-          } else {
-            return std::uint64_t{0};
-          }
-        },
-        record);
   }
 
   SampleReader reader_;

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "store/store.h"
@@ -57,6 +59,10 @@ class Tally final : public EventsSoFar {
   /// Time of the latest event.
   [[nodiscard]] std::uint64_t now_ns() const { return now_ns_; }
 
+  /// What the pass has given so far; `definitions` are the recording's up to now.
+  [[nodiscard]] Overview so_far(std::string path, Definitions definitions) const {
+    return Tally(*this).finish(std::move(path), std::move(definitions));
+  }
   /// Ends the pass. `definitions` are the complete ones of the recording.
   Overview finish(std::string path, Definitions definitions) &&;
 

@@ -4,7 +4,6 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -51,13 +50,13 @@ void FrameReader::FreeContext::operator()(ZSTD_DCtx_s* context) const {
   ZSTD_freeDCtx(context);
 }
 
-FrameReader::FrameReader(std::unique_ptr<ByteStream> stream)
-    : stream_(std::move(stream)), context_(ZSTD_createDCtx()) {}
+FrameReader::FrameReader(std::unique_ptr<ByteStream> stream, FileEnd end)
+    : stream_(std::move(stream)), context_(ZSTD_createDCtx()), end_(end) {}
 
 FrameReader::~FrameReader() = default;
 
-Result<std::unique_ptr<FrameReader>> FrameReader::open(std::unique_ptr<ByteStream> stream) {
-  std::unique_ptr<FrameReader> reader(new FrameReader(std::move(stream)));
+Result<std::unique_ptr<FrameReader>> FrameReader::open(std::unique_ptr<ByteStream> stream, FileEnd end) {
+  std::unique_ptr<FrameReader> reader(new FrameReader(std::move(stream), end));
   const std::string& name = reader->stream_->name();
   if (!reader->context_) return Error{name + ": no memory for the decompressor"};
   const auto header = reader->take(format::kFileHeaderBytes);
@@ -66,21 +65,21 @@ Result<std::unique_ptr<FrameReader>> FrameReader::open(std::unique_ptr<ByteStrea
     return Error{fmt::format("{} {}", name, problem)};
   }
   reader->format_version_ = load_le<std::uint16_t>(header->data() + 8);
+  reader->have_ = 0;
   return reader;
 }
 
 Result<std::span<const std::byte>> FrameReader::take(std::size_t size) {
-  std::size_t have = 0;
-  while (have < size) {
-    const std::size_t step = std::min(size - have, kReadStep);
-    if (stored_.size() < have + step) stored_.resize(have + step);
-    const auto got = stream_->read(std::span(stored_).subspan(have, step));
+  while (have_ < size) {
+    const std::size_t step = std::min(size - have_, kReadStep);
+    if (stored_.size() < have_ + step) stored_.resize(have_ + step);
+    const auto got = stream_->read(std::span(stored_).subspan(have_, step));
     if (!got.ok()) return got.error();
     if (*got == 0) break;
-    have += *got;
+    have_ += *got;
+    offset_ += *got;
   }
-  offset_ += have;
-  return std::span<const std::byte>(stored_.data(), have);
+  return std::span<const std::byte>(stored_.data(), std::min(have_, size));
 }
 
 void FrameReader::reject(const Frame& frame, const std::string& why) {
@@ -91,37 +90,40 @@ void FrameReader::reject(const Frame& frame, const std::string& why) {
 Result<bool> FrameReader::next(Frame& frame, std::optional<format::FrameType> only) {
   if (damage_) return false;
   frame = Frame{};
-  frame.offset = offset_;
-  const auto header_read = take(format::kFrameHeaderBytes);
-  if (!header_read.ok()) return header_read.error();
-  if (header_read->empty()) return false;
+  frame.offset = offset_ - have_;
   const auto refuse = [&](const char* why) {
     reject(frame, why);
     return false;
   };
-  if (header_read->size() < format::kFrameHeaderBytes) return refuse("the file ends inside a frame header");
+  const auto ends_inside = [&](const char* what) { return end_ == FileEnd::torn && refuse(what); };
+  const auto header_read = take(format::kFrameHeaderBytes);
+  if (!header_read.ok()) return header_read.error();
+  if (header_read->empty()) return false;
+  if (header_read->size() < format::kFrameHeaderBytes) return ends_inside("the file ends inside a frame header");
 
-  std::array<std::byte, format::kFrameHeaderBytes> header;
-  std::copy(header_read->begin(), header_read->end(), header.begin());
-  frame.type = load_le<std::uint8_t>(header.data());
-  frame.version = load_le<std::uint8_t>(header.data() + 1);
-  frame.flags = load_le<std::uint16_t>(header.data() + 2);
-  frame.stored_length = load_le<std::uint32_t>(header.data() + 4);
-  frame.raw_length = load_le<std::uint32_t>(header.data() + 8);
+  const std::byte* header = header_read->data();
+  frame.type = load_le<std::uint8_t>(header);
+  frame.version = load_le<std::uint8_t>(header + 1);
+  frame.flags = load_le<std::uint16_t>(header + 2);
+  frame.stored_length = load_le<std::uint32_t>(header + 4);
+  frame.raw_length = load_le<std::uint32_t>(header + 8);
   if (frame.stored_length > format::kMaxPayloadBytes || frame.raw_length > format::kMaxPayloadBytes) {
     return refuse("a frame claims more bytes than any frame may have");
   }
-  const auto stored = take(frame.stored_length);
-  if (!stored.ok()) return stored.error();
-  if (stored->size() < frame.stored_length) return refuse("the file ends inside a frame");
+  const std::size_t bytes = format::kFrameHeaderBytes + frame.stored_length;
+  const auto whole = take(bytes);
+  if (!whole.ok()) return whole.error();
+  if (whole->size() < bytes) return ends_inside("the file ends inside a frame");
+  have_ = 0;  // the next call begins with the next frame
   if (only && frame.type != static_cast<std::uint8_t>(*only)) return true;
-  const std::uint32_t checksum = crc32c(*stored, crc32c(std::span(header).first(12)));
-  if (load_le<std::uint32_t>(header.data() + 12) != checksum) return refuse("a frame's checksum is wrong");
+  const std::span<const std::byte> stored = whole->subspan(format::kFrameHeaderBytes);
+  const std::uint32_t checksum = crc32c(stored, crc32c(whole->first(12)));
+  if (load_le<std::uint32_t>(whole->data() + 12) != checksum) return refuse("a frame's checksum is wrong");
 
   const bool known_type = frame.type >= static_cast<std::uint8_t>(FrameType::definitions) &&
                           frame.type <= static_cast<std::uint8_t>(FrameType::samples);
   frame.known = known_type && frame.version == format::kFrameVersion && (frame.flags & ~format::kFlagZstd) == 0;
-  if (frame.known && !unpack(frame, *stored)) return refuse("a frame does not decompress to the length it claims");
+  if (frame.known && !unpack(frame, stored)) return refuse("a frame does not decompress to the length it claims");
   return true;
 }
 

@@ -39,21 +39,33 @@ struct Damage {
   std::string text;          ///< for people; names the offset
 };
 
+/// What bytes at the end of a file are that are no whole frame.
+enum class FileEnd : std::uint8_t {
+  torn,     ///< damage
+  growing,  ///< the beginning of a frame that is being written
+};
+
 /// Not thread-safe.
 class FrameReader {
  public:
   /// Reads the file header. Fails when the bytes are no recording, or one that needs a newer reader.
-  static Result<std::unique_ptr<FrameReader>> open(std::unique_ptr<ByteStream> stream);
+  static Result<std::unique_ptr<FrameReader>> open(std::unique_ptr<ByteStream> stream, FileEnd end = FileEnd::torn);
   ~FrameReader();
   FrameReader(const FrameReader&) = delete;
   FrameReader& operator=(const FrameReader&) = delete;
 
-  /// False at the end of the file, or where it is damaged: then damage() says so. With `only`, frames of other types
-  /// are passed over: their payload is empty and their checksum not compared.
+  /// False at the end of the file, or where it is damaged: then damage() says so. Where the end is growing, a later call
+  /// goes on with what was written meanwhile. With `only`, frames of other types are passed over: their payload is empty
+  /// and their checksum not compared.
   Result<bool> next(Frame& frame, std::optional<format::FrameType> only = std::nullopt);
 
   /// Ends the reading at `frame`, whose content turned out to be nonsense.
   void reject(const Frame& frame, const std::string& why);
+
+  /// From now on the end is torn.
+  void stop_waiting() { end_ = FileEnd::torn; }
+  /// Whether there may be more after next() has returned false.
+  [[nodiscard]] bool waits() const { return end_ == FileEnd::growing && !damage_; }
 
   [[nodiscard]] const std::optional<Damage>& damage() const { return damage_; }
   [[nodiscard]] std::uint16_t format_version() const { return format_version_; }
@@ -61,9 +73,9 @@ class FrameReader {
   [[nodiscard]] std::uint64_t size() const { return stream_->stored_size(); }  ///< of the file; 0 when unknown (a pipe)
 
  private:
-  explicit FrameReader(std::unique_ptr<ByteStream> stream);
-  /// The next `size` bytes, fewer only at the end; valid until the next call. Memory grows with the bytes that are
-  /// really in the file, not with `size`.
+  FrameReader(std::unique_ptr<ByteStream> stream, FileEnd end);
+  /// The first `size` bytes from where the frame begins, fewer only at the end; valid until the next call. Memory grows
+  /// with the bytes that are really in the file, not with `size`.
   Result<std::span<const std::byte>> take(std::size_t size);
   bool unpack(Frame& frame, std::span<const std::byte> stored);
 
@@ -72,11 +84,13 @@ class FrameReader {
   };
   std::unique_ptr<ByteStream> stream_;
   std::unique_ptr<ZSTD_DCtx_s, FreeContext> context_;
-  std::vector<std::byte> stored_;      // as in the file; only grows
+  std::vector<std::byte> stored_;      // the frame as in the file; only grows
+  std::size_t have_ = 0;               // how much of it there is
   std::vector<std::uint8_t> payload_;  // decompressed; only grows
   std::uint64_t offset_ = 0;
   std::optional<Damage> damage_;
   std::uint16_t format_version_ = 0;
+  FileEnd end_;
 };
 
 }  // namespace tidemark

@@ -7,8 +7,8 @@
 
 namespace tidemark {
 
-Result<std::unique_ptr<TraceReader>> TraceReader::open(std::unique_ptr<ByteStream> stream) {
-  auto frames = FrameReader::open(std::move(stream));
+Result<std::unique_ptr<TraceReader>> TraceReader::open(std::unique_ptr<ByteStream> stream, FileEnd end) {
+  auto frames = FrameReader::open(std::move(stream), end);
   if (!frames.ok()) return frames.error();
   return std::unique_ptr<TraceReader>(new TraceReader(std::move(frames).value()));
 }
@@ -16,11 +16,19 @@ Result<std::unique_ptr<TraceReader>> TraceReader::open(std::unique_ptr<ByteStrea
 Result<std::unique_ptr<TraceReader>> TraceReader::open(const std::string& path) {
   auto stream = open_byte_stream(path);
   if (!stream.ok()) return stream.error();
-  return open(std::move(stream).value());
+  return open(std::move(stream).value(), FileEnd::torn);
 }
 
 Result<std::unique_ptr<TraceReader>> TraceReader::from_memory(std::span<const std::byte> bytes, std::string name) {
-  return open(make_memory_stream(bytes, std::move(name)));
+  return open(make_memory_stream(bytes, std::move(name)), FileEnd::torn);
+}
+
+Result<std::unique_ptr<TraceReader>> TraceReader::follow(std::unique_ptr<ByteStream> stream) {
+  return open(std::move(stream), FileEnd::growing);
+}
+
+void TraceReader::forget_marks_before(std::uint64_t time_ns) {
+  std::erase_if(definitions_.marks, [time_ns](const Mark& mark) { return mark.time_ns < time_ns; });
 }
 
 Result<bool> TraceReader::next_frame(Frame& frame, std::vector<Event>& batch, const RecordObserver& observe) {
@@ -29,7 +37,7 @@ Result<bool> TraceReader::next_frame(Frame& frame, std::vector<Event>& batch, co
   Result<bool> found = frames_->next(frame);
   if (!found.ok()) return found;
   if (!*found) {
-    finish();
+    if (!frames_->waits()) finish();
     return false;
   }
   if (!frame.known) {

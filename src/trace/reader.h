@@ -27,6 +27,13 @@ class TraceReader {
   static Result<std::unique_ptr<TraceReader>> open(const std::string& path);
   /// Reads from memory that must outlive the reader. `name` is what errors call it.
   static Result<std::unique_ptr<TraceReader>> from_memory(std::span<const std::byte> bytes, std::string name);
+  /// Reads what may still be written: next() is false also where the file ends for now, and goes on there when it has
+  /// grown. `stream` must have the file's header already.
+  static Result<std::unique_ptr<TraceReader>> follow(std::unique_ptr<ByteStream> stream);
+  /// Nobody writes any more: what is not whole by now is torn.
+  void stop_waiting() { frames_->stop_waiting(); }
+  /// Nothing more comes.
+  [[nodiscard]] bool finished() const { return finished_; }
 
   /// Replaces `batch` by the next events (a frame's worth; never empty when true is returned). False at the end. Damage
   /// in the middle ends the reading like a torn tail does: it is not an error, but a Loss in definitions().losses.
@@ -41,6 +48,8 @@ class TraceReader {
 
   /// Everything defined so far; complete once next() has returned false. Ids in a batch are always defined.
   [[nodiscard]] const Definitions& definitions() const { return definitions_; }
+  /// Forgets the marks before a time: a reader that follows a recording for weeks need not keep them all.
+  void forget_marks_before(std::uint64_t time_ns);
 
   /// For progress: bytes consumed and in all.
   [[nodiscard]] std::uint64_t offset() const { return frames_->offset(); }
@@ -50,7 +59,7 @@ class TraceReader {
 
  private:
   explicit TraceReader(std::unique_ptr<FrameReader> frames) : frames_(std::move(frames)) {}
-  static Result<std::unique_ptr<TraceReader>> open(std::unique_ptr<ByteStream> stream);
+  static Result<std::unique_ptr<TraceReader>> open(std::unique_ptr<ByteStream> stream, FileEnd end);
   Result<void> decode(const Frame& frame, std::vector<Event>& batch, const RecordObserver& observe);
   void finish();
 

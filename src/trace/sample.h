@@ -114,4 +114,17 @@ struct SlowDriverCall {
 
 using SampleRecord = std::variant<SampledDevice, DeviceSample, DeviceProcessesSample, HostSample, SlowDriverCall>;
 
+/// When it was read; 0 for a device, which comes before all that is about it.
+[[nodiscard]] inline std::uint64_t time_of(const SampleRecord& record) {
+  return std::visit(
+      [](const auto& fields) {
+        if constexpr (requires { fields.time_ns; }) {
+          return fields.time_ns;
+        } else {
+          return std::uint64_t{0};
+        }
+      },
+      record);
+}
+
 }  // namespace tidemark

@@ -10,8 +10,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <new>
+#include <system_error>
 
+#include "collect/machine/processes.h"
 #include "collect/recorder/descriptors.h"
 #include "collect/recorder/process_facts.h"
 
@@ -24,6 +27,10 @@ constexpr int kIdleIntervalMs = 40;
 constexpr int kIdlePolls = 10;
 // Who comes back from a wait this late did not run meanwhile: SIGSTOP, a frozen control group, no processor.
 constexpr std::chrono::milliseconds kStopped{500};
+// Events end up in the file at the latest after this time, so that a killed recorder loses little, and that those who
+// read it meanwhile wait little.
+constexpr std::chrono::milliseconds kFlush{1000};
+constexpr std::chrono::milliseconds kFlushForReaders{100};
 // How long processes wait to be taken in where the whole system has no descriptor left.
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 // What is kept free: for a connection, and the memory that comes with it. The kernel drops memory without a descriptor.
@@ -71,19 +78,22 @@ Result<std::unique_ptr<Recorder>> Recorder::create(RecorderOptions options,
   if (!folder) return folder.error();
   auto listener = folder->listen();
   if (!listener) return listener.error();
-  return std::unique_ptr<Recorder>(
-      new Recorder(std::move(options), std::move(say), std::move(*folder), std::move(*listener)));
+  auto readers = folder->listen_to_readers();
+  if (!readers) return readers.error();
+  return std::unique_ptr<Recorder>(new Recorder(std::move(options), std::move(say), std::move(*folder),
+                                                std::move(*listener), std::move(*readers)));
 }
 
 Recorder::Recorder(RecorderOptions options, std::function<void(const std::string&)> say, SocketFolder folder,
-                   ScopedFd listener)
+                   ScopedFd listener, ScopedFd readers)
     : options_(std::move(options)),
       notices_(std::move(say)),
       clock_(choose_clock()),
       outputs_(options_.output, options_.overwrite),
       sampler_(options_.samples, ::getpid(), clock_),
       folder_(std::move(folder)),
-      listener_(std::move(listener)) {}
+      listener_(std::move(listener)),
+      readers_(std::move(readers)) {}
 
 Recorder::~Recorder() = default;
 
@@ -115,6 +125,7 @@ void Recorder::poll_once(std::span<pollfd> others) {
   take_samples();
   for (Client& client : clients_) drain(client, was_stopped);
   end_exited();
+  tell_readers();
 }
 
 void Recorder::accept_all() {
@@ -204,6 +215,7 @@ void Recorder::admit(ScopedFd memory, pid_t pid) {
   client.pid = pid;
   client.pidfd = open_pidfd(pid);
   client.path = file->path;
+  client.command = short_command(pid);
   client.session = std::make_unique<Session>(std::move(*shared), clock_, std::move(*writer), std::move(process),
                                              Session::Limits{options_.max_file_bytes});
   if (devices_) client.session->add(*devices_);
@@ -225,6 +237,7 @@ void Recorder::take_samples() {
 
 void Recorder::drain(Client& client, bool was_stopped) {
   if (client.session == nullptr || client.session->stopped()) return;
+  client.session->flush_after(readers_.any() ? kFlushForReaders : kFlush);
   Result<std::uint64_t> taken = std::uint64_t{0};
   try {
     taken = client.session->drain(was_stopped);
@@ -276,6 +289,20 @@ void Recorder::end_exited() {
     if (client.session->ended_by_process() || is_gone(client.pidfd, client.pid)) end(client, true);
   }
   std::erase_if(clients_, [](const Client& client) { return client.session == nullptr; });
+}
+
+void Recorder::tell_readers() {
+  readers_.welcome();
+  if (!readers_.any()) return;
+  std::vector<LiveRecording> recordings;
+  for (const Client& client : clients_) {
+    if (client.session->stopped()) continue;
+    const ProcessInfo& process = client.session->process();
+    std::error_code error;
+    recordings.push_back({client.pid, std::filesystem::absolute(client.path, error).string(), process.rank,
+                          client.command, process.start_wall_ns.value_or(0)});
+  }
+  readers_.tell(recordings);
 }
 
 std::vector<std::string> Recorder::open_files() const {

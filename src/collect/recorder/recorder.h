@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "base/scoped_fd.h"
+#include "collect/recorder/live_clients.h"
 #include "collect/recorder/notices.h"
 #include "collect/recorder/output_files.h"
 #include "collect/recorder/sampler.h"
@@ -87,10 +88,11 @@ class Recorder {
     pid_t pid = 0;
     std::unique_ptr<Session> session;
     std::string path;
+    std::string command;  ///< for people: what the process runs
   };
 
   Recorder(RecorderOptions options, std::function<void(const std::string&)> say, SocketFolder folder,
-           ScopedFd listener);
+           ScopedFd listener, ScopedFd readers);
 
   void accept_all();
   void greet(ScopedFd connection);
@@ -104,6 +106,7 @@ class Recorder {
   void say_size_limit(const Client& client);
   void end(Client& client, bool exited);
   void end_exited();
+  void tell_readers();
 
   RecorderOptions options_;
   Notices notices_;
@@ -114,6 +117,7 @@ class Recorder {
   SocketFolder folder_;
   ScopedFd listener_;
   std::chrono::steady_clock::time_point listen_again_;  ///< not polled before: there was no descriptor to accept with
+  LiveClients readers_;
   std::vector<ScopedFd> greeting_;                      ///< accepted, first message not read yet
   std::vector<Client> clients_;
   std::vector<RecordedFile> files_;

@@ -11,9 +11,6 @@ namespace {
 
 // A thread marks its lane busy before it takes a time. The mark may linger in a store buffer, far shorter than this.
 constexpr std::uint64_t kHoldBackNs = 1'000'000;
-// Events end up in the file at the latest after this time, so that a killed recorder loses little. Smaller frames
-// compress worse.
-constexpr std::uint64_t kFlushNs = 1'000'000'000;
 // A call of the driver may wait for the GPU. Events of other threads do not wait longer for it.
 constexpr std::uint64_t kLongestCallNs = 500'000'000;
 // A thread stopped in the middle of an event must not make the recorder hoard the others' events.
@@ -75,7 +72,7 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
   if (pending > kMostPending) horizon = now - clock_.ticks_in_ns(kHoldBackNs);
   if (auto written = write_until(horizon); !written) return written.error();
   if (auto checked = check_size(); !checked) return checked.error();
-  if (!stopped_ && unflushed_ && clock_.between_ns(last_flush_ticks_, now) > kFlushNs) {
+  if (!stopped_ && unflushed_ && clock_.between_ns(last_flush_ticks_, now) > flush_ns_) {
     if (auto flushed = writer_->flush(); !flushed) {
       stop_after_error(false);
       return flushed.error();

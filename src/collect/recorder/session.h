@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -41,6 +42,10 @@ class Session {
   /// records were taken. An error is a write error: the session has then told the process to stop.
   /// `recorder_was_stopped`: for long before; what was dropped since the last call is due to that.
   Result<std::uint64_t> drain(bool recorder_was_stopped = false);
+
+  /// How long drain() keeps what it could write: a second, and less where somebody reads the file meanwhile. Smaller
+  /// frames compress worse.
+  void flush_after(std::chrono::nanoseconds time) { flush_ns_ = static_cast<std::uint64_t>(time.count()); }
 
   /// Takes in what was read of the machine, DevicesFound first; drain() writes it.
   void add(const Reading& reading);
@@ -130,6 +135,7 @@ class Session {
   std::uint64_t latest_ticks_ = 0;   ///< a bound on the times seen so far
   std::uint64_t written_ticks_ = 0;  ///< of the latest event in the file
   std::uint64_t last_flush_ticks_ = 0;
+  std::uint64_t flush_ns_ = 1'000'000'000;
   std::uint64_t last_event_ns_ = 0;
   std::uint64_t event_count_ = 0;
   std::uint64_t dropped_before_ = 0;         ///< by the lanes, at the end of the last drain()

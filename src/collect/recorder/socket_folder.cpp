@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -25,7 +26,7 @@ namespace {
 
 constexpr std::string_view kName = "tidemark-XXXXXX";
 constexpr char kLock[] = "recorder.lock";  // the first file and the last: a folder without it is nobody's we know
-constexpr const char* kFiles[] = {"recorder", "recorder.seen", kLock};
+constexpr const char* kFiles[] = {"recorder", "recorder.seen", "live", kLock};
 
 // Short enough for the name of a socket in them.
 std::vector<std::string> parents() {
@@ -46,13 +47,28 @@ void remove_if_abandoned(const std::string& path) {
   ::rmdir(path.c_str());
 }
 
-void remove_abandoned(const std::string& parent) {
+// What is called as the folder of a recorder.
+std::vector<std::string> folders_in(const std::string& parent) {
   constexpr std::string_view kStart = kName.substr(0, kName.find('X'));
+  std::vector<std::string> found;
   std::error_code error;
   for (std::filesystem::directory_iterator entry(parent, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    if (name.size() == kName.size() && name.compare(0, kStart.size(), kStart) == 0) remove_if_abandoned(entry->path());
+    if (name.size() == kName.size() && name.compare(0, kStart.size(), kStart) == 0) found.push_back(entry->path());
   }
+  return found;
+}
+
+Result<ScopedFd> listen_at(const std::string& path, int backlog) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+  ScopedFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      ::chmod(path.c_str(), 0600) != 0 || ::listen(fd.get(), backlog) != 0) {
+    return Error{fmt::format("{}: {}", path, std::strerror(errno))};
+  }
+  return fd;
 }
 
 }  // namespace
@@ -71,7 +87,9 @@ SocketFolder::~SocketFolder() {
 
 Result<SocketFolder> SocketFolder::create() {
   const std::vector<std::string> places = parents();
-  for (const std::string& parent : places) remove_abandoned(parent);
+  for (const std::string& parent : places) {
+    for (const std::string& folder : folders_in(parent)) remove_if_abandoned(folder);
+  }
   for (const std::string& parent : places) {
     std::string name = fmt::format("{}/{}", parent, kName);
     if (::mkdtemp(name.data()) == nullptr) continue;
@@ -85,17 +103,28 @@ Result<SocketFolder> SocketFolder::create() {
 }
 
 Result<ScopedFd> SocketFolder::listen() const {
-  const std::string path = socket();
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-  ScopedFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd || ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::chmod(path.c_str(), 0600) != 0 || ::listen(fd.get(), 4096) != 0) {
-    return Error{fmt::format("{}: {}", path, std::strerror(errno))};
-  }
-  std::ofstream created(path + ".seen");
+  auto fd = listen_at(socket(), 4096);
+  if (fd) std::ofstream created(socket() + ".seen");
   return fd;
+}
+
+Result<ScopedFd> SocketFolder::listen_to_readers() const {
+  return listen_at(live_socket(), 16);
+}
+
+std::vector<std::string> SocketFolder::live_sockets() {
+  std::set<std::string> folders;  // two of the places may be one
+  for (const std::string& parent : parents()) {
+    std::error_code error;
+    for (const std::string& folder : folders_in(parent)) {
+      struct stat facts {};
+      if (::lstat(folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode) || facts.st_uid != ::geteuid()) continue;
+      folders.insert(std::filesystem::canonical(folder, error).string());
+    }
+  }
+  std::vector<std::string> sockets;
+  for (const std::string& folder : folders) sockets.push_back(folder + "/live");
+  return sockets;
 }
 
 std::string SocketFolder::marks() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/scoped_fd.h"
@@ -22,8 +23,13 @@ class SocketFolder {
 
   /// A socket at socket() to which only this user can connect.
   [[nodiscard]] Result<ScopedFd> listen() const;
+  /// Another one at live_socket(), for those who read recordings while they are written.
+  [[nodiscard]] Result<ScopedFd> listen_to_readers() const;
+  /// Of all recorders of this user; some may be gone.
+  [[nodiscard]] static std::vector<std::string> live_sockets();
 
   [[nodiscard]] std::string socket() const { return path_ + "/recorder"; }
+  [[nodiscard]] std::string live_socket() const { return path_ + "/live"; }
   /// What processes say that have no recording: letters of collect/process/connection.h, leave_mark().
   [[nodiscard]] std::string marks() const;
 

@@ -1,0 +1,51 @@
+#include "live/sliding_window.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "store/builder.h"
+
+namespace tidemark {
+
+void SlidingWindow::add(const Event& event) {
+  events_.push_back(event);
+  pass(event.time_ns);
+}
+
+void SlidingWindow::add_sample(const SampleRecord& record) {
+  (std::holds_alternative<SampledDevice>(record) ? devices_ : samples_).push_back(record);
+  pass(time_of(record));
+}
+
+void SlidingWindow::pass(std::uint64_t now_ns) {
+  now_ns_ = std::max(now_ns_, now_ns);
+  leave();
+}
+
+void SlidingWindow::leave() {
+  const auto length = static_cast<std::uint64_t>(limits_.length.count());
+  std::uint64_t begin = now_ns_ - std::min(now_ns_, length);
+  while (!events_.empty() && (events_.front().time_ns < begin || events_.size() > limits_.events)) {
+    // A clock that stepped back does not move the beginning back.
+    begin = std::max(begin, events_.front().time_ns);
+    before_.add(events_.front());
+    events_.pop_front();
+    left_ = true;
+  }
+  if (left_) begin_ns_ = std::max(begin_ns_, begin);
+  while (!samples_.empty() && time_of(samples_.front()) < begin_ns_) samples_.pop_front();
+}
+
+Store SlidingWindow::store(std::string path, Definitions definitions) const {
+  StoreBuilder builder;
+  builder.reserve(events_.size() + before_.count());
+  if (left_) before_.lead_in(begin_ns_, [&builder](const Event& event) { builder.add(event); });
+  for (const SampleRecord& device : devices_) builder.add_sample(device);
+  for (const SampleRecord& sample : samples_) builder.add_sample(sample);
+  for (const Event& event : events_) builder.add(event);
+  std::erase_if(definitions.marks, [this](const Mark& mark) { return mark.time_ns < begin_ns_; });
+  return std::move(builder).finish(std::move(path), std::move(definitions));
+}
+
+}  // namespace tidemark
