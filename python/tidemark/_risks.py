@@ -77,12 +77,12 @@ def on_risk(
 ) -> RiskWatch:
     """Call ``function(change)`` when the risk that a memory runs out rises to ``level`` or above.
 
-    What is watched are all GPUs of the machine, as their driver sees them, and the host's memory (``"cpu"``); ``devices`` chooses
-    some, as ``tidemark devices`` numbers them. ``change`` is what ``tidemark oom --on-critical`` hands to its command: ``device``,
+    All GPUs of the machine are watched, as their driver sees them, and the host's memory (``"cpu"``); ``devices`` chooses some,
+    as ``tidemark devices`` numbers them. ``change`` is what ``tidemark oom --on-critical`` hands to its command: ``device``,
     ``name``, ``before``, ``limit_bytes`` and ``risk_assessment``.
 
-    The function runs on a thread of its own, never on one that allocates; what it raises is logged. It is called once for a rise,
-    and again only after the level has been left for half a minute.
+    The function runs on a thread of its own, never on one that allocates; what it raises is logged. It is called once for a
+    rise, and again only after the level has been left for half a minute.
 
     Args:
         level: ``"medium"``, ``"high"`` or ``"critical"``, as ``tidemark oom`` has them.

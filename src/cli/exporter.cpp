@@ -13,6 +13,7 @@ int run(WatchOptions options) {
   if (options.outputs.listen.empty() && options.outputs.otlp.empty()) options.outputs.listen = kAddress;
   WatchHooks hooks;
   hooks.endless = true;
+  hooks.follow = true;
   const auto watched = watch(options, hooks);
   return watched ? kOk : fail(watched.error().message);
 }

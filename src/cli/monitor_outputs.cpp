@@ -100,11 +100,11 @@ struct MonitorOutputs::Parts {
     if (actions) made.dropped.emplace_back("action", actions->dropped());
     return made;
   }
-  void update_metrics(const MachineState& state) {
+  void update_metrics(const MachineState& state, const RecordingsWatch& recordings) {
     const SteadyTime now = std::chrono::steady_clock::now();
     if ((!endpoint && !otlp) || now < next_metrics || !state.devices_known) return;
     next_metrics = now + kMetricsInterval;
-    auto made = std::make_shared<const MetricSet>(to_metrics(state, facts()));
+    auto made = std::make_shared<const MetricSet>(to_metrics(state, recordings.processes(), facts()));
     if (otlp && now >= next_push) {
       next_push = now + push_interval;
       otlp->push(made);
@@ -209,14 +209,14 @@ Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOption
   return std::unique_ptr<MonitorOutputs>(new MonitorOutputs(std::move(parts)));
 }
 
-void MonitorOutputs::update(const MachineMonitor& monitor) {
+void MonitorOutputs::update(const MachineMonitor& monitor, const RecordingsWatch& recordings) {
   const MachineState& state = monitor.state();
   for (const RiskChange& change : monitor.changes()) {
     if (parts_->actions) parts_->actions->tell(change, [&] { return to_json(change); });
     if (parts_->history) parts_->history->add(change, device_of(state, change.device), to_json(change));
   }
   if (parts_->history) parts_->history->add(state);
-  parts_->update_metrics(state);
+  parts_->update_metrics(state, recordings);
 }
 
 std::string MonitorOutputs::url() const {

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "cli/command_line.h"
 #include "live/monitor.h"
+#include "live/recordings_watch.h"
 
 namespace tidemark::cli {
 
@@ -34,7 +35,7 @@ class MonitorOutputs {
   MonitorOutputs& operator=(const MonitorOutputs&) = delete;
 
   /// After each update of the monitor, on its thread. Never waits.
-  void update(const MachineMonitor& monitor);
+  void update(const MachineMonitor& monitor, const RecordingsWatch& recordings);
   /// Where metrics are served; empty: nowhere.
   [[nodiscard]] std::string url() const;
 

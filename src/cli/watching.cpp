@@ -204,9 +204,9 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
     }
     (void)monitor.update();
     if (auto fine = check_devices(monitor.state()); !fine) return fine.error();
-    (*outputs)->update(monitor);
     if (hooks.on_update) hooks.on_update(monitor);
     if (hooks.follow) recordings.update(monitor.state(), monitored->choice.pid.has_value());
+    (*outputs)->update(monitor, recordings);
     if (monitor.state().watched_pid == WatchedPid::ended && !over) {
       run.end = WatchEnd::process_ended;
       over = true;

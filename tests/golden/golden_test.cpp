@@ -223,6 +223,10 @@ constexpr Case kCases[] = {
     {"help_oom.txt", "oom --help"},
     {"help_leak.txt", "leak --help"},
     {"help_fragment.txt", "fragment --help"},
+    {"help_exporter.txt", "exporter --help"},
+    {"help_history.txt", "history --help"},
+    {"error_history.txt", "history training.tide", 2},
+    {"error_listen.txt", "exporter --listen 0.0.0.0:9400", 2},
 };
 
 class Golden : public ::testing::TestWithParam<Case> {

@@ -29,6 +29,8 @@ enum Family : std::size_t {
   kProcessGpuUsage,
   kProcessUsage,
   kProcessPss,
+  kFrameworkAllocated,
+  kFrameworkReserved,
   kSystemLimit,
   kSystemAvailable,
   kCgroupUsage,
@@ -57,6 +59,10 @@ constexpr std::array<MetricFamily, kBuildInfo + 1> kFamilies = {{
     {"process.memory.usage", "By", kSum, "Resident host memory of a process that uses a GPU or is watched (RSS)."},
     {"tidemark.process.memory.pss", "By", kSum,
      "Host memory of a process in which pages that n processes share count 1/n (PSS)."},
+    {"tidemark.framework.memory.allocated", "By", kSum,
+     "Memory of a device that a recorded process holds in tensors, by its framework's allocator."},
+    {"tidemark.framework.memory.reserved", "By", kSum,
+     "Memory of a device that the allocator of a recorded process has taken from the driver."},
     {"system.memory.limit", "By", kSum, "Size of the host's memory."},
     {"system.memory.linux.available", "By", kSum, "Host memory that programs can get without swapping."},
     {"tidemark.cgroup.memory.usage", "By", kSum,
@@ -154,6 +160,21 @@ void add_process(Builder& builder, const MachineState& state, const WatchedProce
   builder.add_bytes(kProcessPss, of_process, process.pss_bytes);
 }
 
+void add_recorded(Builder& builder, const MachineState& state, const RecordedProcess& process) {
+  if (process.state != FollowState::growing) return;
+  for (const RecordedDevice& part : process.devices) {
+    MetricAttributes both = {{"process.pid", std::to_string(process.recording.pid)},
+                             {"process.command", process.recording.command},
+                             {"tidemark.device", to_string(part.device)}};
+    const auto device = std::find_if(state.devices.begin(), state.devices.end(),
+                                     [&](const WatchedDevice& known) { return known.key == part.key; });
+    both.emplace_back("hw.id", device == state.devices.end() ? "" : device_id(*device));
+    both.emplace_back("hw.name", device == state.devices.end() ? "" : "GPU " + device->key);
+    builder.add_bytes(kFrameworkAllocated, both, part.allocated_bytes);
+    builder.add_bytes(kFrameworkReserved, both, part.reserved_bytes);
+  }
+}
+
 void add_risk(Builder& builder, const MetricAttributes& of_memory, const RiskAssessment& risk) {
   builder.add(kRiskLevel, of_memory, std::int64_t{static_cast<int>(risk.level)});
   if (risk.confidence) builder.add(kRiskConfidence, of_memory, *risk.confidence);
@@ -193,7 +214,8 @@ std::span<const MetricFamily> metric_families() {
   return kFamilies;
 }
 
-MetricSet to_metrics(const MachineState& state, const MonitorFacts& monitor) {
+MetricSet to_metrics(const MachineState& state, std::span<const RecordedProcess> recorded,
+                     const MonitorFacts& monitor) {
   Builder builder;
   builder.set.start_unix_ns = state.began_wall_ns;
   builder.set.unix_ns = state.began_wall_ns + state.now_ns;
@@ -203,6 +225,7 @@ MetricSet to_metrics(const MachineState& state, const MonitorFacts& monitor) {
   for (const WatchedProcess& process : state.processes) {
     if (!process.ended) add_process(builder, state, process);
   }
+  for (const RecordedProcess& process : recorded) add_recorded(builder, state, process);
   const WatchedHost& host = state.host;
   builder.add_bytes(kSystemLimit, {}, host.memory.total_bytes);
   builder.add_bytes(kSystemAvailable, {}, host.memory.available_bytes);

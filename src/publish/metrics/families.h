@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "live/machine_state.h"
+#include "live/recordings_watch.h"
 #include "publish/metrics/metric.h"
 
 namespace tidemark {
@@ -22,6 +23,7 @@ struct MonitorFacts {
   std::vector<std::pair<std::string, std::uint64_t>> dropped = {};
 };
 
-[[nodiscard]] MetricSet to_metrics(const MachineState& state, const MonitorFacts& monitor);
+[[nodiscard]] MetricSet to_metrics(const MachineState& state, std::span<const RecordedProcess> recorded,
+                                   const MonitorFacts& monitor);
 
 }  // namespace tidemark

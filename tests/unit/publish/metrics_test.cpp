@@ -81,7 +81,7 @@ WatchedDevice gpu(const std::string& key) {
 TEST(Metrics, OfAGpu) {
   MachineState state;
   state.devices.push_back(gpu("0"));
-  const std::string page = prometheus_text(to_metrics(state, {"1.2", {}}));
+  const std::string page = prometheus_text(to_metrics(state, {}, {"1.2", {}}));
   const std::string labels = R"({hw_id="GPU-0",hw_name="GPU 0",hw_model="NVIDIA H100 80GB HBM3",hw_vendor="NVIDIA")";
   EXPECT_THAT(page, HasSubstr("hw_gpu_memory_limit_bytes" + labels + "} 80\n"));
   EXPECT_THAT(page, HasSubstr("hw_gpu_memory_usage_bytes" + labels + "} 20\n"));
@@ -101,7 +101,7 @@ TEST(Metrics, OfALostGpuItsStateAndPeakAreLeft) {
   MachineState state;
   state.devices.push_back(gpu("0"));
   state.devices.front().lost = "GPU 0: fell off the bus";
-  const std::string page = prometheus_text(to_metrics(state, {}));
+  const std::string page = prometheus_text(to_metrics(state, {}, {}));
   EXPECT_THAT(page, HasSubstr(",hw_state=\"failed\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("tidemark_gpu_memory_peak_bytes"));
   EXPECT_THAT(page, Not(HasSubstr("hw_gpu_memory_usage_bytes")));
@@ -121,12 +121,30 @@ TEST(Metrics, OfProcessesEachOnce) {
   ended.pid = 43;
   ended.ended = true;
   state.processes.push_back(ended);
-  const MetricSet set = to_metrics(state, {});
+  const MetricSet set = to_metrics(state, {}, {});
   const std::string page = prometheus_text(set);
   EXPECT_THAT(page, HasSubstr("tidemark_process_gpu_memory_usage_bytes{process_pid=\"42\",process_command=\"python "
                               "train.py\",tidemark_process_kind=\"other\",hw_id=\"GPU-0\",hw_name=\"GPU 0\"} 12\n"));
   EXPECT_EQ(page.find("pid=\"42\"", page.find("process_memory_usage_bytes{") + 40), std::string::npos);
   EXPECT_THAT(page, Not(HasSubstr("pid=\"43\"")));
+}
+
+TEST(Metrics, OfRecordedProcesses) {
+  MachineState state;
+  state.devices.push_back(gpu("0"));
+  RecordedProcess process;
+  process.recording.pid = 42;
+  process.recording.command = "python train.py";
+  RecordedDevice& device = process.devices.emplace_back();
+  device.device = {DeviceType::cuda, 1};
+  device.key = "0";
+  device.allocated_bytes = 7;
+  device.reserved_bytes = 9;
+  const std::string page = prometheus_text(to_metrics(state, {&process, 1}, {}));
+  const std::string labels =
+      R"({process_pid="42",process_command="python train.py",tidemark_device="cuda:1",hw_id="GPU-0",hw_name="GPU 0"})";
+  EXPECT_THAT(page, HasSubstr("tidemark_framework_memory_allocated_bytes" + labels + " 7\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_framework_memory_reserved_bytes" + labels + " 9\n"));
 }
 
 TEST(Metrics, OfRisks) {
@@ -138,7 +156,7 @@ TEST(Metrics, OfRisks) {
   risk.growth_bytes_per_second = 2.5;
   risk.seconds_to_limit = Interval{60, 45, std::nullopt};
   state.devices.front().assessed_at_ns = 1;
-  const std::string page = prometheus_text(to_metrics(state, {}));
+  const std::string page = prometheus_text(to_metrics(state, {}, {}));
   const std::string labels = R"({tidemark_memory="0",hw_id="GPU-0",hw_name="GPU 0")";
   EXPECT_THAT(page, HasSubstr("tidemark_memory_risk_level" + labels + "} 2\n"));
   EXPECT_THAT(page, HasSubstr("tidemark_memory_growth_bytes_per_second" + labels + "} 2.5\n"));
