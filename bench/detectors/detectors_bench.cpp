@@ -1,10 +1,11 @@
 // Runs all monitors over labelled runs and prints how well they did.
 //
-//   detectors_bench [--seed N] [--runs N] [--kind NAME] [--recorded FILE...] [--wrong] [--fit]
+//   detectors_bench [--seed N] [--runs N] [--kind NAME] [--recorded FILE] [--wrong] [--fit]
 //
 // --seed N: of the generated runs. Thresholds and confidences were chosen on the seeds 1 to 20; the published table is
-// of others. --runs N: of each generated kind. --kind: only that one. --recorded: files of recorded runs. --wrong: what
-// each monitor got wrong, run by run. --fit: the table of confidences in calibration.cpp.
+// of others. --runs N: of each generated kind. --kind: only that one. --recorded: a file of recorded runs, instead of
+// generated ones too where --runs is 0. --wrong: what each monitor got wrong, run by run. --fit: the table of
+// confidences in calibration.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 
 #include "generate.h"
 #include "monitors.h"
+#include "recorded.h"
 #include "score.h"
 
 namespace tidemark::detectors {
@@ -26,6 +28,7 @@ struct Arguments {
   std::uint64_t seed = 1001;
   std::uint64_t runs = 11;
   std::string kind;
+  std::string recorded;
   bool wrong = false;
   bool fit = false;
 };
@@ -126,7 +129,6 @@ void print_fit(const Calibration& calibration) {
 }
 
 int run(const Arguments& arguments) {
-  std::vector<LabelledRun> none;
   std::vector<Score> scores;
   const auto factories = {our_monitor, slope_monitor, threshold_monitor};
   for (const auto& factory : factories) scores.emplace_back().monitor = factory()->name();
@@ -151,6 +153,14 @@ int run(const Arguments& arguments) {
       watch_all(generate(kind, arguments.seed, number), fmt::format("{} {} {}", kind, arguments.seed, number));
     }
   }
+  if (!arguments.recorded.empty()) {
+    const auto recorded = read_recorded(arguments.recorded);
+    if (!recorded.ok()) {
+      std::fprintf(stderr, "detectors_bench: %s\n", recorded.error().message.c_str());
+      return 2;
+    }
+    for (const LabelledRun& run : recorded.value()) watch_all(run, run.kind);
+  }
   print_scores(scores);
   if (arguments.fit) {
     print_fit(scores.front().calibration);
@@ -174,6 +184,8 @@ int main(int argc, char** argv) {
       arguments.runs = std::strtoull(value(), nullptr, 10);
     } else if (option == "--kind") {
       arguments.kind = value();
+    } else if (option == "--recorded") {
+      arguments.recorded = value();
     } else if (option == "--wrong") {
       arguments.wrong = true;
     } else if (option == "--fit") {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <cstdio>
 #include <memory>
 
 #include "random.h"
@@ -183,7 +182,6 @@ void cache_fills(Training& t, Random& random) {
   const double size = random.uniform(0.1, 0.85) * std::max(0.1, free_share(t));
   const double time = random.log_uniform(10, 0.15 * t.duration);
   const double misses = random.chance(0.5) ? 1 : random.uniform(0.1, 0.6);
-  if(getenv("DBG")) fprintf(stderr,"size %.3f tau %.1f misses %.2f view %d spread %.2f gc %.3f micro %d\n",size,time,misses,(int)t.view,t.length_spread,t.garbage*t.collect_every,t.micro_batches);
   auto filled = std::make_shared<double>(0);
   t.grows = [=, &random](int, double now) {
     if (now < from || !random.chance(misses)) return 0.0;

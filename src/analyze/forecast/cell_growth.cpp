@@ -11,7 +11,9 @@ namespace {
 constexpr double kLargestJump = 0.45;  // of the growth: three equal ones are growth in steps, two are not
 constexpr double kLastThird = 0.15;    // of the growth, that is at least in the last third of the cells
 constexpr double kFirstThird = 0.03;
-constexpr double kBend = 0.2;  // of the growth, that is missing where it began late
+constexpr double kBend = 0.1;       // of the growth, that is missing where it began late
+constexpr double kRise = 0.01;      // of the growth: less is none
+constexpr double kLongPause = 1.5;  // times the longest one before: growth that has stopped
 constexpr double kAboveNoise = 3;
 constexpr double kAboveBefore = 0.5;
 constexpr double kRising = 0.5;      // Kendall's tau
@@ -46,16 +48,18 @@ std::optional<CellGrowth> find_cell_growth(std::span<const double> peaks, double
   if (share(count - 1 - count / 3, count - 1) < kLastThird || share(count / 8, count / 3) < kFirstThird) {
     return std::nullopt;
   }
-  std::size_t pause = 0;
+  double pause = 0;
+  double risen = highest.front();
   std::size_t latest = 0;
   for (std::size_t cell = 1; cell < count; ++cell) {
     if (highest[cell] - highest[cell - 1] > kLargestJump * growth.grown && cell > count / 8) return std::nullopt;
-    if (highest[cell] <= highest[cell - 1]) continue;
-    pause = std::max(pause, cell - latest);
+    if (highest[cell] <= risen + kRise * growth.grown) continue;
+    risen = highest[cell];
+    pause = std::max(pause, static_cast<double>(cell - latest));
     latest = cell;
     ++growth.rises;
   }
-  if (count - 1 - latest > 2 * pause) return std::nullopt;
+  if (static_cast<double>(count - 1 - latest) > kLongPause * pause) return std::nullopt;
   if (kendall_tau(peaks) < std::max(kRising, std::min(kAlwaysRising, kSurelyRising * tau_deviation(count)))) {
     return std::nullopt;
   }

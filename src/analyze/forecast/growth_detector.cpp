@@ -14,6 +14,12 @@ namespace {
 constexpr std::size_t kValuesPerSource = 128;
 constexpr double kSecondsPerMinute = 60;
 
+Slope times(const Slope& slope, double factor) {
+  return {slope.value * factor, slope.low * factor, slope.high * factor};
+}
+
+}  // namespace
+
 // What was held at the ends of steps. Of joined ones the least: what is freed in between counts for none of them.
 struct HeldAtSteps {
   std::vector<double> values;
@@ -39,12 +45,6 @@ struct HeldAtSteps {
     values.resize((values.size() + 1) / 2);
   }
 };
-
-Slope times(const Slope& slope, double factor) {
-  return {slope.value * factor, slope.low * factor, slope.high * factor};
-}
-
-}  // namespace
 
 bool LiveGrowths::leaks() const {
   if (steps >= kMinAnalyzedSteps && !sources.empty()) return sources.front().classification == GrowthClass::leak;

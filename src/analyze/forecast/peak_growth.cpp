@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kMostCells = 32;
 constexpr std::uint64_t kFewestForGrowth = 12;
 constexpr double kShorter = 0.75;  // each stretch to the one before
-constexpr double kSlowest = 0.6;   // CellGrowth::later_share of growth at one rate
+constexpr double kSlowest = 0.7;   // CellGrowth::later_share of growth at one rate
 constexpr double kFastest = 1.8;
 constexpr double kAtLimit = 0.95;
 constexpr double kShortest = 0.25;  // stretches, to the longest at one rate

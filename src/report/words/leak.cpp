@@ -77,6 +77,24 @@ std::string no_large_leak(const Leaks& leaks) {
 
 }  // namespace
 
+std::string_view usual_mistake_text(UsualMistake mistake) {
+  switch (mistake) {
+    case UsualMistake::losses_with_graph:
+      return "losses are kept with their autograd graphs: keep loss.item() or loss.detach()";
+    case UsualMistake::metrics_not_detached:
+      return "metrics are kept with their autograd graphs: compute them under torch.no_grad(), or keep .detach()";
+    case UsualMistake::capturing_hook:
+      return "a hook keeps the tensors that it is called with: keep what is computed from them, or remove the hook";
+    case UsualMistake::unbounded_cache:
+      return "a cache keeps every entry: give it a maximum size, or empty it";
+    case UsualMistake::growing_container:
+      return "a list or dictionary only grows: empty it, or keep its tensors on the CPU";
+    case UsualMistake::none:
+      break;
+  }
+  return {};
+}
+
 std::string rate_text(double bytes) {
   if (bytes >= 1024) return format_bytes(static_cast<std::uint64_t>(std::llround(bytes)));
   return bytes == std::floor(bytes) ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} B", bytes);

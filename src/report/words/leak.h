@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/leaks/leaks.h"
+#include "analyze/leaks/usual_mistake.h"
 
 namespace tidemark {
 
@@ -31,6 +33,10 @@ inline constexpr const char* kPerhapsInput = "perhaps an input of the forward pa
 
 /// The reason why growth is not a leak; empty where it is one.
 [[nodiscard]] std::string growth_text(const Growth& growth);
+
+/// The mistake that a leak matches, and what to do: "losses are kept with their autograd graphs: keep loss.item() or
+/// loss.detach()"; empty for none.
+[[nodiscard]] std::string_view usual_mistake_text(UsualMistake mistake);
 
 /// Bytes per step, which may be fractions: "51.2 B".
 [[nodiscard]] std::string rate_text(double bytes);

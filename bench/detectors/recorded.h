@@ -1,0 +1,17 @@
+// Labelled runs from a file: series of real programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "labelled_run.h"
+
+namespace tidemark::detectors {
+
+/// Reads what make_recorded.py wrote (.csv.xz): a line "run,NAME,LIMIT_KIB,LEAKS,LIMIT_AT_MS,GROWS_FROM_MS,STEP_MS",
+/// empty where there is none, before lines of "TIME_MS,USED_KIB,PEAK_KIB". Fails where the file cannot be read or a
+/// line is not as that.
+[[nodiscard]] Result<std::vector<LabelledRun>> read_recorded(const std::string& path);
+
+}  // namespace tidemark::detectors
