@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import fnmatch
+import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
