@@ -149,7 +149,7 @@ class Bench:
             readers = {
                 "tidemark run": {
                     "summary": [self.tidemark, "summary"],
-                    "report": [self.tidemark, "report", "-f", "-o", self.folder / "report.html"],
+                    "report": [self.tidemark, "report", "-o", self.folder / "report.html"],
                 },
                 "tidemark run, both stacks": {"summary": [self.tidemark, "summary"]},
                 "memray run": {
@@ -186,7 +186,7 @@ class Bench:
         text, rows = test.read_text(), []
         variants = {
             "plain": ("", []),
-            "pytest-memray": ('@pytest.mark.limit_memory("1 MiB")', ["--memray"]),
+            "pytest-memray": ('@pytest.mark.limit_memory("1 MB")', ["--memray"]),
             "pytest --tidemark": ('@pytest.mark.limit_memory("1 MiB", device="cpu")', ["--tidemark"]),
         }
         for name, (mark, options) in variants.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import fnmatch
+import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -138,9 +139,8 @@ def lora_model(config: Mapping[str, Any], precision: str = "fp32", sample: Any |
     if isinstance(named, nn.Module):
         model = copy.deepcopy(named)
     elif isinstance(named, str) and (Path(named).exists() or not sized):
-        from transformers import AutoModelForCausalLM  # type: ignore[import-not-found,unused-ignore]
-
-        model = AutoModelForCausalLM.from_pretrained(named)
+        transformers: Any = importlib.import_module("transformers")  # Any: type checkers would read all of its models
+        model = transformers.AutoModelForCausalLM.from_pretrained(named)
     else:
         features = int(sample.shape[-1]) if isinstance(sample, Tensor) and sample.is_floating_point() else None
         model = Transformer(config, features)
