@@ -69,7 +69,7 @@ class FullScreenTest(Case):
     def test_views_keys_and_quit_at_80x24(self):
         terminal = self.terminal(80, 24)
         self.start(terminal)
-        screen = terminal.wait_for("GPU 0: Fake H100", "2.0 GiB of   79.6 GiB", "37%", "41 °C", "71.5 W")
+        screen = terminal.wait_for("GPU 0: Fake H100", "2.0 GiB of   79.1 GiB", "37%", "41 °C", "71.5 W")
         self.assertIn("GPU 1: Fake A100", screen)
         self.assertIn("1 Devices", screen.splitlines()[0])
         terminal.type("2")
