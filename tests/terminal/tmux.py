@@ -16,7 +16,8 @@ class Terminal:
         self.socket = str(Path(self.folder.name) / "tmux")
         shell = ["env", *(f"{name}={value}" for name, value in environment.items()), "bash", "--norc", "--noprofile", "-i"]
         self._tmux("new-session", "-d", "-x", str(width), "-y", str(height), *shell)
-        self.type("PS1='ready% '; clear\n")
+        # Whatever TERM says, it is tmux.
+        self.type("PS1='ready% '; clear() { printf '\\033[H\\033[2J'; }; clear\n")
         self.wait_for("ready%", gone="PS1")
 
     def close(self):
