@@ -76,7 +76,7 @@ std::string Session::report() {
   WatchRun run{.state = monitor_.state(),
                .interval_seconds = std::chrono::duration<double>(options_.interval).count(),
                .pid = options_.choice.pid,
-               .end = WatchEnd::interrupted};
+               .end = WatchEnd::duration};
   Json report = Json::parse(to_json(ProfileReport{run}));
   OomReport risks;
   static_cast<WatchRun&>(risks) = std::move(run);
@@ -85,6 +85,8 @@ std::string Session::report() {
   for (const auto& [key, device] : assessed["devices"].items()) {
     report["devices"][key]["risk_assessment"] = device["risk_assessment"];
   }
+  report["command"] = "interactive";
+  report["ended_by"] = nullptr;
   report["marks"] = Json::array();
   for (const Mark& mark : marks_) {
     report["marks"].push_back({{"seconds", static_cast<double>(mark.time_ns) / 1e9}, {"name", mark.name}});

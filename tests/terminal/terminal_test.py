@@ -54,10 +54,15 @@ class Case(unittest.TestCase):
         return terminal
 
     def start(self, terminal, command="interactive"):
-        terminal.type(f"cd {self.folder}; stty -g > before; clear; {TIDEMARK} {command}; echo code=$?\n")
+        terminal.type(f"cd {self.folder}; stty -g > before; clear; {TIDEMARK} {command}\n")
+
+    def check_ended(self, terminal, code):
+        terminal.wait_for("ready%")
+        terminal.type("echo code=$?\n")
+        terminal.wait_for(f"code={code}")
 
     def check_restored(self, terminal, code):
-        terminal.wait_for(f"code={code}", "ready$")
+        self.check_ended(terminal, code)
         self.assertEqual(terminal.says("alternate_on"), "0")
         self.assertEqual(terminal.says("cursor_flag"), "1")
         terminal.type("stty -g > after; echo written\n")
@@ -69,7 +74,7 @@ class FullScreenTest(Case):
     def test_views_keys_and_quit_at_80x24(self):
         terminal = self.terminal(80, 24)
         self.start(terminal)
-        screen = terminal.wait_for("GPU 0: Fake H100", "2.0 GiB of   79.6 GiB", "37%", "41 °C", "71.5 W")
+        screen = terminal.wait_for("GPU 0: Fake H100", "2.0 GiB of   79.1 GiB", "37%", "41 °C", "71.5 W")
         self.assertIn("GPU 1: Fake A100", screen)
         self.assertIn("1 Devices", screen.splitlines()[0])
         terminal.type("2")
@@ -151,11 +156,11 @@ class FullScreenTest(Case):
         self.start(terminal)
         terminal.wait_for("GPU 0", "q quit")
         terminal.press("C-z")
-        terminal.wait_for("Stopped", "ready$")
+        terminal.wait_for("Stopped", "ready%")
         terminal.type("clear; fg\n")
         terminal.wait_for("GPU 0: Fake H100", "q quit")
         terminal.type("q")
-        terminal.wait_for("ready$")
+        terminal.wait_for("ready%")
 
     def test_ends_with_its_terminal(self):
         terminal = self.terminal(80, 24)
@@ -190,7 +195,7 @@ class FullScreenTest(Case):
         terminal.wait_for("GPU 0", "█")
         self.assertIn("\x1b[32m", terminal.screen(styles=True))
         terminal.type("q")
-        terminal.wait_for("code=0")
+        self.check_ended(terminal, 0)
         terminal.type("export NO_COLOR=1\n")
         self.start(terminal)
         terminal.wait_for("GPU 0", "█")
@@ -210,7 +215,7 @@ class FullScreenTest(Case):
         terminal.wait_for("500.0 MiB")
         terminal.press("Up")
         terminal.type("q")
-        terminal.wait_for("code=0")
+        self.check_ended(terminal, 0)
 
     @staticmethod
     def child_of(pid):
@@ -254,11 +259,11 @@ class PromptTest(Case):
     def test_a_dumb_terminal(self):
         terminal = self.terminal(80, 24, TERM="dumb")
         self.start(terminal)
-        terminal.wait_for("> ")
+        terminal.wait_for("lists the commands")
         terminal.type("devices\n")
         terminal.wait_for("GPU 0: Fake H100")
         terminal.type("quit\n")
-        terminal.wait_for("code=0")
+        self.check_ended(terminal, 0)
 
 
 if __name__ == "__main__":

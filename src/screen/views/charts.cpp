@@ -20,6 +20,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 // What left and right choose among; 0: all there is.
 constexpr std::array<std::uint64_t, 5> kSpans = {60 * kSecond, 300 * kSecond, 1800 * kSecond, 7200 * kSecond, 0};
 constexpr std::size_t kLeastRows = 6;  // of a chart with its title
+constexpr std::size_t kTextRows = 8;
 
 struct Chart {
   std::string title;
@@ -86,11 +87,12 @@ void draw_charts(const Region& region, const Content& content, const ViewState& 
   if (!draw_waiting(region, content.machine)) return;
   const std::vector<Chart> charts = charts_of(content.machine);
   if (charts.empty() || region.height() < kLeastRows + 1) return;
+  const bool text = state.selected == kNoRow;
   const std::size_t body = region.height() - 1;
-  const std::size_t shown = std::clamp<std::size_t>(body / kLeastRows, 1, charts.size());
-  const std::size_t height = body / shown;
+  const std::size_t shown = text ? charts.size() : std::clamp<std::size_t>(body / kLeastRows, 1, charts.size());
+  const std::size_t height = text ? kTextRows : body / shown;
   const std::size_t selected = row_of(state.selected, charts.size());
-  const std::size_t first = first_shown(charts.size(), selected, shown);
+  const std::size_t first = text ? 0 : first_shown(charts.size(), selected, shown);
   const ChartRange range = range_of(content.machine, state);
   for (std::size_t n = 0; n < shown; ++n) {
     draw_one(region.part(0, n * height, region.width(), height), charts[first + n], range,

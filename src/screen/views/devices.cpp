@@ -40,7 +40,7 @@ void draw_device(const Region& region, std::size_t y, const MachineState& machin
   region.print_right(end - kPower, y, known_text("{:.1f} W", watts));
   const std::string risk = device.assessed_at_ns ? std::string(name_of(device.risk.level)) : "n/a";
   region.print_right(end - kRisk, y, risk, {device.assessed_at_ns ? role_of(device.risk.level) : Role::quiet});
-  draw_memory(region.part(2, y + 1, end - 2, 1), device.used_bytes(), device.info.total_bytes, &device.used,
+  draw_memory(region.part(2, y + 1, end - 2, 1), device.used_bytes(), device.limit_bytes(), &device.used,
               device.assessed_at_ns ? device.risk.level : RiskLevel::low);
 }
 

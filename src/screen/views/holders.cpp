@@ -121,7 +121,7 @@ void draw_holders(const Region& region, const Content& content, const ViewState&
 View holders_view() {
   return {.name = "holders",
           .title = "Holders",
-          .keys = "s stack/module/category  left/right process",
+          .keys = "s grouping  left/right process",
           .orders = kGroupings,
           .of_recordings = true,
           .rows = holder_row_count,

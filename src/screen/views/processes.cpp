@@ -12,22 +12,28 @@
 namespace tidemark::screen {
 namespace {
 
+constexpr std::size_t kWide = 100;
+
 std::string kind_text(ProcessKind kind) {
   if (kind == ProcessKind::other_namespace) return "container";
   return std::string(name_of(kind));
 }
 
-ListRow row_of_process(const MachineState& machine, const ProcessRow& row) {
+// `wide`: there is room for peaks.
+ListRow row_of_process(const MachineState& machine, const ProcessRow& row, bool wide) {
   const WatchedProcess& process = *row.process;
   const bool named = process.kind != ProcessKind::ended && process.kind != ProcessKind::other_namespace;
-  return {{row.device == nullptr ? "-" : short_title(machine.devices[row.device->device])},
-          {std::to_string(process.pid)},
-          {kind_text(process.kind), process.kind == ProcessKind::recorded ? Role::key : Role::quiet},
-          {row.device == nullptr ? "-" : size_text(row.device->bytes)},
-          {row.device == nullptr || row.device->used.empty() ? "-" : size_text(row.device->used.peak_bytes()),
-           Role::quiet},
-          {size_text(process.rss_bytes)},
-          {named ? shown(process.name) : "(not visible from here)", named ? Role::plain : Role::quiet}};
+  ListRow cells = {{row.device == nullptr ? "-" : short_title(machine.devices[row.device->device])},
+                   {std::to_string(process.pid)},
+                   {kind_text(process.kind), process.kind == ProcessKind::recorded ? Role::key : Role::quiet},
+                   {row.device == nullptr ? "-" : size_text(row.device->bytes)}};
+  if (wide) {
+    const bool known = row.device != nullptr && !row.device->used.empty();
+    cells.push_back({known ? size_text(row.device->used.peak_bytes()) : "-", Role::quiet});
+  }
+  cells.push_back({size_text(process.rss_bytes)});
+  cells.push_back({named ? shown(process.name) : "(not visible from here)", named ? Role::plain : Role::quiet});
+  return cells;
 }
 
 std::size_t process_row_count(const Content& content, const ViewState& state) {
@@ -38,17 +44,18 @@ void draw_processes(const Region& region, const Content& content, const ViewStat
   if (!draw_waiting(region, content.machine)) return;
   const auto order = static_cast<ProcessOrder>(state.order);
   const std::vector<ProcessRow> listed = process_rows(content.machine, order);
-  const std::vector<ListColumn> columns = {
+  const bool wide = region.width() >= kWide;
+  std::vector<ListColumn> columns = {
       {.heading = "DEVICE", .width = 8, .left = true, .sorted = order == ProcessOrder::device},
       {.heading = "PID", .width = 8, .sorted = order == ProcessOrder::pid},
       {.heading = "KIND", .width = 9, .left = true},
       {.heading = "GPU MEM", .width = 10, .sorted = order == ProcessOrder::device_bytes},
-      {.heading = "PEAK", .width = 10},
       {.heading = "RSS", .width = 10, .sorted = order == ProcessOrder::rss},
       {.heading = "PROCESS", .left = true, .sorted = order == ProcessOrder::name}};
+  if (wide) columns.insert(columns.begin() + 4, {.heading = "PEAK", .width = 10});
   std::vector<ListRow> rows;
   rows.reserve(listed.size());
-  for (const ProcessRow& row : listed) rows.push_back(row_of_process(content.machine, row));
+  for (const ProcessRow& row : listed) rows.push_back(row_of_process(content.machine, row, wide));
   draw_table(region, columns, rows, row_of(state.selected, rows.size()));
   if (rows.empty()) region.print(0, 2, "No process uses the devices.", Role::quiet);
 }

@@ -3,12 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "screen/bar.h"
+#include "screen/scene.h"
 #include "screen/table.h"
 
 namespace tidemark::screen {
 namespace {
 
-constexpr std::uint64_t kSecondNs = 1'000'000'000;
+using tidemark::testing::kSecondNs;
 
 TEST(Chart, ColumnsAreAsHighAsWhatIsUsedAndGoOnToThePeak) {
   WatchedUsage used;

@@ -94,9 +94,9 @@ TEST_F(StateTest, Requests) {
 TEST(ProcessRows, Orders) {
   const MachineState machine = tidemark::testing::busy_machine();
   const auto pids = [&](ProcessOrder order) {
-    std::vector<std::int64_t> pids;
-    for (const ProcessRow& row : process_rows(machine, order)) pids.push_back(row.process->pid);
-    return pids;
+    std::vector<std::int64_t> found;
+    for (const ProcessRow& row : process_rows(machine, order)) found.push_back(row.process->pid);
+    return found;
   };
   using Pids = std::vector<std::int64_t>;
   EXPECT_EQ(pids(ProcessOrder::device), (Pids{4242, 77, 4242, 31337, 4250}));
