@@ -11,6 +11,7 @@
 
 #include "base/standard_streams.h"
 #include "cli/command.h"
+#include "cli/dump_host.h"
 #include "report/words/ledger.h"
 #include "trace/data_quality.h"
 #include "trace/reader.h"
@@ -189,7 +190,26 @@ std::pair<const char*, Json> sample_fields(const HostSample& sample) {
            {"job_pss_bytes", nullable(sample.job_pss_bytes)},
            {"cgroup_usage_bytes", nullable(sample.cgroup_usage_bytes)},
            {"cgroup_limit_bytes", nullable(sample.cgroup_limit_bytes)},
-           {"cgroup_oom_kills", nullable(sample.cgroup_oom_kills)}}};
+           {"cgroup_oom_kills", nullable(sample.cgroup_oom_kills)},
+           {"anon_bytes", nullable(sample.anon_bytes)},
+           {"file_bytes", nullable(sample.file_bytes)},
+           {"shmem_bytes", nullable(sample.shmem_bytes)},
+           {"swap_bytes", nullable(sample.swap_bytes)},
+           {"locked_bytes", nullable(sample.locked_bytes)},
+           {"pinned_bytes", nullable(sample.pinned_bytes)},
+           {"job_anon_bytes", nullable(sample.job_anon_bytes)},
+           {"job_file_bytes", nullable(sample.job_file_bytes)},
+           {"job_shmem_bytes", nullable(sample.job_shmem_bytes)},
+           {"job_swap_bytes", nullable(sample.job_swap_bytes)},
+           {"machine_available_bytes", nullable(sample.machine_available_bytes)}}};
+}
+
+std::pair<const char*, Json> sample_fields(const HostPartsSample& sample) {
+  return {"host_parts", host_parts_fields(sample)};
+}
+
+std::pair<const char*, Json> sample_fields(const KilledProcess& killed) {
+  return {"killed_process", killed_fields(killed)};
 }
 
 std::pair<const char*, Json> sample_fields(const SlowDriverCall& call) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "trace/sample.h"
+
 namespace tidemark {
 
 struct HostMemory {
@@ -15,6 +17,15 @@ struct HostMemory {
 };
 
 [[nodiscard]] HostMemory read_host_memory(const std::string& root = "");
+
+/// All that /proc/meminfo says of the machine, and how many processes its OOM killer has ended (/proc/vmstat).
+struct MachineReading {
+  MemoryParts parts;
+  std::optional<std::uint64_t> available_bytes;
+  std::optional<std::uint64_t> oom_kills;
+};
+
+[[nodiscard]] MachineReading read_machine_memory(const std::string& root = "");
 
 /// What a control group says at one time. None where it does not say.
 struct CgroupReading {
@@ -35,6 +46,9 @@ class Cgroup {
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] std::optional<std::uint64_t> limit_bytes() const;  ///< now; none where there is no limit
   [[nodiscard]] CgroupReading read() const;
+  /// What it holds, from memory.stat: of all its processes and of the groups in it.
+  [[nodiscard]] MemoryParts parts() const;
+  [[nodiscard]] MemoryEvents events() const;
 
  private:
   Cgroup(int version, std::string folder, std::size_t top) : version_(version), folder_(std::move(folder)), top_(top) {}

@@ -28,6 +28,8 @@ struct ProcessMemory {
   std::int64_t pid = -1;
   std::optional<std::uint64_t> rss_bytes;
   std::optional<std::uint64_t> pss_bytes;  ///< none also where it was not read this time
+  ProcessPages pages = {};
+  std::optional<std::uint64_t> pss_anon_bytes = {};  ///< as pss_bytes, of anonymous pages
 };
 
 /// The host: all but the recorded process's own memory, which is among that of the job's processes.
@@ -40,7 +42,8 @@ struct HostReading {
 /// the devices that its process sees. A process of the recording's own job is ProcessKind::job.
 struct Reading {
   std::uint64_t ticks = 0;  ///< of the recorder's clock; 0 for what has no time
-  std::variant<DevicesFound, DeviceSample, DeviceProcessesSample, DeviceLost, HostReading> what;
+  std::variant<DevicesFound, DeviceSample, DeviceProcessesSample, DeviceLost, HostReading, HostPartsSample, KilledProcess>
+      what;
 };
 
 }  // namespace tidemark

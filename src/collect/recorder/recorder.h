@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "base/scoped_fd.h"
 #include "collect/recorder/notices.h"
+#include "collect/recorder/oom_watch.h"
 #include "collect/recorder/output_files.h"
 #include "collect/recorder/sampler.h"
 #include "collect/recorder/session.h"
@@ -99,6 +100,8 @@ class Recorder {
   bool end_earlier_image(pid_t pid);
   void not_recorded(pid_t pid, const std::string& why);
   void take_samples();
+  void name_workers(HostPartsSample& sample) const;
+  void add_killed(KilledProcess killed, std::uint64_t ticks);
   void drain(Client& client, bool was_stopped);
   void say_stopped(const Client& client, const std::string& why);
   void say_size_limit(const Client& client);
@@ -110,6 +113,7 @@ class Recorder {
   TickClock clock_;
   OutputFiles outputs_;
   Sampler sampler_;
+  std::optional<OomWatch> oom_watch_;  ///< with samples
   std::optional<Reading> devices_;  ///< once the sampler has found them
   SocketFolder folder_;
   ScopedFd listener_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collect/machine/process_memory.h"
 #include "collect/machine/processes.h"
 
 namespace tidemark {
@@ -19,6 +20,8 @@ constexpr std::chrono::nanoseconds kProcessInterval = 1s;
 constexpr std::uint64_t kChangedUse = 100;
 constexpr std::chrono::nanoseconds kJobInterval = 1s;
 constexpr std::chrono::nanoseconds kPssInterval = 5s;
+// What the host's memory holds, likewise: where it is quick, also when more or less is used.
+constexpr std::chrono::nanoseconds kPartsInterval = 5s;
 constexpr int kShareOfCore = 1000;
 
 std::chrono::nanoseconds processor_time() {
@@ -34,11 +37,6 @@ bool says_anything(const DeviceSample& sample) {
 
 SampledDeviceId id_at(std::size_t position) {
   return SampledDeviceId{static_cast<std::uint32_t>(position)};
-}
-
-// A value that is not known adds nothing.
-void add_to(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& value) {
-  if (value) sum = sum.value_or(0) + *value;
 }
 
 // Assigned in place: moving a whole Reading makes GCC 12 warn about uninitialized members of the variant.
@@ -67,11 +65,13 @@ SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const T
       clock_(clock),
       sources_(options.open_sources ? options.open_sources() : open_device_sources(options.places)),
       cgroup_(Cgroup::of_this_process(options.places.root)),
+      roles_(options.places.root),
       device_pace_(options.interval),
       process_pace_(std::max(options.interval, kProcessInterval)),
       job_pace_(std::max(options.interval, kJobInterval)),
       host_pace_(options.interval),
-      pss_pace_(std::max(options.interval, kPssInterval)) {
+      pss_pace_(std::max(options.interval, kPssInterval)),
+      parts_pace_(std::max(options.interval, kPartsInterval)) {
   for (const OpenedSource& opened : sources_) {
     const std::size_t count = opened.source == nullptr ? 0 : opened.source->devices().size();
     for (std::size_t n = 0; n < count; ++n) devices_.push_back({opened.source.get(), n, false});
@@ -98,22 +98,18 @@ void SampleTaker::run(Pace& pace, Clock::time_point now, const Work& work) {
 
 void SampleTaker::take(std::vector<Reading>& readings) {
   const Clock::time_point now = Clock::now();
-  run(job_pace_, now, [&] {
-    job_ = descendants_of(first_process_.value_or(job_pid_), root_);
-    if (first_process_) job_.push_back(*first_process_);
-    if (outsider_) std::erase(job_, *outsider_);
-  });
+  run(job_pace_, now, [&] { find_job(); });
   run(device_pace_, now, [&] { read_devices(readings); });
   if (use_has_changed()) process_pace_.hurry();
   run(process_pace_, now, [&] { read_processes(readings); });
-  if (pss_pace_.due(now) && host_pace_.due(now)) {
-    read_pss_ = true;
-    run(pss_pace_, now, [&] { read_host(readings); });
-    read_pss_ = false;
-    host_pace_.done(now, 0ns, 0ns);
-  } else {
-    run(host_pace_, now, [&] { read_host(readings); });
-  }
+  if (!host_pace_.due(now)) return;
+  read_pss_ = pss_pace_.due(now);
+  run(read_pss_ ? pss_pace_ : host_pace_, now, [&] { read_host(readings); });
+  if (read_pss_) host_pace_.done(now, 0ns, 0ns);
+  // With what was just read of the processes, and with each PSS, so that it stays with what else was used then.
+  if (host_has_changed()) parts_pace_.hurry();
+  if (read_pss_ && !parts_pace_.due(now)) return read_parts(readings);
+  run(parts_pace_, now, [&] { read_parts(readings); });
 }
 
 Clock::time_point SampleTaker::next() const {
@@ -162,25 +158,81 @@ void SampleTaker::read_processes(std::vector<Reading>& readings) {
   }
 }
 
+void SampleTaker::find_job() {
+  const std::vector<std::int64_t> before = std::move(job_);
+  job_ = descendants_of(first_process_.value_or(job_pid_), root_);
+  if (first_process_) job_.push_back(*first_process_);
+  if (outsider_) std::erase(job_, *outsider_);
+  const bool more = std::any_of(job_.begin(), job_.end(), [&](std::int64_t pid) {
+    return std::find(before.begin(), before.end(), pid) == before.end();
+  });
+  if (!more) return;
+  parts_pace_.hurry();
+  pss_pace_.hurry();  // a process that was forked shares its pages: who holds them, only PSS says
+}
+
 void SampleTaker::read_host(std::vector<Reading>& readings) {
   const std::uint64_t ticks = clock_.now();
   HostReading host;
+  HostSample& sample = host.sample;
   for (const std::int64_t pid : job_) {
-    ProcessMemory memory{pid, resident_bytes(pid, root_), std::nullopt};
+    ProcessMemory memory;
+    memory.pid = pid;
+    memory.pages = resident_pages(pid, root_);
+    memory.rss_bytes = memory.pages.rss_bytes;
     if (!memory.rss_bytes) continue;  // it has ended
-    if (read_pss_) memory.pss_bytes = proportional_bytes(pid, root_);
-    add_to(host.sample.job_rss_bytes, memory.rss_bytes);
-    add_to(host.sample.job_pss_bytes, memory.pss_bytes);
+    if (read_pss_) {
+      const ProportionalBytes parts = proportional_pages(pid, root_);
+      memory.pss_bytes = parts.all;
+      memory.pss_anon_bytes = parts.anon;
+    }
+    add_known(sample.job_rss_bytes, memory.rss_bytes);
+    add_known(sample.job_pss_bytes, memory.pss_bytes);
+    add_known(sample.job_anon_bytes, memory.pages.anon_bytes);
+    add_known(sample.job_file_bytes, memory.pages.file_bytes);
+    add_known(sample.job_shmem_bytes, memory.pages.shmem_bytes);
+    add_known(sample.job_swap_bytes, memory.pages.swap_bytes);
     host.processes.push_back(memory);
   }
-  if (!host.processes.empty()) host.sample.job_processes = static_cast<std::uint32_t>(host.processes.size());
+  if (!host.processes.empty()) sample.job_processes = static_cast<std::uint32_t>(host.processes.size());
   if (cgroup_) {
     const CgroupReading cgroup = cgroup_->read();
-    host.sample.cgroup_usage_bytes = cgroup.usage_bytes;
-    host.sample.cgroup_limit_bytes = cgroup_->limit_bytes();
-    host.sample.cgroup_oom_kills = cgroup.oom_kills;
+    sample.cgroup_usage_bytes = cgroup.usage_bytes;
+    sample.cgroup_limit_bytes = cgroup_->limit_bytes();
+    sample.cgroup_oom_kills = cgroup.oom_kills;
   }
+  sample.machine_available_bytes = read_host_memory(root_).available_bytes;
+  job_memory_ = host.processes;
+  host_used_bytes_ = sample.cgroup_usage_bytes.value_or(sample.job_rss_bytes.value_or(0));
   add_reading(readings, ticks, std::move(host));
+}
+
+bool SampleTaker::host_has_changed() const {
+  const auto [less, more] = std::minmax(host_used_bytes_, host_used_at_parts_bytes_);
+  return more - less > more / kChangedUse;
+}
+
+void SampleTaker::read_parts(std::vector<Reading>& readings) {
+  const std::uint64_t ticks = clock_.now();
+  host_used_at_parts_bytes_ = host_used_bytes_;
+  HostPartsSample sample;
+  if (cgroup_) {
+    sample.cgroup = cgroup_->parts();
+    sample.cgroup_events = cgroup_->events();
+  }
+  MachineReading machine = read_machine_memory(root_);
+  sample.machine = machine.parts;
+  sample.machine_available_bytes = machine.available_bytes;
+  sample.machine_oom_kills = machine.oom_kills;
+  for (const ProcessMemory& memory : job_memory_) {
+    HostProcess& process = sample.processes.emplace_back();
+    process.pid = memory.pid;
+    process.pages = memory.pages;
+    process.pss_bytes = memory.pss_bytes;
+    process.pss_anon_bytes = memory.pss_anon_bytes;
+  }
+  roles_.fill_in(sample.processes);
+  add_reading(readings, ticks, std::move(sample));
 }
 
 void SampleTaker::lose(std::size_t device, const Error& error, std::vector<Reading>& readings) {

@@ -12,6 +12,7 @@
 
 #include "collect/machine/device_source.h"
 #include "collect/machine/host_memory.h"
+#include "collect/machine/process_roles.h"
 #include "collect/recorder/clock.h"
 #include "collect/recorder/readings.h"
 
@@ -74,7 +75,10 @@ class SampleTaker {
 
   void read_devices(std::vector<Reading>& readings);
   void read_processes(std::vector<Reading>& readings);
+  void find_job();
   void read_host(std::vector<Reading>& readings);
+  void read_parts(std::vector<Reading>& readings);
+  [[nodiscard]] bool host_has_changed() const;
   void lose(std::size_t device, const Error& error, std::vector<Reading>& readings);
   template <typename Work>
   void run(Pace& pace, std::chrono::steady_clock::time_point now, const Work& work);
@@ -89,11 +93,16 @@ class SampleTaker {
   std::optional<Cgroup> cgroup_;
   std::vector<std::int64_t> job_;  ///< processes of the job, as of the last look
   bool read_pss_ = false;          ///< with the next reading of the host
+  ProcessRoles roles_;
+  std::vector<ProcessMemory> job_memory_;  ///< of the latest reading of the host
+  std::uint64_t host_used_bytes_ = 0;      ///< likewise, by the control group, else by the job
+  std::uint64_t host_used_at_parts_bytes_ = 0;
   Pace device_pace_;
   Pace process_pace_;
   Pace job_pace_;
   Pace host_pace_;
   Pace pss_pace_;
+  Pace parts_pace_;
 };
 
 }  // namespace tidemark
