@@ -181,27 +181,17 @@ std::pair<const char*, Json> sample_fields(const DeviceProcessesSample& sample) 
 }
 
 std::pair<const char*, Json> sample_fields(const HostSample& sample) {
-  return {"host_sample",
-          {{"time_ns", sample.time_ns},
-           {"rss_bytes", nullable(sample.rss_bytes)},
-           {"pss_bytes", nullable(sample.pss_bytes)},
-           {"job_processes", nullable(sample.job_processes)},
-           {"job_rss_bytes", nullable(sample.job_rss_bytes)},
-           {"job_pss_bytes", nullable(sample.job_pss_bytes)},
-           {"cgroup_usage_bytes", nullable(sample.cgroup_usage_bytes)},
-           {"cgroup_limit_bytes", nullable(sample.cgroup_limit_bytes)},
-           {"cgroup_oom_kills", nullable(sample.cgroup_oom_kills)},
-           {"anon_bytes", nullable(sample.anon_bytes)},
-           {"file_bytes", nullable(sample.file_bytes)},
-           {"shmem_bytes", nullable(sample.shmem_bytes)},
-           {"swap_bytes", nullable(sample.swap_bytes)},
-           {"locked_bytes", nullable(sample.locked_bytes)},
-           {"pinned_bytes", nullable(sample.pinned_bytes)},
-           {"job_anon_bytes", nullable(sample.job_anon_bytes)},
-           {"job_file_bytes", nullable(sample.job_file_bytes)},
-           {"job_shmem_bytes", nullable(sample.job_shmem_bytes)},
-           {"job_swap_bytes", nullable(sample.job_swap_bytes)},
-           {"machine_available_bytes", nullable(sample.machine_available_bytes)}}};
+  Json fields = {{"time_ns", sample.time_ns},
+                 {"rss_bytes", nullable(sample.rss_bytes)},
+                 {"pss_bytes", nullable(sample.pss_bytes)},
+                 {"job_processes", nullable(sample.job_processes)},
+                 {"job_rss_bytes", nullable(sample.job_rss_bytes)},
+                 {"job_pss_bytes", nullable(sample.job_pss_bytes)},
+                 {"cgroup_usage_bytes", nullable(sample.cgroup_usage_bytes)},
+                 {"cgroup_limit_bytes", nullable(sample.cgroup_limit_bytes)},
+                 {"cgroup_oom_kills", nullable(sample.cgroup_oom_kills)}};
+  fields.update(host_usage_fields(sample));
+  return {"host_sample", std::move(fields)};
 }
 
 std::pair<const char*, Json> sample_fields(const HostPartsSample& sample) {

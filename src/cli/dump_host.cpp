@@ -1,5 +1,6 @@
 #include "cli/dump_host.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -14,23 +15,19 @@ Json or_null(const std::optional<T>& value) {
 }
 
 Json pages_fields(const ProcessPages& pages) {
-  return {{"rss_bytes", or_null(pages.rss_bytes)},       {"anon_bytes", or_null(pages.anon_bytes)},
-          {"file_bytes", or_null(pages.file_bytes)},     {"shmem_bytes", or_null(pages.shmem_bytes)},
-          {"swap_bytes", or_null(pages.swap_bytes)},     {"locked_bytes", or_null(pages.locked_bytes)},
+  return {{"rss_bytes", or_null(pages.rss_bytes)},      {"anon_bytes", or_null(pages.anon_bytes)},
+          {"file_bytes", or_null(pages.file_bytes)},    {"shmem_bytes", or_null(pages.shmem_bytes)},
+          {"swap_bytes", or_null(pages.swap_bytes)},    {"locked_bytes", or_null(pages.locked_bytes)},
           {"pinned_bytes", or_null(pages.pinned_bytes)}};
 }
 
 Json process_fields_of(const HostProcess& process) {
-  Json fields = {{"pid", process.pid},
-                 {"parent_pid", process.parent_pid},
-                 {"role", name_of(process.role)},
-                 {"recorded", process.recorded},
-                 {"number", or_null(process.number)},
-                 {"count", or_null(process.count)},
+  Json fields = {{"pid", process.pid},           {"parent_pid", process.parent_pid},  {"role", name_of(process.role)},
+                 {"recorded", process.recorded}, {"number", or_null(process.number)}, {"count", or_null(process.count)},
                  {"name", process.name}};
   fields.update(pages_fields(process.pages));
   fields["pss_bytes"] = or_null(process.pss_bytes);
-  fields["pss_anon_bytes"] = or_null(process.pss_anon_bytes);
+  fields["private_bytes"] = or_null(process.private_bytes);
   return fields;
 }
 
@@ -42,6 +39,22 @@ Json parts_fields(const MemoryParts& parts) {
 }
 
 }  // namespace
+
+Json host_usage_fields(const HostSample& sample) {
+  Json fields = {{"anon_bytes", or_null(sample.anon_bytes)},
+                 {"file_bytes", or_null(sample.file_bytes)},
+                 {"shmem_bytes", or_null(sample.shmem_bytes)},
+                 {"swap_bytes", or_null(sample.swap_bytes)},
+                 {"locked_bytes", or_null(sample.locked_bytes)},
+                 {"pinned_bytes", or_null(sample.pinned_bytes)},
+                 {"job_anon_bytes", or_null(sample.job_anon_bytes)},
+                 {"job_file_bytes", or_null(sample.job_file_bytes)},
+                 {"job_shmem_bytes", or_null(sample.job_shmem_bytes)},
+                 {"job_swap_bytes", or_null(sample.job_swap_bytes)},
+                 {"machine_available_bytes", or_null(sample.machine_available_bytes)}};
+  const bool known = std::any_of(fields.begin(), fields.end(), [](const Json& value) { return !value.is_null(); });
+  return known ? fields : Json::object();
+}
 
 Json host_parts_fields(const HostPartsSample& sample) {
   Json processes = Json::array();

@@ -3,10 +3,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "trace/host_sample.h"
+#include "trace/sample.h"
 
 namespace tidemark::cli {
 
+/// Those that recordings have had since version 0.2; empty where none is known.
+[[nodiscard]] nlohmann::ordered_json host_usage_fields(const HostSample& sample);
 [[nodiscard]] nlohmann::ordered_json host_parts_fields(const HostPartsSample& sample);
 [[nodiscard]] nlohmann::ordered_json killed_fields(const KilledProcess& killed);
 

@@ -76,10 +76,10 @@ struct HostProcess {
   std::optional<std::uint32_t> number;  ///< of a rank; of a DataLoader worker among those of its parent that were alive
   std::optional<std::uint32_t> count;   ///< how many DataLoader workers its parent had; how many ranks there are
   ProcessPages pages;
-  // Where it was read this time, which is more rarely: a page that n processes share counts as 1/n in each.
-  std::optional<std::uint64_t> pss_bytes;
-  std::optional<std::uint64_t> pss_anon_bytes;
-  std::string name;  ///< "python train.py"
+  // Where they were read this time, which is more rarely.
+  std::optional<std::uint64_t> pss_bytes;      ///< a page that n processes share counts as 1/n in each
+  std::optional<std::uint64_t> private_bytes;  ///< written pages that no other process has: what ends with it
+  std::string name;                            ///< "python train.py"
 
   bool operator==(const HostProcess&) const = default;
 };

@@ -46,7 +46,7 @@ void put_host_process(FieldWriter& fields, const HostProcess& process) {
       .optional(process.number)
       .optional(process.count);
   put_process_pages(own, process.pages);
-  own.optional(process.pss_bytes).optional(process.pss_anon_bytes).text(process.name);
+  own.optional(process.pss_bytes).optional(process.private_bytes).text(process.name);
   fields.text({reinterpret_cast<const char*>(body.data()), body.size()});
 }
 
@@ -61,7 +61,7 @@ HostProcess read_host_process(FieldReader& fields) {
   own.optional(process.count);
   process.pages = read_process_pages(own);
   own.optional(process.pss_bytes);
-  own.optional(process.pss_anon_bytes);
+  own.optional(process.private_bytes);
   process.name = own.text();
   fields.require(own.ok());
   return process;

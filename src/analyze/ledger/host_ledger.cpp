@@ -10,8 +10,14 @@ namespace {
 // Of more processes, those with less memory are one line.
 constexpr std::size_t kMostProcessLines = 10;
 
-bool shares_pages(ProcessRole role) {
-  return role == ProcessRole::data_worker || role == ProcessRole::child || role == ProcessRole::compile_worker;
+// Whether its memory began as that of its parent. Of torch.compile's workers all but the first are forked from that
+// one.
+bool is_forked(const HostProcess& process, const std::vector<HostProcess>& all) {
+  if (process.role == ProcessRole::data_worker || process.role == ProcessRole::child) return true;
+  return process.role == ProcessRole::compile_worker &&
+         std::any_of(all.begin(), all.end(), [&](const HostProcess& other) {
+           return other.pid == process.parent_pid && other.role == ProcessRole::compile_worker;
+         });
 }
 
 void add_caveat(HostBreakdown& ledger, HostCaveat caveat) {
@@ -20,21 +26,16 @@ void add_caveat(HostBreakdown& ledger, HostCaveat caveat) {
   }
 }
 
-// What counts for a process: its PSS where that was read now, else the share of its pages that was its own then.
+// What counts for a process: all its anonymous pages, or those that it does not share with what it was forked from.
 std::optional<std::uint64_t> own_anon(const HostProcess& process, const AnonShares& shares, HostBreakdown& ledger) {
-  if (!process.pages.anon_bytes) {
-    add_caveat(ledger, HostCaveat::anon_unknown);
-    return std::nullopt;
-  }
-  if (process.pss_anon_bytes) return process.pss_anon_bytes;
+  const auto& anon = process.pages.anon_bytes;
+  if (!anon) add_caveat(ledger, HostCaveat::anon_unknown);
+  if (!anon || !is_forked(process, ledger.processes)) return anon;
+  if (process.private_bytes) return std::min(*process.private_bytes, *anon);
   const auto share = shares.of(process.pid);
-  if (!share) {
-    if (shares_pages(process.role)) add_caveat(ledger, HostCaveat::shared_pages);
-    return process.pages.anon_bytes;
-  }
-  if (*share >= 1) return process.pages.anon_bytes;
-  add_caveat(ledger, HostCaveat::estimated_pages);
-  return static_cast<std::uint64_t>(*share * static_cast<double>(*process.pages.anon_bytes));
+  add_caveat(ledger, share ? HostCaveat::estimated_pages : HostCaveat::shared_pages);
+  if (!share || *share >= 1) return anon;
+  return static_cast<std::uint64_t>(*share * static_cast<double>(*anon));
 }
 
 // Returns what the job's processes hold in all.
@@ -76,8 +77,8 @@ void AnonShares::learn(const HostPartsSample& sample) {
   std::map<std::int64_t, double> kept;
   for (const HostProcess& process : sample.processes) {
     const std::uint64_t anon = process.pages.anon_bytes.value_or(0);
-    if (process.pss_anon_bytes && anon != 0) {
-      kept[process.pid] = std::min(1.0, static_cast<double>(*process.pss_anon_bytes) / static_cast<double>(anon));
+    if (process.private_bytes && anon != 0) {
+      kept[process.pid] = std::min(1.0, static_cast<double>(*process.private_bytes) / static_cast<double>(anon));
     } else if (const auto before = of(process.pid)) {
       kept[process.pid] = *before;
     }

@@ -26,11 +26,11 @@ inline constexpr EnumName<HostScope> kHostScopeNames[] = {{HostScope::machine, "
 
 /// What a line's memory is.
 enum class HostPart : std::uint8_t {
-  process,          ///< anonymous memory of a process of the job
+  process,          ///< anonymous memory of a process of the job; of a forked one, what it does not share
   job_processes,    ///< likewise of those with less, added up
   other_processes,  ///< likewise of all that is not the job's
-  shared_memory,    ///< shared memory and files of tmpfs, whoever has it mapped: batches of DataLoader workers, /dev/shm
-  page_cache,       ///< pages of files; the kernel takes most of them back when memory is short
+  shared_memory,  ///< shared memory and files of tmpfs, whoever has it mapped: batches of DataLoader workers, /dev/shm
+  page_cache,     ///< pages of files; the kernel takes most of them back when memory is short
   kernel,
   sockets,
 };
@@ -57,8 +57,8 @@ struct HostLine {
 
 /// What limits the accuracy of a host ledger.
 enum class HostCaveat : std::uint8_t {
-  shared_pages,     ///< PSS of some forked process was not read: pages that it shares with its parent count twice
-  estimated_pages,  ///< what processes share was read at another time
+  shared_pages,  ///< of a forked process it was not read yet which pages are its own: those of its parent count twice
+  estimated_pages,  ///< it was read at another time
   anon_unknown,     ///< the kernel does not say how much of some process's memory is anonymous
   parts_unknown,    ///< nor what the used memory is
 };
@@ -78,9 +78,9 @@ struct HostBreakdown {
   std::uint64_t time_ns = 0;
   HostScope scope = HostScope::machine;
   std::optional<std::uint64_t> used_bytes;
-  std::optional<std::uint64_t> limit_bytes;  ///< of the machine all that it has
-  std::optional<std::uint64_t> available_bytes;  ///< on the machine: what programs can still get without swapping
-  std::vector<HostLine> lines;               ///< processes, most bytes first; then the other parts, in their order
+  std::optional<std::uint64_t> limit_bytes;       ///< of the machine all that it has
+  std::optional<std::uint64_t> available_bytes;   ///< on the machine: what programs can still get without swapping
+  std::vector<HostLine> lines;                    ///< processes, most bytes first; then the other parts, in their order
   std::optional<std::int64_t> unexplained_bytes;  ///< below 0 where more is known of than is used
   // Not in the sum.
   std::optional<std::uint64_t> swap_bytes;
@@ -88,18 +88,18 @@ struct HostBreakdown {
   std::optional<std::uint64_t> pinned_bytes;  ///< by drivers that the kernel knows of, likewise; in the lines too
   /// By CUDA, of the recorded process, as its calls say. The kernel does not count it for a process.
   std::optional<std::uint64_t> cuda_pinned_bytes;
-  MemoryEvents events;                  ///< of the control group, since it exists
-  std::vector<HostProcess> processes;   ///< of the job, most resident bytes first
+  MemoryEvents events;                    ///< of the control group, since it exists
+  std::vector<HostProcess> processes;     ///< of the job, most resident bytes first
   std::uint32_t other_process_count = 0;  ///< beyond these
   ProcessPages other_pages;               ///< of them
   std::vector<HostCaveat> caveats;
 };
 
-/// Of the anonymous pages of processes, the share that is their own, at the latest PSS: a page that n processes share
-/// counts as 1/n in each. Not thread-safe.
+/// Of the anonymous pages of processes, the share that is private to them, when that was read last. Pages that a forked
+/// process still shares are its parent's, which had them first. Not thread-safe.
 class AnonShares {
  public:
-  /// Learns from a sample's PSS. Keeps what its processes had before, and forgets others.
+  /// Learns from a sample's private bytes. Keeps what its processes had before, and forgets others.
   void learn(const HostPartsSample& sample);
   /// By PID, 0 to 1; none where it was never read.
   [[nodiscard]] std::optional<double> of(std::int64_t pid) const;

@@ -37,7 +37,7 @@ void HostLedgerCollector::add(const SampleRecord& record, const EventsSoFar* eve
   if (const auto* sample = std::get_if<HostPartsSample>(&record)) {
     add_parts(*sample, events);
   } else if (const auto* killed = std::get_if<KilledProcess>(&record)) {
-    if (kills_.size() < kMostKills) kills_.push_back({*killed, last_.ledger});
+    if (kills_.size() < kMostKills) kills_.push_back({*killed, latest_.ledger});
   }
 }
 
@@ -48,9 +48,12 @@ void HostLedgerCollector::add_parts(const HostPartsSample& sample, const EventsS
   ledger.time_ns = time_ns_;
   if (!ledger.used_bytes) return;
   add_point(ledger);
-  last_ = {std::move(ledger), events == nullptr ? HeldMemory() : events->held()};
-  if (!peak_.ledger || *last_.ledger->used_bytes > *peak_.ledger->used_bytes) peak_ = last_;
-  if (query_.at_ns && time_ns_ <= *query_.at_ns) at_ = last_;
+  const bool there = std::any_of(ledger.processes.begin(), ledger.processes.end(),
+                                 [](const HostProcess& process) { return process.recorded; });
+  latest_ = {std::move(ledger), events == nullptr ? HeldMemory() : events->held()};
+  if (there || !last_.ledger) last_ = latest_;
+  if (!peak_.ledger || *latest_.ledger->used_bytes > *peak_.ledger->used_bytes) peak_ = latest_;
+  if (query_.at_ns && time_ns_ <= *query_.at_ns) at_ = latest_;
 }
 
 void HostLedgerCollector::add_point(const HostBreakdown& ledger) {

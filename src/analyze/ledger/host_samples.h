@@ -40,8 +40,8 @@ struct HostQuery {
 
 struct HostLedgers {
   std::optional<HostBreakdown> peak;  ///< the first sample with the most used bytes
-  std::optional<HostBreakdown> last;
-  std::optional<HostBreakdown> at;  ///< as HostQuery::at_ns says
+  std::optional<HostBreakdown> last;  ///< in which the recorded process was still there
+  std::optional<HostBreakdown> at;    ///< as HostQuery::at_ns says
   std::vector<HostPoint> points;
   std::vector<HostKill> kills;  ///< the first so many
 
@@ -70,6 +70,7 @@ class HostLedgerCollector {
   AnonShares shares_;
   Chosen peak_;
   Chosen last_;
+  Chosen latest_;
   Chosen at_;
   std::uint64_t time_ns_ = 0;  // of the latest, so that times never decrease
   std::vector<HostPoint> points_;

@@ -28,9 +28,9 @@ ProcessPages resident_pages(std::int64_t pid, const std::string& root) {
   return pages;
 }
 
-ProportionalBytes proportional_pages(std::int64_t pid, const std::string& root) {
+WalkedPages walked_pages(std::int64_t pid, const std::string& root) {
   const std::string text = read_file(fmt::format("{}/proc/{}/smaps_rollup", root, pid)).value_or("");
-  return {kib_after(text, "Pss:"), kib_after(text, "Pss_Anon:")};
+  return {kib_after(text, "Pss:"), kib_after(text, "Private_Dirty:")};
 }
 
 }  // namespace tidemark

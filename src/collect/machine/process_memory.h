@@ -12,13 +12,13 @@ namespace tidemark {
 /// From /proc/PID/status, some 20 µs: counters that the kernel keeps. All none when the process is gone or has ended.
 [[nodiscard]] ProcessPages resident_pages(std::int64_t pid, const std::string& root = "");
 
-struct ProportionalBytes {
-  std::optional<std::uint64_t> all;
-  std::optional<std::uint64_t> anon;  ///< of anonymous pages
+struct WalkedPages {
+  std::optional<std::uint64_t> pss_bytes;      ///< a page that n processes share counts as 1/n in each
+  std::optional<std::uint64_t> private_bytes;  ///< written, and no other process has them
 };
 
-/// From /proc/PID/smaps_rollup: a page shared by n processes counts as 1/n in each. The kernel walks all pages for it,
+/// From /proc/PID/smaps_rollup. The kernel walks all pages for it,
 /// some 30 ms for 10 GiB. None when it is gone, or of another user.
-[[nodiscard]] ProportionalBytes proportional_pages(std::int64_t pid, const std::string& root = "");
+[[nodiscard]] WalkedPages walked_pages(std::int64_t pid, const std::string& root = "");
 
 }  // namespace tidemark

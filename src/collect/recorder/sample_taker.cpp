@@ -163,12 +163,9 @@ void SampleTaker::find_job() {
   job_ = descendants_of(first_process_.value_or(job_pid_), root_);
   if (first_process_) job_.push_back(*first_process_);
   if (outsider_) std::erase(job_, *outsider_);
-  const bool more = std::any_of(job_.begin(), job_.end(), [&](std::int64_t pid) {
-    return std::find(before.begin(), before.end(), pid) == before.end();
-  });
-  if (!more) return;
+  if (job_ == before) return;
   parts_pace_.hurry();
-  pss_pace_.hurry();  // a process that was forked shares its pages: who holds them, only PSS says
+  pss_pace_.hurry();  // a process that was forked shares its pages: which, only this tells
 }
 
 void SampleTaker::read_host(std::vector<Reading>& readings) {
@@ -182,9 +179,9 @@ void SampleTaker::read_host(std::vector<Reading>& readings) {
     memory.rss_bytes = memory.pages.rss_bytes;
     if (!memory.rss_bytes) continue;  // it has ended
     if (read_pss_) {
-      const ProportionalBytes parts = proportional_pages(pid, root_);
-      memory.pss_bytes = parts.all;
-      memory.pss_anon_bytes = parts.anon;
+      const WalkedPages walked = walked_pages(pid, root_);
+      memory.pss_bytes = walked.pss_bytes;
+      memory.private_bytes = walked.private_bytes;
     }
     add_known(sample.job_rss_bytes, memory.rss_bytes);
     add_known(sample.job_pss_bytes, memory.pss_bytes);
@@ -229,7 +226,7 @@ void SampleTaker::read_parts(std::vector<Reading>& readings) {
     process.pid = memory.pid;
     process.pages = memory.pages;
     process.pss_bytes = memory.pss_bytes;
-    process.pss_anon_bytes = memory.pss_anon_bytes;
+    process.private_bytes = memory.private_bytes;
   }
   roles_.fill_in(sample.processes);
   add_reading(readings, ticks, std::move(sample));

@@ -8,9 +8,9 @@ namespace tidemark {
 namespace {
 
 Json pages_json(const ProcessPages& pages) {
-  return {{"rss_bytes", nullable(pages.rss_bytes)},       {"anon_bytes", nullable(pages.anon_bytes)},
-          {"file_bytes", nullable(pages.file_bytes)},     {"shmem_bytes", nullable(pages.shmem_bytes)},
-          {"swap_bytes", nullable(pages.swap_bytes)},     {"locked_bytes", nullable(pages.locked_bytes)},
+  return {{"rss_bytes", nullable(pages.rss_bytes)},      {"anon_bytes", nullable(pages.anon_bytes)},
+          {"file_bytes", nullable(pages.file_bytes)},    {"shmem_bytes", nullable(pages.shmem_bytes)},
+          {"swap_bytes", nullable(pages.swap_bytes)},    {"locked_bytes", nullable(pages.locked_bytes)},
           {"pinned_bytes", nullable(pages.pinned_bytes)}};
 }
 
@@ -24,7 +24,7 @@ Json process_json(const HostProcess& process) {
                  {"name", nullable_text(process.name)}};
   object.update(pages_json(process.pages));
   object["pss_bytes"] = nullable(process.pss_bytes);
-  object["pss_anon_bytes"] = nullable(process.pss_anon_bytes);
+  object["private_bytes"] = nullable(process.private_bytes);
   return object;
 }
 

@@ -55,8 +55,9 @@ std::string times(std::uint64_t count, const char* what) {
 
 std::string held_words(const ProcessPages& pages) {
   if (!pages.rss_bytes) return "What it held is not known: no sample of it was taken";
-  return fmt::format("It held {} resident: {} anonymous, {} of files, {} of shared memory", format_bytes(*pages.rss_bytes),
-                     bytes_text(pages.anon_bytes), bytes_text(pages.file_bytes), bytes_text(pages.shmem_bytes));
+  return fmt::format("It held {} resident: {} anonymous, {} of files, {} of shared memory",
+                     format_bytes(*pages.rss_bytes), bytes_text(pages.anon_bytes), bytes_text(pages.file_bytes),
+                     bytes_text(pages.shmem_bytes));
 }
 
 }  // namespace
@@ -70,8 +71,7 @@ std::string line_words(const HostLine& line, const HostBreakdown& ledger) {
     case HostPart::process:
       return process_words(ledger.processes[*line.process]);
     case HostPart::job_processes:
-      return fmt::format("{} other {} of the job", format_count(line.count),
-                         line.count == 1 ? "process" : "processes");
+      return fmt::format("{} other {} of the job", format_count(line.count), line.count == 1 ? "process" : "processes");
     case HostPart::other_processes:
       return "other processes";
     case HostPart::shared_memory:
@@ -131,9 +131,11 @@ std::vector<std::string> host_remarks(const HostBreakdown& ledger) {
 std::string_view caveat_words(HostCaveat caveat) {
   switch (caveat) {
     case HostCaveat::shared_pages:
-      return "pages that a forked process shares with its parent may be counted in both: their PSS was not read yet";
+      return "pages that a forked process shares with its parent are counted in both: which are its own was not read "
+             "yet";
     case HostCaveat::estimated_pages:
-      return "what forked processes share with each other is that of the latest PSS, which is read more rarely";
+      return "which pages are forked processes' own is estimated from the latest PSS reading, which is taken more "
+             "rarely";
     case HostCaveat::anon_unknown:
       return "the kernel does not say how much memory of a process is anonymous";
     case HostCaveat::parts_unknown:
@@ -159,9 +161,9 @@ HostTable host_table(const HostBreakdown& ledger) {
 
 std::string kill_headline(const HostKill& kill) {
   const KilledProcess& killed = kill.killed;
-  std::string text = fmt::format("{}: {} by the kernel's OOM killer {}", process_words(killed.process),
-                                 killed.evidence == KillEvidence::vanished ? "probably killed" : "killed",
-                                 at_text(killed.time_ns));
+  std::string text =
+      fmt::format("{}: {} by the kernel's OOM killer {}", process_words(killed.process),
+                  killed.evidence == KillEvidence::vanished ? "probably killed" : "killed", at_text(killed.time_ns));
   switch (killed.scope) {
     case KillScope::cgroup:
       text += ", its control group had reached its limit";
@@ -206,7 +208,8 @@ std::vector<std::string> kill_details(const HostKill& kill) {
   if (largest.size() > kMostHolders) largest.resize(kMostHolders);
   std::string most;
   for (const HostLine* line : largest) {
-    most += fmt::format("{}{} {}", most.empty() ? "" : ", ", line_words(*line, *kill.before), format_bytes(*line->bytes));
+    most +=
+        fmt::format("{}{} {}", most.empty() ? "" : ", ", line_words(*line, *kill.before), format_bytes(*line->bytes));
   }
   if (!most.empty()) lines.push_back(fmt::format("Most memory {}: {}", at_text(kill.before->time_ns), most));
   return lines;
