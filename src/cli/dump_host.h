@@ -7,7 +7,7 @@
 
 namespace tidemark::cli {
 
-/// Those that recordings have had since version 0.2; empty where none is known.
+/// What recordings of earlier versions lack; empty where none of it is known.
 [[nodiscard]] nlohmann::ordered_json host_usage_fields(const HostSample& sample);
 [[nodiscard]] nlohmann::ordered_json host_parts_fields(const HostPartsSample& sample);
 [[nodiscard]] nlohmann::ordered_json killed_fields(const KilledProcess& killed);

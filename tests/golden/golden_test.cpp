@@ -186,7 +186,6 @@ constexpr Case kCases[] = {
     {"host_ledger.txt", "ledger host.tide --device host"},
     {"host_ledger_at.txt", "ledger host.tide --at 150ms"},
     {"host_ledger.json", "ledger host.tide --format json"},
-    {"host_ledger.svg", "ledger host.tide --format svg"},
     {"host_timeline.txt", "timeline host.tide"},
     {"host_timeline.json", "timeline host.tide --format json --points 8"},
     {"host_explain.txt", "explain host.tide"},

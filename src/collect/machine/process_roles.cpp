@@ -79,30 +79,25 @@ ProcessRoles::Known ProcessRoles::look_at(std::int64_t pid, std::uint64_t starte
 }
 
 // A child of multiprocessing has its parent's command line where it was forked, and "spawn_main(...)" where it was
-// spawned; that of a fork server has the server's. A program that the main process runs with exec has its own.
+// spawned; that of a fork server has the server's. A program that the main process runs with exec has its own. A worker
+// of a DataLoader says so by the name of its first thread since PyTorch 2.7, whoever its parent is by now.
 void ProcessRoles::settle(Known& process, std::int64_t pid) const {
   const auto parent = known_.find(process.parent);
   const bool forked = parent != known_.end() && parent->second.command == process.command;
   const bool spawned = has(process.command, "multiprocessing.spawn") && has(process.command, "spawn_main");
   const auto by_command = role_by_command(process.command);
-  if (by_command == ProcessRole::fork_server && forked) {
-    process.role = ProcessRole::child;
-  } else if (by_command) {
+  process.settled = true;
+  if (by_command && !(by_command == ProcessRole::fork_server && forked)) {
     process.role = *by_command;
-    process.settled = true;
-    return;
+  } else if (trimmed(read_file(fmt::format("{}/proc/{}/comm", root_, pid)).value_or("")) == "pt_data_worker") {
+    process.role = ProcessRole::data_worker;
   } else if (forked || spawned) {
     process.role = ProcessRole::child;
+    process.settled = false;  // it may name itself later
   } else {
     const bool python = process.name.starts_with("python");
     process.role = process.rank ? ProcessRole::rank : python ? ProcessRole::main : ProcessRole::other;
-    process.settled = true;
-    return;
   }
-  // Spawned ones inherit the environment of the rank that they belong to; they are not it.
-  if (trimmed(read_file(fmt::format("{}/proc/{}/comm", root_, pid)).value_or("")) != "pt_data_worker") return;
-  process.role = ProcessRole::data_worker;
-  process.settled = true;
 }
 
 void ProcessRoles::fill_in(std::vector<HostProcess>& job) {

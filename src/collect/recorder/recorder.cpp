@@ -231,7 +231,7 @@ void Recorder::take_samples() {
 // Workers that do not say so themselves: PyTorch has named their threads since version 2.7 only.
 void Recorder::name_workers(HostPartsSample& sample) const {
   for (HostProcess& process : sample.processes) {
-    if (process.role != ProcessRole::child) continue;
+    if (process.role != ProcessRole::child && process.role != ProcessRole::main) continue;
     const bool worker = std::any_of(clients_.begin(), clients_.end(), [&](const Client& client) {
       return client.pid == process.pid && client.session != nullptr && client.session->is_data_worker();
     });

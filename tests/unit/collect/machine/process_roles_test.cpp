@@ -95,6 +95,13 @@ TEST_F(ProcessRolesTest, AWorkerIsKnownOnceItHasNamedItself) {
   EXPECT_EQ(of(20).role, ProcessRole::data_worker);
 }
 
+TEST_F(ProcessRolesTest, AWorkerWhoseParentWasKilledIsStillOne) {
+  add(20, 1, "python\0train.py\0"s, "pt_data_worker");
+  ProcessRoles roles(folder_.path());
+  roles.fill_in(job_);
+  EXPECT_EQ(of(20).role, ProcessRole::data_worker);
+}
+
 TEST_F(ProcessRolesTest, AnotherProcessWithThePidOfOneThatEnded) {
   add(11, 1, "python\0train.py\0"s);
   ProcessRoles roles(folder_.path());
