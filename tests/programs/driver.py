@@ -53,6 +53,32 @@ def has_cuda():
     return Path(found.stdout.decode().strip()).with_name("lib").joinpath("libtorch_cuda.so").exists()
 
 
+def memory_group(limit):
+    """A new control group with a limit of host memory, below this process's own; None where none can be made."""
+    lines = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines())
+    version_1 = "memory" in lines
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    kind = "cgroup" if version_1 else "cgroup2"
+    tops = [Path(mount[1]) for mount in mounts if mount[2] == kind and (not version_1 or "memory" in mount[3].split(","))]
+    own = [path for top in tops for path in (top / lines["memory" if version_1 else ""].lstrip("/"), top) if path.is_dir()]
+    if not own:
+        return None
+    group = own[0] / f"tidemark-test-{os.getpid()}"
+    limits = ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes") if version_1 else ("memory.max", "memory.swap.max")
+    try:
+        group.mkdir()
+    except OSError:
+        return None
+    try:
+        for name in limits:
+            if name == limits[0] or (group / name).exists():
+                (group / name).write_text("0" if name == "memory.swap.max" else str(limit))
+    except OSError:
+        group.rmdir()
+        return None
+    return group
+
+
 def start(command, **options):
     """Starts with pipes for stdout and stderr, without buffers of Python's own."""
     options.setdefault("env", environment())

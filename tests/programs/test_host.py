@@ -1,11 +1,13 @@
 """The host's memory in recordings, compared with what the kernel says of the same processes in the same moment."""
 
 import json
+import signal
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
-from driver import PATIENCE_S, TIDEMARK, Case, environment, program, read_until, run
+from driver import PATIENCE_S, PYTHON, TIDEMARK, Case, environment, memory_group, program, read_until, run
 
 MIB = 1 << 20
 # The kernel adds up counters of its processors now and then, and Python goes on a little.
@@ -14,9 +16,8 @@ TOLERANCE = 8 * MIB
 
 def resident(pid):
     wanted = {"RssAnon": "anon_bytes", "RssFile": "file_bytes", "RssShmem": "shmem_bytes"}
-    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-        lines = (line.split(":") for line in file)
-        return {wanted[name]: int(value.split()[0]) << 10 for name, value in lines if name in wanted}
+    lines = (line.split(":") for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return {wanted[name]: int(value.split()[0]) << 10 for name, value in lines if name in wanted}
 
 
 class Host(Case):
@@ -52,8 +53,29 @@ class Host(Case):
                 self.assertEqual((worker["role"], worker["number"], worker["count"]), ("data_worker", number, 2))
                 self.assertEqual(worker["parent_pid"], said["main"])
                 self.assertGreaterEqual(worker["private_bytes"], 48 * MIB)
-        text = self.read("ledger", self.output, "--device", "host", "--at", f"{sample['time_ns']}ns").decode()
+        text = self.read("ledger", self.output, "--device", "host", "--at", f"{sample['time_ns'] / 1e9 + 0.001:.6f}s").decode()
         self.assertIn(f"DataLoader worker 0 of 2 (pid {workers[0]})", text)
+
+    def test_who_was_killed_by_the_oom_killer_and_why(self):
+        group = memory_group(600 * MIB)
+        if group is None:
+            self.skipTest("no control group with a limit can be made here")
+        grow = "import torch, time\nkept = []\nwhile True: kept.append(torch.ones(4 << 18)); time.sleep(0.02)"
+        try:
+            enter = f'echo $$ > {group}/cgroup.procs; exec "$@"'
+            done = run(["sh", "-c", enter, "sh", *self.record_command([PYTHON, "-c", grow])])
+        finally:
+            group.rmdir()
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        (killed,) = self.summary()["killed"]
+        self.assertEqual((killed["process"]["role"], killed["process"]["recorded"]), ("main", True))
+        self.assertIn(killed["evidence"], ("kernel_log", "exit_signal"))
+        self.assertEqual((killed["scope"], killed["cgroup_limit_bytes"]), ("cgroup", 600 * MIB))
+        self.assertGreater(killed["process"]["anon_bytes"], 300 * MIB)
+        self.assertEqual(killed["before"]["scope"], "cgroup")
+        text = self.read("explain", self.output).decode()
+        self.assertIn("killed by the kernel's OOM killer", text)
+        self.assertIn("its control group had reached its limit of 600.0 MiB", text)
 
     def wait_for_workers(self, pids):
         """A sample that has them as workers, with pages of their own and all that they hold."""

@@ -8,36 +8,10 @@ import unittest
 from pathlib import Path
 from types import SimpleNamespace
 
-from driver import PATIENCE_S, PROGRAMS, PYTHON, TIDEMARK, Case, environment, has_cuda, program, read_until, run, start
+from driver import PATIENCE_S, PROGRAMS, PYTHON, TIDEMARK, Case, environment, has_cuda, memory_group, program, read_until, run, start
 
 HAS_CUDA = has_cuda()
 GIB = 1 << 30
-
-
-def memory_group(limit):
-    """A new control group with a limit of host memory, below this process's own; None where none can be made."""
-    lines = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines())
-    version_1 = "memory" in lines
-    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
-    kind = "cgroup" if version_1 else "cgroup2"
-    tops = [Path(mount[1]) for mount in mounts if mount[2] == kind and (not version_1 or "memory" in mount[3].split(","))]
-    own = [path for top in tops for path in (top / lines["memory" if version_1 else ""].lstrip("/"), top) if path.is_dir()]
-    if not own:
-        return None
-    group = own[0] / f"tidemark-test-{os.getpid()}"
-    limits = ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes") if version_1 else ("memory.max", "memory.swap.max")
-    try:
-        group.mkdir()
-    except OSError:
-        return None
-    try:
-        for name in limits:
-            if name == limits[0] or (group / name).exists():
-                (group / name).write_text("0" if name == "memory.swap.max" else str(limit))
-    except OSError:
-        group.rmdir()
-        return None
-    return group
 
 
 class Plan(Case):
