@@ -148,7 +148,7 @@ TEST(Samples, WithMoreUsersThanBytes) {
 
 TEST(Samples, OfLaterVersions) {
   std::size_t records = 0;
-  EXPECT_EQ(decode({77, 2, 1, 2, 4, 10, 1, 0, 0, 0, 0, 0, 0, 0, 0, 99}, &records), "");
+  EXPECT_EQ(decode({77, 2, 1, 2, 5, 3, 1, 0, 99}, &records), "");
   EXPECT_EQ(records, 1U) << "the unknown kind is passed over, and so is a field too many";
 }
 
