@@ -25,6 +25,23 @@ std::optional<SampledOverTime> over_time(const std::optional<SampledBytes>& extr
   return sampled;
 }
 
+std::vector<ResidentPoint> resident_over_time(const HostSeries& series, std::size_t points) {
+  std::vector<ResidentPoint> kept;
+  if (series.time_ns.empty()) return kept;
+  Thinner<ResidentPoint> thinner(series.time_ns.back(), points,
+                                 {[](const ResidentPoint& point) { return std::optional(point.bytes()); }}, kept);
+  std::optional<ResidentPoint> last;
+  for (std::size_t index = 0; index < series.time_ns.size(); ++index) {
+    const HostSample sample = series.at(index);
+    if (!sample.anon_bytes || !sample.file_bytes || !sample.shmem_bytes) continue;
+    last = {sample.time_ns, *sample.anon_bytes, *sample.file_bytes, *sample.shmem_bytes};
+    thinner.add(*last);
+  }
+  thinner.flush();
+  if (last && (kept.empty() || kept.back().time_ns != last->time_ns)) kept.push_back(*last);
+  return kept;
+}
+
 }  // namespace
 
 std::uint64_t HostTimeline::end_ns() const {
@@ -34,7 +51,8 @@ std::uint64_t HostTimeline::end_ns() const {
 std::optional<HostTimeline> host_timeline(const HostSeries& series, std::size_t points) {
   const HostUsage usage = host_usage(series);
   HostTimeline host{over_time(usage.rss, series.time_ns, series.rss_bytes, points),
-                    over_time(usage.pss, series.time_ns, series.pss_bytes, points)};
+                    over_time(usage.pss, series.time_ns, series.pss_bytes, points),
+                    resident_over_time(series, points)};
   return host.rss || host.pss ? std::optional(std::move(host)) : std::nullopt;
 }
 

@@ -24,6 +24,21 @@ void HostUsageCollector::add(const HostSample& sample) {
   take(sample.job_rss_bytes, sample.time_ns, memory_.job_rss);
   take(sample.job_pss_bytes, sample.time_ns, memory_.job_pss);
   take(sample.cgroup_usage_bytes, sample.time_ns, memory_.cgroup_usage);
+  take(sample.anon_bytes, sample.time_ns, memory_.anon);
+  take(sample.file_bytes, sample.time_ns, memory_.file);
+  take(sample.shmem_bytes, sample.time_ns, memory_.shmem);
+  take(sample.swap_bytes, sample.time_ns, memory_.swap);
+  take(sample.locked_bytes, sample.time_ns, memory_.locked);
+  take(sample.pinned_bytes, sample.time_ns, memory_.pinned);
+  take(sample.job_anon_bytes, sample.time_ns, memory_.job_anon);
+  take(sample.job_file_bytes, sample.time_ns, memory_.job_file);
+  take(sample.job_shmem_bytes, sample.time_ns, memory_.job_shmem);
+  take(sample.job_swap_bytes, sample.time_ns, memory_.job_swap);
+  const auto& available = sample.machine_available_bytes;
+  if (available && (!memory_.lowest_available_bytes || *available < *memory_.lowest_available_bytes)) {
+    memory_.lowest_available_bytes = available;
+    memory_.lowest_available_at_ns = sample.time_ns;
+  }
   if (sample.cgroup_limit_bytes) memory_.cgroup_limit_bytes = sample.cgroup_limit_bytes;
   if (sample.job_processes) {
     memory_.most_job_processes = std::max(memory_.most_job_processes.value_or(0), *sample.job_processes);
@@ -37,10 +52,7 @@ void HostUsageCollector::add(const HostSample& sample) {
 HostUsage host_usage(const HostSeries& series) {
   HostUsageCollector collector;
   for (std::size_t index = 0; index < series.time_ns.size(); ++index) {
-    collector.add(HostSample{series.time_ns[index], series.rss_bytes[index], series.pss_bytes[index],
-                             series.job_processes[index], series.job_rss_bytes[index], series.job_pss_bytes[index],
-                             series.cgroup_usage_bytes[index], series.cgroup_limit_bytes[index],
-                             series.cgroup_oom_kills[index]});
+    collector.add(series.at(index));
   }
   return collector.result();
 }

@@ -79,6 +79,7 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
   if (!summary.out_of_memory.empty() && options.load_blocks) summary.failure = explain_latest(options);
   summary.ledgers = ledger_extremes(overview, options.samples, options.device);
   summary.host = options.host;
+  summary.host_ledgers = options.host_ledgers;
   summary.recording = describe_recording(overview, symbols);
   if (options.rank) summary.chosen = summary.recording.process.rank == static_cast<std::int64_t>(*options.rank);
   return summary;

@@ -31,6 +31,7 @@ struct SummaryOptions {
   /// from a Store.
   std::vector<DeviceSamples> samples = {};
   HostUsage host = {};  ///< likewise
+  HostLedgers host_ledgers = {};  ///< likewise
   /// Loads the recording's blocks, which only the explanation of an out-of-memory error needs; none: it is left out.
   std::function<Result<std::shared_ptr<const AttributedStore>>()> load_blocks = {};
   std::optional<std::uint64_t> rank = {};    ///< whose details are asked for
@@ -61,6 +62,7 @@ struct Summary {
   std::optional<OomFailure> failure;    ///< the latest of them, explained; none where its blocks could not be loaded
   std::vector<LedgerExtremes> ledgers;  ///< of devices with samples
   HostUsage host;
+  HostLedgers host_ledgers;
 };
 
 /// Fails only when the recording does not contain the requested device.

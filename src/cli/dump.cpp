@@ -11,6 +11,7 @@
 
 #include "base/standard_streams.h"
 #include "cli/command.h"
+#include "cli/dump_host.h"
 #include "report/words/ledger.h"
 #include "trace/data_quality.h"
 #include "trace/reader.h"
@@ -180,16 +181,25 @@ std::pair<const char*, Json> sample_fields(const DeviceProcessesSample& sample) 
 }
 
 std::pair<const char*, Json> sample_fields(const HostSample& sample) {
-  return {"host_sample",
-          {{"time_ns", sample.time_ns},
-           {"rss_bytes", nullable(sample.rss_bytes)},
-           {"pss_bytes", nullable(sample.pss_bytes)},
-           {"job_processes", nullable(sample.job_processes)},
-           {"job_rss_bytes", nullable(sample.job_rss_bytes)},
-           {"job_pss_bytes", nullable(sample.job_pss_bytes)},
-           {"cgroup_usage_bytes", nullable(sample.cgroup_usage_bytes)},
-           {"cgroup_limit_bytes", nullable(sample.cgroup_limit_bytes)},
-           {"cgroup_oom_kills", nullable(sample.cgroup_oom_kills)}}};
+  Json fields = {{"time_ns", sample.time_ns},
+                 {"rss_bytes", nullable(sample.rss_bytes)},
+                 {"pss_bytes", nullable(sample.pss_bytes)},
+                 {"job_processes", nullable(sample.job_processes)},
+                 {"job_rss_bytes", nullable(sample.job_rss_bytes)},
+                 {"job_pss_bytes", nullable(sample.job_pss_bytes)},
+                 {"cgroup_usage_bytes", nullable(sample.cgroup_usage_bytes)},
+                 {"cgroup_limit_bytes", nullable(sample.cgroup_limit_bytes)},
+                 {"cgroup_oom_kills", nullable(sample.cgroup_oom_kills)}};
+  fields.update(host_usage_fields(sample));
+  return {"host_sample", std::move(fields)};
+}
+
+std::pair<const char*, Json> sample_fields(const HostPartsSample& sample) {
+  return {"host_parts", host_parts_fields(sample)};
+}
+
+std::pair<const char*, Json> sample_fields(const KilledProcess& killed) {
+  return {"killed_process", killed_fields(killed)};
 }
 
 std::pair<const char*, Json> sample_fields(const SlowDriverCall& call) {

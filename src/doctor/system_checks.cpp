@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/scoped_fd.h"
+#include "collect/machine/process_memory.h"
 #include "collect/machine/processes.h"
 #include "doctor/checks.h"
 
@@ -37,7 +38,7 @@ Check check_socket() {
 
 void check_permissions(std::vector<Check>& checks) {
   const ScopedFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
-  const bool has_pss = proportional_bytes(::getpid()).has_value();
+  const bool has_pss = walked_pages(::getpid()).pss_bytes.has_value();
   if (pidfd && has_pss) checks.push_back({"permissions", Finding::permissions_granted, CheckStatus::ok, {}});
   if (!pidfd) checks.push_back({"permissions", Finding::pidfd_unavailable, CheckStatus::warning, {}});
   if (!has_pss) checks.push_back({"permissions", Finding::pss_unavailable, CheckStatus::warning, {}});

@@ -88,16 +88,19 @@ Result<SampledOverview> open_sampled_overview(const std::string& path, const Pro
                                               const ComponentRules& rules) {
   LedgerCollector collector;
   HostUsageCollector host;
+  HostLedgerCollector host_ledgers;
   auto overview =
       open_overview(path, progress_of(progress, path), [&](const SampleRecord& sample, const EventsSoFar& events) {
         collector.add(sample, events);
         host.add(sample);
+        host_ledgers.add(sample, &events);
       });
   if (!overview) return overview.error();
   SampledOverview sampled;
   static_cast<Overview&>(sampled) = std::move(*overview);
   sampled.samples = std::move(collector).finish(sampled.last_event_ns);
   sampled.host = host.result();
+  sampled.host_ledgers = std::move(host_ledgers).finish(sampled);
   sampled.load_blocks = [path, progress, rules]() -> Result<std::shared_ptr<const AttributedStore>> {
     auto store = open_attributed(path, progress_of(progress, path), rules);
     if (!store) return store.error();
@@ -112,6 +115,7 @@ SampledOverview sampled_overview(const std::shared_ptr<const AttributedStore>& s
   static_cast<Overview&>(sampled) = *store;
   sampled.samples = collect_samples(*store).devices;
   sampled.host = host_usage(store->samples.host);
+  sampled.host_ledgers = collect_host(*store);
   sampled.load_blocks = [store]() -> Result<std::shared_ptr<const AttributedStore>> { return store; };
   sampled.owners = peak_owners(*store);
   return sampled;

@@ -43,12 +43,54 @@ struct Adder {
     series.cgroup_usage_bytes.push_back(sample.cgroup_usage_bytes);
     series.cgroup_limit_bytes.push_back(sample.cgroup_limit_bytes);
     series.cgroup_oom_kills.push_back(sample.cgroup_oom_kills);
+    series.anon_bytes.push_back(sample.anon_bytes);
+    series.file_bytes.push_back(sample.file_bytes);
+    series.shmem_bytes.push_back(sample.shmem_bytes);
+    series.swap_bytes.push_back(sample.swap_bytes);
+    series.locked_bytes.push_back(sample.locked_bytes);
+    series.pinned_bytes.push_back(sample.pinned_bytes);
+    series.job_anon_bytes.push_back(sample.job_anon_bytes);
+    series.job_file_bytes.push_back(sample.job_file_bytes);
+    series.job_shmem_bytes.push_back(sample.job_shmem_bytes);
+    series.job_swap_bytes.push_back(sample.job_swap_bytes);
+    series.machine_available_bytes.push_back(sample.machine_available_bytes);
   }
+
+  void operator()(const HostPartsSample& sample) const {
+    const std::uint64_t before = samples.host_parts.empty() ? 0 : samples.host_parts.back().time_ns;
+    samples.host_parts.push_back(sample);
+    samples.host_parts.back().time_ns = std::max(before, sample.time_ns);
+  }
+
+  void operator()(const KilledProcess& killed) const { samples.killed.push_back(killed); }
 
   void operator()(const SlowDriverCall& call) const { samples.slow_calls.push_back(call); }
 };
 
 }  // namespace
+
+HostSample HostSeries::at(std::size_t n) const {
+  return {time_ns[n],
+          rss_bytes[n],
+          pss_bytes[n],
+          job_processes[n],
+          job_rss_bytes[n],
+          job_pss_bytes[n],
+          cgroup_usage_bytes[n],
+          cgroup_limit_bytes[n],
+          cgroup_oom_kills[n],
+          anon_bytes[n],
+          file_bytes[n],
+          shmem_bytes[n],
+          swap_bytes[n],
+          locked_bytes[n],
+          pinned_bytes[n],
+          job_anon_bytes[n],
+          job_file_bytes[n],
+          job_shmem_bytes[n],
+          job_swap_bytes[n],
+          machine_available_bytes[n]};
+}
 
 void Samples::add(const SampleRecord& record) {
   std::visit(Adder{*this}, record);

@@ -32,11 +32,27 @@ struct HostSeries {
   std::vector<std::optional<std::uint64_t>> cgroup_usage_bytes;
   std::vector<std::optional<std::uint64_t>> cgroup_limit_bytes;
   std::vector<std::optional<std::uint64_t>> cgroup_oom_kills;
+  std::vector<std::optional<std::uint64_t>> anon_bytes;
+  std::vector<std::optional<std::uint64_t>> file_bytes;
+  std::vector<std::optional<std::uint64_t>> shmem_bytes;
+  std::vector<std::optional<std::uint64_t>> swap_bytes;
+  std::vector<std::optional<std::uint64_t>> locked_bytes;
+  std::vector<std::optional<std::uint64_t>> pinned_bytes;
+  std::vector<std::optional<std::uint64_t>> job_anon_bytes;
+  std::vector<std::optional<std::uint64_t>> job_file_bytes;
+  std::vector<std::optional<std::uint64_t>> job_shmem_bytes;
+  std::vector<std::optional<std::uint64_t>> job_swap_bytes;
+  std::vector<std::optional<std::uint64_t>> machine_available_bytes;
+
+  /// Entry n of every column.
+  [[nodiscard]] HostSample at(std::size_t n) const;
 };
 
 struct Samples {
   std::vector<DeviceSeries> devices;  ///< by SampledDeviceId
   HostSeries host;
+  std::vector<HostPartsSample> host_parts;  ///< times never decrease
+  std::vector<KilledProcess> killed;        ///< in the order in which they were found
   std::vector<SlowDriverCall> slow_calls;  ///< in the order in which they returned, or nearly so
 
   /// Appends a record, as TraceReader gives them. A time before the one before it counts as that one.

@@ -52,7 +52,9 @@ enum class SampleKind : std::uint8_t {
   device_sample = 2,
   device_processes = 3,
   host = 4,
-  slow_driver_call = 5
+  slow_driver_call = 5,
+  host_parts = 6,
+  killed_process = 7
 };
 
 // Event tag:  | 7 reserved | 6 allocated | 5 totals | 4 device | 3 thread | 2 1 0 kind |

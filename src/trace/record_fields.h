@@ -111,6 +111,11 @@ class FieldReader {
     return distance == 0 || !ok_ ? StringId::kNone : static_cast<std::uint32_t>(own - distance);
   }
 
+  /// Fails where what was read makes no sense.
+  void require(bool good) {
+    if (!good) fail();
+  }
+
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] bool at_end() const { return at_ == end_; }
 

@@ -13,6 +13,7 @@
 
 #include "base/enum_names.h"
 #include "base/ids.h"
+#include "trace/host_sample.h"
 
 namespace tidemark {
 
@@ -96,6 +97,19 @@ struct HostSample {
   std::optional<std::uint64_t> cgroup_usage_bytes;  ///< of the control group with the lowest limit around the recorder
   std::optional<std::uint64_t> cgroup_limit_bytes;  ///< none also where there is no limit
   std::optional<std::uint64_t> cgroup_oom_kills;    ///< since the group exists
+  // Of the recorded process, its RSS by what the pages hold: anonymous memory, files and shared memory.
+  std::optional<std::uint64_t> anon_bytes = {};
+  std::optional<std::uint64_t> file_bytes = {};
+  std::optional<std::uint64_t> shmem_bytes = {};
+  std::optional<std::uint64_t> swap_bytes = {};    ///< likewise, beyond its RSS
+  std::optional<std::uint64_t> locked_bytes = {};  ///< by mlock()
+  std::optional<std::uint64_t> pinned_bytes = {};  ///< by drivers that the kernel knows of; CUDA's is not among them
+  // The sums over the job's processes, as job_rss_bytes.
+  std::optional<std::uint64_t> job_anon_bytes = {};
+  std::optional<std::uint64_t> job_file_bytes = {};
+  std::optional<std::uint64_t> job_shmem_bytes = {};
+  std::optional<std::uint64_t> job_swap_bytes = {};
+  std::optional<std::uint64_t> machine_available_bytes = {};  ///< what programs can still get without swapping
 
   bool operator==(const HostSample&) const = default;
 };
@@ -112,7 +126,8 @@ struct SlowDriverCall {
   bool operator==(const SlowDriverCall&) const = default;
 };
 
-using SampleRecord = std::variant<SampledDevice, DeviceSample, DeviceProcessesSample, HostSample, SlowDriverCall>;
+using SampleRecord = std::variant<SampledDevice, DeviceSample, DeviceProcessesSample, HostSample, SlowDriverCall,
+                                  HostPartsSample, KilledProcess>;
 
 /// When it was read; 0 for a device, which comes before all that is about it.
 [[nodiscard]] inline std::uint64_t time_of(const SampleRecord& record) {

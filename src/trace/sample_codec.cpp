@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "trace/host_sample_codec.h"
 #include "trace/record_fields.h"
 
 namespace tidemark {
@@ -58,8 +59,29 @@ SampleKind put(FieldWriter fields, const HostSample& sample) {
       .optional(sample.job_pss_bytes)
       .optional(sample.cgroup_usage_bytes)
       .optional(sample.cgroup_limit_bytes)
-      .optional(sample.cgroup_oom_kills);
+      .optional(sample.cgroup_oom_kills)
+      .optional(sample.anon_bytes)
+      .optional(sample.file_bytes)
+      .optional(sample.shmem_bytes)
+      .optional(sample.swap_bytes)
+      .optional(sample.locked_bytes)
+      .optional(sample.pinned_bytes)
+      .optional(sample.job_anon_bytes)
+      .optional(sample.job_file_bytes)
+      .optional(sample.job_shmem_bytes)
+      .optional(sample.job_swap_bytes)
+      .optional(sample.machine_available_bytes);
   return SampleKind::host;
+}
+
+SampleKind put(FieldWriter fields, const HostPartsSample& sample) {
+  put_fields(fields, sample);
+  return SampleKind::host_parts;
+}
+
+SampleKind put(FieldWriter fields, const KilledProcess& killed) {
+  put_fields(fields, killed);
+  return SampleKind::killed_process;
 }
 
 SampleKind put(FieldWriter fields, const SlowDriverCall& call) {
@@ -124,6 +146,18 @@ HostSample read_host(FieldReader& fields) {
   fields.optional(sample.cgroup_usage_bytes);
   fields.optional(sample.cgroup_limit_bytes);
   fields.optional(sample.cgroup_oom_kills);
+  if (fields.at_end()) return sample;  // of a version that knew no more
+  fields.optional(sample.anon_bytes);
+  fields.optional(sample.file_bytes);
+  fields.optional(sample.shmem_bytes);
+  fields.optional(sample.swap_bytes);
+  fields.optional(sample.locked_bytes);
+  fields.optional(sample.pinned_bytes);
+  fields.optional(sample.job_anon_bytes);
+  fields.optional(sample.job_file_bytes);
+  fields.optional(sample.job_shmem_bytes);
+  fields.optional(sample.job_swap_bytes);
+  fields.optional(sample.machine_available_bytes);
   return sample;
 }
 
@@ -136,7 +170,7 @@ SlowDriverCall read_slow_call(FieldReader& fields) {
 
 /// None for a kind that this code does not know.
 std::optional<SampleRecord> read_record(std::uint64_t kind, FieldReader& fields) {
-  if (kind > static_cast<std::uint64_t>(SampleKind::slow_driver_call)) return std::nullopt;
+  if (kind > static_cast<std::uint64_t>(SampleKind::killed_process)) return std::nullopt;
   switch (static_cast<SampleKind>(kind)) {
     case SampleKind::device:
       return read_device(fields);
@@ -148,6 +182,10 @@ std::optional<SampleRecord> read_record(std::uint64_t kind, FieldReader& fields)
       return read_host(fields);
     case SampleKind::slow_driver_call:
       return read_slow_call(fields);
+    case SampleKind::host_parts:
+      return read_host_parts(fields);
+    case SampleKind::killed_process:
+      return read_killed_process(fields);
   }
   return std::nullopt;
 }
@@ -159,8 +197,23 @@ bool refers_to_known(const SampleRecord& record, std::uint32_t devices) {
   return true;
 }
 
-// The smallest process takes four bytes in the file.
-constexpr std::size_t kProcessBytes = sizeof(SampledProcess) / 4;
+/// The most that a record with a body of so many bytes can take in memory: what it has lists or texts of, it takes as
+/// many bytes of the file for, at least.
+std::size_t most_memory(std::uint64_t kind, std::size_t bytes) {
+  constexpr std::size_t kLeastDeviceProcess = 4;
+  switch (static_cast<SampleKind>(std::min<std::uint64_t>(kind, 255))) {
+    case SampleKind::device_processes:
+      return sizeof(DeviceProcessesSample) + bytes * (sizeof(SampledProcess) / kLeastDeviceProcess);
+    case SampleKind::host_parts:
+      return sizeof(HostPartsSample) + bytes * (sizeof(HostProcess) / kLeastHostProcessBytes);
+    case SampleKind::device_sample:
+    case SampleKind::host:
+    case SampleKind::slow_driver_call:
+      return sizeof(HostSample);
+    default:
+      return sizeof(SampleRecord) + bytes;
+  }
+}
 
 }  // namespace
 
@@ -191,7 +244,7 @@ Result<void> SampleDecoder::decode(std::span<const std::uint8_t> payload, std::u
     const std::uint64_t kind = records.number();
     const auto body = records.bytes();
     if (!records.ok()) return Error{"a sample is longer than its frame"};
-    memory_used_ += sizeof(SampleRecord) + body.size() * kProcessBytes;
+    memory_used_ += most_memory(kind, body.size());
     if (memory_used_ > memory_allowed_) {
       return Error{"its samples take far more memory than bytes in the file, as no recording's do"};
     }

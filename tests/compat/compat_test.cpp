@@ -67,10 +67,63 @@ Json fields_json(const DeviceProcessesSample& sample) {
   return {3, {sample.time_ns, id(sample.device), processes}};
 }
 Json fields_json(const HostSample& sample) {
-  return {4,
-          {sample.time_ns, optional(sample.rss_bytes), optional(sample.pss_bytes), optional(sample.job_processes),
-           optional(sample.job_rss_bytes), optional(sample.job_pss_bytes), optional(sample.cgroup_usage_bytes),
-           optional(sample.cgroup_limit_bytes), optional(sample.cgroup_oom_kills)}};
+  Json fields = {sample.time_ns,
+                 optional(sample.rss_bytes),
+                 optional(sample.pss_bytes),
+                 optional(sample.job_processes),
+                 optional(sample.job_rss_bytes),
+                 optional(sample.job_pss_bytes),
+                 optional(sample.cgroup_usage_bytes),
+                 optional(sample.cgroup_limit_bytes),
+                 optional(sample.cgroup_oom_kills)};
+  if (sample.anon_bytes) {  // those of version 0.1.0 end here
+    for (const auto& bytes : {sample.anon_bytes, sample.file_bytes, sample.shmem_bytes, sample.swap_bytes,
+                              sample.locked_bytes, sample.pinned_bytes, sample.job_anon_bytes, sample.job_file_bytes,
+                              sample.job_shmem_bytes, sample.job_swap_bytes, sample.machine_available_bytes}) {
+      fields.push_back(optional(bytes));
+    }
+  }
+  return {4, fields};
+}
+Json pages_json(const ProcessPages& pages) {
+  return {optional(pages.rss_bytes),   optional(pages.anon_bytes), optional(pages.file_bytes),
+          optional(pages.shmem_bytes), optional(pages.swap_bytes), optional(pages.locked_bytes),
+          optional(pages.pinned_bytes)};
+}
+Json process_json(const HostProcess& process) {
+  Json fields = {process.pid,
+                 process.parent_pid,
+                 static_cast<int>(process.role),
+                 process.recorded ? 1 : 0,
+                 optional(process.number),
+                 optional(process.count)};
+  for (const Json& bytes : pages_json(process.pages)) fields.push_back(bytes);
+  fields.insert(fields.end(), {optional(process.pss_bytes), optional(process.private_bytes), process.name});
+  return fields;
+}
+Json parts_json(const MemoryParts& parts) {
+  return {optional(parts.used_bytes),   optional(parts.limit_bytes), optional(parts.anon_bytes),
+          optional(parts.cache_bytes),  optional(parts.shmem_bytes), optional(parts.kernel_bytes),
+          optional(parts.socket_bytes), optional(parts.swap_bytes)};
+}
+Json fields_json(const HostPartsSample& sample) {
+  const MemoryEvents& events = sample.cgroup_events;
+  const Json under_oom = events.under_oom ? Json(*events.under_oom ? 1 : 0) : Json(nullptr);
+  Json processes = Json::array();
+  for (const HostProcess& process : sample.processes) processes.push_back(process_json(process));
+  return {6,
+          {sample.time_ns, parts_json(sample.cgroup),
+           Json::array(
+               {optional(events.low), optional(events.high), optional(events.max), optional(events.oom), under_oom}),
+           parts_json(sample.machine),
+           Json::array({optional(sample.machine_available_bytes), optional(sample.machine_oom_kills)}), processes,
+           sample.other_processes, pages_json(sample.other_pages)}};
+}
+Json fields_json(const KilledProcess& killed) {
+  return {
+      7,
+      {killed.time_ns, process_json(killed.process), static_cast<int>(killed.evidence), static_cast<int>(killed.scope),
+       Json::array({optional(killed.cgroup_usage_bytes), optional(killed.cgroup_limit_bytes)})}};
 }
 
 Json fields_json(const SlowDriverCall& call) {

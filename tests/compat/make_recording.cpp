@@ -165,12 +165,50 @@ void write_samples(TraceWriter& writer) {
   (void)writer.finish({3'000, true});
 }
 
+/// The host by what holds it, and a process that was killed for lack of it; what is known and what is not.
+void write_host(TraceWriter& writer) {
+  HostSample usage{1'000, 10, 9, 3, 30, 20, 40, 50, 1};
+  std::uint64_t bytes = 100;
+  for (auto* field : {&usage.anon_bytes, &usage.file_bytes, &usage.shmem_bytes, &usage.swap_bytes, &usage.locked_bytes,
+                      &usage.pinned_bytes, &usage.job_anon_bytes, &usage.job_file_bytes, &usage.job_shmem_bytes,
+                      &usage.job_swap_bytes}) {
+    *field = bytes++;
+  }
+  writer.sample(usage);
+  HostPartsSample parts;
+  parts.time_ns = 2'000;
+  parts.cgroup = {8'000, 9'000, 1'000, 2'000, 3'000, 400, 50, {}};
+  parts.cgroup_events = {0, 1, 2, 3, true};
+  parts.machine = {16'000, 32'000, 4'000, 5'000, 3'100, 600, {}, 0};
+  parts.machine_available_bytes = 12'345;
+  parts.processes.push_back(
+      {4242, 1, ProcessRole::rank, true, 3, 8, {700, 300, 200, 200, 0, 5, {}}, 600, 290, "python train.py"});
+  parts.processes.push_back({4300, 4242, ProcessRole::data_worker, false, 0, 2, {}, {}, {}, "python größer.py"});
+  parts.other_processes = 2;
+  parts.other_pages.rss_bytes = 77;
+  writer.sample(parts);
+  parts = {};
+  parts.cgroup_events.under_oom = false;
+  writer.sample(parts);
+  KilledProcess killed;
+  killed.time_ns = 3'000;
+  killed.process = {4300, 4242,    ProcessRole::data_worker, false, 0, 2, {600, 500, 60, 40, {}, {}, {}}, {},
+                    {},   "python"};
+  killed.evidence = KillEvidence::exit_signal;
+  killed.scope = KillScope::cgroup;
+  killed.cgroup_usage_bytes = 8'999;
+  killed.cgroup_limit_bytes = 9'000;
+  writer.sample(killed);
+  writer.sample(KilledProcess{});
+  (void)writer.finish({3'000, true});
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
-  const bool samples = count == 3 && std::string_view(arguments[2]) == "samples";
-  if (count != 2 && !samples) {
-    std::fprintf(stderr, "usage: make_recording NEW_FILE [samples]\n");
+  const std::string_view what = count == 3 ? arguments[2] : "";
+  if (count < 2 || count > 3 || (count == 3 && what != "samples" && what != "host")) {
+    std::fprintf(stderr, "usage: make_recording NEW_FILE [samples|host]\n");
     return 2;
   }
   auto sink = open_file_sink(arguments[1], false);
@@ -183,8 +221,10 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "%s\n", writer.error().message.c_str());
     return 2;
   }
-  if (samples) {
+  if (what == "samples") {
     write_samples(**writer);
+  } else if (what == "host") {
+    write_host(**writer);
   } else {
     Maker(**writer).write();
   }

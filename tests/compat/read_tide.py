@@ -84,6 +84,16 @@ def table_index(value, bits):
     return ((value * 0x9E3779B97F4A7C15) & MASK) >> (64 - bits)
 
 
+def ids(body, count):
+    return [body.id() for _ in range(count)]
+
+
+def host_process(records):
+    body = Bytes(records.take(records.varint()))
+    fields = [body.zigzag(), body.zigzag(), body.varint(), body.varint()]
+    return fields + ids(body, 11) + [body.text()]
+
+
 class Recording:
     def __init__(self):
         self.process, self.end, self.skipped, self.problem = None, None, 0, None
@@ -179,8 +189,15 @@ class Recording:
                 fields.append([[body.zigzag(), body.varint(), body.id(), body.text()] for _ in processes])
             elif kind == 4:
                 fields = [body.varint()] + [body.id() for _ in range(8)]
+                if not body.done():
+                    fields += [body.id() for _ in range(11)]
             elif kind == 5:
                 fields = [body.varint(), body.varint()]
+            elif kind == 6:
+                fields = [body.varint(), ids(body, 8), ids(body, 5), ids(body, 8), ids(body, 2)]
+                fields += [[host_process(body) for _ in range(body.varint())], body.varint(), ids(body, 7)]
+            elif kind == 7:
+                fields = [body.varint(), host_process(body), body.varint(), body.varint(), ids(body, 2)]
             else:
                 self.skipped += 1
                 continue

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "golden/host_recording.h"
 #include "trace/writer.h"
 
 namespace tidemark::testing {
@@ -490,6 +491,7 @@ void write_models(const std::string& folder) {
 }  // namespace
 
 void write_golden_recordings(const std::string& folder) {
+  write_host_recordings(folder);
   {
     Recording recording(folder + "/training.tide", process(4711, {}));
     recording.already_allocated(3 * kMiB);

@@ -133,9 +133,25 @@ LedgerDevice build_device(const Store& store, const DevicePlan& plan, bool at_pe
   return device;
 }
 
+std::optional<HostLedger> build_host(const Store& store, const LedgerOptions& options) {
+  const auto& samples = store.samples.host_parts;
+  HostQuery query;
+  query.at_ns = requested_time(store, options.at);
+  if (options.points != 0 && !samples.empty()) query.stretch_ns = samples.back().time_ns / options.points + 1;
+  HostLedgers host = collect_host(store, query);
+  if (host.empty()) return std::nullopt;
+  const bool at_peak = options.at.kind == Moment::Kind::peak;
+  auto& chosen = at_peak ? host.peak : options.at.kind == Moment::Kind::end ? host.last : host.at;
+  return HostLedger{std::move(chosen), std::move(host.points), std::move(host.kills)};
+}
+
 }  // namespace
 
 Result<Ledger> analyze_ledger(const Store& store, const Symbols& symbols, const LedgerOptions& options) {
+  Ledger ledger;
+  ledger.recording = describe_recording(store, symbols);
+  if (!options.device || *options.device == kHostDevice) ledger.host = build_host(store, options);
+  if (ledger.host && options.device) return ledger;
   std::vector<SampledDevice> sampled;
   sampled.reserve(store.samples.devices.size());
   for (const DeviceSeries& series : store.samples.devices) sampled.push_back(series.device);
@@ -152,7 +168,6 @@ Result<Ledger> analyze_ledger(const Store& store, const Symbols& symbols, const 
   const CollectedSamples collected = collect_samples(store, make_query(store, options), lookups);
 
   MemoryOwners owners(store.definitions);
-  Ledger ledger;
   for (std::size_t n = 0; n < targets->size(); ++n) {
     DevicePlan plan;
     plan.target = std::move((*targets)[n]);
@@ -162,7 +177,6 @@ Result<Ledger> analyze_ledger(const Store& store, const Symbols& symbols, const 
     if (!options.device && !plan.target.used && !listed) continue;
     ledger.devices.push_back(build_device(store, plan, options.at.kind == Moment::Kind::peak, owners));
   }
-  ledger.recording = describe_recording(store, symbols);
   return ledger;
 }
 

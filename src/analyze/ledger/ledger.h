@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/common/moment.h"
 #include "analyze/common/recording.h"
+#include "analyze/ledger/host_samples.h"
 #include "analyze/ledger/lines.h"
 #include "analyze/ledger/samples.h"
 #include "base/result.h"
@@ -18,7 +20,8 @@
 namespace tidemark {
 
 struct LedgerOptions {
-  std::optional<std::string> device;  ///< only this one: "cuda:0"; otherwise those that the process used
+  /// Only this one: "cuda:0", "host"; otherwise those that the process used, and the host.
+  std::optional<std::string> device;
   /// The latest sample not after it; `peak` is the first sample with the most used bytes, `end` the last sample not
   /// after the last event.
   Moment at;
@@ -46,9 +49,18 @@ struct LedgerDevice {
   std::vector<LedgerPoint> points;  ///< of equal stretches of time, the first sample with the most used bytes in each
 };
 
+/// The host as a device of its own, whose name is kHostDevice.
+struct HostLedger {
+  std::optional<HostBreakdown> breakdown;  ///< none: no sample had been taken by then
+  std::vector<HostPoint> points;           ///< as LedgerDevice::points
+  std::vector<HostKill> kills;
+};
+inline constexpr std::string_view kHostDevice = "host";
+
 struct Ledger {
   RecordingInfo recording;
   std::vector<LedgerDevice> devices;
+  std::optional<HostLedger> host;  ///< none where it was not sampled, or another device was asked for
 };
 
 /// Fails only when the device asked for is not there.

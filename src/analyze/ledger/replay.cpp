@@ -129,4 +129,33 @@ CollectedSamples collect_samples(const Store& store, const LedgerQuery& query,
   return collected;
 }
 
+HostLedgers collect_host(const Store& store, const HostQuery& query) {
+  HostLedgerCollector collector(query);
+  Replay events(store);
+  auto parts = store.samples.host_parts.begin();
+  auto killed = store.samples.killed.begin();
+  const auto take_before = [&](std::uint64_t time_ns) {
+    for (;;) {
+      const bool has_parts = parts != store.samples.host_parts.end() && parts->time_ns < time_ns;
+      const bool has_killed = killed != store.samples.killed.end() && killed->time_ns < time_ns;
+      if (!has_parts && !has_killed) return;
+      if (has_parts && (!has_killed || parts->time_ns <= killed->time_ns)) {
+        collector.add(*parts++, &events);
+      } else {
+        collector.add(*killed++, &events);
+      }
+    }
+  };
+  const bool has_driver = std::any_of(store.devices.begin(), store.devices.end(),
+                                      [](const DeviceSummary& device) { return is_driver_memory(device.device); });
+  if (has_driver) {
+    walk_totals(store, [&](const DeviceTotals& totals) {
+      take_before(totals.time_ns);
+      events.take(totals);
+    });
+  }
+  take_before(~std::uint64_t{0});
+  return std::move(collector).finish(store);
+}
+
 }  // namespace tidemark

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "analyze/ledger/host_samples.h"
 #include "analyze/ledger/samples.h"
 #include "store/store.h"
 
@@ -25,5 +26,8 @@ struct CollectedSamples {
 /// What a LedgerCollector makes of the store's samples, in one pass over its events and samples.
 [[nodiscard]] CollectedSamples collect_samples(const Store& store, const LedgerQuery& query = {},
                                                const std::vector<LedgerLookup>& lookups = {});
+
+/// What a HostLedgerCollector makes of the store's samples.
+[[nodiscard]] HostLedgers collect_host(const Store& store, const HostQuery& query = {});
 
 }  // namespace tidemark

@@ -12,6 +12,7 @@
 
 #include "analyze/attribution/attributed_store.h"
 #include "analyze/host_usage.h"
+#include "analyze/ledger/host_samples.h"
 #include "analyze/peak_owners.h"
 #include "base/result.h"
 #include "store/held_memory.h"
@@ -126,6 +127,7 @@ class LedgerCollector {
 struct SampledOverview : Overview {
   std::vector<DeviceSamples> samples;  ///< by SampledDeviceId; empty where none were taken
   HostUsage host;
+  HostLedgers host_ledgers;
   /// For what an overview does not hold: reads the file again, where that was not kept.
   std::function<Result<std::shared_ptr<const AttributedStore>>()> load_blocks;
   PeakOwners owners;

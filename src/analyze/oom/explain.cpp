@@ -203,6 +203,7 @@ Result<Explanation> analyze_explain(const Store& store, Symbols& symbols, const 
   for (std::size_t n = 0; n < groups.size(); ++n) {
     explanation.failures.push_back(explainer.explain(groups[n], sampled[n]));
   }
+  explanation.kills = collect_host(store).kills;
   explanation.recording = describe_recording(store, symbols);
   return explanation;
 }

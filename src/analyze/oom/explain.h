@@ -13,6 +13,7 @@
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/leaks/leaks.h"
+#include "analyze/ledger/host_samples.h"
 #include "analyze/oom/memory.h"
 #include "analyze/simulation.h"
 #include "base/enum_names.h"
@@ -175,6 +176,7 @@ struct Explanation {
   std::uint64_t failed_requests = 0;   ///< on them
   std::vector<OomFailure> failures;    ///< latest first
   std::uint64_t other_failures = 0;    ///< beyond the listed ones
+  std::vector<HostKill> kills;         ///< processes of the job that the kernel killed for lack of host memory
   std::string simulated_by;            ///< whose allocator replayed other settings: "PyTorch 2.11.0"; empty: none did
 };
 

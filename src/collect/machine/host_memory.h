@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "trace/sample.h"
+
 namespace tidemark {
 
 struct HostMemory {
@@ -15,6 +17,15 @@ struct HostMemory {
 };
 
 [[nodiscard]] HostMemory read_host_memory(const std::string& root = "");
+
+/// All that /proc/meminfo says of the machine, and how many processes its OOM killer has ended (/proc/vmstat).
+struct MachineReading {
+  MemoryParts parts;
+  std::optional<std::uint64_t> available_bytes;
+  std::optional<std::uint64_t> oom_kills;
+};
+
+[[nodiscard]] MachineReading read_machine_memory(const std::string& root = "");
 
 /// What a control group says at one time. None where it does not say.
 struct CgroupReading {
@@ -37,6 +48,9 @@ class Cgroup {
   [[nodiscard]] CgroupReading read() const;
   /// Of the usage: pages of files that nobody used lately, which the kernel takes back before it kills anything.
   [[nodiscard]] std::optional<std::uint64_t> inactive_file_bytes() const;
+  /// What it holds, from memory.stat: of all its processes and of the groups in it.
+  [[nodiscard]] MemoryParts parts() const;
+  [[nodiscard]] MemoryEvents events() const;
 
  private:
   Cgroup(int version, std::string folder, std::size_t top) : version_(version), folder_(std::move(folder)), top_(top) {}

@@ -148,9 +148,4 @@ std::optional<std::uint64_t> resident_bytes(std::int64_t pid, const std::string&
   return *pages * kPageBytes;
 }
 
-std::optional<std::uint64_t> proportional_bytes(std::int64_t pid, const std::string& root) {
-  const auto kib = number_after(read_file(fmt::format("{}/proc/{}/smaps_rollup", root, pid)).value_or(""), "Pss:");
-  return kib ? std::optional(*kib << 10) : std::nullopt;
-}
-
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// What /proc tells of processes: their names, what is below another one, and the memory that they hold. `root` comes
+// What /proc tells of processes: their names, what is below another one, and whether they hold memory. `root` comes
 // before "/proc".
 #pragma once
 
@@ -29,9 +29,5 @@ void name_process(SampledProcess& process, const std::string& root = "");
 
 /// Resident pages, from /proc/PID/statm: pages that are shared count in each process. None when it is gone.
 [[nodiscard]] std::optional<std::uint64_t> resident_bytes(std::int64_t pid, const std::string& root = "");
-
-/// Proportional set size, from /proc/PID/smaps_rollup: a page shared by n processes counts as 1/n in each. The kernel
-/// walks all pages for it, some 30 ms for 10 GiB. None when it is gone, or of another user.
-[[nodiscard]] std::optional<std::uint64_t> proportional_bytes(std::int64_t pid, const std::string& root = "");
 
 }  // namespace tidemark

@@ -108,7 +108,9 @@ bool LaneDefinitions::define_code(Fields& fields, RecordingWriter& writer) {
   code.code_offset = fields.number<std::uint32_t>();
   std::string file = fields.python();
   code.file = writer.string(file);
-  code.function = writer.string(fields.python());
+  const std::string function = fields.python();
+  code.function = writer.string(function);
+  has_worker_loop_ |= function == "_worker_loop" && file.ends_with("/torch/utils/data/_utils/worker.py");
   const std::string_view table = fields.text();
   const auto bytes = std::as_bytes(std::span(table.data(), table.size()));
   code.line_table.assign(bytes.begin(), bytes.end());

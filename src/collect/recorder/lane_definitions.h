@@ -68,6 +68,8 @@ class LaneDefinitions {
   std::optional<LaneMark> mark;
   /// Set by the latest `model` definition; taken away by the reader.
   std::optional<ModelTensors> model;
+  /// Whether Python ran the loop that a worker of a torch.utils.data.DataLoader consists of.
+  [[nodiscard]] bool has_worker_loop() const { return has_worker_loop_; }
   /// Set by the latest `autograd_thread` definition; taken away by the reader.
   std::optional<std::uint64_t> thread_number;
 
@@ -120,6 +122,7 @@ class LaneDefinitions {
   NnModules& nn_modules_;
   std::vector<std::byte> pending_;  ///< pieces of the definition that is being received
   bool receiving_ = false;
+  bool has_worker_loop_ = false;
   ThreadId thread_;
   std::unordered_map<std::uint64_t, Code> codes_;
   std::map<std::uint64_t, Module> modules_;  ///< by start

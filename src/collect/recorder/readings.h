@@ -30,6 +30,8 @@ struct ProcessMemory {
   std::string name;  ///< where it was looked up; else empty
   std::optional<std::uint64_t> rss_bytes;
   std::optional<std::uint64_t> pss_bytes;  ///< none also where it was not read this time
+  ProcessPages pages = {};
+  std::optional<std::uint64_t> private_bytes = {};  ///< likewise
 };
 
 /// The host: all but the recorded process's own memory, which is among that of the job's processes.
@@ -45,7 +47,9 @@ struct HostReading {
 /// the devices that its process sees. A process of the recording's own job is ProcessKind::job.
 struct Reading {
   std::uint64_t ticks = 0;  ///< of the recorder's clock; 0 for what has no time
-  std::variant<DevicesFound, DeviceSample, DeviceProcessesSample, DeviceLost, HostReading> what;
+  std::variant<DevicesFound, DeviceSample, DeviceProcessesSample, DeviceLost, HostReading, HostPartsSample,
+               KilledProcess>
+      what;
 };
 
 }  // namespace tidemark

@@ -102,6 +102,7 @@ Recorder::Recorder(RecorderOptions options, std::function<void(const std::string
       folder_(std::move(folder)),
       listener_(std::move(listener)),
       readers_(std::move(readers)) {
+  if (options_.samples.enabled) oom_watch_.emplace(options_.samples.places.root);
   if (!options_.keep) return;
   cgroup_ = Cgroup::of_this_process(options_.samples.places.root);
   if (cgroup_) oom_kills_ = cgroup_->read().oom_kills.value_or(0);
@@ -265,7 +266,7 @@ Result<std::unique_ptr<RecordingWriter>> Recorder::open_writer(const ProcessInfo
 }
 
 void Recorder::take_samples() {
-  for (const Reading& reading : sampler_.collect()) {
+  for (Reading& reading : sampler_.collect()) {
     if (const auto* host = std::get_if<HostReading>(&reading.what); host != nullptr && options_.keep) {
       note(*host);
     }
@@ -273,9 +274,33 @@ void Recorder::take_samples() {
       devices_ = reading;
       for (const std::string& problem : found->problems) notices_.say(fmt::format("no samples of GPUs: {}", problem));
     }
+    if (auto* parts = std::get_if<HostPartsSample>(&reading.what)) name_workers(*parts);
     for (Client& client : clients_) {
       if (client.session != nullptr) client.session->add(reading);
     }
+    if (!oom_watch_) continue;
+    for (KilledProcess& killed : oom_watch_->take(reading)) add_killed(std::move(killed), reading.ticks);
+  }
+}
+
+// Workers that do not say so themselves: PyTorch has named their threads since version 2.7 only.
+void Recorder::name_workers(HostPartsSample& sample) const {
+  for (HostProcess& process : sample.processes) {
+    if (process.role != ProcessRole::child && process.role != ProcessRole::main) continue;
+    const bool worker = std::any_of(clients_.begin(), clients_.end(), [&](const Client& client) {
+      return client.pid == process.pid && client.session != nullptr && client.session->is_data_worker();
+    });
+    if (worker) process.role = ProcessRole::data_worker;
+  }
+  number_workers(sample.processes);
+}
+
+void Recorder::add_killed(KilledProcess killed, std::uint64_t ticks) {
+  Reading reading;
+  reading.ticks = ticks;
+  reading.what = std::move(killed);
+  for (Client& client : clients_) {
+    if (client.session != nullptr) client.session->add(reading);
   }
 }
 
@@ -312,6 +337,10 @@ void Recorder::say_size_limit(const Client& client) {
 
 void Recorder::end(Client& client, bool exited) {
   Session& session = *client.session;
+  if (exited && oom_watch_ && !session.ended_by_process()) {
+    auto killed = oom_watch_->ended(client.pid, ending_signal(client.pid, client.pidfd.get()));
+    if (killed) add_killed(std::move(*killed), clock_.now());
+  }
   if (!session.size_limit_reached()) {
     const bool failed_before = session.stopped();
     if (unrecorded_.count > 0) session.add({QualityId::unrecorded_processes, unrecorded_.count});

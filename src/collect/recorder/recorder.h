@@ -24,6 +24,7 @@
 #include "collect/recorder/dump.h"
 #include "collect/recorder/live_clients.h"
 #include "collect/recorder/notices.h"
+#include "collect/recorder/oom_watch.h"
 #include "collect/recorder/output_files.h"
 #include "collect/recorder/sampler.h"
 #include "collect/recorder/session.h"
@@ -123,6 +124,8 @@ class Recorder {
   bool end_earlier_image(pid_t pid);
   void not_recorded(pid_t pid, const std::string& why);
   void take_samples();
+  void name_workers(HostPartsSample& sample) const;
+  void add_killed(KilledProcess killed, std::uint64_t ticks);
   void drain(Client& client, bool was_stopped);
   void say_stopped(const Client& client, const std::string& why);
   void say_size_limit(const Client& client);
@@ -148,6 +151,7 @@ class Recorder {
   TickClock clock_;
   OutputFiles outputs_;
   Sampler sampler_;
+  std::optional<OomWatch> oom_watch_;  ///< with samples
   std::optional<Reading> devices_;  ///< once the sampler has found them
   SocketFolder folder_;
   ScopedFd listener_;

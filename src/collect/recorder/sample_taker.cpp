@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collect/machine/process_memory.h"
 #include "collect/machine/processes.h"
 
 namespace tidemark {
@@ -19,6 +20,8 @@ constexpr std::chrono::nanoseconds kProcessInterval = 1s;
 constexpr std::uint64_t kChangedUse = 100;
 constexpr std::chrono::nanoseconds kJobInterval = 1s;
 constexpr std::chrono::nanoseconds kPssInterval = 5s;
+// What the host's memory holds, likewise: where it is quick, also when more or less is used.
+constexpr std::chrono::nanoseconds kPartsInterval = 5s;
 
 std::chrono::nanoseconds processor_time() {
   timespec time{};
@@ -33,11 +36,6 @@ bool says_anything(const DeviceSample& sample) {
 
 SampledDeviceId id_at(std::size_t position) {
   return SampledDeviceId{static_cast<std::uint32_t>(position)};
-}
-
-// A value that is not known adds nothing.
-void add_to(std::optional<std::uint64_t>& sum, const std::optional<std::uint64_t>& value) {
-  if (value) sum = sum.value_or(0) + *value;
 }
 
 // Assigned in place: moving a whole Reading makes GCC 12 warn about uninitialized members of the variant.
@@ -67,11 +65,13 @@ SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const T
       clock_(clock),
       sources_(options.open_sources ? options.open_sources() : open_device_sources(options.places)),
       cgroup_(Cgroup::of_this_process(options.places.root)),
+      roles_(options.places.root),
       device_pace_(options.interval, options.share_of_core),
       process_pace_(std::max(options.interval, kProcessInterval), options.share_of_core),
       job_pace_(std::max(options.interval, kJobInterval), options.share_of_core),
       host_pace_(options.interval, options.share_of_core),
-      pss_pace_(std::max(options.interval, kPssInterval), options.share_of_core) {
+      pss_pace_(std::max(options.interval, kPssInterval), options.share_of_core),
+      parts_pace_(std::max(options.interval, kPartsInterval), options.share_of_core) {
   for (const OpenedSource& opened : sources_) {
     const std::size_t count = opened.source == nullptr ? 0 : opened.source->devices().size();
     for (std::size_t n = 0; n < count; ++n) devices_.push_back({opened.source.get(), n, false});
@@ -101,26 +101,27 @@ void SampleTaker::run(Pace& pace, Clock::time_point now, const Work& work) {
 
 void SampleTaker::take(std::vector<Reading>& readings) {
   const Clock::time_point now = Clock::now();
-  if (!find_job_) run(job_pace_, now, [&] { job_ = find_job(); });
+  if (!find_job_) run(job_pace_, now, [&] { set_job(own_job()); });
   run(device_pace_, now, [&] { read_devices(readings); });
   if (use_has_changed()) process_pace_.hurry();
   run(process_pace_, now, [&] { read_processes(readings); });
-  if (find_job_) run(job_pace_, now, [&] { job_ = find_job_(on_devices_); });
-  if (pss_pace_.due(now) && host_pace_.due(now)) {
-    read_pss_ = true;
-    run(pss_pace_, now, [&] { read_host(readings); });
-    read_pss_ = false;
-    host_pace_.done(now, 0ns, 0ns);
-  } else {
-    run(host_pace_, now, [&] { read_host(readings); });
-  }
+  if (find_job_) run(job_pace_, now, [&] { set_job(find_job_(on_devices_)); });
+  if (!host_pace_.due(now)) return;
+  read_pss_ = pss_pace_.due(now);
+  run(read_pss_ ? pss_pace_ : host_pace_, now, [&] { read_host(readings); });
+  if (read_pss_) host_pace_.done(now, 0ns, 0ns);
+  if (find_job_) return;  // who watches a machine has no use for the parts
+  // With what was just read of the processes, and with each PSS, so that it stays with what else was used then.
+  if (host_has_changed()) parts_pace_.hurry();
+  if (read_pss_ && !parts_pace_.due(now)) return read_parts(readings);
+  run(parts_pace_, now, [&] { read_parts(readings); });
 }
 
 Clock::time_point SampleTaker::next() const {
   return std::min({device_pace_.next(), process_pace_.next(), job_pace_.next(), host_pace_.next()});
 }
 
-std::vector<JobProcess> SampleTaker::find_job() const {
+std::vector<JobProcess> SampleTaker::own_job() const {
   std::vector<std::int64_t> pids = descendants_of(first_process_.value_or(job_pid_), root_);
   if (first_process_) pids.push_back(*first_process_);
   if (outsider_) std::erase(pids, *outsider_);
@@ -178,27 +179,80 @@ void SampleTaker::read_processes(std::vector<Reading>& readings) {
   }
 }
 
+void SampleTaker::set_job(std::vector<JobProcess> job) {
+  const bool same = std::equal(job.begin(), job.end(), job_.begin(), job_.end(),
+                               [](const JobProcess& a, const JobProcess& b) { return a.pid == b.pid; });
+  job_ = std::move(job);
+  if (same) return;
+  parts_pace_.hurry();
+  pss_pace_.hurry();  // a process that was forked shares its pages: which, only this tells
+}
+
 void SampleTaker::read_host(std::vector<Reading>& readings) {
   const std::uint64_t ticks = clock_.now();
   HostReading host;
-  if (find_job_) host.machine = read_host_memory(root_);
+  HostSample& sample = host.sample;
   for (const JobProcess& process : job_) {
-    ProcessMemory memory{process.pid, process.name, resident_bytes(process.pid, root_), std::nullopt};
+    ProcessMemory memory;
+    memory.pid = process.pid;
+    memory.name = process.name;
+    memory.pages = resident_pages(process.pid, root_);
+    memory.rss_bytes = memory.pages.rss_bytes;
     if (!memory.rss_bytes) continue;  // it has ended
-    if (read_pss_) memory.pss_bytes = proportional_bytes(process.pid, root_);
-    add_to(host.sample.job_rss_bytes, memory.rss_bytes);
-    add_to(host.sample.job_pss_bytes, memory.pss_bytes);
+    if (read_pss_) {
+      const WalkedPages walked = walked_pages(process.pid, root_);
+      memory.pss_bytes = walked.pss_bytes;
+      memory.private_bytes = walked.private_bytes;
+    }
+    add_known(sample.job_rss_bytes, memory.rss_bytes);
+    add_known(sample.job_pss_bytes, memory.pss_bytes);
+    add_known(sample.job_anon_bytes, memory.pages.anon_bytes);
+    add_known(sample.job_file_bytes, memory.pages.file_bytes);
+    add_known(sample.job_shmem_bytes, memory.pages.shmem_bytes);
+    add_known(sample.job_swap_bytes, memory.pages.swap_bytes);
     host.processes.push_back(std::move(memory));
   }
-  if (!host.processes.empty()) host.sample.job_processes = static_cast<std::uint32_t>(host.processes.size());
+  if (!host.processes.empty()) sample.job_processes = static_cast<std::uint32_t>(host.processes.size());
   if (cgroup_) {
     const CgroupReading cgroup = cgroup_->read();
-    host.sample.cgroup_usage_bytes = cgroup.usage_bytes;
-    host.sample.cgroup_limit_bytes = cgroup_->limit_bytes();
-    host.sample.cgroup_oom_kills = cgroup.oom_kills;
+    sample.cgroup_usage_bytes = cgroup.usage_bytes;
+    sample.cgroup_limit_bytes = cgroup_->limit_bytes();
+    sample.cgroup_oom_kills = cgroup.oom_kills;
     if (find_job_) host.cgroup_inactive_file_bytes = cgroup_->inactive_file_bytes();
   }
+  host.machine = read_host_memory(root_);
+  sample.machine_available_bytes = host.machine.available_bytes;
+  job_memory_ = host.processes;
+  host_used_bytes_ = sample.cgroup_usage_bytes.value_or(sample.job_rss_bytes.value_or(0));
   add_reading(readings, ticks, std::move(host));
+}
+
+bool SampleTaker::host_has_changed() const {
+  const auto [less, more] = std::minmax(host_used_bytes_, host_used_at_parts_bytes_);
+  return more - less > more / kChangedUse;
+}
+
+void SampleTaker::read_parts(std::vector<Reading>& readings) {
+  const std::uint64_t ticks = clock_.now();
+  host_used_at_parts_bytes_ = host_used_bytes_;
+  HostPartsSample sample;
+  if (cgroup_) {
+    sample.cgroup = cgroup_->parts();
+    sample.cgroup_events = cgroup_->events();
+  }
+  MachineReading machine = read_machine_memory(root_);
+  sample.machine = machine.parts;
+  sample.machine_available_bytes = machine.available_bytes;
+  sample.machine_oom_kills = machine.oom_kills;
+  for (const ProcessMemory& memory : job_memory_) {
+    HostProcess& process = sample.processes.emplace_back();
+    process.pid = memory.pid;
+    process.pages = memory.pages;
+    process.pss_bytes = memory.pss_bytes;
+    process.private_bytes = memory.private_bytes;
+  }
+  roles_.fill_in(sample.processes);
+  add_reading(readings, ticks, std::move(sample));
 }
 
 void SampleTaker::lose(std::size_t device, const Error& error, std::vector<Reading>& readings) {

@@ -12,6 +12,7 @@
 
 #include "collect/machine/device_source.h"
 #include "collect/machine/host_memory.h"
+#include "collect/machine/process_roles.h"
 #include "collect/recorder/clock.h"
 #include "collect/recorder/readings.h"
 
@@ -91,12 +92,15 @@ class SampleTaker {
   };
 
   [[nodiscard]] bool use_has_changed() const;
-  [[nodiscard]] std::vector<JobProcess> find_job() const;
+  [[nodiscard]] std::vector<JobProcess> own_job() const;
   [[nodiscard]] bool is_of_job(std::int64_t pid) const;
 
   void read_devices(std::vector<Reading>& readings);
   void read_processes(std::vector<Reading>& readings);
+  void set_job(std::vector<JobProcess> job);
   void read_host(std::vector<Reading>& readings);
+  void read_parts(std::vector<Reading>& readings);
+  [[nodiscard]] bool host_has_changed() const;
   void lose(std::size_t device, const Error& error, std::vector<Reading>& readings);
   template <typename Work>
   void run(Pace& pace, std::chrono::steady_clock::time_point now, const Work& work);
@@ -113,11 +117,16 @@ class SampleTaker {
   std::vector<JobProcess> job_;           ///< as of the last look
   std::vector<std::int64_t> on_devices_;  ///< processes that devices listed latest, where find_job_ wants them
   bool read_pss_ = false;                 ///< with the next reading of the host
+  ProcessRoles roles_;
+  std::vector<ProcessMemory> job_memory_;  ///< of the latest reading of the host
+  std::uint64_t host_used_bytes_ = 0;      ///< likewise, by the control group, else by the job
+  std::uint64_t host_used_at_parts_bytes_ = 0;
   Pace device_pace_;
   Pace process_pace_;
   Pace job_pace_;
   Pace host_pace_;
   Pace pss_pace_;
+  Pace parts_pace_;
 };
 
 }  // namespace tidemark

@@ -1,10 +1,32 @@
 #include "collect/recorder/sample_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "collect/machine/visible_devices.h"
 
 namespace tidemark {
+namespace {
+
+// Of a job with more processes, those with less memory are added up.
+constexpr std::size_t kMostProcesses = 32;
+
+// Most resident bytes first; the recorded process is always there.
+void keep_largest(HostPartsSample& sample) {
+  std::stable_sort(sample.processes.begin(), sample.processes.end(), [](const HostProcess& left, const HostProcess& right) {
+    return left.pages.rss_bytes.value_or(0) > right.pages.rss_bytes.value_or(0);
+  });
+  if (sample.processes.size() <= kMostProcesses) return;
+  const auto rest = sample.processes.begin() + kMostProcesses;
+  const auto recorded =
+      std::find_if(rest, sample.processes.end(), [](const HostProcess& process) { return process.recorded; });
+  if (recorded != sample.processes.end()) std::iter_swap(recorded, rest - 1);
+  for (auto process = rest; process != sample.processes.end(); ++process) sample.other_pages.add(process->pages);
+  sample.other_processes = static_cast<std::uint32_t>(sample.processes.end() - rest);
+  sample.processes.erase(rest, sample.processes.end());
+}
+
+}  // namespace
 
 void SampleWriter::add(const Reading& reading) {
   std::visit([&](const auto& kind) { write(reading.ticks, kind); }, reading.what);
@@ -57,8 +79,29 @@ void SampleWriter::write(std::uint64_t ticks, const HostReading& host) {
     if (process.pid != pid_) continue;
     sample.rss_bytes = process.rss_bytes;
     sample.pss_bytes = process.pss_bytes;
+    sample.anon_bytes = process.pages.anon_bytes;
+    sample.file_bytes = process.pages.file_bytes;
+    sample.shmem_bytes = process.pages.shmem_bytes;
+    sample.swap_bytes = process.pages.swap_bytes;
+    sample.locked_bytes = process.pages.locked_bytes;
+    sample.pinned_bytes = process.pages.pinned_bytes;
   }
   writer_.sample(sample);
+}
+
+void SampleWriter::write(std::uint64_t ticks, HostPartsSample sample) {
+  if (ticks < start_ticks_) return;
+  sample.time_ns = time_ns(ticks);
+  for (HostProcess& process : sample.processes) process.recorded = process.pid == pid_;
+  keep_largest(sample);
+  writer_.sample(std::move(sample));
+}
+
+void SampleWriter::write(std::uint64_t ticks, KilledProcess killed) {
+  if (ticks < start_ticks_) return;
+  killed.time_ns = time_ns(ticks);
+  killed.process.recorded = killed.process.pid == pid_;
+  writer_.sample(std::move(killed));
 }
 
 std::optional<SampledDeviceId> SampleWriter::id_of(SampledDeviceId position) const {

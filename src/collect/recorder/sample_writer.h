@@ -28,6 +28,8 @@ class SampleWriter {
   void write(std::uint64_t ticks, DeviceProcessesSample sample);
   void write(std::uint64_t ticks, const DeviceLost& lost);
   void write(std::uint64_t ticks, const HostReading& host);
+  void write(std::uint64_t ticks, HostPartsSample sample);
+  void write(std::uint64_t ticks, KilledProcess killed);
 
   /// In the recording, of a position in DevicesFound; none where the process does not see the device.
   [[nodiscard]] std::optional<SampledDeviceId> id_of(SampledDeviceId position) const;

@@ -109,6 +109,10 @@ void Session::add(const Loss& loss) {
   if (!stopped_) writer_->loss(loss);
 }
 
+bool Session::is_data_worker() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->definitions.has_worker_loop(); });
+}
+
 std::uint64_t Session::dropped_by_lanes() const {
   std::uint64_t dropped = 0;
   for (const auto& lane : lanes_) dropped += lane->reader.lane().dropped.load(std::memory_order_relaxed);

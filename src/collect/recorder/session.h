@@ -70,6 +70,9 @@ class Session {
     return memory_->get()->control.ended.load(std::memory_order_acquire) != 0;
   }
 
+  /// Whether the process was seen to be a worker of a torch.utils.data.DataLoader.
+  [[nodiscard]] bool is_data_worker() const;
+
   /// The session no longer writes (error, size limit).
   [[nodiscard]] bool stopped() const { return stopped_; }
   [[nodiscard]] bool size_limit_reached() const { return size_limit_reached_; }

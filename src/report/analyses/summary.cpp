@@ -81,6 +81,7 @@ Analysis summary_analysis() {
     chosen.top = options.count("top");
     chosen.samples = overview.samples;
     chosen.host = overview.host;
+    chosen.host_ledgers = overview.host_ledgers;
     chosen.load_blocks = overview.load_blocks;
     chosen.owners = overview.owners;
     if (auto fine = choose_holders(overview, options, chosen); !fine) return fine.error();

@@ -76,12 +76,15 @@ Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat for
       ++panels;
       duration_ns = std::max(duration_ns, device.points.back().time_ns);
     }
+    if (!ledger.host || ledger.host->points.empty()) continue;
+    ++panels;
+    duration_ns = std::max(duration_ns, ledger.host->points.back().time_ns);
   }
   if (auto checked = check_panel_count(panels); !checked) return checked.error();
-  Picture picture{"All memory of the GPU over time",
+  Picture picture{"All memory over time, by what holds it",
                   recordings_words(ledgers),
                   {},
-                  "No samples of a GPU that this process used.",
+                  "No samples of the host, or of a GPU that this process used.",
                   "time since the recording began"};
   for (const Ledger& ledger : ledgers) {
     for (const LedgerDevice& device : ledger.devices) {
@@ -91,6 +94,9 @@ Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat for
       picture.panels.push_back({title + recording_suffix(ledgers, ledger),
                                 ledger_plot(device, frame_of(duration_ns, picture.panels.size(), panels))});
     }
+    if (!ledger.host || ledger.host->points.empty()) continue;
+    picture.panels.push_back({"host" + recording_suffix(ledgers, ledger),
+                              host_ledger_plot(*ledger.host, frame_of(duration_ns, picture.panels.size(), panels))});
   }
   return draw_picture(picture, format);
 }

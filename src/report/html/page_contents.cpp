@@ -102,6 +102,7 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   what.top = std::min(kListed, options.rows);
   what.samples = collect_samples(store).devices;
   what.host = host_usage(store.samples.host);
+  what.host_ledgers = collect_host(store);
   what.rank = options.rank;
   what.owners.breakdown = breakdown;
   if (!chosen.all()) {

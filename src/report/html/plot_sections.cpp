@@ -44,7 +44,7 @@ void add_timeline(std::string& out, const PageContents& contents, const std::str
     }
   }
   if (const auto& host = contents.timeline.host) {
-    out += "<h4>host <small>RSS and PSS of the process, sampled</small></h4>\n";
+    out += "<h4>host <small>resident memory of the process, sampled</small></h4>\n";
     add_plot(out, host_plot(*host, {std::max(contents.timeline.recording.duration_ns, host->end_ns())}), "time");
   }
   out += kSectionEnd;

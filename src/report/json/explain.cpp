@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "report/json/host_ledger.h"
 #include "report/json/json.h"
 #include "report/json/objects.h"
 
@@ -163,6 +164,7 @@ Json to_object(const Explanation& explanation) {
     object["failures"].push_back(failure_json(explanation, failure));
   }
   object["other_failure_count"] = explanation.other_failures;
+  object["killed"] = kills_json(explanation.kills);
   object["devices"] = Json::array();
   for (const DeviceSummary& device : explanation.devices) {
     object["devices"].push_back({{"device", to_string(device.device)},

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "report/json/host_ledger.h"
 #include "report/json/json.h"
 #include "report/json/objects.h"
 
@@ -66,6 +67,10 @@ Json to_object(const Ledger& ledger) {
   Json object = recording_json(ledger.recording);
   object["devices"] = Json::array();
   for (const LedgerDevice& device : ledger.devices) object["devices"].push_back(device_json(device));
+  object["host"] = ledger.host ? Json{{"ledger", host_ledger_json(ledger.host->breakdown)},
+                                      {"killed", kills_json(ledger.host->kills)},
+                                      {"points", host_points_json(ledger.host->points)}}
+                               : Json(nullptr);
   return object;
 }
 

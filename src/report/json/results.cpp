@@ -1,6 +1,7 @@
 #include <utility>
 #include <variant>
 
+#include "report/json/host_ledger.h"
 #include "report/json/json.h"
 #include "report/json/objects.h"
 #include "report/words/explain.h"
@@ -54,7 +55,25 @@ Json host_json(const HostUsage& host) {
           {"job_pss", sampled_json(host.job_pss)},
           {"cgroup_usage", sampled_json(host.cgroup_usage)},
           {"cgroup_limit_bytes", nullable(host.cgroup_limit_bytes)},
-          {"cgroup_oom_kills", host.cgroup_oom_kills}};
+          {"cgroup_oom_kills", host.cgroup_oom_kills},
+          {"anon", sampled_json(host.anon)},
+          {"file", sampled_json(host.file)},
+          {"shmem", sampled_json(host.shmem)},
+          {"swap", sampled_json(host.swap)},
+          {"locked", sampled_json(host.locked)},
+          {"pinned", sampled_json(host.pinned)},
+          {"job_anon", sampled_json(host.job_anon)},
+          {"job_file", sampled_json(host.job_file)},
+          {"job_shmem", sampled_json(host.job_shmem)},
+          {"job_swap", sampled_json(host.job_swap)},
+          {"lowest_available_bytes", nullable(host.lowest_available_bytes)},
+          {"lowest_available_at_ns",
+           host.lowest_available_bytes ? Json(host.lowest_available_at_ns) : Json(nullptr)}};
+}
+
+Json host_ledgers_json(const HostLedgers& ledgers) {
+  if (!ledgers.peak) return nullptr;
+  return {{"peak", host_ledger_json(ledgers.peak)}, {"end", host_ledger_json(ledgers.last)}};
 }
 
 Json verdict_json(const OomFailure& failure, const RecordingInfo& recording) {
@@ -113,6 +132,8 @@ Json to_object(const Summary& summary) {
                                  {"end", ledger.end ? ledger_json(*ledger.end) : Json(nullptr)}});
   }
   object["host"] = host_json(summary.host);
+  object["host_ledger"] = host_ledgers_json(summary.host_ledgers);
+  object["killed"] = kills_json(summary.host_ledgers.kills);
   return object;
 }
 

@@ -17,6 +17,17 @@ Json over_time_json(const std::optional<SampledOverTime>& sampled) {
   return object;
 }
 
+Json host_json(const HostTimeline& host) {
+  Json resident = Json::array();
+  for (const ResidentPoint& point : host.resident) {
+    resident.push_back({{"time_ns", point.time_ns},
+                        {"anon_bytes", point.anon_bytes},
+                        {"file_bytes", point.file_bytes},
+                        {"shmem_bytes", point.shmem_bytes}});
+  }
+  return {{"rss", over_time_json(host.rss)}, {"pss", over_time_json(host.pss)}, {"resident", std::move(resident)}};
+}
+
 void add_split_json(Json& object, const TimelineLayers& split) {
   Json layers = Json::array();
   for (const TimelineLayers::Layer& layer : split.layers) {
@@ -83,9 +94,7 @@ Json to_object(const Timeline& timeline) {
   for (const Pause& pause : timeline.pauses) {
     object["pauses"].push_back({{"begin_ns", pause.begin_ns}, {"end_ns", pause.end_ns}});
   }
-  object["host"] = timeline.host
-                       ? Json{{"rss", over_time_json(timeline.host->rss)}, {"pss", over_time_json(timeline.host->pss)}}
-                       : Json(nullptr);
+  object["host"] = timeline.host ? host_json(*timeline.host) : Json(nullptr);
   return object;
 }
 

@@ -31,7 +31,7 @@ struct TimeFrame {
 [[nodiscard]] Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame,
                                  const TimelineLayers* split = nullptr);
 
-/// RSS as an area, PSS as a line, the peak. The frame spans all samples.
+/// RSS as an area, in layers by what it holds where that is known; PSS as a line, the peak. The frame spans all samples.
 [[nodiscard]] Plot host_plot(const HostTimeline& host, const TimeFrame& frame);
 /// Allocated bytes in layers by call site or owner, with steps and phases; `split` is one of the series' own.
 [[nodiscard]] Plot layers_plot(const Timeline& timeline, const TimelineSeries& series, const TimelineLayers& split,
@@ -42,6 +42,9 @@ struct TimeFrame {
 
 /// Owners in layers, with what the driver reports as used. The device has points.
 [[nodiscard]] Plot ledger_plot(const LedgerDevice& device, const TimeFrame& frame);
+
+/// What holds the host's memory in layers, what is used, and who was killed. The host has points.
+[[nodiscard]] Plot host_ledger_plot(const HostLedger& host, const TimeFrame& frame);
 
 /// One bar for the ledger at one time, as wide as what is used or what is known, whichever is more. Used bytes are
 /// known.

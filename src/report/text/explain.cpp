@@ -185,7 +185,7 @@ std::string peaks_text(const Explanation& explanation) {
 }  // namespace
 
 std::string to_text(const Explanation& explanation, const Terminal& terminal) {
-  std::string text;
+  std::string text = kills_text(explanation.kills, terminal);
   for (const OomFailure& failure : explanation.failures) {
     if (!text.empty()) text += "\n";
     text += failure_text(explanation, failure, terminal);
@@ -197,7 +197,7 @@ std::string to_text(const Explanation& explanation, const Terminal& terminal) {
   if (explanation.devices.empty()) {
     text += no_events_text(explanation.recording);
   } else if (explanation.failures.empty()) {
-    text += peaks_text(explanation);
+    text += (text.empty() ? "" : "\n") + peaks_text(explanation);
   }
   return text + quality_hint(explanation.recording, terminal);
 }

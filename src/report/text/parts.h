@@ -1,12 +1,14 @@
 // What the text reports share.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "analyze/advice/advice.h"
 #include "analyze/common/data_quality.h"
 #include "analyze/common/recording.h"
+#include "analyze/ledger/host_samples.h"
 #include "analyze/oom/explain.h"
 #include "report/text/columns.h"
 #include "report/text/terminal.h"
@@ -30,6 +32,9 @@ namespace tidemark {
 [[nodiscard]] std::string advice_text(const std::vector<Advice>& list, const Terminal& terminal);
 /// The same for a request that failed.
 [[nodiscard]] std::string advice_text(const std::vector<OomAdvice>& list, const Terminal& terminal);
+
+/// Who was killed for lack of host memory, and why; nothing without any.
+[[nodiscard]] std::string kills_text(std::span<const HostKill> kills, const Terminal& terminal);
 
 /// The texts of devices one below the other: those of one line without a blank line between them.
 [[nodiscard]] std::string join_devices(const std::vector<std::string>& texts);

@@ -8,6 +8,7 @@
 #include "report/text/text.h"
 #include "report/words/attribution.h"
 #include "report/words/explain.h"
+#include "report/words/host_ledger.h"
 #include "report/words/host_usage.h"
 #include "report/words/ledger.h"
 #include "report/words/printable.h"
@@ -88,6 +89,32 @@ std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) 
   return text;
 }
 
+// The host's, the same way.
+std::string host_ledger_text(const HostLedgers& ledgers, const Terminal& terminal) {
+  if (!ledgers.peak) return {};
+  std::vector<LedgerRow> rows = host_rows(*ledgers.peak);
+  const std::vector<LedgerRow> at_end = ledgers.last ? host_rows(*ledgers.last) : std::vector<LedgerRow>();
+  const auto find = [](const std::vector<LedgerRow>& in, const std::string& words) {
+    return std::find_if(in.begin(), in.end(), [&](const LedgerRow& row) { return row.words == words; });
+  };
+  for (const LedgerRow& row : at_end) {
+    if (find(rows, row.words) == rows.end()) rows.insert(rows.end() - 1, {"", "", row.words});
+  }
+  Columns columns({"at peak", "at end", "owner"});
+  columns.add({bytes_text(ledgers.peak->used_bytes), ledgers.last ? bytes_text(ledgers.last->used_bytes) : "n/a",
+               fmt::format("used (peak {}, end {})", at_text(ledgers.peak->time_ns),
+                           ledgers.last ? at_text(ledgers.last->time_ns) : "n/a")});
+  for (const LedgerRow& row : rows) {
+    const auto end = find(at_end, row.words);
+    columns.add({row.bytes, end == at_end.end() ? "" : end->bytes, row.words});
+  }
+  std::string title = ledgers.peak->scope == HostScope::cgroup ? "Memory of the control group" : "Memory of the machine";
+  if (ledgers.peak->limit_bytes) title += fmt::format(" ({})", format_bytes(*ledgers.peak->limit_bytes));
+  std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
+  if (!ledgers.peak->caveats.empty()) text += "  See `tidemark ledger --device host` for caveats.\n";
+  return text;
+}
+
 std::string host_text(const HostUsage& host, const Terminal& terminal) {
   if (host.empty()) return {};
   std::string text = "\n" + paint(terminal, Tone::heading, "Host memory, sampled") + "\n";
@@ -130,6 +157,8 @@ std::string to_text(const Summary& summary, const Terminal& terminal) {
   if (summary.devices.empty()) text += no_events_text(summary.recording);
   for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_text(ledger, terminal);
   text += host_text(summary.host, terminal);
+  text += host_ledger_text(summary.host_ledgers, terminal);
+  if (!summary.host_ledgers.kills.empty()) text += "\n" + kills_text(summary.host_ledgers.kills, terminal);
   text += out_of_memory_text(summary, terminal);
   return text + "\n" + quality_text(summary.recording.quality, terminal);
 }

@@ -18,6 +18,33 @@ std::vector<SampleRecord> read_samples(const Bytes& bytes, Recording* recording 
   return samples;
 }
 
+HostSample whole_host_sample() {
+  HostSample sample{9, 1, 2, 3, 4, 5, 6, 7, 8};
+  std::uint64_t bytes = 10;
+  for (auto* field : {&sample.anon_bytes, &sample.file_bytes, &sample.shmem_bytes, &sample.swap_bytes,
+                      &sample.locked_bytes, &sample.pinned_bytes, &sample.job_anon_bytes, &sample.job_file_bytes,
+                      &sample.job_shmem_bytes, &sample.job_swap_bytes, &sample.machine_available_bytes}) {
+    *field = bytes++;
+  }
+  return sample;
+}
+
+HostPartsSample whole_parts() {
+  HostPartsSample parts;
+  parts.time_ns = 9;
+  parts.cgroup = {1, 2, 3, 4, 5, 6, 7, 8};
+  parts.cgroup_events = {9, 10, 11, 12, true};
+  parts.machine = {13, 14, 15, 16, 17, 18, {}, 20};
+  parts.machine_available_bytes = 21;
+  parts.machine_oom_kills = 0;
+  parts.processes.push_back(
+      {30, -1, ProcessRole::data_worker, true, 0, 2, {31, 32, 33, 34, 35, 36, 37}, 38, 39, "python"});
+  parts.processes.push_back({40, 30, ProcessRole::child, false, {}, {}, {}, {}, {}, ""});
+  parts.other_processes = 5;
+  parts.other_pages.rss_bytes = 50;
+  return parts;
+}
+
 std::vector<SampleRecord> every_kind() {
   constexpr auto kMost = std::numeric_limits<std::uint64_t>::max() - 1;
   return {SampledDevice{"nvidia", 2, 1, 0, "H100", "GPU-1", "0000:65:00.0", 80},
@@ -31,6 +58,11 @@ std::vector<SampleRecord> every_kind() {
           HostSample{9, 1, 2, 3, 4, 5, 6, 7, 8},
           HostSample{9, kMost, 0, 0, 0, 0, 0, kMost, 0},
           HostSample{10, {}, {}, {}, {}, {}, {}, {}, {}},
+          whole_host_sample(),
+          whole_parts(),
+          HostPartsSample{},
+          KilledProcess{12, whole_parts().processes[0], KillEvidence::exit_signal, KillScope::cgroup, kMost, 0},
+          KilledProcess{},
           SlowDriverCall{11, 3},
           SlowDriverCall{0, kMost}};
 }
@@ -116,8 +148,32 @@ TEST(Samples, WithMoreUsersThanBytes) {
 
 TEST(Samples, OfLaterVersions) {
   std::size_t records = 0;
-  EXPECT_EQ(decode({77, 2, 1, 2, 4, 10, 1, 0, 0, 0, 0, 0, 0, 0, 0, 99}, &records), "");
+  EXPECT_EQ(decode({77, 2, 1, 2, 5, 3, 1, 0, 99}, &records), "");
   EXPECT_EQ(records, 1U) << "the unknown kind is passed over, and so is a field too many";
+}
+
+TEST(Samples, OfTheHostByAnEarlierVersionEndEarlier) {
+  std::size_t records = 0;
+  EXPECT_EQ(decode({4, 9, 1, 2, 0, 0, 0, 0, 0, 0, 0}, &records), "");
+  EXPECT_EQ(records, 1U);
+  EXPECT_NE(decode({4, 10, 1, 2, 0, 0, 0, 0, 0, 0, 0, 5}), "") << "but not in the middle of what this version added";
+}
+
+/// Time, 8 + 5 + 8 + 2 optionals, `processes`, then what follows them.
+std::vector<std::uint8_t> parts_with(const std::vector<std::uint8_t>& processes) {
+  std::vector<std::uint8_t> body(24, 0);
+  body.insert(body.end(), processes.begin(), processes.end());
+  body.insert(body.end(), 8, 0);
+  std::vector<std::uint8_t> payload = {6, static_cast<std::uint8_t>(body.size())};
+  payload.insert(payload.end(), body.begin(), body.end());
+  return payload;
+}
+
+TEST(Samples, ProcessesOfTheHostMayHaveFieldsOfLaterVersions) {
+  EXPECT_EQ(decode(parts_with({1, 17, 2, 1, 200, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})), "") << "and roles";
+  EXPECT_EQ(decode(parts_with({1, 18, 2, 1, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 99, 99})), "");
+  EXPECT_NE(decode(parts_with({1, 3, 2, 1, 2})), "") << "cut short";
+  EXPECT_NE(decode(parts_with({100})), "") << "not there";
 }
 
 TEST(Samples, ThatWouldFillTheMemory) {

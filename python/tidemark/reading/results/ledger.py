@@ -5,6 +5,7 @@ from typing import Optional
 
 from tidemark.reading.rendering import Result
 from tidemark.reading.results.common import OfRecording
+from tidemark.reading.results.host import HostLedger
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class LedgerDevice:
 
 @dataclass(frozen=True, repr=False)
 class Ledger(Result, OfRecording):
-    """All memory of each GPU: PyTorch, libraries, context, other processes."""
+    """All memory of each GPU and of the host: PyTorch, libraries, context, processes, page cache."""
 
     devices: tuple[LedgerDevice, ...]
+    host: Optional[HostLedger]

@@ -5,6 +5,7 @@ from typing import Optional
 
 from tidemark.reading.rendering import Result
 from tidemark.reading.results.common import Holder, OfRecording, Stack
+from tidemark.reading.results.host import KilledProcess
 from tidemark.reading.results.summary import CallSite
 
 
@@ -292,4 +293,5 @@ class Explanation(Result, OfRecording):
     out_of_memory_count: int
     failures: tuple[Failure, ...]
     other_failure_count: int
+    killed: tuple[KilledProcess, ...]
     devices: tuple[DevicePeaks, ...]

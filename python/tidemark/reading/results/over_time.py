@@ -99,11 +99,22 @@ class SampledOverTime(SampledBytes):
 
 
 @dataclass(frozen=True)
+class ResidentPoint:
+    """What the resident memory of the process consists of, in a sample."""
+
+    time_ns: int
+    anon_bytes: int
+    file_bytes: int
+    shmem_bytes: int
+
+
+@dataclass(frozen=True)
 class HostOverTime:
     """Memory of the process on the host."""
 
     rss: Optional[SampledOverTime]
     pss: Optional[SampledOverTime]
+    resident: tuple[ResidentPoint, ...]
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,6 +5,7 @@ from typing import Optional
 
 from tidemark.reading.rendering import Result
 from tidemark.reading.results.common import Advice, CategoryBytes, Holder, OfRecording, SampledBytes, Stack
+from tidemark.reading.results.host import HostExtremes, KilledProcess
 from tidemark.reading.results.ledger import LedgerAt
 
 
@@ -95,6 +96,18 @@ class HostMemory:
     cgroup_usage: Optional[SampledBytes]
     cgroup_limit_bytes: Optional[int]
     cgroup_oom_kills: int
+    anon: Optional[SampledBytes]
+    file: Optional[SampledBytes]
+    shmem: Optional[SampledBytes]
+    swap: Optional[SampledBytes]
+    locked: Optional[SampledBytes]
+    pinned: Optional[SampledBytes]
+    job_anon: Optional[SampledBytes]
+    job_file: Optional[SampledBytes]
+    job_shmem: Optional[SampledBytes]
+    job_swap: Optional[SampledBytes]
+    lowest_available_bytes: Optional[int]
+    lowest_available_at_ns: Optional[int]
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,6 +119,8 @@ class Summary(Result, OfRecording):
     out_of_memory_verdict: Optional[OutOfMemoryVerdict]
     ledgers: tuple[LedgerExtremes, ...]
     host: Optional[HostMemory]
+    host_ledger: Optional[HostExtremes]
+    killed: tuple[KilledProcess, ...]
 
 
 @dataclass(frozen=True)

@@ -48,15 +48,10 @@ TEST(ProcessTree, OfThisProcess) {
 TEST(ProcessTree, Memory) {
   const TemporaryFolder folder;
   folder.write("proc/10/statm", "5000 300 200 1 0 900 0\n");
-  folder.write(
-      "proc/10/smaps_rollup",
-      "00400000-7ffd00000000 ---p 00000000 00:00 0   [rollup]\nRss:  1200 kB\nPss:   700 kB\nPss_Dirty: 5 kB\n");
   EXPECT_EQ(resident_bytes(10, folder.path()), 300U * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
-  EXPECT_EQ(proportional_bytes(10, folder.path()), 700U * 1024);
   EXPECT_EQ(resident_bytes(11, folder.path()), std::nullopt);
   folder.write("proc/12/statm", "0 0 0 0 0 0 0\n");  // a zombie's
   EXPECT_EQ(resident_bytes(12, folder.path()), std::nullopt);
-  EXPECT_EQ(proportional_bytes(11, folder.path()), std::nullopt);
   EXPECT_GT(resident_bytes(::getpid()).value_or(0), std::uint64_t{1} << 20);
 }
 

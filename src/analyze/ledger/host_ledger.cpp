@@ -1,0 +1,140 @@
+#include "analyze/ledger/host_ledger.h"
+
+#include <algorithm>
+
+#include "analyze/common/arithmetic.h"
+
+namespace tidemark {
+namespace {
+
+// Of more processes, those with less memory are one line.
+constexpr std::size_t kMostProcessLines = 10;
+
+// Whether its memory began as that of its parent. Of torch.compile's workers all but the first are forked from that
+// one.
+bool is_forked(const HostProcess& process, const std::vector<HostProcess>& all) {
+  if (process.role == ProcessRole::data_worker || process.role == ProcessRole::child) return true;
+  return process.role == ProcessRole::compile_worker &&
+         std::any_of(all.begin(), all.end(), [&](const HostProcess& other) {
+           return other.pid == process.parent_pid && other.role == ProcessRole::compile_worker;
+         });
+}
+
+void add_caveat(HostBreakdown& ledger, HostCaveat caveat) {
+  if (std::find(ledger.caveats.begin(), ledger.caveats.end(), caveat) == ledger.caveats.end()) {
+    ledger.caveats.push_back(caveat);
+  }
+}
+
+// What counts for a process: all its anonymous pages, or those that it does not share with what it was forked from.
+std::optional<std::uint64_t> own_anon(const HostProcess& process, const AnonShares& shares, HostBreakdown& ledger) {
+  const auto& anon = process.pages.anon_bytes;
+  if (!anon) add_caveat(ledger, HostCaveat::anon_unknown);
+  if (!anon || !is_forked(process, ledger.processes)) return anon;
+  if (process.private_bytes) return std::min(*process.private_bytes, *anon);
+  const auto share = shares.of(process.pid);
+  add_caveat(ledger, share ? HostCaveat::estimated_pages : HostCaveat::shared_pages);
+  if (!share || *share >= 1) return anon;
+  return static_cast<std::uint64_t>(*share * static_cast<double>(*anon));
+}
+
+// Returns what the job's processes hold in all.
+std::uint64_t add_processes(HostBreakdown& ledger, const AnonShares& shares) {
+  std::vector<HostLine> lines;
+  for (std::size_t n = 0; n < ledger.processes.size(); ++n) {
+    lines.push_back({HostPart::process, own_anon(ledger.processes[n], shares, ledger), n, 0});
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const HostLine& left, const HostLine& right) { return left.bytes > right.bytes; });
+  HostLine rest{HostPart::job_processes, ledger.other_pages.anon_bytes, {}, ledger.other_process_count};
+  std::uint64_t sum = rest.bytes.value_or(0);
+  for (const HostLine& line : lines) {
+    sum = saturating_add(sum, line.bytes.value_or(0));
+    if (ledger.lines.size() < kMostProcessLines) {
+      ledger.lines.push_back(line);
+    } else {
+      add_known(rest.bytes, line.bytes);
+      ++rest.count;
+    }
+  }
+  if (rest.count != 0) ledger.lines.push_back(rest);
+  return sum;
+}
+
+}  // namespace
+
+HostScope scope_of(const HostPartsSample& sample) {
+  const auto& limit = sample.cgroup.limit_bytes;
+  const bool limited = limit && (!sample.machine.limit_bytes || *limit < *sample.machine.limit_bytes);
+  return limited ? HostScope::cgroup : HostScope::machine;
+}
+
+const MemoryParts& parts_of(const HostPartsSample& sample) {
+  return scope_of(sample) == HostScope::cgroup ? sample.cgroup : sample.machine;
+}
+
+void AnonShares::learn(const HostPartsSample& sample) {
+  std::map<std::int64_t, double> kept;
+  for (const HostProcess& process : sample.processes) {
+    const std::uint64_t anon = process.pages.anon_bytes.value_or(0);
+    if (process.private_bytes && anon != 0) {
+      kept[process.pid] = std::min(1.0, static_cast<double>(*process.private_bytes) / static_cast<double>(anon));
+    } else if (const auto before = of(process.pid)) {
+      kept[process.pid] = *before;
+    }
+  }
+  shares_ = std::move(kept);
+}
+
+std::optional<double> AnonShares::of(std::int64_t pid) const {
+  const auto found = shares_.find(pid);
+  return found == shares_.end() ? std::nullopt : std::optional(found->second);
+}
+
+HostBreakdown make_host_ledger(const HostPartsSample& sample, const AnonShares& shares) {
+  const MemoryParts& parts = parts_of(sample);
+  HostBreakdown ledger;
+  ledger.time_ns = sample.time_ns;
+  ledger.scope = scope_of(sample);
+  ledger.used_bytes = parts.used_bytes;
+  ledger.limit_bytes = parts.limit_bytes;
+  ledger.available_bytes = sample.machine_available_bytes;
+  ledger.swap_bytes = parts.swap_bytes;
+  ledger.events = sample.cgroup_events;
+  ledger.processes = sample.processes;
+  ledger.other_process_count = sample.other_processes;
+  ledger.other_pages = sample.other_pages;
+  for (const HostProcess& process : sample.processes) {
+    add_known(ledger.locked_bytes, process.pages.locked_bytes);
+    add_known(ledger.pinned_bytes, process.pages.pinned_bytes);
+  }
+  const std::uint64_t of_job = add_processes(ledger, shares);
+  if (!parts.anon_bytes || !parts.cache_bytes) add_caveat(ledger, HostCaveat::parts_unknown);
+  std::optional<std::uint64_t> others;
+  if (parts.anon_bytes) others = saturating_subtract(*parts.anon_bytes, of_job);
+  ledger.lines.push_back({HostPart::other_processes, others, {}, 0});
+  ledger.lines.push_back({HostPart::shared_memory, parts.shmem_bytes, {}, 0});
+  ledger.lines.push_back({HostPart::page_cache, parts.cache_bytes, {}, 0});
+  ledger.lines.push_back({HostPart::kernel, parts.kernel_bytes, {}, 0});
+  if (parts.socket_bytes) ledger.lines.push_back({HostPart::sockets, parts.socket_bytes, {}, 0});
+  if (!parts.used_bytes) return ledger;
+  std::uint64_t explained = 0;
+  for (const HostLine& line : ledger.lines) explained = saturating_add(explained, line.bytes.value_or(0));
+  ledger.unexplained_bytes = saturating_change(explained, *parts.used_bytes);
+  return ledger;
+}
+
+std::optional<std::uint64_t> cuda_pinned_bytes(const Overview& overview, const HeldMemory& held) {
+  std::optional<std::uint64_t> bytes;
+  bool driver_known = false;
+  for (std::size_t index = 0; index < overview.devices.size(); ++index) {
+    const Device& device = overview.devices[index].device;
+    driver_known |= is_driver_memory(device);
+    if (device.type == DeviceType::cuda_host && index < held.devices.size()) {
+      add_known(bytes, held.devices[index].allocated_bytes);
+    }
+  }
+  return driver_known ? std::optional(bytes.value_or(0)) : std::nullopt;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,121 @@
+// Where the host's memory is: used = anonymous memory of the job's processes and of others + shared memory + page cache
+// + kernel + what is not explained. Of the control group with the lowest limit where there is one, else of the machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/enum_names.h"
+#include "store/held_memory.h"
+#include "store/store.h"
+#include "trace/sample.h"
+
+namespace tidemark {
+
+/// Whose memory it is about.
+enum class HostScope : std::uint8_t { machine, cgroup };
+/// Stable names for machines.
+inline constexpr EnumName<HostScope> kHostScopeNames[] = {{HostScope::machine, "machine"},
+                                                          {HostScope::cgroup, "cgroup"}};
+[[nodiscard]] constexpr std::string_view name_of(HostScope value) {
+  return name_in(kHostScopeNames, value);
+}
+
+/// What a line's memory is.
+enum class HostPart : std::uint8_t {
+  process,          ///< anonymous memory of a process of the job; of a forked one, what it does not share
+  job_processes,    ///< likewise of those with less, added up
+  other_processes,  ///< likewise of all that is not the job's
+  shared_memory,  ///< shared memory and files of tmpfs, whoever has it mapped: batches of DataLoader workers, /dev/shm
+  page_cache,     ///< pages of files; the kernel takes most of them back when memory is short
+  kernel,
+  sockets,
+};
+/// Stable names for machines.
+inline constexpr EnumName<HostPart> kHostPartNames[] = {
+    {HostPart::process, "process"},
+    {HostPart::job_processes, "job_processes"},
+    {HostPart::other_processes, "other_processes"},
+    {HostPart::shared_memory, "shared_memory"},
+    {HostPart::page_cache, "page_cache"},
+    {HostPart::kernel, "kernel"},
+    {HostPart::sockets, "sockets"},
+};
+[[nodiscard]] constexpr std::string_view name_of(HostPart value) {
+  return name_in(kHostPartNames, value);
+}
+
+struct HostLine {
+  HostPart part = HostPart::process;
+  std::optional<std::uint64_t> bytes;
+  std::optional<std::size_t> process;  ///< process: index into HostBreakdown::processes
+  std::uint64_t count = 0;             ///< job_processes: how many
+};
+
+/// What limits the accuracy of a host ledger.
+enum class HostCaveat : std::uint8_t {
+  shared_pages,  ///< of a forked process it was not read yet which pages are its own: those of its parent count twice
+  estimated_pages,  ///< it was read at another time
+  anon_unknown,     ///< the kernel does not say how much of some process's memory is anonymous
+  parts_unknown,    ///< nor what the used memory is
+};
+/// Stable names for machines.
+inline constexpr EnumName<HostCaveat> kHostCaveatNames[] = {
+    {HostCaveat::shared_pages, "shared_pages"},
+    {HostCaveat::estimated_pages, "estimated_pages"},
+    {HostCaveat::anon_unknown, "anon_unknown"},
+    {HostCaveat::parts_unknown, "parts_unknown"},
+};
+[[nodiscard]] constexpr std::string_view name_of(HostCaveat value) {
+  return name_in(kHostCaveatNames, value);
+}
+
+/// Used = the sum of the lines + unexplained.
+struct HostBreakdown {
+  std::uint64_t time_ns = 0;
+  HostScope scope = HostScope::machine;
+  std::optional<std::uint64_t> used_bytes;
+  std::optional<std::uint64_t> limit_bytes;       ///< of the machine all that it has
+  std::optional<std::uint64_t> available_bytes;   ///< on the machine: what programs can still get without swapping
+  std::vector<HostLine> lines;                    ///< processes, most bytes first; then the other parts, in their order
+  std::optional<std::int64_t> unexplained_bytes;  ///< below 0 where more is known of than is used
+  // Not in the sum.
+  std::optional<std::uint64_t> swap_bytes;
+  std::optional<std::uint64_t> locked_bytes;  ///< by mlock(), by all processes of the job; in the lines too
+  std::optional<std::uint64_t> pinned_bytes;  ///< by drivers that the kernel knows of, likewise; in the lines too
+  /// By CUDA, of the recorded process, as its calls say. The kernel does not count it for a process.
+  std::optional<std::uint64_t> cuda_pinned_bytes;
+  MemoryEvents events;                    ///< of the control group, since it exists
+  std::vector<HostProcess> processes;     ///< of the job, most resident bytes first
+  std::uint32_t other_process_count = 0;  ///< beyond these
+  ProcessPages other_pages;               ///< of them
+  std::vector<HostCaveat> caveats;
+};
+
+/// Of the anonymous pages of processes, the share that is private to them, when that was read last. Pages that a forked
+/// process still shares are its parent's, which had them first. Not thread-safe.
+class AnonShares {
+ public:
+  /// Learns from a sample's private bytes. Keeps what its processes had before, and forgets others.
+  void learn(const HostPartsSample& sample);
+  /// By PID, 0 to 1; none where it was never read.
+  [[nodiscard]] std::optional<double> of(std::int64_t pid) const;
+
+ private:
+  std::map<std::int64_t, double> shares_;
+};
+
+/// `shares` has learnt from the sample.
+[[nodiscard]] HostBreakdown make_host_ledger(const HostPartsSample& sample, const AnonShares& shares);
+
+/// Page-locked memory that the recorded process had from CUDA; none where no calls were recorded.
+[[nodiscard]] std::optional<std::uint64_t> cuda_pinned_bytes(const Overview& overview, const HeldMemory& held);
+
+/// The control group where it has a limit that is below the machine's memory.
+[[nodiscard]] HostScope scope_of(const HostPartsSample& sample);
+[[nodiscard]] const MemoryParts& parts_of(const HostPartsSample& sample);
+
+}  // namespace tidemark

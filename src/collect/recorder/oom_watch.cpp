@@ -1,0 +1,138 @@
+#include "collect/recorder/oom_watch.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace tidemark {
+namespace {
+
+// A process that was killed may take so long to go: the kernel takes back its memory first.
+constexpr std::chrono::seconds kPatience{30};
+// More kills than this at a time are not told apart.
+constexpr std::size_t kMostOpen = 64;
+constexpr std::size_t kMostEnded = 1024;
+// Usage that is so close to the limit has reached it: what was freed meanwhile is missing.
+constexpr std::uint64_t kCloseToLimitPercent = 90;
+
+}  // namespace
+
+void OomWatch::Count::see(const std::optional<std::uint64_t>& kills) {
+  if (!kills) return;
+  const std::uint64_t more = last && *kills > *last ? *kills - *last : 0;
+  for (std::uint64_t n = 0; n < more && open.size() < kMostOpen; ++n) open.push_back(Clock::now());
+  last = kills;
+}
+
+void OomWatch::Count::forget_old() {
+  while (!open.empty() && Clock::now() - open.front() > kPatience) open.pop_front();
+}
+
+bool OomWatch::Count::take() {
+  if (open.empty()) return false;
+  open.pop_front();
+  return true;
+}
+
+OomWatch::OomWatch(std::string root)
+    : root_(std::move(root)), cgroup_(Cgroup::of_this_process(root_)), log_(root_) {
+  look();
+}
+
+void OomWatch::look() {
+  if (cgroup_) in_cgroup_.see(cgroup_->read().oom_kills);
+  on_machine_.see(read_machine_memory(root_).oom_kills);
+  in_cgroup_.forget_old();
+  on_machine_.forget_old();
+  for (const LoggedKill& kill : log_.read()) {
+    if (logged_.size() < kMostEnded) logged_[kill.pid] = kill;
+  }
+}
+
+std::vector<KilledProcess> OomWatch::take(const Reading& reading) {
+  if (const auto* host = std::get_if<HostReading>(&reading.what)) return take(*host);
+  if (const auto* parts = std::get_if<HostPartsSample>(&reading.what)) take(*parts);
+  return {};
+}
+
+void OomWatch::take(const HostPartsSample& parts) {
+  for (const HostProcess& process : parts.processes) {
+    const auto known = alive_.find(process.pid);
+    if (known != alive_.end()) known->second = process;
+  }
+}
+
+std::vector<KilledProcess> OomWatch::take(const HostReading& host) {
+  usage_bytes_ = host.sample.cgroup_usage_bytes;
+  limit_bytes_ = host.sample.cgroup_limit_bytes;
+  std::map<std::int64_t, HostProcess> now;
+  for (const ProcessMemory& memory : host.processes) {
+    if (std::find(ended_.begin(), ended_.end(), memory.pid) != ended_.end()) continue;  // read before it ended
+    const auto known = alive_.find(memory.pid);
+    HostProcess& process = now[memory.pid];
+    if (known != alive_.end()) process = known->second;
+    process.pid = memory.pid;
+    process.pages = memory.pages;
+  }
+  std::vector<std::int64_t> gone;
+  for (const auto& [pid, process] : alive_) {
+    if (!now.contains(pid)) gone.push_back(pid);
+  }
+  for (const std::int64_t pid : gone) now[pid] = alive_[pid];
+  alive_ = std::move(now);
+  // Those that held most first: the kernel chooses by that.
+  std::sort(gone.begin(), gone.end(), [&](std::int64_t left, std::int64_t right) {
+    return alive_[left].pages.rss_bytes.value_or(0) > alive_[right].pages.rss_bytes.value_or(0);
+  });
+  std::vector<KilledProcess> killed;
+  for (const std::int64_t pid : gone) {
+    if (auto victim = ended(pid, ending_signal(pid, -1, root_))) killed.push_back(std::move(*victim));
+  }
+  return killed;
+}
+
+HostProcess OomWatch::forget(std::int64_t pid) {
+  HostProcess process;
+  process.pid = pid;
+  if (const auto known = alive_.find(pid); known != alive_.end()) {
+    process = known->second;
+    alive_.erase(known);
+  }
+  ended_.push_back(pid);
+  if (ended_.size() > kMostEnded) ended_.pop_front();
+  return process;
+}
+
+std::optional<KilledProcess> OomWatch::ended(std::int64_t pid, std::optional<int> signal) {
+  const bool again = std::find(ended_.begin(), ended_.end(), pid) != ended_.end();
+  if (again && !alive_.contains(pid)) return std::nullopt;
+  look();
+  KilledProcess killed;
+  killed.process = forget(pid);
+  killed.cgroup_usage_bytes = usage_bytes_;
+  killed.cgroup_limit_bytes = limit_bytes_;
+  const auto logged = logged_.find(pid);
+  const bool by_signal = signal == SIGKILL && !(in_cgroup_.open.empty() && on_machine_.open.empty());
+  const bool by_count = !signal && !in_cgroup_.open.empty();
+  if (logged == logged_.end() && !by_signal && !by_count) return std::nullopt;
+  killed.evidence = by_signal ? KillEvidence::exit_signal : KillEvidence::vanished;
+  const bool limit_reached =
+      usage_bytes_ && limit_bytes_ && *usage_bytes_ >= *limit_bytes_ / 100 * kCloseToLimitPercent;
+  if (in_cgroup_.take() && limit_reached) killed.scope = KillScope::cgroup;
+  if (on_machine_.take() && !limit_bytes_) killed.scope = KillScope::machine;
+  if (logged == logged_.end()) return killed;
+  killed.evidence = KillEvidence::kernel_log;
+  killed.scope = logged->second.scope;
+  if (logged->second.pages.rss_bytes) {  // what the kernel saw, not a sample from some time before
+    const ProcessPages sampled = std::exchange(killed.process.pages, logged->second.pages);
+    killed.process.pages.swap_bytes = sampled.swap_bytes;
+    killed.process.pages.locked_bytes = sampled.locked_bytes;
+    killed.process.pages.pinned_bytes = sampled.pinned_bytes;
+  }
+  logged_.erase(logged);
+  return killed;
+}
+
+}  // namespace tidemark

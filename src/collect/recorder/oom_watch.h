@@ -1,0 +1,66 @@
+// Which processes of the job the kernel's OOM killer ended.
+//
+// The kernel counts its kills before it kills, in the control group and for the machine, and says whom it chose in its
+// log, which few may read. So a process that has ended is a victim when the log names it, when it died of SIGKILL
+// shortly after a count rose, or, where nobody can say how it ended, when the control group's count rose.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/machine/host_memory.h"
+#include "collect/machine/kernel_log.h"
+#include "collect/recorder/readings.h"
+
+namespace tidemark {
+
+/// Not thread-safe. Reads small files of /proc and /sys, and these only when a process has ended.
+class OomWatch {
+ public:
+  explicit OomWatch(std::string root = "");
+
+  /// What was read of the host, in order of time. Returns the victims among the processes that are gone since.
+  [[nodiscard]] std::vector<KilledProcess> take(const Reading& reading);
+  /// A process of the job has ended; `signal`: what it died of, 0 for none; none: not known. None where it is no
+  /// victim, or was asked for before.
+  [[nodiscard]] std::optional<KilledProcess> ended(std::int64_t pid, std::optional<int> signal);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// A kernel's count of kills, and those of late that no process was found for.
+  struct Count {
+    std::optional<std::uint64_t> last;
+    std::deque<Clock::time_point> open;
+    void see(const std::optional<std::uint64_t>& kills);
+    void forget_old();
+    /// Whether there is one; takes it.
+    bool take();
+  };
+
+  [[nodiscard]] std::vector<KilledProcess> take(const HostReading& host);
+  void take(const HostPartsSample& parts);
+  void look();
+  [[nodiscard]] HostProcess forget(std::int64_t pid);
+
+  std::string root_;
+  std::optional<Cgroup> cgroup_;
+  KernelLog log_;
+  Count in_cgroup_;
+  Count on_machine_;
+  std::map<std::int64_t, LoggedKill> logged_;     ///< by PID; of processes that are not known to have ended
+  std::map<std::int64_t, HostProcess> alive_;     ///< by PID
+  std::deque<std::int64_t> ended_;                ///< the latest of them
+  std::optional<std::uint64_t> usage_bytes_;      ///< of the control group, in the latest reading
+  std::optional<std::uint64_t> limit_bytes_;
+};
+
+/// The signal that ended a process, 0 where it exited, by its pidfd (Linux 6.15; below 0: there is none) or, until its
+/// parent has waited for it, by /proc. None where nobody says.
+[[nodiscard]] std::optional<int> ending_signal(std::int64_t pid, int pidfd, const std::string& root = "");
+
+}  // namespace tidemark

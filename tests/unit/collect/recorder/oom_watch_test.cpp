@@ -1,0 +1,129 @@
+// Who was killed for lack of memory, by counts and logs written by hand.
+#include "collect/recorder/oom_watch.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "temporary_folder.h"
+
+namespace tidemark::testing {
+namespace {
+
+class OomWatchTest : public ::testing::Test {
+ protected:
+  OomWatchTest() {
+    folder_.write("proc/self/cgroup", "0::/job\n");
+    folder_.write("proc/self/mountinfo", "33 22 0:27 / /cg rw - cgroup2 cgroup2 rw\n");
+    folder_.write("cg/job/memory.max", "1000\n");
+    count(5, 9);
+  }
+  void count(int in_group, int on_machine) {
+    folder_.write("cg/job/memory.events", "oom_kill " + std::to_string(in_group) + "\n");
+    folder_.write("proc/vmstat", "oom_kill " + std::to_string(on_machine) + "\n");
+  }
+  static Reading host(const std::vector<std::int64_t>& pids, std::uint64_t usage = 950) {
+    HostReading reading;
+    reading.sample.cgroup_usage_bytes = usage;
+    reading.sample.cgroup_limit_bytes = 1000;
+    for (const std::int64_t pid : pids) {
+      ProcessMemory& memory = reading.processes.emplace_back();
+      memory.pid = pid;
+      memory.pages.rss_bytes = static_cast<std::uint64_t>(pid) * 10;
+    }
+    Reading made;
+    made.what = std::move(reading);
+    return made;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(OomWatchTest, SigkillWithACountThatRose) {
+  OomWatch watch(folder_.path());
+  EXPECT_TRUE(watch.take(host({10, 20})).empty());
+  Reading parts;
+  HostPartsSample sample;
+  sample.processes.push_back({20, 10, ProcessRole::data_worker, false, 1, 2, {}, {}, {}, "python train.py"});
+  parts.what = sample;
+  EXPECT_TRUE(watch.take(parts).empty());
+  EXPECT_TRUE(watch.take(host({10, 20})).empty());
+  count(6, 10);
+  const auto killed = watch.ended(20, SIGKILL);
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->evidence, KillEvidence::exit_signal);
+  EXPECT_EQ(killed->scope, KillScope::cgroup);
+  EXPECT_EQ(killed->process.role, ProcessRole::data_worker);
+  EXPECT_EQ(killed->process.number, 1U);
+  EXPECT_EQ(killed->process.pages.rss_bytes, 200U) << "of the latest reading";
+  EXPECT_EQ(killed->cgroup_usage_bytes, 950U);
+  EXPECT_EQ(killed->cgroup_limit_bytes, 1000U);
+  EXPECT_FALSE(watch.ended(20, SIGKILL)) << "once";
+  EXPECT_TRUE(watch.take(host({10, 20})).empty()) << "read before it ended";
+  EXPECT_FALSE(watch.ended(10, SIGKILL)) << "there was one kill";
+}
+
+TEST_F(OomWatchTest, NoVictimWithoutACount) {
+  OomWatch watch(folder_.path());
+  EXPECT_TRUE(watch.take(host({10, 20, 30})).empty());
+  EXPECT_FALSE(watch.ended(10, SIGKILL)) << "somebody else sent it";
+  count(6, 10);
+  EXPECT_FALSE(watch.ended(20, 0)) << "it exited";
+  EXPECT_FALSE(watch.ended(30, SIGSEGV));
+}
+
+TEST_F(OomWatchTest, OneThatIsGoneWhenTheCountHadRisen) {
+  OomWatch watch(folder_.path());
+  EXPECT_TRUE(watch.take(host({10, 20, 30}, 500)).empty());
+  count(6, 10);
+  const auto killed = watch.take(host({30}, 500));
+  ASSERT_EQ(killed.size(), 1U);
+  EXPECT_EQ(killed[0].process.pid, 20) << "the one that held more";
+  EXPECT_EQ(killed[0].evidence, KillEvidence::vanished);
+  EXPECT_EQ(killed[0].scope, KillScope::unknown) << "the limit was far";
+}
+
+TEST_F(OomWatchTest, AZombieSaysHowItEnded) {
+  OomWatch watch(folder_.path());
+  EXPECT_TRUE(watch.take(host({10, 20})).empty());
+  count(6, 10);
+  folder_.write("proc/20/stat", "20 (py) thon) Z 10 1 2 3 0\n");  // exited
+  folder_.write("proc/10/stat", "10 (python) Z 1 1 2 3 9\n");
+  const auto killed = watch.take(host({}));
+  ASSERT_EQ(killed.size(), 1U);
+  EXPECT_EQ(killed[0].process.pid, 10);
+  EXPECT_EQ(killed[0].evidence, KillEvidence::exit_signal);
+}
+
+TEST_F(OomWatchTest, WithoutACgroupTheMachinesCountIsNotEnoughWithoutASignal) {
+  folder_.write("proc/self/cgroup", "");
+  OomWatch watch(folder_.path());
+  EXPECT_TRUE(watch.take(host({10, 20})).empty());
+  count(5, 10);
+  EXPECT_FALSE(watch.ended(10, std::nullopt)) << "any program of the machine may have been killed";
+  EXPECT_TRUE(watch.ended(20, SIGKILL));
+}
+
+TEST(EndingSignal, OfAChild) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  EXPECT_EQ(ending_signal(child, -1), std::nullopt) << "it has not ended";
+  const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+  ::kill(child, SIGKILL);
+  siginfo_t info{};
+  ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  const auto signal = ending_signal(child, -1);
+  EXPECT_TRUE(!signal || *signal == SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  const auto later = ending_signal(child, pidfd);  // Linux 6.15 keeps it
+  EXPECT_TRUE(!later || *later == SIGKILL);
+  ::close(pidfd);
+}
+
+}  // namespace
+}  // namespace tidemark::testing
