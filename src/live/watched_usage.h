@@ -26,7 +26,8 @@ struct WatchedUsagePoint {
 class WatchedUsage {
  public:
   /// At least 2 points; an even number.
-  explicit WatchedUsage(std::size_t capacity = 1024) : capacity_(capacity < 2 ? 2 : capacity / 2 * 2) {}
+  explicit WatchedUsage(std::size_t capacity) : capacity_(capacity < 2 ? 2 : capacity / 2 * 2) {}
+  WatchedUsage() : WatchedUsage(1024) {}
 
   /// Samples come in the order of their times. `peak_bytes`: the most since the sample before, where it is known.
   void add(std::uint64_t time_ns, std::uint64_t bytes, std::optional<std::uint64_t> peak_bytes = {});
