@@ -35,7 +35,11 @@ bool StateBuilder::is_chosen(const WatchedChoice& choice, const std::vector<Devi
 void StateBuilder::add(const Reading& reading) {
   const std::uint64_t time_ns = clock_.between_ns(start_ticks_, reading.ticks);
   if (reading.ticks != 0) state_.latest_reading_ns = time_ns;
-  std::visit([&](const auto& kind) { add(time_ns, kind); }, reading.what);
+  std::visit(
+      [&](const auto& kind) {
+        if constexpr (requires { add(time_ns, kind); }) add(time_ns, kind);  // the others are of recordings
+      },
+      reading.what);
 }
 
 void StateBuilder::add(std::uint64_t /*time_ns*/, const DevicesFound& found) {

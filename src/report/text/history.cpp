@@ -14,7 +14,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostRows = 10;
+constexpr std::size_t kMostListed = 10;
 
 // Times of a file that somebody else wrote may be any.
 std::string time_text(std::int64_t time_ms) {
@@ -31,7 +31,7 @@ std::string title(const HistoryDevice& device) {
 std::string processes_text(const HistoryDevice& device, const Terminal& terminal) {
   if (device.processes.empty()) return "";
   Columns columns({"peak", "at", "first seen", "last seen", "pid", "process"});
-  const std::size_t rows = std::min(device.processes.size(), kMostRows);
+  const std::size_t rows = std::min(device.processes.size(), kMostListed);
   for (std::size_t index = 0; index < rows; ++index) {
     const HistoryProcess& process = device.processes[index];
     columns.add({format_bytes(process.peak_bytes), time_text(process.peak_ms), time_text(process.first_ms),
@@ -59,7 +59,7 @@ std::string risks_text(const History& history, const Terminal& terminal) {
   if (history.risks.empty()) return "\nNo change of a risk.\n";
   std::string text = "\n" + paint(terminal, Tone::heading, "Changes of risk") + "\n";
   Columns columns({"time", "device", "risk"});
-  const std::size_t rows = std::min(history.risks.size(), 2 * kMostRows);
+  const std::size_t rows = std::min(history.risks.size(), 2 * kMostListed);
   for (auto risk = history.risks.end() - static_cast<std::ptrdiff_t>(rows); risk != history.risks.end(); ++risk) {
     columns.add(
         {time_text(risk->time_ms), shown(risk->key), fmt::format("{} → {}", shown(risk->before), shown(risk->level))});
