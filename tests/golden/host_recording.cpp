@@ -100,14 +100,14 @@ void write_host_job(const std::string& path) {
   allocate_block(*writer, 12 * kMillisecond, 0x70000, 32 * kMiB, {DeviceType::cuda_host, 0});
   sample_host(*writer, 20 * kMillisecond, 520, {host_process(900, ProcessRole::main, 300, 4, 300)}, 0);
   const HostProcess main = host_process(900, ProcessRole::main, 320, 24, 60);
-  sample(*writer, 120 * kMillisecond, 700,
-         {main, host_process(910, ProcessRole::data_worker, 330, 12, 40),
-          host_process(911, ProcessRole::data_worker, 400, 8, 120)},
-         0);
-  sample(*writer, 220 * kMillisecond, 1010,
-         {main, host_process(911, ProcessRole::data_worker, 720, 8, {}),
-          host_process(910, ProcessRole::data_worker, 330, 12, {})},
-         40);
+  sample_host(*writer, 120 * kMillisecond, 700,
+              {main, host_process(910, ProcessRole::data_worker, 330, 12, 40),
+               host_process(911, ProcessRole::data_worker, 400, 8, 120)},
+              0);
+  sample_host(*writer, 220 * kMillisecond, 1010,
+              {main, host_process(911, ProcessRole::data_worker, 720, 8, {}),
+               host_process(910, ProcessRole::data_worker, 330, 12, {})},
+              40);
   KilledProcess killed;
   killed.time_ns = 260 * kMillisecond;
   killed.process = host_process(911, ProcessRole::data_worker, 730, 8, {});
