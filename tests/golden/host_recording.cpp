@@ -13,9 +13,9 @@
 namespace tidemark::testing {
 namespace {
 
-constexpr std::uint64_t kMs = 1'000'000;
+constexpr std::uint64_t kMillisecond = 1'000'000;
 
-std::unique_ptr<TraceWriter> open(const std::string& path) {
+std::unique_ptr<TraceWriter> open_recording(const std::string& path) {
   ProcessInfo info;
   info.pid = 900;
   info.parent_pid = 1;
@@ -33,7 +33,8 @@ std::unique_ptr<TraceWriter> open(const std::string& path) {
   return std::move(*writer);
 }
 
-void allocate(TraceWriter& writer, std::uint64_t time_ns, std::uint64_t address, std::uint64_t size, Device device) {
+void allocate_block(TraceWriter& writer, std::uint64_t time_ns, std::uint64_t address, std::uint64_t size,
+                    Device device) {
   Event event;
   event.time_ns = time_ns;
   event.address = address;
@@ -42,8 +43,8 @@ void allocate(TraceWriter& writer, std::uint64_t time_ns, std::uint64_t address,
   EXPECT_TRUE(writer.event(event).ok());
 }
 
-HostProcess process(std::int64_t pid, ProcessRole role, std::uint64_t anon_mib, std::uint64_t shmem_mib,
-                    std::optional<std::uint64_t> private_mib) {
+HostProcess host_process(std::int64_t pid, ProcessRole role, std::uint64_t anon_mib, std::uint64_t shmem_mib,
+                         std::optional<std::uint64_t> private_mib) {
   HostProcess made;
   made.pid = pid;
   made.parent_pid = role == ProcessRole::main ? 1 : 900;
@@ -62,8 +63,8 @@ HostProcess process(std::int64_t pid, ProcessRole role, std::uint64_t anon_mib, 
   return made;
 }
 
-void sample(TraceWriter& writer, std::uint64_t time_ns, std::uint64_t used_mib,
-            const std::vector<HostProcess>& processes, std::uint64_t times_at_limit) {
+void sample_host(TraceWriter& writer, std::uint64_t time_ns, std::uint64_t used_mib,
+                 const std::vector<HostProcess>& processes, std::uint64_t times_at_limit) {
   const HostProcess& own = processes.front();
   HostSample usage;
   usage.time_ns = time_ns;
@@ -83,7 +84,7 @@ void sample(TraceWriter& writer, std::uint64_t time_ns, std::uint64_t used_mib,
   usage.machine_available_bytes = 9 * kGiB - used_mib * kMiB;
   writer.sample(usage);
   HostPartsSample parts;
-  parts.time_ns = time_ns + kMs;
+  parts.time_ns = time_ns + kMillisecond;
   parts.cgroup = {used_mib * kMiB, kGiB, (used_mib - 120) * kMiB, 50 * kMiB, 48 * kMiB, 16 * kMiB, kMiB, 0};
   parts.cgroup_events = {0, 0, times_at_limit, 2, {}};
   parts.machine = {12 * kGiB, 16 * kGiB, 5 * kGiB, 4 * kGiB, kGiB, kGiB, {}, 0};
@@ -93,36 +94,36 @@ void sample(TraceWriter& writer, std::uint64_t time_ns, std::uint64_t used_mib,
   writer.sample(parts);
 }
 
-void write_job(const std::string& path) {
-  const auto writer = open(path);
-  allocate(*writer, 10 * kMs, 0x1000, 200 * kMiB, {DeviceType::cpu, 0});
-  allocate(*writer, 12 * kMs, 0x70000, 32 * kMiB, {DeviceType::cuda_host, 0});
-  sample(*writer, 20 * kMs, 520, {process(900, ProcessRole::main, 300, 4, 300)}, 0);
-  const HostProcess main = process(900, ProcessRole::main, 320, 24, 60);
-  sample(
-      *writer, 120 * kMs, 700,
-      {main, process(910, ProcessRole::data_worker, 330, 12, 40), process(911, ProcessRole::data_worker, 400, 8, 120)},
-      0);
-  sample(
-      *writer, 220 * kMs, 1010,
-      {main, process(911, ProcessRole::data_worker, 720, 8, {}), process(910, ProcessRole::data_worker, 330, 12, {})},
-      40);
+void write_host_job(const std::string& path) {
+  const auto writer = open_recording(path);
+  allocate_block(*writer, 10 * kMillisecond, 0x1000, 200 * kMiB, {DeviceType::cpu, 0});
+  allocate_block(*writer, 12 * kMillisecond, 0x70000, 32 * kMiB, {DeviceType::cuda_host, 0});
+  sample_host(*writer, 20 * kMillisecond, 520, {host_process(900, ProcessRole::main, 300, 4, 300)}, 0);
+  const HostProcess main = host_process(900, ProcessRole::main, 320, 24, 60);
+  sample_host(*writer, 120 * kMillisecond, 700,
+              {main, host_process(910, ProcessRole::data_worker, 330, 12, 40),
+               host_process(911, ProcessRole::data_worker, 400, 8, 120)},
+              0);
+  sample_host(*writer, 220 * kMillisecond, 1010,
+              {main, host_process(911, ProcessRole::data_worker, 720, 8, {}),
+               host_process(910, ProcessRole::data_worker, 330, 12, {})},
+              40);
   KilledProcess killed;
-  killed.time_ns = 260 * kMs;
-  killed.process = process(911, ProcessRole::data_worker, 730, 8, {});
+  killed.time_ns = 260 * kMillisecond;
+  killed.process = host_process(911, ProcessRole::data_worker, 730, 8, {});
   killed.evidence = KillEvidence::exit_signal;
   killed.scope = KillScope::cgroup;
   killed.cgroup_usage_bytes = 1020 * kMiB;
   killed.cgroup_limit_bytes = kGiB;
   writer->sample(killed);
-  sample(*writer, 300 * kMs, 560, {main, process(910, ProcessRole::data_worker, 330, 12, 40)}, 41);
-  allocate(*writer, 320 * kMs, 0x2000, kMiB, {DeviceType::cpu, 0});
-  EXPECT_TRUE(writer->finish({400 * kMs, true}).ok());
+  sample_host(*writer, 300 * kMillisecond, 560, {main, host_process(910, ProcessRole::data_worker, 330, 12, 40)}, 41);
+  allocate_block(*writer, 320 * kMillisecond, 0x2000, kMiB, {DeviceType::cpu, 0});
+  EXPECT_TRUE(writer->finish({400 * kMillisecond, true}).ok());
 }
 
-void write_hostile(const std::string& path) {
+void write_hostile_host(const std::string& path) {
   constexpr std::uint64_t kMost = ~std::uint64_t{0} - 1;
-  const auto writer = open(path);
+  const auto writer = open_recording(path);
   HostPartsSample parts;
   parts.time_ns = kMost;
   parts.machine = {kMost, kMost, kMost, kMost, kMost, kMost, kMost, kMost};
@@ -156,8 +157,8 @@ void write_hostile(const std::string& path) {
 }  // namespace
 
 void write_host_recordings(const std::string& folder) {
-  write_job(folder + "/host.tide");
-  write_hostile(folder + "/host_hostile.tide");
+  write_host_job(folder + "/host.tide");
+  write_hostile_host(folder + "/host_hostile.tide");
 }
 
 }  // namespace tidemark::testing

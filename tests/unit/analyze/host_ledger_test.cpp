@@ -8,8 +8,8 @@
 namespace tidemark::testing {
 namespace {
 
-HostProcess process(std::int64_t pid, ProcessRole role, std::uint64_t anon,
-                    std::optional<std::uint64_t> own = std::nullopt) {
+HostProcess host_process(std::int64_t pid, ProcessRole role, std::uint64_t anon,
+                         std::optional<std::uint64_t> own = std::nullopt) {
   HostProcess made;
   made.pid = pid;
   made.role = role;
@@ -20,7 +20,7 @@ HostProcess process(std::int64_t pid, ProcessRole role, std::uint64_t anon,
   return made;
 }
 
-HostPartsSample sample(std::uint64_t time_ns, std::uint64_t used) {
+HostPartsSample parts_sample(std::uint64_t time_ns, std::uint64_t used) {
   HostPartsSample made;
   made.time_ns = time_ns;
   made.cgroup = {used, 1000, 500, 100, 50, 40, 5, 7};
@@ -42,8 +42,8 @@ HostBreakdown ledger_of(const HostPartsSample& of) {
 }
 
 TEST(HostLedger, AddsUp) {
-  HostPartsSample of = sample(3, 800);
-  of.processes = {process(1, ProcessRole::main, 200), process(2, ProcessRole::data_worker, 250, 60)};
+  HostPartsSample of = parts_sample(3, 800);
+  of.processes = {host_process(1, ProcessRole::main, 200), host_process(2, ProcessRole::data_worker, 250, 60)};
   const HostBreakdown ledger = ledger_of(of);
   EXPECT_EQ(ledger.scope, HostScope::cgroup);
   EXPECT_EQ(ledger.limit_bytes, 1000U);
@@ -60,7 +60,7 @@ TEST(HostLedger, AddsUp) {
 }
 
 TEST(HostLedger, OfTheMachineWithoutALimit) {
-  HostPartsSample of = sample(3, 800);
+  HostPartsSample of = parts_sample(3, 800);
   of.cgroup.limit_bytes.reset();
   EXPECT_EQ(ledger_of(of).scope, HostScope::machine);
   EXPECT_EQ(ledger_of(of).used_bytes, 9000U);
@@ -69,11 +69,11 @@ TEST(HostLedger, OfTheMachineWithoutALimit) {
 }
 
 TEST(HostLedger, WhatAWorkerSharesIsRememberedFromTheLastTimeItWasRead) {
-  HostPartsSample of = sample(3, 800);
-  of.processes = {process(2, ProcessRole::data_worker, 200, 50)};
+  HostPartsSample of = parts_sample(3, 800);
+  of.processes = {host_process(2, ProcessRole::data_worker, 200, 50)};
   AnonShares shares;
   shares.learn(of);
-  of.processes = {process(2, ProcessRole::data_worker, 400), process(3, ProcessRole::data_worker, 30)};
+  of.processes = {host_process(2, ProcessRole::data_worker, 400), host_process(3, ProcessRole::data_worker, 30)};
   shares.learn(of);
   const HostBreakdown ledger = make_host_ledger(of, shares);
   EXPECT_EQ(ledger.lines[0].bytes, 100U) << "a quarter";
@@ -85,8 +85,8 @@ TEST(HostLedger, WhatAWorkerSharesIsRememberedFromTheLastTimeItWasRead) {
 }
 
 TEST(HostLedger, OfManyProcessesTheSmallOnesAreOneLine) {
-  HostPartsSample of = sample(3, 800);
-  for (int n = 0; n < 12; ++n) of.processes.push_back(process(n + 1, ProcessRole::rank, 10));
+  HostPartsSample of = parts_sample(3, 800);
+  for (int n = 0; n < 12; ++n) of.processes.push_back(host_process(n + 1, ProcessRole::rank, 10));
   of.other_processes = 3;
   of.other_pages.anon_bytes = 6;
   const HostBreakdown ledger = ledger_of(of);
@@ -107,9 +107,9 @@ TEST(HostLedger, WhatTheKernelDoesNotSayIsNotKnown) {
 }
 
 TEST(HostLedger, HostileSizesStayInRange) {
-  HostPartsSample of = sample(3, ~std::uint64_t{0} - 1);
-  of.processes = {process(1, ProcessRole::main, ~std::uint64_t{0} - 1),
-                  process(2, ProcessRole::data_worker, ~std::uint64_t{0} - 1)};
+  HostPartsSample of = parts_sample(3, ~std::uint64_t{0} - 1);
+  of.processes = {host_process(1, ProcessRole::main, ~std::uint64_t{0} - 1),
+                  host_process(2, ProcessRole::data_worker, ~std::uint64_t{0} - 1)};
   of.cgroup.shmem_bytes = ~std::uint64_t{0} - 1;
   EXPECT_LE(ledger_of(of).unexplained_bytes, 0);
 }
@@ -117,8 +117,9 @@ TEST(HostLedger, HostileSizesStayInRange) {
 TEST(HostLedgerCollector, PeakLastAndWhoWasKilled) {
   HostLedgerCollector collector({std::uint64_t{25}, 10});
   const auto add = [&](std::uint64_t time_ns, std::uint64_t used, bool there) {
-    HostPartsSample of = sample(time_ns, used);
-    if (there) of.processes = {process(1, ProcessRole::main, 100), process(2, ProcessRole::data_worker, 30, 20)};
+    HostPartsSample of = parts_sample(time_ns, used);
+    if (there)
+      of.processes = {host_process(1, ProcessRole::main, 100), host_process(2, ProcessRole::data_worker, 30, 20)};
     collector.add(of);
   };
   add(0, 300, true);
