@@ -57,7 +57,7 @@ TEST(MemoryGrowth, WhatTheFrameworkHasAllocated) {
   std::vector<RecordedProcess> recorded(1);
   RecordedDevice& device = recorded[0].devices.emplace_back();
   for (std::uint64_t second = 0; second < 120; ++second) device.allocated.add(second * 1'000'000'000, second * kMiB);
-  const auto found = memory_growth({}, recorded, 10 * kPerMinute);
+  const auto found = memory_growth(MachineState(), recorded, 10 * kPerMinute);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].memory, GrowingMemory::allocated);
   EXPECT_EQ(found[0].verdict, GrowthVerdict::growing);
