@@ -125,8 +125,8 @@ struct MonitorOutputs::Parts {
 void add_outputs(CommandLine& app, OutputOptions& options) {
   app.group("Metrics, history and actions");
   app.add_option("--listen", options.listen,
-                 "Serve metrics for Prometheus at http://ADDRESS:PORT/metrics. Addresses other than this machine's own "
-                 "need --listen-token-file")
+                 "Serve metrics for Prometheus there, at /metrics. Addresses other than this machine's own need "
+                 "--listen-token-file")
       ->type_name("ADDRESS:PORT");
   app.add_option("--listen-token-file", options.token_file,
                  "Who asks for metrics has to show the token in this file (Authorization: Bearer TOKEN)")
