@@ -12,9 +12,15 @@ namespace {
 struct FragmentOptions : WatchOptions {};
 
 int run(const FragmentOptions& options) {
-  auto watched = watch(options);
+  FragmentReport report;
+  WatchHooks hooks;
+  hooks.follow = true;
+  hooks.window = window_of(options);
+  hooks.at_end = [&](const RecordingsWatch& recordings) { report.of_recorded = recorded_fragmentation(recordings); };
+  auto watched = watch(options, hooks);
   if (!watched) return fail(watched.error().message);
-  return write_reports(options, FragmentReport{std::move(*watched)});
+  static_cast<WatchRun&>(report) = std::move(*watched);
+  return write_reports(options, report);
 }
 
 }  // namespace

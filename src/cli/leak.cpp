@@ -21,12 +21,18 @@ int run(const LeakOptions& options) {
   if (!(options.threshold_mib_per_minute >= 0)) {
     return fail(fmt::format("--threshold {}: MB per minute, 0 or more", options.threshold_mib_per_minute));
   }
-  auto watched = watch(options);
-  if (!watched) return fail(watched.error().message);
   LeakReport report;
+  WatchHooks hooks;
+  hooks.follow = true;
+  if (options.tracking) {
+    hooks.window = window_of(options);
+    hooks.at_end = [&](const RecordingsWatch& recordings) { report.by_stack = recorded_leaks(recordings); };
+  }
+  auto watched = watch(options, hooks);
+  if (!watched) return fail(watched.error().message);
   static_cast<WatchRun&>(report) = std::move(*watched);
   report.threshold_bytes_per_minute = options.threshold_mib_per_minute * static_cast<double>(kMiB);
-  report.growths = memory_growth(report.state, report.threshold_bytes_per_minute);
+  report.growths = memory_growth(report.state, report.recorded, report.threshold_bytes_per_minute);
   report.tracking = options.tracking;
   return write_reports(options, report);
 }
@@ -42,7 +48,8 @@ std::function<int()> setup_leak(CommandLine& app) {
                "Also say which stacks and modules grow, of processes that are recorded with `tidemark run`");
   add_watching(app, *options, {});
   app.footer(watching_footer(
-      "Growth is that of the running peaks, with its 90% interval: a warm-up, a sawtooth and a change to a new level "
+      "Growth is that of the running peaks, with its 90% interval, of devices, processes, the host, and of what the "
+      "framework has allocated in programs that are being recorded: a warm-up, a sawtooth and a change to a new level "
       "are not. Seen from outside, growth has no cause; `tidemark leaks` names the lines of a recorded program.",
       "  tidemark leak --threshold 10 --duration 600 --output leak_report.json\n"
       "  tidemark leak --threshold 10 --enable-tracking --pid 4242"));

@@ -12,7 +12,9 @@ namespace {
 struct ProfileOptions : WatchOptions {};
 
 int run(const ProfileOptions& options) {
-  auto watched = watch(options);
+  WatchHooks hooks;
+  hooks.follow = true;
+  auto watched = watch(options, hooks);
   if (!watched) return fail(watched.error().message);
   return write_reports(options, ProfileReport{std::move(*watched)});
 }
@@ -24,7 +26,8 @@ std::function<int()> setup_profile(CommandLine& app) {
   add_watching(app, *options, {.plot = true});
   app.footer(watching_footer(
       "Reads what the driver reports of each device and its processes, and the host's memory. Peaks are those of the "
-      "samples: for true ones, and for what holds the memory, record the program with `tidemark run`.",
+      "samples; of programs that are being recorded with `tidemark run`, allocated and reserved bytes are there too, "
+      "with the true peaks.",
       "  tidemark profile --duration 60 --output profile.json --plot\n"
       "  tidemark profile --devices 0 1 --interval 0.1\n"
       "  tidemark profile --pid 4242 --duration 3600 --output job.json"));

@@ -98,7 +98,7 @@ Result<void> check_devices(const MachineState& state) {
 /// One line on a terminal, which is gone at the end.
 class ProgressLine {
  public:
-  ProgressLine() : columns_(terminal_width(STDERR_FILENO).value_or(0)) {}
+  ProgressLine() : columns_(::isatty(STDERR_FILENO) == 0 ? 0 : terminal_width(STDERR_FILENO).value_or(80)) {}
   ~ProgressLine() {
     if (columns_ > 0) write_stderr({"\r\x1b[K"});
   }
@@ -163,13 +163,22 @@ void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments&
   add_format(app, options.format, "text|json");
 }
 
+SlidingWindow::Limits window_of(const WatchOptions& options) {
+  SlidingWindow::Limits limits;
+  limits.length =
+      std::chrono::nanoseconds(std::llround(std::clamp(options.duration_seconds, 1.0, kMostDuration) * 1e9));
+  return limits;
+}
+
 Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   const auto monitored = monitor_options(options, hooks);
   if (!monitored) return monitored.error();
   if (auto fine = check_outputs(options); !fine) return fine.error();
   const EndingSignals signals;
   MachineMonitor monitor(*monitored);
+  for (const RiskListener& listener : hooks.listeners) monitor.add_listener(listener);
   monitor.start();
+  RecordingsWatch recordings(monitored->interval, hooks.window);
   ProgressLine progress;
   const std::optional<double> duration = hooks.endless ? std::nullopt : std::optional(options.duration_seconds);
   const Clock::time_point end =
@@ -188,6 +197,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
     (void)monitor.update();
     if (auto fine = check_devices(monitor.state()); !fine) return fine.error();
     if (hooks.on_update) hooks.on_update(monitor);
+    if (hooks.follow) recordings.update(monitor.state(), monitored->choice.pid.has_value());
     if (monitor.state().watched_pid == WatchedPid::ended && !over) {
       run.end = WatchEnd::process_ended;
       over = true;
@@ -197,6 +207,8 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   monitor.assess();
   if (hooks.on_update) hooks.on_update(monitor);
   run.state = monitor.state();
+  run.recorded = recordings.processes();
+  if (hooks.at_end) hooks.at_end(recordings);
   return run;
 }
 

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "cli/command_line.h"
 #include "live/monitor.h"
+#include "live/recordings_watch.h"
 #include "live/watch_reports.h"
 #include "report/text/terminal.h"
 
@@ -38,10 +39,18 @@ struct WatchHooks {
   ForecastOptions forecast = {};
   bool endless = false;                                       ///< until a signal
   std::function<void(const MachineMonitor&)> on_update = {};  ///< after each update
+  std::vector<RiskListener> listeners = {};                   ///< of changes of risk
+  /// What is recorded meanwhile is followed, and so much of it kept for `at_end`; none: nothing is kept.
+  bool follow = false;
+  std::optional<SlidingWindow::Limits> window = {};
+  std::function<void(const RecordingsWatch&)> at_end = {};  ///< of what was followed
 };
 
 /// What to watch; an error for what cannot be watched.
 Result<MonitorOptions> monitor_options(const WatchOptions& options, const WatchHooks& hooks = {});
+
+/// Of recordings, as much as is watched.
+[[nodiscard]] SlidingWindow::Limits window_of(const WatchOptions& options);
 
 /// Watches until the time is over, the process has ended, or SIGINT, SIGTERM or SIGHUP comes. Progress on stderr, where
 /// that is a terminal. Fails, before it begins, for what cannot be watched or written.

@@ -1,8 +1,8 @@
 // Reads a recording while it is written: the file itself is the live event stream.
 //
-// Nothing is encoded twice and nobody waits: neither the program nor the recorder knows of the readers, and what a reader
-// has not read yet lies in the file. Memory grows with what the recording defines (stacks, names) and with the blocks
-// alive at one time, not with events.
+// Nothing is encoded twice and nobody waits: neither the program nor the recorder knows of the readers, and what a
+// reader has not read yet lies in the file. Memory grows with what the recording defines (stacks, names) and with the
+// blocks alive at one time, not with events.
 #pragma once
 
 #include <chrono>
@@ -31,7 +31,8 @@ struct FollowedBatch {
   void deliver_to(Consumer& consumer) const {
     std::size_t sample = 0;
     for (const Event& event : events) {
-      while (sample < samples.size() && time_of(samples[sample]) < event.time_ns) consumer.add_sample(samples[sample++]);
+      while (sample < samples.size() && time_of(samples[sample]) < event.time_ns)
+        consumer.add_sample(samples[sample++]);
       consumer.add(event);
     }
     while (sample < samples.size()) consumer.add_sample(samples[sample++]);
@@ -42,7 +43,7 @@ enum class FollowState : std::uint8_t {
   growing,        ///< there may be more; on file systems without locks also when the recorder was killed
   ended,          ///< as the recorder ended it
   recorder_gone,  ///< nobody writes it, and it has no end: the recorder was killed
-  changed,        ///< what was read before is no longer there, or nonsense follows: only reading it anew helps, if anything
+  changed,  ///< what was read before is no longer there, or nonsense follows: only reading it anew helps, if anything
 };
 inline constexpr EnumName<FollowState> kFollowStateNames[] = {{FollowState::growing, "growing"},
                                                               {FollowState::ended, "ended"},

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 // What recorders are called, `tidemark run` and `tidemark recorder` alike.
 constexpr const char* kRecorder = "tidemark";
+constexpr const char* kWitness = "signal-witness";  // its child, launch/group_witness.cpp
 
 // Fields of /proc/PID/stat behind the name: the 4th is the parent, the 22nd the start.
 std::optional<std::uint64_t> stat_field(std::int64_t pid, const std::string& root, int number) {
@@ -40,8 +41,8 @@ bool is_child_of_program(std::int64_t pid, const std::string& root) {
   return word == "recorder";
 }
 
-bool is_recorder(std::int64_t pid, const std::string& root) {
-  return trimmed(read_file(fmt::format("{}/proc/{}/comm", root, pid)).value_or("")) == kRecorder;
+std::string name_of(std::int64_t pid, const std::string& root) {
+  return trimmed(read_file(fmt::format("{}/proc/{}/comm", root, pid)).value_or(""));
 }
 
 void sort_each_once(std::vector<std::int64_t>& pids) {
@@ -81,13 +82,15 @@ std::vector<std::int64_t> JobFinder::recorded() const {
     const auto number = leading_number(entry->path().filename().string());
     if (!number) continue;
     const auto pid = static_cast<std::int64_t>(*number);
-    if (!is_recorder(pid, root_) || pid == ::getpid()) continue;
+    if (name_of(pid, root_) != kRecorder || pid == ::getpid()) continue;
     if (is_child_of_program(pid, root_)) {
-      if (const auto program = stat_field(pid, root_, 4)) found.push_back(static_cast<std::int64_t>(*program));
+      const auto program = stat_field(pid, root_, 4);
+      if (program.value_or(1) > 1) found.push_back(static_cast<std::int64_t>(*program));  // 1: it has ended
       continue;
     }
     for (const std::int64_t below : descendants_of(pid, root_)) {
-      if (!is_recorder(below, root_)) found.push_back(below);
+      const std::string name = name_of(below, root_);
+      if (name != kRecorder && name != kWitness) found.push_back(below);
     }
   }
   return found;

@@ -48,7 +48,8 @@ class Growths {
 
 }  // namespace
 
-std::vector<MemoryGrowth> memory_growth(const MachineState& state, double threshold_bytes_per_minute) {
+std::vector<MemoryGrowth> memory_growth(const MachineState& state, const std::vector<RecordedProcess>& recorded,
+                                        double threshold_bytes_per_minute) {
   Growths growths(threshold_bytes_per_minute);
   for (std::size_t n = 0; n < state.devices.size(); ++n) {
     const WatchedDevice& device = state.devices[n];
@@ -65,6 +66,11 @@ std::vector<MemoryGrowth> memory_growth(const MachineState& state, double thresh
     // PSS is read rarely: RSS until there is enough of it.
     const bool is_pss = process.pss.sample_count() * 2 > process.rss.points().size();
     growths.add({GrowingMemory::process_host, 0, n, is_pss}, is_pss ? process.pss : process.rss);
+  }
+  for (std::size_t n = 0; n < recorded.size(); ++n) {
+    for (std::size_t on = 0; on < recorded[n].devices.size(); ++on) {
+      growths.add({GrowingMemory::allocated, on, n}, recorded[n].devices[on].allocated);
+    }
   }
   return growths.take();
 }

@@ -10,6 +10,7 @@
 #include "analyze/forecast/forecaster.h"
 #include "base/enum_names.h"
 #include "live/machine_state.h"
+#include "live/recordings_watch.h"
 
 namespace tidemark {
 
@@ -18,11 +19,13 @@ enum class GrowingMemory : std::uint8_t {
   process_device = 1,  ///< what a process has of a device
   host = 2,            ///< what is used of the host, or of the control group
   process_host = 3,    ///< PSS of a process, or RSS where PSS is not known
+  allocated = 4,       ///< what the framework's allocator has handed out, in a process that is being recorded
 };
 inline constexpr EnumName<GrowingMemory> kGrowingMemoryNames[] = {{GrowingMemory::device, "device"},
                                                                   {GrowingMemory::process_device, "process_device"},
                                                                   {GrowingMemory::host, "host"},
-                                                                  {GrowingMemory::process_host, "process_host"}};
+                                                                  {GrowingMemory::process_host, "process_host"},
+                                                                  {GrowingMemory::allocated, "allocated"}};
 [[nodiscard]] constexpr std::string_view name_of(GrowingMemory value) {
   return name_in(kGrowingMemoryNames, value);
 }
@@ -45,9 +48,11 @@ inline constexpr EnumName<GrowthVerdict> kGrowthVerdictNames[] = {{GrowthVerdict
 
 struct MemoryGrowth {
   GrowingMemory memory = GrowingMemory::device;
-  std::size_t device = 0;   ///< position in MachineState::devices; of a device and a process on it
-  std::size_t process = 0;  ///< position in MachineState::processes; of a process
-  bool is_pss = false;      ///< of process_host
+  // Of a device and a process on it: position in MachineState::devices; of a process: in MachineState::processes. Of
+  // what is allocated: in the list of recorded processes, and in RecordedProcess::devices.
+  std::size_t device = 0;
+  std::size_t process = 0;
+  bool is_pss = false;  ///< of process_host
   GrowthVerdict verdict = GrowthVerdict::unknown;
   std::uint64_t first_bytes = 0;
   std::uint64_t last_bytes = 0;
@@ -58,8 +63,10 @@ struct MemoryGrowth {
   [[nodiscard]] double error_bytes_per_minute() const { return evidence.growth_error_bytes_per_second * 60; }
 };
 
-/// Of every memory that was sampled: devices, processes on them, the host, processes there; within a kind the fastest
-/// first. A machine without GPUs has the host as such, not as a device too.
-[[nodiscard]] std::vector<MemoryGrowth> memory_growth(const MachineState& state, double threshold_bytes_per_minute);
+/// Of every memory that was sampled, by kind, and within a kind the fastest first. A machine without GPUs has the host
+/// as such, not as a device too.
+[[nodiscard]] std::vector<MemoryGrowth> memory_growth(const MachineState& state,
+                                                      const std::vector<RecordedProcess>& recorded,
+                                                      double threshold_bytes_per_minute);
 
 }  // namespace tidemark

@@ -3,11 +3,15 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "analyze/fragmentation/fragmentation.h"
+#include "analyze/leaks/leaks.h"
 #include "base/enum_names.h"
 #include "live/machine_state.h"
 #include "live/memory_growth.h"
+#include "live/recordings_watch.h"
 #include "live/risk_notifier.h"
 
 namespace tidemark {
@@ -29,7 +33,25 @@ struct WatchRun {
   double interval_seconds = 1;
   std::optional<std::int64_t> pid;
   WatchEnd end = WatchEnd::duration;
+  std::vector<RecordedProcess> recorded;  ///< processes that were being recorded meanwhile
+
+  /// 1 - allocated / reserved of a device on average, of the recorded processes on it; none without any.
+  [[nodiscard]] std::optional<double> unused_share(const std::string& device) const;
 };
+
+/// The leaks of what was recorded last, by position in WatchRun::recorded.
+struct RecordedLeaks {
+  std::size_t process = 0;
+  Leaks leaks;
+};
+struct RecordedFragmentation {
+  std::size_t process = 0;
+  Fragmentation fragmentation;
+};
+
+/// `recordings` is what the run's `recorded` are of. Those that could not be read, or hold nothing, are left out.
+[[nodiscard]] std::vector<RecordedLeaks> recorded_leaks(const RecordingsWatch& recordings);
+[[nodiscard]] std::vector<RecordedFragmentation> recorded_fragmentation(const RecordingsWatch& recordings);
 
 struct ProfileReport : WatchRun {};
 
@@ -42,9 +64,12 @@ struct OomReport : WatchRun {
 struct LeakReport : WatchRun {
   double threshold_bytes_per_minute = 0;
   std::vector<MemoryGrowth> growths;
-  bool tracking = false;  ///< was asked for
+  bool tracking = false;                ///< was asked for
+  std::vector<RecordedLeaks> by_stack;  ///< where it was
 };
 
-struct FragmentReport : WatchRun {};
+struct FragmentReport : WatchRun {
+  std::vector<RecordedFragmentation> of_recorded;
+};
 
 }  // namespace tidemark

@@ -76,7 +76,8 @@ std::string Session::report() {
   WatchRun run{.state = monitor_.state(),
                .interval_seconds = std::chrono::duration<double>(options_.interval).count(),
                .pid = options_.choice.pid,
-               .end = WatchEnd::duration};
+               .end = WatchEnd::duration,
+               .recorded = {}};
   Json report = Json::parse(to_json(ProfileReport{run}));
   OomReport risks;
   static_cast<WatchRun&>(risks) = std::move(run);

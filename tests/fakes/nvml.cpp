@@ -3,7 +3,8 @@
 //
 //   {"init": 0, "driver": "580.1", "cuda": 13000, "devices": [{
 //      "name", "uuid", "bus": 101, "memory": {"total", "reserved", "used"}, "utilization": 37, "temperature": 41,
-//      "power": 71500, "processes": [{"pid": 12 | "caller" | "parent", "bytes": 5, "graphics": false}],
+//      "power": 71500, "grows": 1000,                   bytes that are used more each time that the memory is read
+//      "processes": [{"pid": 12 | "caller" | "parent", "bytes": 5, "graphics": false}],
 //      "returns": {"nvmlDeviceGetPowerUsage": 3},      what a function answers instead
 //      "lost_when": "/path",                            GPU_IS_LOST while there is a file of that name
 //      "driver_log": "/path", "driver_index": 0, "context": 500,    see below
@@ -32,6 +33,7 @@ using namespace tidemark::nvml;
 struct Fake {
   json device;
   unsigned index = 0;
+  unsigned long long reads = 0;
   std::vector<Fake> instances;
 };
 
@@ -84,7 +86,7 @@ std::map<unsigned, unsigned long long> driver_processes(Device device) {
 }
 
 unsigned long long used_memory(Device device) {
-  unsigned long long used = memory(device, "used");
+  unsigned long long used = memory(device, "used") + fake(device)->reads++ * fake(device)->device.value("grows", 0ULL);
   for (const auto& [pid, bytes] : driver_processes(device)) used += bytes;
   return used;
 }

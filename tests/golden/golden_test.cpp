@@ -219,6 +219,10 @@ constexpr Case kCases[] = {
     {"help_breakdown.txt", "breakdown --help"},
     {"help_export.txt", "export --help"},
     {"help_timeline.txt", "timeline --help"},
+    {"help_profile.txt", "profile --help"},
+    {"help_oom.txt", "oom --help"},
+    {"help_leak.txt", "leak --help"},
+    {"help_fragment.txt", "fragment --help"},
 };
 
 class Golden : public ::testing::TestWithParam<Case> {

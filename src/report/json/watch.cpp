@@ -1,6 +1,7 @@
 #include "report/json/watch.h"
 
 #include "base/units.h"
+#include "report/json/objects.h"
 #include "report/json/watch_parts.h"
 #include "report/words/risk.h"
 #include "report/words/watch.h"
@@ -23,13 +24,13 @@ Json assessment_json(const std::optional<std::uint64_t>& assessed_at_ns, const R
   return object;
 }
 
-Json profile_device_json(const WatchedDevice& device) {
+Json profile_device_json(const WatchedDevice& device, const WatchRun& run) {
   Json object;
   object["current_memory"] = current_memory_json(device);
   object["peak_memory"] = device.used.empty() ? Json(nullptr) : Json(device.used.peak_bytes());
   object["statistics"] = {{"avg_utilization", percent_or_null(device.used_percent.mean())},
                           {"max_utilization", percent_or_null(device.used_percent.most())},
-                          {"avg_fragmentation", nullptr},  // the driver does not know it
+                          {"avg_fragmentation", nullable(run.unused_share(device.key))},
                           {"num_snapshots", device.used.sample_count()}};
   object.update(device_identity_json(device));
   object["peak_at_seconds"] =
@@ -50,7 +51,8 @@ Json change_json(const RiskChange& change) {
       {"limit_bytes", nullable(change.limit_bytes)}, {"risk_assessment", risk_json(change.now, change_text(change))}};
 }
 
-Json growth_json(const MemoryGrowth& growth, const MachineState& state) {
+Json growth_json(const MemoryGrowth& growth, const WatchRun& run) {
+  const MachineState& state = run.state;
   const bool of_process =
       growth.memory == GrowingMemory::process_device || growth.memory == GrowingMemory::process_host;
   const bool of_device = growth.memory == GrowingMemory::device || growth.memory == GrowingMemory::process_device;
@@ -58,10 +60,16 @@ Json growth_json(const MemoryGrowth& growth, const MachineState& state) {
   const double mib = static_cast<double>(kMiB);
   Json object;
   object["memory"] = name_of(growth.memory);
-  object["title"] = growing_memory_text(growth, state);
+  object["title"] = growing_memory_text(growth, run);
   object["device"] = of_device ? Json(state.devices[growth.device].key) : Json(nullptr);
   object["pid"] = of_process ? Json(state.processes[growth.process].pid) : Json(nullptr);
   object["measure"] = growth.memory != GrowingMemory::process_host ? "used" : growth.is_pss ? "pss" : "rss";
+  if (growth.memory == GrowingMemory::allocated) {
+    const RecordedProcess& process = run.recorded[growth.process];
+    object["device"] = to_string(process.devices[growth.device].device);
+    object["pid"] = process.recording.pid;
+    object["measure"] = "allocated";
+  }
   object["verdict"] = name_of(growth.verdict);
   object["growth_mb_per_minute"] = known ? Json(growth.bytes_per_minute() / mib) : Json(nullptr);
   object["growth_error_mb_per_minute"] = known ? Json(growth.error_bytes_per_minute() / mib) : Json(nullptr);
@@ -76,15 +84,34 @@ Json growth_json(const MemoryGrowth& growth, const MachineState& state) {
   return object;
 }
 
+// Types of Python objects are known inside the process only, to the Python package.
+Json tracking_json(const LeakReport& report) {
+  Json object = {
+      {"enabled", report.tracking}, {"sources", nullptr}, {"object_types", nullptr}, {"unknown_because", nullptr}};
+  if (!report.tracking) return object;
+  if (report.by_stack.empty()) {
+    object["unknown_because"] = kNoTracking;
+    return object;
+  }
+  object["sources"] = Json::array();
+  for (const RecordedLeaks& of : report.by_stack) {
+    const LiveRecording& recording = report.recorded[of.process].recording;
+    object["sources"].push_back(
+        {{"pid", recording.pid}, {"command", recording.command}, {"leaks", to_object(of.leaks)}});
+  }
+  return object;
+}
+
 }  // namespace
 
 std::string to_json(const ProfileReport& report) {
   Json object = run_json(report, "profile");
   object["devices"] = Json::object();
   for (const WatchedDevice& device : report.state.devices) {
-    object["devices"][device.key] = profile_device_json(device);
+    object["devices"][device.key] = profile_device_json(device, report);
   }
   object["processes"] = processes_json(report.state);
+  object["recorded"] = recorded_json(report);
   object["host"] = host_json(report.state.host);
   return print_report(object);
 }
@@ -121,11 +148,8 @@ std::string to_json(const LeakReport& report) {
     return growth.verdict == GrowthVerdict::growing;
   });
   object["growth"] = Json::array();
-  for (const MemoryGrowth& growth : report.growths) object["growth"].push_back(growth_json(growth, report.state));
-  object["tracking"] = {{"enabled", report.tracking},
-                        {"sources", nullptr},
-                        {"object_types", nullptr},
-                        {"unknown_because", report.tracking ? Json(kNoTracking) : Json(nullptr)}};
+  for (const MemoryGrowth& growth : report.growths) object["growth"].push_back(growth_json(growth, report));
+  object["tracking"] = tracking_json(report);
   object["processes"] = processes_json(report.state);
   object["host"] = host_json(report.state.host);
   return print_report(object);
@@ -137,9 +161,15 @@ std::string to_json(const FragmentReport& report) {
   for (const WatchedDevice& device : report.state.devices) {
     Json row = device_identity_json(device);
     row["current_memory"] = current_memory_json(device);
-    row["avg_fragmentation"] = nullptr;
-    row["unknown_because"] = kNoFragmentation;
+    const auto unused = report.unused_share(device.key);
+    row["avg_fragmentation"] = nullable(unused);
+    row["unknown_because"] = unused ? Json(nullptr) : Json(kNoFragmentation);
     object["devices"][device.key] = std::move(row);
+  }
+  object["recorded"] = recorded_json(report);
+  for (Json& row : object["recorded"]) row["fragmentation"] = nullptr;
+  for (const RecordedFragmentation& of : report.of_recorded) {
+    object["recorded"][of.process]["fragmentation"] = to_object(of.fragmentation);
   }
   object["processes"] = processes_json(report.state);
   return print_report(object);

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "report/words/watch.h"
+#include "trace/event.h"
 
 namespace tidemark {
 namespace {
@@ -106,6 +107,31 @@ Json processes_json(const MachineState& state) {
                          {"peak_pss_bytes", peak_or_null(process.pss)}});
   }
   return processes;
+}
+
+Json recorded_json(const WatchRun& run) {
+  Json rows = Json::array();
+  for (const RecordedProcess& process : run.recorded) {
+    Json devices = Json::object();
+    for (const RecordedDevice& on : process.devices) {
+      devices[to_string(on.device)] = {{"device", nullable_text(on.key)},
+                                       {"allocated_bytes", on.allocated_bytes},
+                                       {"reserved_bytes", on.reserved_bytes},
+                                       {"peak_allocated_bytes", nullable(on.most_allocated())},
+                                       {"peak_reserved_bytes", nullable(on.most_reserved())},
+                                       {"avg_unused_share", nullable(on.unused_share.mean())},
+                                       {"max_unused_share", nullable(on.unused_share.most())},
+                                       {"num_snapshots", on.reserved.sample_count()}};
+    }
+    rows.push_back({{"pid", process.recording.pid},
+                    {"command", process.recording.command},
+                    {"rank", nullable(process.recording.rank)},
+                    {"file", process.recording.path},
+                    {"state", name_in(kFollowStateNames, process.state)},
+                    {"problem", nullable_text(process.problem)},
+                    {"devices", std::move(devices)}});
+  }
+  return rows;
 }
 
 Json host_json(const WatchedHost& host) {

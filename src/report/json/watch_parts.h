@@ -22,6 +22,8 @@ namespace tidemark {
 [[nodiscard]] Json history_json(const WatchedUsage& used);
 /// All, those that have ended too.
 [[nodiscard]] Json processes_json(const MachineState& state);
+/// What the allocators of recorded processes held: a row for each process.
+[[nodiscard]] Json recorded_json(const WatchRun& run);
 [[nodiscard]] Json host_json(const WatchedHost& host);
 /// The evidence in full; `recommendation` is said of it.
 [[nodiscard]] Json risk_json(const RiskAssessment& risk, const std::string& recommendation);

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "report/text/columns.h"
 #include "report/text/parts.h"
+#include "report/text/text.h"
 #include "report/words/machine.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
@@ -23,6 +24,11 @@ std::string percent_text(const std::optional<double>& percent) {
 
 std::string peak_cell(const WatchedUsage& used) {
   return used.empty() ? "n/a" : format_bytes(used.peak_bytes());
+}
+
+// What has ended has none.
+std::string memory_cell(const std::optional<std::uint64_t>& bytes, const WatchedProcess& process) {
+  return process.ended ? "-" : bytes_text(bytes);
 }
 
 std::string process_cell(const WatchedProcess& process) {
@@ -62,8 +68,8 @@ std::string processes_of(const MachineState& state, const Terminal& terminal) {
   Columns columns({"pid", "device", "on device", "peak", "RSS", "peak RSS", "PSS", "process"});
   for (const WatchedProcess& process : state.processes) {
     const auto row = [&](const std::string& device, const std::string& bytes, const std::string& peak) {
-      columns.add({std::to_string(process.pid), device, bytes, peak, bytes_text(process.rss_bytes),
-                   peak_cell(process.rss), bytes_text(process.pss_bytes), process_cell(process)});
+      columns.add({std::to_string(process.pid), device, bytes, peak, memory_cell(process.rss_bytes, process),
+                   peak_cell(process.rss), memory_cell(process.pss_bytes, process), process_cell(process)});
     };
     if (process.devices.empty()) row("-", "-", "-");
     for (const ProcessOnDevice& on : process.devices) {
@@ -71,6 +77,25 @@ std::string processes_of(const MachineState& state, const Terminal& terminal) {
     }
   }
   return "\n" + paint(terminal, Tone::heading, "Processes") + "\n" + columns.text(terminal, 2);
+}
+
+std::string recorded_of(const WatchRun& run, const Terminal& terminal) {
+  if (run.recorded.empty()) return "";
+  Columns columns({"pid", "device", "allocated", "peak", "reserved", "peak", "unused", "program"});
+  for (const RecordedProcess& process : run.recorded) {
+    const std::string pid = std::to_string(process.recording.pid);
+    std::string program = shown(process.recording.command);
+    if (process.state == FollowState::ended) program += " (ended)";
+    if (!process.problem.empty()) program += ": " + shown(process.problem);
+    if (process.devices.empty()) columns.add({pid, "-", "-", "-", "-", "-", "-", program});
+    for (const RecordedDevice& on : process.devices) {
+      columns.add({pid, to_string(on.device), format_bytes(on.allocated_bytes), bytes_text(on.most_allocated()),
+                   format_bytes(on.reserved_bytes), bytes_text(on.most_reserved()), share_text(on.unused_share.mean()),
+                   program});
+    }
+  }
+  return "\n" + paint(terminal, Tone::heading, "Recorded processes: what their allocators hold, true peaks") + "\n" +
+         columns.text(terminal, 2);
 }
 
 std::string host_text(const WatchedHost& host) {
@@ -94,7 +119,7 @@ std::string risk_lines(const RiskAssessment& risk, bool assessed, const std::str
   const std::string confidence =
       risk.confidence ? fmt::format(", confidence {:.0f}%", *risk.confidence * 100) : std::string();
   std::string text = fact("risk", assessed ? paint(terminal, tone_of(risk.level), level) + confidence : level);
-  return text + fact("evidence", printable(recommendation), terminal);
+  return text + fact("evidence", printable(recommendation));
 }
 
 std::string growth_rate_text(const MemoryGrowth& growth) {
@@ -136,7 +161,7 @@ std::string to_text(const ProfileReport& report, const Terminal& terminal) {
         fact("utilization", fmt::format("{} on average, {} at most", percent_text(device.utilization_percent.mean()),
                                         percent_text(device.utilization_percent.most())));
   }
-  text += processes_of(state, terminal);
+  text += processes_of(state, terminal) + recorded_of(report, terminal);
   return shows_host(state) ? text + host_text(state.host) : text;
 }
 
@@ -175,15 +200,18 @@ std::string to_text(const LeakReport& report, const Terminal& terminal) {
           : paint(terminal, Tone::error,
                   fmt::format("\n{} of {} memories grow by {} or more.\n", growing, report.growths.size(), threshold));
   if (!report.growths.empty()) {
-    Columns columns({"growth", "first", "last", "peak", "memory", "evidence"});
+    Columns columns({"growth", "first", "last", "peak", "memory"});
     for (const MemoryGrowth& growth : report.growths) {
       columns.add({growth_rate_text(growth), format_bytes(growth.first_bytes), format_bytes(growth.last_bytes),
-                   format_bytes(growth.peak_bytes), shown(growing_memory_text(growth, report.state)),
-                   verdict_words(growth)});
+                   format_bytes(growth.peak_bytes),
+                   fmt::format("{}: {}", shown(growing_memory_text(growth, report)), verdict_words(growth))});
     }
     text += "\n" + columns.text(terminal, 2);
   }
-  if (report.tracking) text += fmt::format("\nGrowth by stack and module: n/a, {}.\n", kNoTracking);
+  if (report.tracking && report.by_stack.empty()) {
+    text += fmt::format("\nGrowth by stack and module: n/a, {}.\n", kNoTracking);
+  }
+  for (const RecordedLeaks& of : report.by_stack) text += "\n" + to_text(of.leaks, terminal);
   return text;
 }
 
@@ -193,8 +221,12 @@ std::string to_text(const FragmentReport& report, const Terminal& terminal) {
   for (const WatchedDevice& device : state.devices) {
     text += heading(device, state, terminal);
     text += fact("memory", memory_line(device));
-    text += fact("fragmentation", fmt::format("n/a: {}", kNoFragmentation), terminal);
+    const auto unused = report.unused_share(device.key);
+    text += unused ? fact("unused", share_text(unused) + " of what recorded processes have reserved, on average")
+                   : fact("unused", fmt::format("n/a: {}", kNoFragmentation));
   }
+  text += recorded_of(report, terminal);
+  for (const RecordedFragmentation& of : report.of_recorded) text += "\n" + to_text(of.fragmentation, terminal);
   return text + processes_of(state, terminal);
 }
 

@@ -177,7 +177,8 @@ std::string host_recommendation_text(const MachineState& state) {
   return text;
 }
 
-std::string growing_memory_text(const MemoryGrowth& growth, const MachineState& state) {
+std::string growing_memory_text(const MemoryGrowth& growth, const WatchRun& run) {
+  const MachineState& state = run.state;
   const auto device = [&] {
     const WatchedDevice& on = state.devices[growth.device];
     return on.info.instance_of ? fmt::format("GPU {} instance {}", *on.info.instance_of, on.info.index)
@@ -190,6 +191,11 @@ std::string growing_memory_text(const MemoryGrowth& growth, const MachineState& 
       return device() + " of " + process_text(state.processes[growth.process]);
     case GrowingMemory::host:
       return state.host.limited_by_cgroup() ? "control group" : "host";
+    case GrowingMemory::allocated: {
+      const RecordedProcess& process = run.recorded[growth.process];
+      return fmt::format("allocated on {} by process {} ({})", to_string(process.devices[growth.device].device),
+                         process.recording.pid, process.recording.command);
+    }
     case GrowingMemory::process_host:
       break;
   }

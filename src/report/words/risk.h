@@ -5,7 +5,7 @@
 #include <string>
 
 #include "live/machine_state.h"
-#include "live/memory_growth.h"
+#include "live/watch_reports.h"
 
 namespace tidemark {
 
@@ -28,7 +28,8 @@ namespace tidemark {
 [[nodiscard]] std::string recommendation_text(const WatchedDevice& device, const MachineState& state);
 [[nodiscard]] std::string host_recommendation_text(const MachineState& state);
 
-/// "GPU 0", "GPU 0 of process 4242 (python train.py)", "RSS of process 4242 (python train.py)".
-[[nodiscard]] std::string growing_memory_text(const MemoryGrowth& growth, const MachineState& state);
+/// "GPU 0", "GPU 0 of process 4242 (python train.py)", "RSS of process 4242 (python train.py)", "allocated on cuda:0 by
+/// process 4242 (python train.py)".
+[[nodiscard]] std::string growing_memory_text(const MemoryGrowth& growth, const WatchRun& run);
 
 }  // namespace tidemark
