@@ -103,7 +103,7 @@ class WindowResults {
     options.attribution = store_.attribution.get();
     const auto leaks = analyze_leaks(store_, symbols_, options);
     if (!leaks || leaks->verdict != LeakVerdict::leak) return;
-    Finding finding{FindingKind::warning, leak_verdict(*leaks), {leak_verdict(*leaks)}};
+    Finding finding{FindingKind::warning, leak_verdict(*leaks), {}};
     for (const LeakSite& leak : leaks->leaks) {
       finding.details.push_back(fmt::format("{} a step: {}", rate_text(leak.growth.bytes_per_step.value),
                                             stack_text_with_callers(leak.stack, kNameColumns)));
