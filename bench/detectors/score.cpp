@@ -30,13 +30,13 @@ void calibrate(const LabelledRun& run, const RiskAssessment& risk, double now, C
   auto& cell = calibration.cells[static_cast<std::size_t>(risk.level)][evidence_class(risk, {})];
   const bool alarm = risk.level >= RiskLevel::high;
   ++cell.assessments;
-  cell.right += reaches_limit(run, now, alarm ? kRightWithin * kHorizon : kHorizon) == alarm ? 1 : 0;
+  cell.right += reaches_limit(run, now, alarm ? kRightWithin * kHorizon : kHorizon) == alarm ? 1U : 0U;
   cell.confidence += *risk.confidence;
   if (!alarm || !run.limit_at || !risk.seconds_to_limit) return;
   const double left = *run.limit_at - now;
   ++calibration.intervals;
   const Interval& interval = *risk.seconds_to_limit;
-  calibration.inside += left >= interval.earliest && left <= interval.latest.value_or(left) ? 1 : 0;
+  calibration.inside += left >= interval.earliest && left <= interval.latest.value_or(left) ? 1U : 0U;
 }
 
 }  // namespace
