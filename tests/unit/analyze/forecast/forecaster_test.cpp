@@ -1,0 +1,106 @@
+#include "analyze/forecast/forecaster.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cmath>
+#include <functional>
+
+namespace tidemark {
+namespace {
+
+constexpr double kLimit = 80e9;
+
+// One sample a second for so many seconds; `used`: share of kLimit.
+RiskAssessment assess(int seconds, const std::function<double(double)>& used, double scale = 1, double limit = kLimit) {
+  Forecaster forecaster;
+  for (int second = 0; second < seconds; ++second) {
+    UsageSample sample;
+    sample.time_ns = static_cast<std::uint64_t>(second) * 1'000'000'000;
+    sample.used_bytes = static_cast<std::uint64_t>(used(second) * kLimit * scale);
+    forecaster.add(sample);
+  }
+  return forecaster.assess(static_cast<std::uint64_t>(limit * scale));
+}
+
+TEST(ForecasterTest, NothingIsKnownWithoutSamplesOrLimit) {
+  EXPECT_EQ(Forecaster().assess(1000).level, RiskLevel::low);
+  EXPECT_EQ(Forecaster().assess(1000).pattern, UsagePattern::unknown);
+  Forecaster forecaster;
+  forecaster.add({0, 5, std::nullopt, std::nullopt});
+  EXPECT_FALSE(forecaster.assess(std::nullopt).used_percent);
+  EXPECT_FALSE(forecaster.assess(1000).confidence);
+}
+
+// 50% at first and 0.1% a second: after 400 s it is at 89.9%, 101 s from the limit.
+TEST(ForecasterTest, ALineReachesTheLimitWhenItDoes) {
+  const RiskAssessment risk = assess(400, [](double time) { return 0.5 + 0.001 * time; });
+  EXPECT_EQ(risk.level, RiskLevel::high);
+  EXPECT_EQ(risk.pattern, UsagePattern::growth);
+  ASSERT_TRUE(risk.seconds_to_limit);
+  EXPECT_NEAR(risk.seconds_to_limit->expected, 101, 3);
+  EXPECT_LE(risk.seconds_to_limit->earliest, 101);
+  EXPECT_GE(risk.seconds_to_limit->latest.value_or(101), 101);
+  EXPECT_NEAR(risk.growth_bytes_per_second, 0.001 * kLimit, 0.00001 * kLimit);
+}
+
+TEST(ForecasterTest, StepsToTheLimitFollowFromTheirPace) {
+  Forecaster forecaster;
+  for (std::uint64_t second = 0; second < 400; ++second) {
+    forecaster.add({second * 1'000'000'000,
+                    static_cast<std::uint64_t>((0.5 + 0.001 * static_cast<double>(second)) * kLimit), std::nullopt,
+                    2 * second});
+  }
+  const RiskAssessment risk = forecaster.assess(static_cast<std::uint64_t>(kLimit));
+  ASSERT_TRUE(risk.steps_to_limit);
+  EXPECT_NEAR(risk.steps_to_limit->expected, 202, 6);
+}
+
+TEST(ForecasterTest, WhatDoesNotReachTheLimitIsNoAlarm) {
+  EXPECT_EQ(assess(600, [](double) { return 0.5; }).level, RiskLevel::low);
+  EXPECT_EQ(assess(600, [](double time) { return 0.5 + 0.3 * std::fmod(time, 20) / 20; }).level, RiskLevel::low);
+  EXPECT_EQ(assess(200, [](double time) { return 0.4 + 0.4 * (1 - std::exp(-time / 40)); }).level, RiskLevel::low);
+  const RiskAssessment jump = assess(400, [](double time) { return time < 200 ? 0.4 : 0.95; });
+  EXPECT_EQ(jump.level, RiskLevel::medium) << "it is above the threshold";
+  EXPECT_FALSE(jump.seconds_to_limit);
+}
+
+TEST(ForecasterTest, PeaksThatGrowInStepsAreGrowth) {
+  const RiskAssessment risk = assess(440, [](double time) { return 0.5 + 0.04 * std::floor(time / 40); });
+  EXPECT_EQ(risk.pattern, UsagePattern::steps);
+  EXPECT_GE(risk.level, RiskLevel::high);
+}
+
+TEST(ForecasterTest, ASawtoothWhosePeaksGrowIsGrowth) {
+  const RiskAssessment risk =
+      assess(500, [](double time) { return 0.3 + 0.2 * std::fmod(time, 11) / 11 + 0.0008 * time; });
+  EXPECT_GE(risk.level, RiskLevel::high);
+  ASSERT_TRUE(risk.seconds_to_limit);
+  EXPECT_NEAR(risk.seconds_to_limit->expected, (1 - 0.3 - 0.2 * 10 / 11 - 0.0008 * 499) / 0.0008, 25);
+}
+
+TEST(ForecasterTest, DoesNotDependOnTheScale) {
+  rc::check([] {
+    const double scale = static_cast<double>(*rc::gen::inRange(1, 64)) / 32;
+    const double slope = static_cast<double>(*rc::gen::inRange(0, 200)) * 1e-5;
+    const auto used = [&](double time) { return 0.4 + slope * time + 0.01 * std::sin(time); };
+    const RiskAssessment one = assess(200, used);
+    const RiskAssessment other = assess(200, used, scale);
+    RC_ASSERT(one.level == other.level);
+    RC_ASSERT(one.pattern == other.pattern);
+    RC_ASSERT(std::abs(other.growth_bytes_per_second - scale * one.growth_bytes_per_second) <=
+              1e-3 * scale * one.growth_bytes_per_second + 1);
+  });
+}
+
+TEST(ForecasterTest, ALowerLimitIsNoLowerRisk) {
+  rc::check([] {
+    const double slope = static_cast<double>(*rc::gen::inRange(0, 200)) * 1e-5;
+    const double lower = 0.5 + static_cast<double>(*rc::gen::inRange(0, 50)) / 100;
+    const auto used = [&](double time) { return 0.4 + slope * time + 0.01 * std::sin(time); };
+    RC_ASSERT(assess(200, used, 1, lower * kLimit).level >= assess(200, used, 1, kLimit).level);
+  });
+}
+
+}  // namespace
+}  // namespace tidemark
