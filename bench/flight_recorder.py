@@ -66,13 +66,17 @@ def measure(args, keep):
         allocations = int(process.stdout.read())
         process.wait()
     events = 2 * allocations - 1000
-    print(f"{'--keep ' + keep if keep else 'everything'}: {events / args.seconds / 1e6:.2f} M events/s, recorder {processor / events * 1e9:.0f} ns an event")
+    print(
+        f"{'--keep ' + keep if keep else 'everything'}: {events / args.seconds / 1e6:.2f} M events/s, recorder {processor / events * 1e9:.0f} ns an event"
+    )
     rest = samples[len(samples) // 5 :]  # after it has filled up
     parts = [rest[len(rest) * n // 4 : len(rest) * (n + 1) // 4] for n in range(4)]
     for part in filter(None, parts):
         resident = max(sample[1] for sample in part) / (1 << 20)
         disk = max(sample[2] for sample in part) / (1 << 20)
-        print(f"  {part[0][0]:6.0f} to {part[-1][0]:6.0f} s: recorder at most {resident:.1f} MiB resident, {disk:.1f} MiB on disk")
+        print(
+            f"  {part[0][0]:6.0f} to {part[-1][0]:6.0f} s: recorder at most {resident:.1f} MiB resident, {disk:.1f} MiB on disk"
+        )
 
 
 def main():

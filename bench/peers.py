@@ -133,7 +133,9 @@ class Bench:
                     taken[tool].append(self.program(tool, workload))
             rows = []
             for tool in TOOLS:
-                one, start, end = ([sample["took"][what]["processor"] for sample in taken[tool]] for what in ("steps", "start", "end"))
+                one, start, end = (
+                    [sample["took"][what]["processor"] for sample in taken[tool]] for what in ("steps", "start", "end")
+                )
                 ratios = sorted(ours / plain["took"]["steps"]["processor"] for ours, plain in zip(one, taken["plain"]))
                 inside = [f"{statistics.median(values):.2f}" if tool in INSIDE else "" for values in (start, end)]
                 rows.append([
@@ -163,7 +165,10 @@ class Bench:
             rows = []
             for tool, commands in readers.items():
                 took, file = self.program(tool, workload)["took"], self.output(tool, workload)
-                seconds = {f"`{name}`": statistics.median(run([*command, file])[1] for _ in range(3)) for name, command in commands.items()}
+                seconds = {
+                    f"`{name}`": statistics.median(run([*command, file])[1] for _ in range(3))
+                    for name, command in commands.items()
+                }
                 if tool == "torch.profiler":
                     found = self.by_profiler(file)
                     seconds = {"ending": took["end"]["processor"], "exporting": took["export"]["processor"]}
@@ -192,7 +197,19 @@ class Bench:
         for name, (mark, options) in variants.items():
             test.write_text(text.replace("{mark}", mark))
             plugins = ["-p", "tidemark.pytest_plugin"]
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", self.folder, *plugins, *options, test]
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "--rootdir",
+                self.folder,
+                *plugins,
+                *options,
+                test,
+            ]
             seconds, printed = [], ""
             for _ in range(self.rounds):
                 printed, taken = run(command, cwd=self.folder)
@@ -212,8 +229,12 @@ SECTIONS = ("peaks", "times", "files", "tests", "models")
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(SECTIONS)} (default: all)")
-    parser.add_argument("--build", type=pathlib.Path, default=HERE.parent / "build" / "release", help="with bin/tidemark and python/")
-    parser.add_argument("--phantom-python", help="~/.cache/tidemark/torch-2.11.0/bin/python, or another for CUDA: plans training too")
+    parser.add_argument(
+        "--build", type=pathlib.Path, default=HERE.parent / "build" / "release", help="with bin/tidemark and python/"
+    )
+    parser.add_argument(
+        "--phantom-python", help="~/.cache/tidemark/torch-2.11.0/bin/python, or another for CUDA: plans training too"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     unknown = set(args.sections) - set(SECTIONS)

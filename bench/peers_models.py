@@ -159,14 +159,26 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--phantom-python", help="an interpreter whose PyTorch is for CUDA, with transformers and peft: also plans training")
+    parser.add_argument(
+        "--phantom-python", help="an interpreter whose PyTorch is for CUDA, with transformers and peft: also plans training"
+    )
     args = parser.parse_args()
     logging.getLogger("tidemark").setLevel(logging.ERROR)
     head = ["model", "its storages", "Accelerate", "analyze_model", "largest layer: Accelerate", "analyze_model", "ms: Accelerate",
             "analyze_model", "safetensors file", "`tidemark model`", "ms"]  # fmt: skip
-    table("Bytes of parameters and buffers", head, (row(args.program, args.folder, name, make) for name, make in MODELS.items()))
+    table(
+        "Bytes of parameters and buffers", head, (row(args.program, args.folder, name, make) for name, make in MODELS.items())
+    )
     if args.phantom_python:
-        head = ["program", "model in float32", "Accelerate: float32", "bfloat16", "`tidemark plan`", "max_memory_allocated() there", "s"]
+        head = [
+            "program",
+            "model in float32",
+            "Accelerate: float32",
+            "bfloat16",
+            "`tidemark plan`",
+            "max_memory_allocated() there",
+            "s",
+        ]
         rows = (training_row(args.program, args.folder, args.phantom_python, workload) for workload in ("hf-llama", "hf-lora"))
         table("Bytes of training with AdamW", head, rows)
 

@@ -112,4 +112,11 @@ def resnet50(device):
 
 
 # Each makes (model, optimizer, a function that trains a step).
-WORKLOADS = {"dense": dense, "wide": wide, "example": example, "hf-lora": huggingface_lora, "hf-llama": huggingface_llama, "resnet50": resnet50}
+WORKLOADS = {
+    "dense": dense,
+    "wide": wide,
+    "example": example,
+    "hf-lora": huggingface_lora,
+    "hf-llama": huggingface_llama,
+    "resnet50": resnet50,
+}

@@ -51,8 +51,7 @@ std::uint64_t HostTimeline::end_ns() const {
 std::optional<HostTimeline> host_timeline(const HostSeries& series, std::size_t points) {
   const HostUsage usage = host_usage(series);
   HostTimeline host{over_time(usage.rss, series.time_ns, series.rss_bytes, points),
-                    over_time(usage.pss, series.time_ns, series.pss_bytes, points),
-                    resident_over_time(series, points)};
+                    over_time(usage.pss, series.time_ns, series.pss_bytes, points), resident_over_time(series, points)};
   return host.rss || host.pss ? std::optional(std::move(host)) : std::nullopt;
 }
 

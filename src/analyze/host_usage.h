@@ -28,7 +28,7 @@ struct HostUsage {
   std::optional<SampledBytes> locked;  ///< by mlock()
   std::optional<SampledBytes> pinned;  ///< by drivers that the kernel knows of; CUDA's is not among them
   std::optional<SampledBytes> job_rss;
-  std::optional<SampledBytes> job_pss;              ///< of all processes below `tidemark run`
+  std::optional<SampledBytes> job_pss;  ///< of all processes below `tidemark run`
   std::optional<SampledBytes> job_anon;
   std::optional<SampledBytes> job_file;
   std::optional<SampledBytes> job_shmem;
@@ -36,7 +36,7 @@ struct HostUsage {
   std::optional<SampledBytes> cgroup_usage;         ///< of the control group with the lowest limit around the recorder
   std::optional<std::uint64_t> cgroup_limit_bytes;  ///< in the last sample that has it
   std::optional<std::uint32_t> most_job_processes;
-  std::uint64_t cgroup_oom_kills = 0;  ///< while the program ran
+  std::uint64_t cgroup_oom_kills = 0;                   ///< while the program ran
   std::optional<std::uint64_t> lowest_available_bytes;  ///< on the machine: what programs could get without swapping
   std::uint64_t lowest_available_at_ns = 0;             ///< the first time
 

@@ -30,7 +30,7 @@ struct SummaryOptions {
   /// Of the same recording, for the ledgers: as a LedgerCollector chose them while it was read, or collect_samples()
   /// from a Store.
   std::vector<DeviceSamples> samples = {};
-  HostUsage host = {};  ///< likewise
+  HostUsage host = {};            ///< likewise
   HostLedgers host_ledgers = {};  ///< likewise
   /// Loads the recording's blocks, which only the explanation of an out-of-memory error needs; none: it is left out.
   std::function<Result<std::shared_ptr<const AttributedStore>>()> load_blocks = {};

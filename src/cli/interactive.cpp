@@ -28,13 +28,19 @@ std::function<int()> setup(CommandLine& app, std::size_t first_view, const std::
   add_watched(app, *options);
   app.add_option("--pid", options->pid, "Only this process and those below it")->type_name("PID");
   app.footer(
-      "Needs a terminal of 72 columns and 18 rows, also over ssh; h lists the keys, q quits. Without a terminal it reads "
+      "Needs a terminal of 72 columns and 18 rows, also over ssh; h lists the keys, q quits. Without a terminal it "
+      "reads "
       "commands from stdin, one a line, and prints the answers: `help` lists them. Colours are left out where NO_COLOR "
       "is set, characters beyond ASCII where the locale is not one of UTF-8.\n\n"
       "Examples:\n"
-      "  tidemark " + name + "\n"
-      "  tidemark " + name + " --devices 0 1 --interval 0.1\n"
-      "  printf 'processes rss\\nsave now.json\\n' | tidemark " + name);
+      "  tidemark " +
+      name +
+      "\n"
+      "  tidemark " +
+      name +
+      " --devices 0 1 --interval 0.1\n"
+      "  printf 'processes rss\\nsave now.json\\n' | tidemark " +
+      name);
   return [options] { return run(*options); };
 }
 

@@ -56,8 +56,8 @@ std::vector<Level> levels_of(std::span<const WatchedUsagePoint> points, const Ch
 
 // Eighths of a row's cell that a value fills, with `rows` rows up to `top`.
 std::size_t eighths_in_row(std::uint64_t value, std::uint64_t top, std::size_t rows, std::size_t row) {
-  const double all = static_cast<double>(value) / static_cast<double>(std::max<std::uint64_t>(top, 1)) *
-                     static_cast<double>(rows * 8);
+  const double all =
+      static_cast<double>(value) / static_cast<double>(std::max<std::uint64_t>(top, 1)) * static_cast<double>(rows * 8);
   const double here = std::clamp(all - static_cast<double>(row * 8), 0.0, 8.0);
   const auto filled = static_cast<std::size_t>(std::lround(here));
   return row == 0 && value != 0 ? std::max<std::size_t>(filled, 1) : filled;  // little is not nothing

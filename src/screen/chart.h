@@ -19,15 +19,15 @@ struct ChartRange {
 /// Columns at the left, with the scale.
 inline constexpr std::size_t kScaleColumns = 11;
 
-/// Fills the region: the chart with its scale, without times. A column is as high as the highest sample in its time, and
-/// goes on in another colour up to the peak between samples where one is known. A value holds until the next sample.
+/// Fills the region: the chart with its scale, without times. A column is as high as the highest sample in its time,
+/// and goes on in another colour up to the peak between samples where one is known. A value holds until the next
+/// sample.
 void draw_chart(const Region& region, std::span<const WatchedUsagePoint> points, const ChartRange& range);
 
 /// One row of times below charts of the range: how long before its end each is.
 void draw_times(const Region& region, std::size_t y, const ChartRange& range);
 
 /// The column, within a chart's region, of a time; none outside the range.
-[[nodiscard]] std::optional<std::size_t> column_of(const Region& region, const ChartRange& range,
-                                                   std::int64_t time_ns);
+[[nodiscard]] std::optional<std::size_t> column_of(const Region& region, const ChartRange& range, std::int64_t time_ns);
 
 }  // namespace tidemark::screen

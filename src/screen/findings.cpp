@@ -17,7 +17,8 @@ void add_risk(std::vector<Finding>& findings, const std::string& title, const Ri
               const std::string& recommendation) {
   if (!assessed || risk.level == RiskLevel::low) return;
   const FindingKind kind = risk.level == RiskLevel::medium ? FindingKind::warning : FindingKind::problem;
-  findings.push_back({kind, fmt::format("{}: {} risk of running out of memory", title, name_of(risk.level)),
+  findings.push_back({kind,
+                      fmt::format("{}: {} risk of running out of memory", title, name_of(risk.level)),
                       {printable(recommendation)}});
 }
 
@@ -40,10 +41,11 @@ void add_host(std::vector<Finding>& findings, const MachineState& machine) {
   add_risk(findings, host.limited_by_cgroup() ? "Control group" : "Host", host.risk, host.assessed_at_ns.has_value(),
            host_recommendation_text(machine));
   if (host.cgroup_oom_kills_at_start && host.cgroup_oom_kills > host.cgroup_oom_kills_at_start) {
-    findings.push_back({FindingKind::problem, "The kernel's OOM killer ended a process of this control group",
-                        {fmt::format("{} since watching began; limit {}",
-                                     *host.cgroup_oom_kills - *host.cgroup_oom_kills_at_start,
-                                     size_text(host.cgroup_limit_bytes))}});
+    findings.push_back(
+        {FindingKind::problem,
+         "The kernel's OOM killer ended a process of this control group",
+         {fmt::format("{} since watching began; limit {}", *host.cgroup_oom_kills - *host.cgroup_oom_kills_at_start,
+                      size_text(host.cgroup_limit_bytes))}});
   }
 }
 

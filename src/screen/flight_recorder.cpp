@@ -45,13 +45,12 @@ bool dumps_on_signal(const std::vector<std::string>& arguments) {
     const std::size_t equals = argument.find('=');
     const std::string name = argument.substr(0, equals);
     std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
-    const bool separate = equals == std::string::npos &&
-                          std::find(kWithValue.begin(), kWithValue.end(), name) != kWithValue.end();
+    const bool separate =
+        equals == std::string::npos && std::find(kWithValue.begin(), kWithValue.end(), name) != kWithValue.end();
     // Other options' values end the look, unless `--` says where the program begins.
-    const bool unknown_value = equals == std::string::npos && !separate && n + 1 < arguments.size() &&
-                               !arguments[n + 1].starts_with('-') &&
-                               std::find(arguments.begin() + static_cast<std::ptrdiff_t>(n), arguments.end(), "--") !=
-                                   arguments.end();
+    const bool unknown_value =
+        equals == std::string::npos && !separate && n + 1 < arguments.size() && !arguments[n + 1].starts_with('-') &&
+        std::find(arguments.begin() + static_cast<std::ptrdiff_t>(n), arguments.end(), "--") != arguments.end();
     if ((separate || unknown_value) && n + 1 < arguments.size()) value = arguments[++n];
     keeps |= name == "--keep";
     if (name == "--dump") on_signal = value.find("on-signal") != std::string::npos;
@@ -66,9 +65,10 @@ Result<std::int64_t> find_flight_recorder(std::int64_t pid, const std::string& r
     const std::vector<std::string> arguments = arguments_of(folder);
     if (dumps_on_signal(arguments)) return ancestor;
     if (is_run(arguments)) {
-      return Error{fmt::format("n/a: process {} is recorded whole, by process {}; only a run with --keep 10min has "
-                               "something to write on demand",
-                               pid, ancestor)};
+      return Error{
+          fmt::format("n/a: process {} is recorded whole, by process {}; only a run with --keep 10min has "
+                      "something to write on demand",
+                      pid, ancestor)};
     }
     const auto parent = number_after(read_file(folder + "/status").value_or(""), "PPid:");
     if (!parent) break;

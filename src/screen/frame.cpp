@@ -35,16 +35,21 @@ void draw_bar_of_views(const Region& region, const Content& content, const State
 std::string notice_of(const MachineState& machine) {
   const std::uint64_t silence = machine.now_ns - std::min(machine.now_ns, machine.latest_reading_ns);
   if (machine.devices_known && silence > kStaleNs) {
-    return fmt::format("no answer from the driver for {}: values are old", span_text(static_cast<double>(silence) / 1e9));
+    return fmt::format("no answer from the driver for {}: values are old",
+                       span_text(static_cast<double>(silence) / 1e9));
   }
   if (!machine.problems.empty()) return printable(machine.problems.front());
   if (!machine.missing_keys.empty()) return "no such device: " + printable(machine.missing_keys.front());
   switch (machine.watched_pid) {
-    case WatchedPid::ended: return "the process has ended";
-    case WatchedPid::not_listed: return "no device lists the process: it has no memory of a GPU";
-    case WatchedPid::hidden: return "the driver's PIDs are those of another namespace: the process may be among them";
+    case WatchedPid::ended:
+      return "the process has ended";
+    case WatchedPid::not_listed:
+      return "no device lists the process: it has no memory of a GPU";
+    case WatchedPid::hidden:
+      return "the driver's PIDs are those of another namespace: the process may be among them";
     case WatchedPid::none:
-    case WatchedPid::running: break;
+    case WatchedPid::running:
+      break;
   }
   return machine.no_gpu ? "no GPU found: host memory only" : "";
 }

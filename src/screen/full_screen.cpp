@@ -83,12 +83,21 @@ class FullScreen {
 
   void answer(Request request) {
     switch (request) {
-      case Request::none: return;
-      case Request::quit: done_ = true; return;
-      case Request::redraw: return display_.redraw();
-      case Request::pause: return session_.hold(state_.paused);
-      case Request::mark: state_.message = session_.mark(); return;
-      case Request::record: state_.message = session_.record(selected_process()); return;
+      case Request::none:
+        return;
+      case Request::quit:
+        done_ = true;
+        return;
+      case Request::redraw:
+        return display_.redraw();
+      case Request::pause:
+        return session_.hold(state_.paused);
+      case Request::mark:
+        state_.message = session_.mark();
+        return;
+      case Request::record:
+        state_.message = session_.record(selected_process());
+        return;
       case Request::save:
         state_.message = session_.save(*state_.file_name);
         state_.file_name.reset();

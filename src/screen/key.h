@@ -28,7 +28,9 @@ struct Key {
   KeyCode code = KeyCode::other;
   std::string text = {};  ///< of KeyCode::text: one character in UTF-8
 
-  [[nodiscard]] bool is(char character) const { return code == KeyCode::text && text == std::string_view(&character, 1); }
+  [[nodiscard]] bool is(char character) const {
+    return code == KeyCode::text && text == std::string_view(&character, 1);
+  }
 };
 
 }  // namespace tidemark::screen

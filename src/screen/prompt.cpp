@@ -26,14 +26,13 @@ constexpr std::chrono::milliseconds kBetweenReadings = std::chrono::milliseconds
 constexpr std::chrono::seconds kPatience = std::chrono::seconds(10);  // for drivers that do not answer
 constexpr std::size_t kLongestLine = 65536;
 constexpr std::size_t kNarrowest = 72;
-constexpr std::size_t kRowsBeside = 30;    // of a view's text, beside what its rows need
+constexpr std::size_t kRowsBeside = 30;  // of a view's text, beside what its rows need
 constexpr std::size_t kMostRows = 5000;
 constexpr std::size_t kRowsOfRow = 8;
 
 class Prompt {
  public:
-  explicit Prompt(const ProgramOptions& options)
-      : session_(options.monitor), asked_(isatty(STDIN_FILENO) != 0) {
+  explicit Prompt(const ProgramOptions& options) : session_(options.monitor), asked_(isatty(STDIN_FILENO) != 0) {
     session_.start();
   }
 
@@ -58,7 +57,8 @@ class Prompt {
         typed_.erase(0, end + 1);
         return line;
       }
-      if (ended_ || typed_.size() > kLongestLine) return typed_.empty() ? std::nullopt : std::optional(std::exchange(typed_, ""));
+      if (ended_ || typed_.size() > kLongestLine)
+        return typed_.empty() ? std::nullopt : std::optional(std::exchange(typed_, ""));
       pollfd input{STDIN_FILENO, POLLIN, 0};
       if (::poll(&input, 1, static_cast<int>(kBetweenReadings.count())) > 0) read_some();
       session_.update();
@@ -105,7 +105,8 @@ class Prompt {
   }
 
   void show_view(const std::string& command, const std::string& argument) {
-    const auto view = std::find_if(views().begin(), views().end(), [&](const View& each) { return each.name == command; });
+    const auto view =
+        std::find_if(views().begin(), views().end(), [&](const View& each) { return each.name == command; });
     if (view == views().end()) {
       return say_message({fmt::format("unknown command '{}'; `help` lists the commands", shown(command)), true});
     }
@@ -113,7 +114,8 @@ class Prompt {
     if (!argument.empty()) {
       const auto order = std::find(view->orders.begin(), view->orders.end(), std::string_view(argument));
       if (order == view->orders.end()) {
-        return say_message({fmt::format("{}: '{}' is none of: {}", command, shown(argument), fmt::join(view->orders, ", ")), true});
+        return say_message(
+            {fmt::format("{}: '{}' is not one of: {}", command, shown(argument), fmt::join(view->orders, ", ")), true});
       }
       place.order = static_cast<std::size_t>(order - view->orders.begin());
     }
@@ -141,7 +143,8 @@ class Prompt {
   void print_help() {
     std::string text;
     for (const View& view : views()) {
-      text += fmt::format("{:<12}{}\n", view.name, view.orders.empty() ? std::string() : fmt::format("[{}]", fmt::join(view.orders, "|")));
+      text += fmt::format("{:<12}{}\n", view.name,
+                          view.orders.empty() ? std::string() : fmt::format("[{}]", fmt::join(view.orders, "|")));
     }
     print(text +
           "mark        [NAME]  note this moment in the saved report\n"

@@ -32,7 +32,7 @@ enum class FindingKind : unsigned char { note, warning, problem };
 
 struct Finding {
   FindingKind kind = FindingKind::note;
-  std::string title;                ///< printable, one line
+  std::string title;                 ///< printable, one line
   std::vector<std::string> details;  ///< likewise
 };
 

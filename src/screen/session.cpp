@@ -66,8 +66,8 @@ bool Session::complete() const {
 
 Message Session::mark(const std::string& name) {
   if (marks_.size() == kMostMarks) return {fmt::format("n/a: there are {} marks already", kMostMarks), true};
-  marks_.push_back({.time_ns = monitor_.state().now_ns,
-                    .name = name.empty() ? std::to_string(marks_.size() + 1) : printable(name)});
+  marks_.push_back(
+      {.time_ns = monitor_.state().now_ns, .name = name.empty() ? std::to_string(marks_.size() + 1) : printable(name)});
   return {fmt::format("Marked this moment: {}", marks_.back().name)};
 }
 

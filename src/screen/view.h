@@ -37,9 +37,9 @@ struct ViewState {
 };
 
 struct View {
-  const char* name = "";      ///< as the prompt's command, in lower case
-  const char* title = "";     ///< as in the bar at the top
-  const char* keys = "";      ///< its own keys, for the line at the bottom
+  const char* name = "";   ///< as the prompt's command, in lower case
+  const char* title = "";  ///< as in the bar at the top
+  const char* keys = "";   ///< its own keys, for the line at the bottom
   /// What the key s goes through, as the prompt's argument; empty where there is nothing to choose.
   std::span<const char* const> orders = {};
   bool of_recordings = false;  ///< shows Content::recorded

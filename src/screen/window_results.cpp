@@ -24,7 +24,7 @@ namespace tidemark::screen {
 namespace {
 
 constexpr std::size_t kMostHolders = 200;
-constexpr std::size_t kListed = 5;            // of a finding
+constexpr std::size_t kListed = 5;  // of a finding
 constexpr std::size_t kNameColumns = 200;
 constexpr double kMuchUnused = 0.2;  // of reserved memory
 constexpr std::array<GroupBy, kHeldBy> kGroups = {GroupBy::stack, GroupBy::module, GroupBy::category};
@@ -38,7 +38,10 @@ std::string name_of_row(const TableRow& row) {
 class WindowResults {
  public:
   WindowResults(RecordedProcess& process, const AttributedStore& store, std::uint64_t begin_ns)
-      : process_(process), store_(store), symbols_(store.definitions), begin_(Moment{Moment::Kind::time, begin_ns, 0}) {}
+      : process_(process),
+        store_(store),
+        symbols_(store.definitions),
+        begin_(Moment{Moment::Kind::time, begin_ns, 0}) {}
 
   void add_holders() {
     for (std::size_t by = 0; by < kHeldBy; ++by) add_holders(by);
@@ -58,8 +61,8 @@ class WindowResults {
  private:
   [[nodiscard]] std::optional<Table> table(GroupBy by, const Moment& at, std::size_t top) {
     if (needs_attribution(by) && store_.attribution == nullptr) return std::nullopt;
-    auto table = analyze_table(
-        store_, symbols_, {.by = by, .at = at, .device = {}, .top = top, .attribution = store_.attribution.get()});
+    auto table = analyze_table(store_, symbols_,
+                               {.by = by, .at = at, .device = {}, .top = top, .attribution = store_.attribution.get()});
     return table ? std::optional(std::move(*table)) : std::nullopt;
   }
 

@@ -70,26 +70,11 @@ struct Adder {
 }  // namespace
 
 HostSample HostSeries::at(std::size_t n) const {
-  return {time_ns[n],
-          rss_bytes[n],
-          pss_bytes[n],
-          job_processes[n],
-          job_rss_bytes[n],
-          job_pss_bytes[n],
-          cgroup_usage_bytes[n],
-          cgroup_limit_bytes[n],
-          cgroup_oom_kills[n],
-          anon_bytes[n],
-          file_bytes[n],
-          shmem_bytes[n],
-          swap_bytes[n],
-          locked_bytes[n],
-          pinned_bytes[n],
-          job_anon_bytes[n],
-          job_file_bytes[n],
-          job_shmem_bytes[n],
-          job_swap_bytes[n],
-          machine_available_bytes[n]};
+  return {time_ns[n],          rss_bytes[n],       pss_bytes[n],          job_processes[n],
+          job_rss_bytes[n],    job_pss_bytes[n],   cgroup_usage_bytes[n], cgroup_limit_bytes[n],
+          cgroup_oom_kills[n], anon_bytes[n],      file_bytes[n],         shmem_bytes[n],
+          swap_bytes[n],       locked_bytes[n],    pinned_bytes[n],       job_anon_bytes[n],
+          job_file_bytes[n],   job_shmem_bytes[n], job_swap_bytes[n],     machine_available_bytes[n]};
 }
 
 void Samples::add(const SampleRecord& record) {

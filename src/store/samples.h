@@ -53,7 +53,7 @@ struct Samples {
   HostSeries host;
   std::vector<HostPartsSample> host_parts;  ///< times never decrease
   std::vector<KilledProcess> killed;        ///< in the order in which they were found
-  std::vector<SlowDriverCall> slow_calls;  ///< in the order in which they returned, or nearly so
+  std::vector<SlowDriverCall> slow_calls;   ///< in the order in which they returned, or nearly so
 
   /// Appends a record, as TraceReader gives them. A time before the one before it counts as that one.
   void add(const SampleRecord& record);

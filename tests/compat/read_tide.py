@@ -3,6 +3,7 @@
 
 Standard library only; zstd through ctypes. Not fast, and it trusts what it reads beyond the checks the page asks for.
 """
+
 import ctypes
 import ctypes.util
 import json
@@ -164,7 +165,13 @@ class Recording:
             elif kind == 11:
                 self.nn_module_names.append([body.id() for _ in range(4)])
             elif kind == 12:
-                tensor = [body.varint(), body.zigzag(), body.zigzag(), *(body.varint() for _ in range(5)), *(body.id() for _ in range(4))]
+                tensor = [
+                    body.varint(),
+                    body.zigzag(),
+                    body.zigzag(),
+                    *(body.varint() for _ in range(5)),
+                    *(body.id() for _ in range(4)),
+                ]
                 self.tensors.append([*tensor, [body.varint() for _ in range(body.varint())]])
             elif kind == 13:
                 self.autograd_nodes.append([body.id(), body.id()])

@@ -13,7 +13,11 @@ import urllib.request
 from monitored import DEVICES, GIB, Machine, url_of, wait_for
 
 # There only on some machines: in a control group, and with a limit.
-OF_SOME_MACHINES = {"tidemark_cgroup_memory_usage_bytes", "tidemark_cgroup_memory_limit_bytes", "tidemark_cgroup_oom_kills_total"}
+OF_SOME_MACHINES = {
+    "tidemark_cgroup_memory_usage_bytes",
+    "tidemark_cgroup_memory_limit_bytes",
+    "tidemark_cgroup_oom_kills_total",
+}
 
 
 def queries():

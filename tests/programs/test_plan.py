@@ -8,7 +8,20 @@ import unittest
 from pathlib import Path
 from types import SimpleNamespace
 
-from driver import PATIENCE_S, PROGRAMS, PYTHON, TIDEMARK, Case, environment, has_cuda, memory_group, program, read_until, run, start
+from driver import (
+    PATIENCE_S,
+    PROGRAMS,
+    PYTHON,
+    TIDEMARK,
+    Case,
+    environment,
+    has_cuda,
+    memory_group,
+    program,
+    read_until,
+    run,
+    start,
+)
 
 HAS_CUDA = has_cuda()
 GIB = 1 << 30
@@ -53,7 +66,10 @@ class Plan(Case):
     def check_tensors(self):
         """Every tensor of the model on the GPU is told, and is a block at that time."""
         told = [fields for kind, fields in self.dump() if kind == "tensor" and fields["device"] == "cuda:0"]
-        size = {role: sum(tensor["bytes"] for tensor in told if tensor["role"] == role) for role in {tensor["role"] for tensor in told}}
+        size = {
+            role: sum(tensor["bytes"] for tensor in told if tensor["role"] == role)
+            for role in {tensor["role"] for tensor in told}
+        }
         parameters = 4 * 4 * (1024 * 1024 + 1024)
         # Gradients of three steps, and two moments.
         self.assertEqual(size, {"parameter": parameters, "gradient": 3 * parameters, "optimizer_state": 2 * parameters})
@@ -94,7 +110,9 @@ class Plan(Case):
         self.assertEqual(done.returncode, 1, done.stderr)
         text = done.stdout.decode()
         self.assertIn("does not fit on H200: out of memory on cuda:0", text)
-        self.assertIn("CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has a total capacity of 2.00 GiB", done.stderr.decode())
+        self.assertIn(
+            "CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has a total capacity of 2.00 GiB", done.stderr.decode()
+        )
         self.assertIn("planned.py:68", text)  # what held the memory
         failure = json.loads(self.read("explain", "--format", "json", self.output))["failures"][0]
         self.assertEqual(failure["capacity_bytes"], 2 * GIB)
@@ -113,7 +131,9 @@ class Plan(Case):
     def test_host_memory_that_pytorch_cannot_get(self):
         # More than a process has addresses for, so whatever the machine has.
         done = self.plan(command=[PYTHON, "-c", "import torch; torch.empty(1 << 47, dtype=torch.uint8)"])
-        self.assert_error(done, "failed with exit code 1 before the plan was complete; PyTorch could not allocate 128.0 TiB of host memory")
+        self.assert_error(
+            done, "failed with exit code 1 before the plan was complete; PyTorch could not allocate 128.0 TiB of host memory"
+        )
         self.assertEqual(self.recordings(), [])
 
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
@@ -122,9 +142,22 @@ class Plan(Case):
         if group is None:
             self.skipTest("no control group with a limit can be made here")
         try:
-            command = [TIDEMARK, "plan", "--gpu", "H200", "-o", str(self.output), "--", PYTHON, "-c", "kept = bytearray(1 << 30)"]
+            command = [
+                TIDEMARK,
+                "plan",
+                "--gpu",
+                "H200",
+                "-o",
+                str(self.output),
+                "--",
+                PYTHON,
+                "-c",
+                "kept = bytearray(1 << 30)",
+            ]
             enter = f'echo $$ > {group}/cgroup.procs; exec "$@"'
-            self.assert_error(run(["sh", "-c", enter, "sh", *command]), "host memory ran out, and the kernel killed the program; ")
+            self.assert_error(
+                run(["sh", "-c", enter, "sh", *command]), "host memory ran out, and the kernel killed the program; "
+            )
         finally:
             group.rmdir()
 
@@ -166,10 +199,18 @@ class Plan(Case):
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
     def test_a_gpu_described_in_a_file(self):
         """What the phantom's driver says of itself is the profile that it was started with."""
-        profile = self.read("devices", "--profile", "RTX-4090").replace(b"memory = 25250627584", b"memory = 8GiB").replace(b"4090", b"9090")
+        profile = (
+            self.read("devices", "--profile", "RTX-4090")
+            .replace(b"memory = 25250627584", b"memory = 8GiB")
+            .replace(b"4090", b"9090")
+        )
         described = self.folder / "mine.gpu"
         described.write_bytes(profile)
-        done = self.plan("--gpu", str(described), command=[PYTHON, "-c", f"import os; os.execl({TIDEMARK!r}, 'tidemark', 'devices', '--profile', 'auto')"])
+        done = self.plan(
+            "--gpu",
+            str(described),
+            command=[PYTHON, "-c", f"import os; os.execl({TIDEMARK!r}, 'tidemark', 'devices', '--profile', 'auto')"],
+        )
         self.assertEqual(done.returncode, 2)  # no PyTorch in it
         fields = [line.split("  #")[0] for line in profile.decode().splitlines() if "context" not in line]
         said = [line.split("  #")[0] for line in done.stdout.decode().splitlines() if "context" not in line]

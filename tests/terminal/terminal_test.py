@@ -1,6 +1,6 @@
 """tidemark interactive and top in a real terminal, with a driver whose devices are scripted.
 
-    terminal_test.py TIDEMARK FAKES_NVML_FOLDER
+terminal_test.py TIDEMARK FAKES_NVML_FOLDER
 """
 
 import json
@@ -247,7 +247,7 @@ class PromptTest(Case):
         done = self.run_prompt("dance\nprocesses upwards\nsave\nhelp\n")
         self.assertEqual(done.returncode, 2)
         self.assertIn("unknown command 'dance'", done.stderr)
-        self.assertIn("'upwards' is none of: device, memory, rss, pid, name", done.stderr)
+        self.assertIn("'upwards' is not one of: device, memory, rss, pid, name", done.stderr)
         self.assertIn("save: the name of a file is missing", done.stderr)
         self.assertIn("processes", done.stdout)
 

@@ -36,8 +36,7 @@ bool OomWatch::Count::take() {
   return true;
 }
 
-OomWatch::OomWatch(std::string root)
-    : root_(std::move(root)), cgroup_(Cgroup::of_this_process(root_)), log_(root_) {
+OomWatch::OomWatch(std::string root) : root_(std::move(root)), cgroup_(Cgroup::of_this_process(root_)), log_(root_) {
   look();
 }
 

@@ -52,10 +52,10 @@ class OomWatch {
   KernelLog log_;
   Count in_cgroup_;
   Count on_machine_;
-  std::map<std::int64_t, LoggedKill> logged_;     ///< by PID; of processes that are not known to have ended
-  std::map<std::int64_t, HostProcess> alive_;     ///< by PID
-  std::deque<std::int64_t> ended_;                ///< the latest of them
-  std::optional<std::uint64_t> usage_bytes_;      ///< of the control group, in the latest reading
+  std::map<std::int64_t, LoggedKill> logged_;  ///< by PID; of processes that are not known to have ended
+  std::map<std::int64_t, HostProcess> alive_;  ///< by PID
+  std::deque<std::int64_t> ended_;             ///< the latest of them
+  std::optional<std::uint64_t> usage_bytes_;   ///< of the control group, in the latest reading
   std::optional<std::uint64_t> limit_bytes_;
 };
 

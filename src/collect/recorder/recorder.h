@@ -152,7 +152,7 @@ class Recorder {
   OutputFiles outputs_;
   Sampler sampler_;
   std::optional<OomWatch> oom_watch_;  ///< with samples
-  std::optional<Reading> devices_;  ///< once the sampler has found them
+  std::optional<Reading> devices_;     ///< once the sampler has found them
   SocketFolder folder_;
   ScopedFd listener_;
   std::chrono::steady_clock::time_point listen_again_;  ///< not polled before: there was no descriptor to accept with

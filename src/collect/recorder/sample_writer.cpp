@@ -13,9 +13,10 @@ constexpr std::size_t kMostProcesses = 32;
 
 // Most resident bytes first; the recorded process is always there.
 void keep_largest(HostPartsSample& sample) {
-  std::stable_sort(sample.processes.begin(), sample.processes.end(), [](const HostProcess& left, const HostProcess& right) {
-    return left.pages.rss_bytes.value_or(0) > right.pages.rss_bytes.value_or(0);
-  });
+  std::stable_sort(sample.processes.begin(), sample.processes.end(),
+                   [](const HostProcess& left, const HostProcess& right) {
+                     return left.pages.rss_bytes.value_or(0) > right.pages.rss_bytes.value_or(0);
+                   });
   if (sample.processes.size() <= kMostProcesses) return;
   const auto rest = sample.processes.begin() + kMostProcesses;
   const auto recorded =

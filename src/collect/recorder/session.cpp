@@ -110,7 +110,8 @@ void Session::add(const Loss& loss) {
 }
 
 bool Session::is_data_worker() const {
-  return std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->definitions.has_worker_loop(); });
+  return std::any_of(lanes_.begin(), lanes_.end(),
+                     [](const auto& lane) { return lane->definitions.has_worker_loop(); });
 }
 
 std::uint64_t Session::dropped_by_lanes() const {

@@ -9,7 +9,8 @@ Analysis ledger_analysis() {
   AnalysisParts<Ledger, Store> parts;
   parts.info = {"ledger",
                 "All memory of GPUs and of the host: PyTorch, libraries, processes, page cache",
-                "The peak is that of the whole device: the sample with the most used memory. The host is that of the control group "
+                "The peak is that of the whole device: the sample with the most used memory. The host is that of the "
+                "control group "
                 "with the lowest limit, else the machine.",
                 {},
                 true,

@@ -62,11 +62,12 @@ void add_ledger(std::string& out, const PageContents& contents, const std::strin
   const auto& host = contents.ledger.host;
   const bool gpus = std::any_of(contents.ledger.devices.begin(), contents.ledger.devices.end(), sampled);
   if (!gpus && !host) return;
-  open_section(out, id + "ledger", gpus ? "All memory of the GPU" : "All memory of the host",
-               gpus ? "The memory that the driver reports as used, by owner: at the sample with the most used bytes, and "
-                      "over time."
-                    : "The memory that the kernel reports as used, by what holds it: at the sample with the most used "
-                      "bytes, and over time.");
+  open_section(
+      out, id + "ledger", gpus ? "All memory of the GPU" : "All memory of the host",
+      gpus ? "The memory that the driver reports as used, by owner: at the sample with the most used bytes, and "
+             "over time."
+           : "The memory that the kernel reports as used, by what holds it: at the sample with the most used "
+             "bytes, and over time.");
   for (const LedgerDevice& device : contents.ledger.devices) {
     if (!sampled(device)) continue;
     fmt::format_to(std::back_inserter(out), "<h4>{}</h4>\n",

@@ -67,8 +67,7 @@ Json host_json(const HostUsage& host) {
           {"job_shmem", sampled_json(host.job_shmem)},
           {"job_swap", sampled_json(host.job_swap)},
           {"lowest_available_bytes", nullable(host.lowest_available_bytes)},
-          {"lowest_available_at_ns",
-           host.lowest_available_bytes ? Json(host.lowest_available_at_ns) : Json(nullptr)}};
+          {"lowest_available_at_ns", host.lowest_available_bytes ? Json(host.lowest_available_at_ns) : Json(nullptr)}};
 }
 
 Json host_ledgers_json(const HostLedgers& ledgers) {

@@ -13,7 +13,7 @@ namespace {
 
 std::vector<PlotLayer> host_layers(const std::vector<HostPoint>& points) {
   LayerStack stack(points.size());
-  const auto add = [&](Role role, const char* words, std::optional<std::uint64_t> HostPoint::* bytes) {
+  const auto add = [&](Role role, const char* words, std::optional<std::uint64_t> HostPoint::*bytes) {
     stack.add(role, words, [&](std::size_t index) { return (points[index].*bytes).value_or(0); });
   };
   add(Role::allocated, "recorded process", &HostPoint::main_bytes);
@@ -31,9 +31,9 @@ std::vector<PlotLayer> host_layers(const std::vector<HostPoint>& points) {
 Plot host_ledger_plot(const HostLedger& host, const TimeFrame& frame) {
   const std::vector<HostPoint>& points = host.points;
   const std::vector<PlotLayer> layers = host_layers(points);
-  const auto peak = std::max_element(
-      points.begin(), points.end(),
-      [](const HostPoint& left, const HostPoint& right) { return left.used_bytes < right.used_bytes; });
+  const auto peak = std::max_element(points.begin(), points.end(), [](const HostPoint& left, const HostPoint& right) {
+    return left.used_bytes < right.used_bytes;
+  });
   TimePlot time({std::max(frame.duration_ns, points.back().time_ns), frame.height, frame.names_times},
                 std::max(peak->used_bytes, highest_bytes(layers)));
   Plot& plot = time.plot();

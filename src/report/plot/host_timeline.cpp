@@ -51,9 +51,9 @@ Plot host_plot(const HostTimeline& host, const TimeFrame& frame) {
     std::vector<std::string> words;
     const std::uint64_t time_ns = first.points[index].time_ns;
     if (host.rss) words.push_back("RSS " + format_bytes(first.points[index].bytes));
-    const auto parts = std::upper_bound(
-        host.resident.begin(), host.resident.end(), time_ns,
-        [](std::uint64_t at, const ResidentPoint& point) { return at < point.time_ns; });
+    const auto parts =
+        std::upper_bound(host.resident.begin(), host.resident.end(), time_ns,
+                         [](std::uint64_t at, const ResidentPoint& point) { return at < point.time_ns; });
     if (parts != host.resident.begin()) {
       for (std::string& part : layer_words(layers, static_cast<std::size_t>(parts - host.resident.begin()) - 1)) {
         words.push_back(std::move(part));

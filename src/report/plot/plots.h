@@ -31,7 +31,8 @@ struct TimeFrame {
 [[nodiscard]] Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame,
                                  const TimelineLayers* split = nullptr);
 
-/// RSS as an area, in layers by what it holds where that is known; PSS as a line, the peak. The frame spans all samples.
+/// RSS as an area, in layers by what it holds where that is known; PSS as a line, the peak. The frame spans all
+/// samples.
 [[nodiscard]] Plot host_plot(const HostTimeline& host, const TimeFrame& frame);
 /// Allocated bytes in layers by call site or owner, with steps and phases; `split` is one of the series' own.
 [[nodiscard]] Plot layers_plot(const Timeline& timeline, const TimelineSeries& series, const TimelineLayers& split,

@@ -108,7 +108,8 @@ std::string host_ledger_text(const HostLedgers& ledgers, const Terminal& termina
     const auto end = find(at_end, row.words);
     columns.add({row.bytes, end == at_end.end() ? "" : end->bytes, row.words});
   }
-  std::string title = ledgers.peak->scope == HostScope::cgroup ? "Memory of the control group" : "Memory of the machine";
+  std::string title =
+      ledgers.peak->scope == HostScope::cgroup ? "Memory of the control group" : "Memory of the machine";
   if (ledgers.peak->limit_bytes) title += fmt::format(" ({})", format_bytes(*ledgers.peak->limit_bytes));
   std::string text = "\n" + paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
   if (!ledgers.peak->caveats.empty()) text += "  See `tidemark ledger --device host` for caveats.\n";

@@ -14,7 +14,8 @@ struct TerminalDescription {
 /// xterm-256color, screen-256color, linux. Made by the build from the descriptions that ncurses brings.
 extern const std::array<TerminalDescription, 3> kTerminalDescriptions;
 
-/// The one to take for a terminal of this name: tmux and screen are of one family; whatever is not known talks as xterm.
+/// The one to take for a terminal of this name: tmux and screen are of one family; whatever is not known talks as
+/// xterm.
 [[nodiscard]] const TerminalDescription& description_for(const char* terminal);
 
 }  // namespace tidemark::screen

@@ -34,31 +34,49 @@ SCREEN* open_terminal() {
 
 KeyCode code_of(int key) {
   switch (key) {
-    case KEY_ENTER: return KeyCode::enter;
-    case KEY_BACKSPACE: return KeyCode::backspace;
-    case KEY_BTAB: return KeyCode::back_tab;
-    case KEY_UP: return KeyCode::up;
-    case KEY_DOWN: return KeyCode::down;
-    case KEY_LEFT: return KeyCode::left;
-    case KEY_RIGHT: return KeyCode::right;
-    case KEY_PPAGE: return KeyCode::page_up;
-    case KEY_NPAGE: return KeyCode::page_down;
-    case KEY_HOME: return KeyCode::home;
-    case KEY_END: return KeyCode::end;
-    default: return KeyCode::other;
+    case KEY_ENTER:
+      return KeyCode::enter;
+    case KEY_BACKSPACE:
+      return KeyCode::backspace;
+    case KEY_BTAB:
+      return KeyCode::back_tab;
+    case KEY_UP:
+      return KeyCode::up;
+    case KEY_DOWN:
+      return KeyCode::down;
+    case KEY_LEFT:
+      return KeyCode::left;
+    case KEY_RIGHT:
+      return KeyCode::right;
+    case KEY_PPAGE:
+      return KeyCode::page_up;
+    case KEY_NPAGE:
+      return KeyCode::page_down;
+    case KEY_HOME:
+      return KeyCode::home;
+    case KEY_END:
+      return KeyCode::end;
+    default:
+      return KeyCode::other;
   }
 }
 
 Key control_key(wint_t character) {
   switch (character) {
     case '\r':
-    case '\n': return {KeyCode::enter};
-    case '\t': return {KeyCode::tab};
-    case 0x1B: return {KeyCode::escape};
+    case '\n':
+      return {KeyCode::enter};
+    case '\t':
+      return {KeyCode::tab};
+    case 0x1B:
+      return {KeyCode::escape};
     case '\b':
-    case 0x7F: return {KeyCode::backspace};
-    case 'L' & 0x1F: return {KeyCode::redraw};
-    default: return {KeyCode::other};
+    case 0x7F:
+      return {KeyCode::backspace};
+    case 'L' & 0x1F:
+      return {KeyCode::redraw};
+    default:
+      return {KeyCode::other};
   }
 }
 
@@ -105,7 +123,8 @@ bool can_open_display() {
 Result<std::unique_ptr<Display>> Display::open() {
   std::setlocale(LC_CTYPE, "");
   SCREEN* screen = open_terminal();
-  if (screen == nullptr) return Error{"ncurses cannot use this terminal; set TERM to what it is, such as xterm-256color"};
+  if (screen == nullptr)
+    return Error{"ncurses cannot use this terminal; set TERM to what it is, such as xterm-256color"};
   std::unique_ptr<Display> display(new Display);
   display->state_ = std::make_unique<State>();
   display->state_->screen = screen;

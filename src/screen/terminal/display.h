@@ -32,7 +32,8 @@ class Display {
   void redraw();
   /// After SIGWINCH.
   void resize();
-  /// What was pressed; none where nothing was. Never waits, but for the rest of a key that came in several bytes: 25 ms.
+  /// What was pressed; none where nothing was. Never waits, but for the rest of a key that came in several bytes: 25
+  /// ms.
   std::optional<Key> read_key();
 
  private:

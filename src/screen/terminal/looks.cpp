@@ -7,7 +7,7 @@ namespace {
 
 struct Look {
   Role role;
-  short colour;    // -1: the terminal's own
+  short colour;     // -1: the terminal's own
   chtype coloured;  // beside the colour
   chtype plain;     // without colours
 };

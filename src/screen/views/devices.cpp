@@ -51,8 +51,10 @@ void draw_detail(const Region& region, const MachineState& machine, const Watche
     region.print(0, y++, fmt::format("reserved by the driver: {}", format_bytes(*device.latest.driver_reserved_bytes)));
   }
   if (device.sampled_at_ns && machine.now_ns - *device.sampled_at_ns > kStaleNs) {
-    region.print(0, y, fmt::format("no answer for {}", span_text(static_cast<double>(machine.now_ns - *device.sampled_at_ns) / 1e9)),
-                 Role::warning);
+    region.print(
+        0, y,
+        fmt::format("no answer for {}", span_text(static_cast<double>(machine.now_ns - *device.sampled_at_ns) / 1e9)),
+        Role::warning);
   }
 }
 

@@ -1,8 +1,9 @@
 // Findings: risks of the devices and the host; leaks, fragmentation and advice of recorded processes.
+#include "screen/findings.h"
+
 #include <fmt/format.h>
 
 #include "report/words/printable.h"
-#include "screen/findings.h"
 #include "screen/table.h"
 #include "screen/views/parts.h"
 #include "screen/views/views.h"
@@ -56,7 +57,12 @@ void draw_findings(const Region& region, const Content& content, const ViewState
 }  // namespace
 
 View findings_view() {
-  return {.name = "findings", .title = "Findings", .keys = "", .of_recordings = true, .rows = finding_row_count, .draw = draw_findings};
+  return {.name = "findings",
+          .title = "Findings",
+          .keys = "",
+          .of_recordings = true,
+          .rows = finding_row_count,
+          .draw = draw_findings};
 }
 
 }  // namespace tidemark::screen

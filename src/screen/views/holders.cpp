@@ -56,7 +56,8 @@ std::string change_text(std::int64_t bytes) {
 void draw_table_of(const Region& region, const DeviceHolders& device, const ViewState& state) {
   const auto& holders = device.by[state.order];
   if (!holders) {
-    draw_paragraph(region, 0, "n/a: the recording does not say so: the program has no modules, or --attribute is off.", Role::quiet);
+    draw_paragraph(region, 0, "n/a: the recording does not say so: the program has no modules, or --attribute is off.",
+                   Role::quiet);
     return;
   }
   std::vector<ListRow> rows;

@@ -31,9 +31,8 @@ std::vector<const WatchedProcess*> processes_of(const MachineState& machine, Hos
   for (const WatchedProcess& process : machine.processes) {
     if (!process.ended && process.rss_bytes) processes.push_back(&process);
   }
-  std::stable_sort(processes.begin(), processes.end(), [&](const WatchedProcess* a, const WatchedProcess* b) {
-    return comes_before(*a, *b, order);
-  });
+  std::stable_sort(processes.begin(), processes.end(),
+                   [&](const WatchedProcess* a, const WatchedProcess* b) { return comes_before(*a, *b, order); });
   return processes;
 }
 
@@ -52,11 +51,13 @@ void draw_machine(const Region& region, const MachineState& machine) {
   region.print(0, 0, by_cgroup ? "Control group (its limit is below the machine's memory)" : "Machine", Role::heading);
   draw_memory(rows.below(1), host.used_bytes(), host.limit_bytes(), &host.used,
               host.assessed_at_ns ? host.risk.level : RiskLevel::low);
-  rows.print(0, 2, fmt::format("machine: {} available of {}", size_text(host.memory.available_bytes),
-                               size_text(host.memory.total_bytes)));
-  rows.print(0, 3, fmt::format("control group: {} used, {} of it cached files, limit {}",
-                               size_text(host.cgroup_usage_bytes), size_text(host.cgroup_inactive_file_bytes),
-                               host.cgroup_limit_bytes ? format_bytes(*host.cgroup_limit_bytes) : "none"));
+  rows.print(0, 2,
+             fmt::format("machine: {} available of {}", size_text(host.memory.available_bytes),
+                         size_text(host.memory.total_bytes)));
+  rows.print(0, 3,
+             fmt::format("control group: {} used, {} of it cached files, limit {}", size_text(host.cgroup_usage_bytes),
+                         size_text(host.cgroup_inactive_file_bytes),
+                         host.cgroup_limit_bytes ? format_bytes(*host.cgroup_limit_bytes) : "none"));
   rows.print(0, 4, "killed by the OOM killer: " + oom_kills_text(host),
              host.cgroup_oom_kills > host.cgroup_oom_kills_at_start ? Role::critical : Role::plain);
   draw_risk(rows.below(5), host.risk, host.assessed_at_ns.has_value(), host_recommendation_text(machine));
@@ -70,12 +71,11 @@ void draw_host(const Region& region, const Content& content, const ViewState& st
   draw_machine(region.part(0, 0, region.width(), std::min(kHostRows, region.height())), content.machine);
   if (region.height() <= kHostRows) return;
   const auto order = static_cast<HostOrder>(state.order);
-  const std::vector<ListColumn> columns = {
-      {.heading = "PID", .width = 8, .sorted = order == HostOrder::pid},
-      {.heading = "RSS", .width = 10, .sorted = order == HostOrder::rss},
-      {.heading = "PEAK", .width = 10},
-      {.heading = "PSS", .width = 10, .sorted = order == HostOrder::pss},
-      {.heading = "PROCESS", .left = true, .sorted = order == HostOrder::name}};
+  const std::vector<ListColumn> columns = {{.heading = "PID", .width = 8, .sorted = order == HostOrder::pid},
+                                           {.heading = "RSS", .width = 10, .sorted = order == HostOrder::rss},
+                                           {.heading = "PEAK", .width = 10},
+                                           {.heading = "PSS", .width = 10, .sorted = order == HostOrder::pss},
+                                           {.heading = "PROCESS", .left = true, .sorted = order == HostOrder::name}};
   std::vector<ListRow> rows;
   for (const WatchedProcess* process : processes_of(content.machine, order)) {
     rows.push_back({{std::to_string(process->pid)},
@@ -90,7 +90,12 @@ void draw_host(const Region& region, const Content& content, const ViewState& st
 }  // namespace
 
 View host_view() {
-  return {.name = "host", .title = "Host", .keys = "s sort", .orders = kHostOrders, .rows = host_row_count, .draw = draw_host};
+  return {.name = "host",
+          .title = "Host",
+          .keys = "s sort",
+          .orders = kHostOrders,
+          .rows = host_row_count,
+          .draw = draw_host};
 }
 
 }  // namespace tidemark::screen

@@ -36,7 +36,8 @@ void draw_memory(const Region& region, std::optional<std::uint64_t> used, std::o
 void draw_rule(const Region& region, std::size_t y, std::string_view title);
 
 /// The risk, and what follows from its evidence. How many rows it took.
-std::size_t draw_risk(const Region& region, const RiskAssessment& risk, bool assessed, const std::string& recommendation);
+std::size_t draw_risk(const Region& region, const RiskAssessment& risk, bool assessed,
+                      const std::string& recommendation);
 
 /// `text`, printable, in lines of the region's width from row `y` on. The row behind it.
 std::size_t draw_paragraph(const Region& region, std::size_t y, std::string_view text, Role role = Role::plain);

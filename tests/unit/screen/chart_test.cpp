@@ -32,7 +32,8 @@ TEST(Chart, AValueHoldsUntilTheNextSampleAndNothingIsShownOutside) {
   used.add(0, 32);
   used.add(6 * kSecondNs, 16);
   Canvas canvas(kScaleColumns + 8, 2);
-  draw_chart(Region(canvas), used.points(), {.from_ns = -2 * static_cast<std::int64_t>(kSecondNs), .to_ns = 6 * kSecondNs, .top_bytes = 32});
+  draw_chart(Region(canvas), used.points(),
+             {.from_ns = -2 * static_cast<std::int64_t>(kSecondNs), .to_ns = 6 * kSecondNs, .top_bytes = 32});
   EXPECT_EQ(canvas.text(),
             "      32 B   █████\n"
             "       0 B   ██████\n");

@@ -48,7 +48,9 @@ class ProcFolder {
 TEST(FlightRecorder, IsFoundAboveAProcess) {
   using namespace std::string_literals;
   ProcFolder proc;
-  proc.add(10, 1, "tidemark\0run\0--keep\0""10min\0--\0sh\0"s);
+  proc.add(10, 1,
+           "tidemark\0run\0--keep\0"
+           "10min\0--\0sh\0"s);
   proc.add(11, 10, "sh\0"s);
   proc.add(12, 11, "python\0train.py\0"s);
   proc.add(20, 1, "tidemark\0run\0--\0python\0"s);

@@ -25,7 +25,8 @@ WatchedDevice gpu(std::uint32_t index, std::uint64_t start, std::uint64_t growth
   device.latest.power_milliwatts = 612'300;
   device.assessed_at_ns = 200 * kSecondNs;
   device.risk.pattern = UsagePattern::steady;
-  device.risk.used_percent = 100.0 * static_cast<double>(*device.latest.used_bytes) / static_cast<double>(80 * kGiB - 512 * kMiB);
+  device.risk.used_percent =
+      100.0 * static_cast<double>(*device.latest.used_bytes) / static_cast<double>(80 * kGiB - 512 * kMiB);
   device.risk.sample_count = 201;
   device.risk.span_seconds = 200;
   return device;

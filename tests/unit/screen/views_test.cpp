@@ -76,7 +76,9 @@ TEST(Views, WithoutAnything) {
   expect_golden("holders-none-80x24", frame(busy_machine(), {}, at_view(3)));
 }
 
-TEST(Views, HostOnly) { expect_golden("devices-host-80x24", frame(host_only(), {}, {})); }
+TEST(Views, HostOnly) {
+  expect_golden("devices-host-80x24", frame(host_only(), {}, {}));
+}
 
 TEST(Views, Ascii) {
   const std::string charts = frame(busy_machine(), recorded_job(), at_view(2), 80, 24, false);
