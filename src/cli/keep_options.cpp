@@ -113,11 +113,12 @@ void KeepArguments::add_to(CommandLine& app) {
                  "of which the smaller counts")
       ->type_name("TIME|SIZE")
       ->check(problem_of(parse_keep));
-  app.add_option("--dump", dump_,
-                 "With --keep: write what was kept when memory runs out (of a device, or the kernel kills a process), "
-                 "when tidemark gets SIGUSR1, or when the program fails")
+  app.add_option(
+         "--dump", dump_,
+         "With --keep: write what was kept when memory runs out (on-oom: of a device, or the kernel kills a process), "
+         "when tidemark gets SIGUSR1 (on-signal), or when the program fails (on-exit-code)")
       ->type_name("WHEN,...")
-      ->show_default("on-oom,on-signal,on-exit-code")
+      ->show_default("all three")
       ->check(problem_of(parse_triggers));
 }
 

@@ -15,7 +15,7 @@ set(expected
   ${LIBDIR}/cmake/tidemark/tidemark-config.cmake ${LIBDIR}/cmake/tidemark/tidemark-config-version.cmake
   ${MANDIR}/man1/tidemark.1 ${DATADIR}/bash-completion/completions/tidemark ${DATADIR}/zsh/site-functions/_tidemark
   ${DATADIR}/fish/vendor_completions.d/tidemark.fish
-  ${DATADIR}/tidemark/presets/dp_sgd.py ${DATADIR}/tidemark/presets/model_config.py)
+  ${DATADIR}/tidemark/grafana/tidemark.json ${DATADIR}/tidemark/presets/dp_sgd.py ${DATADIR}/tidemark/presets/model_config.py)
 list(SORT installed)
 list(SORT expected)
 if(NOT installed STREQUAL expected)

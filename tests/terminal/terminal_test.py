@@ -80,7 +80,7 @@ class FullScreenTest(Case):
         terminal.type("2")
         terminal.wait_for("PID", "500.0 MiB", "GPU 0")
         terminal.press("Tab")
-        terminal.wait_for("now 2.0 GiB", "█", "-60 s")
+        terminal.wait_for("now 2.0 GiB", "▁", "-60 s")
         terminal.press("BTab", "BTab")
         terminal.wait_for("DEVICE", "TEMP")
         terminal.press("Down")

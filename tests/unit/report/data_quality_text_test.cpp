@@ -23,6 +23,7 @@ QualityIssue example(QualityId id, std::uint64_t count) {
                   {"bytes", QualityBytes{2048}},
                   {"blocks", 7U},
                   {"duration_ns", QualityDuration{3200}},
+                  {"began_ns", QualityDuration{4'000'000}},
                   {"detail", "detail"},
                   {"reason", "reason"},
                   {"file", "file"},
