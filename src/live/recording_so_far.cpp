@@ -19,8 +19,7 @@ void RecordingSoFar::add(const Event& event) {
 }
 
 void RecordingSoFar::add_sample(const SampleRecord& record) {
-  ledger_.add(record, tally());
-  host_.add(record);
+  samples_.add(record, tally());
   if (auto* builder = std::get_if<StoreBuilder>(&kept_)) builder->add_sample(record);
 }
 
@@ -31,8 +30,7 @@ void RecordingSoFar::drop_blocks() {
 SampledOverview RecordingSoFar::overview(const std::string& path, const Definitions& definitions) const {
   SampledOverview sampled;
   static_cast<Overview&>(sampled) = tally().so_far(path, definitions);
-  sampled.samples = LedgerCollector(ledger_).finish(sampled.last_event_ns);
-  sampled.host = host_.result();
+  SampleCollector(samples_).finish(sampled);
   return sampled;
 }
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <variant>
 
-#include "analyze/host_usage.h"
 #include "analyze/ledger/samples.h"
 #include "store/builder.h"
 #include "store/store.h"
@@ -39,8 +38,7 @@ class RecordingSoFar {
 
  private:
   std::variant<Tally, StoreBuilder> kept_;
-  LedgerCollector ledger_;
-  HostUsageCollector host_;
+  SampleCollector samples_;
   std::uint64_t event_count_ = 0;
 };
 

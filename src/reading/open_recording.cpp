@@ -86,21 +86,14 @@ Result<AttributedStore> open_attributed(const std::string& path, const Progress&
 
 Result<SampledOverview> open_sampled_overview(const std::string& path, const ProgressFor& progress,
                                               const ComponentRules& rules) {
-  LedgerCollector collector;
-  HostUsageCollector host;
-  HostLedgerCollector host_ledgers;
+  SampleCollector samples;
   auto overview =
-      open_overview(path, progress_of(progress, path), [&](const SampleRecord& sample, const EventsSoFar& events) {
-        collector.add(sample, events);
-        host.add(sample);
-        host_ledgers.add(sample, &events);
-      });
+      open_overview(path, progress_of(progress, path),
+                    [&](const SampleRecord& sample, const EventsSoFar& events) { samples.add(sample, events); });
   if (!overview) return overview.error();
   SampledOverview sampled;
   static_cast<Overview&>(sampled) = std::move(*overview);
-  sampled.samples = std::move(collector).finish(sampled.last_event_ns);
-  sampled.host = host.result();
-  sampled.host_ledgers = std::move(host_ledgers).finish(sampled);
+  std::move(samples).finish(sampled);
   sampled.load_blocks = [path, progress, rules]() -> Result<std::shared_ptr<const AttributedStore>> {
     auto store = open_attributed(path, progress_of(progress, path), rules);
     if (!store) return store.error();

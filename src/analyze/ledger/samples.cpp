@@ -117,4 +117,16 @@ std::vector<DeviceSamples> LedgerCollector::finish(std::optional<std::uint64_t> 
   return devices;
 }
 
+void SampleCollector::add(const SampleRecord& record, const EventsSoFar& events) {
+  ledgers_.add(record, events);
+  host_.add(record);
+  host_ledgers_.add(record, &events);
+}
+
+void SampleCollector::finish(SampledOverview& overview) && {
+  overview.samples = std::move(ledgers_).finish(overview.last_event_ns);
+  overview.host = host_.result();
+  overview.host_ledgers = std::move(host_ledgers_).finish(overview);
+}
+
 }  // namespace tidemark

@@ -133,4 +133,18 @@ struct SampledOverview : Overview {
   PeakOwners owners;
 };
 
+/// All that a SampledOverview has of samples, while they go by. Not thread-safe; a copy is the state so far.
+class SampleCollector {
+ public:
+  /// As SampleConsumer.
+  void add(const SampleRecord& record, const EventsSoFar& events);
+  /// Fills samples, host and host_ledgers; `overview` has the rest.
+  void finish(SampledOverview& overview) &&;
+
+ private:
+  LedgerCollector ledgers_;
+  HostUsageCollector host_;
+  HostLedgerCollector host_ledgers_;
+};
+
 }  // namespace tidemark

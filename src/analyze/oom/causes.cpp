@@ -47,7 +47,10 @@ OomRefusedBy find_refused_by(const OomFailure& failure) {
   if (!failure.caching || !failure.device_free || !failure.reserved) return OomRefusedBy::unknown;
   const std::uint64_t margin = failure.sampled_at_ns ? kSampleMargin : 0;
   if (*failure.device_free < failure.request.driver) {
-    return failure.request.driver - *failure.device_free > margin ? OomRefusedBy::device : OomRefusedBy::unknown;
+    // Where nothing is left, the sample cannot have missed what was taken since.
+    const bool full =
+        *failure.device_free <= kDriverReserve || failure.request.driver - *failure.device_free > margin;
+    return full ? OomRefusedBy::device : OomRefusedBy::unknown;
   }
   const std::uint64_t left = *failure.device_free - failure.request.driver;
   return left < std::max(margin, kDriverReserve) ? OomRefusedBy::unknown : OomRefusedBy::limit;

@@ -406,7 +406,7 @@ TEST(ExplainRecording, SaysWhatItKnows) {
 }
 
 // 1000 MiB outside PyTorch when the sample was taken; PyTorch reserved 2000 MiB more until the request failed.
-Store sampled_recording(std::uint64_t total_bytes) {
+Store sampled_recording(std::uint64_t total_bytes, std::uint64_t request_bytes = 1000 * kMiB) {
   Scenario scenario;
   const SampledDeviceId gpu = scenario.sampled_gpu(0, total_bytes);
   scenario.totals(kGpu, 0, 3000 * kMiB);
@@ -414,7 +414,7 @@ Store sampled_recording(std::uint64_t total_bytes) {
   scenario.used(15, gpu, 4000 * kMiB);
   scenario.totals(kGpu, 2900 * kMiB, 5000 * kMiB);
   scenario.allocate(20, "activations", 2000 * kMiB, kGpu);
-  scenario.out_of_memory(30, 1000 * kMiB, kGpu);
+  scenario.out_of_memory(30, request_bytes, kGpu);
   scenario.used(40, gpu, 1 * kMiB);
   return scenario.store();
 }
@@ -439,6 +439,11 @@ TEST(ExplainRecording, TakesFreeMemoryFromTheLastSampleBefore) {
 
   const Explained close(sampled_recording(6900 * kMiB));  // 900 MiB free for 1000: a sample is not that exact
   EXPECT_EQ(close.refused_by, OomRefusedBy::unknown);
+  const Explained exhausted(
+      sampled_recording(6000 * kMiB, 64 * kMiB));  // nothing free: a sample is exact enough for that
+  EXPECT_EQ(exhausted.device_free, 0U);
+  EXPECT_EQ(exhausted.refused_by, OomRefusedBy::device);
+  EXPECT_EQ(exhausted.missing, 64 * kMiB);
 }
 
 // Three requests at three places, latest first: each has the last sample before it that says what was used, with what
