@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 // How often the file is looked at: as often as a recorder writes while somebody reads.
 constexpr std::chrono::milliseconds kLook = 100ms;
-constexpr std::chrono::milliseconds kPatience = 1s;
+constexpr std::chrono::milliseconds kPatienceForLater = 1s;
 // Where an analysis takes long, because the recording is long, it is not repeated all the time.
 constexpr int kMostOfTheTime = 4;  // one part in so many is spent on analyses
 
@@ -128,7 +128,7 @@ class Following {
     while (true) {
       // What there is already is read first, and shown from time to time where that takes long.
       const Clock::time_point until = std::max(next, Clock::now() + interval_);
-      const auto read = recording_->read([&] { return interrupted == 0 && Clock::now() < until; });
+      auto read = recording_->read([&] { return interrupted == 0 && Clock::now() < until; });
       if (!read) return read;
       const bool over = recording_->state() != FollowState::growing || interrupted != 0;
       const Clock::time_point began = Clock::now();
@@ -203,7 +203,7 @@ class Following {
 
   /// Of a process whose recording goes on in another file, which the recorder tells a moment later.
   bool find_later_file() {
-    const Clock::time_point deadline = Clock::now() + kPatience;
+    const Clock::time_point deadline = Clock::now() + kPatienceForLater;
     while (target_.pid != 0 && target_.recorder && target_.recorder->update() && Clock::now() < deadline) {
       const auto& recordings = target_.recorder->recordings();
       const auto found = std::find_if(recordings.begin(), recordings.end(), [this](const LiveRecording& recording) {

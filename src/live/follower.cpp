@@ -118,7 +118,7 @@ Result<bool> Follower::next(FollowedBatch& batch) {
   batch = {};
   while (state_ == FollowState::growing) {
     if (!reader_) {
-      const auto started = start();
+      auto started = start();
       if (!started) return started;
     }
     if (reader_) {

@@ -1,6 +1,7 @@
 #include "screen/bar.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "screen/glyphs.h"
 
@@ -12,7 +13,7 @@ std::size_t columns_of(std::uint64_t part, std::uint64_t total, std::size_t widt
   if (total == 0 || part == 0) return 0;
   if (part >= total) return width;
   const double share = static_cast<double>(part) / static_cast<double>(total);
-  const auto columns = static_cast<std::size_t>(share * static_cast<double>(width) + 0.5);
+  const auto columns = static_cast<std::size_t>(std::lround(share * static_cast<double>(width)));
   return std::clamp<std::size_t>(columns, 1, std::max<std::size_t>(width, 2) - 1);
 }
 

@@ -91,8 +91,8 @@ void draw_times(const Region& region, std::size_t y, const ChartRange& range) {
   const auto before = [&](std::int64_t ns) {
     const std::int64_t seconds = (ns + 500'000'000) / 1'000'000'000;
     if (seconds < 120) return fmt::format("-{} s", seconds);
-    return seconds < 7200 ? fmt::format("-{:g} min", static_cast<double>(seconds / 6) / 10)
-                          : fmt::format("-{:g} h", static_cast<double>(seconds / 360) / 10);
+    return seconds < 7200 ? fmt::format("-{:.1f} min", static_cast<double>(seconds) / 60)
+                          : fmt::format("-{:.1f} h", static_cast<double>(seconds) / 3600);
   };
   const std::int64_t length = range.to_ns - range.from_ns;
   region.print(kScaleColumns, y, before(length), Role::quiet);

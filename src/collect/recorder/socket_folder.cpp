@@ -123,6 +123,7 @@ std::vector<std::string> SocketFolder::live_sockets() {
     }
   }
   std::vector<std::string> sockets;
+  sockets.reserve(folders.size());
   for (const std::string& folder : folders) sockets.push_back(folder + "/live");
   return sockets;
 }

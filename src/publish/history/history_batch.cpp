@@ -46,7 +46,7 @@ void HistoryCollector::add(const MachineState& state) {
   }
 }
 
-void HistoryCollector::add(HistoryKey key, std::uint64_t samples, std::int64_t time_ms, std::uint64_t bytes,
+void HistoryCollector::add(const HistoryKey& key, std::uint64_t samples, std::int64_t time_ms, std::uint64_t bytes,
                            std::uint64_t high, const std::optional<std::uint64_t>& limit) {
   std::uint64_t& seen = seen_[key];
   if (std::exchange(seen, samples) == samples) return;

@@ -66,7 +66,7 @@ class HistoryCollector {
     std::int64_t count = 0;
     std::optional<std::uint64_t> limit = {};
   };
-  void add(HistoryKey key, std::uint64_t samples, std::int64_t time_ms, std::uint64_t bytes, std::uint64_t high,
+  void add(const HistoryKey& key, std::uint64_t samples, std::int64_t time_ms, std::uint64_t bytes, std::uint64_t high,
            const std::optional<std::uint64_t>& limit);
   void close(const HistoryKey& key, const Sum& sum);
 

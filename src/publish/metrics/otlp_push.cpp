@@ -77,7 +77,7 @@ std::vector<std::string> otlp_headers(const std::string& list) {
   return headers;
 }
 
-OtlpPush::OtlpPush(std::string endpoint, OtlpResource resource, std::function<void(const std::string&)> problem)
+OtlpPush::OtlpPush(const std::string& endpoint, OtlpResource resource, std::function<void(const std::string&)> problem)
     : url_(otlp_url(endpoint)), resource_(std::move(resource)), problem_(std::move(problem)), worker_(kMostWaiting) {
   const char* const headers = std::getenv("OTEL_EXPORTER_OTLP_HEADERS");
   if (headers != nullptr) headers_ = otlp_headers(headers);

@@ -33,7 +33,7 @@ enum class PushOutcome : std::uint8_t { taken, retry, refused };
 class OtlpPush {
  public:
   /// `problem` gets a sentence when pushing begins to fail, and when it works again; on another thread.
-  OtlpPush(std::string endpoint, OtlpResource resource, std::function<void(const std::string&)> problem);
+  OtlpPush(const std::string& endpoint, OtlpResource resource, std::function<void(const std::string&)> problem);
   /// Waits 2 s at most for what is to be sent.
   ~OtlpPush();
 

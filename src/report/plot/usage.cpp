@@ -77,14 +77,14 @@ std::vector<std::optional<std::uint64_t>> highest_by_column(const WatchedDevice&
 void add_heat_row(Plot& plot, const WatchedDevice& device, double top, std::uint64_t duration_ns) {
   const auto columns = highest_by_column(device, duration_ns);
   const auto total = device.info.total_bytes;
-  constexpr double kWidth = 1.0 / static_cast<double>(kHeatColumns);
+  constexpr double kColumnWidth = 1.0 / static_cast<double>(kHeatColumns);
   for (std::size_t column = 0; column < columns.size(); ++column) {
     if (!columns[column] || total.value_or(0) == 0) continue;
     const double percent = static_cast<double>(*columns[column]) / static_cast<double>(*total) * 100;
     plot.boxes.push_back(
         {heat_of(percent),
-         static_cast<double>(column) * kWidth,
-         kWidth,
+         static_cast<double>(column) * kColumnWidth,
+         kColumnWidth,
          top,
          kHeatCell,
          {fmt::format("{}: {:.1f}%, {}", short_title(device), percent, format_bytes(*columns[column]))},

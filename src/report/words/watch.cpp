@@ -13,11 +13,11 @@
 namespace tidemark {
 namespace {
 
-constexpr double kSecond = 1e9;
+constexpr double kNsPerSecond = 1e9;
 constexpr std::uint64_t kSilentNs = 3'000'000'000;
 
 double seconds_of(std::uint64_t ns) {
-  return static_cast<double>(ns) / kSecond;
+  return static_cast<double>(ns) / kNsPerSecond;
 }
 
 // Readings may come less often than asked for: they take a bounded share of the processor.
