@@ -1,6 +1,7 @@
 #include "analyze/ledger/host_ledger.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analyze/common/arithmetic.h"
 
@@ -27,22 +28,21 @@ void add_caveat(HostBreakdown& ledger, HostCaveat caveat) {
 }
 
 // What counts for a process: all its anonymous pages, or those that it does not share with what it was forked from.
-std::optional<std::uint64_t> own_anon(const HostProcess& process, const AnonShares& shares, HostBreakdown& ledger) {
+std::optional<std::uint64_t> own_anon(const HostProcess& process, const SharedAnon& shared, HostBreakdown& ledger) {
   const auto& anon = process.pages.anon_bytes;
   if (!anon) add_caveat(ledger, HostCaveat::anon_unknown);
   if (!anon || !is_forked(process, ledger.processes)) return anon;
   if (process.private_bytes) return std::min(*process.private_bytes, *anon);
-  const auto share = shares.of(process.pid);
-  add_caveat(ledger, share ? HostCaveat::estimated_pages : HostCaveat::shared_pages);
-  if (!share || *share >= 1) return anon;
-  return static_cast<std::uint64_t>(*share * static_cast<double>(*anon));
+  const auto not_own = shared.of(process.pid);
+  add_caveat(ledger, not_own ? HostCaveat::estimated_pages : HostCaveat::shared_pages);
+  return saturating_subtract(*anon, not_own.value_or(0));
 }
 
 // Returns what the job's processes hold in all.
-std::uint64_t add_processes(HostBreakdown& ledger, const AnonShares& shares) {
+std::uint64_t add_processes(HostBreakdown& ledger, const SharedAnon& shared) {
   std::vector<HostLine> lines;
   for (std::size_t n = 0; n < ledger.processes.size(); ++n) {
-    lines.push_back({HostPart::process, own_anon(ledger.processes[n], shares, ledger), n, 0});
+    lines.push_back({HostPart::process, own_anon(ledger.processes[n], shared, ledger), n, 0});
   }
   std::stable_sort(lines.begin(), lines.end(),
                    [](const HostLine& left, const HostLine& right) { return left.bytes > right.bytes; });
@@ -73,25 +73,24 @@ const MemoryParts& parts_of(const HostPartsSample& sample) {
   return scope_of(sample) == HostScope::cgroup ? sample.cgroup : sample.machine;
 }
 
-void AnonShares::learn(const HostPartsSample& sample) {
-  std::map<std::int64_t, double> kept;
+void SharedAnon::learn(const HostPartsSample& sample) {
+  std::map<std::int64_t, std::uint64_t> kept;
   for (const HostProcess& process : sample.processes) {
-    const std::uint64_t anon = process.pages.anon_bytes.value_or(0);
-    if (process.private_bytes && anon != 0) {
-      kept[process.pid] = std::min(1.0, static_cast<double>(*process.private_bytes) / static_cast<double>(anon));
+    if (process.private_bytes && process.pages.anon_bytes) {
+      kept[process.pid] = saturating_subtract(*process.pages.anon_bytes, *process.private_bytes);
     } else if (const auto before = of(process.pid)) {
       kept[process.pid] = *before;
     }
   }
-  shares_ = std::move(kept);
+  bytes_ = std::move(kept);
 }
 
-std::optional<double> AnonShares::of(std::int64_t pid) const {
-  const auto found = shares_.find(pid);
-  return found == shares_.end() ? std::nullopt : std::optional(found->second);
+std::optional<std::uint64_t> SharedAnon::of(std::int64_t pid) const {
+  const auto found = bytes_.find(pid);
+  return found == bytes_.end() ? std::nullopt : std::optional(found->second);
 }
 
-HostBreakdown make_host_ledger(const HostPartsSample& sample, const AnonShares& shares) {
+HostBreakdown make_host_ledger(const HostPartsSample& sample, const SharedAnon& shared) {
   const MemoryParts& parts = parts_of(sample);
   HostBreakdown ledger;
   ledger.time_ns = sample.time_ns;
@@ -108,7 +107,7 @@ HostBreakdown make_host_ledger(const HostPartsSample& sample, const AnonShares& 
     add_known(ledger.locked_bytes, process.pages.locked_bytes);
     add_known(ledger.pinned_bytes, process.pages.pinned_bytes);
   }
-  const std::uint64_t of_job = add_processes(ledger, shares);
+  const std::uint64_t of_job = add_processes(ledger, shared);
   if (!parts.anon_bytes || !parts.cache_bytes) add_caveat(ledger, HostCaveat::parts_unknown);
   std::optional<std::uint64_t> others;
   if (parts.anon_bytes) others = saturating_subtract(*parts.anon_bytes, of_job);

@@ -95,21 +95,21 @@ struct HostBreakdown {
   std::vector<HostCaveat> caveats;
 };
 
-/// Of the anonymous pages of processes, the share that is private to them, when that was read last. Pages that a forked
-/// process still shares are its parent's, which had them first. Not thread-safe.
-class AnonShares {
+/// Of the anonymous pages of processes, those that are not private to them, when that was read last. Pages that a
+/// forked process still shares are its parent's, which had them first; what it gets later is its own. Not thread-safe.
+class SharedAnon {
  public:
   /// Learns from a sample's private bytes. Keeps what its processes had before, and forgets others.
   void learn(const HostPartsSample& sample);
-  /// By PID, 0 to 1; none where it was never read.
-  [[nodiscard]] std::optional<double> of(std::int64_t pid) const;
+  /// By PID; none where it was never read.
+  [[nodiscard]] std::optional<std::uint64_t> of(std::int64_t pid) const;
 
  private:
-  std::map<std::int64_t, double> shares_;
+  std::map<std::int64_t, std::uint64_t> bytes_;
 };
 
-/// `shares` has learnt from the sample.
-[[nodiscard]] HostBreakdown make_host_ledger(const HostPartsSample& sample, const AnonShares& shares);
+/// `shared` has learnt from the sample.
+[[nodiscard]] HostBreakdown make_host_ledger(const HostPartsSample& sample, const SharedAnon& shared);
 
 /// Page-locked memory that the recorded process had from CUDA; none where no calls were recorded.
 [[nodiscard]] std::optional<std::uint64_t> cuda_pinned_bytes(const Overview& overview, const HeldMemory& held);

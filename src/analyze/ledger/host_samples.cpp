@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "analyze/common/arithmetic.h"
+
 namespace tidemark {
 namespace {
 
@@ -31,6 +33,15 @@ std::optional<std::uint64_t>& bytes_for(HostPoint& point, const HostLine& line, 
   return point.kernel_bytes;
 }
 
+// What a lack of memory cannot push out: a control group that reads files is always full of them.
+std::uint64_t without_cache(const HostBreakdown& ledger) {
+  std::uint64_t bytes = *ledger.used_bytes;
+  for (const HostLine& line : ledger.lines) {
+    if (line.part == HostPart::page_cache) bytes = saturating_subtract(bytes, line.bytes.value_or(0));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void HostLedgerCollector::add(const SampleRecord& record, const EventsSoFar* events) {
@@ -42,8 +53,8 @@ void HostLedgerCollector::add(const SampleRecord& record, const EventsSoFar* eve
 }
 
 void HostLedgerCollector::add_parts(const HostPartsSample& sample, const EventsSoFar* events) {
-  shares_.learn(sample);
-  HostBreakdown ledger = make_host_ledger(sample, shares_);
+  shared_.learn(sample);
+  HostBreakdown ledger = make_host_ledger(sample, shared_);
   time_ns_ = std::max(time_ns_, sample.time_ns);
   ledger.time_ns = time_ns_;
   if (!ledger.used_bytes) return;
@@ -52,7 +63,7 @@ void HostLedgerCollector::add_parts(const HostPartsSample& sample, const EventsS
                                  [](const HostProcess& process) { return process.recorded; });
   latest_ = {std::move(ledger), events == nullptr ? HeldMemory() : events->held()};
   if (there || !last_.ledger) last_ = latest_;
-  if (!peak_.ledger || *latest_.ledger->used_bytes > *peak_.ledger->used_bytes) peak_ = latest_;
+  if (!peak_.ledger || without_cache(*latest_.ledger) > without_cache(*peak_.ledger)) peak_ = latest_;
   if (query_.at_ns && time_ns_ <= *query_.at_ns) at_ = latest_;
 }
 

@@ -39,7 +39,7 @@ struct HostQuery {
 };
 
 struct HostLedgers {
-  std::optional<HostBreakdown> peak;  ///< the first sample with the most used bytes
+  std::optional<HostBreakdown> peak;  ///< the first sample with the most used bytes, page cache left out
   std::optional<HostBreakdown> last;  ///< in which the recorded process was still there
   std::optional<HostBreakdown> at;    ///< as HostQuery::at_ns says
   std::vector<HostPoint> points;
@@ -67,7 +67,7 @@ class HostLedgerCollector {
   void add_point(const HostBreakdown& ledger);
 
   HostQuery query_;
-  AnonShares shares_;
+  SharedAnon shared_;
   Chosen peak_;
   Chosen last_;
   Chosen latest_;

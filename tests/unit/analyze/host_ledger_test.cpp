@@ -36,9 +36,9 @@ std::optional<std::uint64_t> bytes_of(const HostBreakdown& ledger, HostPart part
 }
 
 HostBreakdown ledger_of(const HostPartsSample& of) {
-  AnonShares shares;
-  shares.learn(of);
-  return make_host_ledger(of, shares);
+  SharedAnon shared;
+  shared.learn(of);
+  return make_host_ledger(of, shared);
 }
 
 TEST(HostLedger, AddsUp) {
@@ -71,17 +71,17 @@ TEST(HostLedger, OfTheMachineWithoutALimit) {
 TEST(HostLedger, WhatAWorkerSharesIsRememberedFromTheLastTimeItWasRead) {
   HostPartsSample of = parts_sample(3, 800);
   of.processes = {host_process(2, ProcessRole::data_worker, 200, 50)};
-  AnonShares shares;
-  shares.learn(of);
+  SharedAnon shared;
+  shared.learn(of);
   of.processes = {host_process(2, ProcessRole::data_worker, 400), host_process(3, ProcessRole::data_worker, 30)};
-  shares.learn(of);
-  const HostBreakdown ledger = make_host_ledger(of, shares);
-  EXPECT_EQ(ledger.lines[0].bytes, 100U) << "a quarter";
+  shared.learn(of);
+  const HostBreakdown ledger = make_host_ledger(of, shared);
+  EXPECT_EQ(ledger.lines[0].bytes, 250U) << "it shared 150, and what it gets later is its own";
   EXPECT_EQ(ledger.lines[1].bytes, 30U) << "not known: all";
   EXPECT_EQ(ledger.caveats, (std::vector{HostCaveat::estimated_pages, HostCaveat::shared_pages}));
   of.processes.clear();
-  shares.learn(of);
-  EXPECT_EQ(shares.of(2), std::nullopt);
+  shared.learn(of);
+  EXPECT_EQ(shared.of(2), std::nullopt);
 }
 
 TEST(HostLedger, OfManyProcessesTheSmallOnesAreOneLine) {
