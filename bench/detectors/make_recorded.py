@@ -5,16 +5,16 @@
 
 Three sources: the allocator's events of 48 training configurations on an H200 (runs_h200: three steps; the last one is played
 again and again, a step in 2 s), PyTorch's snapshots of six programs there (played 40 times slower, so that a step takes a second
-about), and mistakes.py beside this file on a phantom GPU (played so that a step takes a second). Each gives two series:
+about), and mistakes.py beside this file on a phantom GPU (played so that each step takes a second). Each gives two series:
 allocated with its peaks, and reserved.
 """
 
 import argparse
+import bisect
 import csv
 import io
 import json
 import lzma
-import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -116,9 +116,16 @@ def add_snapshots(out, tidemark, data, folder):
         peak = max(reserved for _, _, reserved in points)
         # That program grew its batch until a limit of 4.19 GiB.
         grows = name == "oom"
-        slower = 120 if grows else 40
+        slower = 40
         limit = round(4.19 * 2**30) if grows else peak * 5 // 4
-        add_timeline(out, f"snapshot_{'batch_' if grows else ''}{name}", points, slower, limit, "no", limit_at=grows or None, grows_from=0 if grows else None)
+        add_timeline(out, f"snapshot_{'batch_' if grows else ''}{name}", points, slower, limit, "no", limit_at=grows or None, grows_from=0 if grows else None, step=7 if grows else 1)
+
+
+def in_steps(time, ends):
+    """A time as a number of steps: each takes a second then."""
+    step = bisect.bisect_left(ends, time)
+    begin = ends[step - 1] if step else 0
+    return step + (time - begin) / (ends[step] - begin)
 
 
 def add_phantom(out, tidemark, python, folder):
@@ -127,16 +134,17 @@ def add_phantom(out, tidemark, python, folder):
         recording = folder / f"{kind}.tide"
         command = [tidemark, "plan", "--gpu", "A100-40GB", "--memory", memory, "--devices", "1", "--steps", "0", "--python", python, "--force", "-o", recording, "--", python, program, kind, str(steps)]
         done = subprocess.run(command, capture_output=True, text=True)
-        said = re.search(r"(ended|out of memory) (\d+) (\d+)", done.stdout + done.stderr)
+        said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("{")]
         if not said:
             raise SystemExit(f"{kind}: {done.stderr}")
-        begin, end = int(said[2]), int(said[3])
-        points = timeline(tidemark, recording)
-        slower = end / points[-1][0]
+        told = json.loads(said[-1])
+        ends = [end / 1e9 for end in told["ends"]]
+        points = [(in_steps(time, ends), *bytes_) for time, *bytes_ in timeline(tidemark, recording) if time <= ends[-1]]
         size = float(memory.removesuffix("GiB")) * 2**30
-        out_of_memory = said[1] == "out of memory"
-        add_timeline(out, f"phantom_{kind}", points, slower, int(size), leaks, limit_at=out_of_memory or None, grows_from=begin)
-        print(f"{kind}: {said[0]}, {len(points)} points")
+        if told["out_of_memory"]:  # the limit is what the allocator had when it got no more: context and libraries have the rest
+            size = max(reserved for _, _, reserved in points)
+        add_timeline(out, f"phantom_{kind}", points, 1, int(size), leaks, limit_at=told["out_of_memory"] or None, grows_from=told["begin"])
+        print(f"{kind}: {len(ends)} steps, {len(points)} points")
 
 
 def main():
