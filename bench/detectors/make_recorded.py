@@ -5,16 +5,16 @@
 
 Three sources: the allocator's events of 48 training configurations on an H200 (runs_h200: three steps; the last one is played
 again and again, a step in 2 s), PyTorch's snapshots of six programs there (played 40 times slower, so that a step takes a second
-about), and mistakes.py beside this file on a phantom GPU (played so that a step takes a second). Each gives two series:
+about), and mistakes.py beside this file on a phantom GPU (played so that each step takes a second). Each gives two series:
 allocated with its peaks, and reserved.
 """
 
 import argparse
+import bisect
 import csv
 import io
 import json
 import lzma
-import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -94,12 +94,7 @@ def add_runs(out, data):
 
 
 def timeline(tidemark, path):
-    done = subprocess.run(
-        [tidemark, "timeline", path, "--device", "cuda:0", "--format", "csv", "--points", "20000"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = subprocess.run([tidemark, "timeline", path, "--device", "cuda:0", "--format", "csv", "--points", "20000"], capture_output=True, text=True, check=True)
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     first = int(rows[0]["time_ns"])
     return [((int(row["time_ns"]) - first) / 1e9, int(row["allocated_bytes"]), int(row["reserved_bytes"])) for row in rows]
@@ -110,17 +105,7 @@ def add_timeline(out, name, points, slower, limit, leaks, limit_at=None, grows_f
     for view, column in (("allocated", 1), ("reserved", 2)):
         rows = thin([(point[0] * slower, point[column]) for point in points], end)
         label = "undecidable" if view == "reserved" and "batch" in name else leaks
-        write(
-            out,
-            f"{name}_{view}",
-            limit,
-            label,
-            rows,
-            limit_at=limit_at and end,
-            grows_from=grows_from,
-            step=step,
-            peaks=view == "allocated",
-        )
+        write(out, f"{name}_{view}", limit, label, rows, limit_at=limit_at and end, grows_from=grows_from, step=step, peaks=view == "allocated")
 
 
 def add_snapshots(out, tidemark, data, folder):
@@ -131,57 +116,35 @@ def add_snapshots(out, tidemark, data, folder):
         peak = max(reserved for _, _, reserved in points)
         # That program grew its batch until a limit of 4.19 GiB.
         grows = name == "oom"
-        slower = 120 if grows else 40
+        slower = 40
         limit = round(4.19 * 2**30) if grows else peak * 5 // 4
-        add_timeline(
-            out,
-            f"snapshot_{'batch_' if grows else ''}{name}",
-            points,
-            slower,
-            limit,
-            "no",
-            limit_at=grows or None,
-            grows_from=0 if grows else None,
-        )
+        add_timeline(out, f"snapshot_{'batch_' if grows else ''}{name}", points, slower, limit, "no", limit_at=grows or None, grows_from=0 if grows else None, step=7 if grows else 1)
+
+
+def in_steps(time, ends):
+    """A time as a number of steps: each takes a second then."""
+    step = bisect.bisect_left(ends, time)
+    begin = ends[step - 1] if step else 0
+    return step + (time - begin) / (ends[step] - begin)
 
 
 def add_phantom(out, tidemark, python, folder):
     program = Path(__file__).with_name("mistakes.py")
     for kind, leaks, steps, memory in PHANTOM:
         recording = folder / f"{kind}.tide"
-        command = [
-            tidemark,
-            "plan",
-            "--gpu",
-            "A100-40GB",
-            "--memory",
-            memory,
-            "--devices",
-            "1",
-            "--steps",
-            "0",
-            "--python",
-            python,
-            "--force",
-            "-o",
-            recording,
-            "--",
-            python,
-            program,
-            kind,
-            str(steps),
-        ]
+        command = [tidemark, "plan", "--gpu", "A100-40GB", "--memory", memory, "--devices", "1", "--steps", "0", "--python", python, "--force", "-o", recording, "--", python, program, kind, str(steps)]
         done = subprocess.run(command, capture_output=True, text=True)
-        said = re.search(r"(ended|out of memory) (\d+) (\d+)", done.stdout + done.stderr)
+        said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("{")]
         if not said:
             raise SystemExit(f"{kind}: {done.stderr}")
-        begin, end = int(said[2]), int(said[3])
-        points = timeline(tidemark, recording)
-        slower = end / points[-1][0]
+        told = json.loads(said[-1])
+        ends = [end / 1e9 for end in told["ends"]]
+        points = [(in_steps(time, ends), *bytes_) for time, *bytes_ in timeline(tidemark, recording) if time <= ends[-1]]
         size = float(memory.removesuffix("GiB")) * 2**30
-        out_of_memory = said[1] == "out of memory"
-        add_timeline(out, f"phantom_{kind}", points, slower, int(size), leaks, limit_at=out_of_memory or None, grows_from=begin)
-        print(f"{kind}: {said[0]}, {len(points)} points")
+        if told["out_of_memory"]:  # the limit is what the allocator had when it got no more: context and libraries have the rest
+            size = max(reserved for _, _, reserved in points)
+        add_timeline(out, f"phantom_{kind}", points, 1, int(size), leaks, limit_at=told["out_of_memory"] or None, grows_from=told["begin"])
+        print(f"{kind}: {len(ends)} steps, {len(points)} points")
 
 
 def main():

@@ -1,8 +1,10 @@
-"""A training loop on a GPU, phantom or not, with a usual mistake or none: mistakes.py KIND STEPS. Prints when the mistake began and
-when the loop ended, in steps."""
+"""A training loop on a GPU, phantom or not, with a usual mistake or none: mistakes.py KIND STEPS. Prints as JSON the step at which the
+mistake began, whether memory ran out, and when each step ended, in ns since the first allocation."""
 
+import json
 import random
 import sys
+import time
 
 import torch
 from torch import nn
@@ -10,6 +12,8 @@ from torch import nn
 kind, steps = sys.argv[1], int(sys.argv[2])
 torch.manual_seed(0)
 random.seed(0)
+first = torch.empty(1, device="cuda")
+start = time.monotonic_ns()
 model = nn.Sequential(*(layer for _ in range(4) for layer in (nn.Linear(512, 512), nn.GELU()))).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
 begin = steps // 5
@@ -21,7 +25,8 @@ def loss_of(size):
     return model(torch.randn(size, 512, device="cuda")).square().mean()
 
 
-step = 0
+ends = []
+out_of_memory = False
 try:
     for step in range(steps):
         faulty = step >= begin
@@ -48,7 +53,8 @@ try:
                 metrics.extend(outputs)
             del outputs
         del loss
+        ends.append(time.monotonic_ns() - start)
 except torch.OutOfMemoryError:
-    print(f"out of memory {begin} {step}")
-else:
-    print(f"ended {begin} {step + 1}")
+    out_of_memory = True
+    ends.append(time.monotonic_ns() - start)
+print(json.dumps({"begin": begin, "out_of_memory": out_of_memory, "ends": ends}))
