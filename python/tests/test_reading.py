@@ -119,6 +119,7 @@ RARE = {
     "LedgerAt": {"transient_peak_bytes"},
     "RankRow": {"device_used_bytes"},
     "HostMemory": {"cgroup_limit_bytes"},
+    "HostLedgerAt": {"other_processes_rss_bytes"},
     "FailedRequest": {"pool"},
     "Failure": {"advice", "device_free_sampled_at_ns"},
     "FailureAdvice": {"kind", "held_bytes", "known_as", "has_request", "suffices", "block_count", "modules", "stack"},
