@@ -48,8 +48,7 @@ OomRefusedBy find_refused_by(const OomFailure& failure) {
   const std::uint64_t margin = failure.sampled_at_ns ? kSampleMargin : 0;
   if (*failure.device_free < failure.request.driver) {
     // Where nothing is left, the sample cannot have missed what was taken since.
-    const bool full =
-        *failure.device_free <= kDriverReserve || failure.request.driver - *failure.device_free > margin;
+    const bool full = *failure.device_free <= kDriverReserve || failure.request.driver - *failure.device_free > margin;
     return full ? OomRefusedBy::device : OomRefusedBy::unknown;
   }
   const std::uint64_t left = *failure.device_free - failure.request.driver;

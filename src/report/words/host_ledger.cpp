@@ -124,7 +124,8 @@ std::vector<std::string> host_remarks(const HostBreakdown& ledger) {
     remarks.push_back(times(*events.high, "The control group was slowed down for being above memory.high"));
   }
   if (events.oom.value_or(0) != 0) remarks.push_back(times(*events.oom, "The control group ran out of memory"));
-  if (events.under_oom.value_or(false)) remarks.emplace_back("Processes of the control group stood still, out of memory");
+  if (events.under_oom.value_or(false))
+    remarks.emplace_back("Processes of the control group stood still, out of memory");
   return remarks;
 }
 
