@@ -60,7 +60,8 @@ std::string holder_sentence(const Holder& holder) {
 }
 
 std::string samples_text(const RiskAssessment& risk) {
-  return fmt::format("{} samples over {}", format_count(risk.sample_count), span_text(risk.span_seconds));
+  return fmt::format("{} sample{} over {}", format_count(risk.sample_count), risk.sample_count == 1 ? "" : "s",
+                     span_text(risk.span_seconds));
 }
 
 struct Memory {

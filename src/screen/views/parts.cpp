@@ -10,7 +10,7 @@
 namespace tidemark::screen {
 namespace {
 
-constexpr std::size_t kMemoryText = 48;  // columns behind a bar
+constexpr std::size_t kMemoryText = 50;  // columns behind a bar
 
 }  // namespace
 
