@@ -3,7 +3,7 @@
 //
 //   {"init": 0, "driver": "580.1", "cuda": 13000, "devices": [{
 //      "name", "uuid", "bus": 101, "memory": {"total", "reserved", "used"}, "utilization": 37, "temperature": 41,
-//      "power": 71500, "grows": 1000,                   bytes that are used more each time that the memory is read
+//      "power": 71500, "grows": 1000,                   bytes that are used more each second, since the first reading
 //      "processes": [{"pid": 12 | "caller" | "parent", "bytes": 5, "graphics": false}],
 //      "returns": {"nvmlDeviceGetPowerUsage": 3},      what a function answers instead
 //      "lost_when": "/path",                            GPU_IS_LOST while there is a file of that name
@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -33,7 +34,6 @@ using namespace tidemark::nvml;
 struct Fake {
   json device;
   unsigned index = 0;
-  unsigned long long reads = 0;
   std::vector<Fake> instances;
 };
 
@@ -85,8 +85,14 @@ std::map<unsigned, unsigned long long> driver_processes(Device device) {
   return bytes;
 }
 
+unsigned long long grown_by(double bytes_per_second) {
+  static const auto began = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> since = std::chrono::steady_clock::now() - began;
+  return static_cast<unsigned long long>(bytes_per_second * since.count());
+}
+
 unsigned long long used_memory(Device device) {
-  unsigned long long used = memory(device, "used") + fake(device)->reads++ * fake(device)->device.value("grows", 0ULL);
+  unsigned long long used = memory(device, "used") + grown_by(fake(device)->device.value("grows", 0.0));
   for (const auto& [pid, bytes] : driver_processes(device)) used += bytes;
   return used;
 }

@@ -136,7 +136,7 @@ TEST_F(WatchTest, OomReport) {
 }
 
 TEST_F(WatchTest, GrowthThatReachesTheLimitIsARisk) {
-  script_["devices"][0]["grows"] = kMiB;
+  script_["devices"][0]["grows"] = 20 * kMiB;
   (void)run("oom --duration 4 --interval 0.05 --devices 0 --output " + report("oom.json"));
   const json found = read(report("oom.json"));
   ASSERT_EQ(found["devices"].size(), 1U);
@@ -147,7 +147,7 @@ TEST_F(WatchTest, GrowthThatReachesTheLimitIsARisk) {
 }
 
 TEST_F(WatchTest, LeakReport) {
-  script_["devices"][0]["grows"] = kMiB;
+  script_["devices"][0]["grows"] = 20 * kMiB;
   const Output output = run("leak --threshold 10 --enable-tracking --duration 4 --interval 0.05" + kOfThisProcess +
                             " --output " + report("leak.json"));
   EXPECT_EQ(output.code, 0);
