@@ -4,8 +4,8 @@
     make_recorded.py --tidemark BUILD/bin/tidemark --data SHARED/data --python PYTHON_WITH_TORCH OUTPUT.csv.xz
 
 Three sources: the allocator's events of 48 training configurations on an H200 (runs_h200: three steps; the last one is played
-again and again, a step in 2 s), PyTorch's snapshots of six programs there (played 40 times slower, so that a step takes a second
-about), and mistakes.py beside this file on a phantom GPU (played so that each step takes a second). Each gives two series:
+again and again, a step in 2 s), PyTorch's snapshots of six programs there (played 40 times slower: about
+a second a step), and mistakes.py beside this file on a phantom GPU (played so that each step takes a second). Each gives two series:
 allocated with its peaks, and reserved.
 """
 
@@ -60,7 +60,7 @@ def write(out, name, limit, leaks, rows, *, limit_at=None, grows_from=None, step
 
 
 def repeating(events):
-    """The last step: events that return to the memory before them and end as the ones before them do. (begin, end); None: there is none."""
+    """(begin, end) of the last step: events that return to the memory before them, and end as those before them do; or None."""
     sizes = [size for size, _ in events]
     for end in range(len(sizes), len(sizes) * 3 // 4, -1):
         ending = sizes[end - 40 : end]
@@ -72,7 +72,7 @@ def repeating(events):
 
 def add_runs(out, data):
     for index, run in enumerate(json.loads((data / "runs_h200.json").read_text())):
-        text = lzma.open(data / run["events"], "rt").read()
+        text = lzma.decompress((data / run["events"]).read_bytes()).decode()
         events = [tuple(map(int, line.split())) for line in text.splitlines()]
         found = repeating(events)
         if found is None:
@@ -126,7 +126,7 @@ def add_timeline(out, name, points, slower, limit, leaks, limit_at=None, grows_f
 def add_snapshots(out, tidemark, data, folder):
     for name in SNAPSHOTS:
         path = folder / f"{name}.pickle"
-        path.write_bytes(lzma.open(data / "snapshots" / f"{name}.pickle.xz").read())
+        path.write_bytes(lzma.decompress((data / "snapshots" / f"{name}.pickle.xz").read_bytes()))
         points = timeline(tidemark, path)
         peak = max(reserved for _, _, reserved in points)
         # That program grew its batch until a limit of 4.19 GiB.
