@@ -4,8 +4,8 @@
     make_recorded.py --tidemark BUILD/bin/tidemark --data SHARED/data --python PYTHON_WITH_TORCH OUTPUT.csv.xz
 
 Three sources: the allocator's events of 48 training configurations on an H200 (runs_h200: three steps; the last one is played
-again and again, a step in 2 s), PyTorch's snapshots of six programs there (played 40 times slower: about
-a second a step), and mistakes.py beside this file on a phantom GPU (played so that each step takes a second). Each gives two series:
+again and again, a step in 2 s), PyTorch's snapshots of six programs there (played 40 times slower: about a second a step),
+and mistakes.py beside this file on a phantom GPU (played so that each step takes a second). Each gives two series:
 allocated with its peaks, and reserved.
 """
 
