@@ -4,8 +4,8 @@
     make_recorded.py --tidemark BUILD/bin/tidemark --data SHARED/data --python PYTHON_WITH_TORCH OUTPUT.csv.xz
 
 Three sources: the allocator's events of 48 training configurations on an H200 (runs_h200: three steps; the last one is played
-again and again, a step in 2 s), PyTorch's snapshots of six programs there (played 40 times slower, so that a step takes a second
-about), and mistakes.py beside this file on a phantom GPU (played so that each step takes a second). Each gives two series:
+again and again, a step in 2 s), PyTorch's snapshots of six programs there (played 40 times slower: about a second a step),
+and mistakes.py beside this file on a phantom GPU (played so that each step takes a second). Each gives two series:
 allocated with its peaks, and reserved.
 """
 
@@ -60,7 +60,7 @@ def write(out, name, limit, leaks, rows, *, limit_at=None, grows_from=None, step
 
 
 def repeating(events):
-    """The last step: events that return to the memory before them and end as the ones before them do. (begin, end); None: there is none."""
+    """(begin, end) of the last step: events that return to the memory before them, and end as those before them do; or None."""
     sizes = [size for size, _ in events]
     for end in range(len(sizes), len(sizes) * 3 // 4, -1):
         ending = sizes[end - 40 : end]
@@ -72,7 +72,7 @@ def repeating(events):
 
 def add_runs(out, data):
     for index, run in enumerate(json.loads((data / "runs_h200.json").read_text())):
-        text = lzma.open(data / run["events"], "rt").read()
+        text = lzma.decompress((data / run["events"]).read_bytes()).decode()
         events = [tuple(map(int, line.split())) for line in text.splitlines()]
         found = repeating(events)
         if found is None:
@@ -94,7 +94,12 @@ def add_runs(out, data):
 
 
 def timeline(tidemark, path):
-    done = subprocess.run([tidemark, "timeline", path, "--device", "cuda:0", "--format", "csv", "--points", "20000"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [tidemark, "timeline", path, "--device", "cuda:0", "--format", "csv", "--points", "20000"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     first = int(rows[0]["time_ns"])
     return [((int(row["time_ns"]) - first) / 1e9, int(row["allocated_bytes"]), int(row["reserved_bytes"])) for row in rows]
@@ -105,20 +110,40 @@ def add_timeline(out, name, points, slower, limit, leaks, limit_at=None, grows_f
     for view, column in (("allocated", 1), ("reserved", 2)):
         rows = thin([(point[0] * slower, point[column]) for point in points], end)
         label = "undecidable" if view == "reserved" and "batch" in name else leaks
-        write(out, f"{name}_{view}", limit, label, rows, limit_at=limit_at and end, grows_from=grows_from, step=step, peaks=view == "allocated")
+        write(
+            out,
+            f"{name}_{view}",
+            limit,
+            label,
+            rows,
+            limit_at=limit_at and end,
+            grows_from=grows_from,
+            step=step,
+            peaks=view == "allocated",
+        )
 
 
 def add_snapshots(out, tidemark, data, folder):
     for name in SNAPSHOTS:
         path = folder / f"{name}.pickle"
-        path.write_bytes(lzma.open(data / "snapshots" / f"{name}.pickle.xz").read())
+        path.write_bytes(lzma.decompress((data / "snapshots" / f"{name}.pickle.xz").read_bytes()))
         points = timeline(tidemark, path)
         peak = max(reserved for _, _, reserved in points)
         # That program grew its batch until a limit of 4.19 GiB.
         grows = name == "oom"
         slower = 40
         limit = round(4.19 * 2**30) if grows else peak * 5 // 4
-        add_timeline(out, f"snapshot_{'batch_' if grows else ''}{name}", points, slower, limit, "no", limit_at=grows or None, grows_from=0 if grows else None, step=7 if grows else 1)
+        add_timeline(
+            out,
+            f"snapshot_{'batch_' if grows else ''}{name}",
+            points,
+            slower,
+            limit,
+            "no",
+            limit_at=grows or None,
+            grows_from=0 if grows else None,
+            step=7 if grows else 1,
+        )
 
 
 def in_steps(time, ends):
@@ -132,7 +157,28 @@ def add_phantom(out, tidemark, python, folder):
     program = Path(__file__).with_name("mistakes.py")
     for kind, leaks, steps, memory in PHANTOM:
         recording = folder / f"{kind}.tide"
-        command = [tidemark, "plan", "--gpu", "A100-40GB", "--memory", memory, "--devices", "1", "--steps", "0", "--python", python, "--force", "-o", recording, "--", python, program, kind, str(steps)]
+        command = [
+            tidemark,
+            "plan",
+            "--gpu",
+            "A100-40GB",
+            "--memory",
+            memory,
+            "--devices",
+            "1",
+            "--steps",
+            "0",
+            "--python",
+            python,
+            "--force",
+            "-o",
+            recording,
+            "--",
+            python,
+            program,
+            kind,
+            str(steps),
+        ]
         done = subprocess.run(command, capture_output=True, text=True)
         said = [line for line in (done.stdout + done.stderr).splitlines() if line.startswith("{")]
         if not said:
@@ -141,9 +187,20 @@ def add_phantom(out, tidemark, python, folder):
         ends = [end / 1e9 for end in told["ends"]]
         points = [(in_steps(time, ends), *bytes_) for time, *bytes_ in timeline(tidemark, recording) if time <= ends[-1]]
         size = float(memory.removesuffix("GiB")) * 2**30
-        if told["out_of_memory"]:  # the limit is what the allocator had when it got no more: context and libraries have the rest
+        if told[
+            "out_of_memory"
+        ]:  # the limit is what the allocator had when it got no more: context and libraries have the rest
             size = max(reserved for _, _, reserved in points)
-        add_timeline(out, f"phantom_{kind}", points, 1, int(size), leaks, limit_at=told["out_of_memory"] or None, grows_from=told["begin"])
+        add_timeline(
+            out,
+            f"phantom_{kind}",
+            points,
+            1,
+            int(size),
+            leaks,
+            limit_at=told["out_of_memory"] or None,
+            grows_from=told["begin"],
+        )
         print(f"{kind}: {len(ends)} steps, {len(points)} points")
 
 

@@ -29,6 +29,7 @@ constexpr double kSoonSteps = 25;
 constexpr double kSoonForSteps = 300;  // seconds: slower steps leave time
 constexpr double kCriticalSeconds = 60;
 constexpr double kCriticalSteps = 20;
+constexpr double kDependence = 3;
 constexpr double kFlat = 0.02;     // of what is used: less is no change of it
 constexpr double kWarmedUp = 0.5;  // of the growth of the first half, that the second one has at most
 constexpr double kFewRises = 0.5;  // of the cells: fewer are steps
@@ -44,15 +45,18 @@ bool lasts(const PeakGrowth& growth) {
          age_in_steps(growth).value_or(kShortestGrowthSteps) >= kShortestGrowthSteps;
 }
 
-// From the expected time and the bounds of the slope; the noise is as much earlier or later.
+// From the expected time and the bounds of the slope, as far as what rises in steps can tell, and a cell's length.
+// Peaks that follow each other are not independent, so Sen's interval is too narrow: by this factor on the training
+// seeds.
 Interval time_to_grow(const CellGrowth& growth, double bytes) {
   Interval cells;
-  const double rising = std::max(growth.rises, 1U);
-  const double low = std::min(growth.per_cell.low, growth.per_cell.value * (1 - 1 / rising));
-  const double high = std::max(growth.per_cell.high, growth.per_cell.value * (1 + 1 / rising));
-  cells.expected = bytes / growth.per_cell.value;
-  cells.earliest = std::max(0.0, bytes - growth.noise) / high;
-  if (low > 0) cells.latest = (bytes + growth.noise) / low;
+  const double slope = growth.per_cell.value;
+  const double rising = std::max(growth.rises, 2U);
+  const double below = std::max(kDependence * (slope - growth.per_cell.low), slope / rising);
+  const double above = std::max(kDependence * (growth.per_cell.high - slope), slope / rising);
+  cells.expected = bytes / slope;
+  cells.earliest = std::max(0.0, std::max(0.0, bytes - growth.noise) / (slope + above) - 1);
+  if (below < slope) cells.latest = (bytes + growth.noise) / (slope - below) + 1;
   return cells;
 }
 

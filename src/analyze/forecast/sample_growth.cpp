@@ -12,6 +12,8 @@ constexpr std::size_t kCellCounts[] = {48, 24, 14};  // fewer are longer: their 
 constexpr std::uint64_t kSamplesPerCell = 3;
 constexpr std::uint64_t kStepsPerCell = 2;
 constexpr double kShorterStretch = 0.75;  // each one to the one before
+constexpr double kLongerStretch = 2.1;    // than what grew, at most
+constexpr double kLongerCut = 1.25;       // each to the one before
 constexpr double kSecondsOfGrowth = 120;
 constexpr double kSecondsWithSteps = 60;
 constexpr double kStepsOfGrowth = 20;
@@ -20,7 +22,7 @@ constexpr double kAboveEarlier = 0.5;     // share of the growth
 constexpr double kLeastOfPeak = 1e-4;     // that counts as growth of a cell
 constexpr double kFloorsAboveNoise = 3;   // times how far floors are above what lasts, on average
 constexpr std::uint32_t kGrownCells = 7;  // a step has one end, a cell only what was seen of it
-constexpr double kFilledUp = 0.5;         // of what is used: what fills up from less is loaded
+constexpr double kFilledUp = 0.35;        // of what is used: what fills up from less is loaded
 
 // The least from `begin` on, over what there was until then.
 double lasting_growth(const std::vector<double>& floors, std::size_t begin, std::size_t end) {
@@ -68,7 +70,8 @@ class Stretches {
         const std::size_t possible = std::min(cells, most_cells(length));
         if (possible < kMinAnalyzedSteps + 4 || possible == tried) continue;
         tried = possible;
-        if (const auto found = grows_in(length, possible, whole)) return found;
+        const auto found = grows_in(length, possible, whole);
+        if (found && !slows_down(found->seconds)) return found;
       }
       whole = false;
     }
@@ -76,6 +79,20 @@ class Stretches {
   }
 
  private:
+  // What slows down looks as if it did not where it is cut so: other cuts of what grew for so long have a say.
+  [[nodiscard]] bool slows_down(double seconds) const {
+    for (double length = seconds; length <= kLongerStretch * seconds; length *= kLongerCut) {
+      const double length_ns = std::min(length * kNanosecondsPerSecond, all_ns_);
+      for (const std::size_t cells : kCellCounts) {
+        const std::size_t possible = std::min(cells, most_cells(length_ns));
+        if (possible < kMinAnalyzedSteps + 4) continue;
+        const UsageGrid grid = cut_into_cells(spans_, begin_of(length_ns), possible);
+        const auto growth = find_series_growth(grid.floors, 1, kLeastOfPeak * peak_);
+        if (growth && growth->classification == GrowthClass::slowing) return true;
+      }
+    }
+    return false;
+  }
   [[nodiscard]] std::uint64_t begin_of(double length) const { return now_ - static_cast<std::uint64_t>(length); }
   [[nodiscard]] std::size_t first_in(double length) const {
     const auto first = std::ranges::lower_bound(spans_, begin_of(length), {}, &UsageSpan::from_ns);
