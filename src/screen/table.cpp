@@ -13,6 +13,7 @@ std::vector<std::size_t> widths_of(const std::vector<ListColumn>& columns, std::
   std::size_t taken = columns.empty() ? 0 : (columns.size() - 1) * kGap;
   for (const ListColumn& column : columns) taken += column.width;
   std::vector<std::size_t> widths;
+  widths.reserve(columns.size());
   for (const ListColumn& column : columns) {
     widths.push_back(column.width == 0 ? (all > taken ? all - taken : 1) : column.width);
   }

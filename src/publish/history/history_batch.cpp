@@ -21,10 +21,11 @@ std::int64_t as_integer(std::uint64_t value) {
 
 void HistoryCollector::add(const MachineState& state) {
   const auto wall_ms = [&](std::uint64_t ns) { return as_integer(state.began_wall_ns + ns) / kNsPerMs; };
-  const auto add_usage = [&](HistoryKey key, const WatchedUsage& used, const std::optional<std::uint64_t>& limit) {
+  const auto add_usage = [&](const HistoryKey& key, const WatchedUsage& used,
+                             const std::optional<std::uint64_t>& limit) {
     if (used.empty()) return;
     const WatchedUsagePoint& last = used.last_sample();
-    add(std::move(key), used.sample_count(), wall_ms(last.end_ns), last.last_bytes, last.high_bytes, limit);
+    add(key, used.sample_count(), wall_ms(last.end_ns), last.last_bytes, last.high_bytes, limit);
   };
   const HistoryKey host{"host", kHostKey, "", 0, ""};
   for (const WatchedDevice& device : state.devices) {
@@ -42,7 +43,7 @@ void HistoryCollector::add(const MachineState& state) {
     HistoryKey resident = host;
     resident.pid = process.pid;
     resident.process = process.name;
-    add_usage(std::move(resident), process.rss, std::nullopt);
+    add_usage(resident, process.rss, std::nullopt);
   }
 }
 
