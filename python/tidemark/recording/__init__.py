@@ -122,7 +122,7 @@ class Recording:
         global _registered
         recorder = Recorder(["--output", self._output, *self._options])
         try:
-            load_library(recorder.library)
+            load_library(recorder.collector_path)
         except OSError as error:
             recorder.end()
             raise TidemarkError(say("the library that records cannot be loaded here: {error}", error=error)) from error

@@ -49,7 +49,7 @@ class Recorder:
         self.settings = [os.fsencode(setting) for setting in heard["environment"]]
 
     @property
-    def library(self) -> str:
+    def collector_path(self) -> str:
         """Path of the library that records."""
         return next(
             os.fsdecode(line[len(b"TIDEMARK_LIBRARY=") :]) for line in self.settings if line.startswith(b"TIDEMARK_LIBRARY=")
