@@ -1,15 +1,12 @@
 #include "live/risk_notifier.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <utility>
 
+#include "base/thread_without_signals.h"
 #include "live/device_keys.h"
 
 namespace tidemark {
@@ -39,16 +36,11 @@ void RiskNotifier::add(RiskListener listener) {
     shared_->listeners.push_back(std::move(listener));
   }
   if (std::exchange(started_, true)) return;
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    std::thread(run, shared_).detach();
+    thread_without_signals([shared = shared_] { run(shared); }).detach();
   } catch (const std::system_error&) {
     shared_->ended = true;  // no thread to be had: nobody is told
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void RiskNotifier::run(const std::shared_ptr<Shared>& shared) {

@@ -1,8 +1,8 @@
 #include "publish/worker.h"
 
-#include <signal.h>
-
 #include <utility>
+
+#include "base/thread_without_signals.h"
 
 namespace tidemark {
 
@@ -17,7 +17,7 @@ void Worker::add(Work work) {
     ++dropped_;
   }
   waiting_.push_back(std::move(work));
-  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  if (!thread_.joinable()) thread_ = thread_without_signals([this] { run(); });
   changed_.notify_all();
 }
 
@@ -40,9 +40,6 @@ bool Worker::pause(std::chrono::milliseconds time) {
 }
 
 void Worker::run() {
-  sigset_t all;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);  // they are for the thread that knows what to do
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return finished_ || !waiting_.empty(); });

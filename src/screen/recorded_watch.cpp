@@ -1,7 +1,6 @@
 #include "screen/recorded_watch.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/thread_without_signals.h"
 #include "collect/recorder/live_recordings.h"
 #include "live/follower.h"
 #include "live/sliding_window.h"
@@ -142,12 +142,7 @@ RecordedWatch::~RecordedWatch() {
 void RecordedWatch::start() {
   if (started_) return;
   started_ = true;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the main thread's
-  shared_->thread = std::thread([shared = shared_.get()] { shared->run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  shared_->thread = thread_without_signals([shared = shared_.get()] { shared->run(); });
 }
 
 void RecordedWatch::want(bool wanted) {

@@ -1,15 +1,13 @@
 #include "collect/recorder/sampler.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <condition_variable>
 #include <exception>
 #include <iterator>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <utility>
+
+#include "base/thread_without_signals.h"
 
 namespace tidemark {
 namespace {
@@ -47,16 +45,11 @@ Sampler::~Sampler() {
 void Sampler::start() {
   if (started_ || !shared_->options.enabled) return;
   started_ = true;
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    std::thread(run, shared_).detach();
+    thread_without_signals([shared = shared_] { run(shared); }).detach();
   } catch (const std::system_error&) {
     shared_->ended = true;  // no thread to be had: no samples
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Sampler::run(const std::shared_ptr<Shared>& shared) {

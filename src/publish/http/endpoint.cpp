@@ -6,7 +6,6 @@
 #include <event2/listener.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "base/scoped_fd.h"
+#include "base/thread_without_signals.h"
 
 namespace tidemark {
 namespace {
@@ -173,12 +173,9 @@ Result<std::unique_ptr<Endpoint>> Endpoint::start(const EndpointOptions& options
   const bool six = options.address.find(':') != std::string::npos;
   std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(server)));
   endpoint->url_ = fmt::format("http://{}{}{}:{}/metrics", six ? "[" : "", options.address, six ? "]" : "", *port);
-  endpoint->server_->thread = std::thread([base = endpoint->server_->base.get()] {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);  // SIGPIPE of clients that are gone, too
-    event_base_dispatch(base);
-  });
+  // SIGPIPE of clients that are gone, too.
+  endpoint->server_->thread =
+      thread_without_signals([base = endpoint->server_->base.get()] { event_base_dispatch(base); });
   return endpoint;
 }
 
