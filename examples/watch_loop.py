@@ -25,3 +25,5 @@ for epoch in range(2):
         model(batch).square().mean().backward()
         optimizer.step()
         optimizer.zero_grad()
+if writer is not print:
+    writer.close()  # TensorBoard writes in a thread of its own, which may not be done when the program ends
