@@ -71,15 +71,17 @@ class Allocator(Case):
             )
         self.assertEqual(self.issue_ids(), set())
 
-    def check_ledger(self, name, events, context):
+    def check_ledger(self, name, events, most_context):
         """What the device says is used is the context, with libraries, and what PyTorch has reserved, at the time of the last sample."""
         (device,) = self.json_of("ledger", "--at", "end", "--device", name)["devices"]
         ledger = device["ledger"]
         before = [event for event in events if event.get("device") == name and event["time_ns"] <= ledger["time_ns"]]
         reserved, allocated = before[-1]["total_reserved"], before[-1]["total_allocated"]
         lines = {line["part"]: line["bytes"] for line in ledger["lines"]}
-        self.assertEqual((lines["pytorch"], lines["context"]), (reserved, context))
-        self.assertEqual((ledger["used_bytes"], ledger["unexplained_bytes"]), (context + reserved, 0))
+        self.assertEqual(lines["pytorch"], reserved)
+        self.assertLessEqual(CONTEXT, lines["context"])
+        self.assertLessEqual(lines["context"], most_context)  # the driver may take memory after the sample
+        self.assertEqual((ledger["used_bytes"], ledger["unexplained_bytes"]), (lines["context"] + reserved, 0))
         self.assertEqual((ledger["allocated_bytes"], ledger["cached_bytes"]), (allocated, reserved - allocated))
 
     def check_blocks(self, result):
