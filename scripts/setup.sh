@@ -33,7 +33,7 @@ for option in "$@"; do
       packages+=(python3-venv)
       ;;
     --dev)
-      packages+=(clang clang-tidy clang-format lld libclang-rt-14-dev shellcheck zsh fish
+      packages+=(clang clang-format lld libclang-rt-14-dev shellcheck zsh fish
         chromium chromium-driver python3-selenium python3-pil fonts-dejavu-core prometheus libcurl4-openssl-dev)
       ;;
     --torch) packages+=(python3-torch libopenblas0-pthread) ;;

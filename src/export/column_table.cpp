@@ -176,7 +176,7 @@ class BlockColumns {
   }
   // The names of an enumeration.
   template <typename Enum, std::size_t Count, typename Of>
-  void named(const char* name, const EnumName<Enum> (&names)[Count], Of of) {
+  void named(const char* name, const EnumName<Enum> (&names)[Count], const Of& of) {
     std::size_t most = 0;
     for (const EnumName<Enum>& entry : names) most = std::max(most, static_cast<std::size_t>(entry.value));
     text(
@@ -267,7 +267,7 @@ class BlockColumns {
 
 // The rows of a table of blocks are others: row n is of block_of(n).
 template <typename BlockOf>
-void choose_rows(std::vector<Column>& columns, BlockOf block_of) {
+void choose_rows(std::vector<Column>& columns, const BlockOf& block_of) {
   for (Column& column : columns) {
     column.direct = {};
     column.value = [value = std::move(column.value), block_of](std::size_t row) { return value(block_of(row)); };

@@ -35,7 +35,7 @@ std::vector<char*> environment_with(const std::vector<std::string>& added) {
 // memory, as the one of posix_spawn() does, which would not restore limits, knows no PR_SET_PDEATHSIG and runs no
 // script without a first line.
 //
-// NOLINTBEGIN(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork)
+// NOLINTBEGIN(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork,bugprone-unsafe-functions)
 pid_t start_child(const char* file, char* const* arguments, char* const* environment,
                   const std::function<void()>& prepare, volatile int* error) {
   const pid_t pid = ::vfork();
@@ -48,7 +48,7 @@ pid_t start_child(const char* file, char* const* arguments, char* const* environ
   if (pid < 0) *error = errno;
   return pid;
 }
-// NOLINTEND(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork)
+// NOLINTEND(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork,bugprone-unsafe-functions)
 
 }  // namespace
 

@@ -56,7 +56,7 @@ bool has_pythons_name(const std::string& program) {
 }  // namespace
 
 std::optional<std::string> interpreter_of(const std::string& program) {
-  const std::string path = find_program(program);
+  std::string path = find_program(program);
   if (path.empty()) return std::nullopt;
   if (has_pythons_name(path)) return path;
   std::ifstream file(path);

@@ -190,11 +190,11 @@ std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller, St
     const bool supported =
         python_support.load(std::memory_order_acquire) == PythonSupport::supported || detect_python(thread);
     if (supported) [[likely]] {
-      const std::uint64_t python = python_generation();
+      const std::uint64_t interpreters = python_generation();
       const std::uint64_t modules = module_generation();
-      if (python != thread->python_generation || modules != thread->module_generation) [[unlikely]] {
+      if (interpreters != thread->python_generation || modules != thread->module_generation) [[unlikely]] {
         if (!reset_lane(thread)) return ring::kNoStack;  // what is known may be wrong by now
-        thread->python_generation = python;
+        thread->python_generation = interpreters;
         thread->module_generation = modules;
       }
       const PythonStackKey found = python_stack_key(ring::kMaxFrames);

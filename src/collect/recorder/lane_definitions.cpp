@@ -303,8 +303,10 @@ LocationId LaneDefinitions::native_location(std::uint64_t address, RecordingWrit
 
 const LaneDefinitions::Module* LaneDefinitions::module_of(std::uint64_t address) const {
   const std::uint64_t call = address - 1;
-  auto module = modules_.upper_bound(call);
-  return module != modules_.begin() && call < (--module)->second.end ? &module->second : nullptr;
+  const auto after = modules_.upper_bound(call);
+  if (after == modules_.begin()) return nullptr;
+  const Module& module = std::prev(after)->second;
+  return call < module.end ? &module : nullptr;
 }
 
 StackId LaneDefinitions::stack(std::uint32_t number) const {

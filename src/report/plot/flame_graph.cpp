@@ -29,7 +29,7 @@ std::vector<std::string> label_of(const FrameName& frame) {
       shown(frame.kind == Location::Kind::python ? local_name(frame.function) + compiled_text(frame)
                                                  : short_function(frame.function));
   if (frame.file.empty()) return {name};
-  const std::string file = shown(std::string(base_name(frame.file)));
+  const std::string file = shown(base_name(frame.file));
   return {name, frame.line == 0 ? fmt::format(" ({})", file) : fmt::format(" ({}:{})", file, frame.line)};
 }
 
