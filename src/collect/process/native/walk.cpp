@@ -55,7 +55,7 @@ class StackReader {
 
   /// Of an address that holds() has accepted, so never null.
   static std::uintptr_t word(std::uintptr_t address) {
-    return *reinterpret_cast<const std::uintptr_t*>(address);  // NOLINT(clang-analyzer-core.*Dereference)
+    return *reinterpret_cast<const std::uintptr_t*>(address);  // NOLINT(clang-analyzer-*Dereference)
   }
 
  private:
