@@ -78,7 +78,7 @@ struct FollowedWindow {
     RecordedProcess process;
     process.pid = recording.pid;
     process.name = printable(recording.command);
-    process.file = recording.path;
+    process.file = follower ? follower->path() : recording.path;
     process.problem = printable(problem);
     if (follower && problem.empty()) fill_results(process, window, follower->definitions());
     return process;
