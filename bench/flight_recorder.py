@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""What keeping only the last part costs, and that it does not grow: a program that allocates as fast as it can, recorded with and
-without --keep. Prints events a second, the recorder's processor time an event, and its memory and the disk over time.
+"""What keeping only the last part costs, and that it does not grow: a program that allocates as fast as it can, recorded
+with and without --keep. Prints events a second, the recorder's processor time an event, and its memory and the disk over time.
 
     bench/flight_recorder.py --tidemark build/release/bin/tidemark --python python --seconds 300 --keep 32MiB
+
+With --rounds both take turns so often, and the medians of the recorder's processor time an event are printed at the end.
 """
 
 import argparse
 import os
+import statistics
 import subprocess
 import tempfile
 import time
@@ -66,17 +69,17 @@ def measure(args, keep):
         allocations = int(process.stdout.read())
         process.wait()
     events = 2 * allocations - 1000
-    print(
-        f"{'--keep ' + keep if keep else 'everything'}: {events / args.seconds / 1e6:.2f} M events/s, recorder {processor / events * 1e9:.0f} ns an event"
-    )
+    cost = processor / events * 1e9
+    what = f"--keep {keep}" if keep else "everything"
+    print(f"{what}: {events / args.seconds / 1e6:.2f} M events/s, recorder {cost:.0f} ns an event", flush=True)
     rest = samples[len(samples) // 5 :]  # after it has filled up
     parts = [rest[len(rest) * n // 4 : len(rest) * (n + 1) // 4] for n in range(4)]
     for part in filter(None, parts):
-        resident = max(sample[1] for sample in part) / (1 << 20)
+        resident = [sample[1] / (1 << 20) for sample in part]
         disk = max(sample[2] for sample in part) / (1 << 20)
-        print(
-            f"  {part[0][0]:6.0f} to {part[-1][0]:6.0f} s: recorder at most {resident:.1f} MiB resident, {disk:.1f} MiB on disk"
-        )
+        memory = f"{statistics.median(resident):.1f} MiB resident (at most {max(resident):.1f})"
+        print(f"  {part[0][0]:6.0f} to {part[-1][0]:6.0f} s: recorder {memory}, at most {disk:.1f} MiB on disk", flush=True)
+    return cost
 
 
 def main():
@@ -88,11 +91,22 @@ def main():
     parser.add_argument("--folder", help="where recordings go for the time of the run")
     parser.add_argument("--new-stacks", action="store_true", help="the program makes new code all the time")
     parser.add_argument("--only", choices=("keep", "everything"))
+    parser.add_argument("--rounds", type=int, default=1)
     args = parser.parse_args()
-    if args.only != "keep":
-        measure(args, None)
-    if args.only != "everything":
-        measure(args, args.keep)
+    kinds = {"everything": None, "keep": args.keep}
+    if args.only:
+        kinds = {args.only: kinds[args.only]}
+    costs = {kind: [] for kind in kinds}
+    for number in range(args.rounds):
+        order = list(kinds) if number % 2 == 0 else reversed(kinds)
+        for kind in order:
+            costs[kind].append(measure(args, kinds[kind]))
+    if args.rounds > 1:
+        for kind, values in costs.items():
+            print(f"{kind}: median {statistics.median(values):.0f} ns an event, {min(values):.0f} to {max(values):.0f}")
+    if args.rounds > 1 and not args.only:
+        ratios = [keep / everything for keep, everything in zip(costs["keep"], costs["everything"])]
+        print(f"keep / everything of a round: median {statistics.median(ratios):.2f}, {min(ratios):.2f} to {max(ratios):.2f}")
 
 
 if __name__ == "__main__":

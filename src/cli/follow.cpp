@@ -14,6 +14,7 @@
 
 #include "cli/live_screen.h"
 #include "cli/reading.h"
+#include "collect/recorder/kept_folder.h"
 #include "collect/recorder/live_recordings.h"
 #include "live/followed_recording.h"
 #include "reading/open_recording.h"
@@ -70,10 +71,32 @@ std::string what_there_is(const std::vector<LiveRecorder>& recorders) {
   return live_recordings_text(all);
 }
 
+// What is kept of "run.tide" lies in "run.tide.kept" as long as nothing was dumped; both names stand for it.
+bool is_kept_of(const std::string& file, const LiveRecording& recording) {
+  const auto segment = kept_segment(recording.path);
+  std::error_code error;
+  return segment && (std::filesystem::equivalent(segment->folder, file, error) ||
+                     (!std::filesystem::exists(file, error) &&
+                      std::filesystem::equivalent(segment->folder, file + ".kept", error)));
+}
+
 Result<Target> find_target(const FollowArguments& arguments, const std::vector<std::string>& files) {
   if (files.size() > 1) return Error{"--follow takes one recording; follow each in a terminal of its own"};
   if (!files.empty() && arguments.pid != 0) return Error{"name a file or a process (--pid), not both"};
   std::vector<LiveRecorder> recorders = find_live_recorders();
+  const auto count = [&](const auto& is_wanted) {
+    std::ptrdiff_t found = 0;
+    for (const LiveRecorder& recorder : recorders) {
+      found += std::count_if(recorder.recordings().begin(), recorder.recordings().end(), is_wanted);
+    }
+    return found;
+  };
+  const auto is_kept = [&](const LiveRecording& recording) { return is_kept_of(files.front(), recording); };
+  if (const auto kept = files.empty() ? 0 : count(is_kept); kept > 0) {
+    if (kept == 1) return std::move(*target_among(recorders, is_kept));
+    return Error{
+        fmt::format("{}: of several processes; choose one with --pid; {}", files.front(), what_there_is(recorders))};
+  }
   if (!files.empty()) {
     if (auto fine = check_recording_path(files.front()); !fine) return fine.error();
     auto found = target_among(recorders, [&](const LiveRecording& recording) {
@@ -90,13 +113,12 @@ Result<Target> find_target(const FollowArguments& arguments, const std::vector<s
     if (found) return std::move(*found);
     return Error{fmt::format("process {} is not being recorded: {}", arguments.pid, what_there_is(recorders))};
   }
-  std::size_t count = 0;
-  for (const LiveRecorder& recorder : recorders) count += recorder.recordings().size();
-  if (count != 1) {
-    return Error{fmt::format("{}; {}", count == 0 ? "nothing to follow" : "choose one with --pid or name its file",
+  const auto any = [](const LiveRecording&) { return true; };
+  if (const auto all = count(any); all != 1) {
+    return Error{fmt::format("{}; {}", all == 0 ? "nothing to follow" : "choose one with --pid or name its file",
                              what_there_is(recorders))};
   }
-  return std::move(*target_among(recorders, [](const LiveRecording&) { return true; }));
+  return std::move(*target_among(recorders, any));
 }
 
 class Following {
@@ -157,7 +179,7 @@ class Following {
   }
 
   [[nodiscard]] std::string title() const {
-    return follow_title(target_.path, recording_->state(), recording_->event_count(), recording_->now_ns(),
+    return follow_title(recording_->path(), recording_->state(), recording_->event_count(), recording_->now_ns(),
                         recording_->behind());
   }
 
@@ -185,7 +207,8 @@ class Following {
   Result<void> add_overview(AnalysisRun& results) {
     SampledOverview overview = recording_->overview();
     overview.load_blocks = [this]() -> Result<std::shared_ptr<const AttributedStore>> {
-      if (recording_->state() == FollowState::growing) return Error{target_.path + ": in progress"};
+      const bool is_one_file = recording_->state() != FollowState::growing && !recording_->is_kept_part();
+      if (!is_one_file) return Error{recording_->path() + ": in progress"};
       auto store = open_attributed(target_.path, {}, what_.chosen.rules);
       if (!store) return store.error();
       return std::make_shared<const AttributedStore>(std::move(*store));
@@ -210,7 +233,7 @@ class Following {
         return static_cast<std::uint64_t>(recording.pid) == target_.pid;
       });
       if (found == recordings.end()) return false;
-      if (std::exchange(target_.path, found->path) != found->path) return true;
+      if (!same_recording(std::exchange(target_.path, found->path), found->path)) return true;
       wait();
     }
     return false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyze/ledger/replay.h"
 #include "analyze/oom/explain.h"
 #include "analyze/table.h"
 #include "import/open.h"
@@ -26,18 +27,20 @@ std::vector<std::string> device_verdict(const DumpedFile& file) {
   return explanation ? device_oom_lines(*explanation) : std::vector<std::string>{explanation.error().message};
 }
 
-std::vector<std::string> host_verdict(const HostOom& oom, const DumpedFile* file) {
+std::vector<std::string> host_verdict(const Dump& dump, const DumpedFile* file) {
   HostOomFacts facts;
-  for (const HostOom::Victim& victim : oom.victims) {
-    facts.victims.push_back({victim.pid, victim.command_line, victim.rss_bytes});
-  }
-  facts.kills = oom.kills;
-  facts.cgroup = oom.cgroup;
-  facts.limit_bytes = oom.limit_bytes;
-  facts.usage_bytes = oom.usage_bytes;
+  for (const KilledProcess& killed : dump.killed) facts.kills.push_back({killed, {}});
+  facts.unexplained_kills = dump.unexplained_kills;
+  facts.cgroup = dump.cgroup;
   if (file == nullptr || file->event_count > kMostEvents) return host_oom_lines(facts, nullptr);
   auto store = open_attributed(file->path);
   if (!store) return host_oom_lines(facts, nullptr);
+  // As the recording has them, with where the memory was. One that ended before knows of none.
+  for (const HostKill& kill : collect_host(*store).kills) {
+    for (HostKill& known : facts.kills) {
+      if (known.killed.process.pid == kill.killed.process.pid) known = kill;
+    }
+  }
   Symbols symbols(store->definitions);
   TableOptions options;
   options.at.kind = Moment::Kind::end;
@@ -55,17 +58,17 @@ std::vector<std::string> other_verdict(const Dump& dump, const DumpedFile& file)
 // What the lines are about: where a request failed, of whom was killed, else the first.
 const DumpedFile* file_to_explain(const Dump& dump) {
   const auto killed = [&](const DumpedFile& file) {
-    return dump.host_oom && std::any_of(dump.host_oom->victims.begin(), dump.host_oom->victims.end(),
-                                        [&](const HostOom::Victim& victim) { return victim.pid == file.pid; });
+    return std::any_of(dump.killed.begin(), dump.killed.end(),
+                       [&](const KilledProcess& process) { return process.process.pid == file.pid; });
   };
   for (const DumpedFile& file : dump.files) {
-    if (dump.host_oom ? killed(file) : file.oom_count > 0) return &file;
+    if (dump.reason == DumpReason::host_oom ? killed(file) : file.oom_count > 0) return &file;
   }
   return dump.files.empty() ? nullptr : &dump.files.front();
 }
 
 std::vector<std::string> cause_lines(const Dump& dump, const DumpedFile* file) {
-  if (dump.host_oom) return host_verdict(*dump.host_oom, file);
+  if (dump.reason == DumpReason::host_oom) return host_verdict(dump, file);
   if (file == nullptr) return {};
   const bool failed_request = file->oom_count > 0 && dump.reason != DumpReason::signal;
   if (failed_request && file->event_count > kMostEvents) {

@@ -16,17 +16,23 @@ constexpr int kMostRestarts = 3;
 }  // namespace
 
 Result<std::unique_ptr<FollowedRecording>> FollowedRecording::open(const std::string& path, bool all_blocks) {
-  auto follower = Follower::open(path);
+  auto follower = Follower::open_live(path);
   if (!follower) return follower.error();
   return std::unique_ptr<FollowedRecording>(new FollowedRecording(path, std::move(*follower), all_blocks));
 }
 
 Result<void> FollowedRecording::start_again(bool keep_blocks) {
-  auto follower = Follower::open(path_);
+  auto follower = Follower::open_live(path_);
   if (!follower) return follower.error();
   follower_ = std::move(*follower);
   so_far_ = RecordingSoFar(keep_blocks);
   return {};
+}
+
+void FollowedRecording::catch_up() {
+  if (state() != FollowState::growing || !follower_->moved_on()) return;
+  // All of it is gone when the job is: then what was read is its end.
+  if (start_again(so_far_.keeps_blocks())) restarts_ = 0;
 }
 
 Result<void> FollowedRecording::choose_what_to_keep() {
@@ -42,6 +48,7 @@ Result<void> FollowedRecording::choose_what_to_keep() {
 
 Result<void> FollowedRecording::read(const std::function<bool()>& go_on) {
   FollowedBatch batch;
+  catch_up();
   while (go_on()) {
     const auto more = follower_->next(batch);
     if (!more) return more.error();
@@ -64,13 +71,13 @@ std::uint64_t FollowedRecording::now_ns() const {
 }
 
 SampledOverview FollowedRecording::overview() const {
-  SampledOverview overview = so_far_.overview(path_, definitions());
+  SampledOverview overview = so_far_.overview(path(), definitions());
   overview.source.growing = state() == FollowState::growing;
   return overview;
 }
 
 const Store& FollowedRecording::store() {
-  return so_far_.store(path_, definitions(), state() == FollowState::growing);
+  return so_far_.store(path(), definitions(), state() == FollowState::growing);
 }
 
 }  // namespace tidemark

@@ -21,16 +21,18 @@ class FollowedRecording {
   /// are read for their owners.
   static constexpr std::uint64_t kMostEvents = 50'000'000;
 
-  /// `all_blocks`: those of every recording are kept. Otherwise of one whose blocks have owners, up to kMostEvents: it
-  /// is read from its beginning again when that is found.
+  /// `path`: as Follower::open_live() takes it. `all_blocks`: those of every recording are kept. Otherwise of one whose
+  /// blocks have owners, up to kMostEvents: it is read from its beginning again when that is found.
   static Result<std::unique_ptr<FollowedRecording>> open(const std::string& path, bool all_blocks);
 
   /// Reads what there is, for as long as `go_on()`, which is asked now and then. A file that changed is read from its
-  /// beginning again.
+  /// beginning again, and so is a part that is kept once nothing of it is that was kept at first: between one and two
+  /// times what is kept is known.
   Result<void> read(const std::function<bool()>& go_on);
 
   [[nodiscard]] FollowState state() const { return follower_->state(); }
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& path() const { return follower_->path(); }
+  [[nodiscard]] bool is_kept_part() const { return follower_->is_kept_part(); }
   [[nodiscard]] std::uint64_t offset() const { return follower_->offset(); }
   [[nodiscard]] std::uint64_t behind() const { return follower_->behind(); }
   [[nodiscard]] std::uint64_t event_count() const { return so_far_.event_count(); }
@@ -48,6 +50,8 @@ class FollowedRecording {
       : path_(std::move(path)), follower_(std::move(follower)), all_blocks_(all_blocks), so_far_(all_blocks) {}
 
   Result<void> start_again(bool keep_blocks);
+  /// Where the part that is kept has moved on.
+  void catch_up();
   /// Keeps blocks from now on, or no longer, as the recording is found to be.
   Result<void> choose_what_to_keep();
 

@@ -36,18 +36,29 @@ Result<std::unique_ptr<Follower>> Follower::open(const std::string& path) {
   return std::unique_ptr<Follower>(new Follower(std::move(fd), path));
 }
 
+Result<std::unique_ptr<Follower>> Follower::open_live(const std::string& path) {
+  const auto segment = kept_segment(path);
+  if (!segment) return open(path);
+  auto part = KeptPart::open(*segment);
+  if (!part) return part.error();
+  std::unique_ptr<Follower> follower(new Follower(ScopedFd(), segment->folder));
+  follower->part_ = std::move(*part);
+  return follower;
+}
+
 std::uint64_t Follower::file_bytes() const {
   struct ::stat facts {};
   return ::fstat(fd_.get(), &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
 }
 
 std::uint64_t Follower::behind() const {
+  if (part_) return part_->behind();
   const std::uint64_t size = file_bytes();
   return size - std::min(size, offset());
 }
 
 bool Follower::lost_its_name() const {
-  return !has_name(fd_, path_);
+  return !part_ && !has_name(fd_, path_);
 }
 
 const Definitions& Follower::definitions() const {
@@ -59,8 +70,10 @@ void Follower::forget_marks_before(std::uint64_t time_ns) {
 }
 
 Result<bool> Follower::start() {
-  if (file_bytes() < format::kFileHeaderBytes && !writer_gone_) return false;
-  auto reader = TraceReader::follow(make_file_stream(ScopedFd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)), path_));
+  if (!part_ && file_bytes() < format::kFileHeaderBytes && !writer_gone_) return false;
+  auto stream =
+      part_ ? make_kept_part_stream(part_) : make_file_stream(ScopedFd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)), path_);
+  auto reader = TraceReader::follow(std::move(stream));
   if (!reader) return reader.error();
   reader_ = std::move(*reader);
   return true;
@@ -88,6 +101,7 @@ Result<void> Follower::read(FollowedBatch& batch) {
 void Follower::finish(FollowState state) {
   if (reader_) {
     FollowedBatch nothing;
+    if (part_) part_->stop_waiting();
     reader_->stop_waiting();
     static_cast<void>(read(nothing));
   }
@@ -95,7 +109,8 @@ void Follower::finish(FollowState state) {
 }
 
 bool Follower::look_at_the_writer() {
-  if (reader_ && (reader_->finished() || file_bytes() < offset())) {
+  const bool replaced = part_ ? part_->has_gap() : file_bytes() < offset();
+  if (reader_ && (reader_->finished() || replaced)) {
     finish(definitions().end ? FollowState::ended : FollowState::changed);
     return false;
   }
@@ -110,7 +125,7 @@ bool Follower::look_at_the_writer() {
   const auto now = std::chrono::steady_clock::now();
   if (now - probed_ < kProbeAgain) return false;
   probed_ = now;
-  writer_gone_ = probe_lock(fd_) == LockState::held;
+  writer_gone_ = part_ ? part_->recorder_gone() : probe_lock(fd_) == LockState::held;
   return writer_gone_;  // what it wrote at the last moment
 }
 
@@ -123,7 +138,10 @@ Result<bool> Follower::next(FollowedBatch& batch) {
     }
     if (reader_) {
       if (auto read = this->read(batch); !read) return read.error();
-      if (!batch.empty()) return true;
+      if (!batch.empty()) {
+        if (part_) writer_gone_ = false;  // it had begun another file
+        return true;
+      }
     }
     if (!look_at_the_writer()) break;
   }

@@ -15,6 +15,7 @@
 #include "base/enum_names.h"
 #include "base/result.h"
 #include "base/scoped_fd.h"
+#include "live/kept_part.h"
 #include "trace/reader.h"
 
 namespace tidemark {
@@ -56,6 +57,9 @@ class Follower {
   /// Fails where the file cannot be opened, or is no regular file. It may have been created a moment ago: what is wrong
   /// with its content, next() says.
   static Result<std::unique_ptr<Follower>> open(const std::string& path);
+  /// As a recorder names it (LiveRecording): a file of a part that is kept stands for all of that, from its oldest file
+  /// on and into the later ones. What is read then is one recording that begins where the kept part began.
+  static Result<std::unique_ptr<Follower>> open_live(const std::string& path);
 
   /// Replaces `batch` by what comes next, a frame's worth or two. False where there is nothing for now: then state()
   /// says whether to ask again. Never waits. Fails for what is no recording, and where reading does.
@@ -64,12 +68,17 @@ class Follower {
   [[nodiscard]] FollowState state() const { return state_; }
   /// Whether the file is no longer what its path names: it was renamed, deleted, or replaced by another recording.
   [[nodiscard]] bool lost_its_name() const;
+  /// Of a part that is kept: nothing of what was kept at first is kept any more. Whoever wants no more than is kept, or
+  /// no more memory than that takes, reads anew.
+  [[nodiscard]] bool moved_on() const { return part_ != nullptr && part_->moved_on(); }
+  [[nodiscard]] bool is_kept_part() const { return part_ != nullptr; }
 
   /// Everything defined so far; what is missing is known once state() is no longer `growing`.
   [[nodiscard]] const Definitions& definitions() const;
   /// As TraceReader::forget_marks_before().
   void forget_marks_before(std::uint64_t time_ns);
 
+  /// Of a part that is kept: its folder.
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Bytes read so far.
   [[nodiscard]] std::uint64_t offset() const { return reader_ ? reader_->offset() : 0; }
@@ -90,6 +99,7 @@ class Follower {
 
   ScopedFd fd_;
   std::string path_;
+  std::shared_ptr<KeptPart> part_;       // null: of a single file
   std::unique_ptr<TraceReader> reader_;  // null until the header is there
   std::vector<Event> ahead_;             // read, and of the next batch
   std::chrono::steady_clock::time_point probed_;

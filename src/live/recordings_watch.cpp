@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "collect/recorder/kept_folder.h"
 #include "collect/recorder/socket_folder.h"
 
 namespace tidemark {
@@ -56,14 +57,14 @@ void RecordingsWatch::find(const MachineState& state, bool only_listed) {
 
 void RecordingsWatch::follow(const LiveRecording& recording) {
   const bool known = std::any_of(followed_.begin(), followed_.end(), [&](const Followed& followed) {
-    return followed.process.recording.path == recording.path &&
+    return same_recording(followed.process.recording.path, recording.path) &&
            followed.process.recording.started_wall_ns == recording.started_wall_ns;
   });
   if (known || followed_.size() >= kMost) return;
   Followed& followed = followed_.emplace_back();
   followed.process.recording = recording;
   if (window_) followed.window.emplace(*window_);
-  auto follower = Follower::open(recording.path);
+  auto follower = Follower::open_live(recording.path);
   if (follower) {
     followed.follower = std::move(*follower);
   } else {
@@ -71,8 +72,19 @@ void RecordingsWatch::follow(const LiveRecording& recording) {
   }
 }
 
+// Of a part that is kept no more than that is remembered; all of it is gone when the job is.
+void RecordingsWatch::read_anew(Followed& followed) {
+  auto follower = Follower::open_live(followed.process.recording.path);
+  if (!follower) return;
+  followed.follower = std::move(*follower);
+  if (window_) followed.window.emplace(*window_);
+}
+
 void RecordingsWatch::read(Followed& followed) {
   FollowedBatch batch;
+  const FollowState before = followed.follower->state();
+  const bool lost_track = followed.follower->is_kept_part() && before == FollowState::changed;
+  if (lost_track || (before == FollowState::growing && followed.follower->moved_on())) read_anew(followed);
   const auto more = followed.follower->next(batch);
   followed.process.state = followed.follower->state();
   if (!more) {
@@ -85,7 +97,10 @@ void RecordingsWatch::read(Followed& followed) {
     if (device == nullptr || !device->cuda_index) continue;
     followed.uuids[static_cast<std::int8_t>(*device->cuda_index)] = device->uuid;
   }
-  for (const Event& event : batch.events) take(followed, event);
+  for (const Event& event : batch.events) {
+    if (event.time_ns >= followed.taken_until_ns) take(followed, event);
+  }
+  if (!batch.events.empty()) followed.taken_until_ns = std::max(followed.taken_until_ns, batch.events.back().time_ns);
   if (followed.window) batch.deliver_to(*followed.window);
 }
 

@@ -76,10 +76,12 @@ class RecordingsWatch {
     std::optional<SlidingWindow> window;
     std::map<std::int8_t, std::string> uuids;  // of GPUs, by their number in the program
     std::optional<std::uint64_t> sampled_at_ns;
+    std::uint64_t taken_until_ns = 0;  // what is read again is not counted again
   };
 
   void find(const MachineState& state, bool only_listed);
   void follow(const LiveRecording& recording);
+  void read_anew(Followed& followed);
   void read(Followed& followed);
   static void take(Followed& followed, const Event& event);
   void sample(Followed& followed, const MachineState& state) const;

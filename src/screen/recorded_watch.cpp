@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/thread_without_signals.h"
+#include "collect/recorder/kept_folder.h"
 #include "collect/recorder/live_recordings.h"
 #include "live/follower.h"
 #include "live/sliding_window.h"
@@ -24,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostRecordings = 8;
-constexpr std::size_t kMostEvents = 200'000;  // of a window: some 16 MiB
+constexpr SlidingWindow::Limits kLimits = {.length = std::chrono::minutes(1), .events = 200'000};  // some 16 MiB
 constexpr std::chrono::milliseconds kTurn = std::chrono::milliseconds(500);
 constexpr std::chrono::milliseconds kResults = std::chrono::milliseconds(2000);
 constexpr int kShareOfTime = 10;  // analysing takes a tenth of it at most
@@ -35,11 +36,11 @@ constexpr int kShareOfTime = 10;  // analysing takes a tenth of it at most
 struct FollowedWindow {
   LiveRecording recording;
   std::unique_ptr<Follower> follower;  // null: it cannot be opened
-  SlidingWindow window{{.length = std::chrono::minutes(1), .events = kMostEvents}};
+  SlidingWindow window{kLimits};
   std::string problem;
 
   void open() {
-    auto opened = Follower::open(recording.path);
+    auto opened = Follower::open_live(recording.path);
     if (opened) {
       follower = std::move(*opened);
     } else {
@@ -47,9 +48,18 @@ struct FollowedWindow {
     }
   }
 
+  void open_again() {
+    auto opened = Follower::open_live(recording.path);
+    if (!opened) return;
+    follower = std::move(*opened);
+    window = SlidingWindow(kLimits);
+  }
+
   // All there is now, while `go_on`.
   void read(const std::atomic<bool>& go_on) {
     FollowedBatch batch;
+    // Of a part that is kept no more than that is remembered. What cannot be opened any more has ended.
+    if (follower && follower->moved_on() && follower->state() == FollowState::growing) open_again();
     while (follower && go_on) {
       const auto more = follower->next(batch);
       if (!more) {
@@ -68,7 +78,7 @@ struct FollowedWindow {
     RecordedProcess process;
     process.pid = recording.pid;
     process.name = printable(recording.command);
-    process.file = recording.path;
+    process.file = follower ? follower->path() : recording.path;
     process.problem = printable(problem);
     if (follower && problem.empty()) fill_results(process, window, follower->definitions());
     return process;
@@ -104,7 +114,7 @@ struct RecordedWatch::Shared {
     const std::vector<LiveRecording> found = find_live_recordings();
     std::erase_if(followed, [&](const auto& entry) {
       return std::none_of(found.begin(), found.end(), [&](const LiveRecording& recording) {
-        return recording.pid == entry.first && recording.path == entry.second.recording.path;
+        return recording.pid == entry.first && same_recording(recording.path, entry.second.recording.path);
       });
     });
     for (const LiveRecording& recording : found) {

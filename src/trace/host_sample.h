@@ -161,7 +161,7 @@ struct KilledProcess {
   HostProcess process;        ///< with the pages that it was last seen with; pages are none where it never was
   KillEvidence evidence = KillEvidence::vanished;
   KillScope scope = KillScope::unknown;
-  std::optional<std::uint64_t> cgroup_usage_bytes;  ///< in the last sample before
+  std::optional<std::uint64_t> cgroup_usage_bytes;  ///< the most of the samples shortly before
   std::optional<std::uint64_t> cgroup_limit_bytes;
 
   bool operator==(const KilledProcess&) const = default;

@@ -1,5 +1,6 @@
 """The flight recorder: only the last part is kept, and written when something happens; otherwise nothing is left."""
 
+import json
 import os
 import random
 import signal
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from driver import PYTHON, Case, children, memory_group, program, read_until, run, split_stderr, start, wait_for
+from driver import PYTHON, TIDEMARK, Case, children, memory_group, program, read_until, run, split_stderr, start, wait_for
 
 EVERY = 10  # allocations between two lines of growing.py
 SEED = int(os.environ.get("TIDEMARK_TEST_SEED", random.SystemRandom().randrange(10**6)))
@@ -73,12 +74,16 @@ class Keep(Case):
         instants = random.Random(SEED)
         for wanted in (instants.randrange(1, 200), instants.randrange(30_000, 40_000)):
             with self.subTest(lines=wanted):
-                command = self.record_command(program("growing.py", "--every", EVERY), "--force", "--keep", "1MiB,60s")
+                self.output.unlink(missing_ok=True)
+                command = self.record_command(program("growing.py", "--every", EVERY), "--keep", "1MiB,60s")
                 tidemark = self.kill_at_end(start(command))
                 lines = b""
                 while lines.count(b"\n") < wanted:
                     lines += read_until(tidemark.stdout, b"\n")
                 (grower,) = wait_for(lambda pid=tidemark.pid: children(pid), "the program")
+                if wanted > 1000:
+                    # More than a segment: an eighth of 1 MiB, in which an event takes some 2 bytes.
+                    self.check_followed((1 << 20) // 4)
                 os.kill(grower, signal.SIGKILL)
                 rest, stderr = tidemark.communicate()
                 said = int((lines + rest).splitlines()[-1])
@@ -90,7 +95,25 @@ class Keep(Case):
                 self.assertLessEqual(issues, {"window", "baseline"})
                 if wanted > 1000:
                     self.assertIn("window", issues)
-                self.assertIn(b"run.tide: the last ", stderr)
+                _, said = split_stderr(stderr)
+                self.assertIn("The program failed; no out-of-memory error recorded", said[0])
+                self.assertIn("run.tide: the last ", said[-1])
+
+    def check_followed(self, events):
+        """`summary --follow` shows so many events of what is kept, which is named as its dump will be."""
+        command = [TIDEMARK, "summary", "--follow", str(self.output), "--format", "json"]
+        followed = self.kill_at_end(start([*command, "--interval", "100ms"]))
+        seen, count = b"", 0
+        while count < events:  # what is there already is shown before all of it has been read
+            text, end, seen = read_until(followed.stdout, b"\n}\n", seen).partition(b"\n}\n")
+            document = json.loads(text + end)
+            self.assertEqual(document["file"], f"{self.output}.kept")
+            (device,) = [device for device in document["devices"] if device["device"] == "cpu"]
+            self.assertIn(device["end_block_count"], (8, 9))
+            count = document["event_count"]
+        os.kill(followed.pid, signal.SIGTERM)
+        _, errors = followed.communicate()
+        self.assertEqual((errors, followed.returncode), (b"", 0))
 
     def test_recorder_killed_leaves_segments_that_can_be_read(self):
         command = self.record_command(program("growing.py", "--every", EVERY), "--keep", "1MiB")
@@ -183,11 +206,14 @@ class Keep(Case):
         self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr.decode())
         _, lines = split_stderr(done.stderr)
         self.assertLessEqual(len(lines), 10)
-        self.assertRegex(lines[0], r"Out of memory on the host: the kernel killed process \d+, \S*python")
-        self.assertIn("limit 700.0 MiB", lines[1])
-        self.assertIn(group.name, lines[1])
-        self.assertRegex(lines[2], r"\d+\.\d MiB in recorded CPU tensors at the end, most of it by")
-        self.assertIn("<module> (<string>:5)", lines[3])
+        self.assertRegex(lines[0], r"Out of memory on the host: main process \S*python.* killed by the kernel's OOM killer")
+        self.assertIn(f"control group {group}: limit 700.0 MiB", lines[1])
+        (tensors,) = [n for n, line in enumerate(lines) if " in recorded CPU tensors at the end, most of it by" in line]
+        self.assertIn("<module> (<string>:5)", lines[tensors + 1])
+        self.assertIn("run.tide: the last ", lines[-1])
+        (killed,) = self.summary()["killed"]
+        self.assertIn(killed["evidence"], ("kernel_log", "exit_signal"))
+        self.assertEqual(killed["cgroup_limit_bytes"], HOST_LIMIT)
         self.assertEqual(self.live_bytes() % (16 << 20), 0)
         self.assertGreater(self.live_bytes(), HOST_LIMIT // 4)
 

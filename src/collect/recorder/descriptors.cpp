@@ -1,8 +1,17 @@
 #include "collect/recorder/descriptors.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 namespace tidemark {
+namespace {
+
+unsigned long descriptor_limit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+}  // namespace
 
 void raise_descriptor_limit() {
   rlimit limit{};
@@ -11,15 +20,14 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-unsigned long descriptor_limit() {
-  rlimit limit{};
-  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
-}
-
 unsigned long descriptors_after(int newest) {
   const unsigned long limit = descriptor_limit();
   const auto used = static_cast<unsigned long>(newest) + 1;
   return limit > used ? limit - used : 0;
+}
+
+std::string few_descriptors() {
+  return fmt::format("too few file descriptors (ulimit -n {})", descriptor_limit());
 }
 
 }  // namespace tidemark

@@ -15,25 +15,12 @@
 #include "base/enum_names.h"
 #include "collect/recorder/kept_folder.h"
 #include "trace/definitions.h"
+#include "trace/host_sample.h"
 #include "trace/window_writer.h"
 
 namespace tidemark {
 
 enum class DumpReason : std::uint8_t { device_oom, host_oom, signal, exit_code };
-
-/// The kernel killed processes of the recorder's control group for lack of memory.
-struct HostOom {
-  struct Victim {
-    pid_t pid = 0;
-    std::string command_line;
-    std::optional<std::uint64_t> rss_bytes;  ///< likewise
-  };
-  std::vector<Victim> victims;  ///< recorded processes that were gone then
-  std::uint64_t kills = 0;      ///< that the group counted meanwhile
-  std::string cgroup;           ///< its folder
-  std::optional<std::uint64_t> limit_bytes;
-  std::optional<std::uint64_t> usage_bytes;  ///< the most of some samples shortly before
-};
 
 struct DumpedFile {
   std::string path;
@@ -49,8 +36,11 @@ struct Dump {
   std::vector<DumpedFile> files;
   std::vector<std::string> errors;  ///< of what could not be written: its segments stay where they are
   std::string left_in;              ///< the folder where they stay; empty: none do
-  std::optional<HostOom> host_oom;
-  std::vector<std::string> verdict;  ///< lines that DumpOptions::describe made
+  // Of host_oom.
+  std::vector<KilledProcess> killed;    ///< the job's; without times
+  std::uint64_t unexplained_kills = 0;  ///< where there are none: what the control group counted
+  std::string cgroup;                   ///< its folder; empty where there is none
+  std::vector<std::string> verdict;     ///< lines that DumpOptions::describe made
 };
 
 /// A dump is written when one of these happens.

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "trace/sink.h"
@@ -22,14 +24,34 @@ class KeptFolder {
   KeptFolder& operator=(const KeptFolder&) = delete;
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// One more file, of the process; sets its path.
-  Result<std::unique_ptr<Sink>> open_segment(pid_t pid, std::string& path);
+  /// What the files of one more process are called, "1.pid4711": a process that calls exec() has several.
+  [[nodiscard]] std::string add_window(pid_t pid);
+  /// One more file of a window; sets its path.
+  Result<std::unique_ptr<Sink>> open_segment(const std::string& window, std::string& path);
 
  private:
   explicit KeptFolder(std::string path) : path_(std::move(path)) {}
 
   std::string path_;
   std::uint64_t opened_ = 0;
+  std::uint64_t windows_ = 0;
 };
+
+/// A file of such a folder, by its path: "run.tide.kept/000012.1.pid4711.tide".
+struct KeptSegment {
+  std::string folder;
+  std::uint64_t number = 0;  ///< those that were begun later have greater ones
+  std::string window;        ///< as add_window() called it
+
+  [[nodiscard]] std::string path() const;
+  bool operator==(const KeptSegment&) const = default;
+};
+
+/// None for paths of other files.
+[[nodiscard]] std::optional<KeptSegment> kept_segment(const std::string& path);
+/// Those of its window that are there and were begun after it, in order. Empty where the folder is gone.
+[[nodiscard]] std::vector<KeptSegment> later_segments(const KeptSegment& segment);
+/// Whether two paths are of one recording: the same file, or files of one window.
+[[nodiscard]] bool same_recording(const std::string& left, const std::string& right);
 
 }  // namespace tidemark

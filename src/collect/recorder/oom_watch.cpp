@@ -1,10 +1,13 @@
 #include "collect/recorder/oom_watch.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <utility>
 #include <variant>
+
+#include "collect/machine/files.h"
 
 namespace tidemark {
 namespace {
@@ -14,6 +17,8 @@ constexpr std::chrono::seconds kPatience{30};
 // More kills than this at a time are not told apart.
 constexpr std::size_t kMostOpen = 64;
 constexpr std::size_t kMostEnded = 1024;
+// Some two seconds at the usual interval.
+constexpr std::size_t kReadings = 20;
 // Usage that is so close to the limit has reached it: what was freed meanwhile is missing.
 constexpr std::uint64_t kCloseToLimitPercent = 90;
 
@@ -64,8 +69,8 @@ void OomWatch::take(const HostPartsSample& parts) {
 }
 
 std::vector<KilledProcess> OomWatch::take(const HostReading& host) {
-  usage_bytes_ = host.sample.cgroup_usage_bytes;
-  limit_bytes_ = host.sample.cgroup_limit_bytes;
+  readings_.push_back(host);
+  if (readings_.size() > kReadings) readings_.pop_front();
   std::map<std::int64_t, HostProcess> now;
   for (const ProcessMemory& memory : host.processes) {
     if (std::find(ended_.begin(), ended_.end(), memory.pid) != ended_.end()) continue;  // read before it ended
@@ -81,6 +86,20 @@ std::vector<KilledProcess> OomWatch::take(const HostReading& host) {
   }
   for (const std::int64_t pid : gone) now[pid] = alive_[pid];
   alive_ = std::move(now);
+  return victims_among(std::move(gone));
+}
+
+std::vector<KilledProcess> OomWatch::program_ended() {
+  look();
+  std::vector<std::int64_t> gone;
+  for (const auto& [pid, process] : alive_) {
+    const bool there = read_file(fmt::format("{}/proc/{}/stat", root_, pid)).has_value();
+    if (!there || ending_signal(pid, -1, root_)) gone.push_back(pid);
+  }
+  return victims_among(std::move(gone));
+}
+
+std::vector<KilledProcess> OomWatch::victims_among(std::vector<std::int64_t> gone) {
   // Those that held most first: the kernel chooses by that.
   std::sort(gone.begin(), gone.end(), [&](std::int64_t left, std::int64_t right) {
     return alive_[left].pages.rss_bytes.value_or(0) > alive_[right].pages.rss_bytes.value_or(0);
@@ -92,12 +111,23 @@ std::vector<KilledProcess> OomWatch::take(const HostReading& host) {
   return killed;
 }
 
+std::optional<std::uint64_t> OomWatch::usage_of_late() const {
+  std::optional<std::uint64_t> most;
+  for (const HostReading& host : readings_) most = std::max(most, host.sample.cgroup_usage_bytes);
+  return most;
+}
+
 HostProcess OomWatch::forget(std::int64_t pid) {
   HostProcess process;
   process.pid = pid;
   if (const auto known = alive_.find(pid); known != alive_.end()) {
     process = known->second;
     alive_.erase(known);
+  }
+  for (const HostReading& host : readings_) {
+    for (const ProcessMemory& memory : host.processes) {
+      if (memory.pid == pid && memory.pages.rss_bytes >= process.pages.rss_bytes) process.pages = memory.pages;
+    }
   }
   ended_.push_back(pid);
   if (ended_.size() > kMostEnded) ended_.pop_front();
@@ -110,17 +140,17 @@ std::optional<KilledProcess> OomWatch::ended(std::int64_t pid, std::optional<int
   look();
   KilledProcess killed;
   killed.process = forget(pid);
-  killed.cgroup_usage_bytes = usage_bytes_;
-  killed.cgroup_limit_bytes = limit_bytes_;
+  killed.cgroup_usage_bytes = usage_of_late();
+  killed.cgroup_limit_bytes = cgroup_ ? cgroup_->limit_bytes() : std::nullopt;
   const auto logged = logged_.find(pid);
   const bool by_signal = signal == SIGKILL && !(in_cgroup_.open.empty() && on_machine_.open.empty());
   const bool by_count = !signal && !in_cgroup_.open.empty();
   if (logged == logged_.end() && !by_signal && !by_count) return std::nullopt;
   killed.evidence = by_signal ? KillEvidence::exit_signal : KillEvidence::vanished;
-  const bool limit_reached =
-      usage_bytes_ && limit_bytes_ && *usage_bytes_ >= *limit_bytes_ / 100 * kCloseToLimitPercent;
+  const auto& [usage, limit] = std::pair(killed.cgroup_usage_bytes, killed.cgroup_limit_bytes);
+  const bool limit_reached = usage && limit && *usage >= *limit / 100 * kCloseToLimitPercent;
   if (in_cgroup_.take() && limit_reached) killed.scope = KillScope::cgroup;
-  if (on_machine_.take() && !limit_bytes_) killed.scope = KillScope::machine;
+  if (on_machine_.take() && !limit) killed.scope = KillScope::machine;
   if (logged == logged_.end()) return killed;
   killed.evidence = KillEvidence::kernel_log;
   killed.scope = logged->second.scope;

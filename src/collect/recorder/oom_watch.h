@@ -19,7 +19,8 @@
 
 namespace tidemark {
 
-/// Not thread-safe. Reads small files of /proc and /sys, and these only when a process has ended.
+/// Not thread-safe. Reads small files of /proc and /sys, and these only when a process has ended. Without readings it
+/// knows of the processes that ended() is told of, and not what they held.
 class OomWatch {
  public:
   explicit OomWatch(std::string root = "");
@@ -29,6 +30,12 @@ class OomWatch {
   /// A process of the job has ended; `signal`: what it died of, 0 for none; none: not known. None where it is no
   /// victim, or was asked for before.
   [[nodiscard]] std::optional<KilledProcess> ended(std::int64_t pid, std::optional<int> signal);
+  /// The program has ended: the victims among the processes that are gone since the latest reading.
+  [[nodiscard]] std::vector<KilledProcess> program_ended();
+  /// Kills that the control group has counted of late, and no process of the job was found for.
+  [[nodiscard]] std::size_t unexplained() const { return in_cgroup_.open.size(); }
+  /// Folder of the control group; empty where there is none.
+  [[nodiscard]] std::string cgroup() const { return cgroup_ ? cgroup_->folder() : std::string(); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -45,7 +52,9 @@ class OomWatch {
   [[nodiscard]] std::vector<KilledProcess> take(const HostReading& host);
   void take(const HostPartsSample& parts);
   void look();
+  [[nodiscard]] std::vector<KilledProcess> victims_among(std::vector<std::int64_t> gone);
   [[nodiscard]] HostProcess forget(std::int64_t pid);
+  [[nodiscard]] std::optional<std::uint64_t> usage_of_late() const;
 
   std::string root_;
   std::optional<Cgroup> cgroup_;
@@ -55,8 +64,7 @@ class OomWatch {
   std::map<std::int64_t, LoggedKill> logged_;  ///< by PID; of processes that are not known to have ended
   std::map<std::int64_t, HostProcess> alive_;  ///< by PID
   std::deque<std::int64_t> ended_;             ///< the latest of them
-  std::optional<std::uint64_t> usage_bytes_;   ///< of the control group, in the latest reading
-  std::optional<std::uint64_t> limit_bytes_;
+  std::deque<HostReading> readings_;           ///< the latest: when the last was taken, memory may have been free again
 };
 
 /// The signal that ended a process, 0 where it exited, by its pidfd (Linux 6.15; below 0: there is none) or, until its

@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <new>
 #include <system_error>
@@ -31,8 +28,6 @@ constexpr std::chrono::milliseconds kStopped{500};
 // read it meanwhile wait little.
 constexpr std::chrono::milliseconds kFlush{1000};
 constexpr std::chrono::milliseconds kFlushForReaders{100};
-// How long processes wait to be taken in where the whole system has no descriptor left.
-constexpr std::chrono::milliseconds kAcceptAgain{100};
 // What is kept free: for a connection, and the memory that comes with it. The kernel drops memory without a descriptor.
 constexpr unsigned long kDescriptorsToAccept = 2;
 // With fewer, a recording does without a pidfd.
@@ -41,15 +36,6 @@ constexpr unsigned long kDescriptorsToWatch = 16;
 ScopedFd open_pidfd(pid_t pid) {
   ScopedFd fd(pid > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1);
   return fd && descriptors_after(fd.get()) < kDescriptorsToWatch ? ScopedFd() : std::move(fd);
-}
-
-// There may be more than a message of ours has: what fits into the padding of the control buffer comes too.
-std::vector<ScopedFd> received_descriptors(const msghdr& message) {
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) return {};
-  std::vector<int> numbers((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-  std::memcpy(numbers.data(), CMSG_DATA(header), numbers.size() * sizeof(int));
-  return {numbers.begin(), numbers.end()};
 }
 
 // A zombie counts as gone: it runs nothing any more. Without a pidfd (older kernels, sandboxes, few descriptors) it is
@@ -64,10 +50,6 @@ bool is_gone(const ScopedFd& pidfd, pid_t pid) {
   }
   pollfd entry{pidfd.get(), POLLIN, 0};
   return ::poll(&entry, 1, 0) == 1;
-}
-
-std::string few_descriptors() {
-  return fmt::format("too few file descriptors (ulimit -n {})", descriptor_limit());
 }
 
 }  // namespace
@@ -100,12 +82,9 @@ Recorder::Recorder(RecorderOptions options, std::function<void(const std::string
       outputs_(options_.output, options_.overwrite),
       sampler_(options_.samples, ::getpid(), clock_),
       folder_(std::move(folder)),
-      listener_(std::move(listener)),
+      reception_(std::move(listener)),
       readers_(std::move(readers)) {
-  if (options_.samples.enabled) oom_watch_.emplace(options_.samples.places.root);
-  if (!options_.keep) return;
-  cgroup_ = Cgroup::of_this_process(options_.samples.places.root);
-  if (cgroup_) oom_kills_ = cgroup_->read().oom_kills.value_or(0);
+  if (options_.samples.enabled || options_.keep) oom_watch_.emplace(options_.samples.places.root);
 }
 
 // What ends before its time leaves what it has kept.
@@ -131,18 +110,17 @@ std::vector<std::string> Recorder::environment() const {
 
 void Recorder::poll_once(std::span<pollfd> others) {
   std::vector<pollfd> polled(others.begin(), others.end());
-  const bool listening = std::chrono::steady_clock::now() >= listen_again_;
-  polled.push_back({listening ? listener_.get() : -1, POLLIN, 0});
-  for (const ScopedFd& connection : greeting_) polled.push_back({connection.get(), POLLIN, 0});
+  reception_.add_to(polled);
   for (const Client& client : clients_) polled.push_back({client.pidfd.get(), POLLIN, 0});
   const auto before = std::chrono::steady_clock::now();
   ::poll(polled.data(), polled.size(), idle_polls_ < kIdlePolls ? kBusyIntervalMs : kIdleIntervalMs);
   const bool was_stopped = std::chrono::steady_clock::now() - before > kStopped;
   std::copy_n(polled.begin(), others.size(), others.begin());
 
-  std::vector<ScopedFd> waiting = std::exchange(greeting_, {});
-  for (ScopedFd& connection : waiting) greet(std::move(connection));
-  if (listening) accept_all();
+  reception_.take([this](Arrival arrival) {
+    if (!arrival.refused.empty()) return not_recorded(arrival.pid, arrival.refused);
+    admit(std::move(arrival.memory), arrival.pid);
+  });
   ++idle_polls_;
   take_samples();
   for (Client& client : clients_) drain(client, was_stopped);
@@ -152,43 +130,6 @@ void Recorder::poll_once(std::span<pollfd> others) {
     take_written_dump();
   }
   tell_readers();
-}
-
-void Recorder::accept_all() {
-  for (;;) {
-    ScopedFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!connection) {
-      if (errno == EMFILE || errno == ENFILE) listen_again_ = std::chrono::steady_clock::now() + kAcceptAgain;
-      return;
-    }
-    greet(std::move(connection));
-  }
-}
-
-// Reads the first message, if it is there; the connection has no further use.
-void Recorder::greet(ScopedFd connection) {
-  ring::Hello hello{};
-  iovec data{&hello, sizeof(hello)};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t got = ::recvmsg(connection.get(), &message, MSG_CMSG_CLOEXEC);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-    greeting_.push_back(std::move(connection));
-    return;
-  }
-  std::vector<ScopedFd> descriptors = received_descriptors(message);
-  ucred peer{};
-  socklen_t size = sizeof(peer);
-  const bool known = ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-  if (got != static_cast<ssize_t>(sizeof(hello)) || hello.magic != ring::kMagic || !known) return;
-  if (descriptors.empty() && (message.msg_flags & MSG_CTRUNC) != 0) return not_recorded(peer.pid, few_descriptors());
-  if (descriptors.size() != 1) return;
-  if (peer.uid != ::geteuid()) return not_recorded(peer.pid, "it runs as another user");
-  admit(std::move(descriptors.front()), peer.pid);
 }
 
 void Recorder::not_recorded(pid_t pid, const std::string& why) {
@@ -248,9 +189,9 @@ Result<std::unique_ptr<RecordingWriter>> Recorder::open_writer(const ProcessInfo
   if (options_.keep) {
     client.path = kept_folder_->path();
     const auto pid = static_cast<pid_t>(process.pid.value_or(0));
-    auto window = WindowWriter::create(
-        [folder = kept_folder_, pid](std::string& path) { return folder->open_segment(pid, path); },
-        options_.keep->limits, process);
+    auto window = WindowWriter::create([folder = kept_folder_, name = kept_folder_->add_window(pid)](
+                                           std::string& path) { return folder->open_segment(name, path); },
+                                       options_.keep->limits, process);
     if (!window) return window.error();
     client.window = window->get();
     return std::unique_ptr<RecordingWriter>(std::move(*window));
@@ -267,9 +208,6 @@ Result<std::unique_ptr<RecordingWriter>> Recorder::open_writer(const ProcessInfo
 
 void Recorder::take_samples() {
   for (Reading& reading : sampler_.collect()) {
-    if (const auto* host = std::get_if<HostReading>(&reading.what); host != nullptr && options_.keep) {
-      note(*host);
-    }
     if (const auto* found = std::get_if<DevicesFound>(&reading.what)) {
       devices_ = reading;
       for (const std::string& problem : found->problems) notices_.say(fmt::format("no samples of GPUs: {}", problem));
@@ -296,6 +234,7 @@ void Recorder::name_workers(HostPartsSample& sample) const {
 }
 
 void Recorder::add_killed(KilledProcess killed, std::uint64_t ticks) {
+  note_killed(killed);
   Reading reading;
   reading.ticks = ticks;
   reading.what = std::move(killed);
@@ -339,6 +278,7 @@ void Recorder::end(Client& client, bool exited) {
   Session& session = *client.session;
   if (exited && oom_watch_ && !session.ended_by_process()) {
     auto killed = oom_watch_->ended(client.pid, ending_signal(client.pid, client.pidfd.get()));
+    if (killed && killed->process.name.empty()) killed->process.name = client.command;
     if (killed) add_killed(std::move(*killed), clock_.now());
   }
   if (!session.size_limit_reached()) {
@@ -350,11 +290,7 @@ void Recorder::end(Client& client, bool exited) {
     if (session.size_limit_reached()) say_size_limit(client);  // by what was still in its rings
   }
   if (client.window != nullptr) {
-    if (session.oom_count() != client.oom_count) {
-      client.oom_count = session.oom_count();
-      last_oom_ = std::chrono::steady_clock::now();
-      oom_is_due_ = true;
-    }
+    if (has_failed(client)) note_oom();
     retire(client);
   }
   // Of a job that runs for weeks nobody reads a list.
@@ -363,20 +299,15 @@ void Recorder::end(Client& client, bool exited) {
                       session.stopped()});
   client.pidfd.reset();
   client.session = nullptr;
-  listen_again_ = {};
+  reception_.try_again();
 }
 
 void Recorder::end_exited() {
-  std::vector<HostOom::Victim> gone;
   for (Client& client : clients_) {
     if (client.session == nullptr) continue;
-    const bool ended_by_process = client.session->ended_by_process();
-    if (!ended_by_process && !is_gone(client.pidfd, client.pid)) continue;
-    if (!ended_by_process) gone.push_back({client.pid, client.session->process().command_line, std::nullopt});
-    end(client, true);
+    if (client.session->ended_by_process() || is_gone(client.pidfd, client.pid)) end(client, true);
   }
   std::erase_if(clients_, [](const Client& client) { return client.session == nullptr; });
-  look_for_host_oom(gone);
 }
 
 void Recorder::tell_readers() {

@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,12 +19,12 @@
 
 #include "base/result.h"
 #include "base/scoped_fd.h"
-#include "collect/machine/host_memory.h"
 #include "collect/recorder/dump.h"
 #include "collect/recorder/live_clients.h"
 #include "collect/recorder/notices.h"
 #include "collect/recorder/oom_watch.h"
 #include "collect/recorder/output_files.h"
+#include "collect/recorder/reception.h"
 #include "collect/recorder/sampler.h"
 #include "collect/recorder/session.h"
 #include "collect/recorder/socket_folder.h"
@@ -117,8 +116,6 @@ class Recorder {
   Recorder(RecorderOptions options, std::function<void(const std::string&)> say, SocketFolder folder, ScopedFd listener,
            ScopedFd readers);
 
-  void accept_all();
-  void greet(ScopedFd connection);
   void admit(ScopedFd memory, pid_t pid);
   /// Ends the recording of the process's earlier image. False where there is none.
   bool end_earlier_image(pid_t pid);
@@ -136,28 +133,27 @@ class Recorder {
   Result<std::unique_ptr<RecordingWriter>> open_writer(const ProcessInfo& process, Client& client);
 
   // recorder_dumps.cpp
-  void note(const HostReading& host);
+  /// Whether a request of the process has failed since it was looked at last.
+  static bool has_failed(Client& client);
+  void note_oom();
+  void note_killed(const KilledProcess& killed);
   void look_for_oom();
-  void look_for_host_oom(const std::vector<HostOom::Victim>& gone);
-  void note_host_oom(const std::vector<HostOom::Victim>& gone, std::uint64_t kills);
-  void dump(DumpReason reason, std::optional<HostOom> host_oom = {});
+  [[nodiscard]] bool may_dump() const;
+  void dump(DumpReason reason);
   void take_written_dump();
   void retire(Client& client);
   void forget_retired();
-  [[nodiscard]] std::optional<std::uint64_t> new_oom_kills() const;
 
   RecorderOptions options_;
   Notices notices_;
   TickClock clock_;
   OutputFiles outputs_;
   Sampler sampler_;
-  std::optional<OomWatch> oom_watch_;  ///< with samples
+  std::optional<OomWatch> oom_watch_;  ///< with samples, or where the last part is kept
   std::optional<Reading> devices_;     ///< once the sampler has found them
   SocketFolder folder_;
-  ScopedFd listener_;
-  std::chrono::steady_clock::time_point listen_again_;  ///< not polled before: there was no descriptor to accept with
+  Reception reception_;
   LiveClients readers_;
-  std::vector<ScopedFd> greeting_;  ///< accepted, first message not read yet
   std::vector<Client> clients_;
   std::vector<RecordedFile> files_;
   Unrecorded unrecorded_;
@@ -168,11 +164,10 @@ class Recorder {
   std::vector<Retired> retired_;
   std::vector<Dump> dumps_;
   int dump_count_ = 0;
-  std::optional<Cgroup> cgroup_;
-  std::uint64_t oom_kills_ = 0;  ///< of the control group, that are known
-  std::deque<HostReading> last_hosts_;
   std::optional<std::chrono::steady_clock::time_point> last_oom_;
-  bool oom_is_due_ = false;                                         ///< a dump for the last one
+  std::optional<std::chrono::steady_clock::time_point> first_oom_;  ///< a dump for it is due
+  std::vector<KilledProcess> killed_;                               ///< likewise
+  std::chrono::steady_clock::time_point first_killed_;
   std::optional<std::chrono::steady_clock::time_point> last_dump_;  ///< that nobody asked for
   bool kept_in_vain_ = false;
   bool finished_ = false;

@@ -19,58 +19,44 @@ constexpr std::chrono::minutes kBetweenDumps{10};
 constexpr int kMostDumps = 16;
 // What ends so soon after a failed request ends because of it; and one failure is told by one dump.
 constexpr std::chrono::seconds kSameFailure{60};
-// Some two seconds at the usual interval.
-constexpr std::size_t kHostReadings = 20;
+// The kernel may kill one process after the other: one dump tells of all.
+constexpr std::chrono::seconds kKillGrace{1};
+constexpr std::size_t kMostKilled = 64;
 // Where no time was given.
 constexpr std::chrono::hours kKeptOfEnded{1};
 
 }  // namespace
 
-void Recorder::note(const HostReading& host) {
-  last_hosts_.push_back(host);
-  if (last_hosts_.size() > kHostReadings) last_hosts_.pop_front();
+bool Recorder::may_dump() const {
+  return !last_dump_ || (Clock::now() - *last_dump_ > kBetweenDumps && dump_count_ < kMostDumps);
 }
 
-std::optional<std::uint64_t> Recorder::new_oom_kills() const {
-  const auto kills = cgroup_ ? cgroup_->read().oom_kills : std::nullopt;
-  return kills && *kills > oom_kills_ ? std::optional(*kills - oom_kills_) : std::nullopt;
+void Recorder::note_killed(const KilledProcess& killed) {
+  if (!options_.keep || !options_.keep->dump.on_oom || killed_.size() >= kMostKilled) return;
+  if (killed_.empty()) {
+    if (!may_dump()) return;
+    first_killed_ = Clock::now();
+  }
+  killed_.push_back(killed);
+}
+
+bool Recorder::has_failed(Client& client) {
+  const std::uint64_t count = client.session->oom_count();
+  return std::exchange(client.oom_count, count) != count;
+}
+
+void Recorder::note_oom() {
+  last_oom_ = Clock::now();
+  if (!first_oom_ && may_dump()) first_oom_ = last_oom_;
 }
 
 void Recorder::look_for_oom() {
   for (Client& client : clients_) {
-    if (client.session == nullptr ||
-        client.session->oom_count() == std::exchange(client.oom_count, client.session->oom_count())) {
-      continue;
-    }
-    last_oom_ = Clock::now();
-    const bool allowed = !last_dump_ || (*last_oom_ - *last_dump_ > kBetweenDumps && dump_count_ < kMostDumps);
-    oom_is_due_ = oom_is_due_ || allowed;
+    if (client.session != nullptr && has_failed(client)) note_oom();
   }
-  if (oom_is_due_ && options_.keep->dump.on_oom && Clock::now() - *last_oom_ > kOomGrace) dump(DumpReason::device_oom);
-}
-
-void Recorder::look_for_host_oom(const std::vector<HostOom::Victim>& gone) {
-  if (gone.empty() || !options_.keep || !options_.keep->dump.on_oom) return;
-  if (const auto kills = new_oom_kills()) note_host_oom(gone, *kills);
-}
-
-void Recorder::note_host_oom(const std::vector<HostOom::Victim>& gone, std::uint64_t kills) {
-  oom_kills_ += kills;
-  HostOom oom;
-  oom.victims = gone;
-  oom.kills = kills;
-  oom.cgroup = cgroup_->folder();
-  oom.limit_bytes = cgroup_->limit_bytes();
-  // The latest ones may be of the time when the victims' memory was free already.
-  for (const HostReading& host : last_hosts_) {
-    oom.usage_bytes = std::max(oom.usage_bytes, host.sample.cgroup_usage_bytes);
-    for (HostOom::Victim& victim : oom.victims) {
-      for (const ProcessMemory& process : host.processes) {
-        if (process.pid == victim.pid) victim.rss_bytes = std::max(victim.rss_bytes, process.rss_bytes);
-      }
-    }
-  }
-  dump(DumpReason::host_oom, std::move(oom));
+  if (!options_.keep->dump.on_oom) return;
+  if (!killed_.empty() && Clock::now() - first_killed_ > kKillGrace) dump(DumpReason::host_oom);
+  if (first_oom_ && Clock::now() - *first_oom_ > kOomGrace) dump(DumpReason::device_oom);
 }
 
 void Recorder::dump_for_signal() {
@@ -79,7 +65,7 @@ void Recorder::dump_for_signal() {
   dump(DumpReason::signal);
 }
 
-void Recorder::dump(DumpReason reason, std::optional<HostOom> host_oom) {
+void Recorder::dump(DumpReason reason) {
   std::vector<KeptWindow> windows;
   const auto add = [&](ProcessInfo process, SegmentFiles files) {
     if (!files.empty()) windows.push_back({std::move(process), std::move(files)});
@@ -95,14 +81,20 @@ void Recorder::dump(DumpReason reason, std::optional<HostOom> host_oom) {
   std::stable_sort(windows.begin(), windows.end(), [](const KeptWindow& left, const KeptWindow& right) {
     return left.process.start_wall_ns < right.process.start_wall_ns;
   });
-  oom_is_due_ = false;
+  first_oom_.reset();
+  std::vector<KilledProcess> killed;
+  if (reason == DumpReason::host_oom) killed = std::exchange(killed_, {});
   if (reason != DumpReason::signal) last_dump_ = Clock::now();
   if (windows.empty()) return notices_.say("no dump: nothing has been recorded so far");
   dump_writer_.wait();
   take_written_dump();
   Dump wanted;
   wanted.reason = reason;
-  wanted.host_oom = std::move(host_oom);
+  if (reason == DumpReason::host_oom) {
+    wanted.unexplained_kills = killed.empty() ? oom_watch_->unexplained() : 0;
+    wanted.killed = std::move(killed);
+    wanted.cgroup = oom_watch_->cgroup();
+  }
   ++dump_count_;
   dump_writer_.start(std::move(wanted), std::move(windows),
                      dump_count_ == 1 ? options_.output : numbered_output(options_.output, dump_count_),
@@ -141,10 +133,11 @@ void Recorder::program_ended(std::optional<int> exit_code) {
   const bool failed = exit_code != 0;
   const DumpTriggers& triggers = options_.keep->dump;
   const auto recently = [](const auto& time) { return time && Clock::now() - *time < kSameFailure; };
-  const auto kills = triggers.on_oom && failed ? new_oom_kills() : std::nullopt;
-  if (kills) {
-    note_host_oom({}, *kills);
-  } else if (triggers.on_oom && (oom_is_due_ || (failed && recently(last_oom_) && !recently(last_dump_)))) {
+  for (const KilledProcess& killed : oom_watch_->program_ended()) note_killed(killed);
+  const bool others_killed = failed && !recently(last_dump_) && oom_watch_->unexplained() > 0;
+  if (!killed_.empty() || (triggers.on_oom && others_killed)) {
+    dump(DumpReason::host_oom);
+  } else if (triggers.on_oom && (first_oom_ || (failed && recently(last_oom_) && !recently(last_dump_)))) {
     dump(DumpReason::device_oom);
   } else if (triggers.on_exit_code && failed && !recently(last_dump_)) {
     dump(DumpReason::exit_code);

@@ -53,13 +53,6 @@ std::string times(std::uint64_t count, const char* what) {
   return fmt::format("{} {}", what, count == 1 ? "once" : format_count(count) + " times");
 }
 
-std::string held_words(const ProcessPages& pages) {
-  if (!pages.rss_bytes) return "What it held is not known: no sample of it was taken";
-  return fmt::format("It held {} resident: {} anonymous, {} of files, {} of shared memory",
-                     format_bytes(*pages.rss_bytes), bytes_text(pages.anon_bytes), bytes_text(pages.file_bytes),
-                     bytes_text(pages.shmem_bytes));
-}
-
 }  // namespace
 
 std::string process_words(const HostProcess& process) {
@@ -160,11 +153,10 @@ HostTable host_table(const HostBreakdown& ledger) {
   return table;
 }
 
-std::string kill_headline(const HostKill& kill) {
-  const KilledProcess& killed = kill.killed;
+std::string killed_words(const KilledProcess& killed, const std::string& at) {
   std::string text =
-      fmt::format("{}: {} by the kernel's OOM killer {}", process_words(killed.process),
-                  killed.evidence == KillEvidence::vanished ? "probably killed" : "killed", at_text(killed.time_ns));
+      fmt::format("{} by the kernel's OOM killer{}{}",
+                  killed.evidence == KillEvidence::vanished ? "probably killed" : "killed", at.empty() ? "" : " ", at);
   switch (killed.scope) {
     case KillScope::cgroup:
       text += ", its control group had reached its limit";
@@ -179,29 +171,29 @@ std::string kill_headline(const HostKill& kill) {
   return text;
 }
 
-std::vector<std::string> kill_details(const HostKill& kill) {
-  const KilledProcess& killed = kill.killed;
-  std::vector<std::string> lines = {held_words(killed.process.pages)};
-  if (killed.cgroup_usage_bytes && killed.cgroup_limit_bytes) {
-    lines.push_back(fmt::format("The control group used {} of {} in the last sample before",
-                                format_bytes(*killed.cgroup_usage_bytes), format_bytes(*killed.cgroup_limit_bytes)));
-  }
-  switch (killed.evidence) {
+std::string held_words(const ProcessPages& pages) {
+  if (!pages.rss_bytes) return "What it held is not known: no sample of it was taken";
+  return fmt::format("It held {} resident: {} anonymous, {} of files, {} of shared memory",
+                     format_bytes(*pages.rss_bytes), bytes_text(pages.anon_bytes), bytes_text(pages.file_bytes),
+                     bytes_text(pages.shmem_bytes));
+}
+
+std::string_view evidence_words(KillEvidence evidence) {
+  switch (evidence) {
     case KillEvidence::kernel_log:
-      lines.emplace_back("Known from the kernel's log, which names the process");
-      break;
+      return "Known from the kernel's log, which names the process";
     case KillEvidence::exit_signal:
-      lines.emplace_back("Known from its end by SIGKILL when the kernel's count of OOM kills had risen");
-      break;
+      return "Known from its end by SIGKILL when the kernel's count of OOM kills had risen";
     case KillEvidence::vanished:
-      lines.emplace_back(
-          "It was gone when the control group's count of OOM kills had risen; of what it died is not known");
-      break;
+      return "It was gone when the control group's count of OOM kills had risen; of what it died is not known";
   }
-  if (!kill.before) return lines;
+  return {};
+}
+
+std::string most_memory_words(const HostBreakdown& before) {
   constexpr std::size_t kMostHolders = 4;
   std::vector<const HostLine*> largest;
-  for (const HostLine& line : kill.before->lines) {
+  for (const HostLine& line : before.lines) {
     if (line.bytes.value_or(0) != 0) largest.push_back(&line);
   }
   std::stable_sort(largest.begin(), largest.end(),
@@ -209,10 +201,26 @@ std::vector<std::string> kill_details(const HostKill& kill) {
   if (largest.size() > kMostHolders) largest.resize(kMostHolders);
   std::string most;
   for (const HostLine* line : largest) {
-    most +=
-        fmt::format("{}{} {}", most.empty() ? "" : ", ", line_words(*line, *kill.before), format_bytes(*line->bytes));
+    most += fmt::format("{}{} {}", most.empty() ? "" : ", ", line_words(*line, before), format_bytes(*line->bytes));
   }
-  if (!most.empty()) lines.push_back(fmt::format("Most memory {}: {}", at_text(kill.before->time_ns), most));
+  return most.empty() ? most : fmt::format("Most memory {}: {}", at_text(before.time_ns), most);
+}
+
+std::string kill_headline(const HostKill& kill) {
+  return fmt::format("{}: {}", process_words(kill.killed.process),
+                     killed_words(kill.killed, at_text(kill.killed.time_ns)));
+}
+
+std::vector<std::string> kill_details(const HostKill& kill) {
+  const KilledProcess& killed = kill.killed;
+  std::vector<std::string> lines = {held_words(killed.process.pages)};
+  if (killed.cgroup_usage_bytes && killed.cgroup_limit_bytes) {
+    lines.push_back(fmt::format("The control group used {} of {} shortly before",
+                                format_bytes(*killed.cgroup_usage_bytes), format_bytes(*killed.cgroup_limit_bytes)));
+  }
+  lines.emplace_back(evidence_words(killed.evidence));
+  std::string most = kill.before ? most_memory_words(*kill.before) : std::string();
+  if (!most.empty()) lines.push_back(std::move(most));
   return lines;
 }
 

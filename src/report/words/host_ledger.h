@@ -34,5 +34,13 @@ struct HostTable {
 [[nodiscard]] std::string kill_headline(const HostKill& kill);
 /// What it held, how that is known, and who held most then: a line each, printable.
 [[nodiscard]] std::vector<std::string> kill_details(const HostKill& kill);
+// The parts of both, likewise.
+/// "killed by the kernel's OOM killer at 3.210 s, its control group had reached its limit of 4.0 GiB". `at`: "at 3.210
+/// s", or empty.
+[[nodiscard]] std::string killed_words(const KilledProcess& killed, const std::string& at);
+[[nodiscard]] std::string held_words(const ProcessPages& pages);
+[[nodiscard]] std::string_view evidence_words(KillEvidence evidence);
+/// Empty where nothing is known.
+[[nodiscard]] std::string most_memory_words(const HostBreakdown& before);
 
 }  // namespace tidemark

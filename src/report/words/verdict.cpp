@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "report/words/explain.h"
+#include "report/words/host_ledger.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
 #include "report/words/stack_text.h"
@@ -50,26 +51,32 @@ std::vector<std::string> device_oom_lines(const Explanation& explanation) {
 }
 
 std::vector<std::string> host_oom_lines(const HostOomFacts& facts, const Table* held) {
+  const std::string what = "Out of memory on the host: ";
   std::vector<std::string> lines;
-  const auto rss = [](const HostOomFacts::Victim& victim) {
-    return victim.rss_bytes ? fmt::format(" ({} resident shortly before)", format_bytes(*victim.rss_bytes))
-                            : std::string();
-  };
-  if (facts.victims.empty()) {
+  for (std::size_t index = 0; index < std::min(kMostVictims, facts.kills.size()); ++index) {
+    const KilledProcess& killed = facts.kills[index].killed;
+    lines.push_back((index == 0 ? what : "  and ") + process_words(killed.process) + " " + killed_words(killed, ""));
+  }
+  if (facts.kills.size() > kMostVictims) {
+    lines.back() += fmt::format(", and {} more", format_count(facts.kills.size() - kMostVictims));
+  }
+  if (facts.kills.empty()) {
     lines.push_back(
-        fmt::format("Out of memory on the host: the kernel killed {} of the control group, none that was "
-                    "recorded",
-                    facts.kills == 1 ? "a process" : format_count(facts.kills) + " processes"));
+        fmt::format("{}the kernel killed {} of the control group{}, none that is known to be the program's", what,
+                    facts.unexplained_kills == 1 ? "a process" : format_count(facts.unexplained_kills) + " processes",
+                    facts.cgroup.empty() ? "" : " " + printable(facts.cgroup)));
+  } else {
+    const HostKill& first = facts.kills.front();
+    const KilledProcess& killed = first.killed;
+    if (!facts.cgroup.empty()) {
+      lines.push_back(fmt::format("  control group {}: limit {}, {} in use shortly before", printable(facts.cgroup),
+                                  bytes_text(killed.cgroup_limit_bytes), bytes_text(killed.cgroup_usage_bytes)));
+    }
+    lines.push_back("  " + held_words(killed.process.pages));
+    lines.push_back(fmt::format("  {}", evidence_words(killed.evidence)));
+    std::string most = first.before ? most_memory_words(*first.before) : std::string();
+    if (!most.empty()) lines.push_back("  " + most);
   }
-  for (std::size_t index = 0; index < std::min(kMostVictims, facts.victims.size()); ++index) {
-    const HostOomFacts::Victim& victim = facts.victims[index];
-    lines.push_back(fmt::format("{} process {}, {}{}",
-                                index == 0 ? "Out of memory on the host: the kernel killed" : "  and", victim.pid,
-                                shown(victim.command_line), rss(victim)));
-  }
-  lines.push_back(fmt::format("  control group {}: limit {}, {} in use shortly before, processes killed: {}",
-                              printable(facts.cgroup), bytes_text(facts.limit_bytes), bytes_text(facts.usage_bytes),
-                              format_count(facts.kills)));
   if (held == nullptr || held->sections.empty()) return lines;
   const TableSection& section = held->sections.front();
   lines.push_back(fmt::format("  {} in recorded CPU tensors at the end{}", format_bytes(section.allocated_bytes),

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/ledger/host_samples.h"
 #include "analyze/oom/explain.h"
 #include "analyze/table.h"
 
@@ -14,18 +15,11 @@ namespace tidemark {
 /// Lines of a verdict, with those that name its files.
 inline constexpr std::size_t kMostVerdictLines = 10;
 
-/// The kernel killed a process of a control group for lack of memory.
+/// The kernel killed processes for lack of memory.
 struct HostOomFacts {
-  struct Victim {
-    std::int64_t pid = 0;
-    std::string command_line;
-    std::optional<std::uint64_t> rss_bytes;  ///< the most of some samples shortly before
-  };
-  std::vector<Victim> victims;  ///< recorded processes; empty: it was none
-  std::uint64_t kills = 0;
-  std::string cgroup;  ///< its folder
-  std::optional<std::uint64_t> limit_bytes;
-  std::optional<std::uint64_t> usage_bytes;  ///< likewise
+  std::vector<HostKill> kills;  ///< those of the job that are known
+  std::uint64_t unexplained_kills = 0;
+  std::string cgroup;  ///< folder of the control group; may be empty
 };
 
 /// A recording that was written.
@@ -39,7 +33,8 @@ struct DumpedRecording {
 
 /// The latest failed request: what, why, what held most, what would have helped. Empty where none failed.
 [[nodiscard]] std::vector<std::string> device_oom_lines(const Explanation& explanation);
-/// Who was killed and at what limit. `held`: what the recording had of the host at its end; may be null.
+/// Who was killed, at what limit, and what held most. `held`: what the recording had of the host at its end; may be
+/// null.
 [[nodiscard]] std::vector<std::string> host_oom_lines(const HostOomFacts& facts, const Table* held);
 /// Of a device whose recording is too long to be explained at once.
 [[nodiscard]] std::string unexplained_oom_line(const std::string& path);

@@ -107,6 +107,47 @@ TEST_F(OomWatchTest, WithoutACgroupTheMachinesCountIsNotEnoughWithoutASignal) {
   EXPECT_TRUE(watch.ended(20, SIGKILL));
 }
 
+TEST_F(OomWatchTest, WhatWasHeldBeforeItWasGivenBack) {
+  OomWatch watch(folder_.path());
+  EXPECT_TRUE(watch.take(host({20}, 950)).empty());
+  Reading late = host({20}, 300);
+  std::get<HostReading>(late.what).processes[0].pages.rss_bytes = 7;  // the kernel is taking its memory back
+  EXPECT_TRUE(watch.take(late).empty());
+  count(6, 10);
+  const auto killed = watch.ended(20, SIGKILL);
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->process.pages.rss_bytes, 200U);
+  EXPECT_EQ(killed->cgroup_usage_bytes, 950U);
+  EXPECT_EQ(killed->scope, KillScope::cgroup);
+}
+
+TEST_F(OomWatchTest, VictimsSinceTheLatestReading) {
+  OomWatch watch(folder_.path());
+  EXPECT_TRUE(watch.take(host({10, 20, 30})).empty());
+  folder_.write("proc/10/stat", "10 (sh) S 1 1 2 3 0\n");
+  folder_.write("proc/30/stat", "30 (python) Z 1 1 2 3 9\n");
+  EXPECT_TRUE(watch.program_ended().empty()) << "nothing was counted";
+  EXPECT_EQ(watch.unexplained(), 0U);
+  EXPECT_TRUE(watch.take(host({10, 40})).empty());
+  count(7, 11);
+  const auto killed = watch.program_ended();
+  ASSERT_EQ(killed.size(), 1U);
+  EXPECT_EQ(killed[0].process.pid, 40);
+  EXPECT_EQ(watch.unexplained(), 1U) << "of the two that were counted";
+}
+
+TEST_F(OomWatchTest, WithoutReadings) {
+  OomWatch watch(folder_.path());
+  EXPECT_EQ(watch.cgroup(), folder_.path() + "/cg/job");
+  count(6, 10);
+  const auto killed = watch.ended(10, SIGKILL);
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->cgroup_limit_bytes, 1000U);
+  EXPECT_EQ(killed->cgroup_usage_bytes, std::nullopt);
+  EXPECT_EQ(killed->process.pages.rss_bytes, std::nullopt);
+  EXPECT_EQ(killed->scope, KillScope::unknown);
+}
+
 TEST(EndingSignal, OfAChild) {
   const pid_t child = ::fork();
   if (child == 0) {
