@@ -24,7 +24,7 @@ struct DeviceHolders {
   std::string device;  ///< "cuda:0"
   std::uint64_t allocated_bytes = 0;
   std::uint64_t peak_bytes = 0;
-  /// Most bytes first; none where the recording does not say, with `why_not`.
+  /// Most bytes first; none where the recording does not say.
   std::array<std::optional<std::vector<Holder>>, kHeldBy> by;
 };
 
@@ -36,12 +36,11 @@ struct Finding {
   std::vector<std::string> details;  ///< likewise
 };
 
-struct RecordedProcess {
+struct ProcessResults {
   std::int64_t pid = -1;
-  std::string name;     ///< "python train.py"; printable
-  std::string file;     ///< the recording
-  std::string problem;  ///< why it cannot be read, as a sentence; else empty
-  std::uint64_t window_ns = 0;
+  std::string name;      ///< "python train.py"; printable
+  std::string problem;   ///< why it cannot be read, as a sentence; else empty
+  bool reading = false;  ///< what was recorded before: there are no results yet
   std::vector<DeviceHolders> devices;
   std::vector<Finding> findings;
 };

@@ -18,13 +18,13 @@ constexpr std::array<const char*, kHeldBy> kHeadings = {"STACK", "MODULE", "CATE
 
 // What left and right choose among: each device of each recorded process.
 struct Choice {
-  const RecordedProcess* process = nullptr;
+  const ProcessResults* process = nullptr;
   const DeviceHolders* device = nullptr;  ///< null: there is none to show
 };
 
 std::vector<Choice> choices_of(const Content& content) {
   std::vector<Choice> choices;
-  for (const RecordedProcess& process : content.recorded) {
+  for (const ProcessResults& process : content.recorded) {
     for (const DeviceHolders& device : process.devices) choices.push_back({&process, &device});
     if (process.devices.empty()) choices.push_back({&process, nullptr});
   }
@@ -86,6 +86,8 @@ void draw_choice(const Region& region, const Choice& choice, const ViewState& st
       0, 0, fmt::format("{} (PID {})", shown(choice.process->name, 40), choice.process->pid), Role::heading);
   if (!choice.process->problem.empty()) {
     draw_paragraph(region, 2, choice.process->problem, Role::critical);
+  } else if (choice.process->reading) {
+    region.print(0, 2, "What was recorded before is being read.", Role::quiet);
   } else if (choice.device == nullptr) {
     region.print(0, 2, "It has allocated no memory yet.", Role::quiet);
   } else {

@@ -112,8 +112,8 @@ MachineState host_only() {
   return state;
 }
 
-std::vector<screen::RecordedProcess> recorded_job() {
-  screen::RecordedProcess job;
+std::vector<screen::ProcessResults> recorded_job() {
+  screen::ProcessResults job;
   job.pid = 4242;
   job.name = "python train.py";
   screen::DeviceHolders held;
