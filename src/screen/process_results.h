@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "analyze/common/stack_names.h"
+
 namespace tidemark::screen {
 
 /// What memory is grouped by.
@@ -14,7 +16,8 @@ enum class HeldBy : unsigned char { stack = 0, module = 1, category = 2 };
 inline constexpr std::size_t kHeldBy = 3;
 
 struct Holder {
-  std::string name;  ///< printable
+  std::string name;                 ///< printable; of a stack as long as a wide terminal shows it
+  std::optional<NamedStack> stack;  ///< so that it can be said in fewer columns
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
   std::int64_t change_bytes = 0;  ///< over the window

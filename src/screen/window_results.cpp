@@ -95,7 +95,12 @@ class WindowResults {
       for (const TableRow& row : section.rows) {
         const std::string name = name_of_row(row);
         const std::uint64_t earlier = std::exchange(before[{device.device, name}], 0);
-        holders.push_back({name, row.bytes, row.blocks, static_cast<std::int64_t>(row.bytes - earlier)});
+        const auto* stack = std::get_if<NamedStack>(&row.key);
+        holders.push_back({.name = name,
+                           .stack = stack == nullptr ? std::nullopt : std::optional(*stack),
+                           .bytes = row.bytes,
+                           .blocks = row.blocks,
+                           .change_bytes = static_cast<std::int64_t>(row.bytes - earlier)});
       }
     }
   }

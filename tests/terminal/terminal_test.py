@@ -281,7 +281,8 @@ class RecordedTest(Case):
             self.assertTrue(rows[name].startswith(self.sizes(self.said[name])), rows)
         self.assertRegex(rows["activation"], r"\+[\d.]+ [KM]iB")  # it grows
         terminal.type("5")
-        terminal.wait_for("Leak:")
+        # By hand: 4 tokens of 256 values and of 1024, 4 bytes each.
+        terminal.wait_for("Leak: ", "20.0 KiB per step")
         terminal.type("2")
         terminal.wait_for("watched.py", "recorded")
         terminal.type("q")
