@@ -49,7 +49,9 @@ def main():
         (2, "GPU-1", "0", "H100", 42, "python train.py"),
         (3, "host", "cpu", "", 0, ""),
     ]
-    rows = [(1 + n % 3, NOW - 60_000 + n // 3 * 1000, 1000, 900 + n, 400 + n, 1, 1000 if n % 3 == 0 else None) for n in range(30)]
+    rows = [
+        (1 + n % 3, NOW - 60_000 + n // 3 * 1000, 1000, 900 + n, 400 + n, 1, 1000 if n % 3 == 0 else None) for n in range(30)
+    ]
     risk = (NOW - 5000, "GPU-1", "0", "low", "high", '{"risk_assessment": {"risk_level": "high"}}')
     make(folder / "usual.db", rows, [risk], series)
     make(folder / "wal.db", rows[:6], [risk], series, journal="wal")

@@ -25,7 +25,7 @@ class Machine:
         self.folder = tempfile.TemporaryDirectory()
         self.at = Path(self.folder.name)
         # Recorders of others on this machine are not found from there.
-        self.environment = dict(os.environ, XDG_RUNTIME_DIR=self.folder.name, TMPDIR=self.folder.name)
+        self.places = {"XDG_RUNTIME_DIR": self.folder.name, "TMPDIR": self.folder.name}
         self.log = self.at / "driver.log"
         self.log.touch()
         devices = [dict(device) for device in DEVICES]
@@ -52,13 +52,26 @@ class Machine:
     def record(self):
         """Starts a training under `tidemark run`; what it says of its tensors (programs/watched.py)."""
         program = Path(__file__).resolve().parents[1] / "programs" / "watched.py"
-        command = [os.environ["TIDEMARK"], "run", "-q", "-o", f"{self.at}/run.tide", "--", os.environ["TIDEMARK_PYTHON"], str(program)]
-        self.recorded = subprocess.Popen(command, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [
+            os.environ["TIDEMARK"],
+            "run",
+            "-q",
+            "-o",
+            f"{self.at}/run.tide",
+            "--",
+            os.environ["TIDEMARK_PYTHON"],
+            str(program),
+        ]
+        self.recorded = subprocess.Popen(
+            command, env={**os.environ, **self.places}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         return json.loads(self.recorded.stdout.readline())
 
     def watch(self, *arguments):
         """Starts a command of tidemark; stderr goes into a file."""
-        environment = dict(self.environment, FAKES_NVML=str(self.at / "nvml.json"), LD_LIBRARY_PATH=os.environ["FAKES_NVML_FOLDER"])
+        environment = {
+            **os.environ, **self.places, "FAKES_NVML": str(self.at / "nvml.json"), "LD_LIBRARY_PATH": os.environ["FAKES_NVML_FOLDER"],
+        }  # fmt: skip
         errors = self.at / f"stderr{len(self.monitors)}"
         with open(errors, "w") as stderr:
             monitor = subprocess.Popen([os.environ["TIDEMARK"], *arguments], env=environment, stderr=stderr)

@@ -1,7 +1,7 @@
 """Trains a small model on the CPU until its stdin ends, and keeps a score of each step with its graph.
 
-First it prints, as JSON, how many bytes its parameters, their gradients and the optimizer's state have, in all and by module, and the
-line that leaks: what monitors of the recording have to show.
+First it prints, as JSON, how many bytes its parameters, their gradients and the optimizer's state have, in all and by module,
+and the line that leaks: what monitors of the recording have to show.
 """
 
 import inspect

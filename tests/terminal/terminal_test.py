@@ -332,7 +332,9 @@ class RecordedTest(Case):
             time.sleep(0.1)
         terminal.type("q")
         self.check_restored(terminal, 0)
-        history = subprocess.run([TIDEMARK, "history", "h.db", "--format", "json"], cwd=self.folder, capture_output=True, text=True)
+        history = subprocess.run(
+            [TIDEMARK, "history", "h.db", "--format", "json"], cwd=self.folder, capture_output=True, text=True
+        )
         devices = {device["device"]: device for device in json.loads(history.stdout)["devices"]}
         self.assertEqual(devices["1"]["peak_bytes"], 1024 * MIB)
 
