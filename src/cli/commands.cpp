@@ -44,6 +44,7 @@ std::span<const Command> commands() {
     ADD_COMMAND(fragment, "Watch", "Fragmentation of recorded processes while they run");
     ADD_COMMAND(exporter, "Watch", "Serve the machine's metrics to Prometheus or push them over OTLP");
     ADD_COMMAND(history, "Watch", "What monitors saw in the past, from the file they keep");
+    ADD_COMMAND(distributed, "Watch", "A whole cluster: not there yet, says what to use on each node");
     ADD_COMMAND(devices, "Machine", "GPUs of this machine, their memory and processes");
     ADD_COMMAND(doctor, "Machine", "Check what can be recorded on this machine");
     ADD_COMMAND(dump, "Other", "Print every record of a recording, one per line");

@@ -1,9 +1,13 @@
 // tidemark interactive, tidemark top: the terminal program, or its prompt where there is no terminal.
 #include <memory>
 
+#include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/watching.h"
+#include "report/words/printable.h"
+#include "screen/notices.h"
 #include "screen/program.h"
+#include "screen/signals.h"
 #include "screen/terminal/display.h"
 #include "screen/view.h"
 
@@ -17,9 +21,22 @@ struct InteractiveOptions : WatchOptions {
 int run(const InteractiveOptions& options) {
   const auto monitor = monitor_options(options);
   if (!monitor) return fail(monitor.error().message);
-  const screen::ProgramOptions program{.monitor = *monitor, .first_view = options.first_view};
-  const auto code = screen::can_open_display() ? screen::run_full_screen(program) : screen::run_prompt(program);
-  return code ? *code : fail(code.error().message);
+  screen::Notices notices;
+  auto outputs = MonitorOutputs::start(
+      options.outputs, [&notices](const std::string& text) { notices.add({.text = printable(text), .error = true}); });
+  if (!outputs) return fail(outputs.error().message);
+  if (const std::string url = (*outputs)->url(); !url.empty()) notices.add({.text = "metrics at " + url});
+  screen::ProgramOptions program{.monitor = *monitor, .first_view = options.first_view, .notices = &notices};
+  program.follow = (*outputs)->wants_recordings();
+  program.on_update = [&outputs](const MachineMonitor& watched, const MonitorOutputs::Recorded& recorded) {
+    (*outputs)->update(watched, recorded);
+  };
+  const auto end = screen::can_open_display() ? screen::run_full_screen(program) : screen::run_prompt(program);
+  outputs->reset();  // what is to be written still is
+  while (const auto notice = notices.take()) say(notice->text);
+  if (!end) return fail(end.error().message);
+  if (end->signal) screen::die_of(*end->signal);
+  return end->code;
 }
 
 std::function<int()> setup(CommandLine& app, std::size_t first_view, const std::string& name) {
@@ -27,10 +44,11 @@ std::function<int()> setup(CommandLine& app, std::size_t first_view, const std::
   options->first_view = first_view;
   add_watched(app, *options);
   app.add_option("--pid", options->pid, "Only this process and those below it")->type_name("PID");
+  add_outputs(app, options->outputs);
   app.footer(
       "Needs a terminal of 72 columns and 18 rows, also over ssh; h lists the keys, q quits. Without a terminal it "
-      "reads "
-      "commands from stdin, one a line, and prints the answers: `help` lists them. Colours are left out where NO_COLOR "
+      "reads commands from stdin, one a line, and prints the answers: `help` lists them. Who holds memory, and why, it "
+      "shows of programs that are started with `tidemark run -- python train.py`. Colours are left out where NO_COLOR "
       "is set, characters beyond ASCII where the locale is not one of UTF-8.\n\n"
       "Examples:\n"
       "  tidemark " +
@@ -39,6 +57,9 @@ std::function<int()> setup(CommandLine& app, std::size_t first_view, const std::
       "  tidemark " +
       name +
       " --devices 0 1 --interval 0.1\n"
+      "  tidemark " +
+      name +
+      " --history gpu.db --on-critical 'mail -s \"GPU memory\" me'\n"
       "  printf 'processes rss\\nsave now.json\\n' | tidemark " +
       name);
   return [options] { return run(*options); };

@@ -100,11 +100,12 @@ struct MonitorOutputs::Parts {
     if (actions) made.dropped.emplace_back("action", actions->dropped());
     return made;
   }
-  void update_metrics(const MachineState& state, const RecordingsWatch& recordings) {
+  [[nodiscard]] bool has_metrics() const { return endpoint != nullptr || otlp != nullptr; }
+  void update_metrics(const MachineState& state, const Recorded& recorded) {
     const SteadyTime now = std::chrono::steady_clock::now();
-    if ((!endpoint && !otlp) || now < next_metrics || !state.devices_known) return;
+    if (!has_metrics() || now < next_metrics || !state.devices_known) return;
     next_metrics = now + kMetricsInterval;
-    auto made = std::make_shared<const MetricSet>(to_metrics(state, recordings.processes(), facts()));
+    auto made = std::make_shared<const MetricSet>(to_metrics(state, recorded(), facts()));
     if (otlp && now >= next_push) {
       next_push = now + push_interval;
       otlp->push(made);
@@ -161,7 +162,8 @@ void add_outputs(CommandLine& app, OutputOptions& options) {
 MonitorOutputs::MonitorOutputs(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 MonitorOutputs::~MonitorOutputs() = default;
 
-Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOptions& options) {
+Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOptions& options, Say say) {
+  if (!say) say = say_problem;
   constexpr double kLeastSeconds = 0.1;
   constexpr double kMostSeconds = 86'400;
   auto parts = std::make_unique<Parts>();
@@ -179,17 +181,17 @@ Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOption
   }
   if (!actions->empty()) {
     parts->actions = std::make_unique<RiskActions>(RiskActionOptions{
-        .actions = std::move(*actions), .interval = nanoseconds(options.action_seconds), .problem = say_problem});
+        .actions = std::move(*actions), .interval = nanoseconds(options.action_seconds), .problem = say});
   }
   if (!options.history.empty()) {
     if (const auto fine = check_history(options.history); !fine) return fine.error();
-    parts->history = std::make_unique<HistoryWriter>(HistoryOptions{
-        options.history, parse_time_span(options.keep_history).value_or(std::chrono::seconds(0)), say_problem});
+    parts->history = std::make_unique<HistoryWriter>(
+        HistoryOptions{options.history, parse_time_span(options.keep_history).value_or(std::chrono::seconds(0)), say});
   }
   if (!options.otlp.empty()) {
     if (const auto fine = check_url(options.otlp); !fine) return Error{"--otlp: " + fine.error().message};
     parts->push_interval = nanoseconds(options.otlp_seconds);
-    parts->otlp = std::make_unique<OtlpPush>(options.otlp, otlp_resource(TIDEMARK_VERSION), say_problem);
+    parts->otlp = std::make_unique<OtlpPush>(options.otlp, otlp_resource(TIDEMARK_VERSION), say);
   }
   if (options.listen.empty()) {
     if (!options.token_file.empty()) return Error{"--listen-token-file: needs --listen ADDRESS:PORT"};
@@ -209,14 +211,18 @@ Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOption
   return std::unique_ptr<MonitorOutputs>(new MonitorOutputs(std::move(parts)));
 }
 
-void MonitorOutputs::update(const MachineMonitor& monitor, const RecordingsWatch& recordings) {
+void MonitorOutputs::update(const MachineMonitor& monitor, const Recorded& recorded) {
   const MachineState& state = monitor.state();
   for (const RiskChange& change : monitor.changes()) {
     if (parts_->actions) parts_->actions->tell(change, [&] { return to_json(change); });
     if (parts_->history) parts_->history->add(change, device_of(state, change.device), to_json(change));
   }
   if (parts_->history) parts_->history->add(state);
-  parts_->update_metrics(state, recordings);
+  parts_->update_metrics(state, recorded);
+}
+
+bool MonitorOutputs::wants_recordings() const {
+  return parts_->has_metrics();
 }
 
 std::string MonitorOutputs::url() const {

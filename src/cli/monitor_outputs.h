@@ -1,6 +1,7 @@
 // What every command that watches a machine can do with what it sees: serve it, push it, keep it, act on it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,14 +29,20 @@ void add_outputs(CommandLine& app, OutputOptions& options);
 
 class MonitorOutputs {
  public:
-  /// An error for what cannot be done as it was asked for, before anything is watched.
-  static Result<std::unique_ptr<MonitorOutputs>> start(const OutputOptions& options);
+  using Say = std::function<void(const std::string&)>;
+  using Recorded = std::function<std::vector<RecordedProcess>()>;
+
+  /// An error for what cannot be done as it was asked for, before anything is watched. `say` gets a sentence when
+  /// something goes wrong later, on another thread; empty: stderr does.
+  static Result<std::unique_ptr<MonitorOutputs>> start(const OutputOptions& options, Say say = {});
   ~MonitorOutputs();
   MonitorOutputs(const MonitorOutputs&) = delete;
   MonitorOutputs& operator=(const MonitorOutputs&) = delete;
 
-  /// After each update of the monitor, on its thread. Never waits.
-  void update(const MachineMonitor& monitor, const RecordingsWatch& recordings);
+  /// After each update of the monitor, on its thread. Never waits. `recorded` is asked when metrics are made.
+  void update(const MachineMonitor& monitor, const Recorded& recorded);
+  /// Whether something is made of recorded processes, with RecordedProcess::owners.
+  [[nodiscard]] bool wants_recordings() const;
   /// Where metrics are served; empty: nowhere.
   [[nodiscard]] std::string url() const;
 

@@ -34,6 +34,7 @@ constexpr double kLeastInterval = 0.01;
 constexpr double kMostInterval = 3600;
 constexpr double kMostDuration = 10.0 * 365 * 86400;
 constexpr std::chrono::nanoseconds kScreen = 500ms;
+constexpr std::chrono::nanoseconds kFirstAnswers = 20ms;  // between looks while they are awaited
 
 /// Keeps the signals that end a command from ending this one, as long as it lives. Made before threads are started, so
 /// that none of them gets one.
@@ -186,27 +187,32 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   MachineMonitor monitor(*monitored);
   for (const RiskListener& listener : hooks.listeners) monitor.add_listener(listener);
   monitor.start();
-  RecordingsWatch recordings(monitored->interval, hooks.window);
+  const bool for_metrics = (*outputs)->wants_recordings();
+  std::optional<SlidingWindow::Limits> window = hooks.window;
+  if (!window && for_metrics) window = RecordingsWatch::kOwnersWindow;
+  RecordingsWatch recordings(monitored->interval, window);
   ProgressLine progress;
   const std::optional<double> duration = hooks.endless ? std::nullopt : std::optional(options.duration_seconds);
   const Clock::time_point end =
       duration ? Clock::now() + std::chrono::nanoseconds(std::llround(std::min(*duration, kMostDuration) * 1e9))
                : Clock::time_point::max();
-  const auto step = std::clamp<std::chrono::nanoseconds>(monitored->interval, 20ms, kScreen);
+  const auto step = std::clamp<std::chrono::nanoseconds>(monitored->interval, kFirstAnswers, kScreen);
   WatchRun run;
   run.interval_seconds = options.interval_seconds;
   run.pid = monitored->choice.pid;
   for (bool over = false; !over;) {
     progress.show(monitor.state(), duration);
-    if (signals.wait_until(std::min(end, Clock::now() + step))) {
+    if (signals.wait_until(std::min(end, Clock::now() + (monitor.state().begins() ? kFirstAnswers : step)))) {
       run.end = WatchEnd::interrupted;
       over = true;
     }
     (void)monitor.update();
     if (auto fine = check_devices(monitor.state()); !fine) return fine.error();
     if (hooks.on_update) hooks.on_update(monitor);
-    if (hooks.follow) recordings.update(monitor.state(), monitored->choice.pid.has_value());
-    (*outputs)->update(monitor, recordings);
+    if (hooks.follow || for_metrics) recordings.update(monitor.state(), monitored->choice.pid.has_value());
+    if (for_metrics) recordings.update_owners();
+    if (hooks.endless) recordings.forget_ended();
+    (*outputs)->update(monitor, [&recordings] { return recordings.processes(); });
     if (monitor.state().watched_pid == WatchedPid::ended && !over) {
       run.end = WatchEnd::process_ended;
       over = true;
@@ -216,7 +222,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   monitor.assess();
   if (hooks.on_update) hooks.on_update(monitor);
   run.state = monitor.state();
-  run.recorded = recordings.processes();
+  if (hooks.follow) run.recorded = recordings.processes();
   if (hooks.at_end) hooks.at_end(recordings);
   return run;
 }

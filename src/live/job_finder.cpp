@@ -60,9 +60,10 @@ JobFinder::JobFinder(std::optional<std::int64_t> pid, std::string root)
     : pid_(pid), start_(pid ? start_of(*pid, root) : std::nullopt), root_(std::move(root)) {}
 
 std::vector<JobProcess> JobFinder::find(const std::vector<std::int64_t>& on_devices) const {
+  const std::vector<std::int64_t> below = recorded();
   std::vector<std::int64_t> pids;
   if (!pid_) {
-    pids = recorded();
+    pids = below;
     pids.insert(pids.end(), on_devices.begin(), on_devices.end());
     sort_each_once(pids);
   } else if (start_ && start_of(*pid_, root_) == start_) {
@@ -71,7 +72,9 @@ std::vector<JobProcess> JobFinder::find(const std::vector<std::int64_t>& on_devi
   }
   std::vector<JobProcess> found;
   found.reserve(pids.size());
-  for (const std::int64_t pid : pids) found.push_back({pid, short_command(pid, root_)});
+  for (const std::int64_t pid : pids) {
+    found.push_back({pid, short_command(pid, root_), std::find(below.begin(), below.end(), pid) != below.end()});
+  }
   return found;
 }
 

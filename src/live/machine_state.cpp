@@ -1,7 +1,11 @@
 #include "live/machine_state.h"
 
+#include <algorithm>
+
 namespace tidemark {
 namespace {
+
+constexpr std::uint64_t kFirstAnswersNs = 10'000'000'000;
 
 std::optional<std::uint64_t> difference(std::optional<std::uint64_t> all, std::optional<std::uint64_t> part) {
   if (!all || !part) return std::nullopt;
@@ -37,6 +41,17 @@ std::optional<std::uint64_t> WatchedHost::limit_bytes() const {
 std::optional<std::uint64_t> WatchedHost::used_bytes() const {
   return limited_by_cgroup() ? difference(cgroup_usage_bytes, cgroup_inactive_file_bytes.value_or(0))
                              : difference(memory.total_bytes, memory.available_bytes);
+}
+
+bool MachineState::complete() const {
+  return devices_known && host.memory.total_bytes &&
+         std::all_of(devices.begin(), devices.end(), [](const WatchedDevice& device) {
+           return device.sampled_at_ns.has_value() || !device.lost.empty();
+         });
+}
+
+bool MachineState::begins() const {
+  return now_ns < kFirstAnswersNs && !complete();
 }
 
 }  // namespace tidemark

@@ -122,6 +122,11 @@ struct MachineState {
   std::uint64_t forgotten_processes = 0;  ///< ended ones that are not among these any more
   WatchedHost host;
   WatchedPid watched_pid = WatchedPid::none;
+
+  /// Whether the host and every device have answered once, or will not.
+  [[nodiscard]] bool complete() const;
+  /// Whether first answers may come soon: not complete, and begun less than ten seconds ago.
+  [[nodiscard]] bool begins() const;
 };
 
 }  // namespace tidemark

@@ -49,7 +49,7 @@ bool MachineMonitor::update() {
 
 void MachineMonitor::assess() {
   (void)risks_.assess(builder_.state(), true);
-  for (RiskChange& change : notifier_.observe(builder_.state())) changes_.push_back(std::move(change));
+  changes_ = notifier_.observe(builder_.state());
 }
 
 }  // namespace tidemark

@@ -53,7 +53,7 @@ class MachineMonitor {
   void assess();
   /// As of the latest update; references into it hold until the next one.
   [[nodiscard]] const MachineState& state() const { return builder_.state(); }
-  /// Changes of risk that the latest update() found; listeners are told of them as well.
+  /// Changes of risk that the latest update() or assess() found; listeners are told of them as well.
   [[nodiscard]] const std::vector<RiskChange>& changes() const { return changes_; }
 
   void add_listener(RiskListener listener) { notifier_.add(std::move(listener)); }

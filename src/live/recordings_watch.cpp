@@ -24,6 +24,11 @@ bool is_listed(const MachineState& state, std::int64_t pid) {
 
 }  // namespace
 
+bool RecordingsWatch::is_of(const Followed& followed, const LiveRecording& recording) {
+  return same_recording(followed.process.recording.path, recording.path) &&
+         followed.process.recording.started_wall_ns == recording.started_wall_ns;
+}
+
 void RecordingsWatch::update(const MachineState& state, bool only_listed) {
   find(state, only_listed);
   const Clock::time_point until = Clock::now() + kReadAtMost;
@@ -35,6 +40,47 @@ void RecordingsWatch::update(const MachineState& state, bool only_listed) {
     }
     sample(followed, state);
   }
+}
+
+bool RecordingsWatch::is_over(const Followed& followed) {
+  return followed.process.state != FollowState::growing || !followed.process.problem.empty();
+}
+
+// One that its recorder still tells of would be followed again.
+bool RecordingsWatch::can_be_forgotten(const Followed& followed) const {
+  if (!is_over(followed)) return false;
+  return std::none_of(recorders_.begin(), recorders_.end(), [&](const auto& entry) {
+    const std::vector<LiveRecording>& told = entry.second.recordings();
+    return std::any_of(told.begin(), told.end(),
+                       [&](const LiveRecording& recording) { return is_of(followed, recording); });
+  });
+}
+
+bool RecordingsWatch::heard() const {
+  return std::all_of(recorders_.begin(), recorders_.end(), [](const auto& entry) { return entry.second.heard(); });
+}
+
+bool RecordingsWatch::caught_up() const {
+  return std::all_of(followed_.begin(), followed_.end(),
+                     [](const Followed& followed) { return followed.process.caught_up || is_over(followed); });
+}
+
+void RecordingsWatch::forget_ended() {
+  std::erase_if(followed_, [this](const Followed& followed) { return can_be_forgotten(followed); });
+}
+
+void RecordingsWatch::update_owners() {
+  const Clock::time_point now = Clock::now();
+  if (!window_ || !owners_pace_.due(now)) return;
+  for (std::size_t n = 0; n < followed_.size(); ++n) {
+    const Followed& followed = followed_[n];
+    if (is_over(followed) || !followed.process.caught_up) continue;
+    if (has_attribution(followed.follower->definitions())) {
+      add_up_owners(followed_[n].process.owners, window(n));
+    }
+  }
+  const Clock::duration took = Clock::now() - now;
+  owners_pace_.done(now, took, took);
 }
 
 void RecordingsWatch::find(const MachineState& state, bool only_listed) {
@@ -56,11 +102,15 @@ void RecordingsWatch::find(const MachineState& state, bool only_listed) {
 }
 
 void RecordingsWatch::follow(const LiveRecording& recording) {
-  const bool known = std::any_of(followed_.begin(), followed_.end(), [&](const Followed& followed) {
-    return same_recording(followed.process.recording.path, recording.path) &&
-           followed.process.recording.started_wall_ns == recording.started_wall_ns;
-  });
-  if (known || followed_.size() >= kMost) return;
+  const bool known = std::any_of(followed_.begin(), followed_.end(),
+                                 [&](const Followed& followed) { return is_of(followed, recording); });
+  if (known) return;
+  if (followed_.size() >= most_) {
+    const auto over = std::find_if(followed_.begin(), followed_.end(),
+                                   [this](const Followed& followed) { return can_be_forgotten(followed); });
+    if (over == followed_.end()) return;
+    followed_.erase(over);
+  }
   Followed& followed = followed_.emplace_back();
   followed.process.recording = recording;
   if (window_) followed.window.emplace(*window_);
@@ -159,6 +209,10 @@ AttributedStore RecordingsWatch::window(std::size_t position) const {
   const Definitions none;
   const Definitions& definitions = followed.follower == nullptr ? none : followed.follower->definitions();
   return attribute(followed.window->store(followed.process.recording.path, definitions));
+}
+
+std::uint64_t RecordingsWatch::window_begin_ns(std::size_t position) const {
+  return followed_[position].window->begin_ns();
 }
 
 }  // namespace tidemark

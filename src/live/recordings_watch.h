@@ -13,8 +13,10 @@
 
 #include "analyze/attribution/attributed_store.h"
 #include "collect/recorder/live_recordings.h"
+#include "collect/recorder/sample_taker.h"
 #include "live/follower.h"
 #include "live/machine_state.h"
+#include "live/recorded_owners.h"
 #include "live/sliding_window.h"
 #include "live/watched_usage.h"
 #include "trace/event.h"
@@ -50,6 +52,7 @@ struct RecordedProcess {
   std::string problem;     ///< why it is not read any further; else empty
   bool caught_up = false;  ///< what was recorded before watching began has been read
   std::vector<RecordedDevice> devices;
+  std::vector<RecordedOwners> owners;  ///< as of the latest update_owners(); the CPU's too
 };
 
 /// Owned and used by one thread. Neither programs nor recorders wait for it; one call reads for some 50 ms at most.
@@ -57,17 +60,33 @@ class RecordingsWatch {
  public:
   static constexpr std::size_t kMost = 64;  ///< recordings
 
-  /// `window`: what of the events is kept for window(); none: nothing.
-  RecordingsWatch(std::chrono::nanoseconds interval, std::optional<SlidingWindow::Limits> window)
-      : interval_(interval), window_(window) {}
+  /// What update_owners() needs of each recording: 2.4 MB at most, and 130 bytes for each live block.
+  static constexpr SlidingWindow::Limits kOwnersWindow = {.length = std::chrono::seconds(30), .events = 30'000};
+
+  /// `window`: what of the events is kept for window(); none: nothing. `most`: recordings at a time; for further ones,
+  /// those that have ended are forgotten.
+  RecordingsWatch(std::chrono::nanoseconds interval, std::optional<SlidingWindow::Limits> window,
+                  std::size_t most = kMost)
+      : interval_(interval), window_(window), most_(most) {}
 
   /// Reads what was written since the last call. `only_listed`: only of processes that the state lists.
   void update(const MachineState& state, bool only_listed);
+  /// Has RecordedProcess::owners worked out anew, where that is due: every two seconds, less often where it would take
+  /// more than a two-hundredth of the time. Needs a window.
+  void update_owners();
+  /// For those who watch for weeks: recordings that have ended are no longer among processes().
+  void forget_ended();
+  /// Whether every recorder that was found has told what it writes.
+  [[nodiscard]] bool heard() const;
+  /// Whether what was recorded before is read.
+  [[nodiscard]] bool caught_up() const;
 
   /// In the order in which they were found; also those that have ended.
   [[nodiscard]] std::vector<RecordedProcess> processes() const;
   /// The last part of a recording, by position in processes(); a window was asked for.
   [[nodiscard]] AttributedStore window(std::size_t position) const;
+  /// Where that begins, as SlidingWindow has it.
+  [[nodiscard]] std::uint64_t window_begin_ns(std::size_t position) const;
 
  private:
   struct Followed {
@@ -79,6 +98,9 @@ class RecordingsWatch {
     std::uint64_t taken_until_ns = 0;  // what is read again is not counted again
   };
 
+  [[nodiscard]] static bool is_of(const Followed& followed, const LiveRecording& recording);
+  [[nodiscard]] static bool is_over(const Followed& followed);
+  [[nodiscard]] bool can_be_forgotten(const Followed& followed) const;
   void find(const MachineState& state, bool only_listed);
   void follow(const LiveRecording& recording);
   void read_anew(Followed& followed);
@@ -88,6 +110,8 @@ class RecordingsWatch {
 
   std::chrono::nanoseconds interval_;
   std::optional<SlidingWindow::Limits> window_;
+  std::size_t most_;
+  Pace owners_pace_{std::chrono::seconds(2), 200};
   std::map<std::string, LiveRecorder> recorders_;  // by socket
   std::vector<Followed> followed_;
   std::optional<std::chrono::steady_clock::time_point> found_at_;

@@ -159,6 +159,7 @@ void StateBuilder::add(std::uint64_t time_ns, const HostReading& reading) {
     if (memory.pid == choice_.pid) pid_there_ = pid_seen_ = true;
     WatchedProcess& process = process_of(memory.pid, false, time_ns);
     if (!memory.name.empty()) process.name = memory.name;
+    if (memory.below_recorder && process.kind == ProcessKind::other) process.kind = ProcessKind::job;
     process.rss_bytes = memory.rss_bytes;
     if (memory.rss_bytes) process.rss.add(time_ns, *memory.rss_bytes);
     if (!memory.pss_bytes) continue;  // not read this time: the one before holds

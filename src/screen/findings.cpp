@@ -55,7 +55,7 @@ std::vector<Finding> findings_of(const Content& content) {
   std::vector<Finding> findings;
   add_devices(findings, content.machine);
   add_host(findings, content.machine);
-  for (const RecordedProcess& process : content.recorded) {
+  for (const ProcessResults& process : content.recorded) {
     for (const Finding& finding : process.findings) {
       findings.push_back(finding);
       findings.back().title = fmt::format("PID {}: {}", process.pid, finding.title);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "screen/frame.h"
 #include "screen/process_rows.h"
@@ -21,26 +22,30 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kReadings = std::chrono::milliseconds(250);  // how often new ones are looked at
 constexpr std::chrono::milliseconds kBetweenDrawings = std::chrono::milliseconds(100);
+constexpr std::chrono::seconds kNotice = std::chrono::seconds(3);  // how long one stays before the next
+constexpr std::chrono::milliseconds kFirstReadings = std::chrono::milliseconds(10);  // shown as they come
 
 class FullScreen {
  public:
   FullScreen(Display& display, Signals& signals, const ProgramOptions& options)
-      : display_(display), signals_(signals), session_(options.monitor) {
+      : display_(display), signals_(signals), notices_(options.notices), session_(options) {
     state_.view = options.first_view;
   }
 
   /// The signal that ended it; none where a key did.
   std::optional<int> run() {
-    draw();
     session_.start();
+    draw();
     Clock::time_point next_readings = Clock::now();
     while (!done_) {
-      const Clock::time_point next_drawing = drawn_ + kBetweenDrawings;
+      const bool first = session_.begins();
+      const Clock::time_point next_drawing = drawn_ + (first ? kFirstReadings : kBetweenDrawings);
       if (!wait_until(changed_ ? std::min(next_readings, next_drawing) : next_readings)) break;
       take_signals();
       take_keys();
+      take_notices();
       if (Clock::now() >= next_readings) {
-        next_readings = Clock::now() + kReadings;
+        next_readings = Clock::now() + (first ? kFirstReadings : kReadings);
         // The time at the top goes on while a driver is silent.
         const std::uint64_t second = session_.content().machine.now_ns / 1'000'000'000;
         changed_ |= session_.update() || session_.content().machine.now_ns / 1'000'000'000 != second;
@@ -79,6 +84,15 @@ class FullScreen {
       answer(handle_key(state_, session_.content(), *key));
     }
     session_.look_at_recordings(views()[state_.view].of_recordings);
+  }
+
+  void take_notices() {
+    if (notices_ == nullptr || state_.file_name || Clock::now() < next_notice_) return;
+    if (std::optional<Message> notice = notices_->take()) {
+      next_notice_ = Clock::now() + kNotice;
+      state_.message = std::move(*notice);
+      changed_ = true;
+    }
   }
 
   void answer(Request request) {
@@ -122,9 +136,11 @@ class FullScreen {
 
   Display& display_;
   Signals& signals_;
+  Notices* notices_;
   Session session_;
   State state_;
   Clock::time_point drawn_;
+  Clock::time_point next_notice_;
   bool changed_ = false;
   bool done_ = false;
   std::optional<int> signal_;
@@ -132,16 +148,11 @@ class FullScreen {
 
 }  // namespace
 
-Result<int> run_full_screen(const ProgramOptions& options) {
+Result<ProgramEnd> run_full_screen(const ProgramOptions& options) {
   Signals signals;
-  std::optional<int> signal;
-  {
-    auto display = Display::open();
-    if (!display) return display.error();
-    signal = FullScreen(**display, signals, options).run();
-  }
-  if (signal) die_of(*signal);
-  return 0;
+  auto display = Display::open();
+  if (!display) return display.error();
+  return ProgramEnd{.code = 0, .signal = FullScreen(**display, signals, options).run()};
 }
 
 }  // namespace tidemark::screen

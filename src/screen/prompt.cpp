@@ -17,6 +17,7 @@
 #include "report/words/printable.h"
 #include "screen/program.h"
 #include "screen/session.h"
+#include "screen/signals.h"
 
 namespace tidemark::screen {
 namespace {
@@ -32,11 +33,12 @@ constexpr std::size_t kRowsOfRow = 8;
 
 class Prompt {
  public:
-  explicit Prompt(const ProgramOptions& options) : session_(options.monitor), asked_(isatty(STDIN_FILENO) != 0) {
+  explicit Prompt(const ProgramOptions& options)
+      : notices_(options.notices), session_(options), asked_(isatty(STDIN_FILENO) != 0) {
     session_.start();
   }
 
-  Result<int> run() {
+  Result<ProgramEnd> run() {
     if (asked_) print("tidemark: `help` lists the commands.\n");
     while (!done_ && written_) {
       const std::optional<std::string> line = next_line();
@@ -44,11 +46,11 @@ class Prompt {
       obey(*line);
     }
     if (!written_) return written_.error();
-    return failed_ ? 2 : 0;
+    return ProgramEnd{.code = failed_ ? 2 : 0, .signal = signal_};
   }
 
  private:
-  // Watching goes on while nothing is typed. None at the end of stdin.
+  // Watching goes on while nothing is typed. None at the end of stdin, and after a signal.
   std::optional<std::string> next_line() {
     if (asked_) print("> ");
     for (;;) {
@@ -59,9 +61,24 @@ class Prompt {
       }
       if (ended_ || typed_.size() > kLongestLine)
         return typed_.empty() ? std::nullopt : std::optional(std::exchange(typed_, ""));
-      pollfd input{STDIN_FILENO, POLLIN, 0};
-      if (::poll(&input, 1, static_cast<int>(kBetweenReadings.count())) > 0) read_some();
-      session_.update();
+      wait(kBetweenReadings, true);
+      if (signal_) return std::nullopt;
+    }
+  }
+
+  // For time to pass, a signal, or something to read; then for what is new.
+  void wait(std::chrono::milliseconds time, bool reads) {
+    std::array<pollfd, 2> inputs = {pollfd{signals_.descriptor(), POLLIN, 0}, pollfd{STDIN_FILENO, POLLIN, 0}};
+    const bool ready = ::poll(inputs.data(), reads ? 2 : 1, static_cast<int>(time.count())) > 0;
+    while (const std::optional<int> signal = signals_.take()) {
+      if (*signal != SIGWINCH && *signal != SIGCONT) signal_ = signal;
+    }
+    if (ready && reads && inputs[1].revents != 0) read_some();
+    session_.update();
+    while (notices_ != nullptr) {
+      const std::optional<Message> notice = notices_->take();
+      if (!notice) return;
+      say(notice->text);
     }
   }
 
@@ -134,10 +151,7 @@ class Prompt {
   template <typename Condition>
   void wait_until(Condition condition) {
     const Clock::time_point until = Clock::now() + kPatience;
-    while (!condition() && Clock::now() < until) {
-      ::poll(nullptr, 0, static_cast<int>(kBetweenReadings.count() / 5));
-      session_.update();
-    }
+    while (!condition() && Clock::now() < until && !signal_) wait(kBetweenReadings / 10, false);
   }
 
   void print_help() {
@@ -165,7 +179,10 @@ class Prompt {
     if (written_) written_ = flush_stdout();
   }
 
+  Signals signals_;  // before threads are started
+  Notices* notices_;
   Session session_;
+  std::optional<int> signal_;
   bool asked_;  // by somebody at a terminal
   std::string typed_;
   bool ended_ = false;
@@ -176,7 +193,7 @@ class Prompt {
 
 }  // namespace
 
-Result<int> run_prompt(const ProgramOptions& options) {
+Result<ProgramEnd> run_prompt(const ProgramOptions& options) {
   return Prompt(options).run();
 }
 

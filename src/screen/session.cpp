@@ -27,21 +27,41 @@ std::string expanded(const std::string& path) {
 
 }  // namespace
 
-Session::Session(const MonitorOptions& options) : options_(options), monitor_(options) {}
+Session::Session(const ProgramOptions& options)
+    : options_(options),
+      monitor_(options.monitor),
+      recorded_results_(options.monitor.interval, options.monitor.choice.pid.has_value()) {}
+
+void Session::start() {
+  monitor_.start();
+  if (options_.follow) recorded_results_.start();
+}
 
 bool Session::update() {
   bool changed = monitor_.update();
+  recorded_results_.tell(monitor_.state());
+  hand_on();
   if (held_) return false;
-  if (auto recorded = recorded_watch_.take()) {
+  if (auto recorded = recorded_results_.take()) {
     recorded_ = std::move(*recorded);
     recordings_came_ = changed = true;
   }
   return changed;
 }
 
+void Session::hand_on() {
+  if (options_.on_update) options_.on_update(monitor_, [this] { return recorded_results_.processes(); });
+}
+
 void Session::look_at_recordings(bool wanted) {
-  if (wanted) recorded_watch_.start();
-  recorded_watch_.want(wanted);
+  if (wanted) recorded_results_.start();
+  recorded_results_.want(wanted);
+  recorded_results_.tell(monitor_.state());
+}
+
+bool Session::has_recordings() const {
+  return recordings_came_ && std::none_of(recorded_.begin(), recorded_.end(),
+                                          [](const ProcessResults& process) { return process.reading; });
 }
 
 Content Session::content() const {
@@ -56,14 +76,6 @@ void Session::hold(bool held) {
   }
 }
 
-bool Session::complete() const {
-  const MachineState& machine = monitor_.state();
-  return machine.devices_known && machine.host.memory.total_bytes &&
-         std::all_of(machine.devices.begin(), machine.devices.end(), [](const WatchedDevice& device) {
-           return device.sampled_at_ns.has_value() || !device.lost.empty();
-         });
-}
-
 Message Session::mark(const std::string& name) {
   if (marks_.size() == kMostMarks) return {fmt::format("n/a: there are {} marks already", kMostMarks), true};
   marks_.push_back(
@@ -73,15 +85,16 @@ Message Session::mark(const std::string& name) {
 
 std::string Session::report() {
   monitor_.assess();
+  hand_on();
   WatchRun run{.state = monitor_.state(),
-               .interval_seconds = std::chrono::duration<double>(options_.interval).count(),
-               .pid = options_.choice.pid,
+               .interval_seconds = std::chrono::duration<double>(options_.monitor.interval).count(),
+               .pid = options_.monitor.choice.pid,
                .end = WatchEnd::duration,
                .recorded = {}};
   Json report = Json::parse(to_json(ProfileReport{run}));
   OomReport risks;
   static_cast<WatchRun&>(risks) = std::move(run);
-  risks.threshold_percent = options_.forecast.threshold_percent;
+  risks.threshold_percent = options_.monitor.forecast.threshold_percent;
   const Json assessed = Json::parse(to_json(risks));
   for (const auto& [key, device] : assessed["devices"].items()) {
     report["devices"][key]["risk_assessment"] = device["risk_assessment"];

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "live/monitor.h"
-#include "screen/recorded_watch.h"
+#include "screen/program.h"
+#include "screen/recorded_results.h"
 #include "screen/state.h"
 #include "screen/view.h"
 
@@ -16,21 +17,23 @@ namespace tidemark::screen {
 /// One thread. No call waits for a driver or for the reading of a recording.
 class Session {
  public:
-  explicit Session(const MonitorOptions& options);
+  explicit Session(const ProgramOptions& options);
 
   /// Starts watching; loads drivers on another thread.
-  void start() { monitor_.start(); }
+  void start();
   /// Takes what was read meanwhile. True when there was something.
   bool update();
   /// Whether results of recordings are shown: until then they are not read.
   void look_at_recordings(bool wanted);
-  /// Whether these have come since.
-  [[nodiscard]] bool has_recordings() const { return recordings_came_; }
+  /// Whether these have come since, of all that is being recorded.
+  [[nodiscard]] bool has_recordings() const;
   /// What is shown; while it is held, that is what was there when holding began. References hold until the next call.
   [[nodiscard]] Content content() const;
   void hold(bool held);
   /// Whether every device has answered once, or will not.
-  [[nodiscard]] bool complete() const;
+  [[nodiscard]] bool complete() const { return monitor_.state().complete(); }
+  /// Whether first values may come at any moment.
+  [[nodiscard]] bool begins() const { return monitor_.state().begins(); }
 
   Message mark(const std::string& name = "");
   /// The report of `tidemark profile` so far, with risks and marks. `path` as typed: "~/" is the home folder.
@@ -40,12 +43,13 @@ class Session {
 
  private:
   [[nodiscard]] std::string report();
+  void hand_on();
 
-  MonitorOptions options_;
+  ProgramOptions options_;
   MachineMonitor monitor_;
   std::optional<MachineState> held_;
-  RecordedWatch recorded_watch_;
-  std::vector<RecordedProcess> recorded_;
+  RecordedResults recorded_results_;
+  std::vector<ProcessResults> recorded_;
   bool recordings_came_ = false;
   std::vector<Mark> marks_;
 };

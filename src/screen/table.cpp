@@ -31,6 +31,10 @@ void draw_cell(const Region& region, std::size_t x, std::size_t y, std::size_t w
 
 }  // namespace
 
+std::size_t last_width(const std::vector<ListColumn>& columns, std::size_t width) {
+  return columns.empty() ? 0 : widths_of(columns, width).back();
+}
+
 std::size_t first_shown(std::size_t rows, std::size_t selected, std::size_t height) {
   if (rows <= height) return 0;
   return selected <= height / 2 ? 0 : std::min(selected - height / 2, rows - height);

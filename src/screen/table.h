@@ -23,6 +23,9 @@ struct ListCell {
 
 using ListRow = std::vector<ListCell>;
 
+/// The width of the last column in a table of so many columns.
+[[nodiscard]] std::size_t last_width(const std::vector<ListColumn>& columns, std::size_t width);
+
 /// The first row that is shown where `rows` are, with `selected` among them.
 [[nodiscard]] std::size_t first_shown(std::size_t rows, std::size_t selected, std::size_t height);
 

@@ -10,7 +10,7 @@
 
 #include "live/machine_state.h"
 #include "screen/canvas.h"
-#include "screen/recorded_process.h"
+#include "screen/process_results.h"
 
 namespace tidemark::screen {
 
@@ -23,7 +23,7 @@ struct Mark {
 /// What there is to show. Outlives the views that get it.
 struct Content {
   const MachineState& machine;
-  std::span<const RecordedProcess> recorded;
+  std::span<const ProcessResults> recorded;
   std::span<const Mark> marks;
 };
 

@@ -37,7 +37,7 @@ std::string name_of_row(const TableRow& row) {
 
 class WindowResults {
  public:
-  WindowResults(RecordedProcess& process, const AttributedStore& store, std::uint64_t begin_ns)
+  WindowResults(ProcessResults& process, const AttributedStore& store, std::uint64_t begin_ns)
       : process_(process),
         store_(store),
         symbols_(store.definitions),
@@ -95,7 +95,12 @@ class WindowResults {
       for (const TableRow& row : section.rows) {
         const std::string name = name_of_row(row);
         const std::uint64_t earlier = std::exchange(before[{device.device, name}], 0);
-        holders.push_back({name, row.bytes, row.blocks, static_cast<std::int64_t>(row.bytes - earlier)});
+        const auto* stack = std::get_if<NamedStack>(&row.key);
+        holders.push_back({.name = name,
+                           .stack = stack == nullptr ? std::nullopt : std::optional(*stack),
+                           .bytes = row.bytes,
+                           .blocks = row.blocks,
+                           .change_bytes = static_cast<std::int64_t>(row.bytes - earlier)});
       }
     }
   }
@@ -145,7 +150,7 @@ class WindowResults {
     }
   }
 
-  RecordedProcess& process_;
+  ProcessResults& process_;
   const AttributedStore& store_;
   Symbols symbols_;
   Moment begin_;
@@ -153,10 +158,9 @@ class WindowResults {
 
 }  // namespace
 
-void fill_results(RecordedProcess& process, const SlidingWindow& window, const Definitions& definitions) {
-  if (window.event_count() == 0) return;
-  const AttributedStore store = attribute(window.store(process.file, definitions));
-  WindowResults results(process, store, window.begin_ns());
+void fill_results(ProcessResults& process, const AttributedStore& window, std::uint64_t begin_ns) {
+  if (window.event_count == 0) return;
+  WindowResults results(process, window, begin_ns);
   results.add_holders();
   results.add_findings();
 }

@@ -1,13 +1,14 @@
 // What the analyses say of the last part of a recording that is under way.
 #pragma once
 
-#include "live/sliding_window.h"
-#include "screen/recorded_process.h"
-#include "trace/definitions.h"
+#include <cstdint>
+
+#include "analyze/attribution/attributed_store.h"
+#include "screen/process_results.h"
 
 namespace tidemark::screen {
 
-/// Fills holders and findings. Takes time that grows with the window's events.
-void fill_results(RecordedProcess& process, const SlidingWindow& window, const Definitions& definitions);
+/// Fills holders and findings from a window that begins at `begin_ns`. Takes time that grows with the window's events.
+void fill_results(ProcessResults& process, const AttributedStore& window, std::uint64_t begin_ns);
 
 }  // namespace tidemark::screen

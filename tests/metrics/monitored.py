@@ -24,6 +24,8 @@ class Machine:
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory()
         self.at = Path(self.folder.name)
+        # Recorders of others on this machine are not found from there.
+        self.places = {"XDG_RUNTIME_DIR": self.folder.name, "TMPDIR": self.folder.name}
         self.log = self.at / "driver.log"
         self.log.touch()
         devices = [dict(device) for device in DEVICES]
@@ -31,6 +33,7 @@ class Machine:
         (self.at / "nvml.json").write_text(json.dumps({"driver": "580.1", "devices": devices}))
         self.program = subprocess.Popen(["sleep", "1000"])
         self.monitors = []
+        self.recorded = None
         self.stopped = threading.Event()
         self.growing = None
 
@@ -46,9 +49,29 @@ class Machine:
         self.growing = threading.Thread(target=run)
         self.growing.start()
 
+    def record(self):
+        """Starts a training under `tidemark run`; what it says of its tensors (programs/watched.py)."""
+        program = Path(__file__).resolve().parents[1] / "programs" / "watched.py"
+        command = [
+            os.environ["TIDEMARK"],
+            "run",
+            "-q",
+            "-o",
+            f"{self.at}/run.tide",
+            "--",
+            os.environ["TIDEMARK_PYTHON"],
+            str(program),
+        ]
+        self.recorded = subprocess.Popen(
+            command, env={**os.environ, **self.places}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        return json.loads(self.recorded.stdout.readline())
+
     def watch(self, *arguments):
         """Starts a command of tidemark; stderr goes into a file."""
-        environment = dict(os.environ, FAKES_NVML=str(self.at / "nvml.json"), LD_LIBRARY_PATH=os.environ["FAKES_NVML_FOLDER"])
+        environment = {
+            **os.environ, **self.places, "FAKES_NVML": str(self.at / "nvml.json"), "LD_LIBRARY_PATH": os.environ["FAKES_NVML_FOLDER"],
+        }  # fmt: skip
         errors = self.at / f"stderr{len(self.monitors)}"
         with open(errors, "w") as stderr:
             monitor = subprocess.Popen([os.environ["TIDEMARK"], *arguments], env=environment, stderr=stderr)
@@ -60,6 +83,8 @@ class Machine:
         self.stopped.set()
         if self.growing:
             self.growing.join()
+        if self.recorded:
+            self.recorded.communicate()
         for process in [*self.monitors, self.program]:
             if process.poll() is None:
                 process.terminate()

@@ -12,12 +12,13 @@ import urllib.request
 
 from monitored import DEVICES, GIB, Machine, url_of, wait_for
 
-# There only on some machines: in a control group, and with a limit.
+# There only on some machines: in a control group, and with a limit; with a PyTorch.
 OF_SOME_MACHINES = {
     "tidemark_cgroup_memory_usage_bytes",
     "tidemark_cgroup_memory_limit_bytes",
     "tidemark_cgroup_oom_kills_total",
 }
+OF_RECORDED = {"tidemark_framework_memory_category_bytes", "tidemark_framework_memory_component_bytes"}
 
 
 def queries():
@@ -71,21 +72,40 @@ class PrometheusTest(unittest.TestCase):
         return {series["metric"].get("hw_name"): float(series["value"][1]) for series in self.query(text)}
 
     def test_every_query_of_the_dashboard_returns_data(self):
+        said = self.machine.record() if os.environ["TIDEMARK_PYTHON"] else None
         wait_for("a scrape", lambda: self.value("hw_gpu_memory_limit_bytes"))
         self.assertEqual(self.value("hw_gpu_memory_limit_bytes"), {"GPU 0": 80 * GIB, "GPU 1": 80 * GIB})
         self.assertEqual(self.value("hw_gpu_memory_usage_bytes")["GPU 1"], 5 * GIB)
         self.assertEqual(self.value("hw_power_watts"), {"GPU 0": 71.5, "GPU 1": 60})
         models = {series["metric"]["hw_model"] for series in self.query("hw_temperature_celsius")}
         self.assertEqual(models, {device["name"] for device in DEVICES})
+        if said:
+            self.check_categories(said)
         with urllib.request.urlopen(self.url) as answer:
             page = answer.read().decode()
+        some = OF_SOME_MACHINES if said else OF_SOME_MACHINES | OF_RECORDED
         count = 0
         for panel, text in queries():
             needed = {name for name in re.findall(r"\b(?:hw|tidemark|process|system)_\w+", text) if name + "{" in text}
-            if not needed & OF_SOME_MACHINES or all(f"\n{name}" in page for name in needed):
+            if not needed & some or all(f"\n{name}" in page for name in needed):
                 wait_for(f"{panel}: {text}", lambda text=text: self.query(text))
                 count += 1
         self.assertGreater(count, 12)
+
+    def check_categories(self, said):
+        """What Prometheus has of a recorded program is what the program says of its tensors."""
+
+        def categories():
+            found = self.query('tidemark_framework_memory_category_bytes{tidemark_device="cpu"}')
+            return {series["metric"]["tidemark_category"]: int(series["value"][1]) for series in found}
+
+        wait_for("categories", lambda: categories().get("parameter"))
+        found = categories()
+        for name in ("parameter", "gradient", "optimizer state"):
+            self.assertEqual(found[name.replace(" ", "_")], said[name], name)
+        self.assertGreater(found["activation"], 0)
+        (series,) = self.query('tidemark_framework_memory_component_bytes{tidemark_component="embedding"}')
+        self.assertGreaterEqual(int(series["value"][1]), said["modules"]["embedding"])
 
     def test_its_own_parser_finds_nothing_wrong(self):
         with urllib.request.urlopen(self.url) as answer:

@@ -1,21 +1,24 @@
 """tidemark interactive and top in a real terminal, with a driver whose devices are scripted.
 
-terminal_test.py TIDEMARK FAKES_NVML_FOLDER
+terminal_test.py TIDEMARK FAKES_NVML_FOLDER PYTHON       PYTHON: one with PyTorch, for a program that is recorded; "" for none
 """
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 from pathlib import Path
 
 from tmux import DEADLINE, Terminal
 
-TIDEMARK = NVML = ""
+TIDEMARK = NVML = PYTHON = ""
+WATCHED = Path(__file__).resolve().parents[1] / "programs" / "watched.py"
 MIB = 1 << 20
 DEVICES = {
     "driver": "580.1",
@@ -137,6 +140,13 @@ class FullScreenTest(Case):
         self.assertEqual(len(screen.splitlines()), 30)
         terminal.resize(71, 30)
         terminal.wait_for("71 columns", gone="GPU 0")
+        terminal.resize(100, 17)
+        terminal.wait_for("100 columns and 17 rows")
+        terminal.resize(12, 3)  # nothing fits: what fits is there, and keys work
+        terminal.wait_for("This", gone="q quit")
+        terminal.resize(200, 60)
+        screen = terminal.wait_for("GPU 0: Fake H100", "q quit", gone="columns")
+        self.assertEqual(len(screen.splitlines()), 60)
         terminal.type("q")
         self.check_restored(terminal, 0)
 
@@ -222,6 +232,113 @@ class FullScreenTest(Case):
         return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
 
 
+class RecordedTest(Case):
+    """A training that is recorded: each view shows what the program says of itself."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not PYTHON:
+            raise unittest.SkipTest("TIDEMARK_TEST_PYTHONS is empty: there is no program to record")
+        cls.runtime = tempfile.TemporaryDirectory(prefix="tidemark-terminal-run-")
+        cls.addClassCleanup(cls.runtime.cleanup)
+        # Recorders of others on this machine are not found from there.
+        cls.places = {"XDG_RUNTIME_DIR": cls.runtime.name, "TMPDIR": cls.runtime.name}
+        command = [TIDEMARK, "run", "-q", "-o", f"{cls.runtime.name}/run.tide", "--", PYTHON, str(WATCHED)]
+        cls.program = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **cls.places}
+        )
+        cls.addClassCleanup(cls.stop)
+        cls.said = json.loads(cls.program.stdout.readline())
+
+    @classmethod
+    def stop(cls):
+        cls.program.communicate()
+
+    @staticmethod
+    def sizes(size):
+        return f"{size / MIB:.1f} MiB" if size >= MIB else f"{size / 1024:.1f} KiB"
+
+    def rows(self, screen):
+        """{name: the row's text} below the headings of the table of holders."""
+        lines = screen.splitlines()
+        first = next(n for n, line in enumerate(lines) if line.lstrip().startswith("BYTES"))
+        rows = [line.strip() for line in lines[first + 1 :] if " %" in line]
+        return {re.split(r" {2,}", row)[-1]: row for row in rows}
+
+    def check_views(self, width, height):
+        terminal = self.terminal(width, height, **self.places)
+        self.start(terminal)
+        terminal.wait_for("GPU 0: Fake H100")
+        terminal.type("4")
+        terminal.wait_for("watched.py (PID ", "cpu: ", "STACK", f"watched.py:{self.said['leaking_line']}")
+        terminal.type("s")
+        rows = self.rows(terminal.wait_for("MODULE", "embedding"))
+        for name in self.said["modules"]:
+            self.assertIn(name, rows)
+        terminal.type("s")
+        rows = self.rows(terminal.wait_for("CATEGORY", "parameter"))
+        for name in ("parameter", "gradient", "optimizer state"):
+            self.assertTrue(rows[name].startswith(self.sizes(self.said[name])), rows)
+        self.assertRegex(rows["activation"], r"\+[\d.]+ [KM]iB")  # it grows
+        terminal.type("5")
+        # By hand: 4 tokens of 256 values and of 1024, 4 bytes each.
+        terminal.wait_for("Leak: ", "20.0 KiB per step")
+        terminal.type("2")
+        terminal.wait_for("watched.py", "recorded")
+        terminal.type("q")
+        self.check_restored(terminal, 0)
+
+    def test_at_80x24(self):
+        self.check_views(80, 24)
+
+    def test_at_120x40(self):
+        self.check_views(120, 40)
+
+    def test_at_200x60(self):
+        self.check_views(200, 60)
+
+    def test_resized_while_it_is_shown(self):
+        terminal = self.terminal(80, 24, **self.places)
+        self.start(terminal)
+        terminal.wait_for("GPU 0: Fake H100")
+        terminal.type("4ss")
+        terminal.wait_for("CATEGORY", "optimizer state")
+        terminal.resize(60, 24)
+        terminal.wait_for("60 columns", gone="CATEGORY")
+        terminal.resize(200, 60)
+        terminal.wait_for("CATEGORY", "optimizer state", gone="60 columns")
+        terminal.type("q")
+        self.check_restored(terminal, 0)
+
+    def test_the_prompt_has_them_at_once(self):
+        done = subprocess.run(
+            [TIDEMARK, "interactive"], input="holders category\nholders module\n", capture_output=True, text=True,
+            env={**os.environ, **self.environment(**self.places)}, timeout=DEADLINE, check=False,
+        )  # fmt: skip
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for name in ("parameter", "gradient", "optimizer state"):
+            self.assertRegex(done.stdout, rf"(?m)^ *{re.escape(self.sizes(self.said[name]))} .* {name}$")
+        self.assertIn("embedding", done.stdout)
+
+    def test_metrics_and_history_meanwhile(self):
+        terminal = self.terminal(80, 24, **self.places)
+        self.start(terminal, "interactive --listen 127.0.0.1:0 --history h.db --interval 0.1")
+        screen = terminal.wait_for("metrics at http://", "GPU 0")
+        url = re.search(r"metrics at (\S+)", screen)[1]
+        wanted = f'tidemark_category="parameter"}} {self.said["parameter"]}\n'
+        end = time.monotonic() + DEADLINE
+        while wanted not in (page := urllib.request.urlopen(url).read().decode()):
+            self.assertLess(time.monotonic(), end, page)
+            time.sleep(0.1)
+        terminal.type("q")
+        self.check_restored(terminal, 0)
+        history = subprocess.run(
+            [TIDEMARK, "history", "h.db", "--format", "json"], cwd=self.folder, capture_output=True, text=True
+        )
+        devices = {device["device"]: device for device in json.loads(history.stdout)["devices"]}
+        self.assertEqual(devices["1"]["peak_bytes"], 1024 * MIB)
+
+
 class PromptTest(Case):
     def run_prompt(self, typed, *arguments, **changes):
         return subprocess.run(
@@ -267,5 +384,5 @@ class PromptTest(Case):
 
 
 if __name__ == "__main__":
-    TIDEMARK, NVML = sys.argv[1:3]
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    TIDEMARK, NVML, PYTHON = sys.argv[1:4]
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])

@@ -32,6 +32,7 @@ struct ProcessMemory {
   std::optional<std::uint64_t> pss_bytes;  ///< none also where it was not read this time
   ProcessPages pages = {};
   std::optional<std::uint64_t> private_bytes = {};  ///< likewise
+  bool below_recorder = false;                      ///< where a machine is watched: see JobProcess
 };
 
 /// The host: all but the recorded process's own memory, which is among that of the job's processes.

@@ -132,7 +132,10 @@ std::vector<JobProcess> SampleTaker::own_job() const {
 }
 
 bool SampleTaker::is_of_job(std::int64_t pid) const {
-  return std::any_of(job_.begin(), job_.end(), [pid](const JobProcess& process) { return process.pid == pid; });
+  // Who watches a machine has others among them.
+  return std::any_of(job_.begin(), job_.end(), [&](const JobProcess& process) {
+    return process.pid == pid && (!find_job_ || process.below_recorder);
+  });
 }
 
 bool SampleTaker::use_has_changed() const {
@@ -196,6 +199,7 @@ void SampleTaker::read_host(std::vector<Reading>& readings) {
     ProcessMemory memory;
     memory.pid = process.pid;
     memory.name = process.name;
+    memory.below_recorder = process.below_recorder;
     memory.pages = resident_pages(process.pid, root_);
     memory.rss_bytes = memory.pages.rss_bytes;
     if (!memory.rss_bytes) continue;  // it has ended

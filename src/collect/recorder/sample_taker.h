@@ -24,7 +24,8 @@ inline constexpr int kShareOfCore = 1000;
 /// A process of the job.
 struct JobProcess {
   std::int64_t pid = -1;
-  std::string name;  ///< "python train.py"; may be empty
+  std::string name;             ///< "python train.py"; may be empty
+  bool below_recorder = false;  ///< where a machine is watched: started under `tidemark run`, or recording itself
 
   bool operator==(const JobProcess&) const = default;
 };

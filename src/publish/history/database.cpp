@@ -16,6 +16,9 @@ constexpr int kMostTextBytes = 1 << 20;
 
 }  // namespace
 
+bool DatabaseError::is_error() const {
+  return code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE;
+}
 bool DatabaseError::is_full() const {
   return code == SQLITE_FULL || code == SQLITE_IOERR;
 }

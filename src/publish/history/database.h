@@ -19,6 +19,7 @@ struct DatabaseError {
   int code = 0;  ///< SQLite's primary result code
   std::string message;
 
+  [[nodiscard]] bool is_error() const;    ///< it is not the result of what went well
   [[nodiscard]] bool is_full() const;     ///< no space on the disk
   [[nodiscard]] bool is_busy() const;     ///< another program writes it
   [[nodiscard]] bool is_damaged() const;  ///< it is no database, or a broken one
@@ -61,7 +62,7 @@ class Database {
   /// One that gives an error, or no row, gives none.
   std::optional<std::int64_t> number(const std::string& query);
   [[nodiscard]] Statement prepare(std::string_view text);
-  /// Of the latest call that failed.
+  /// Of the latest call.
   [[nodiscard]] DatabaseError error() const;
   [[nodiscard]] std::int64_t last_row() const;
 

@@ -22,10 +22,22 @@ std::uint64_t size_of(std::int64_t value) {
   return value < 0 ? 0 : static_cast<std::uint64_t>(value);
 }
 
+// Likewise: times before 1970 and after 2255, beyond which they could not be told in nanoseconds.
+std::int64_t time_of(std::int64_t value) {
+  constexpr std::int64_t kLatestMs = 9'000'000'000'000;
+  return std::clamp<std::int64_t>(value, 0, kLatestMs);
+}
+
 struct Window {
   std::int64_t since;
   std::int64_t until;
 };
+
+Error unreadable(const std::string& path, const DatabaseError& error) {
+  if (error.is_damaged()) return Error{fmt::format("{}: damaged, or no history of Tidemark ({})", path, error.message)};
+  if (error.is_busy()) return Error{fmt::format("{}: another program has it locked; try again", path)};
+  return Error{fmt::format("{}: cannot be read: {}", path, error.message)};
+}
 
 class Reader {
  public:
@@ -34,7 +46,8 @@ class Reader {
         query_(query),
         window_{query.since_ms.value_or(std::numeric_limits<std::int64_t>::min()), query.until_ms} {}
 
-  void read(History& history) {
+  /// What was read is not whole where it failed.
+  Result<void> read(History& history) {
     read_devices(history);
     for (HistoryDevice& device : history.devices) {
       read_peak(device);
@@ -43,9 +56,18 @@ class Reader {
     }
     std::erase_if(history.devices, [](const HistoryDevice& device) { return device.samples == 0; });
     read_risks(history);
+    return failed_ ? unreadable(history.path, *failed_) : Result<void>();
   }
 
  private:
+  // False at the end, and after an error: what is missing then is not taken for nothing.
+  bool next(Statement& statement) {
+    if (failed_) return false;
+    if (statement.step()) return true;
+    if (DatabaseError error = database_.error(); error.is_error()) failed_ = std::move(error);
+    return false;
+  }
+
   [[nodiscard]] bool is_chosen(const std::string& key, const std::string& id) const {
     const auto& chosen = query_.devices;
     return chosen.empty() || std::find(chosen.begin(), chosen.end(), key) != chosen.end() ||
@@ -62,7 +84,7 @@ class Reader {
     Statement row =
         database_.prepare("SELECT device, key, max(name) FROM series GROUP BY device, key ORDER BY key LIMIT ?1");
     row.bind(1, kMostDevices);
-    while (row.step()) {
+    while (next(row)) {
       HistoryDevice device;
       device.id = row.text(0);
       device.key = row.text(1);
@@ -77,15 +99,15 @@ class Reader {
         "SELECT time, max(high) FROM points JOIN series ON series.id = series "
         "WHERE device = ?3 AND key = ?4 AND pid = 0 AND time BETWEEN ?1 AND ?2");
     peak.bind(3, device.id).bind(4, device.key);
-    if (peak.step()) {
-      device.peak_ms = peak.integer(0);
+    if (next(peak)) {
+      device.peak_ms = time_of(peak.integer(0));
       device.peak_bytes = size_of(peak.integer(1));
     }
     Statement last = in_window(
         "SELECT max(time), mean, bound FROM points JOIN series ON series.id = series "
         "WHERE device = ?3 AND key = ?4 AND pid = 0 AND time BETWEEN ?1 AND ?2");
     last.bind(3, device.id).bind(4, device.key);
-    if (last.step()) {
+    if (next(last)) {
       device.last_bytes = size_of(last.integer(1));
       if (const auto bound = last.maybe(2)) device.limit_bytes = size_of(*bound);
     }
@@ -95,9 +117,9 @@ class Reader {
         "series "
         "WHERE device = ?3 AND key = ?4 AND pid = 0 AND time BETWEEN ?1 AND ?2");
     all.bind(3, device.id).bind(4, device.key);
-    if (!all.step()) return;
-    device.first_ms = all.integer(0);
-    device.last_ms = all.integer(1);
+    if (!next(all)) return;
+    device.first_ms = time_of(all.integer(0));
+    device.last_ms = time_of(all.integer(1));
     device.samples = size_of(all.integer(2));
     device.mean_bytes = size_of(all.integer(3));
   }
@@ -111,8 +133,9 @@ class Reader {
         "series "
         "WHERE device = ?3 AND key = ?4 AND pid = 0 AND time BETWEEN ?1 AND ?2 GROUP BY (time - ?5) / ?6 ORDER BY 1");
     row.bind(3, device.id).bind(4, device.key).bind(5, device.first_ms).bind(6, width);
-    while (row.step() && static_cast<std::int64_t>(device.points.size()) <= query_.most_points) {
-      device.points.push_back({row.integer(0), row.integer(1), size_of(row.integer(2)), size_of(row.integer(3))});
+    while (next(row) && static_cast<std::int64_t>(device.points.size()) <= query_.most_points) {
+      device.points.push_back(
+          {time_of(row.integer(0)), time_of(row.integer(1)), size_of(row.integer(2)), size_of(row.integer(3))});
     }
   }
 
@@ -122,7 +145,7 @@ class Reader {
         "series "
         "WHERE device = ?3 AND key = ?4 AND pid != 0 AND time BETWEEN ?1 AND ?2 GROUP BY series ORDER BY 4 DESC, 5, 1");
     row.bind(3, device.id).bind(4, device.key);
-    while (row.step()) {
+    while (next(row)) {
       if (device.processes.size() == kMostHistoryProcesses) {
         ++device.more_processes;
         continue;
@@ -130,10 +153,10 @@ class Reader {
       HistoryProcess process;
       process.pid = row.integer(0);
       process.name = row.text(1);
-      process.peak_ms = row.integer(2);
+      process.peak_ms = time_of(row.integer(2));
       process.peak_bytes = size_of(row.integer(3));
-      process.first_ms = row.integer(4);
-      process.last_ms = row.integer(5);
+      process.first_ms = time_of(row.integer(4));
+      process.last_ms = time_of(row.integer(5));
       device.processes.push_back(std::move(process));
     }
   }
@@ -142,8 +165,8 @@ class Reader {
     Statement row = in_window(
         "SELECT time, device, key, before, level, assessment FROM risks WHERE time BETWEEN ?1 AND ?2 ORDER BY time "
         "DESC");
-    while (row.step()) {
-      HistoryRisk risk{row.integer(0), row.text(1), row.text(2), row.text(3), row.text(4), row.text(5)};
+    while (next(row)) {
+      HistoryRisk risk{time_of(row.integer(0)), row.text(1), row.text(2), row.text(3), row.text(4), row.text(5)};
       if (!is_chosen(risk.key, risk.device)) continue;
       if (history.risks.size() < kMostHistoryRisks) {
         history.risks.push_back(std::move(risk));
@@ -157,13 +180,8 @@ class Reader {
   Database& database_;
   const HistoryQuery& query_;
   Window window_;
+  std::optional<DatabaseError> failed_;
 };
-
-Error unreadable(const std::string& path, const DatabaseError& error) {
-  if (error.is_damaged()) return Error{fmt::format("{}: damaged, or no history of Tidemark ({})", path, error.message)};
-  if (error.is_busy()) return Error{fmt::format("{}: another program has it locked; try again", path)};
-  return Error{fmt::format("{}: cannot be read: {}", path, error.message)};
-}
 
 }  // namespace
 
@@ -174,6 +192,10 @@ Result<History> read_history(const std::string& path, const HistoryQuery& query)
         fmt::format("{}: cannot be read: {} (monitors write it with --history {})", path, std::strerror(errno), path)};
   }
   if (!S_ISREG(facts.st_mode)) return Error{path + ": not a file"};
+  History history;
+  history.path = path;
+  history.since_ms = query.since_ms;
+  history.until_ms = query.until_ms;
   DatabaseError error;
   auto database = Database::open(path, DatabaseUse::read, error);
   if (!database) return unreadable(path, error);
@@ -184,20 +206,16 @@ Result<History> read_history(const std::string& path, const HistoryQuery& query)
       return Error{path + ": not a history of Tidemark (monitors write one with --history FILE)"};
     case SchemaState::newer:
       return Error{path + ": made by a newer version of Tidemark; read it with that"};
-    case SchemaState::empty:
+    case SchemaState::empty:  // a monitor has only just begun
+      return history;
     case SchemaState::ours:
       break;
   }
-  Statement check = database->prepare("PRAGMA quick_check(1)");
-  if (!check.step() || check.text(0) != "ok") {
+  if (!is_whole(*database)) {
     return Error{path + ": damaged (sqlite3 FILE .recover writes what can be saved into a new file)"};
   }
-  History history;
-  history.path = path;
-  history.since_ms = query.since_ms;
-  history.until_ms = query.until_ms;
   if (!database->execute("BEGIN")) return unreadable(path, database->error());  // all of one time
-  Reader(*database, query).read(history);
+  if (auto done = Reader(*database, query).read(history); !done) return done.error();
   return history;
 }
 

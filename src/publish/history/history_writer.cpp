@@ -16,6 +16,7 @@ constexpr std::chrono::seconds kFlushInterval{5};
 constexpr std::chrono::milliseconds kPatienceWithHistory{3000};  // at the end
 constexpr std::int64_t kCareIntervalMs = 600'000;
 constexpr std::int64_t kNsInMs = 1'000'000;
+constexpr const char* kDamaged = "damaged, or no history: nothing is written to it (move it away)";
 
 }  // namespace
 
@@ -73,6 +74,11 @@ bool HistoryWriter::open() {
   }
   SchemaState state = schema_of(*database);
   if (state == SchemaState::empty && create_schema(*database)) state = SchemaState::ours;
+  if (state == SchemaState::ours && !is_whole(*database)) {
+    given_up_ = true;
+    tell(kDamaged);
+    return false;
+  }
   if (state == SchemaState::ours) {
     // What was not written when the machine loses power is lost; the file stays whole.
     database->execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=8388608");
@@ -127,7 +133,7 @@ std::optional<std::int64_t> HistoryWriter::series(const HistoryKey& key) {
 void HistoryWriter::tell(const DatabaseError& error) {
   if (error.is_damaged()) {
     given_up_ = true;
-    tell("damaged, or no history: nothing is written to it (move it away)");
+    tell(kDamaged);
   } else if (error.is_full()) {
     tell(fmt::format("cannot be written ({}): history has a gap until there is space", error.message));
   } else if (error.is_busy()) {

@@ -50,6 +50,11 @@ SchemaState schema_of(Database& database) {
   return SchemaState::ours;
 }
 
+bool is_whole(Database& database) {
+  Statement check = database.prepare("PRAGMA quick_check(1)");
+  return check.step() && check.text(0) == "ok";
+}
+
 bool create_schema(Database& database) {
   std::string statements = "BEGIN IMMEDIATE;";
   for (const Table& table : kTables) statements += fmt::format("{};", table.sql);

@@ -20,6 +20,9 @@ enum class SchemaState : std::uint8_t {
 };
 [[nodiscard]] SchemaState schema_of(Database& database);
 
+/// Whether what the file says of itself fits together. Reads all of it.
+[[nodiscard]] bool is_whole(Database& database);
+
 /// For an empty file. False after an error.
 bool create_schema(Database& database);
 

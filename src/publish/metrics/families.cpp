@@ -31,6 +31,8 @@ enum Family : std::size_t {
   kProcessPss,
   kFrameworkAllocated,
   kFrameworkReserved,
+  kFrameworkCategory,
+  kFrameworkComponent,
   kSystemLimit,
   kSystemAvailable,
   kCgroupUsage,
@@ -63,6 +65,11 @@ constexpr std::array<MetricFamily, kBuildInfo + 1> kFamilies = {{
      "Memory of a device that a recorded process holds in tensors, by its framework's allocator."},
     {"tidemark.framework.memory.reserved", "By", kSum,
      "Memory of a device that the allocator of a recorded process has taken from the driver."},
+    {"tidemark.framework.memory.category", "By", kSum,
+     "Memory of a device that a recorded process holds in tensors, by what they are: parameter, activation and so on."},
+    {"tidemark.framework.memory.component", "By", kSum,
+     "Memory of a device that a recorded process holds in tensors, by the part of the model: attention, mlp and so "
+     "on."},
     {"system.memory.limit", "By", kSum, "Size of the host's memory."},
     {"system.memory.linux.available", "By", kSum, "Host memory that programs can get without swapping."},
     {"tidemark.cgroup.memory.usage", "By", kSum,
@@ -160,18 +167,42 @@ void add_process(Builder& builder, const MachineState& state, const WatchedProce
   builder.add_bytes(kProcessPss, of_process, process.pss_bytes);
 }
 
+// A device as a recorded process calls it, and the machine's where it is known which that is.
+MetricAttributes recorded_attributes(const MachineState& state, const RecordedProcess& process, const Device& device) {
+  MetricAttributes attributes = {{"process.pid", std::to_string(process.recording.pid)},
+                                 {"process.command", process.recording.command},
+                                 {"tidemark.device", to_string(device)}};
+  const auto part = std::find_if(process.devices.begin(), process.devices.end(),
+                                 [&](const RecordedDevice& known) { return known.device == device; });
+  const auto watched = std::find_if(state.devices.begin(), state.devices.end(), [&](const WatchedDevice& known) {
+    return part != process.devices.end() && !known.is_host && known.key == part->key;
+  });
+  const bool found = watched != state.devices.end();
+  const bool is_host = device.type == DeviceType::cpu;
+  attributes.emplace_back("hw.id", found ? device_id(*watched) : "");
+  attributes.emplace_back("hw.name", found ? "GPU " + watched->key : is_host ? "host" : "");
+  return attributes;
+}
+
+template <typename Sums, typename Names>
+void add_owners(Builder& builder, Family family, const MetricAttributes& of_device, std::string_view name,
+                const Sums& sums, const Names& names) {
+  for (const auto& [owner, text] : names) {
+    builder.add_bytes(family, with(of_device, name, std::string(text)), sums[static_cast<std::size_t>(owner)]);
+  }
+}
+
 void add_recorded(Builder& builder, const MachineState& state, const RecordedProcess& process) {
   if (process.state != FollowState::growing) return;
   for (const RecordedDevice& part : process.devices) {
-    MetricAttributes both = {{"process.pid", std::to_string(process.recording.pid)},
-                             {"process.command", process.recording.command},
-                             {"tidemark.device", to_string(part.device)}};
-    const auto device = std::find_if(state.devices.begin(), state.devices.end(),
-                                     [&](const WatchedDevice& known) { return known.key == part.key; });
-    both.emplace_back("hw.id", device == state.devices.end() ? "" : device_id(*device));
-    both.emplace_back("hw.name", device == state.devices.end() ? "" : "GPU " + device->key);
+    const MetricAttributes both = recorded_attributes(state, process, part.device);
     builder.add_bytes(kFrameworkAllocated, both, part.allocated_bytes);
     builder.add_bytes(kFrameworkReserved, both, part.reserved_bytes);
+  }
+  for (const RecordedOwners& owners : process.owners) {
+    const MetricAttributes both = recorded_attributes(state, process, owners.device);
+    add_owners(builder, kFrameworkCategory, both, "tidemark.category", owners.categories, kCategoryNames);
+    add_owners(builder, kFrameworkComponent, both, "tidemark.component", owners.components, kComponentNames);
   }
 }
 

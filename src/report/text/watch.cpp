@@ -79,14 +79,21 @@ std::string processes_of(const MachineState& state, const Terminal& terminal) {
   return "\n" + paint(terminal, Tone::heading, "Processes") + "\n" + columns.text(terminal, 2);
 }
 
+constexpr std::string_view kNoTotals =
+    "  -: nothing on a GPU so far. PyTorch's allocator of the CPU keeps no totals: `tidemark summary FILE` and the "
+    "holders "
+    "in\n     `tidemark interactive` add up its tensors.\n";
+
 std::string recorded_of(const WatchRun& run, const Terminal& terminal) {
   if (run.recorded.empty()) return "";
   Columns columns({"pid", "device", "allocated", "peak", "reserved", "peak", "unused", "program"});
+  bool no_totals = false;
   for (const RecordedProcess& process : run.recorded) {
     const std::string pid = std::to_string(process.recording.pid);
     std::string program = shown(process.recording.command);
     if (process.state == FollowState::ended) program += " (ended)";
     if (!process.problem.empty()) program += ": " + shown(process.problem);
+    no_totals |= process.devices.empty();
     if (process.devices.empty()) columns.add({pid, "-", "-", "-", "-", "-", "-", program});
     for (const RecordedDevice& on : process.devices) {
       columns.add({pid, to_string(on.device), format_bytes(on.allocated_bytes), bytes_text(on.most_allocated()),
@@ -95,7 +102,7 @@ std::string recorded_of(const WatchRun& run, const Terminal& terminal) {
     }
   }
   return "\n" + paint(terminal, Tone::heading, "Recorded processes: what their allocators hold, true peaks") + "\n" +
-         columns.text(terminal, 2);
+         columns.text(terminal, 2) + (no_totals ? std::string(kNoTotals) : "");
 }
 
 std::string host_text(const WatchedHost& host) {

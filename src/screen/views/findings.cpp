@@ -46,11 +46,13 @@ void draw_findings(const Region& region, const Content& content, const ViewState
   const std::size_t first = first_shown(findings.size(), selected, height);
   std::size_t y = 0;
   for (std::size_t n = first; n < findings.size() && y < height; ++n, ++y) {
-    region.print(0, y, fit(findings[n].title, region.width()), role_of(findings[n].kind));
+    region.print(0, y, findings[n].title, role_of(findings[n].kind));
     if (n == selected) region.select_row(y);
   }
   draw_rule(region, y + 1, "");
   y += 2;
+  const std::string& title = findings[selected].title;
+  if (display_width(title) > region.width()) y = draw_paragraph(region, y, title, role_of(findings[selected].kind));
   for (const std::string& line : findings[selected].details) y = draw_paragraph(region, y, line);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "report/words/printable.h"
+#include "report/words/stack_text.h"
 #include "screen/table.h"
 #include "screen/views/parts.h"
 #include "screen/views/views.h"
@@ -18,13 +19,13 @@ constexpr std::array<const char*, kHeldBy> kHeadings = {"STACK", "MODULE", "CATE
 
 // What left and right choose among: each device of each recorded process.
 struct Choice {
-  const RecordedProcess* process = nullptr;
+  const ProcessResults* process = nullptr;
   const DeviceHolders* device = nullptr;  ///< null: there is none to show
 };
 
 std::vector<Choice> choices_of(const Content& content) {
   std::vector<Choice> choices;
-  for (const RecordedProcess& process : content.recorded) {
+  for (const ProcessResults& process : content.recorded) {
     for (const DeviceHolders& device : process.devices) choices.push_back({&process, &device});
     if (process.devices.empty()) choices.push_back({&process, nullptr});
   }
@@ -60,6 +61,13 @@ void draw_table_of(const Region& region, const DeviceHolders& device, const View
                    Role::quiet);
     return;
   }
+  std::vector<ListColumn> columns = {{.heading = "BYTES", .width = 10},
+                                     {.heading = "SHARE", .width = 7},
+                                     {.heading = "CHANGE", .width = 11},
+                                     {.heading = "BLOCKS", .width = 9},
+                                     {.heading = kHeadings[state.order], .left = true, .sorted = true}};
+  // Of a stack that is too long the place stays and the callers go, not its middle.
+  const std::size_t room = last_width(columns, region.width());
   std::vector<ListRow> rows;
   for (const Holder& holder : *holders) {
     const double share = device.allocated_bytes == 0
@@ -69,15 +77,9 @@ void draw_table_of(const Region& region, const DeviceHolders& device, const View
                     {fmt::format("{:.1f} %", share)},
                     {change_text(holder.change_bytes), holder.change_bytes > 0 ? Role::warning : Role::plain},
                     {format_count(holder.blocks)},
-                    {holder.name}});
+                    {holder.stack ? stack_text_with_callers(*holder.stack, room) : holder.name}});
   }
-  draw_table(region,
-             {{.heading = "BYTES", .width = 10},
-              {.heading = "SHARE", .width = 7},
-              {.heading = "CHANGE", .width = 11},
-              {.heading = "BLOCKS", .width = 9},
-              {.heading = kHeadings[state.order], .left = true, .sorted = true}},
-             rows, row_of(state.selected, rows.size()));
+  draw_table(region, columns, rows, row_of(state.selected, rows.size()));
 }
 
 // Which process and device, then the table.
@@ -86,6 +88,8 @@ void draw_choice(const Region& region, const Choice& choice, const ViewState& st
       0, 0, fmt::format("{} (PID {})", shown(choice.process->name, 40), choice.process->pid), Role::heading);
   if (!choice.process->problem.empty()) {
     draw_paragraph(region, 2, choice.process->problem, Role::critical);
+  } else if (choice.process->reading) {
+    region.print(0, 2, "What was recorded before is being read.", Role::quiet);
   } else if (choice.device == nullptr) {
     region.print(0, 2, "It has allocated no memory yet.", Role::quiet);
   } else {

@@ -19,13 +19,22 @@ std::string kind_text(ProcessKind kind) {
   return std::string(name_of(kind));
 }
 
+// Which of the job's processes have recordings of their own is known once these are followed.
+ProcessKind kind_of(const Content& content, const WatchedProcess& process) {
+  const bool recorded = std::any_of(content.recorded.begin(), content.recorded.end(),
+                                    [&](const ProcessResults& results) { return results.pid == process.pid; });
+  return recorded && process.kind == ProcessKind::job ? ProcessKind::recorded : process.kind;
+}
+
 // `wide`: there is room for peaks.
-ListRow row_of_process(const MachineState& machine, const ProcessRow& row, bool wide) {
+ListRow row_of_process(const Content& content, const ProcessRow& row, bool wide) {
+  const MachineState& machine = content.machine;
   const WatchedProcess& process = *row.process;
+  const ProcessKind kind = kind_of(content, process);
   const bool named = process.kind != ProcessKind::ended && process.kind != ProcessKind::other_namespace;
   ListRow cells = {{row.device == nullptr ? "-" : short_title(machine.devices[row.device->device])},
                    {std::to_string(process.pid)},
-                   {kind_text(process.kind), process.kind == ProcessKind::recorded ? Role::key : Role::quiet},
+                   {kind_text(kind), kind == ProcessKind::recorded ? Role::key : Role::quiet},
                    {row.device == nullptr ? "-" : size_text(row.device->bytes)}};
   if (wide) {
     const bool known = row.device != nullptr && !row.device->used.empty();
@@ -55,7 +64,7 @@ void draw_processes(const Region& region, const Content& content, const ViewStat
   if (wide) columns.insert(columns.begin() + 4, {.heading = "PEAK", .width = 10});
   std::vector<ListRow> rows;
   rows.reserve(listed.size());
-  for (const ProcessRow& row : listed) rows.push_back(row_of_process(content.machine, row, wide));
+  for (const ProcessRow& row : listed) rows.push_back(row_of_process(content, row, wide));
   draw_table(region, columns, rows, row_of(state.selected, rows.size()));
   if (rows.empty()) region.print(0, 2, "No process uses the devices.", Role::quiet);
 }

@@ -232,6 +232,30 @@ TEST_F(HistoryTest, DamageWithinIsFoundWhenReading) {
     file << std::string(static_cast<std::size_t>(size / 2), '\xff');
   }
   EXPECT_THAT(read().error().message, HasSubstr("damaged"));
+  // Nothing is written over what may still be saved from it.
+  const auto bytes = [&] {
+    std::ifstream file(path_, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string before = bytes();
+  write_some();
+  ASSERT_EQ(problems_.size(), 1U);
+  EXPECT_THAT(problems_[0], HasSubstr("damaged"));
+  EXPECT_EQ(bytes(), before);
+}
+
+TEST_F(HistoryTest, TimesThatCannotBe) {
+  write_some();
+  DatabaseError error;
+  Database::open(path_, DatabaseUse::write, error)
+      ->execute(
+          "UPDATE points SET time = -9223372036854775807 WHERE time = (SELECT min(time) FROM points);"
+          "UPDATE points SET span = 9223372036854775807");
+  const auto history = read();
+  ASSERT_TRUE(history.ok()) << history.error().message;
+  ASSERT_EQ(history->devices.size(), 1U);
+  EXPECT_GE(history->devices[0].first_ms, 0);
+  EXPECT_LE(history->devices[0].last_ms, 9'000'000'000'000);
 }
 
 TEST_F(HistoryTest, ALockedFileIsSaid) {

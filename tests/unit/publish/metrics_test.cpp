@@ -147,6 +147,32 @@ TEST(Metrics, OfRecordedProcesses) {
   EXPECT_THAT(page, HasSubstr("tidemark_framework_memory_reserved_bytes" + labels + " 9\n"));
 }
 
+TEST(Metrics, OfRecordedProcessesByOwner) {
+  MachineState state;
+  state.devices.push_back(gpu("0"));
+  RecordedProcess process;
+  process.recording.pid = 42;
+  process.recording.command = "python train.py";
+  process.devices.emplace_back().device = {DeviceType::cuda, 1};
+  process.devices.front().key = "0";
+  process.owners.resize(2);
+  process.owners[0].device = {DeviceType::cuda, 1};
+  process.owners[0].categories[static_cast<std::size_t>(Category::optimizer_state)] = 5;
+  process.owners[0].categories[static_cast<std::size_t>(Category::gradient)] = 0;
+  process.owners[0].components[static_cast<std::size_t>(Component::mlp)] = 6;
+  process.owners[1].device = {DeviceType::cpu, 0};
+  process.owners[1].categories[static_cast<std::size_t>(Category::unknown)] = 8;
+  const std::string page = prometheus_text(to_metrics(state, {&process, 1}, {}));
+  const std::string begin = "_bytes{process_pid=\"42\",process_command=\"python train.py\",tidemark_device=";
+  const std::string of_gpu = begin + R"("cuda:1",hw_id="GPU-0",hw_name="GPU 0",)";
+  EXPECT_THAT(page,
+              HasSubstr("tidemark_framework_memory_category" + of_gpu + "tidemark_category=\"optimizer_state\"} 5\n"));
+  EXPECT_THAT(page, HasSubstr(of_gpu + "tidemark_category=\"gradient\"} 0\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_framework_memory_component" + of_gpu + "tidemark_component=\"mlp\"} 6\n"));
+  EXPECT_THAT(page, HasSubstr(begin + R"("cpu",hw_id="",hw_name="host",tidemark_category="unknown"} 8)"));
+  EXPECT_THAT(page, Not(HasSubstr("tidemark_category=\"activation")));  // nothing ever was of it
+}
+
 TEST(Metrics, OfRisks) {
   MachineState state;
   state.devices.push_back(gpu("0"));

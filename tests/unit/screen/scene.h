@@ -13,6 +13,6 @@ inline constexpr std::uint64_t kSecondNs = 1'000'000'000;
 /// No GPU; the host's memory stands for one.
 [[nodiscard]] MachineState host_only();
 /// The job of busy_machine(), with holders and findings.
-[[nodiscard]] std::vector<screen::RecordedProcess> recorded_job();
+[[nodiscard]] std::vector<screen::ProcessResults> recorded_job();
 
 }  // namespace tidemark::testing

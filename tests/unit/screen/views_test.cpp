@@ -17,7 +17,7 @@ using tidemark::testing::host_only;
 using tidemark::testing::kSecondNs;
 using tidemark::testing::recorded_job;
 
-std::string frame(const MachineState& machine, const std::vector<RecordedProcess>& recorded, const State& state,
+std::string frame(const MachineState& machine, const std::vector<ProcessResults>& recorded, const State& state,
                   std::size_t width = 80, std::size_t height = 24, bool unicode = true) {
   const std::vector<Mark> marks = {{.time_ns = 150 * kSecondNs, .name = "1"}};
   Canvas canvas(width, height, unicode);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "analyze/common/stack_names.h"
+
 namespace tidemark::screen {
 
 /// What memory is grouped by.
@@ -14,7 +16,8 @@ enum class HeldBy : unsigned char { stack = 0, module = 1, category = 2 };
 inline constexpr std::size_t kHeldBy = 3;
 
 struct Holder {
-  std::string name;  ///< printable
+  std::string name;                 ///< printable; of a stack as long as a wide terminal shows it
+  std::optional<NamedStack> stack;  ///< so that it can be said in fewer columns
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
   std::int64_t change_bytes = 0;  ///< over the window
@@ -24,7 +27,7 @@ struct DeviceHolders {
   std::string device;  ///< "cuda:0"
   std::uint64_t allocated_bytes = 0;
   std::uint64_t peak_bytes = 0;
-  /// Most bytes first; none where the recording does not say, with `why_not`.
+  /// Most bytes first; none where the recording does not say.
   std::array<std::optional<std::vector<Holder>>, kHeldBy> by;
 };
 
@@ -36,12 +39,11 @@ struct Finding {
   std::vector<std::string> details;  ///< likewise
 };
 
-struct RecordedProcess {
+struct ProcessResults {
   std::int64_t pid = -1;
-  std::string name;     ///< "python train.py"; printable
-  std::string file;     ///< the recording
-  std::string problem;  ///< why it cannot be read, as a sentence; else empty
-  std::uint64_t window_ns = 0;
+  std::string name;      ///< "python train.py"; printable
+  std::string problem;   ///< why it cannot be read, as a sentence; else empty
+  bool reading = false;  ///< what was recorded before: there are no results yet
   std::vector<DeviceHolders> devices;
   std::vector<Finding> findings;
 };

@@ -1,0 +1,111 @@
+// Fuzz target of history files: whatever the bytes, reading them comes to an end and leaves them as they are, errors
+// name the file, and what is accepted is within bounds. A monitor that is told to go on with the file writes nothing to
+// one that cannot be read; one that can be read still can afterwards.
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "publish/history/history.h"
+#include "publish/history/history_state.h"
+#include "publish/history/history_writer.h"
+#include "report/json/history.h"
+#include "report/text/history.h"
+
+namespace {
+
+using namespace tidemark;
+
+constexpr std::int64_t kNowMs = 1'800'000'000'000;
+constexpr std::size_t kWritesOnceIn = 16;  // inputs: the writer has a thread and syncs
+
+void require(bool kept, const char* promise) {
+  if (kept) return;
+  std::fprintf(stderr, "broken promise of histories: %s\n", promise);
+  std::abort();
+}
+
+/// Removed at the end of the process, with what SQLite puts beside it.
+class File {
+ public:
+  File()
+      : folder_(place() / ("tidemark-history-fuzz-" + std::to_string(::getpid()))), path_((folder_ / "h.db").string()) {
+    std::filesystem::create_directory(folder_);
+  }
+  ~File() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  /// In memory where there is such a place: SQLite has what it writes brought to the disk.
+  static std::filesystem::path place() {
+    return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
+  }
+  void write(const std::string& bytes) {
+    for (const char* beside : {"-wal", "-shm", "-journal"}) std::filesystem::remove(path_ + beside);
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
+  }
+  [[nodiscard]] std::string read() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::string path_;
+};
+
+Result<History> read(const std::string& path) {
+  return read_history(path, {.since_ms = std::nullopt, .until_ms = kNowMs + 1'000'000});
+}
+
+void check(const History& history) {
+  const HistoryQuery defaults{};
+  for (const HistoryDevice& device : history.devices) {
+    require(device.points.size() <= static_cast<std::size_t>(defaults.most_points) + 1, "points are bounded");
+    require(device.processes.size() <= kMostHistoryProcesses, "processes are bounded");
+    require(device.samples > 0, "devices have samples");
+  }
+  require(history.risks.size() <= kMostHistoryRisks, "changes of risk are bounded");
+  require(!to_json(history).empty() && !to_text(history, {}).empty() && !to_csv(history).empty(), "it can be printed");
+  (void)as_state(history);
+}
+
+void go_on(const std::string& path) {
+  MachineState state;
+  state.began_wall_ns = static_cast<std::uint64_t>(kNowMs) * 1'000'000;
+  WatchedDevice& device = state.devices.emplace_back();
+  device.key = "0";
+  device.info.uuid = "GPU-1";
+  device.used.add(0, 1);
+  HistoryWriter(HistoryOptions{path, std::chrono::hours(24), [](const std::string&) {}}).add(state);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static File file;
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  file.write(bytes);
+  const auto history = read(file.path());
+  require(history.ok() || history.error().message.starts_with(file.path()), "an error names the file");
+  require(file.read() == bytes, "reading leaves the file as it is");
+  if (history) check(*history);
+  std::size_t sum = 0;
+  for (std::size_t n = 0; n < size; ++n) sum += data[n];
+  if (sum % kWritesOnceIn != 0 || size == 0) return 0;
+  go_on(file.path());
+  if (history) {
+    require(read(file.path()).ok(), "what can be read stays so when it goes on");
+  } else {
+    require(file.read() == bytes, "what cannot be read is left as it is");
+  }
+  return 0;
+}
