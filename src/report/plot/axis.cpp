@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace tidemark {
@@ -61,6 +62,27 @@ std::vector<Tick> time_ticks(std::uint64_t duration_ns) {
   std::vector<Tick> ticks;
   for (std::size_t index = 0; static_cast<double>(index) * step * unit_ns <= end * (1 + 1e-9); ++index) {
     ticks.push_back({static_cast<double>(index) * step * unit_ns, label(index, step, unit)});
+  }
+  return ticks;
+}
+
+std::vector<Tick> number_ticks(double lowest, double highest) {
+  constexpr double kIntervals = 4;
+  constexpr int kMostTicks = 16;
+  const double middle = lowest / 2 + highest / 2;
+  // Room around a line that is level, and around differences that a double hardly has.
+  const double least = std::max(std::abs(middle) * 1e-9, std::numeric_limits<double>::min() * 1e16);
+  if (!(highest / 2 - lowest / 2 > least)) {
+    lowest = middle - std::max(std::abs(middle) * 0.1, least * 4);
+    highest = middle + std::max(std::abs(middle) * 0.1, least * 4);
+  }
+  const double step = round_step((highest / kIntervals - lowest / kIntervals));
+  const double first = std::floor(lowest / step);
+  std::vector<Tick> ticks;
+  for (int n = 0; n < kMostTicks; ++n) {
+    const double value = (first + n) * step;
+    ticks.push_back({value, fmt::format("{:.6g}", value == 0 ? 0.0 : value)});
+    if (ticks.size() > 1 && value >= highest) break;
   }
   return ticks;
 }

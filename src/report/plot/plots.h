@@ -15,6 +15,7 @@
 #include "analyze/tree.h"
 #include "live/machine_state.h"
 #include "report/plot/plot.h"
+#include "runtime/performance/value_history.h"
 
 namespace tidemark {
 
@@ -76,6 +77,9 @@ struct SegmentPlotInput {
 [[nodiscard]] Plot usage_plot(const WatchedDevice& device, const TimeFrame& frame);
 /// A row for each device, a column for each stretch of time: how much of it was used at most.
 [[nodiscard]] Plot usage_heat_map(const MachineState& state, std::uint64_t duration_ns);
+
+/// A number over time: its mean as a line, from the lowest to the highest of each moment as an area. It has points.
+[[nodiscard]] Plot value_plot(std::span<const HistoryMoment> points, const TimeFrame& frame);
 
 /// A bar of parts, one after the other.
 struct BarRow {
