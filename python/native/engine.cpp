@@ -15,6 +15,7 @@
 #include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
 #include "arrow_data.h"
+#include "copies.h"
 #include "export/column_table.h"
 #include "launch/environment.h"
 #include "module_slots.h"
@@ -384,6 +385,10 @@ PyMethodDef kMethods[] = {
     {"performance_report", performance_report, METH_O, nullptr},
     {"performance_page", performance_page, METH_VARARGS, nullptr},
     {"performance_chart", performance_chart, METH_VARARGS, nullptr},
+    {"host_to_device", host_to_device, METH_VARARGS, nullptr},
+    {"copy_to_device", copy_to_device, METH_VARARGS, nullptr},
+    {"copy_stream", copy_stream, METH_O, nullptr},
+    {"pinned_bytes", pinned_bytes, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -20,7 +20,9 @@ EXPORTS: dict[str, str] = {
     "ModelAnalysis": "tidemark.model_analysis.result",
     "OOMDetector": "tidemark.monitors",
     "OOMPrediction": "tidemark.monitors",
+    "OptimizedDataLoader": "tidemark.loading",
     "PerformanceMonitor": "tidemark.performance",
+    "PrefetchLoader": "tidemark.loading",
     "Recording": "tidemark.recording",
     "RiskLevel": "tidemark.monitors",
     "RiskWatch": "tidemark._risks",
@@ -92,6 +94,8 @@ if TYPE_CHECKING:  # `from tidemark.module import name as name`, one line for ea
     from tidemark.debugger.training_profiler import debug_lora_training as debug_lora_training
     from tidemark.debugger.training_profiler import memory_profiled_training as memory_profiled_training
     from tidemark.events import GPUMemoryProfiler as GPUMemoryProfiler
+    from tidemark.loading import OptimizedDataLoader as OptimizedDataLoader
+    from tidemark.loading import PrefetchLoader as PrefetchLoader
     from tidemark.model_analysis.analysis import analyze_model as analyze_model
     from tidemark.model_analysis.gradients import GradientMonitor as GradientMonitor
     from tidemark.model_analysis.result import ModelAnalysis as ModelAnalysis
