@@ -46,9 +46,7 @@ TEST(PerformanceMonitor, StepsAndTheirParts) {
       auto waiting = monitor.waiting_for_data();
       const auto moved = std::move(waiting);  // measures once
     }
-    {
-      const auto forward = monitor.phase(tidemark::StepPhase::forward);
-    }
+    { const auto forward = monitor.phase(tidemark::StepPhase::forward); }
     monitor.step(8);
   }
   monitor.save_chart(folder.at("chart.svg"));

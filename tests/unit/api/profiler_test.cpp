@@ -49,7 +49,7 @@ TEST(Profiler, TheFolderHasToBeThere) {
     profiler.start();
     FAIL();
   } catch (const tidemark::Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no/run.tide"));
+    EXPECT_THAT(error.what(), HasSubstr(folder.at("no")));
   }
   EXPECT_FALSE(profiler.is_recording());
 }

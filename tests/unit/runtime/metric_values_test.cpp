@@ -1,3 +1,5 @@
+#include "runtime/performance/metric_values.h"
+
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +12,6 @@
 #include <vector>
 
 #include "runtime/performance/metric_table.h"
-#include "runtime/performance/metric_values.h"
 #include "runtime/performance/step_times.h"
 #include "runtime/performance/value_history.h"
 
@@ -29,8 +30,8 @@ TEST(MetricValues, NothingIsKnownOfNoValues) {
 
 TEST(MetricValues, WhatIsNotFiniteIsCountedApart) {
   MetricValues values;
-  for (const double value : {1.0, std::nan(""), -std::numeric_limits<double>::infinity(), 3.0,
-                             std::numeric_limits<double>::infinity()}) {
+  for (const double value :
+       {1.0, std::nan(""), -std::numeric_limits<double>::infinity(), 3.0, std::numeric_limits<double>::infinity()}) {
     values.add(value);
   }
   const ValueSummary summary = values.summary();
