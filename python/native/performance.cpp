@@ -132,8 +132,7 @@ PyObject* end_part(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t 
     check_count(count, 3);
     const std::int64_t part = integer_of(arguments[1]);
     if (part < 0 || part >= static_cast<std::int64_t>(kStepParts)) raise(PyExc_ValueError, "no such part of a step");
-    return Object(
-        truth(monitor_of(arguments[0]).part_ended(static_cast<StepPart>(part), integer_of(arguments[2]))));
+    return Object(truth(monitor_of(arguments[0]).part_ended(static_cast<StepPart>(part), integer_of(arguments[2]))));
   });
 }
 

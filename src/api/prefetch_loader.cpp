@@ -49,11 +49,15 @@ PipelineOptions pipeline_options(PrefetchSettings settings) {
 }  // namespace
 
 struct DeviceBatch::Parts {
+  Parts(BatchPipeline* from, LoadedBatch loaded, cuda::Stream used_on)
+      : pipeline(from), batch(std::move(loaded)), stream(used_on) {}
+  ~Parts() { pipeline->give_back(std::move(batch), stream); }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
   BatchPipeline* pipeline;
   LoadedBatch batch;
   cuda::Stream stream;
-
-  ~Parts() { pipeline->give_back(std::move(batch), stream); }
 };
 
 struct PrefetchLoader::Parts {
@@ -93,8 +97,7 @@ std::optional<DeviceBatch> PrefetchLoader::next(void* stream) {
   try {
     std::optional<LoadedBatch> batch = parts_->pipeline->next(stream);
     if (!batch) return std::nullopt;
-    return DeviceBatch(std::make_unique<DeviceBatch::Parts>(
-        DeviceBatch::Parts{parts_->pipeline.get(), *std::move(batch), stream}));
+    return DeviceBatch(std::make_unique<DeviceBatch::Parts>(parts_->pipeline.get(), *std::move(batch), stream));
   } catch (const BatchPipeline::CopyFailed& failed) {
     throw v1::Error(failed.error.message);
   }

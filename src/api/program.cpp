@@ -6,8 +6,8 @@
 #include <mutex>
 #include <string_view>
 
-#include "launch/environment.h"
 #include "api/results.h"
+#include "launch/environment.h"
 
 namespace tidemark::v1 {
 namespace {

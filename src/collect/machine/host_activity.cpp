@@ -71,7 +71,8 @@ HostActivity read_host_activity(const std::string& disk, const std::string& root
   read_disk(activity, disk);
   timespec used{};
   if (::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0) {
-    activity.process_cpu_ns = static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(used.tv_nsec);
+    activity.process_cpu_ns =
+        static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(used.tv_nsec);
   }
   return activity;
 }

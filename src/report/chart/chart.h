@@ -39,7 +39,8 @@ Result<std::string> draw_sweep_fits(const Sweep& sweep, ChartFormat format);
 /// panel.
 Result<std::string> draw_usage(const MachineState& state, ChartFormat format);
 
-/// Metrics, durations of steps and the machine over time, a panel each; of more metrics than kMostDrawnMetrics the first.
+/// Metrics, durations of steps and the machine over time, a panel each; of more metrics than kMostDrawnMetrics the
+/// first.
 inline constexpr std::size_t kMostDrawnMetrics = 24;
 Result<std::string> draw_performance(const PerformanceReport& report, ChartFormat format);
 

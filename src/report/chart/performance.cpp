@@ -40,8 +40,7 @@ Result<std::string> draw_performance(const PerformanceReport& report, ChartForma
   const std::uint64_t duration_ns = std::max<std::uint64_t>(report.now_ns, 1);
   const double height = drawn.size() <= 3 ? 190 : 110;
   for (const DrawnValues& values : drawn) {
-    picture.panels.push_back(
-        {shown(values.title), value_plot(values.history->points(), {duration_ns, height, true})});
+    picture.panels.push_back({shown(values.title), value_plot(values.history->points(), {duration_ns, height, true})});
   }
   if (report.metrics.size() > kMostDrawnMetrics) {
     picture.panels.back().plot.remark =

@@ -132,27 +132,26 @@ Json network_json(const SystemReport& system) {
 
 Json system_json(const PerformanceReport& report) {
   const SystemReport& system = report.system;
-  Json object = {
-      {"cpu_usage", nullable(system.cpu.latest)},
-      {"memory_usage", nullable(system.memory.latest)},
-      {"disk_usage", nullable(system.disk_percent)},
-      {"cpu_percent", percent_json(system.cpu)},
-      {"process_cpu_percent", percent_json(system.process_cpu)},
-      {"processors", system.processors > 0 ? Json(system.processors) : Json(nullptr)},
-      {"memory_percent", percent_json(system.memory)},
-      {"process",
-       {{"pid", report.pid},
-        {"rss_bytes", nullable(system.process.rss_bytes)},
-        {"anon_bytes", nullable(system.process.anon_bytes)},
-        {"shmem_bytes", nullable(system.process.shmem_bytes)},
-        {"swap_bytes", nullable(system.process.swap_bytes)},
-        {"locked_bytes", nullable(system.process.locked_bytes)}}},
-      {"disk",
-       {{"path", system.disk},
-        {"total_bytes", nullable(system.latest.disk_total_bytes)},
-        {"used_bytes", nullable(system.latest.disk_used_bytes)},
-        {"available_bytes", nullable(system.latest.disk_available_bytes)}}},
-      {"network", network_json(system)}};
+  Json object = {{"cpu_usage", nullable(system.cpu.latest)},
+                 {"memory_usage", nullable(system.memory.latest)},
+                 {"disk_usage", nullable(system.disk_percent)},
+                 {"cpu_percent", percent_json(system.cpu)},
+                 {"process_cpu_percent", percent_json(system.process_cpu)},
+                 {"processors", system.processors > 0 ? Json(system.processors) : Json(nullptr)},
+                 {"memory_percent", percent_json(system.memory)},
+                 {"process",
+                  {{"pid", report.pid},
+                   {"rss_bytes", nullable(system.process.rss_bytes)},
+                   {"anon_bytes", nullable(system.process.anon_bytes)},
+                   {"shmem_bytes", nullable(system.process.shmem_bytes)},
+                   {"swap_bytes", nullable(system.process.swap_bytes)},
+                   {"locked_bytes", nullable(system.process.locked_bytes)}}},
+                 {"disk",
+                  {{"path", system.disk},
+                   {"total_bytes", nullable(system.latest.disk_total_bytes)},
+                   {"used_bytes", nullable(system.latest.disk_used_bytes)},
+                   {"available_bytes", nullable(system.latest.disk_available_bytes)}}},
+                 {"network", network_json(system)}};
   object["memory"] = report.machine ? host_json(report.machine->host) : Json(nullptr);
   return object;
 }

@@ -51,10 +51,11 @@ Plot value_plot(std::span<const HistoryMoment> points, const TimeFrame& frame) {
       range.runs.front() = {{left + width / 2, y(point.lowest)}, {left + width / 2, y(point.highest)}};
       plot.curves.push_back(std::move(range));
     }
-    plot.hints.push_back({left, width,
-                          {format_duration_ns(point.begin_ns),
-                           fmt::format("mean {:.6g}, {:.6g} to {:.6g}, {} values", point.mean, point.lowest,
-                                       point.highest, format_count(point.count))}});
+    plot.hints.push_back(
+        {left,
+         width,
+         {format_duration_ns(point.begin_ns), fmt::format("mean {:.6g}, {:.6g} to {:.6g}, {} values", point.mean,
+                                                          point.lowest, point.highest, format_count(point.count))}});
   }
   if (points.size() == 1) means.runs.front().push_back({x(points.front().end_ns), y(points.front().mean)});
   plot.curves.push_back(std::move(means));

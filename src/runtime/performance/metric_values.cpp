@@ -16,8 +16,6 @@ std::size_t thread_number() {
   return own;
 }
 
-constexpr int kTries = 1000;  // of a reader, for a thread that is just adding
-
 }  // namespace
 
 /// A shard that is this thread's for a moment.
@@ -32,8 +30,8 @@ class MetricValues::Use {
     return !shard.busy.load(std::memory_order_relaxed) && !shard.busy.exchange(true, std::memory_order_acquire);
   }
   static bool wait_for(Shard& shard, bool patient) {
-    for (int tries = 0; !take(shard); ++tries) {
-      if (!patient && tries >= kTries) return false;
+    while (!take(shard)) {
+      if (!patient) return false;
       ::sched_yield();
     }
     return true;

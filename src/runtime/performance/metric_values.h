@@ -38,7 +38,8 @@ class MetricValues {
   /// Any thread.
   void add(double value) noexcept;
 
-  /// Any thread. `patient`: waits for threads that are just adding; otherwise their shards are left out.
+  /// Any thread. `patient`: waits for threads that are just adding; otherwise their shards are left out
+  /// (in a forked child, where these threads are not).
   [[nodiscard]] ValueSummary summary(bool patient = true) const;
   /// The finite values since the last call. One thread at a time.
   [[nodiscard]] RunningMoments take_recent();

@@ -43,15 +43,15 @@ struct SystemReport {
 struct PerformanceReport {
   std::uint64_t began_wall_ns = 0;  ///< since 1970
   std::uint64_t now_ns = 0;
-  bool watching = false;             ///< the machine, still
-  std::int64_t pid = -1;             ///< this process
+  bool watching = false;              ///< the machine, still
+  std::int64_t pid = -1;              ///< this process
   std::vector<MetricReport> metrics;  ///< in the order in which they were first logged
   std::uint64_t unnamed_values = 0;   ///< of names beyond MetricTable::kMostNames
   std::uint64_t late_values = 0;      ///< that came when the monitor had been stopped
   StepSummary steps;
   ValueHistory step_history;  ///< seconds
   SystemReport system;
-  std::uint64_t machine_began_ns = 0;  ///< time 0 of `machine`
+  std::uint64_t machine_began_ns = 0;   ///< time 0 of `machine`
   std::optional<MachineState> machine;  ///< none where it was not watched
 };
 

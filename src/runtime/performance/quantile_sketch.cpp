@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tidemark {
 namespace {
@@ -19,7 +20,8 @@ std::int32_t bin_of(double magnitude) {
 
 // The middle of a bin, as far from one bound as from the other in relation to them: 2 gamma^i / (gamma + 1).
 double value_of(std::int32_t bin) {
-  return std::exp(bin * kLogGamma) * (1 - QuantileSketch::kRelativeError);
+  constexpr double kLogMiddle = -0.010050335853501442;  // ln(1 - a)
+  return std::min(std::exp(bin * kLogGamma + kLogMiddle), std::numeric_limits<double>::max());
 }
 
 }  // namespace

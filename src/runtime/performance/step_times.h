@@ -34,7 +34,7 @@ inline constexpr double kStalledShare = 0.1;
 struct StepSummary {
   std::uint64_t steps = 0;  ///< that ended
   std::uint64_t samples = 0;
-  ValueSummary step_seconds;                    ///< of steps whose beginning is known too
+  ValueSummary step_seconds;                   ///< of steps whose beginning is known too
   std::array<ValueSummary, kStepParts> parts;  ///< each time a part was measured
   std::uint64_t stalled_steps = 0;             ///< see kStalledShare
   double stalled_seconds = 0;                  ///< that these waited

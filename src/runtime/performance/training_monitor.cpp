@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::nanoseconds kPatienceForDrivers = 2s;
-constexpr std::chrono::nanoseconds kLeastBetweenSamples = 50ms;  // of processors, whose time is counted in ticks of 10 ms
+constexpr std::chrono::nanoseconds kLeastBetweenSamples =
+    50ms;  // of processors, whose time is counted in ticks of 10 ms
 constexpr std::chrono::nanoseconds kSoon = 20ms;
 
 // How often this process is a fork of the one before: what monitors of the parent are known by.
@@ -48,7 +49,8 @@ std::optional<double> memory_percent(const HostMemory& memory) {
 }
 
 bool drivers_answered(const MachineState& state) {
-  return state.devices_known && std::all_of(state.devices.begin(), state.devices.end(), [](const WatchedDevice& device) {
+  return state.devices_known &&
+         std::all_of(state.devices.begin(), state.devices.end(), [](const WatchedDevice& device) {
            return device.sampled_at_ns.has_value() || !device.lost.empty();
          });
 }

@@ -26,8 +26,8 @@ struct TrainingMonitorOptions {
   SourcePlaces places = {};
 };
 
-/// Thread-safe. Values are taken from its beginning until stop(), and from the next start() on. In a forked child it has
-/// stopped for good, with what was seen until then.
+/// Thread-safe. Values are taken from its beginning until stop(), and from the next start() on. In a forked child it
+/// has stopped for good, with what was seen until then.
 class TrainingMonitor {
  public:
   explicit TrainingMonitor(TrainingMonitorOptions options);

@@ -13,8 +13,8 @@
 namespace tidemark {
 
 struct OwnRecordingOptions {
-  std::string path;                      ///< absolute: the recorder has another working folder
-  std::string program;                   ///< tidemark's path
+  std::string path;                       ///< absolute: the recorder has another working folder
+  std::string program;                    ///< tidemark's path
   std::vector<std::string> options = {};  ///< further ones of `tidemark recorder`
 };
 

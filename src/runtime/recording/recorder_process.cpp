@@ -66,9 +66,9 @@ Result<Json> parse(const std::string& line) {
 std::vector<OwnRecordedFile> files_of(const Json& list) {
   std::vector<OwnRecordedFile> files;
   for (const Json& file : list) {
-    files.push_back({file.value("path", ""), file.value("pid", std::int64_t{-1}), file.value("events", std::uint64_t{0}),
-                     file.value("dropped", std::uint64_t{0}), file.value("bytes", std::uint64_t{0}),
-                     file.value("failed", false)});
+    files.push_back({file.value("path", ""), file.value("pid", std::int64_t{-1}),
+                     file.value("events", std::uint64_t{0}), file.value("dropped", std::uint64_t{0}),
+                     file.value("bytes", std::uint64_t{0}), file.value("failed", false)});
   }
   return files;
 }
@@ -86,9 +86,11 @@ Result<RecorderProcess> RecorderProcess::start(const std::string& program, const
   command.words = {program, "recorder", "--program", std::to_string(::getpid())};
   command.words.insert(command.words.end(), options.begin(), options.end());
   pid_t first = -1;
-  const int error = execute(command, [&] { become_standard(*in, *out, *err); }, first);
+  const int error = execute(
+      command, [&] { become_standard(*in, *out, *err); }, first);
   if (error != 0) {
-    return Error{fmt::format("the recorder cannot be started: {}: {}", program, std::generic_category().message(error))};
+    return Error{
+        fmt::format("the recorder cannot be started: {}: {}", program, std::generic_category().message(error))};
   }
   RecorderProcess recorder;
   recorder.to_ = std::move(in->writing);

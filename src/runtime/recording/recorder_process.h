@@ -1,5 +1,5 @@
-// The recorder of a program that records itself: `tidemark recorder`, a process beside it (src/cli/recorder.cpp says what
-// the two tell each other).
+// The recorder of a program that records itself: `tidemark recorder`, a process beside it (src/cli/recorder.cpp says
+// what the two tell each other).
 #pragma once
 
 #include <sys/types.h>

@@ -55,7 +55,8 @@ Result<void> check_watch(const MonitorOptions& options) {
 }
 
 struct BackgroundWatch::Shared {
-  explicit Shared(const BackgroundWatchOptions& chosen) : options(chosen), recordings(chosen.monitor.interval, chosen.window) {}
+  explicit Shared(const BackgroundWatchOptions& chosen)
+      : options(chosen), recordings(chosen.monitor.interval, chosen.window) {}
 
   /// The changes that the monitor has, from one on.
   void collect(std::size_t from) {
@@ -82,7 +83,7 @@ struct BackgroundWatch::Shared {
   bool stopping = false;
   WatchEnd end = WatchEnd::not_yet;
   std::unique_ptr<MachineMonitor> monitor;  // null before the thread runs and at the end
-  MachineState last;                      // at the end
+  MachineState last;                        // at the end
   RecordingsWatch recordings;
   KeptChanges kept;
   KeptChanges untold;
@@ -138,7 +139,8 @@ bool BackgroundWatch::watching() const {
 
 void BackgroundWatch::run(const std::shared_ptr<Shared>& shared) {
   const auto& options = shared->options;
-  const auto between = std::clamp<std::chrono::nanoseconds>(options.monitor.interval, kLeastBetweenLooks, kMostBetweenLooks);
+  const auto between =
+      std::clamp<std::chrono::nanoseconds>(options.monitor.interval, kLeastBetweenLooks, kMostBetweenLooks);
   std::unique_lock lock(shared->mutex);
   shared->monitor = std::make_unique<MachineMonitor>(options.monitor);
   for (const RiskListener& listener : shared->listeners) shared->monitor->add_listener(listener);
@@ -171,8 +173,9 @@ Result<std::shared_ptr<BackgroundWatch::Shared>> BackgroundWatch::current() cons
 }
 
 Result<WatchRun> BackgroundWatch::seen(Shared& shared, std::unique_lock<std::mutex>& lock) {
-  shared.changed.wait_for(lock, kPatienceForFirst,
-                          [&] { return shared.end != WatchEnd::not_yet || (shared.monitor && all_read(shared.state())); });
+  shared.changed.wait_for(lock, kPatienceForFirst, [&] {
+    return shared.end != WatchEnd::not_yet || (shared.monitor && all_read(shared.state()));
+  });
   if (shared.monitor) {
     (void)shared.monitor->update();
     shared.collect(0);
