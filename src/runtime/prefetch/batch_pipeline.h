@@ -58,8 +58,8 @@ class BatchPipeline {
   BatchPipeline(const BatchPipeline&) = delete;
   BatchPipeline& operator=(const BatchPipeline&) = delete;
 
-  /// The next batch; what is put on `stream` from now on finds it copied. None after the last one. Throws what the source
-  /// threw, and CopyFailed.
+  /// The next batch; what is put on `stream` from now on finds it copied. None after the last one. Throws what the
+  /// source threw, and CopyFailed.
   [[nodiscard]] std::optional<LoadedBatch> next(cuda::Stream stream);
   /// `stream`: what was put on it uses the batch.
   void give_back(LoadedBatch batch, cuda::Stream stream);

@@ -14,7 +14,7 @@ namespace tidemark {
 struct DeviceBuffer {
   cuda::DevicePointer address = 0;
   std::size_t bytes = 0;
-  cuda::Event used = nullptr;  ///< recorded where the last user is done
+  cuda::Event used = nullptr;   ///< recorded where the last user is done
   cuda::Event ready = nullptr;  ///< for the next one: recorded where it has been filled
 };
 

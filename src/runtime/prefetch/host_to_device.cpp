@@ -43,7 +43,8 @@ std::optional<Error> HostToDevice::prepare() {
     void* memory = nullptr;
     auto status = driver_.host_alloc(&memory, options_.chunk_bytes, cuda::kHostAllocPortable);
     if (status != cuda::kSuccess) {
-      return driver_.error(fmt::format("{} bytes of pinned memory: cuMemHostAlloc", options_.chunk_bytes).c_str(), status);
+      return driver_.error(fmt::format("{} bytes of pinned memory: cuMemHostAlloc", options_.chunk_bytes).c_str(),
+                           status);
     }
     chunk.memory = static_cast<std::byte*>(memory);
     status = driver_.create_event(&chunk.copied, cuda::kEventBlockingSync | cuda::kEventDisableTiming);

@@ -23,18 +23,18 @@ namespace tidemark {
 
 /// Where the time of a loop over items went, in nanoseconds.
 struct ReadAheadTimes {
-  std::size_t items = 0;         ///< that were handed out
-  std::int64_t waited_ns = 0;    ///< by next(), for an item that was not ready
-  std::int64_t making_ns = 0;    ///< by the threads together, for items that were made
-  std::int64_t held_up_ns = 0;   ///< by the threads together, while enough items were ready
+  std::size_t items = 0;        ///< that were handed out
+  std::int64_t waited_ns = 0;   ///< by next(), for an item that was not ready
+  std::int64_t making_ns = 0;   ///< by the threads together, for items that were made
+  std::int64_t held_up_ns = 0;  ///< by the threads together, while enough items were ready
 };
 
 /// Owned by one thread, which calls next(). `Item` can be moved.
 template <typename Item>
 class ReadAhead {
  public:
-  /// Makes item `number`; none: there is no such item, and none after it. Runs on several threads at once where there are
-  /// several; an exception ends the items at this one.
+  /// Makes item `number`; none: there is no such item, and none after it. Runs on several threads at once where there
+  /// are several; an exception ends the items at this one.
   using Make = std::function<std::optional<Item>(std::size_t number)>;
 
   /// `ahead`: items that are made or being made beyond the one that was handed out last. Both at least 1.
