@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -90,12 +90,12 @@ class PrefetchLoader:
             self._copies = DeviceCopies(torch, self._device, self._dtypes, self._pinned_bytes, self._copy_threads)
         batches = iter(self.loader)
         copies = self._copies
+        hand_over: Callable[[Any], Any] = self._hand_over
         if copies is None:
             ahead = ReadAhead(lambda: self._converted(next(batches)), self._ahead)
             hand_over = _unchanged
         else:
             ahead = ReadAhead(lambda: copies.begin(next(batches)), self._ahead)
-            hand_over = self._hand_over
         self._iterations.add(ahead)
         iteration = self._counted(ahead, hand_over)
         weakref.finalize(iteration, ahead.stop).atexit = False  # one that never began has nothing that would end it
@@ -156,7 +156,7 @@ class PrefetchLoader:
             raise RuntimeError("this PrefetchLoader was closed")
         return copies.hand_over(begun)
 
-    def _counted(self, ahead: ReadAhead, hand_over: Any) -> Iterator[Any]:
+    def _counted(self, ahead: ReadAhead, hand_over: Callable[[Any], Any]) -> Iterator[Any]:
         try:
             yield from iterate(ahead, hand_over)
         finally:

@@ -15,8 +15,8 @@ _STOP_S = 5.0
 class ReadAhead:
     """Items of ``make``, at most ``ahead`` of them made before they are asked for, in order.
 
-    ``make()`` is called on a thread of its own until it raises ``StopIteration``; another exception is raised by ``next()`` at its
-    place, with its traceback, and ends the items. ``next()`` is for one thread; ``stop()`` for any.
+    ``make()`` is called on a thread of its own until it raises ``StopIteration``; another exception is raised by ``next()``
+    at its place, with its traceback, and ends the items. ``next()`` is for one thread; ``stop()`` for any.
     """
 
     def __init__(self, make: Callable[[], Any], ahead: int) -> None:
