@@ -27,7 +27,7 @@ TABLE = {
     "model": ["base"],
     "analyze": ["base", "allocator", "trace", "store"],
     "live": ["base", "trace", "store", "analyze", "collect/ring", "collect/machine", "collect/recorder"],
-    "runtime": ["base", "trace", "store", "analyze", "live", "launch", "collect/machine", "collect/recorder/clock.h"],
+    "runtime": ["base", "store", "analyze", "live", "launch", "collect/machine"],
     "report": ["base", "allocator", "trace", "store", "analyze", "live", "runtime", "publish/history/history.h", "model", "doctor", "launch",
                "collect/machine", "collect/recorder/live_message.h"],
     "screen": ["base", "trace", "store", "analyze", "live", "report", "collect/machine", "collect/recorder"],

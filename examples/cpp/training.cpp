@@ -93,7 +93,8 @@ void train(const std::string& recording, const std::string& report) {
 
   for (const tidemark::RecordedFile& file : profiler.stop()) {
     const tidemark::Recording read(file.path);
-    std::cout << file.path << ": " << read.program().event_count << " events of " << read.program().command_line << "\n";
+    std::cout << file.path << ": " << read.program().event_count << " events of " << read.program().command_line
+              << "\n";
   }
   std::ofstream(report) << monitor.get_performance_report();
   for (const tidemark::MetricSummary& metric : monitor.metrics()) {

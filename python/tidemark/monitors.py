@@ -146,8 +146,9 @@ class OOMDetector(Monitor):
         """End; waits for a callback that is under way, but not from within it. Nothing where it has ended."""
         atexit.unregister(self.stop_monitoring)
         self._stopping.set()
-        if self._thread is not None and self._thread is not threading.current_thread() and self._thread.is_alive():
-            self._thread.join()
+        thread, self._thread = self._thread, None
+        if thread is not None and thread is not threading.current_thread() and thread.is_alive():
+            thread.join()
         super().stop_monitoring()
 
     def _tell_changes(self, stopping: threading.Event) -> None:

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,7 +19,9 @@ constexpr std::size_t kMostDrawnDevices = 16;
 struct DrawnValues {
   std::string title;
   const ValueHistory* history;
+  std::optional<ShownNumbers> shown = {};
 };
+constexpr ShownNumbers kPercent{0, 100};
 
 std::vector<DrawnValues> drawn_values(const PerformanceReport& report) {
   std::vector<DrawnValues> drawn;
@@ -26,8 +29,8 @@ std::vector<DrawnValues> drawn_values(const PerformanceReport& report) {
     if (drawn.size() < kMostDrawnMetrics) drawn.push_back({metric.name, &metric.history});
   }
   drawn.push_back({"step, in seconds", &report.step_history});
-  drawn.push_back({"processors, in percent", &report.system.cpu.history});
-  drawn.push_back({"host memory, in percent", &report.system.memory.history});
+  drawn.push_back({"processors, in percent", &report.system.cpu.history, kPercent});
+  drawn.push_back({"host memory, in percent", &report.system.memory.history, kPercent});
   std::erase_if(drawn, [](const DrawnValues& values) { return values.history->points().empty(); });
   return drawn;
 }
@@ -40,7 +43,8 @@ Result<std::string> draw_performance(const PerformanceReport& report, ChartForma
   const std::uint64_t duration_ns = std::max<std::uint64_t>(report.now_ns, 1);
   const double height = drawn.size() <= 3 ? 190 : 110;
   for (const DrawnValues& values : drawn) {
-    picture.panels.push_back({shown(values.title), value_plot(values.history->points(), {duration_ns, height, true})});
+    picture.panels.push_back(
+        {shown(values.title), value_plot(values.history->points(), {duration_ns, height, true}, values.shown)});
   }
   if (report.metrics.size() > kMostDrawnMetrics) {
     picture.panels.back().plot.remark =

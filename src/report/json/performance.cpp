@@ -178,6 +178,9 @@ std::string to_json(const PerformanceReport& report) {
       if (!device.is_host) object["gpu_metrics"][device.key] = device_json(device, *report.machine, report.pid);
     }
     object["problems"] = report.machine->problems;
+    for (const std::string& key : report.machine->missing_keys) {
+      object["problems"].push_back("there is no device " + key + " here; `tidemark devices` lists them");
+    }
   }
   return print_report(object);
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace tidemark {
@@ -69,14 +68,18 @@ std::vector<Tick> time_ticks(std::uint64_t duration_ns) {
 std::vector<Tick> number_ticks(double lowest, double highest) {
   constexpr double kIntervals = 4;
   constexpr int kMostTicks = 16;
-  const double middle = lowest / 2 + highest / 2;
+  constexpr double kLargest = 1e300;
+  constexpr double kSmallest = 1e-305;
+  lowest = std::clamp(lowest, -kLargest, kLargest);
+  highest = std::clamp(highest, -kLargest, kLargest);
+  const double middle = (lowest + highest) / 2;
   // Room around a line that is level, and around differences that a double hardly has.
-  const double least = std::max(std::abs(middle) * 1e-9, std::numeric_limits<double>::min() * 1e16);
-  if (!(highest / 2 - lowest / 2 > least)) {
-    lowest = middle - std::max(std::abs(middle) * 0.1, least * 4);
-    highest = middle + std::max(std::abs(middle) * 0.1, least * 4);
+  if (!(highest - lowest > std::max(std::abs(middle) * 1e-9, kSmallest))) {
+    const double room = std::abs(middle) > kSmallest ? std::abs(middle) * 0.1 : 1;
+    lowest = middle - room;
+    highest = middle + room;
   }
-  const double step = round_step((highest / kIntervals - lowest / kIntervals));
+  const double step = round_step((highest - lowest) / kIntervals);
   const double first = std::floor(lowest / step);
   std::vector<Tick> ticks;
   for (int n = 0; n < kMostTicks; ++n) {

@@ -14,9 +14,10 @@ constexpr double kValuesBelow = 26;  // it: room for the times
 
 }  // namespace
 
-Plot value_plot(std::span<const HistoryMoment> points, const TimeFrame& frame) {
-  double lowest = points.front().lowest;
-  double highest = points.front().highest;
+Plot value_plot(std::span<const HistoryMoment> points, const TimeFrame& frame,
+                const std::optional<ShownNumbers>& shown) {
+  double lowest = shown ? shown->lowest : points.front().lowest;
+  double highest = shown ? shown->highest : points.front().highest;
   for (const HistoryMoment& point : points) {
     lowest = std::min(lowest, point.lowest);
     highest = std::max(highest, point.highest);
@@ -26,7 +27,9 @@ Plot value_plot(std::span<const HistoryMoment> points, const TimeFrame& frame) {
   const double span = ticks.back().value - bottom;
   const double duration_ns = static_cast<double>(std::max<std::uint64_t>(frame.duration_ns, 1));
   const auto x = [&](std::uint64_t time_ns) { return std::min(1.0, static_cast<double>(time_ns) / duration_ns); };
-  const auto y = [&](double value) { return kValuesAbove + frame.height * (1 - (value - bottom) / span); };
+  const auto y = [&](double value) {
+    return kValuesAbove + frame.height * (1 - std::clamp((value - bottom) / span, 0.0, 1.0));
+  };
 
   Plot plot;
   plot.description = fmt::format("Values over time, from {:g} to {:g}", lowest, highest);
@@ -47,7 +50,7 @@ Plot value_plot(std::span<const HistoryMoment> points, const TimeFrame& frame) {
     // A run's mean stands in the middle of its time.
     means.runs.front().push_back({std::min(1.0, left + width / 2), y(point.mean)});
     if (point.highest > point.lowest) {
-      PlotCurve range{Role::rule, 0.8, 0, {{}}, true};
+      PlotCurve range{Role::quiet, 0.6, 0, {{}}, true};
       range.runs.front() = {{left + width / 2, y(point.lowest)}, {left + width / 2, y(point.highest)}};
       plot.curves.push_back(std::move(range));
     }

@@ -67,6 +67,7 @@ struct TrainingMonitor::Background {
   std::optional<MachineState> machine_seen;
   std::uint64_t machine_began_ns = 0;
   SystemReport system;
+  HostActivity processors_read;  // when they were last
   ValueHistory step_history;
   std::uint64_t sampled_at_ns = 0;
   std::thread thread;
@@ -145,11 +146,8 @@ void TrainingMonitor::run() {
   background.machine = std::make_unique<MachineMonitor>(machine);
   background.machine->start();
   background.read_once = false;
-  if (!background.system.first.cpu_total_ticks) {
-    background.system.first = read_host_activity(options_.disk, options_.places.root);
-    background.system.latest = background.system.first;
-    background.sampled_at_ns = age_ns();
-  }
+  background.processors_read = read_host_activity(options_.disk, options_.places.root);
+  if (!background.system.first.cpu_total_ticks) background.system.first = background.processors_read;
   auto next = Clock::now() + options_.interval;
   while (!background.stopping) {
     background.changed.wait_until(lock, background.read_once ? next : std::min(next, Clock::now() + kSoon),
@@ -190,12 +188,13 @@ void TrainingMonitor::sample() {
   background.sampled_at_ns = age_ns();
   system.process = resident_pages(::getpid(), options_.places.root);
   const HostActivity now = read_host_activity(options_.disk, options_.places.root);
-  if (now.at - system.latest.at < kLeastBetweenSamples) return;
-  add_percent(system.cpu, cpu_percent(system.latest, now), begin_ns);
-  add_percent(system.process_cpu, process_cpu_percent(system.latest, now), begin_ns);
   add_percent(system.memory, memory_percent(read_host_memory(options_.places.root)), begin_ns);
   system.disk_percent = disk_percent(now);
   system.latest = now;
+  if (now.at - background.processors_read.at < kLeastBetweenSamples) return;
+  add_percent(system.cpu, cpu_percent(background.processors_read, now), begin_ns);
+  add_percent(system.process_cpu, process_cpu_percent(background.processors_read, now), begin_ns);
+  background.processors_read = now;
 }
 
 void TrainingMonitor::add_histories() {
@@ -245,6 +244,11 @@ PerformanceReport TrainingMonitor::report() {
   if (locked && !forked()) {
     background_->changed.wait_for(lock, kPatienceForDrivers,
                                   [&] { return !background_->watching || background_->read_once; });
+    // What the processors do is known from the second reading on.
+    if (background_->machine && background_->system.cpu.all.count == 0) {
+      background_->changed.wait_until(lock, background_->processors_read.at + kLeastBetweenSamples,
+                                      [&] { return !background_->watching; });
+    }
     if (background_->machine) sample();
   }
   for (std::size_t n = 0; n < metrics_.size(); ++n) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "publish/metrics/prometheus.h"
 #include "report/chart/chart.h"
 #include "report/json/performance.h"
+#include "temporary_folder.h"
 
 namespace tidemark {
 namespace {
@@ -55,11 +57,7 @@ TEST(TrainingMonitor, WatchesTheHost) {
   TrainingMonitor monitor(options);
   monitor.start();
   EXPECT_TRUE(monitor.watching());
-  Json system;
-  for (int tries = 0; tries < 500 && (system.is_null() || system["cpu_usage"].is_null()); ++tries) {
-    std::this_thread::sleep_for(20ms);
-    system = report_json(monitor)["system_metrics"];
-  }
+  const Json system = report_json(monitor)["system_metrics"];
   monitor.stop();
   EXPECT_FALSE(monitor.watching());
   for (const char* key : {"cpu_usage", "memory_usage", "disk_usage"}) {
@@ -71,6 +69,37 @@ TEST(TrainingMonitor, WatchesTheHost) {
   EXPECT_EQ(system["process"]["pid"], ::getpid());
   EXPECT_GT(system["memory"]["total_bytes"].get<std::uint64_t>(), 1U << 20);
   EXPECT_EQ(system["processors"], std::thread::hardware_concurrency());
+}
+
+TEST(TrainingMonitor, WatchesDevices) {
+  const testing::TemporaryFolder folder;
+  ::setenv("FAKES_NVML",
+           folder
+               .write("nvml.json", R"({"devices": [{"name": "NVIDIA H100", "uuid": "GPU-1", "bus": 101,
+      "memory": {"total": 80000, "reserved": 1000, "used": 20000}, "utilization": 37, "temperature": 41, "power": 71500,
+      "processes": [{"pid": "caller", "bytes": 5000}]}]})")
+               .c_str(),
+           1);
+  TrainingMonitorOptions options;
+  options.interval = 20ms;
+  options.places.nvml = FAKES_NVML_NEW;
+  TrainingMonitor monitor(options);
+  monitor.start();
+  Json device;
+  // Lists of processes come after the first sample.
+  for (int tries = 0; tries < 500 && (device.is_null() || device["process_memory_bytes"].is_null()); ++tries) {
+    std::this_thread::sleep_for(10ms);
+    device = report_json(monitor)["gpu_metrics"]["0"];
+  }
+  EXPECT_EQ(device["name"], "NVIDIA H100");
+  EXPECT_EQ(device["memory_total_bytes"], 80000);
+  EXPECT_EQ(device["memory_used_bytes"], 20000);
+  EXPECT_EQ(device["memory_usage"], 25.0);
+  EXPECT_EQ(device["utilization"], 37);
+  EXPECT_EQ(device["process_memory_bytes"], 5000);
+  EXPECT_EQ(device["utilization_percent"]["avg"], 37.0);
+  const std::string page = prometheus_text(to_metrics(monitor.report(), "1.2.3"));
+  EXPECT_THAT(page, HasSubstr("hw_gpu_memory_usage_bytes{"));
 }
 
 TEST(TrainingMonitor, WhatIsLoggedAfterTheStopIsCounted) {
