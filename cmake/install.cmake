@@ -1,6 +1,7 @@
 # What `cmake --install` puts where, apart from the program with its manual page and completion scripts, and the preloaded
 # library: the API meant for others, which is include/tidemark/, and programs that it starts. With find_package(tidemark), a program in C or C++ links
-# tidemark::control and includes <tidemark/control.h>; the functions themselves come with the preloaded library.
+# tidemark::control and includes <tidemark/control.h>; the functions themselves come with the preloaded library. One in C++17 links
+# tidemark::tidemark, the library of src/api, and includes the other headers. None of that is in a wheel, but control.h is.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tidemark)
@@ -9,11 +10,15 @@ set_target_properties(tidemark_control PROPERTIES EXPORT_NAME control)
 target_include_directories(tidemark_control INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 install(TARGETS tidemark_control EXPORT tidemark)
-install(EXPORT tidemark NAMESPACE tidemark:: FILE tidemark-config.cmake DESTINATION ${package_dir})
-write_basic_package_version_file(tidemark-config-version.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tidemark-config-version.cmake DESTINATION ${package_dir})
+install(EXPORT tidemark NAMESPACE tidemark:: FILE tidemark-config.cmake DESTINATION ${package_dir} COMPONENT development)
+write_basic_package_version_file(tidemark-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tidemark-config-version.cmake DESTINATION ${package_dir} COMPONENT development)
 
-install(DIRECTORY include/tidemark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/tidemark/control.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tidemark)
+if(TARGET tidemark_shared)
+  install(DIRECTORY include/tidemark DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+          PATTERN control.h EXCLUDE)
+endif()
 
 # The programs of `tidemark sweep --preset`; the program finds them at ../share in the build folder too.
 foreach(program dp_sgd.py model_config.py)

@@ -15,10 +15,11 @@
 #include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
 #include "arrow_data.h"
+#include "copies.h"
 #include "export/column_table.h"
 #include "launch/environment.h"
-#include "machine_monitor.h"
 #include "module_slots.h"
+#include "performance.h"
 #include "python_objects.h"
 #include "reading/comparison.h"
 #include "reading/recording.h"
@@ -27,6 +28,7 @@
 #include "report/text/progress.h"
 #include "report/text/terminal.h"
 #include "report/text/text.h"
+#include "watches.h"
 
 namespace tidemark::python {
 namespace {
@@ -345,6 +347,14 @@ PyObject* arrow_stream(PyObject* /*module*/, PyObject* arguments) {
   });
 }
 
+// METH_FASTCALL, which the limited API declares from 3.10 on; see recorder.cpp.
+constexpr int kFastCall = 0x0080;
+using FastFunction = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
+
+PyCFunction fast(FastFunction function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
 PyMethodDef kMethods[] = {
     {"analyses", list_analyses, METH_NOARGS, nullptr},
     {"use_program", use_program, METH_O, nullptr},
@@ -359,8 +369,26 @@ PyMethodDef kMethods[] = {
     {"arrow_array", arrow_array, METH_O, nullptr},
     {"arrow_stream", arrow_stream, METH_VARARGS, nullptr},
     {"watch_machine", watch_machine, METH_VARARGS, nullptr},
-    {"risk_changes", risk_changes, METH_O, nullptr},
+    {"start_watching", start_watching, METH_O, nullptr},
     {"stop_watching", stop_watching, METH_O, nullptr},
+    {"is_watching", is_watching, METH_O, nullptr},
+    {"risk_changes", risk_changes, METH_O, nullptr},
+    {"watch_report", watch_report, METH_VARARGS, nullptr},
+    {"performance_monitor", performance_monitor, METH_VARARGS, nullptr},
+    {"start_performance", start_performance, METH_O, nullptr},
+    {"stop_performance", stop_performance, METH_O, nullptr},
+    {"is_performance_watched", is_performance_watched, METH_O, nullptr},
+    {"log_metric", fast(log_metric), kFastCall, nullptr},
+    {"end_step", fast(end_step), kFastCall, nullptr},
+    {"begin_part", begin_part, METH_O, nullptr},
+    {"end_part", fast(end_part), kFastCall, nullptr},
+    {"performance_report", performance_report, METH_O, nullptr},
+    {"performance_page", performance_page, METH_VARARGS, nullptr},
+    {"performance_chart", performance_chart, METH_VARARGS, nullptr},
+    {"host_to_device", host_to_device, METH_VARARGS, nullptr},
+    {"copy_to_device", copy_to_device, METH_VARARGS, nullptr},
+    {"copy_stream", copy_stream, METH_O, nullptr},
+    {"pinned_bytes", pinned_bytes, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

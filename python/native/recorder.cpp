@@ -7,54 +7,16 @@
 #include <Python.h>
 #include <dlfcn.h>
 
-#include <atomic>
 #include <cstddef>
-#include <mutex>
 
 #include "module_slots.h"
+#include "runtime/recording/control_library.h"
 
 namespace {
 
-// Functions of tidemark/control.h.
-struct Library {
-  void (*pause)();
-  void (*resume)();
-  void (*mark)(const char*);
-  void (*range_begin)(const char*);
-  void (*range_end)(const char*);
-  std::size_t (*attach)();
-  int (*connect)(const char* const*);
-  int (*disconnect)();
-  int (*is_recording)();
-  void (*name_file)(const char*, const char*);
-};
 // The process's, whichever interpreter finds it; null where it is not loaded.
-std::atomic<const Library*> the_library = nullptr;
-
-const Library* library() {
-  return the_library.load(std::memory_order_acquire);
-}
-
-template <typename Function>
-bool find(void* handle, const char* name, Function** function) {
-  *function = reinterpret_cast<Function*>(dlsym(handle, name));
-  return *function != nullptr;
-}
-
-bool find_library(void* handle) {
-  static std::mutex mutex;
-  static Library found;
-  const std::lock_guard lock(mutex);  // interpreters need not share a GIL
-  if (library() != nullptr) return true;
-  const bool all =
-      find(handle, "tidemark_pause", &found.pause) && find(handle, "tidemark_resume", &found.resume) &&
-      find(handle, "tidemark_mark", &found.mark) && find(handle, "tidemark_range_begin", &found.range_begin) &&
-      find(handle, "tidemark_range_end", &found.range_end) && find(handle, "tidemark_attach", &found.attach) &&
-      find(handle, "tidemark_connect", &found.connect) && find(handle, "tidemark_disconnect", &found.disconnect) &&
-      find(handle, "tidemark_is_recording", &found.is_recording) &&
-      find(handle, "tidemark_name_file", &found.name_file);
-  if (all) the_library.store(&found, std::memory_order_release);
-  return all;
+const tidemark::ControlLibrary* library() {
+  return tidemark::control_library();
 }
 
 // Calls with the UTF-8 of a str; false with a Python error. (3.9's limited API has nothing that lends it.)
@@ -171,7 +133,7 @@ PyObject* load(PyObject* /*module*/, PyObject* path) {
   if (PyUnicode_FSConverter(path, &bytes) == 0) return nullptr;
   void* handle = dlopen(PyBytes_AsString(bytes), RTLD_NOW | RTLD_LOCAL);
   Py_DecRef(bytes);
-  if (handle != nullptr && find_library(handle)) Py_RETURN_NONE;
+  if (handle != nullptr && tidemark::find_control_library(handle)) Py_RETURN_NONE;
   const char* why = dlerror();
   PyErr_SetString(PyExc_OSError, why != nullptr ? why : "it is not the library of this version of Tidemark");
   return nullptr;
@@ -274,7 +236,7 @@ int fill(PyObject* module) {
   state.step_range = range(module, name);
   Py_DecRef(name);
   if (state.step_range == nullptr) return -1;
-  find_library(RTLD_DEFAULT);
+  tidemark::find_control_library(RTLD_DEFAULT);
   return 0;
 }
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 #: Public name -> the module that defines it.
 EXPORTS: dict[str, str] = {
+    "FragmentationAnalyzer": "tidemark.monitors",
     "GPUMemoryProfiler": "tidemark.events",
     "GradientMonitor": "tidemark.model_analysis.gradients",
     "GradientThresholds": "tidemark.model_analysis.verdicts",
@@ -14,8 +15,16 @@ EXPORTS: dict[str, str] = {
     "Holders": "tidemark._holders",
     "Job": "tidemark.reading.run",
     "LargestHolders": "tidemark._holders",
+    "MemoryLeakDetector": "tidemark.monitors",
+    "MemoryProfiler": "tidemark.monitors",
     "ModelAnalysis": "tidemark.model_analysis.result",
+    "OOMDetector": "tidemark.monitors",
+    "OOMPrediction": "tidemark.monitors",
+    "OptimizedDataLoader": "tidemark.loading",
+    "PerformanceMonitor": "tidemark.performance",
+    "PrefetchLoader": "tidemark.loading",
     "Recording": "tidemark.recording",
+    "RiskLevel": "tidemark.monitors",
     "RiskWatch": "tidemark._risks",
     "Run": "tidemark.reading.run",
     "StorageOwner": "tidemark._holders",
@@ -85,14 +94,23 @@ if TYPE_CHECKING:  # `from tidemark.module import name as name`, one line for ea
     from tidemark.debugger.training_profiler import debug_lora_training as debug_lora_training
     from tidemark.debugger.training_profiler import memory_profiled_training as memory_profiled_training
     from tidemark.events import GPUMemoryProfiler as GPUMemoryProfiler
+    from tidemark.loading import OptimizedDataLoader as OptimizedDataLoader
+    from tidemark.loading import PrefetchLoader as PrefetchLoader
     from tidemark.model_analysis.analysis import analyze_model as analyze_model
     from tidemark.model_analysis.gradients import GradientMonitor as GradientMonitor
     from tidemark.model_analysis.result import ModelAnalysis as ModelAnalysis
     from tidemark.model_analysis.values import TensorCheck as TensorCheck
     from tidemark.model_analysis.values import check_tensors as check_tensors
     from tidemark.model_analysis.verdicts import GradientThresholds as GradientThresholds
+    from tidemark.monitors import FragmentationAnalyzer as FragmentationAnalyzer
+    from tidemark.monitors import MemoryLeakDetector as MemoryLeakDetector
+    from tidemark.monitors import MemoryProfiler as MemoryProfiler
+    from tidemark.monitors import OOMDetector as OOMDetector
+    from tidemark.monitors import OOMPrediction as OOMPrediction
+    from tidemark.monitors import RiskLevel as RiskLevel
     from tidemark.notebook import load_ipython_extension as load_ipython_extension
     from tidemark.notebook import unload_ipython_extension as unload_ipython_extension
+    from tidemark.performance import PerformanceMonitor as PerformanceMonitor
     from tidemark.reading.run import Job as Job
     from tidemark.reading.run import Run as Run
     from tidemark.reading.run import compare as compare

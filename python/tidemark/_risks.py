@@ -100,5 +100,6 @@ def on_risk(
         raise ValueError(f"interval {interval!r}: from 0.01 to 3600 seconds")
     if not 0 < threshold <= 100:
         raise ValueError(f"threshold {threshold!r}: percent, from 0 to 100")
-    monitor = _engine.watch_machine([str(device).encode() for device in devices], interval, threshold)
+    monitor = _engine.watch_machine([str(device).encode() for device in devices], interval, threshold, False, False)
+    _engine.start_watching(monitor)
     return RiskWatch(_LEVELS.index(level), function, monitor, interval)

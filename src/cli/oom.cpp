@@ -1,20 +1,17 @@
 // tidemark oom: whether a device or the host runs out of memory, and when.
 #include <fmt/format.h>
 
-#include <deque>
 #include <memory>
-#include <vector>
 
 #include "cli/command.h"
 #include "cli/watching.h"
+#include "live/kept_changes.h"
 #include "report/json/watch.h"
 #include "report/text/watch.h"
 #include "report/words/watch.h"
 
 namespace tidemark::cli {
 namespace {
-
-constexpr std::size_t kMostChanges = 1000;
 
 struct OomOptions : WatchOptions {
   double threshold_percent = 85;
@@ -26,26 +23,23 @@ int run(const OomOptions& options) {
     return fail(fmt::format("--threshold {}: percent, from 0 to 100", options.threshold_percent));
   }
   OomReport report;
-  std::deque<RiskChange> changes;
+  KeptChanges changes;
   int printed = kOk;
   WatchHooks hooks;
   hooks.forecast.threshold_percent = options.threshold_percent;
   hooks.endless = options.monitor;
   hooks.on_update = [&](const MachineMonitor& monitor) {
     for (const RiskChange& change : monitor.changes()) {
-      changes.push_back(change);
+      changes.add(change);
       if (options.monitor && options.format == "text" && printed == kOk) printed = print(change_text(change) + "\n");
-    }
-    while (changes.size() > kMostChanges) {
-      changes.pop_front();
-      ++report.earlier_changes;
     }
   };
   auto watched = watch(options, hooks);
   if (!watched) return fail(watched.error().message);
   static_cast<WatchRun&>(report) = std::move(*watched);
   report.threshold_percent = options.threshold_percent;
-  report.changes.assign(changes.begin(), changes.end());
+  report.changes = changes.all();
+  report.earlier_changes = changes.earlier();
   return write_reports(options, report);
 }
 

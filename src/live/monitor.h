@@ -34,7 +34,7 @@ struct MonitorOptions {
   std::function<std::vector<OpenedSource>()> open_sources = {};  ///< where devices are not those of `places`
 };
 
-/// Created and used by one thread, which may be any; readings are taken on another one. Takes at most a two-hundredth
+/// Used by one thread at a time; readings are taken on one of its own. Takes at most a two-hundredth
 /// of a core for each kind of reading: where a driver takes longer, readings come less often than asked for. Process
 /// lists are read once a second at most. Memory is bounded.
 class MachineMonitor {

@@ -20,10 +20,14 @@ enum class WatchEnd : std::uint8_t {
   duration = 0,       ///< the time was over
   interrupted = 1,    ///< by a signal
   process_ended = 2,  ///< the process that was watched
+  stopped = 3,        ///< the program that watched asked for it
+  not_yet = 4,        ///< watching goes on
 };
 inline constexpr EnumName<WatchEnd> kWatchEndNames[] = {{WatchEnd::duration, "duration"},
                                                         {WatchEnd::interrupted, "interrupted"},
-                                                        {WatchEnd::process_ended, "process_ended"}};
+                                                        {WatchEnd::process_ended, "process_ended"},
+                                                        {WatchEnd::stopped, "stopped"},
+                                                        {WatchEnd::not_yet, "not_yet"}};
 [[nodiscard]] constexpr std::string_view name_of(WatchEnd value) {
   return name_in(kWatchEndNames, value);
 }

@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING
 
 #: Name -> the module that defines it.
 _EXPORTS: dict[str, str] = {
+    "FragmentationAnalyzer": "tidemark.monitors",
     "GPUMemoryProfiler": "tidemark.events",
     "MemoryDebugger": "tidemark.debugger.memory_debugger",
+    "MemoryLeakDetector": "tidemark.monitors",
+    "MemoryProfiler": "tidemark.monitors",
+    "OOMDetector": "tidemark.monitors",
+    "OptimizedDataLoader": "tidemark.loading",
+    "PerformanceMonitor": "tidemark.performance",
+    "PrefetchLoader": "tidemark.loading",
     "TrainingMemoryProfiler": "tidemark.debugger.training_profiler",
     "analyze_model": "tidemark.model_analysis",
     "check_memory_status": "tidemark.debugger.snapshots",
@@ -41,7 +48,14 @@ if TYPE_CHECKING:
     from tidemark.debugger.training_profiler import debug_memory_with_different_configs as debug_memory_with_different_configs
     from tidemark.debugger.training_profiler import memory_profiled_training as memory_profiled_training
     from tidemark.events import GPUMemoryProfiler as GPUMemoryProfiler
+    from tidemark.loading import OptimizedDataLoader as OptimizedDataLoader
+    from tidemark.loading import PrefetchLoader as PrefetchLoader
     from tidemark.model_analysis import analyze_model as analyze_model
+    from tidemark.monitors import FragmentationAnalyzer as FragmentationAnalyzer
+    from tidemark.monitors import MemoryLeakDetector as MemoryLeakDetector
+    from tidemark.monitors import MemoryProfiler as MemoryProfiler
+    from tidemark.monitors import OOMDetector as OOMDetector
+    from tidemark.performance import PerformanceMonitor as PerformanceMonitor
 
 __all__ = sorted(_EXPORTS)
 

@@ -138,8 +138,4 @@ TIDEMARK_PHANTOM_API int cuStreamGetCtx(Handle, Handle* context) {
 TIDEMARK_PHANTOM_API int cuStreamWriteValue32_v2(Handle, DevicePointer, unsigned, unsigned) {
   return kSuccess;
 }
-TIDEMARK_PHANTOM_API int cuStreamSynchronize(Handle) {
-  return kSuccess;
-}
-
 }  // namespace tidemark::phantom

@@ -13,6 +13,7 @@
 #include "analyze/timeline.h"
 #include "base/result.h"
 #include "live/machine_state.h"
+#include "runtime/performance/performance_report.h"
 
 namespace tidemark {
 
@@ -37,6 +38,11 @@ Result<std::string> draw_sweep_fits(const Sweep& sweep, ChartFormat format);
 /// How much of each watched device was used over time, and a heat map of all of them. Devices without samples have no
 /// panel.
 Result<std::string> draw_usage(const MachineState& state, ChartFormat format);
+
+/// Metrics, durations of steps and the machine over time, a panel each; of more metrics than kMostDrawnMetrics the
+/// first.
+inline constexpr std::size_t kMostDrawnMetrics = 24;
+Result<std::string> draw_performance(const PerformanceReport& report, ChartFormat format);
 
 /// What hung on the parameters, by component: a panel for each kind.
 Result<std::string> draw_dp_sgd_components(const DpSgdSweep& result, ChartFormat format);

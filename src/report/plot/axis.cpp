@@ -65,4 +65,29 @@ std::vector<Tick> time_ticks(std::uint64_t duration_ns) {
   return ticks;
 }
 
+std::vector<Tick> number_ticks(double lowest, double highest) {
+  constexpr double kIntervals = 4;
+  constexpr int kMostTicks = 16;
+  constexpr double kLargest = 1e300;
+  constexpr double kSmallest = 1e-305;
+  lowest = std::clamp(lowest, -kLargest, kLargest);
+  highest = std::clamp(highest, -kLargest, kLargest);
+  const double middle = (lowest + highest) / 2;
+  // Room around a line that is level, and around differences that a double hardly has.
+  if (!(highest - lowest > std::max(std::abs(middle) * 1e-9, kSmallest))) {
+    const double room = std::abs(middle) > kSmallest ? std::abs(middle) * 0.1 : 1;
+    lowest = middle - room;
+    highest = middle + room;
+  }
+  const double step = round_step((highest - lowest) / kIntervals);
+  const double first = std::floor(lowest / step);
+  std::vector<Tick> ticks;
+  for (int n = 0; n < kMostTicks; ++n) {
+    const double value = (first + n) * step;
+    ticks.push_back({value, fmt::format("{:.6g}", value == 0 ? 0.0 : value)});
+    if (ticks.size() > 1 && value >= highest) break;
+  }
+  return ticks;
+}
+
 }  // namespace tidemark

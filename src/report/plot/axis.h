@@ -18,4 +18,8 @@ struct Tick {
 /// Ticks from 0 up to `duration_ns` at most, at round times: "0", "500 ms", "1 s".
 [[nodiscard]] std::vector<Tick> time_ticks(std::uint64_t duration_ns);
 
+/// Ticks at round numbers, from one not above `lowest` to one not below `highest`: "0.25", "-5", "1e+06". Two at least.
+/// Numbers beyond 1e300 are taken as that.
+[[nodiscard]] std::vector<Tick> number_ticks(double lowest, double highest);
+
 }  // namespace tidemark

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 
 #include "analyze/breakdown.h"
@@ -15,6 +16,7 @@
 #include "analyze/tree.h"
 #include "live/machine_state.h"
 #include "report/plot/plot.h"
+#include "runtime/performance/value_history.h"
 
 namespace tidemark {
 
@@ -76,6 +78,15 @@ struct SegmentPlotInput {
 [[nodiscard]] Plot usage_plot(const WatchedDevice& device, const TimeFrame& frame);
 /// A row for each device, a column for each stretch of time: how much of it was used at most.
 [[nodiscard]] Plot usage_heat_map(const MachineState& state, std::uint64_t duration_ns);
+
+/// Numbers that an axis shows whatever the values are.
+struct ShownNumbers {
+  double lowest = 0;
+  double highest = 0;
+};
+/// A number over time: its mean as a line, from the lowest to the highest of each moment as a thin one. It has points.
+[[nodiscard]] Plot value_plot(std::span<const HistoryMoment> points, const TimeFrame& frame,
+                              const std::optional<ShownNumbers>& shown = {});
 
 /// A bar of parts, one after the other.
 struct BarRow {

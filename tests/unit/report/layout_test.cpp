@@ -129,5 +129,23 @@ TEST(TimeTicks, StayInsideTheRun) {
   for (const Tick& tick : time_ticks(2'076'000'000)) EXPECT_LE(tick.value, 2'076'000'000);
 }
 
+TEST(NumberTicks, AreRoundForAnySignAndSize) {
+  const auto covers = [](double lowest, double highest) {
+    const std::vector<Tick> ticks = number_ticks(lowest, highest);
+    EXPECT_GE(ticks.size(), 2U) << lowest;
+    EXPECT_LE(ticks.size(), 8U) << lowest;
+    EXPECT_LE(ticks.front().value, lowest);
+    EXPECT_GE(ticks.back().value, highest);
+    return ticks;
+  };
+  EXPECT_EQ(covers(0.2, 3.1)[1].label, "1");
+  EXPECT_EQ(covers(-5, 20).front().label, "-10");
+  EXPECT_EQ(covers(0, 0)[1].label, "-0.5");
+  covers(7, 7);
+  covers(1e9, 1e9 + 1e-6);
+  covers(-1e300, 1e300);
+  covers(1e-300, 2e-300);
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -1,0 +1,29 @@
+/// @file
+/// What the C++ API throws.
+#ifndef TIDEMARK_ERROR_H
+#define TIDEMARK_ERROR_H
+
+#include <tidemark/export.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace tidemark {
+TIDEMARK_INLINE
+namespace v1 {
+/// Something that was asked for cannot be done: what() is a sentence that names the file and says what to do.
+///
+/// Functions that are called again and again while a program runs (marks, ranges, metrics) do not throw.
+class TIDEMARK_API Error : public std::runtime_error {
+ public:
+  /// With a sentence for the user.
+  explicit Error(const std::string& message);
+  Error(const Error&) = default;             ///< A copy.
+  Error& operator=(const Error&) = default;  ///< A copy.
+  ~Error() override;
+};
+
+}  // namespace v1
+}  // namespace tidemark
+
+#endif

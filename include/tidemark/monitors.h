@@ -1,0 +1,127 @@
+/// @file
+/// Monitors: what the commands `profile`, `oom`, `leak` and `fragment` see, from inside a program.
+///
+///     tidemark::OomDetector detector;
+///     detector.add_warning_callback([](const std::string& device, const tidemark::RiskPrediction& prediction) {
+///       std::cerr << device << ": " << name_of(prediction.risk_level) << "\n";
+///     });
+///     detector.start_monitoring();
+///     train();
+///     detector.stop_monitoring();
+///     detector.generate_report("oom_report.json");
+///
+/// Each watches the machine on threads of its own: its devices, their processes and the host's memory, as their drivers
+/// and the kernel see them. What processes are being recorded is in the reports too.
+#ifndef TIDEMARK_MONITORS_H
+#define TIDEMARK_MONITORS_H
+
+#include <tidemark/error.h>
+#include <tidemark/export.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tidemark {
+TIDEMARK_INLINE
+namespace v1 {
+/// What is watched, and how often.
+struct MonitorSettings {
+  double interval_seconds = 1;       ///< between two samples: 0.01 to 3600
+  std::vector<std::string> devices;  ///< as `tidemark devices` numbers them: "0", "0:1", "cpu"; empty: all
+  std::optional<std::int64_t> pid;   ///< only this process and those below it; none: all
+};
+
+/// How likely a memory runs out.
+enum class RiskLevel : std::uint8_t {
+  low = 0,       ///< no growth that would reach the limit
+  medium = 1,    ///< above the threshold, or the limit is far
+  high = 2,      ///< the limit is reached within ten minutes
+  critical = 3,  ///< it is about to be reached
+};
+/// "low", "medium", "high" or "critical".
+TIDEMARK_API const char* name_of(RiskLevel level) noexcept;
+
+/// A forecast for one memory. None: not known.
+struct RiskPrediction {
+  RiskLevel risk_level = RiskLevel::low;             ///< how bad it is
+  std::optional<double> confidence;                  ///< how often such forecasts are right, 0 to 1
+  std::optional<double> current_usage_percent;       ///< of the limit
+  double growth_rate_mb_per_sec = 0;                 ///< of the running peaks, in MiB; 0 where they do not grow
+  std::optional<double> predicted_oom_time_seconds;  ///< until the limit is reached; none where it will not be
+  std::string recommendation;                        ///< a sentence
+};
+
+/// Called with a device ("0", or "cpu" for the host) and the forecast. Runs on a thread of its own, one at a time.
+/// What it throws is a line on stderr, and the monitor goes on.
+using WarningCallback = std::function<void(const std::string& device, const RiskPrediction& prediction)>;
+
+/// What all monitors share. Thread-safe. A forked child does not watch, and asking for a report is an Error there.
+class TIDEMARK_API Monitor {
+ public:
+  virtual ~Monitor();
+  Monitor(const Monitor&) = delete;             ///< It has threads.
+  Monitor& operator=(const Monitor&) = delete;  ///< It has threads.
+
+  /// Begins to watch, anew where it was stopped; nothing where it watches already. Drivers are loaded on another
+  /// thread.
+  void start_monitoring();
+  /// Ends; waits for what a driver is doing, a second at most. Nothing where it has ended.
+  void stop_monitoring();
+  /// Whether it watches.
+  [[nodiscard]] bool is_monitoring() const;
+  /// What was seen since the start, as JSON: that of the command of the same purpose. Also while it watches. Written
+  /// to `path` too, unless that is empty. Throws Error where it was never started, for a device that is not there,
+  /// and where the file cannot be written.
+  std::string generate_report(const std::string& path = "");
+
+ protected:
+  /// Of the library.
+  struct Parts;
+  /// Of the monitors below.
+  explicit Monitor(std::unique_ptr<Parts> parts);
+  /// Of the monitors below.
+  std::unique_ptr<Parts> parts_;
+};
+
+/// Memory of devices and processes over time: the report of `tidemark profile`.
+class TIDEMARK_API MemoryProfiler : public Monitor {
+ public:
+  /// Throws Error for settings that cannot be.
+  explicit MemoryProfiler(const MonitorSettings& settings = {});
+};
+
+/// Whether a memory runs out, and when: the report of `tidemark oom`.
+class TIDEMARK_API OomDetector : public Monitor {
+ public:
+  /// `threshold_percent`: of a memory's limit, from which on its use alone is a medium risk. Throws Error for
+  /// settings that cannot be.
+  explicit OomDetector(const MonitorSettings& settings = {}, double threshold_percent = 85);
+  /// From now on `callback` is called when a risk rises to medium or above, once for a rise. Before
+  /// start_monitoring().
+  void add_warning_callback(WarningCallback callback);
+};
+
+/// How fragmented the memory of recorded processes is: the report of `tidemark fragment`.
+class TIDEMARK_API FragmentationAnalyzer : public Monitor {
+ public:
+  /// Throws Error for settings that cannot be.
+  explicit FragmentationAnalyzer(const MonitorSettings& settings = {});
+};
+
+/// Which memories grow, and how fast: the report of `tidemark leak`.
+class TIDEMARK_API MemoryLeakDetector : public Monitor {
+ public:
+  /// Growth above `threshold_mb_per_minute` (MiB) is reported. `tracking`: also by stack and module, of processes
+  /// that are being recorded. Throws Error for settings that cannot be.
+  explicit MemoryLeakDetector(const MonitorSettings& settings = {}, double threshold_mb_per_minute = 10,
+                              bool tracking = false);
+};
+
+}  // namespace v1
+}  // namespace tidemark
+
+#endif

@@ -1,0 +1,18 @@
+// Copies to a device for python/tidemark/loading, as functions of tidemark._engine.
+#pragma once
+
+#include <Python.h>
+
+namespace tidemark::python {
+
+/// host_to_device(device: int, chunk_bytes: int, chunks: int, threads: int) -> handle
+PyObject* host_to_device(PyObject* module, PyObject* arguments);
+/// copy_to_device(handle, [(from: int, to: int, bytes: int, pinned: bool)]): addresses; begins the copies on the
+/// stream.
+PyObject* copy_to_device(PyObject* module, PyObject* arguments);
+/// copy_stream(handle) -> int: the CUstream
+PyObject* copy_stream(PyObject* module, PyObject* handle);
+/// pinned_bytes(handle) -> int
+PyObject* pinned_bytes(PyObject* module, PyObject* handle);
+
+}  // namespace tidemark::python

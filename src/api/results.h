@@ -1,0 +1,28 @@
+// From Result to exceptions: the boundary of the library.
+#pragma once
+
+#include <tidemark/error.h>
+
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+
+namespace tidemark::v1 {
+
+template <typename T>
+T value_or_throw(Result<T> result) {
+  if (!result) throw v1::Error(result.error().message);
+  return std::move(*result);
+}
+
+inline void check(const Result<void>& result) {
+  if (!result) throw v1::Error(result.error().message);
+}
+
+/// Path of the tidemark program: beside this library, else on PATH. Throws Error where there is none.
+[[nodiscard]] std::string own_program();
+/// What some analyses start and load is looked for beside it, where there is one.
+void use_own_program();
+
+}  // namespace tidemark::v1

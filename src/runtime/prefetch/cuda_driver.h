@@ -1,0 +1,71 @@
+// The functions of the CUDA driver that copy from the host to a device while a program does something else. The library
+// is looked up when the first loader needs it: nothing is linked with CUDA.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace tidemark::cuda {
+
+using Status = int;                   ///< CUresult
+using Context = void*;                ///< CUcontext
+using Stream = void*;                 ///< CUstream; null: the legacy default stream
+using Event = void*;                  ///< CUevent
+using DevicePointer = std::uint64_t;  ///< CUdeviceptr
+
+inline constexpr Status kSuccess = 0;
+// Flags of CUDA's documentation.
+inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr unsigned kEventBlockingSync = 1;
+inline constexpr unsigned kEventDisableTiming = 2;
+inline constexpr unsigned kHostAllocPortable = 1;
+
+/// As cuda.h declares them.
+struct Driver {
+  Status (*init)(unsigned flags) = nullptr;
+  Status (*device_count)(int* count) = nullptr;
+  Status (*device)(int* device, int ordinal) = nullptr;
+  Status (*retain_primary_context)(Context* context, int device) = nullptr;
+  Status (*release_primary_context)(int device) = nullptr;
+  Status (*current_context)(Context* context) = nullptr;
+  Status (*set_current_context)(Context context) = nullptr;
+  Status (*host_alloc)(void** address, std::size_t bytes, unsigned flags) = nullptr;
+  Status (*host_free)(void* address) = nullptr;
+  Status (*alloc)(DevicePointer* address, std::size_t bytes) = nullptr;
+  Status (*free)(DevicePointer address) = nullptr;
+  Status (*create_stream)(Stream* stream, unsigned flags) = nullptr;
+  Status (*destroy_stream)(Stream stream) = nullptr;
+  Status (*synchronize_stream)(Stream stream) = nullptr;
+  Status (*stream_wait_event)(Stream stream, Event event, unsigned flags) = nullptr;
+  Status (*create_event)(Event* event, unsigned flags) = nullptr;
+  Status (*destroy_event)(Event event) = nullptr;
+  Status (*record_event)(Event event, Stream stream) = nullptr;
+  Status (*synchronize_event)(Event event) = nullptr;
+  Status (*copy_to_device)(DevicePointer to, const void* from, std::size_t bytes, Stream stream) = nullptr;
+  Status (*error_name)(Status status, const char** name) = nullptr;
+
+  /// "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"
+  [[nodiscard]] Error error(const char* function, Status status) const;
+};
+
+/// That of this machine, initialized; the same for all callers, and never unloaded. Any thread. An error where there is
+/// none, or it has no device.
+[[nodiscard]] Result<const Driver*> driver();
+
+/// Makes a context current on this thread as long as it lives; another one may be current before and afterwards.
+class CurrentContext {
+ public:
+  CurrentContext(const Driver& driver, Context context);
+  ~CurrentContext();
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+ private:
+  const Driver& driver_;
+  Context before_ = nullptr;
+};
+
+}  // namespace tidemark::cuda
