@@ -187,6 +187,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   for (const RiskListener& listener : hooks.listeners) monitor.add_listener(listener);
   monitor.start();
   RecordingsWatch recordings(monitored->interval, hooks.window);
+  if (hooks.objects) recordings.ask_for_objects();
   ProgressLine progress;
   const std::optional<double> duration = hooks.endless ? std::nullopt : std::optional(options.duration_seconds);
   const Clock::time_point end =
@@ -205,7 +206,10 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
     (void)monitor.update();
     if (auto fine = check_devices(monitor.state()); !fine) return fine.error();
     if (hooks.on_update) hooks.on_update(monitor);
-    if (hooks.follow) recordings.update(monitor.state(), monitored->choice.pid.has_value());
+    if (hooks.follow) {
+      recordings.update(monitor.state(), monitored->choice.pid.has_value());
+      monitor.set_steps(recordings.steps());
+    }
     (*outputs)->update(monitor, recordings);
     if (monitor.state().watched_pid == WatchedPid::ended && !over) {
       run.end = WatchEnd::process_ended;
@@ -216,6 +220,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   monitor.assess();
   if (hooks.on_update) hooks.on_update(monitor);
   run.state = monitor.state();
+  if (hooks.follow) recordings.assess();
   run.recorded = recordings.processes();
   if (hooks.at_end) hooks.at_end(recordings);
   return run;

@@ -13,9 +13,15 @@ namespace {
 
 constexpr std::size_t kValuesPerSource = 128;
 constexpr double kSecondsPerMinute = 60;
+constexpr std::uint64_t kStepsToDecide = kMinAnalyzedSteps + 4;  // with their warm-up
 
 Slope times(const Slope& slope, double factor) {
   return {slope.value * factor, slope.low * factor, slope.high * factor};
+}
+
+// Sources of one leak grow together: so do the errors.
+Slope plus(const Slope& left, const Slope& right) {
+  return {left.value + right.value, left.low + right.low, left.high + right.high};
 }
 
 }  // namespace
@@ -46,9 +52,37 @@ struct HeldAtSteps {
   }
 };
 
+bool LiveGrowths::steps_decide() const {
+  return steps >= kStepsToDecide;
+}
+
+std::optional<LiveGrowth> LiveGrowths::whole() const {
+  if (!steps_decide()) return memory;
+  std::optional<LiveGrowth> sum;
+  for (const LiveGrowth& source : sources) {
+    if (source.classification != GrowthClass::leak) break;  // leaks come first
+    if (!sum) {
+      sum = source;
+      sum->source.reset();
+      continue;
+    }
+    sum->bytes_per_minute = plus(sum->bytes_per_minute, source.bytes_per_minute);
+    if (sum->bytes_per_step && source.bytes_per_step) {
+      sum->bytes_per_step = plus(*sum->bytes_per_step, *source.bytes_per_step);
+    }
+    sum->held_bytes += source.held_bytes;
+    sum->grown_bytes += source.grown_bytes;
+    sum->seconds = std::max(sum->seconds, source.seconds);
+    sum->steps = std::max(sum->steps, source.steps);
+    sum->grown_steps = std::max(sum->grown_steps, source.grown_steps);
+    sum->analyzed_steps = std::max(sum->analyzed_steps, source.analyzed_steps);
+  }
+  return sum;
+}
+
 bool LiveGrowths::leaks() const {
-  if (steps >= kMinAnalyzedSteps && !sources.empty()) return sources.front().classification == GrowthClass::leak;
-  return memory && memory->classification == GrowthClass::leak;
+  const auto growth = whole();
+  return growth && growth->classification == GrowthClass::leak;
 }
 
 struct GrowthDetector::State {
@@ -134,6 +168,13 @@ void GrowthDetector::end_step(std::uint64_t time_ns, std::span<const SourceBytes
     entry = never_held ? state.sources.erase(entry) : std::next(entry);
   }
   if (state.sources.size() > state.options.most_sources) state.drop_smallest();
+}
+
+void GrowthDetector::forget_steps() {
+  state_->sources.clear();
+  state_->steps = 0;
+  state_->stride = 1;
+  state_->first_ns = state_->latest_ns = 0;
 }
 
 LiveGrowths GrowthDetector::assess() const {
