@@ -18,14 +18,15 @@ bool StepSources::is_same_clock(const TrainingSteps& steps) const {
 void StepSources::take(const Store& window, std::uint64_t begin_ns) {
   const TrainingSteps steps = find_training_steps(window);
   if (steps.source == TrainingSteps::Source::none) return;
-  // What is held at another place of the step is another series.
-  if (!is_same_clock(steps)) {
+  // What is held at another place of the step is another series, and so is what goes on after steps that nobody saw.
+  const bool has_gap = counted_ > 0 && begin_ns > counted_until_ns_;
+  missed_ = missed_ || has_gap;
+  if (has_gap || !is_same_clock(steps)) {
     source_ = steps.source;
     anchor_ = steps.anchor;
     taken_until_ns_ = 0;
     for (auto& [device, detector] : detectors_) detector.forget_steps();
   }
-  missed_ = missed_ || (counted_ > 0 && begin_ns > counted_until_ns_);
   for (const DeviceSummary& device : window.devices) detector_of(device.device);
 
   std::vector<std::unordered_map<std::uint64_t, std::uint64_t>> held(window.devices.size());  // by stack
@@ -56,12 +57,7 @@ void StepSources::take(const Store& window, std::uint64_t begin_ns) {
 
 std::vector<std::pair<Device, LiveGrowths>> StepSources::assess() const {
   std::vector<std::pair<Device, LiveGrowths>> all;
-  for (const auto& [device, detector] : detectors_) {
-    LiveGrowths& growths = all.emplace_back(device, detector.assess()).second;
-    if (!missed_) continue;
-    // Of steps that were not all seen it is known how fast memory grows in time, and not in a step.
-    for (LiveGrowth& source : growths.sources) source.bytes_per_step.reset();
-  }
+  for (const auto& [device, detector] : detectors_) all.emplace_back(device, detector.assess());
   return all;
 }
 
