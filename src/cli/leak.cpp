@@ -51,7 +51,8 @@ std::function<int()> setup_leak(CommandLine& app) {
   app.footer(watching_footer(
       "Growth is what stays, with its 95% interval, of devices, processes, the host, and of what the framework has "
       "allocated in programs that are being recorded: a warm-up, a sawtooth and a change to a new level are not. From "
-      "samples alone it takes two minutes to tell; of a recorded program whose training steps are known, a dozen "
+      "samples alone it takes a minute and a half to tell; of a recorded program whose training steps are known, a "
+      "dozen "
       "steps. Seen from outside, growth has no cause; --enable-tracking names the lines of a recorded program.",
       "  tidemark leak --threshold 10 --duration 600 --output leak_report.json\n"
       "  tidemark leak --threshold 10 --enable-tracking --pid 4242"));
