@@ -24,8 +24,9 @@ int run(const LeakOptions& options) {
   LeakReport report;
   WatchHooks hooks;
   hooks.follow = true;
+  hooks.window = options.tracking ? window_of(options) : kStepsWindow;
   if (options.tracking) {
-    hooks.window = window_of(options);
+    hooks.objects = true;
     hooks.at_end = [&](const RecordingsWatch& recordings) { report.by_stack = recorded_leaks(recordings); };
   }
   auto watched = watch(options, hooks);
@@ -48,9 +49,11 @@ std::function<int()> setup_leak(CommandLine& app) {
                "Also say which stacks and modules grow, of processes that are recorded with `tidemark run`");
   add_watching(app, *options, {});
   app.footer(watching_footer(
-      "Growth is that of the running peaks, with its 90% interval, of devices, processes, the host, and of what the "
-      "framework has allocated in programs that are being recorded: a warm-up, a sawtooth and a change to a new level "
-      "are not. Seen from outside, growth has no cause; `tidemark leaks` names the lines of a recorded program.",
+      "Growth is what stays, with its 95% interval, of devices, processes, the host, and of what the framework has "
+      "allocated in programs that are being recorded: a warm-up, a sawtooth and a change to a new level are not. From "
+      "samples alone it takes a minute and a half to tell; of a recorded program whose training steps are known, a "
+      "dozen "
+      "steps. Seen from outside, growth has no cause; --enable-tracking names the lines of a recorded program.",
       "  tidemark leak --threshold 10 --duration 600 --output leak_report.json\n"
       "  tidemark leak --threshold 10 --enable-tracking --pid 4242"));
   return [options] { return run(*options); };

@@ -28,6 +28,8 @@ int run(const OomOptions& options) {
   WatchHooks hooks;
   hooks.forecast.threshold_percent = options.threshold_percent;
   hooks.endless = options.monitor;
+  hooks.follow = true;
+  hooks.window = kStepsWindow;
   hooks.on_update = [&](const MachineMonitor& monitor) {
     for (const RiskChange& change : monitor.changes()) {
       changes.add(change);

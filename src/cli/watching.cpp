@@ -191,6 +191,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   std::optional<SlidingWindow::Limits> window = hooks.window;
   if (!window && for_metrics) window = RecordingsWatch::kOwnersWindow;
   RecordingsWatch recordings(monitored->interval, window);
+  if (hooks.objects) recordings.ask_for_objects();
   ProgressLine progress;
   const std::optional<double> duration = hooks.endless ? std::nullopt : std::optional(options.duration_seconds);
   const Clock::time_point end =
@@ -209,7 +210,10 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
     (void)monitor.update();
     if (auto fine = check_devices(monitor.state()); !fine) return fine.error();
     if (hooks.on_update) hooks.on_update(monitor);
-    if (hooks.follow || for_metrics) recordings.update(monitor.state(), monitored->choice.pid.has_value());
+    if (hooks.follow || for_metrics) {
+      recordings.update(monitor.state(), monitored->choice.pid.has_value());
+      monitor.set_steps(recordings.steps());
+    }
     if (for_metrics) recordings.update_owners();
     if (hooks.endless) recordings.forget_ended();
     (*outputs)->update(monitor, [&recordings] { return recordings.processes(); });
@@ -222,7 +226,10 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   monitor.assess();
   if (hooks.on_update) hooks.on_update(monitor);
   run.state = monitor.state();
-  if (hooks.follow) run.recorded = recordings.processes();
+  if (hooks.follow) {
+    recordings.assess();
+    run.recorded = recordings.processes();
+  }
   if (hooks.at_end) hooks.at_end(recordings);
   return run;
 }

@@ -47,10 +47,13 @@ struct WatchHooks {
   /// What is recorded meanwhile is followed, and so much of it kept for `at_end`; none: nothing is kept.
   bool follow = false;
   std::optional<SlidingWindow::Limits> window = {};
+  bool objects = false;                                     ///< their programs are asked which storages grow
   std::function<void(const RecordingsWatch&)> at_end = {};  ///< of what was followed
 };
 
-/// Of recordings, as much as is watched.
+/// Of recordings, as much as training steps are found in.
+inline constexpr SlidingWindow::Limits kStepsWindow = {std::chrono::minutes(10), 200'000};
+/// As much as is watched.
 [[nodiscard]] SlidingWindow::Limits window_of(const WatchOptions& options);
 
 /// What to watch; an error for what cannot be watched.

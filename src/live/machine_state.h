@@ -99,6 +99,14 @@ struct WatchedHost {
   [[nodiscard]] std::optional<std::uint64_t> used_bytes() const;
 };
 
+/// Training steps of a recorded process on one device.
+struct ProcessSteps {
+  std::int64_t pid = -1;
+  std::string device;  ///< WatchedDevice::key; empty where it cannot be told, and of a process without GPUs
+  std::uint64_t reserved_bytes = 0;  ///< that its allocator has of the device
+  std::uint64_t steps = 0;           ///< that were seen so far; never fewer
+};
+
 /// Whether the process of MonitorOptions::pid is there.
 enum class WatchedPid : std::uint8_t {
   none = 0,        ///< no process was asked for
@@ -121,6 +129,7 @@ struct MachineState {
   std::vector<WatchedProcess> processes;  ///< in order of first_seen_ns; also those that have ended
   std::uint64_t forgotten_processes = 0;  ///< ended ones that are not among these any more
   WatchedHost host;
+  std::vector<ProcessSteps> steps;  ///< as MachineMonitor::set_steps() was told
   WatchedPid watched_pid = WatchedPid::none;
 
   /// Whether the host and every device have answered once, or will not.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/forecast/forecaster.h"
+#include "analyze/forecast/growth_detector.h"
 #include "base/enum_names.h"
 #include "live/machine_state.h"
 #include "live/recordings_watch.h"
@@ -32,10 +32,10 @@ inline constexpr EnumName<GrowingMemory> kGrowingMemoryNames[] = {{GrowingMemory
 
 enum class GrowthVerdict : std::uint8_t {
   unknown = 0,          ///< too few samples
-  none = 1,             ///< its peaks do not grow: steady, warm-up, sawtooth, a level
-  below_threshold = 2,  ///< they grow, more slowly than the threshold
-  uncertain = 3,        ///< the estimate is above the threshold, its interval reaches below
-  growing = 4,          ///< the whole interval is above the threshold
+  none = 1,             ///< it does not grow for good: steady, warm-up, sawtooth, a level
+  below_threshold = 2,  ///< it grows, more slowly than the threshold
+  uncertain = 3,  ///< the estimate is above the threshold; its interval reaches below, or it has not grown for long
+  growing = 4,    ///< the whole interval is above the threshold
 };
 inline constexpr EnumName<GrowthVerdict> kGrowthVerdictNames[] = {{GrowthVerdict::unknown, "unknown"},
                                                                   {GrowthVerdict::none, "none"},
@@ -57,14 +57,15 @@ struct MemoryGrowth {
   std::uint64_t first_bytes = 0;
   std::uint64_t last_bytes = 0;
   std::uint64_t peak_bytes = 0;
-  RiskAssessment evidence = {};  ///< rate, its interval, pattern, samples
+  std::uint64_t sample_count = 0;
+  double span_seconds = 0;                ///< of the samples
+  std::optional<LiveGrowth> growth = {};  ///< of the verdict; none where it does not grow, or that is not known
 
-  [[nodiscard]] double bytes_per_minute() const { return evidence.growth_bytes_per_second * 60; }
-  [[nodiscard]] double error_bytes_per_minute() const { return evidence.growth_error_bytes_per_second * 60; }
+  [[nodiscard]] double bytes_per_minute() const { return growth ? growth->bytes_per_minute.value : 0; }
 };
 
-/// Of every memory that was sampled, by kind, and within a kind the fastest first. A machine without GPUs has the host
-/// as such, not as a device too.
+/// Of every memory that was sampled, by kind, and within a kind the fastest first: what the growth detector says. A
+/// machine without GPUs has the host as such, not as a device too.
 [[nodiscard]] std::vector<MemoryGrowth> memory_growth(const MachineState& state,
                                                       const std::vector<RecordedProcess>& recorded,
                                                       double threshold_bytes_per_minute);

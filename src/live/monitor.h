@@ -14,6 +14,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analyze/forecast/forecaster.h"
@@ -49,6 +50,8 @@ class MachineMonitor {
   /// Takes what was read since the last call, and assesses the risks where that is due. Never waits. True when there
   /// was something.
   bool update();
+  /// What the next readings are taken at: so that a forecast can tell time in training steps. RecordingsWatch knows.
+  void set_steps(std::vector<ProcessSteps> steps) { builder_.state().steps = std::move(steps); }
   /// Assesses the risks now: before a report.
   void assess();
   /// As of the latest update; references into it hold until the next one.

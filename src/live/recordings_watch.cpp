@@ -1,6 +1,8 @@
 #include "live/recordings_watch.h"
 
 #include <algorithm>
+#include <limits>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -15,6 +17,13 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds kFindInterval = 1s;
 constexpr std::chrono::nanoseconds kReadAtMost = 50ms;
+constexpr std::chrono::nanoseconds kPatience = 30s;  // of a program that has answered before
+constexpr std::chrono::nanoseconds kAnswerInterval = 20ms;
+constexpr std::uint64_t kAllTime = std::numeric_limits<std::uint64_t>::max();
+
+bool goes_on(const RecordedProcess& process) {
+  return process.state == FollowState::growing && process.problem.empty();
+}
 
 bool is_listed(const MachineState& state, std::int64_t pid) {
   return std::any_of(state.processes.begin(), state.processes.end(), [pid](const WatchedProcess& process) {
@@ -29,6 +38,11 @@ bool RecordingsWatch::is_of(const Followed& followed, const LiveRecording& recor
          followed.process.recording.started_wall_ns == recording.started_wall_ns;
 }
 
+const LiveGrowths* RecordedProcess::growth_on(Device device) const {
+  const auto found = std::find_if(growths.begin(), growths.end(), [&](const auto& of) { return of.first == device; });
+  return found == growths.end() ? nullptr : &found->second;
+}
+
 void RecordingsWatch::update(const MachineState& state, bool only_listed) {
   find(state, only_listed);
   const Clock::time_point until = Clock::now() + kReadAtMost;
@@ -39,7 +53,52 @@ void RecordingsWatch::update(const MachineState& state, bool only_listed) {
       if (followed.follower->offset() == before) break;
     }
     sample(followed, state);
+    if (!asks_ || followed.question || !followed.process.caught_up || !goes_on(followed.process)) continue;
+    followed.question = std::make_unique<ObjectQuestion>(followed.folder, followed.process.recording.pid);
+    followed.question->ask(true);
   }
+  const Clock::time_point now = Clock::now();
+  if (!window_ || !steps_pace_.due(now)) return;
+  take_steps();
+  const std::chrono::nanoseconds cost = Clock::now() - now;
+  steps_pace_.done(now, cost, cost);
+}
+
+void RecordingsWatch::take_steps() {
+  for (Followed& followed : followed_) {
+    if (!followed.process.caught_up || !std::exchange(followed.read_since, false)) continue;
+    followed.sources.take(window_of(followed), followed.window->begin_ns());
+    followed.process.steps = followed.sources.steps();
+  }
+}
+
+void RecordingsWatch::ask_again() {
+  std::size_t waiting = 0;
+  for (Followed& followed : followed_) {
+    if (!followed.question || !goes_on(followed.process) || !followed.question->is_answered()) continue;
+    followed.question->ask(false);
+    followed.asked_again = true;
+    ++waiting;
+  }
+  for (const Clock::time_point until = Clock::now() + kPatience; waiting > 0 && Clock::now() < until;) {
+    std::this_thread::sleep_for(kAnswerInterval);
+    waiting = static_cast<std::size_t>(std::count_if(followed_.begin(), followed_.end(), [](Followed& followed) {
+      return followed.asked_again && !followed.question->is_answered();
+    }));
+  }
+}
+
+Result<ObjectAnswer> RecordingsWatch::objects(std::size_t position) const {
+  const Followed& followed = followed_[position];
+  if (followed.asked_again) return followed.question->answer();
+  return Error{followed.process.state == FollowState::growing ? kNoAnswer
+                                                              : "the program ended before it was asked again"};
+}
+
+void RecordingsWatch::assess() {
+  if (asks_) ask_again();
+  if (window_) take_steps();
+  for (Followed& followed : followed_) followed.process.growths = followed.sources.assess();
 }
 
 bool RecordingsWatch::is_over(const Followed& followed) {
@@ -76,7 +135,7 @@ void RecordingsWatch::update_owners() {
     const Followed& followed = followed_[n];
     if (is_over(followed) || !followed.process.caught_up) continue;
     if (has_attribution(followed.follower->definitions())) {
-      add_up_owners(followed_[n].process.owners, window(n));
+      add_up_owners(followed_[n].process.owners, attribute(window(n)));
     }
   }
   const Clock::duration took = Clock::now() - now;
@@ -96,12 +155,12 @@ void RecordingsWatch::find(const MachineState& state, bool only_listed) {
   }
   for (const auto& [socket, recorder] : recorders_) {
     for (const LiveRecording& recording : recorder.recordings()) {
-      if (!only_listed || is_listed(state, recording.pid)) follow(recording);
+      if (!only_listed || is_listed(state, recording.pid)) follow(recording, socket);
     }
   }
 }
 
-void RecordingsWatch::follow(const LiveRecording& recording) {
+void RecordingsWatch::follow(const LiveRecording& recording, const std::string& socket) {
   const bool known = std::any_of(followed_.begin(), followed_.end(),
                                  [&](const Followed& followed) { return is_of(followed, recording); });
   if (known) return;
@@ -113,6 +172,7 @@ void RecordingsWatch::follow(const LiveRecording& recording) {
   }
   Followed& followed = followed_.emplace_back();
   followed.process.recording = recording;
+  followed.folder = socket.substr(0, socket.rfind('/'));
   if (window_) followed.window.emplace(*window_);
   auto follower = Follower::open_live(recording.path);
   if (follower) {
@@ -151,7 +211,10 @@ void RecordingsWatch::read(Followed& followed) {
     if (event.time_ns >= followed.taken_until_ns) take(followed, event);
   }
   if (!batch.events.empty()) followed.taken_until_ns = std::max(followed.taken_until_ns, batch.events.back().time_ns);
+  followed.read_since = followed.read_since || *more;
   if (followed.window) batch.deliver_to(*followed.window);
+  // A program may run for weeks: marks before the window, of which nothing is made, go.
+  followed.follower->forget_marks_before(followed.window ? followed.window->begin_ns() : kAllTime);
 }
 
 void RecordingsWatch::take(Followed& followed, const Event& event) {
@@ -184,8 +247,9 @@ void RecordingsWatch::sample(Followed& followed, const MachineState& state) cons
     }
     // Peaks from before watching began are not its own.
     const bool begins = device.reserved.empty() && first;
-    device.allocated.add(state.now_ns, device.allocated_bytes,
-                         begins ? std::nullopt : std::optional(device.peak_allocated_bytes));
+    const auto peak_allocated = begins ? std::nullopt : std::optional(device.peak_allocated_bytes);
+    device.allocated.add(state.now_ns, device.allocated_bytes, peak_allocated);
+    followed.sources.add(device.device, {state.now_ns, device.allocated_bytes, peak_allocated, process.steps});
     device.reserved.add(state.now_ns, device.reserved_bytes,
                         begins ? std::nullopt : std::optional(device.peak_reserved_bytes));
     if (device.reserved_bytes > 0 && device.allocated_bytes <= device.reserved_bytes) {
@@ -204,11 +268,31 @@ std::vector<RecordedProcess> RecordingsWatch::processes() const {
   return processes;
 }
 
-AttributedStore RecordingsWatch::window(std::size_t position) const {
-  const Followed& followed = followed_[position];
-  const Definitions none;
-  const Definitions& definitions = followed.follower == nullptr ? none : followed.follower->definitions();
-  return attribute(followed.window->store(followed.process.recording.path, definitions));
+std::vector<ProcessSteps> RecordingsWatch::steps() const {
+  std::vector<ProcessSteps> all;
+  for (const Followed& followed : followed_) {
+    const RecordedProcess& process = followed.process;
+    if (!process.steps || process.state != FollowState::growing) continue;
+    const std::int64_t pid = process.recording.pid;
+    for (const RecordedDevice& device : process.devices) {
+      all.push_back({pid, device.key, device.reserved_bytes, *process.steps});
+    }
+    if (process.devices.empty()) all.push_back({pid, "", 0, *process.steps});
+  }
+  return all;
+}
+
+Store RecordingsWatch::window(std::size_t position) const {
+  return window_of(followed_[position]);
+}
+
+const Definitions& RecordingsWatch::definitions_of(const Followed& followed) {
+  static const Definitions kNone;
+  return followed.follower == nullptr ? kNone : followed.follower->definitions();
+}
+
+Store RecordingsWatch::window_of(const Followed& followed) {
+  return followed.window->store(followed.process.recording.path, definitions_of(followed));
 }
 
 std::uint64_t RecordingsWatch::window_begin_ns(std::size_t position) const {

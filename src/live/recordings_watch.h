@@ -9,15 +9,17 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "analyze/attribution/attributed_store.h"
 #include "collect/recorder/live_recordings.h"
 #include "collect/recorder/sample_taker.h"
 #include "live/follower.h"
 #include "live/machine_state.h"
+#include "live/object_question.h"
 #include "live/recorded_owners.h"
 #include "live/sliding_window.h"
+#include "live/step_sources.h"
 #include "live/watched_usage.h"
 #include "trace/event.h"
 
@@ -49,10 +51,15 @@ struct RecordedDevice {
 struct RecordedProcess {
   LiveRecording recording;
   FollowState state = FollowState::growing;
-  std::string problem;     ///< why it is not read any further; else empty
-  bool caught_up = false;  ///< what was recorded before watching began has been read
+  std::string problem;                 ///< why it is not read any further; else empty
+  bool caught_up = false;              ///< what was recorded before watching began has been read
+  std::optional<std::uint64_t> steps;  ///< of training, as far as they were looked for and found; never fewer
   std::vector<RecordedDevice> devices;
   std::vector<RecordedOwners> owners;  ///< as of the latest update_owners(); the CPU's too
+  /// Of what is allocated, as of the latest assess(), the CPU's too; sources are stacks by the value of their id.
+  std::vector<std::pair<Device, LiveGrowths>> growths;
+
+  [[nodiscard]] const LiveGrowths* growth_on(Device device) const;
 };
 
 /// Owned and used by one thread. Neither programs nor recorders wait for it; one call reads for some 50 ms at most.
@@ -63,8 +70,8 @@ class RecordingsWatch {
   /// What update_owners() needs of each recording: 2.4 MB at most, and 130 bytes for each live block.
   static constexpr SlidingWindow::Limits kOwnersWindow = {.length = std::chrono::seconds(30), .events = 30'000};
 
-  /// `window`: what of the events is kept for window(); none: nothing. `most`: recordings at a time; for further ones,
-  /// those that have ended are forgotten.
+  /// `window`: what of the events is kept for window(), and to find training steps in; none: nothing. `most`: recordings
+  /// at a time; for further ones, those that have ended are forgotten.
   RecordingsWatch(std::chrono::nanoseconds interval, std::optional<SlidingWindow::Limits> window,
                   std::size_t most = kMost)
       : interval_(interval), window_(window), most_(most) {}
@@ -74,6 +81,12 @@ class RecordingsWatch {
   /// Has RecordedProcess::owners worked out anew, where that is due: every two seconds, less often where it would take
   /// more than a two-hundredth of the time. Needs a window.
   void update_owners();
+  /// From now on, programs with the Python package are asked what storages they have; when assess() is called, which
+  /// are new since and who holds them. Each answer holds a program up for some seconds where it has a million objects.
+  void ask_for_objects() { asks_ = true; }
+  /// Looks for training steps now, not when it is due, and says what grows: before a report. Waits for the answers of
+  /// programs that have answered the first time, 30 s at most.
+  void assess();
   /// For those who watch for weeks: recordings that have ended are no longer among processes().
   void forget_ended();
   /// Whether every recorder that was found has told what it writes.
@@ -83,16 +96,29 @@ class RecordingsWatch {
 
   /// In the order in which they were found; also those that have ended.
   [[nodiscard]] std::vector<RecordedProcess> processes() const;
-  /// The last part of a recording, by position in processes(); a window was asked for.
-  [[nodiscard]] AttributedStore window(std::size_t position) const;
+  /// Of those that go on, where steps are known.
+  [[nodiscard]] std::vector<ProcessSteps> steps() const;
+  /// What a program answered, by position in processes(); an error that is a clause: why there is nothing.
+  [[nodiscard]] Result<ObjectAnswer> objects(std::size_t position) const;
+  /// What a recording, by position in processes(), has defined so far; of its marks those of the window.
+  [[nodiscard]] const Definitions& definitions(std::size_t position) const {
+    return definitions_of(followed_[position]);
+  }
+  /// The last part of a recording, by position in processes(); a window was asked for. Without attribution.
+  [[nodiscard]] Store window(std::size_t position) const;
   /// Where that begins, as SlidingWindow has it.
   [[nodiscard]] std::uint64_t window_begin_ns(std::size_t position) const;
 
  private:
   struct Followed {
     RecordedProcess process;
+    std::string folder;                  // of its recorder
     std::unique_ptr<Follower> follower;  // null: it could not be opened
     std::optional<SlidingWindow> window;
+    StepSources sources;
+    bool read_since = false;                   // sources.take()
+    std::unique_ptr<ObjectQuestion> question;  // null: not asked
+    bool asked_again = false;
     std::map<std::int8_t, std::string> uuids;  // of GPUs, by their number in the program
     std::optional<std::uint64_t> sampled_at_ns;
     std::uint64_t taken_until_ns = 0;  // what is read again is not counted again
@@ -102,11 +128,15 @@ class RecordingsWatch {
   [[nodiscard]] static bool is_over(const Followed& followed);
   [[nodiscard]] bool can_be_forgotten(const Followed& followed) const;
   void find(const MachineState& state, bool only_listed);
-  void follow(const LiveRecording& recording);
+  void follow(const LiveRecording& recording, const std::string& socket);
   void read_anew(Followed& followed);
   void read(Followed& followed);
   static void take(Followed& followed, const Event& event);
   void sample(Followed& followed, const MachineState& state) const;
+  void take_steps();
+  void ask_again();
+  [[nodiscard]] static const Definitions& definitions_of(const Followed& followed);
+  [[nodiscard]] static Store window_of(const Followed& followed);
 
   std::chrono::nanoseconds interval_;
   std::optional<SlidingWindow::Limits> window_;
@@ -115,6 +145,8 @@ class RecordingsWatch {
   std::map<std::string, LiveRecorder> recorders_;  // by socket
   std::vector<Followed> followed_;
   std::optional<std::chrono::steady_clock::time_point> found_at_;
+  bool asks_ = false;
+  Pace steps_pace_{std::chrono::seconds(2), 20};
 };
 
 }  // namespace tidemark

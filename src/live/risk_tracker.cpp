@@ -2,6 +2,9 @@
 
 #include <time.h>
 
+#include <algorithm>
+#include <string>
+
 namespace tidemark {
 namespace {
 
@@ -11,19 +14,39 @@ std::chrono::nanoseconds processor_time() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
+// Of the process that has most of the device; of the host's memory, of the one that has most of any.
+const ProcessSteps* steps_on(const MachineState& state, const std::string* device) {
+  const ProcessSteps* most = nullptr;
+  for (const ProcessSteps& steps : state.steps) {
+    if (device != nullptr && steps.device != *device) continue;
+    if (most == nullptr || steps.reserved_bytes > most->reserved_bytes) most = &steps;
+  }
+  return most;
+}
+
 }  // namespace
 
-void RiskTracker::take(Tracked& tracked, const WatchedUsage& used) {
+void RiskTracker::take(Tracked& tracked, const WatchedUsage& used, const ProcessSteps* steps) {
   if (used.sample_count() == tracked.samples) return;
   tracked.samples = used.sample_count();
   const WatchedUsagePoint& sample = used.last_sample();
-  tracked.forecaster.add({sample.end_ns, sample.last_bytes, sample.high_bytes, std::nullopt});
+  std::optional<std::uint64_t> counted;
+  if (steps != nullptr) {
+    if (tracked.pid == steps->pid) tracked.steps += steps->steps - std::min(tracked.its_steps, steps->steps);
+    tracked.pid = steps->pid;
+    tracked.its_steps = steps->steps;
+    counted = tracked.steps;
+  }
+  tracked.forecaster.add({sample.end_ns, sample.last_bytes, sample.high_bytes, counted});
 }
 
 void RiskTracker::add(const MachineState& state) {
-  while (devices_.size() < state.devices.size()) devices_.push_back({Forecaster(options_), 0});
-  for (std::size_t n = 0; n < devices_.size(); ++n) take(devices_[n], state.devices[n].used);
-  take(host_, state.host.used);
+  while (devices_.size() < state.devices.size()) devices_.push_back({Forecaster(options_)});
+  for (std::size_t n = 0; n < devices_.size(); ++n) {
+    const WatchedDevice& device = state.devices[n];
+    take(devices_[n], device.used, steps_on(state, device.is_host ? nullptr : &device.key));
+  }
+  take(host_, state.host.used, steps_on(state, nullptr));
 }
 
 bool RiskTracker::assess(MachineState& state, bool now) {
@@ -43,15 +66,6 @@ bool RiskTracker::assess(MachineState& state, bool now) {
   const std::chrono::nanoseconds cost = processor_time() - before;
   pace_.done(time, cost, cost);
   return true;
-}
-
-RiskAssessment assess_history(const WatchedUsage& used, std::optional<std::uint64_t> limit_bytes,
-                              const ForecastOptions& options) {
-  Forecaster forecaster(options);
-  for (const WatchedUsagePoint& point : used.points()) {
-    forecaster.add({point.end_ns, point.last_bytes, point.high_bytes, std::nullopt});
-  }
-  return forecaster.assess(limit_bytes);
 }
 
 }  // namespace tidemark

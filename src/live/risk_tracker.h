@@ -27,18 +27,17 @@ class RiskTracker {
   struct Tracked {
     Forecaster forecaster;
     std::uint64_t samples = 0;  ///< taken
+    // Steps of one process after the other, counted on.
+    std::int64_t pid = -1;
+    std::uint64_t its_steps = 0;  ///< as of the latest sample
+    std::uint64_t steps = 0;
   };
-  void take(Tracked& tracked, const WatchedUsage& used);
+  static void take(Tracked& tracked, const WatchedUsage& used, const ProcessSteps* steps);
 
   ForecastOptions options_;
   std::vector<Tracked> devices_;  ///< by position in MachineState::devices
   Tracked host_;
   Pace pace_{std::chrono::seconds(1), 500};
 };
-
-/// The growth of a history, from its points: for processes, of which there may be many. No level but `low` without a
-/// limit.
-[[nodiscard]] RiskAssessment assess_history(const WatchedUsage& used, std::optional<std::uint64_t> limit_bytes = {},
-                                            const ForecastOptions& options = {});
 
 }  // namespace tidemark

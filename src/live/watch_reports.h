@@ -43,10 +43,41 @@ struct WatchRun {
   [[nodiscard]] std::optional<double> unused_share(const std::string& device) const;
 };
 
-/// The leaks of what was recorded last, by position in WatchRun::recorded.
+/// What grows from step to step in a recorded process, since it is followed.
+struct GrowingSource {
+  Device device;
+  NamedStack stack;  ///< no frames: not known
+  LiveGrowth growth;
+};
+/// Leaking sources of one device put together by the module that allocated them.
+struct GrowingModule {
+  Device device;
+  std::optional<std::string> module;  ///< none: outside of modules, or the recording does not know
+  double bytes_per_minute = 0;
+  std::optional<double> bytes_per_step;  ///< none: not known
+  std::uint64_t held_bytes = 0;
+};
+
+/// Storages that a Python program has since it was first asked, of one kind of owner; of those that it was asked about.
+struct GrowingType {
+  std::string kind;  ///< "tensor", "saved tensor"
+  std::string type;  ///< "Tensor"; empty: not known
+  std::uint64_t storages = 0;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> chains;  ///< samples, of different storages
+};
+
+/// Of what was recorded last, by position in WatchRun::recorded: the leaks of the last part, block by block, and what
+/// grew at all steps that were seen.
 struct RecordedLeaks {
   std::size_t process = 0;
   Leaks leaks;
+  std::vector<GrowingSource> sources;   ///< leaks, fastest first; the first ones
+  std::size_t other_sources = 0;        ///< beyond those
+  std::vector<GrowingModule> modules;   ///< of all sources; fastest first
+  std::optional<ObjectAnswer> objects;  ///< what the program itself says
+  std::string objects_unknown;          ///< why it says nothing: a clause
+  std::vector<GrowingType> types;       ///< of `objects`; most bytes first
 };
 struct RecordedFragmentation {
   std::size_t process = 0;

@@ -159,8 +159,10 @@ TEST_F(WatchTest, LeakReport) {
   const json& first = found["growth"][0];
   EXPECT_EQ(first["memory"], "device");
   EXPECT_EQ(first["device"], "0");
-  EXPECT_EQ(first["verdict"], "growing") << first;
+  EXPECT_EQ(first["verdict"], "uncertain") << "four seconds are too short to tell: " << first;
+  EXPECT_EQ(first["classification"], "too_few_steps");
   EXPECT_GT(first["growth_mb_per_minute"], 10);
+  EXPECT_THAT(output.text, HasSubstr("too short to tell"));
   EXPECT_EQ(found["growth"][1]["device"], "1");
   EXPECT_NE(found["growth"][1]["verdict"], "growing");
 }

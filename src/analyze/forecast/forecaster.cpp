@@ -27,6 +27,7 @@ constexpr double kAgePerTimeLeftSoon = 1;
 constexpr double kSoonSeconds = 75;
 constexpr double kSoonSteps = 25;
 constexpr double kSoonForSteps = 300;  // seconds: slower steps leave time
+constexpr double kEarlier = 0.05;      // of its age: so long ago it looked alike
 constexpr double kCriticalSeconds = 60;
 constexpr double kCriticalSteps = 20;
 constexpr double kDependence = 3;
@@ -43,6 +44,16 @@ std::optional<double> age_in_steps(const PeakGrowth& growth) {
 bool lasts(const PeakGrowth& growth) {
   return growth.age_seconds >= kShortestGrowthSeconds &&
          age_in_steps(growth).value_or(kShortestGrowthSteps) >= kShortestGrowthSteps;
+}
+
+// Whether it looked alike a little earlier. What fills up passes for growth at one rate at some moment, and no longer
+// at the next.
+bool grew_before(const std::vector<UsageSpan>& spans, const PeakGrowth& growth, std::uint64_t limit_bytes) {
+  const auto ago = static_cast<std::uint64_t>(kEarlier * growth.age_seconds * kNanosecondsPerSecond);
+  std::vector<UsageSpan> before = spans;
+  std::erase_if(before, [&](const UsageSpan& span) { return span.to_ns > spans.back().to_ns - ago; });
+  const auto earlier = find_peak_growth(before, limit_bytes);
+  return earlier && !earlier->ends_before(earlier->left_to(limit_bytes));
 }
 
 // From the expected time and the bounds of the slope, as far as what rises in steps can tell, and a cell's length.
@@ -160,7 +171,8 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
       };
       const double needed = within(kSoonSeconds, kSoonSteps) ? kAgePerTimeLeftSoon : kAgePerTimeLeft;
       if (seconds <= options.horizon_seconds) risk.level = std::max(risk.level, RiskLevel::medium);
-      if (seconds <= options.horizon_seconds && lasts(*growth) && growth->age_seconds >= needed * seconds) {
+      if (seconds <= options.horizon_seconds && lasts(*growth) && growth->age_seconds >= needed * seconds &&
+          grew_before(spans, *growth, *limit_bytes)) {
         risk.level = within(kCriticalSeconds, kCriticalSteps) ? RiskLevel::critical : RiskLevel::high;
       }
     }

@@ -13,9 +13,15 @@ namespace {
 
 constexpr std::size_t kValuesPerSource = 128;
 constexpr double kSecondsPerMinute = 60;
+constexpr std::uint64_t kStepsToDecide = kMinAnalyzedSteps + 4;  // with their warm-up
 
 Slope times(const Slope& slope, double factor) {
   return {slope.value * factor, slope.low * factor, slope.high * factor};
+}
+
+// Sources of one leak grow together: so do the errors.
+Slope plus(const Slope& left, const Slope& right) {
+  return {left.value + right.value, left.low + right.low, left.high + right.high};
 }
 
 }  // namespace
@@ -46,9 +52,37 @@ struct HeldAtSteps {
   }
 };
 
+bool LiveGrowths::steps_decide() const {
+  return steps >= kStepsToDecide;
+}
+
+std::optional<LiveGrowth> LiveGrowths::whole() const {
+  if (!steps_decide()) return memory;
+  std::optional<LiveGrowth> sum;
+  for (const LiveGrowth& source : sources) {
+    if (source.classification != GrowthClass::leak) break;  // leaks come first
+    if (!sum) {
+      sum = source;
+      sum->source.reset();
+      continue;
+    }
+    sum->bytes_per_minute = plus(sum->bytes_per_minute, source.bytes_per_minute);
+    if (sum->bytes_per_step && source.bytes_per_step) {
+      sum->bytes_per_step = plus(*sum->bytes_per_step, *source.bytes_per_step);
+    }
+    sum->held_bytes += source.held_bytes;
+    sum->grown_bytes += source.grown_bytes;
+    sum->seconds = std::max(sum->seconds, source.seconds);
+    sum->steps = std::max(sum->steps, source.steps);
+    sum->grown_steps = std::max(sum->grown_steps, source.grown_steps);
+    sum->analyzed_steps = std::max(sum->analyzed_steps, source.analyzed_steps);
+  }
+  return sum;
+}
+
 bool LiveGrowths::leaks() const {
-  if (steps >= kMinAnalyzedSteps && !sources.empty()) return sources.front().classification == GrowthClass::leak;
-  return memory && memory->classification == GrowthClass::leak;
+  const auto growth = whole();
+  return growth && growth->classification == GrowthClass::leak;
 }
 
 struct GrowthDetector::State {
@@ -56,13 +90,22 @@ struct GrowthDetector::State {
   UsageHistory history;
   std::unordered_map<std::uint64_t, HeldAtSteps> sources;
   std::uint64_t steps = 0;
-  std::uint64_t stride = 1;  // steps of a value of HeldAtSteps
-  std::uint64_t first_ns = 0;
+  std::uint64_t stride = 1;             // steps of a value of HeldAtSteps
+  std::vector<std::uint64_t> times_ns;  // of the first step of each value
   std::uint64_t latest_ns = 0;
 
+  [[nodiscard]] double seconds_per_step() const;
   void drop_smallest();
   [[nodiscard]] std::optional<LiveGrowth> growth_of(const HeldAtSteps& held) const;
 };
+
+// Without the warm-up: between its steps the program may be loading.
+double GrowthDetector::State::seconds_per_step() const {
+  const std::size_t from = std::min<std::size_t>(default_warmup(times_ns.size()), times_ns.size() - 1);
+  const std::uint64_t passed = steps - 1 - std::min(steps - 1, from * stride);
+  const auto since = static_cast<double>(latest_ns - std::min(latest_ns, times_ns[from]));
+  return since / kNanosecondsPerSecond / static_cast<double>(std::max<std::uint64_t>(1, passed));
+}
 
 // To half of what is allowed, so that it is not done for each source that comes.
 void GrowthDetector::State::drop_smallest() {
@@ -87,8 +130,7 @@ std::optional<LiveGrowth> GrowthDetector::State::growth_of(const HeldAtSteps& he
   if (!growth) return std::nullopt;
   LiveGrowth found;
   found.classification = growth->classification;
-  const double seconds_per_step = static_cast<double>(latest_ns - first_ns) / kNanosecondsPerSecond /
-                                  static_cast<double>(std::max<std::uint64_t>(1, steps - 1));
+  const double seconds_per_step = this->seconds_per_step();
   found.bytes_per_step = times(growth->bytes_per_step, 1 / static_cast<double>(stride));
   if (seconds_per_step > 0) found.bytes_per_minute = times(*found.bytes_per_step, kSecondsPerMinute / seconds_per_step);
   found.held_bytes = static_cast<std::uint64_t>(held.latest);
@@ -113,7 +155,6 @@ void GrowthDetector::add(const UsageSample& sample) {
 
 void GrowthDetector::end_step(std::uint64_t time_ns, std::span<const SourceBytes> sources) {
   State& state = *state_;
-  if (state.steps == 0) state.first_ns = time_ns;
   state.latest_ns = std::max(state.latest_ns, time_ns);
   const std::uint64_t step = state.steps++;
   if (step / state.stride >= kValuesPerSource) {
@@ -123,7 +164,12 @@ void GrowthDetector::end_step(std::uint64_t time_ns, std::span<const SourceBytes
       held.join();
     }
     state.stride *= 2;
+    for (std::size_t index = 0; 2 * index < state.times_ns.size(); ++index) {
+      state.times_ns[index] = state.times_ns[2 * index];
+    }
+    state.times_ns.resize((state.times_ns.size() + 1) / 2);
   }
+  if (step % state.stride == 0) state.times_ns.push_back(time_ns);
   for (const SourceBytes& source : sources) {
     state.sources[source.source].add(step, state.stride, static_cast<double>(source.bytes));
   }
@@ -134,6 +180,14 @@ void GrowthDetector::end_step(std::uint64_t time_ns, std::span<const SourceBytes
     entry = never_held ? state.sources.erase(entry) : std::next(entry);
   }
   if (state.sources.size() > state.options.most_sources) state.drop_smallest();
+}
+
+void GrowthDetector::forget_steps() {
+  state_->sources.clear();
+  state_->steps = 0;
+  state_->stride = 1;
+  state_->times_ns.clear();
+  state_->latest_ns = 0;
 }
 
 LiveGrowths GrowthDetector::assess() const {

@@ -38,12 +38,17 @@ struct LiveGrowth {
 };
 
 struct LiveGrowths {
-  std::optional<LiveGrowth> memory;  ///< from the samples; none: it does not grow, or not for long enough to tell
-  std::vector<LiveGrowth> sources;   ///< that grow, leaks or not: leaks first, fastest first
-  std::uint64_t steps = 0;           ///< that ended, as end_step() was told
+  /// From the samples; none: it does not grow. Of the class too_few: it does, but not for long enough to be a leak.
+  std::optional<LiveGrowth> memory;
+  std::vector<LiveGrowth> sources;  ///< that grow, leaks or not: leaks first, fastest first
+  std::uint64_t steps = 0;          ///< that ended, as end_step() was told
 
-  /// Whether the memory or a source leaks. Where sources are known they decide: a memory may grow without them by what
-  /// its allocator keeps.
+  /// Whether sources are known at enough steps to decide.
+  [[nodiscard]] bool steps_decide() const;
+  /// Where they are, they do: of the memory as a whole, the growth is what its leaks add up
+  /// to, whatever its allocator keeps beside them. Otherwise `memory`. None: it does not grow.
+  [[nodiscard]] std::optional<LiveGrowth> whole() const;
+  /// Whether the memory leaks as a whole.
   [[nodiscard]] bool leaks() const;
 };
 
@@ -64,6 +69,8 @@ class GrowthDetector {
   void add(const UsageSample& sample);
   /// What each source holds when a step ends; those that are not listed hold nothing.
   void end_step(std::uint64_t time_ns, std::span<const SourceBytes> sources);
+  /// Forgets what sources held: steps end at another place from now on.
+  void forget_steps();
   [[nodiscard]] LiveGrowths assess() const;
 
  private:

@@ -14,7 +14,7 @@ constexpr std::uint64_t kStepsPerCell = 2;
 constexpr double kShorterStretch = 0.75;  // each one to the one before
 constexpr double kLongerStretch = 2.1;    // than what grew, at most
 constexpr double kLongerCut = 1.25;       // each to the one before
-constexpr double kSecondsOfGrowth = 120;
+constexpr double kSecondsOfGrowth = 95;
 constexpr double kSecondsWithSteps = 60;
 constexpr double kStepsOfGrowth = 20;
 constexpr double kFasterBefore = 1.3;     // than in the stretch itself: growth that slows down
@@ -22,6 +22,7 @@ constexpr double kAboveEarlier = 0.5;     // share of the growth
 constexpr double kLeastOfPeak = 1e-4;     // that counts as growth of a cell
 constexpr double kFloorsAboveNoise = 3;   // times how far floors are above what lasts, on average
 constexpr std::uint32_t kGrownCells = 7;  // a step has one end, a cell only what was seen of it
+constexpr double kYoungShare = 0.25;      // of what was seen, that growth of a shorter time has at least
 constexpr double kFilledUp = 0.35;        // of what is used: what fills up from less is loaded
 
 // The least from `begin` on, over what there was until then.
@@ -64,18 +65,22 @@ class Stretches {
 
   [[nodiscard]] std::optional<SampleGrowth> longest() const {
     bool whole = true;
-    for (double length = all_ns_; length / kNanosecondsPerSecond >= kSecondsWithSteps; length *= kShorterStretch) {
+    std::optional<SampleGrowth> young;
+    const double shortest = std::min(kSecondsWithSteps * kNanosecondsPerSecond, kYoungShare * all_ns_);
+    for (double length = all_ns_; length >= shortest && length > 0; length *= kShorterStretch) {
       std::size_t tried = 0;
       for (const std::size_t cells : kCellCounts) {
         const std::size_t possible = std::min(cells, most_cells(length));
         if (possible < kMinAnalyzedSteps + 4 || possible == tried) continue;
         tried = possible;
         const auto found = grows_in(length, possible, whole);
-        if (found && !slows_down(found->seconds)) return found;
+        if (!found || slows_down(found->seconds)) continue;
+        if (found->cells.classification == GrowthClass::leak) return found;
+        if (!young && length >= kYoungShare * all_ns_) young = found;
       }
       whole = false;
     }
-    return std::nullopt;
+    return young;
   }
 
  private:
@@ -132,7 +137,7 @@ class Stretches {
       found.steps = static_cast<std::uint64_t>(static_cast<double>(*steps) * share);
     if (found.steps ? static_cast<double>(*found.steps) < kStepsOfGrowth || found.seconds < kSecondsWithSteps
                     : found.seconds < kSecondsOfGrowth) {
-      return std::nullopt;
+      found.cells.classification = GrowthClass::too_few;
     }
     const double grown = lasting_growth(floors, warmup, floors.size() - 1);
     const double now = least_of(floors, floors.size() - 2, floors.size());

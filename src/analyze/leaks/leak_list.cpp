@@ -26,6 +26,15 @@ std::optional<FrameName> common_caller(Symbols& symbols, const std::vector<Stack
   return std::nullopt;
 }
 
+// PyTorch's own functions have names of hooks and caches too: only the project's say something.
+MatchedMistake mistake_of(LeakObjectKind kind, const NamedStack& stack) {
+  std::vector<std::string> functions;
+  for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
+    if (is_project_code(*frame)) functions.push_back(frame->function);
+  }
+  return match_usual_mistake({kind, {}, functions});
+}
+
 constexpr auto kRate = [](const auto& leak) { return leak.growth.bytes_per_step.value; };
 
 template <typename T>
@@ -140,8 +149,12 @@ LeakList::Found LeakList::describe(const GrownObject& grown, std::size_t device)
     object.held_bytes += site.held_bytes;
     object.held_blocks += site.held_blocks;
   }
-  if (grown.kind == LeakObjectKind::call_site) return found;
+  if (grown.kind == LeakObjectKind::call_site) {
+    object.mistake = mistake_of(grown.kind, found.sites.front().stack);
+    return found;
+  }
   object.last = name_stack(symbols_, grown.last);
+  object.mistake = mistake_of(grown.kind, object.last);
   object.caller = common_caller(symbols_, grown.forward_stacks);
   object.owners = owners_of(grown);
   return found;

@@ -18,6 +18,7 @@
 #include "analyze/leaks/growth.h"
 #include "analyze/leaks/objects.h"
 #include "analyze/leaks/owners.h"
+#include "analyze/leaks/usual_mistake.h"
 #include "analyze/steps/training_steps.h"
 #include "base/enum_names.h"
 #include "base/result.h"
@@ -93,6 +94,7 @@ struct LeakObject {
   std::uint64_t first_step_ns = 0;
   std::uint64_t last_step_ns = 0;
   bool perhaps_input = false;  ///< as in GrownObject
+  MatchedMistake mistake;      ///< that it matches, by its kind and the functions of the project that allocated it
   // Of a call site that is all; its stack is that of the leak.
   NamedStack last;                  ///< of the block that is made last of those kept of a forward pass: likely the one
                                     ///< that keeps the others, where they are an autograd graph

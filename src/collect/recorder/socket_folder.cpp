@@ -1,5 +1,6 @@
 #include "collect/recorder/socket_folder.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -26,6 +27,7 @@ namespace {
 
 constexpr std::string_view kName = "tidemark-XXXXXX";
 constexpr char kLock[] = "recorder.lock";  // the first file and the last: a folder without it is nobody's we know
+constexpr std::string_view kObjects = "objects.";
 constexpr const char* kFiles[] = {"recorder", "recorder.seen", "live", kLock};
 
 // Short enough for the name of a socket in them.
@@ -37,13 +39,23 @@ std::vector<std::string> parents() {
   return found;
 }
 
+// Questions of monitors and answers of programs (live/object_question.h) that nobody took away; then the rest.
+void remove_files(const ScopedFd& folder) {
+  DIR* entries = ::fdopendir(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  while (const dirent* entry = entries != nullptr ? ::readdir(entries) : nullptr) {
+    if (std::string_view(entry->d_name).starts_with(kObjects)) ::unlinkat(folder.get(), entry->d_name, 0);
+  }
+  if (entries != nullptr) ::closedir(entries);
+  for (const char* name : kFiles) ::unlinkat(folder.get(), name, 0);
+}
+
 void remove_if_abandoned(const std::string& path) {
   const ScopedFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   const ScopedFd lock(folder ? ::openat(folder.get(), kLock, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1);
   struct stat facts {};
   if (!lock || ::fstat(lock.get(), &facts) != 0 || facts.st_uid != ::geteuid()) return;
   if (try_lock(lock) != LockState::held) return;
-  for (const char* name : kFiles) ::unlinkat(folder.get(), name, 0);
+  remove_files(folder);
   ::rmdir(path.c_str());
 }
 
@@ -81,7 +93,7 @@ SocketFolder::SocketFolder(SocketFolder&& other) noexcept
 SocketFolder::~SocketFolder() {
   if (path_.empty()) return;
   const ScopedFd folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // memory may have run out
-  for (const char* name : kFiles) ::unlinkat(folder.get(), name, 0);
+  remove_files(folder);
   ::rmdir(path_.c_str());
 }
 

@@ -47,12 +47,23 @@ void add_leak_object(std::string& out, const LeakObject& object) {
   for (const GrowthByOwner& growth : object.owners) {
     text += fmt::format(" By {}: {}.", name_in(kOwnerKindNames, growth.kind), owners_text(growth));
   }
+  if (const std::string mistake = mistake_line(object.mistake); !mistake.empty()) {
+    text += fmt::format(" {}.", escaped(mistake));
+  }
   add_paragraph(out, text);
 }
 
 std::string perhaps_input(const Leaks& leaks, const LeakSite& site) {
   const bool is_one = site.object < leaks.objects.size() && leaks.objects[site.object].perhaps_input;
   return is_one ? fmt::format("<small>{}</small>", kPerhapsInput) : "";
+}
+
+// Of a call site; what several leak together has it in its paragraph.
+std::string mistake_of(const Leaks& leaks, const LeakSite& site) {
+  if (site.object >= leaks.objects.size()) return "";
+  const LeakObject& object = leaks.objects[site.object];
+  const std::string line = object.kind == LeakObjectKind::call_site ? mistake_line(object.mistake) : "";
+  return line.empty() ? "" : fmt::format("<small>{}</small>", escaped(line));
 }
 
 void add_leaks(std::string& out, const Leaks& leaks) {
@@ -71,7 +82,8 @@ void add_leaks(std::string& out, const Leaks& leaks) {
                fmt::format("{} to {}", rate_text(growth.bytes_per_step.low), rate_text(growth.bytes_per_step.high)),
                fmt::format("{} of {}", format_count(growth.grown_steps), format_count(growth.analyzed_steps)),
                format_bytes(site.held_bytes), to_string(site.device),
-               stack_cell(site.stack) + more_stacks(site.stack_ids.size()) + perhaps_input(leaks, site)});
+               stack_cell(site.stack) + more_stacks(site.stack_ids.size()) + perhaps_input(leaks, site) +
+                   mistake_of(leaks, site)});
     }
     out += kTableEnd;
   }

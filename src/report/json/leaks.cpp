@@ -4,6 +4,7 @@
 #include "report/json/json.h"
 #include "report/json/objects.h"
 #include "report/words/attribution.h"
+#include "report/words/leak.h"
 
 namespace tidemark {
 namespace {
@@ -22,6 +23,13 @@ Json owners_json(const GrowthByOwner& growth) {
   }
   return {{plural_of(growth.kind), std::move(rows)},
           {std::string("other_") + plural_of(growth.kind), numbers({{"count", growth.other_rows}}, growth.other)}};
+}
+
+Json mistake_json(const MatchedMistake& mistake) {
+  if (mistake.mistake == UsualMistake::none) return nullptr;
+  return {{"name", name_of(mistake.mistake)},
+          {"known_as", name_in(kKnownAsNames, mistake.known_as)},
+          {"advice", usual_mistake_text(mistake.mistake)}};
 }
 
 Json object_json(const LeakObject& object) {
@@ -44,6 +52,7 @@ Json object_json(const LeakObject& object) {
                {"held_block_count", object.held_blocks},
                {"leak_count", object.leaks},
                {"perhaps_input", object.perhaps_input},
+               {"mistake", mistake_json(object.mistake)},
                {"retained_by", joined ? stack_json(object.last) : Json(nullptr)},
                {"caller", object.caller ? frame_json(*object.caller) : Json(nullptr)}};
   for (const GrowthByOwner& owners : object.owners) json.update(owners_json(owners));

@@ -56,7 +56,6 @@ Json growth_json(const MemoryGrowth& growth, const WatchRun& run) {
   const bool of_process =
       growth.memory == GrowingMemory::process_device || growth.memory == GrowingMemory::process_host;
   const bool of_device = growth.memory == GrowingMemory::device || growth.memory == GrowingMemory::process_device;
-  const bool known = growth.verdict != GrowthVerdict::unknown;
   const double mib = static_cast<double>(kMiB);
   Json object;
   object["memory"] = name_of(growth.memory);
@@ -71,23 +70,77 @@ Json growth_json(const MemoryGrowth& growth, const WatchRun& run) {
     object["measure"] = "allocated";
   }
   object["verdict"] = name_of(growth.verdict);
+  const bool known = growth.verdict != GrowthVerdict::unknown;
+  const LiveGrowth* found = growth.growth ? &*growth.growth : nullptr;
+  const auto in_mib = [&](double bytes) { return found != nullptr ? Json(bytes / mib) : Json(nullptr); };
   object["growth_mb_per_minute"] = known ? Json(growth.bytes_per_minute() / mib) : Json(nullptr);
-  object["growth_error_mb_per_minute"] = known ? Json(growth.error_bytes_per_minute() / mib) : Json(nullptr);
-  object["pattern"] = name_of(growth.evidence.pattern);
+  object["growth_mb_per_minute_low"] = in_mib(found != nullptr ? found->bytes_per_minute.low : 0);
+  object["growth_mb_per_minute_high"] = in_mib(found != nullptr ? found->bytes_per_minute.high : 0);
+  object["growth_bytes_per_step"] =
+      found != nullptr && found->bytes_per_step ? Json(found->bytes_per_step->value) : Json(nullptr);
+  object["classification"] = found != nullptr ? Json(name_of(found->classification)) : Json(nullptr);
   object["first_bytes"] = growth.first_bytes;
   object["last_bytes"] = growth.last_bytes;
   object["peak_bytes"] = growth.peak_bytes;
-  object["evidence"] = {{"sample_count", growth.evidence.sample_count},
-                        {"span_seconds", growth.evidence.span_seconds},
-                        {"change_points", growth.evidence.change_points},
-                        {"period_seconds", nullable(growth.evidence.period_seconds)}};
+  object["evidence"] = {{"sample_count", growth.sample_count},
+                        {"span_seconds", growth.span_seconds},
+                        {"growth_seconds", found != nullptr ? Json(found->seconds) : Json(nullptr)},
+                        {"step_count", found != nullptr ? nullable(found->steps) : Json(nullptr)},
+                        {"growing_count", found != nullptr ? Json(found->grown_steps) : Json(nullptr)},
+                        {"analyzed_count", found != nullptr ? Json(found->analyzed_steps) : Json(nullptr)}};
   return object;
 }
 
-// Types of Python objects are known inside the process only, to the Python package.
+Json by_stack_json(const RecordedLeaks& of) {
+  Json rows = Json::array();
+  for (const GrowingSource& source : of.sources) {
+    const LiveGrowth& growth = source.growth;
+    rows.push_back({{"device", to_string(source.device)},
+                    {"stack", stack_json(source.stack)},
+                    {"growth_mb_per_minute", growth.bytes_per_minute.value / static_cast<double>(kMiB)},
+                    {"growth_bytes_per_step", growth.bytes_per_step ? Json(growth.bytes_per_step->value) : Json()},
+                    {"growing_step_count", growth.grown_steps},
+                    {"analyzed_step_count", growth.analyzed_steps},
+                    {"held_bytes", growth.held_bytes}});
+  }
+  return rows;
+}
+
+Json by_module_json(const RecordedLeaks& of) {
+  Json rows = Json::array();
+  for (const GrowingModule& module : of.modules) {
+    rows.push_back({{"device", to_string(module.device)},
+                    {"module", nullable(module.module)},
+                    {"growth_mb_per_minute", module.bytes_per_minute / static_cast<double>(kMiB)},
+                    {"growth_bytes_per_step", nullable(module.bytes_per_step)},
+                    {"held_bytes", module.held_bytes}});
+  }
+  return rows;
+}
+
+Json object_types_json(const RecordedLeaks& of) {
+  if (!of.objects) return nullptr;
+  Json rows = Json::array();
+  for (const GrowingType& type : of.types) {
+    rows.push_back({{"kind", type.kind},
+                    {"type", nullable_text(type.type)},
+                    {"storage_count", type.storages},
+                    {"bytes", type.bytes},
+                    {"chains", type.chains}});
+  }
+  return rows;
+}
+
+Json objects_json(const RecordedLeaks& of) {
+  if (!of.objects) return nullptr;
+  return {{"count", of.objects->new_storages},
+          {"bytes", of.objects->new_bytes},
+          {"asked_about", of.objects->storages.size()},
+          {"seconds_to_answer", of.objects->seconds}};
+}
+
 Json tracking_json(const LeakReport& report) {
-  Json object = {
-      {"enabled", report.tracking}, {"sources", nullptr}, {"object_types", nullptr}, {"unknown_because", nullptr}};
+  Json object = {{"enabled", report.tracking}, {"sources", nullptr}, {"unknown_because", nullptr}};
   if (!report.tracking) return object;
   if (report.by_stack.empty()) {
     object["unknown_because"] = kNoTracking;
@@ -96,8 +149,15 @@ Json tracking_json(const LeakReport& report) {
   object["sources"] = Json::array();
   for (const RecordedLeaks& of : report.by_stack) {
     const LiveRecording& recording = report.recorded[of.process].recording;
-    object["sources"].push_back(
-        {{"pid", recording.pid}, {"command", recording.command}, {"leaks", to_object(of.leaks)}});
+    object["sources"].push_back({{"pid", recording.pid},
+                                 {"command", recording.command},
+                                 {"leaks", to_object(of.leaks)},
+                                 {"by_stack", by_stack_json(of)},
+                                 {"other_stack_count", of.other_sources},
+                                 {"by_module", by_module_json(of)},
+                                 {"object_types", object_types_json(of)},
+                                 {"object_types_unknown_because", nullable_text(of.objects_unknown)},
+                                 {"new_storages", objects_json(of)}});
   }
   return object;
 }

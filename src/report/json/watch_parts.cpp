@@ -129,6 +129,7 @@ Json recorded_json(const WatchRun& run) {
                     {"file", process.recording.path},
                     {"state", name_in(kFollowStateNames, process.state)},
                     {"problem", nullable_text(process.problem)},
+                    {"steps", nullable(process.steps)},
                     {"devices", std::move(devices)}});
   }
   return rows;

@@ -9,10 +9,12 @@
 #include "report/text/columns.h"
 #include "report/text/parts.h"
 #include "report/text/text.h"
+#include "report/words/leak.h"
 #include "report/words/machine.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
 #include "report/words/risk.h"
+#include "report/words/stack_text.h"
 #include "report/words/watch.h"
 
 namespace tidemark {
@@ -130,9 +132,9 @@ std::string risk_lines(const RiskAssessment& risk, bool assessed, const std::str
 }
 
 std::string growth_rate_text(const MemoryGrowth& growth) {
-  if (growth.verdict == GrowthVerdict::unknown || growth.verdict == GrowthVerdict::none) return "-";
-  return fmt::format("{} ± {}", per_minute_text(growth.evidence.growth_bytes_per_second),
-                     per_minute_text(growth.evidence.growth_error_bytes_per_second));
+  if (!growth.growth) return "-";
+  const Slope& rate = growth.growth->bytes_per_minute;
+  return fmt::format("{} ± {}", per_minute_text(rate.value / 60), per_minute_text((rate.high - rate.low) / 120));
 }
 
 std::string verdict_words(const MemoryGrowth& growth) {
@@ -140,15 +142,64 @@ std::string verdict_words(const MemoryGrowth& growth) {
     case GrowthVerdict::growing:
       return "above the threshold";
     case GrowthVerdict::uncertain:
-      return "perhaps above the threshold: watch for longer";
+      return growth.growth && growth.growth->classification == GrowthClass::leak
+                 ? "perhaps above the threshold: watch for longer"
+                 : fmt::format("grew for {}: too short to tell", span_text(growth.growth ? growth.growth->seconds : 0));
     case GrowthVerdict::below_threshold:
       return "below the threshold";
     case GrowthVerdict::none:
-      return pattern_text(growth.evidence);
+      return "no lasting growth";
     case GrowthVerdict::unknown:
       break;
   }
-  return fmt::format("too few samples ({})", format_count(growth.evidence.sample_count));
+  return fmt::format("too few samples ({})", format_count(growth.sample_count));
+}
+
+std::string step_rate_text(const std::optional<double>& bytes_per_step) {
+  return bytes_per_step ? rate_text(*bytes_per_step) : "n/a";
+}
+
+// The last part of a recording, block by block, says more of a stack; where it says nothing, what grew at steps does.
+std::string sources_text(const RecordedLeaks& of, const Terminal& terminal) {
+  std::string text;
+  if (of.leaks.verdict != LeakVerdict::leak && !of.sources.empty()) {
+    Columns columns({"growth", "per step", "held", "device", "stack"});
+    for (const GrowingSource& source : of.sources) {
+      const auto& per_step = source.growth.bytes_per_step;
+      columns.add({per_minute_text(source.growth.bytes_per_minute.value / 60),
+                   step_rate_text(per_step ? std::optional(per_step->value) : std::nullopt),
+                   format_bytes(source.growth.held_bytes), to_string(source.device)},
+                  [&source](std::size_t width) { return stack_text_with_callers(source.stack, width); });
+    }
+    text += "\n" + paint(terminal, Tone::heading, "Growth by stack, over all steps that were seen") + "\n" +
+            columns.text(terminal, 2);
+    if (of.other_sources > 0) text += fmt::format("  ({} more)\n", format_count(of.other_sources));
+  }
+  if (of.modules.empty()) return text;
+  Columns columns({"growth", "per step", "held", "device", "module"});
+  for (const GrowingModule& module : of.modules) {
+    columns.add({per_minute_text(module.bytes_per_minute / 60), step_rate_text(module.bytes_per_step),
+                 format_bytes(module.held_bytes), to_string(module.device),
+                 module.module ? shown(*module.module) : "(none)"});
+  }
+  return text + "\n" + paint(terminal, Tone::heading, "Growth by module, over all steps that were seen") + "\n" +
+         columns.text(terminal, 2);
+}
+
+// What the program itself says of new storages.
+std::string types_text(const RecordedLeaks& of, const Terminal& terminal) {
+  const std::string title = paint(terminal, Tone::heading, "New storages by owner");
+  if (!of.objects) return fmt::format("\n{}: n/a, {}. {}.\n", title, shown(of.objects_unknown), kWhereObjectsAre);
+  std::string text = fmt::format("\n{}: {} storages, {} since it was asked first; of {} of them:\n", title,
+                                 format_count(of.objects->new_storages), format_bytes(of.objects->new_bytes),
+                                 format_count(of.objects->storages.size()));
+  for (const GrowingType& type : of.types) {
+    text += fmt::format("  {}, {} in {} storages\n",
+                        shown(type.type.empty() ? type.kind : type.kind + " (" + type.type + ")"),
+                        format_bytes(type.bytes), format_count(type.storages));
+    for (const std::string& chain : type.chains) text += "    " + shown(chain) + "\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -218,7 +269,9 @@ std::string to_text(const LeakReport& report, const Terminal& terminal) {
   if (report.tracking && report.by_stack.empty()) {
     text += fmt::format("\nGrowth by stack and module: n/a, {}.\n", kNoTracking);
   }
-  for (const RecordedLeaks& of : report.by_stack) text += "\n" + to_text(of.leaks, terminal);
+  for (const RecordedLeaks& of : report.by_stack) {
+    text += "\n" + to_text(of.leaks, terminal) + sources_text(of, terminal) + types_text(of, terminal);
+  }
   return text;
 }
 

@@ -95,6 +95,12 @@ std::string_view usual_mistake_text(UsualMistake mistake) {
   return {};
 }
 
+std::string mistake_line(const MatchedMistake& mistake) {
+  if (mistake.mistake == UsualMistake::none) return {};
+  const char* known = mistake.known_as == KnownAs::exact ? "mistake" : "likely mistake";
+  return fmt::format("{}: {}", known, usual_mistake_text(mistake.mistake));
+}
+
 std::string rate_text(double bytes) {
   if (bytes >= 1024) return format_bytes(static_cast<std::uint64_t>(std::llround(bytes)));
   return bytes == std::floor(bytes) ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} B", bytes);

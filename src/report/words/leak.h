@@ -38,6 +38,9 @@ inline constexpr const char* kPerhapsInput = "perhaps an input of the forward pa
 /// loss.detach()"; empty for none.
 [[nodiscard]] std::string_view usual_mistake_text(UsualMistake mistake);
 
+/// The same as a line of a report, with how it is known: "likely mistake: losses are kept …"; empty for none.
+[[nodiscard]] std::string mistake_line(const MatchedMistake& mistake);
+
 /// Bytes per step, which may be fractions: "51.2 B".
 [[nodiscard]] std::string rate_text(double bytes);
 

@@ -16,6 +16,10 @@ std::string bytes_of(double bytes) {
   return format_bytes(static_cast<std::uint64_t>(std::llround(std::max(bytes, 0.0))));
 }
 
+std::string whole_text(double count) {
+  return format_count(static_cast<std::uint64_t>(std::llround(std::max(count, 0.0))));
+}
+
 bool grows(const RiskAssessment& risk) {
   return risk.growth_bytes_per_second > 0 &&
          (risk.pattern == UsagePattern::growth || risk.pattern == UsagePattern::steps);
@@ -151,8 +155,10 @@ std::string time_to_limit_text(const RiskAssessment& risk) {
   const Interval& time = *risk.seconds_to_limit;
   std::string text = fmt::format("in {} (90% interval: {} to {})", span_text(time.expected), span_text(time.earliest),
                                  time.latest ? span_text(*time.latest) : "never");
-  if (risk.steps_to_limit) text += fmt::format(", in {:.0f} training steps", risk.steps_to_limit->expected);
-  return text;
+  if (!risk.steps_to_limit) return text;
+  const Interval& steps = *risk.steps_to_limit;
+  return text + fmt::format(", in {} training steps ({} to {})", whole_text(steps.expected), whole_text(steps.earliest),
+                            steps.latest ? whole_text(*steps.latest) : "never");
 }
 
 std::string recommendation_text(const WatchedDevice& device, const MachineState& state) {

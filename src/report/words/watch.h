@@ -27,4 +27,8 @@ inline constexpr const char* kNoFragmentation =
 /// Why growth has no stacks.
 inline constexpr const char* kNoTracking = "no process is being recorded: start the program with `tidemark run`";
 
+/// Where to find what a program has not told of its objects.
+inline constexpr const char* kWhereObjectsAre =
+    "tidemark.largest_holders() inside the program shows who holds its memory (docs/holders.md)";
+
 }  // namespace tidemark

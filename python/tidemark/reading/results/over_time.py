@@ -238,6 +238,15 @@ class DeviceGrowth(GrowthByOwners):
 
 
 @dataclass(frozen=True)
+class UsualMistake:
+    """A mistake that a leak matches, how that is known, and what to do about it."""
+
+    name: str  #: "losses_with_graph", "metrics_not_detached", "capturing_hook", "unbounded_cache", "growing_container"
+    known_as: str
+    advice: str
+
+
+@dataclass(frozen=True)
 class LeakGroup(GrowthByOwners):
     """Leaks with one cause: a retained graph, or a call site."""
 
@@ -258,6 +267,7 @@ class LeakGroup(GrowthByOwners):
     held_block_count: int
     leak_count: int
     perhaps_input: bool
+    mistake: Optional[UsualMistake]
     retained_by: Optional[Stack]
     caller: Optional[Frame]
 

@@ -1,0 +1,107 @@
+"""`tidemark leak --enable-tracking` on a program that leaks through a list and through losses that keep their graphs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from recordings import MIB
+
+from tidemark._program import find_program
+
+# Linear(512, 512) on 512 rows: its output, which the loss's graph keeps, is 1 MiB.
+PROGRAM = """
+import time, torch, tidemark
+from torch import nn
+torch.set_num_threads(1)
+model = nn.Sequential(nn.Linear(512, 512), nn.GELU(), nn.Linear(512, 8))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+losses, kept = [], []
+
+def forward():
+    return model(torch.randn(512, 512)).square().mean()
+
+def train():
+    optimizer.zero_grad()
+    forward().backward()
+    optimizer.step()
+
+def remember():
+    kept.append(torch.empty(2 << 20, dtype=torch.uint8))
+
+while True:
+    with tidemark.step():
+        train()
+        remember()  # behind the next forward pass, which nothing ends, it might be of that
+        losses.append(forward())
+        time.sleep(0.02)
+    print("step", flush=True)
+"""
+STEPS = 40  # between the first answer of the program and the report
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("leak")
+    sockets = folder / "sockets"
+    sockets.mkdir()
+    environment = {**os.environ, "TMPDIR": str(sockets)}
+    environment.pop("XDG_RUNTIME_DIR", None)
+    (folder / "leaky.py").write_text(PROGRAM)
+    command = [find_program(), "run", "-o", str(folder / "run.tide"), "--", sys.executable, str(folder / "leaky.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=environment) as recorder:
+        assert recorder.stdout is not None
+        try:
+            assert recorder.stdout.readline() == "step\n"
+            leak = [find_program(), "leak", "--enable-tracking", "--interval", "0.2", "--pid", str(recorder.pid)]
+            watch = [*leak, "--output", str(folder / "leak.json")]
+            with subprocess.Popen(
+                watch, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+            ) as watching:
+                left = STEPS
+                while left > 0:
+                    assert recorder.stdout.readline() == "step\n"
+                    left -= bool(list(sockets.glob("tidemark-*/objects.*.answer")))
+                watching.send_signal(signal.SIGINT)
+                text, errors = watching.communicate()
+            assert (watching.returncode, errors) == (0, "")
+        finally:
+            os.killpg(recorder.pid, signal.SIGKILL)
+    found: dict[str, Any] = json.loads((folder / "leak.json").read_text())
+    found["text"] = text
+    return found
+
+
+def functions(stack: dict[str, Any]) -> list[str]:
+    return [frame["function"] for frame in stack["frames"]]
+
+
+def test_stacks_and_modules_that_grow(report: dict[str, Any]) -> None:
+    (source,) = report["tracking"]["sources"]
+    rows = source["by_stack"]
+    kept = next(row for row in rows if functions(row["stack"])[-1] == "remember")
+    assert kept["growth_bytes_per_step"] == 2 * MIB
+    assert sum(row["growth_bytes_per_step"] for row in rows if "forward" in functions(row["stack"])) >= MIB
+    modules = {row["module"]: row["growth_bytes_per_step"] for row in source["by_module"]}
+    assert modules["0"] >= MIB
+    assert modules[None] >= 2 * MIB
+
+
+def test_mistakes_and_who_holds_what_leaks(report: dict[str, Any]) -> None:
+    (source,) = report["tracking"]["sources"]
+    assert source["leaks"]["verdict"] == "leak"
+    mistakes = {(group["mistake"]["name"], group["mistake"]["known_as"]) for group in source["leaks"]["groups"]}
+    assert mistakes == {("losses_with_graph", "exact"), ("growing_container", "exact")}
+    assert source["object_types_unknown_because"] is None
+    assert source["new_storages"]["count"] > 20
+    types = {(row["kind"], row["type"]): row for row in source["object_types"]}
+    chains = types["tensor", "Tensor"]["chains"]
+    assert any(chain.startswith("__main__.kept[") for chain in chains)
+    assert any("__main__.losses[" in chain for row in source["object_types"] for chain in row["chains"])
+    assert "a list or dictionary only grows" in report["text"]
+    assert "losses are kept with their autograd graphs" in report["text"]

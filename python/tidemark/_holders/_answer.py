@@ -1,0 +1,75 @@
+"""What a monitor asks of a recorded program: which storages are new since it asked first, and who holds them.
+
+`tidemark leak --enable-tracking` puts a file objects.PID.question into the recorder's folder, which is the user's alone: it says
+"first" or "again". The program answers at the next step or range of tidemark's that it begins (native/recorder.cpp looks), on the
+thread that does, with objects.PID.answer: where the program calls Tidemark, nothing of its own is half done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tidemark._holders import explain_storages, live_storages
+
+_MOST_SAMPLES = 64  # storages whose holders are told
+_MOST_CHAINS = 3
+_MOST_STORAGES = 1_000_000
+_MOST_TEXT = 500
+
+_first: dict[int, tuple[int, int, str]] | None = None
+
+
+def answer(question: str) -> None:
+    """Answers the question in this file, and takes it away. Nothing that goes wrong reaches the program."""
+    asked = Path(question)
+    try:
+        first = asked.read_text(encoding="utf-8").strip() == "first"
+        asked.unlink()
+    except OSError:
+        return  # another thread answers
+    begun = time.perf_counter()
+    try:
+        said = _look(first)
+    except Exception as error:
+        said = {"problem": f"{type(error).__name__}: {error}"[:_MOST_TEXT]}
+    said["seconds"] = time.perf_counter() - begun
+    with contextlib.suppress(OSError):
+        part = asked.with_suffix(".part")
+        part.touch(mode=0o600)
+        part.write_text(json.dumps(said), encoding="utf-8")
+        part.replace(asked.with_suffix(".answer"))
+
+
+def _look(first: bool) -> dict[str, Any]:
+    global _first
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return {"problem": "PyTorch is not imported"}
+    live = live_storages(torch)
+    if len(live) > _MOST_STORAGES:
+        return {"problem": f"there are more than {_MOST_STORAGES} tensors"}
+    if first or _first is None:
+        _first = live
+        return {"first": True}
+    new = sorted((key for key in live if live[key] != _first.get(key)), key=lambda key: -live[key][1])
+    found = explain_storages(torch, new[:: max(1, len(new) // _MOST_SAMPLES)][:_MOST_SAMPLES], _MOST_CHAINS)
+    return {
+        "new_storages": len(new),
+        "new_bytes": sum(live[key][1] for key in new),
+        "storages": [
+            {
+                "address": each.address,
+                "bytes": each.bytes,
+                "device": each.device,
+                "kind": each.owners[0].kind if each.owners else None,
+                "type": each.owners[0].what.partition(" ")[0][:_MOST_TEXT] if each.owners else None,
+                "chains": [chain.path[:_MOST_TEXT] for chain in each.chains[:_MOST_CHAINS]],
+            }
+            for each in found
+        ],
+    }

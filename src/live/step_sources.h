@@ -1,0 +1,48 @@
+// The training steps of a recording that is followed, and what its stacks held at each of them: what the growth
+// detector knows of a recorded process beside samples.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "analyze/forecast/growth_detector.h"
+#include "analyze/steps/training_steps.h"
+#include "store/store.h"
+#include "trace/event.h"
+
+namespace tidemark {
+
+/// Of one recording. A source is a stack: SourceBytes::source is the value of its StackId, also of an invalid one for
+/// blocks without a stack. Not thread-safe.
+class StepSources {
+ public:
+  /// Takes the steps of a window that no earlier one had, as find_training_steps() finds them in it; windows come in
+  /// order of time. `begin_ns`: where it begins. Takes O(n log n) for n blocks.
+  void take(const Store& window, std::uint64_t begin_ns);
+  /// How much of a device is allocated. Times are of another clock than the recording's.
+  void add(Device device, const UsageSample& sample) { detector_of(device).add(sample); }
+
+  /// Steps so far, never fewer than before. None where they are not known, or some were in no window: their program
+  /// makes more events than a window holds between two looks.
+  [[nodiscard]] std::optional<std::uint64_t> steps() const {
+    return counted_ == 0 || missed_ ? std::nullopt : std::optional(counted_);
+  }
+  /// Of each device that has samples or blocks.
+  [[nodiscard]] std::vector<std::pair<Device, LiveGrowths>> assess() const;
+
+ private:
+  GrowthDetector& detector_of(Device device);
+  [[nodiscard]] bool is_same_clock(const TrainingSteps& steps) const;
+
+  std::vector<std::pair<Device, GrowthDetector>> detectors_;  // few: by device
+  TrainingSteps::Source source_ = TrainingSteps::Source::none;
+  StackId anchor_;
+  std::uint64_t taken_until_ns_ = 0;  // of the steps that the detectors have
+  std::uint64_t counted_until_ns_ = 0;
+  std::uint64_t counted_ = 0;
+  bool missed_ = false;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,68 @@
+#include "live/risk_tracker.h"
+
+#include <gtest/gtest.h>
+
+#include "base/units.h"
+
+namespace tidemark {
+namespace {
+
+// A device that fills by 64 MiB a second, of which a process has most that makes `per_second` steps a second.
+class FillingDevice {
+ public:
+  FillingDevice() {
+    WatchedDevice& device = state_.devices.emplace_back();
+    device.key = "0";
+    device.info.total_bytes = 80 * kGiB;
+  }
+
+  void run(RiskTracker& risks, std::uint64_t seconds, const std::vector<ProcessSteps>& began,
+           std::uint64_t per_second) {
+    state_.steps = began;
+    for (const std::uint64_t end = second_ + seconds; second_ < end; ++second_) {
+      state_.devices[0].used.add(second_ * 1'000'000'000, 20 * kGiB + second_ * 64 * kMiB);
+      for (ProcessSteps& steps : state_.steps) steps.steps += per_second;
+      risks.add(state_);
+    }
+    risks.assess(state_, true);
+  }
+  [[nodiscard]] const RiskAssessment& risk() const { return state_.devices[0].risk; }
+
+ private:
+  MachineState state_;
+  std::uint64_t second_ = 0;
+};
+
+TEST(RiskTracker, TellsTheTimeInStepsToo) {
+  RiskTracker risks{ForecastOptions{}};
+  FillingDevice device;
+  device.run(risks, 300, {{7, "0", 10, 1000}, {8, "1", 20, 9}, {9, "0", 5, 3}}, 4);
+  ASSERT_TRUE(device.risk().seconds_to_limit.has_value());
+  ASSERT_TRUE(device.risk().steps_to_limit.has_value());
+  const double seconds = 60.0 * 1024 / 64 - 299;  // 60 GiB at 64 MiB a second, of which 299 s are over
+  EXPECT_NEAR(device.risk().seconds_to_limit->expected, seconds, 0.02 * seconds);
+  EXPECT_NEAR(device.risk().steps_to_limit->expected, 4 * seconds, 0.08 * seconds);
+  EXPECT_LT(device.risk().steps_to_limit->earliest, device.risk().steps_to_limit->expected);
+}
+
+TEST(RiskTracker, GoesOnCountingWhereAnotherProcessHasMost) {
+  RiskTracker risks{ForecastOptions{}};
+  FillingDevice device;
+  device.run(risks, 150, {{7, "0", 10, 100'000}}, 4);
+  device.run(risks, 150, {{8, "0", 10, 5}}, 4);
+  ASSERT_TRUE(device.risk().steps_to_limit.has_value());
+  const RiskAssessment& risk = device.risk();
+  EXPECT_NEAR(risk.steps_to_limit->expected / risk.seconds_to_limit->expected, 4, 0.1);
+  EXPECT_GT(risk.growth_seconds, 250) << "what was seen before is not forgotten";
+}
+
+TEST(RiskTracker, KnowsNoStepsWhereNobodyTellsThem) {
+  RiskTracker risks{ForecastOptions{}};
+  FillingDevice device;
+  device.run(risks, 300, {{8, "1", 20, 9}}, 4);
+  ASSERT_TRUE(device.risk().seconds_to_limit.has_value());
+  EXPECT_EQ(device.risk().steps_to_limit, std::nullopt);
+}
+
+}  // namespace
+}  // namespace tidemark
