@@ -10,8 +10,9 @@
 #include <csignal>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
-#include <utility>
+#include <vector>
 
 #include "report/json/watch.h"
 
