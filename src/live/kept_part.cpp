@@ -90,7 +90,7 @@ Result<bool> KeptPart::begin_next() {
 Result<bool> KeptPart::advance() {
   if (over_ || gap_) return false;
   if (!reader_) return begin_next();
-  const auto taken = joiner_->take_frame();
+  auto taken = joiner_->take_frame();
   if (!taken) return taken;
   gap_ = earlier_end_ns_ && joiner_->begin_ns() && *joiner_->begin_ns() != *earlier_end_ns_;
   if (*taken) return true;
@@ -99,18 +99,16 @@ Result<bool> KeptPart::advance() {
 
 Result<bool> KeptPart::at_end_of_segment() {
   look();
-  if (!joiner_->end()) {
+  if (!joiner_->end() && !waiting_.empty()) {
     // What the recorder wrote before it began the next one.
-    if (!waiting_.empty()) {
-      const auto taken = joiner_->take_frame();
-      if (!taken || *taken) return taken;
-      gap_ = !joiner_->end();
-    }
-    if (!joiner_->end()) return false;
+    auto taken = joiner_->take_frame();
+    if (!taken || *taken) return taken;
+    gap_ = !joiner_->end();
   }
+  const std::optional<EndInfo> end = joiner_->end();
+  if (!end) return false;
   if (!ended_at_) ended_at_ = Clock::now();
-  const EndInfo end = *joiner_->end();
-  if (waiting_.empty() && !end.process_exited && Clock::now() - *ended_at_ < kPatienceForNext) return false;
+  if (waiting_.empty() && !end->process_exited && Clock::now() - *ended_at_ < kPatienceForNext) return false;
   joiner_->end_segment();
   if (waiting_.empty()) {
     over_ = true;
@@ -118,7 +116,7 @@ Result<bool> KeptPart::at_end_of_segment() {
     if (!finished) return finished.error();
     return false;
   }
-  earlier_end_ns_ = end.time_ns;
+  earlier_end_ns_ = end->time_ns;
   reader_.reset();
   return begin_next();
 }

@@ -32,8 +32,7 @@ void SegmentJoiner::begin(TraceReader& reader, const SegmentFile* file) {
 
 Result<bool> SegmentJoiner::take_frame() {
   Frame frame;
-  const auto more =
-      reader_->next_frame(frame, batch_, [&](format::RecordKind kind) { take(kind, reader_->definitions()); });
+  auto more = reader_->next_frame(frame, batch_, [&](format::RecordKind kind) { take(kind, reader_->definitions()); });
   if (!more || !*more) return more;
   for (const Event& event : batch_) {
     if (Result<void> taken = take(event); !taken) return taken.error();
