@@ -150,7 +150,8 @@ LeakList::Found LeakList::describe(const GrownObject& grown, std::size_t device)
     object.held_blocks += site.held_blocks;
   }
   if (grown.kind == LeakObjectKind::call_site) {
-    object.mistake = mistake_of(grown.kind, found.sites.front().stack);
+    const LeakObjectKind kind = grown.keeps_graphs ? LeakObjectKind::autograd_graph : grown.kind;
+    object.mistake = mistake_of(kind, found.sites.front().stack);
     return found;
   }
   object.last = name_stack(symbols_, grown.last);

@@ -45,7 +45,9 @@ class ObjectJoiner {
         objects.push_back(join(members, *growth, leaks));
       } else {
         for (const Member& member : members) {
+          const bool keeps_graphs = member.has_activations && are_graphs(leaks[member.leak]);
           objects.push_back(call_site(std::move(leaks[member.leak]), member.perhaps_input));
+          objects.back().keeps_graphs = keeps_graphs;
         }
       }
     }
@@ -66,6 +68,13 @@ class ObjectJoiner {
     for (const StepSpan& span : leak.group.spans) {
       if (span.is_held(boundaries_, warmup_)) take(span.block);
     }
+  }
+
+  [[nodiscard]] bool are_graphs(const GroupGrowth& leak) const {
+    HeldPasses held;
+    for_each_held(leak, [&](BlockId block) { passes_.add_held(block, held); });
+    passes_.add_activations(held);
+    return passes_.are_graphs(held);
   }
 
   // Those of the most passes first, as others may have grown in some of them only.

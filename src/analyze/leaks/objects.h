@@ -33,6 +33,7 @@ struct GrownObject {
   Growth growth;                        ///< of all of them
   StackId last;                         ///< where most of the forward passes made the last of these blocks
   std::vector<StackId> forward_stacks;  ///< of the leaks of activations
+  bool keeps_graphs = false;   ///< of a call site: its blocks by themselves are most of what those passes left behind
   bool perhaps_input = false;  ///< of a call site: it grows with the forward passes of another object, which may be
                                ///< what keeps it, if it is an input of theirs
 };
