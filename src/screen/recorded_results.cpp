@@ -50,7 +50,7 @@ ProcessResults results_of(const RecordingsWatch& recordings, const RecordedProce
   results.problem = printable(process.problem);
   results.reading = process.problem.empty() && !process.caught_up;
   if (process.problem.empty() && process.caught_up) {
-    fill_results(results, recordings.window(position), recordings.window_begin_ns(position));
+    fill_results(results, attribute(recordings.window(position)), recordings.window_begin_ns(position));
   }
   return results;
 }
