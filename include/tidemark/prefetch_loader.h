@@ -23,98 +23,99 @@
 #include <vector>
 
 namespace tidemark {
-TIDEMARK_INLINE namespace v1 {
-  /// An array in host memory.
-  struct HostArray {
-    const void* data = nullptr;  ///< its first byte
-    std::size_t bytes = 0;       ///< its size
-  };
+TIDEMARK_INLINE
+namespace v1 {
+/// An array in host memory.
+struct HostArray {
+  const void* data = nullptr;  ///< its first byte
+  std::size_t bytes = 0;       ///< its size
+};
 
-  /// A batch as it was read.
-  struct HostBatch {
-    std::vector<HostArray> arrays;      ///< in the order in which the program expects them
-    std::shared_ptr<const void> owner;  ///< keeps the arrays; released when they are not needed any more
-    bool pinned = false;                ///< The arrays are pinned: the device reads them where they are.
-  };
+/// A batch as it was read.
+struct HostBatch {
+  std::vector<HostArray> arrays;      ///< in the order in which the program expects them
+  std::shared_ptr<const void> owner;  ///< keeps the arrays; released when they are not needed any more
+  bool pinned = false;                ///< The arrays are pinned: the device reads them where they are.
+};
 
-  /// An array of a batch that was handed out.
-  struct BatchArray {
-    void* data = nullptr;   ///< on the device; in host memory where the loader has no device
-    std::size_t bytes = 0;  ///< its size
-  };
+/// An array of a batch that was handed out.
+struct BatchArray {
+  void* data = nullptr;   ///< on the device; in host memory where the loader has no device
+  std::size_t bytes = 0;  ///< its size
+};
 
-  /// A batch that was handed out. Its memory on the device is used for a later batch after what the program has put on
-  /// the stream of next() until the batch is destroyed. Moves; belongs to one thread; must not outlive its loader.
-  class TIDEMARK_API DeviceBatch {
-   public:
-    DeviceBatch(DeviceBatch&& other) noexcept;             ///< `other` is empty then.
-    DeviceBatch& operator=(DeviceBatch&& other) noexcept;  ///< Gives its own batch back first.
-    ~DeviceBatch();
+/// A batch that was handed out. Its memory on the device is used for a later batch after what the program has put on
+/// the stream of next() until the batch is destroyed. Moves; belongs to one thread; must not outlive its loader.
+class TIDEMARK_API DeviceBatch {
+ public:
+  DeviceBatch(DeviceBatch&& other) noexcept;             ///< `other` is empty then.
+  DeviceBatch& operator=(DeviceBatch&& other) noexcept;  ///< Gives its own batch back first.
+  ~DeviceBatch();
 
-    /// How many arrays.
-    [[nodiscard]] std::size_t size() const noexcept;
-    /// Array `index`, below size().
-    [[nodiscard]] BatchArray operator[](std::size_t index) const noexcept;
-    /// Number of the batch.
-    [[nodiscard]] std::size_t number() const noexcept;
+  /// How many arrays.
+  [[nodiscard]] std::size_t size() const noexcept;
+  /// Array `index`, below size().
+  [[nodiscard]] BatchArray operator[](std::size_t index) const noexcept;
+  /// Number of the batch.
+  [[nodiscard]] std::size_t number() const noexcept;
 
-   private:
-    friend class PrefetchLoader;
-    struct Parts;
-    explicit DeviceBatch(std::unique_ptr<Parts> parts) noexcept;
-    std::unique_ptr<Parts> parts_;
-  };
+ private:
+  friend class PrefetchLoader;
+  struct Parts;
+  explicit DeviceBatch(std::unique_ptr<Parts> parts) noexcept;
+  std::unique_ptr<Parts> parts_;
+};
 
-  /// Reads batch `number`, counted from 0; none: there is no such batch, and none after it. Called on threads of the
-  /// loader, on several at once where it has several; what it throws is thrown by next() in the place of the batch.
-  using BatchSource = std::function<std::optional<HostBatch>(std::size_t number)>;
+/// Reads batch `number`, counted from 0; none: there is no such batch, and none after it. Called on threads of the
+/// loader, on several at once where it has several; what it throws is thrown by next() in the place of the batch.
+using BatchSource = std::function<std::optional<HostBatch>(std::size_t number)>;
 
-  /// How batches are read and copied.
-  struct PrefetchSettings {
-    int device = 0;                   ///< as CUDA numbers them in this process; -1: batches stay in host memory
-    std::size_t batches_ahead = 2;    ///< read and copied before they are asked for; each takes memory of the device
-    std::size_t reading_threads = 1;  ///< that call the source
-    std::size_t copying_threads = 2;  ///< that fill the pinned memory
-    std::size_t pinned_bytes = 32u << 20;  ///< of host memory, for arrays that are not pinned
-    /// Called after the copies of a batch have been put on the loader's stream (a CUstream): work on the batch that
-    /// belongs there, such as a conversion by a kernel. On a thread of the loader, with the device's primary context.
-    std::function<void(const std::vector<BatchArray>& arrays, void* stream)> on_device;
-  };
+/// How batches are read and copied.
+struct PrefetchSettings {
+  int device = 0;                        ///< as CUDA numbers them in this process; -1: batches stay in host memory
+  std::size_t batches_ahead = 2;         ///< read and copied before they are asked for; each takes memory of the device
+  std::size_t reading_threads = 1;       ///< that call the source
+  std::size_t copying_threads = 2;       ///< that fill the pinned memory
+  std::size_t pinned_bytes = 32u << 20;  ///< of host memory, for arrays that are not pinned
+  /// Called after the copies of a batch have been put on the loader's stream (a CUstream): work on the batch that
+  /// belongs there, such as a conversion by a kernel. On a thread of the loader, with the device's primary context.
+  std::function<void(const std::vector<BatchArray>& arrays, void* stream)> on_device;
+};
 
-  /// What a loader has done. Times are of the host's clock, in nanoseconds.
-  struct PrefetchStatistics {
-    std::size_t batches = 0;         ///< handed out
-    std::int64_t waited_ns = 0;      ///< next() waited for a batch
-    std::int64_t reading_ns = 0;     ///< the threads read batches, and began to copy them
-    std::int64_t held_up_ns = 0;     ///< the threads waited because enough batches were ready
-    std::uint64_t copied_bytes = 0;  ///< to the device
-    std::size_t pinned_bytes = 0;    ///< of host memory that the loader keeps pinned
-  };
+/// What a loader has done. Times are of the host's clock, in nanoseconds.
+struct PrefetchStatistics {
+  std::size_t batches = 0;         ///< handed out
+  std::int64_t waited_ns = 0;      ///< next() waited for a batch
+  std::int64_t reading_ns = 0;     ///< the threads read batches, and began to copy them
+  std::int64_t held_up_ns = 0;     ///< the threads waited because enough batches were ready
+  std::uint64_t copied_bytes = 0;  ///< to the device
+  std::size_t pinned_bytes = 0;    ///< of host memory that the loader keeps pinned
+};
 
-  /// A loader. next() and stop() belong to one thread.
-  class TIDEMARK_API PrefetchLoader {
-   public:
-    /// Begins to read. Throws Error where the device, its stream or the pinned memory cannot be had.
-    explicit PrefetchLoader(BatchSource source, PrefetchSettings settings = {});
-    /// Waits for batches that are being read. Batches that were handed out must have been destroyed.
-    ~PrefetchLoader();
-    PrefetchLoader(const PrefetchLoader&) = delete;             ///< It has threads.
-    PrefetchLoader& operator=(const PrefetchLoader&) = delete;  ///< It has threads.
+/// A loader. next() and stop() belong to one thread.
+class TIDEMARK_API PrefetchLoader {
+ public:
+  /// Begins to read. Throws Error where the device, its stream or the pinned memory cannot be had.
+  explicit PrefetchLoader(BatchSource source, PrefetchSettings settings = {});
+  /// Waits for batches that are being read. Batches that were handed out must have been destroyed.
+  ~PrefetchLoader();
+  PrefetchLoader(const PrefetchLoader&) = delete;             ///< It has threads.
+  PrefetchLoader& operator=(const PrefetchLoader&) = delete;  ///< It has threads.
 
-    /// The next batch, in order; none after the last one. What the program puts on `stream` (a CUstream or cudaStream_t
-    /// of the device; null: the default stream) from now on waits for the copies; the host does not. Throws what the
-    /// source threw, and Error where the copies failed; then there are no more batches.
-    [[nodiscard]] std::optional<DeviceBatch> next(void* stream = nullptr);
-    /// Ends: drops what was read ahead. There are no more batches.
-    void stop();
-    /// So far.
-    [[nodiscard]] PrefetchStatistics statistics() const;
+  /// The next batch, in order; none after the last one. What the program puts on `stream` (a CUstream or cudaStream_t
+  /// of the device; null: the default stream) from now on waits for the copies; the host does not. Throws what the
+  /// source threw, and Error where the copies failed; then there are no more batches.
+  [[nodiscard]] std::optional<DeviceBatch> next(void* stream = nullptr);
+  /// Ends: drops what was read ahead. There are no more batches.
+  void stop();
+  /// So far.
+  [[nodiscard]] PrefetchStatistics statistics() const;
 
-   private:
-    friend class DeviceBatch;
-    struct Parts;
-    std::unique_ptr<Parts> parts_;
-  };
+ private:
+  friend class DeviceBatch;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
 
 }  // namespace v1
 }  // namespace tidemark

@@ -70,8 +70,8 @@ class RecordingsWatch {
   /// What update_owners() needs of each recording: 2.4 MB at most, and 130 bytes for each live block.
   static constexpr SlidingWindow::Limits kOwnersWindow = {.length = std::chrono::seconds(30), .events = 30'000};
 
-  /// `window`: what of the events is kept for window(), and to find training steps in; none: nothing. `most`: recordings
-  /// at a time; for further ones, those that have ended are forgotten.
+  /// `window`: what of the events is kept for window(), and to find training steps in; none: nothing. `most`:
+  /// recordings at a time; for further ones, those that have ended are forgotten.
   RecordingsWatch(std::chrono::nanoseconds interval, std::optional<SlidingWindow::Limits> window,
                   std::size_t most = kMost)
       : interval_(interval), window_(window), most_(most) {}
