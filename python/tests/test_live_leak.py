@@ -14,6 +14,8 @@ from recordings import MIB
 
 from tidemark._program import find_program
 
+pytest.importorskip("torch")
+
 # Linear(512, 512) on 512 rows: its output, which the loss's graph keeps, is 1 MiB.
 PROGRAM = """
 import time, torch, tidemark

@@ -1,8 +1,8 @@
 """What a monitor asks of a recorded program: which storages are new since it asked first, and who holds them.
 
-`tidemark leak --enable-tracking` puts a file objects.PID.question into the recorder's folder, which is the user's alone: it says
-"first" or "again". The program answers at the next step or range of tidemark's that it begins (native/recorder.cpp looks), on the
-thread that does, with objects.PID.answer: where the program calls Tidemark, nothing of its own is half done.
+`tidemark leak --enable-tracking` puts a file objects.PID.question into the recorder's folder, which is the user's alone:
+it says "first" or "again". The program answers at the next step or range of tidemark's that it begins (native/recorder.cpp
+looks), on the thread that does, with objects.PID.answer: where the program calls Tidemark, nothing of its own is half done.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def answer(question: str) -> None:
         return  # another thread answers
     begun = time.perf_counter()
     try:
-        said = _look(first)
+        said: dict[str, Any] = _look(first)
     except Exception as error:
         said = {"problem": f"{type(error).__name__}: {error}"[:_MOST_TEXT]}
     said["seconds"] = time.perf_counter() - begun
