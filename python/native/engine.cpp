@@ -15,6 +15,7 @@
 #include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
 #include "arrow_data.h"
+#include "batch_sizes.h"
 #include "copies.h"
 #include "export/column_table.h"
 #include "launch/environment.h"
@@ -389,6 +390,10 @@ PyMethodDef kMethods[] = {
     {"copy_to_device", copy_to_device, METH_VARARGS, nullptr},
     {"copy_stream", copy_stream, METH_O, nullptr},
     {"pinned_bytes", pinned_bytes, METH_O, nullptr},
+    {"batch_search", batch_search, METH_VARARGS, nullptr},
+    {"next_batch", next_batch, METH_O, nullptr},
+    {"report_batch", report_batch, METH_VARARGS, nullptr},
+    {"batch_result", batch_result, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

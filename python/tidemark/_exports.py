@@ -16,6 +16,7 @@ EXPORTS: dict[str, str] = {
     "Job": "tidemark.reading.run",
     "LargestHolders": "tidemark._holders",
     "MemoryLeakDetector": "tidemark.monitors",
+    "MemoryManager": "tidemark.memory_manager",
     "MemoryProfiler": "tidemark.monitors",
     "ModelAnalysis": "tidemark.model_analysis.result",
     "OOMDetector": "tidemark.monitors",
@@ -30,10 +31,13 @@ EXPORTS: dict[str, str] = {
     "StorageOwner": "tidemark._holders",
     "TensorCheck": "tidemark.model_analysis.values",
     "TidemarkError": "tidemark._errors",
+    "act_on_forecast": "tidemark.memory_manager",
     "analyze_model": "tidemark.model_analysis.analysis",
+    "auto_batch_size": "tidemark.memory_manager",
     "check_memory_status": "tidemark.debugger.snapshots",
     "check_tensors": "tidemark.model_analysis.values",
     "checkpoint": "tidemark.debugger.checkpoints",
+    "checkpoint_and_exit": "tidemark.memory_manager",
     "cleanup_memory": "tidemark.debugger.snapshots",
     "compare": "tidemark.reading.run",
     "compare_checkpoints": "tidemark.debugger.checkpoints",
@@ -56,6 +60,7 @@ EXPORTS: dict[str, str] = {
     "read": "tidemark.reading.run",
     "record": "tidemark.recording",
     "resume": "tidemark._recorder",
+    "retry_on_oom": "tidemark.memory_manager",
     "start": "tidemark.recording",
     "step": "tidemark._recorder",
     "stop": "tidemark.recording",
@@ -96,6 +101,11 @@ if TYPE_CHECKING:  # `from tidemark.module import name as name`, one line for ea
     from tidemark.events import GPUMemoryProfiler as GPUMemoryProfiler
     from tidemark.loading import OptimizedDataLoader as OptimizedDataLoader
     from tidemark.loading import PrefetchLoader as PrefetchLoader
+    from tidemark.memory_manager import MemoryManager as MemoryManager
+    from tidemark.memory_manager import act_on_forecast as act_on_forecast
+    from tidemark.memory_manager import auto_batch_size as auto_batch_size
+    from tidemark.memory_manager import checkpoint_and_exit as checkpoint_and_exit
+    from tidemark.memory_manager import retry_on_oom as retry_on_oom
     from tidemark.model_analysis.analysis import analyze_model as analyze_model
     from tidemark.model_analysis.gradients import GradientMonitor as GradientMonitor
     from tidemark.model_analysis.result import ModelAnalysis as ModelAnalysis

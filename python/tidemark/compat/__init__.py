@@ -15,6 +15,7 @@ _EXPORTS: dict[str, str] = {
     "GPUMemoryProfiler": "tidemark.events",
     "MemoryDebugger": "tidemark.debugger.memory_debugger",
     "MemoryLeakDetector": "tidemark.monitors",
+    "MemoryManager": "tidemark.memory_manager",
     "MemoryProfiler": "tidemark.monitors",
     "OOMDetector": "tidemark.monitors",
     "OptimizedDataLoader": "tidemark.loading",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from tidemark.events import GPUMemoryProfiler as GPUMemoryProfiler
     from tidemark.loading import OptimizedDataLoader as OptimizedDataLoader
     from tidemark.loading import PrefetchLoader as PrefetchLoader
+    from tidemark.memory_manager import MemoryManager as MemoryManager
     from tidemark.model_analysis import analyze_model as analyze_model
     from tidemark.monitors import FragmentationAnalyzer as FragmentationAnalyzer
     from tidemark.monitors import MemoryLeakDetector as MemoryLeakDetector

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "runtime/prefetch/cuda_driver.h"
+#include "runtime/cuda/cuda_driver.h"
 
 namespace tidemark {
 

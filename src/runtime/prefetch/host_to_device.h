@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "runtime/prefetch/cuda_driver.h"
+#include "runtime/cuda/cuda_driver.h"
 #include "runtime/prefetch/load_list.h"
 
 namespace tidemark {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/prefetch/cuda_driver.h"
+#include "runtime/cuda/cuda_driver.h"
 
 namespace tidemark {
 

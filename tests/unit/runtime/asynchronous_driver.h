@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "runtime/prefetch/cuda_driver.h"
+#include "runtime/cuda/cuda_driver.h"
 
 namespace tidemark::test {
 

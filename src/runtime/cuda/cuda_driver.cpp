@@ -1,4 +1,4 @@
-#include "runtime/prefetch/cuda_driver.h"
+#include "runtime/cuda/cuda_driver.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -33,6 +33,7 @@ const char* look_up(void* library, Driver& driver) {
   find(driver.record_event, "cuEventRecord");
   find(driver.synchronize_event, "cuEventSynchronize");
   find(driver.copy_to_device, "cuMemcpyHtoDAsync_v2");
+  find(driver.memory_info, "cuMemGetInfo_v2");
   find(driver.error_name, "cuGetErrorName");
   return missing;
 }

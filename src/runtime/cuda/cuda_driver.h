@@ -1,5 +1,5 @@
-// The functions of the CUDA driver that copy from the host to a device while a program does something else. The library
-// is looked up when the first loader needs it: nothing is linked with CUDA.
+// The functions of the CUDA driver that copy from the host to a device while a program does something else, and that say
+// how much memory is free. The library is looked up when it is first needed: nothing is linked with CUDA.
 #pragma once
 
 #include <cstddef>
@@ -45,6 +45,7 @@ struct Driver {
   Status (*record_event)(Event event, Stream stream) = nullptr;
   Status (*synchronize_event)(Event event) = nullptr;
   Status (*copy_to_device)(DevicePointer to, const void* from, std::size_t bytes, Stream stream) = nullptr;
+  Status (*memory_info)(std::size_t* free, std::size_t* total) = nullptr;
   Status (*error_name)(Status status, const char** name) = nullptr;
 
   /// "cuMemHostAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"

@@ -1,0 +1,48 @@
+"""Errors of memory that has run out: to know them, and to be rid of what they keep."""
+
+from __future__ import annotations
+
+import gc
+import traceback
+from typing import Any
+
+from tidemark._torch import torch_if_loaded
+
+# Of CUDA and its libraries where PyTorch has no type for it.
+_WORDS = ("out of memory", "CUDNN_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED", "can't allocate memory")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory of a device or of the host has run out."""
+    if isinstance(error, MemoryError):
+        return True
+    torch = torch_if_loaded()
+    kind = getattr(torch, "OutOfMemoryError", None) or getattr(getattr(torch, "cuda", None), "OutOfMemoryError", None)
+    if kind is not None and isinstance(error, kind):
+        return True
+    return isinstance(error, RuntimeError) and any(word in str(error) for word in _WORDS)
+
+
+def forget(error: BaseException) -> None:
+    """Let go of the variables in the frames that an error, and those it came from, went through: tensors of the failed step."""
+    seen: set[int] = set()
+    left: list[BaseException | None] = [error]
+    while left:
+        one = left.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        traceback.clear_frames(one.__traceback__)  # frames that still run are left alone
+        left += [one.__cause__, one.__context__]
+
+
+def free_caches(device: int | None = None) -> None:
+    """Collect garbage, and give back what PyTorch's allocator keeps for later."""
+    gc.collect()
+    torch: Any = torch_if_loaded()
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        if device is None:
+            torch.cuda.empty_cache()
+        else:
+            with torch.cuda.device(device):
+                torch.cuda.empty_cache()
