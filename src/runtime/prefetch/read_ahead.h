@@ -54,7 +54,8 @@ class ReadAhead {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stopped_ || taken_ >= end_ || made_.contains(taken_); });
     times_.waited_ns += since(began);
-    if (stopped_ || !made_.contains(taken_)) return std::nullopt;
+    // Items after one that threw may have been made already.
+    if (stopped_ || taken_ >= end_ || !made_.contains(taken_)) return std::nullopt;
     auto made = made_.extract(taken_);
     ++taken_;
     if (!made.mapped().problem) ++times_.items;
