@@ -6,6 +6,7 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from tidemark._torch import require_torch, storage_of
@@ -114,9 +115,7 @@ def _checkpointed(module: Any, forward: Callable[..., Any], *arguments: Any, **n
     torch = require_torch("The memory manager")
     if not module.training or not torch.is_grad_enabled():
         return forward(*arguments, **named)
-    from torch.utils.checkpoint import checkpoint
-
-    return checkpoint(forward, *arguments, use_reentrant=False, **named)
+    return import_module("torch.utils.checkpoint").checkpoint(forward, *arguments, use_reentrant=False, **named)
 
 
 def cheapest_first(blocks: list[BlockCost], needed_bytes: float) -> list[BlockCost]:

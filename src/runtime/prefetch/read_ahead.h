@@ -54,6 +54,7 @@ class ReadAhead {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stopped_ || taken_ >= end_ || made_.contains(taken_); });
     times_.waited_ns += since(began);
+    // Items after one that threw may have been made already.
     if (stopped_ || taken_ >= end_) return std::nullopt;
     auto made = made_.extract(taken_);
     ++taken_;

@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+#include <tidemark/memory_manager.h>
+
+#include "api/results.h"
+#include "runtime/cuda/cuda_driver.h"
+#include "runtime/memory/find_batch_size.h"
+#include "runtime/memory/free_memory.h"
+
+namespace tidemark {
+TIDEMARK_INLINE
+namespace v1 {
+namespace {
+
+void check_status(const cuda::Driver& driver, const char* function, cuda::Status status) {
+  if (status != cuda::kSuccess) throw v1::Error(driver.error(function, status).message);
+}
+
+}  // namespace
+
+MemoryManager::MemoryManager(int device) : device_(device) {
+  const cuda::Driver& driver = *value_or_throw(cuda::driver());
+  int handle = 0;
+  check_status(driver, fmt::format("device {}: cuDeviceGet", device).c_str(), driver.device(&handle, device));
+  check_status(driver, "cuDevicePrimaryCtxRetain", driver.retain_primary_context(&context_, handle));
+  device_ = handle;
+}
+
+MemoryManager::~MemoryManager() {
+  if (const auto driver = cuda::driver()) (*driver)->release_primary_context(device_);
+}
+
+MemoryState MemoryManager::check_memory() const {
+  const FreeMemory memory = value_or_throw(free_memory(*value_or_throw(cuda::driver()), context_));
+  return {memory.free_bytes, memory.total_bytes};
+}
+
+BatchSize MemoryManager::auto_batch_size(const std::function<bool(std::size_t)>& fits,
+                                         const BatchSizeSettings& settings) const {
+  if (!fits) throw v1::Error("auto_batch_size: there is no function to call");
+  BatchSearchOptions options;
+  options.start = settings.start;
+  options.maximum = settings.maximum;
+  options.multiple_of = settings.multiple_of;
+  options.margin = settings.margin;
+  options.probes = settings.max_probes;
+  const BatchSearchResult found =
+      value_or_throw(find_batch_size(*value_or_throw(cuda::driver()), context_, fits, options));
+  BatchSize result;
+  result.batch_size = found.batch_size;
+  result.does_not_fit = found.does_not_fit;
+  result.probes = found.probes;
+  result.slope_bytes = found.slope_bytes;
+  result.intercept_bytes = found.intercept_bytes;
+  result.maximum_fits = found.end == BatchSearchEnd::maximum_fits;
+  result.probes_used = found.end == BatchSearchEnd::probes_used;
+  return result;
+}
+
+}  // namespace v1
+}  // namespace tidemark
