@@ -35,6 +35,7 @@ def main():
         optimizer.step()
         optimizer.zero_grad()
         log_predictions(predictions.detach(), log)
+        dist.barrier()  # what gathered has let go of its tensors when the next step begins
     dist.destroy_process_group()
 
 
