@@ -72,7 +72,9 @@ def auto_batch_size(
     ``None``. Steps change the model and the optimizer: keep a copy of their state where that matters. Two small sizes give the
     line of PyTorch's peak over the batch size; a size a little below where it meets the device's memory is tried next, and the
     measurements correct it. Running out of memory is survived and counts as an upper bound: nothing of the failed step is kept
-    and the caches are emptied. PyTorch's peak counters of the device are reset. What ``fn`` returns is dropped.
+    and the caches are emptied; gradients that it had made stay until ``fn`` sets
+    them to ``None``, which it does best at its beginning. PyTorch's peak counters of the device are reset. What ``fn``
+    returns is dropped.
 
     On the CPU there is no limit that could be seen before the kernel ends the process: a ``maximum`` is needed, sizes are tried
     up to it without a forecast, and only errors that say so mean that a size does not fit.
