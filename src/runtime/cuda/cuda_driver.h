@@ -1,5 +1,5 @@
-// The functions of the CUDA driver that copy from the host to a device while a program does something else, and that say
-// how much memory is free. The library is looked up when it is first needed: nothing is linked with CUDA.
+// The functions of the CUDA driver that copy from the host to a device while a program does something else, and that
+// say how much memory is free. The library is looked up when it is first needed: nothing is linked with CUDA.
 #pragma once
 
 #include <cstddef>
