@@ -323,11 +323,12 @@ class Check:
             file.unlink()
         return result
 
-    def anomalies(self):
-        """How fast NaN and infinite values are looked for, and that nothing is left of it."""
-        figures = self.results / "anomalies.json"
+    def measured(self, name):
+        """The figures of bench/NAME.py, which fails where they miss their target."""
+        figures = self.results / f"{name}.json"
         figures.unlink(missing_ok=True)
-        done = subprocess.run([PYTHON, "bench/anomalies.py", "--json", figures], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        command = [PYTHON, f"bench/{name}.py", "--json", figures]
+        done = subprocess.run(command, cwd=ROOT, env=self.with_package(), stdout=subprocess.PIPE, text=True, check=False)
         self.say(done.stdout.rstrip())
         self.failures += done.returncode != 0
         if not figures.exists():
@@ -336,11 +337,15 @@ class Check:
         figures.unlink()
         return result
 
-    def package(self):
-        """The Python package's tests that need a GPU, without the phantom one; and what an event of its profiler costs."""
+    def with_package(self):
+        """The environment in which `import tidemark` finds the package that was built with the program."""
         before = {"PYTHONPATH": self.tidemark.parent.parent / "python", "PATH": self.tidemark.parent}
         environment = {name: os.pathsep.join([str(folder), os.environ.get(name, "")]) for name, folder in before.items()}
-        environment = {**os.environ, **environment, "TIDEMARK_GPU_PYTHON": PYTHON}
+        return {**os.environ, **environment}
+
+    def package(self):
+        """The Python package's tests that need a GPU, without the phantom one; and what an event of its profiler costs."""
+        environment = {**self.with_package(), "TIDEMARK_GPU_PYTHON": PYTHON}
         files = [str(file) for file in sorted(ROOT.glob("python/tests/test_*.py")) if "@needs_gpu" in file.read_text()]
         result = {}
         for name, command in {
@@ -383,7 +388,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True, type=pathlib.Path)
     parser.add_argument("--results", required=True, type=pathlib.Path)
-    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "categories", "advice", "anomalies", "package", "monitors", "costs"], help="a part of it, where a command may not run for long")
+    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "categories", "advice", "anomalies", "loaders", "package", "monitors", "costs"], help="a part of it, where a command may not run for long")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     check = Check(args.tidemark.resolve(), args.results.resolve())
@@ -416,11 +421,12 @@ def main():
         cases += ["ddp", "fsdp2"]
     categories = {case: check.categories(case) for case in cases} if args.only in (None, "categories") else {}
     advice = check.advice() if args.only in (None, "advice") else None
-    anomalies = check.anomalies() if args.only in (None, "anomalies") else None
+    anomalies = check.measured("anomalies") if args.only in (None, "anomalies") else None
+    loaders = check.measured("loaders") if args.only in (None, "loaders") else None
     package = check.package() if args.only in (None, "package") else None
     monitors = Monitors(check, ROOT).run() if args.only in (None, "monitors") else None
     check.say("all checks passed" if not check.failures else f"{check.failures} checks failed")
-    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "categories": categories, "advice": advice, "anomalies": anomalies, "package": package, "monitors": monitors, "costs": costs,
+    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "categories": categories, "advice": advice, "anomalies": anomalies, "loaders": loaders, "package": package, "monitors": monitors, "costs": costs,
               "failures": check.failures}
     (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
     return 1 if check.failures else 0
