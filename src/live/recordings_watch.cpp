@@ -292,7 +292,9 @@ const Definitions& RecordingsWatch::definitions_of(const Followed& followed) {
 }
 
 Store RecordingsWatch::window_of(const Followed& followed) {
-  return followed.window->store(followed.process.recording.path, definitions_of(followed));
+  Store store = followed.window->store(followed.process.recording.path, definitions_of(followed));
+  store.source.growing = followed.process.state == FollowState::growing;  // that it has no end yet is no loss
+  return store;
 }
 
 std::uint64_t RecordingsWatch::window_begin_ns(std::size_t position) const {
