@@ -45,6 +45,11 @@ std::string quality_text(const DataQuality& quality, const Terminal& terminal) {
 
 std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal) {
   if (recording.quality.complete) return {};
+  const auto& issues = recording.quality.issues;
+  const bool goes_on = std::none_of(issues.begin(), issues.end(), [](const QualityIssue& issue) {
+    return facts_of(issue.id).incomplete && issue.id != QualityId::in_progress;
+  });
+  if (goes_on) return "The recording is in progress: events that come later are not included.\n";
   return paint(terminal, Tone::warning, "Events are missing: see the data quality in `tidemark summary`.") + "\n";
 }
 
