@@ -20,7 +20,7 @@ if(API_VERSION)
   string(REGEX MATCH "^[0-9]+[.][0-9]+" minor "${API_VERSION}")
   list(APPEND expected ${LIBDIR}/libtidemark.so ${LIBDIR}/libtidemark.so.${minor} ${LIBDIR}/libtidemark.so.${API_VERSION}
     ${LIBDIR}/cmake/tidemark/tidemark-config-release.cmake)
-  foreach(header error export monitors performance_monitor prefetch_loader profiler recording)
+  foreach(header error export memory_manager monitors performance_monitor prefetch_loader profiler recording)
     list(APPEND expected ${INCLUDEDIR}/tidemark/${header}.h)
   endforeach()
 endif()
