@@ -103,7 +103,8 @@ Result<RecorderProcess> RecorderProcess::start(const std::string& program, const
   const auto heard = line ? parse(*line) : Result<Json>(Error{""});
   if (!heard || !heard->contains("environment")) {
     const std::string why = recorder.read_messages();
-    return Error{!why.empty() ? why : !line ? "the recorder ended before it began" : heard.error().message};
+    if (!why.empty()) return Error{why};
+    return Error{line ? heard.error().message : fmt::format("the recorder ended before it began: {}", program)};
   }
   recorder.pid_ = heard->value("pid", -1);
   for (const Json& setting : (*heard)["environment"]) recorder.settings_.push_back(setting.get<std::string>());
