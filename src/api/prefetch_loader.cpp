@@ -55,7 +55,7 @@ PipelineOptions pipeline_options(PrefetchSettings settings) {
 struct DeviceBatch::Parts {
   Parts(BatchPipeline* from, LoadedBatch loaded, cuda::Stream used_on)
       : pipeline(from), batch(std::move(loaded)), stream(used_on) {}
-  ~Parts() { pipeline->give_back(std::move(batch), stream); }
+  ~Parts() { pipeline->give_back(batch, stream); }
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 

@@ -41,7 +41,7 @@ LoadedBatch BatchPipeline::copied(std::size_t number, SourceBatch read) {
   std::size_t total = 0;
   for (const BatchBytes& array : read.arrays) total += aligned(array.bytes);
   auto buffer = buffers_->take(total, copies_->stream());
-  if (!buffer) throw CopyFailed{buffer.error()};
+  if (!buffer) throw CopyFailed(buffer.error());
   LoadedBatch loaded{number, {}, *buffer, nullptr};
   std::vector<HostArrayCopy> arrays;
   cuda::DevicePointer to = buffer->address;
@@ -53,7 +53,7 @@ LoadedBatch BatchPipeline::copied(std::size_t number, SourceBatch read) {
   }
   if (const auto begun = copies_->copy(arrays); !begun) {
     buffers_->give_back(*buffer, copies_->stream());
-    throw CopyFailed{begun.error()};
+    throw CopyFailed(begun.error());
   }
   const cuda::Driver& driver = copies_->driver();
   const cuda::CurrentContext current(driver, copies_->context());
@@ -73,7 +73,7 @@ std::optional<LoadedBatch> BatchPipeline::next(cuda::Stream stream) {
   return batch;
 }
 
-void BatchPipeline::give_back(LoadedBatch batch, cuda::Stream stream) {
+void BatchPipeline::give_back(const LoadedBatch& batch, cuda::Stream stream) {
   if (batch.buffer.address == 0) return;
   if (batch.owner) {
     const cuda::CurrentContext current(copies_->driver(), copies_->context());
@@ -84,7 +84,7 @@ void BatchPipeline::give_back(LoadedBatch batch, cuda::Stream stream) {
 
 void BatchPipeline::stop() {
   if (!ahead_) return;
-  for (LoadedBatch& batch : ahead_->stop()) give_back(std::move(batch), copies_ ? copies_->stream() : nullptr);
+  for (const LoadedBatch& batch : ahead_->stop()) give_back(batch, copies_ ? copies_->stream() : nullptr);
 }
 
 }  // namespace tidemark

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -62,14 +63,15 @@ class BatchPipeline {
   /// source threw, and CopyFailed.
   [[nodiscard]] std::optional<LoadedBatch> next(cuda::Stream stream);
   /// `stream`: what was put on it uses the batch.
-  void give_back(LoadedBatch batch, cuda::Stream stream);
+  void give_back(const LoadedBatch& batch, cuda::Stream stream);
   void stop();
 
   [[nodiscard]] ReadAheadTimes times() const { return ahead_->times(); }
   [[nodiscard]] std::uint64_t copied_bytes() const { return copied_bytes_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t pinned_bytes() const { return copies_ ? copies_->pinned_bytes() : 0; }
 
-  struct CopyFailed {
+  struct CopyFailed : std::exception {
+    explicit CopyFailed(Error what_failed) : error(std::move(what_failed)) {}
     Error error;
   };
 
