@@ -85,23 +85,35 @@ class MarkedSteps {
     const std::lock_guard lock(mutex_);  // kept by the thread that waits in stop(), so that no other goes on marking
     const bool completes = kind == kRangeEnd || (kind == kMoment && begun_);
     begun_ = kind == kMoment;
-    if (!completes) return;
-    count(++steps_, 0, 1);
-    const auto limit = static_cast<std::uint64_t>(profile().steps);
-    if (limit != 0 && steps_ >= limit) stop();
+    if (completes) {
+      count_steps(++steps_, 0, true);
+      const auto limit = static_cast<std::uint64_t>(profile().steps);
+      if (limit != 0 && steps_ >= limit) stop();
+    }
+    if (kind != kRangeEnd) begin_next();
+  }
+  /// What was allocated before the first mark belongs to the first step.
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    begin_next();
   }
   /// The program's end completes a step that a moment began.
   void end() {
     const std::lock_guard lock(mutex_);
-    if (begun_) count(++steps_, 0, 1);
+    if (begun_) count_steps(++steps_, 0, true);
   }
 
  private:
+  void begin_next() {
+    if (steps_ + 1 > marked_) mark_step(marked_ = steps_ + 1);
+  }
+
   static constexpr int kMoment = 0;
   static constexpr int kRangeEnd = 2;
   std::mutex mutex_;
-  std::uint64_t steps_ = 0;
-  bool begun_ = false;  // a moment was marked at which a step begins
+  std::uint64_t steps_ = 0;   // that are complete
+  std::uint64_t marked_ = 0;  // the latest that has begun
+  bool begun_ = false;        // a moment was marked at which a step begins
 };
 
 // Never destroyed: threads may mark while the process ends.
@@ -111,7 +123,7 @@ MarkedSteps& marked_steps() {
 }
 
 void count_marks_alone() {
-  count(0, 0, 0);
+  marked_steps().begin();
   listen([](int kind) { marked_steps().mark(kind); });
   std::atexit([] {
     listen(nullptr);
