@@ -49,7 +49,8 @@ if(NOT API_VERSION)
   return()
 endif()
 set(examples ${CONSUMER_BUILD}/examples)
-run(${CMAKE_COMMAND} -S ${EXAMPLES} -B ${examples} -D "CMAKE_PREFIX_PATH=${PREFIX};${TORCH}" -D CMAKE_CXX_COMPILER=${CXX_COMPILER}
+run(${CMAKE_COMMAND} -E env CMAKE_PREFIX_PATH=${PREFIX}:${TORCH}
+    ${CMAKE_COMMAND} -S ${EXAMPLES} -B ${examples} -D CMAKE_CXX_COMPILER=${CXX_COMPILER}
     -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D WITHOUT_CUDA_TOOLKIT=ON)
 message(STATUS "${output}")  # says which examples are left out
 run(${CMAKE_COMMAND} --build ${examples})
