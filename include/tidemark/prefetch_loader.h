@@ -47,8 +47,8 @@ struct Conversion {
 struct HostArray {
   const void* data = nullptr;  ///< its first byte
   std::size_t bytes = 0;       ///< its size
-  std::optional<Conversion> conversion =
-      {};  ///< Of each element. Takes memory on the device for the array in both types.
+  /// Of each element, on its way. The device has memory for the array in both types then.
+  std::optional<Conversion> conversion = {};
 };
 
 /// A batch as it was read.

@@ -14,7 +14,8 @@ from tidemark._torch import require_torch
 from tidemark.model_analysis.checked import SkippedTensor, checkable, named_tensors
 from tidemark.model_analysis.fused import start_norms
 from tidemark.model_analysis.issues import Issue, log_issues
-from tidemark.model_analysis.parts import byte_length, short_dtype
+from tidemark._torch import byte_length
+from tidemark.model_analysis.parts import short_dtype
 from tidemark.model_analysis.ranges import value_range
 
 _MOST_ROWS = 12

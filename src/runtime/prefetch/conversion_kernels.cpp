@@ -70,16 +70,15 @@ constexpr std::string_view kEnd = R"(end:
 
 struct Part {
   ElementType type;
-  std::string_view name;
   std::string_view text;
 };
-constexpr Part kLoads[] = {{ElementType::uint8, "uint8", kLoadUint8}, {ElementType::float32, "float32", kLoadFloat32}};
-constexpr Part kStores[] = {{ElementType::float32, "float32", kStoreFloat32},
-                            {ElementType::float16, "float16", kStoreFloat16},
-                            {ElementType::bfloat16, "bfloat16", kStoreBfloat16}};
+constexpr Part kLoads[] = {{ElementType::uint8, kLoadUint8}, {ElementType::float32, kLoadFloat32}};
+constexpr Part kStores[] = {{ElementType::float32, kStoreFloat32},
+                            {ElementType::float16, kStoreFloat16},
+                            {ElementType::bfloat16, kStoreBfloat16}};
 
-std::string kernel_name(std::string_view from, std::string_view to) {
-  return fmt::format("tidemark_{}_to_{}", from, to);
+std::string kernel_name(ElementType from, ElementType to) {
+  return fmt::format("tidemark_{}_to_{}", element_name(from), element_name(to));
 }
 
 }  // namespace
@@ -88,7 +87,7 @@ std::string conversion_module() {
   std::string module = ".version 6.0\n.target sm_50\n.address_size 64\n";
   for (const Part& load : kLoads) {
     for (const Part& store : kStores) {
-      module += fmt::format(kBegin, kernel_name(load.name, store.name));
+      module += fmt::format(kBegin, kernel_name(load.type, store.type));
       module.append(load.text).append(kScale).append(store.text).append(kEnd);
     }
   }
@@ -96,15 +95,7 @@ std::string conversion_module() {
 }
 
 std::string conversion_kernel(const ElementConversion& conversion) {
-  std::string_view from;
-  std::string_view to;
-  for (const Part& load : kLoads) {
-    if (load.type == conversion.from) from = load.name;
-  }
-  for (const Part& store : kStores) {
-    if (store.type == conversion.to) to = store.name;
-  }
-  return kernel_name(from, to);
+  return kernel_name(conversion.from, conversion.to);
 }
 
 }  // namespace tidemark

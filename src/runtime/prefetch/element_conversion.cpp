@@ -39,7 +39,9 @@ float element(ElementType type, const std::byte* from) {
   return value;
 }
 
-const char* name_of(ElementType type) {
+}  // namespace
+
+const char* element_name(ElementType type) {
   switch (type) {
     case ElementType::uint8:
       return "uint8";
@@ -52,8 +54,6 @@ const char* name_of(ElementType type) {
   }
   return "unknown";
 }
-
-}  // namespace
 
 std::size_t element_bytes(ElementType type) {
   switch (type) {
@@ -73,10 +73,10 @@ Result<std::size_t> converted_bytes(const ElementConversion& conversion, std::si
   const bool to_known = conversion.to != ElementType::uint8 && element_bytes(conversion.to) != 0;
   if (!from_known || !to_known) {
     return Error{fmt::format("no conversion from {} to {}: from uint8 or float32 to float32, float16 or bfloat16",
-                             name_of(conversion.from), name_of(conversion.to))};
+                             element_name(conversion.from), element_name(conversion.to))};
   }
   const std::size_t each = element_bytes(conversion.from);
-  if (bytes % each != 0) return Error{fmt::format("{} bytes are no array of {}", bytes, name_of(conversion.from))};
+  if (bytes % each != 0) return Error{fmt::format("{} bytes are no array of {}", bytes, element_name(conversion.from))};
   return bytes / each * element_bytes(conversion.to);
 }
 

@@ -13,6 +13,8 @@ namespace tidemark {
 enum class ElementType : std::uint8_t { uint8, float32, float16, bfloat16 };
 
 [[nodiscard]] std::size_t element_bytes(ElementType type);
+/// As PyTorch calls it.
+[[nodiscard]] const char* element_name(ElementType type);
 
 /// From uint8 or float32 to a floating-point type.
 struct ElementConversion {
