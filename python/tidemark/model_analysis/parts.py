@@ -61,8 +61,6 @@ def is_strided(tensor: Any) -> bool:
     return str(tensor.layout) == "torch.strided"
 
 
-
-
 def _plain_tensors(tensor: Any) -> list[Any]:
     """Indices and values of a sparse tensor, the inner tensors of a wrapper subclass (torchao's, for one), else itself."""
     layout = str(tensor.layout)
