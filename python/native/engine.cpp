@@ -388,6 +388,7 @@ PyMethodDef kMethods[] = {
     {"performance_chart", performance_chart, METH_VARARGS, nullptr},
     {"host_to_device", host_to_device, METH_VARARGS, nullptr},
     {"copy_to_device", copy_to_device, METH_VARARGS, nullptr},
+    {"convert_on_device", convert_on_device, METH_VARARGS, nullptr},
     {"copy_stream", copy_stream, METH_O, nullptr},
     {"pinned_bytes", pinned_bytes, METH_O, nullptr},
     {"batch_search", batch_search, METH_VARARGS, nullptr},
