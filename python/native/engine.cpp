@@ -394,6 +394,7 @@ PyMethodDef kMethods[] = {
     {"batch_search", batch_search, METH_VARARGS, nullptr},
     {"next_batch", next_batch, METH_O, nullptr},
     {"report_batch", report_batch, METH_VARARGS, nullptr},
+    {"suppose_batch", suppose_batch, METH_VARARGS, nullptr},
     {"batch_result", batch_result, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
