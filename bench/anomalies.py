@@ -5,8 +5,9 @@
 The tensors have the shapes of a Llama with 7 billion parameters, as many layers as fit into --gib. All ways take turns in one process,
 because devices drift; medians over the rounds, with quartiles. A copy of N bytes within the device moves 2 N. `pass` is the fused
 pass alone, from its first kernel to its last by the device's own clock; `call` is the whole call by the host's clock, names and
-results included. It fails where the pass reaches less than 70% of the copy's bandwidth, memory is left behind, or the current
-device has changed.
+results included; `PyTorch's norm, pass` is what reads where our own kernels cannot be had, and is used for other types. Before
+anything is timed, norms are compared with those of the CPU. It fails where they differ or our kernels do not compile, the pass
+reaches less than 70% of the copy's bandwidth, memory is left behind, or the current device has changed.
 """
 
 import argparse
@@ -21,9 +22,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"
 
 import tidemark
 import torch
+from tidemark.model_analysis import fused, fused_kernel
 from tidemark.model_analysis.fused import start_norms
 
 HIDDEN, INNER, WORDS = 4096, 11008, 32000
+#: Elements: around the sizes of loads, blocks and pieces; one large enough that our own kernels are used.
+SIZES = [0, 1, 7, 8, 9, 15, 255, 2047, 2049, 8191, 8200, 65535, 65536, 65537, 131_073, 300_001, (1 << 25) + 5]
 
 
 def llama_shapes(count):
@@ -33,6 +37,75 @@ def llama_shapes(count):
     while sum(math.prod(shape) for shape in shapes + layer) <= count and len(shapes) < 2 + 32 * len(layer):
         shapes += layer
     return shapes
+
+
+def checked_tensors(dtype):
+    """By name: tensors of all sizes, with values planted in them; many enough for several launches."""
+    largest = torch.finfo(dtype).max
+    found = {}
+    for size in SIZES:
+        plain = torch.randn(size, device="cuda").to(dtype)
+        found[f"{size} values"] = plain
+        if size > 1 << 20:
+            found[f"{size} values, NaN at the end"] = torch.cat([plain[:-1], plain.new_full((1,), math.nan)])
+            continue
+        for value in (math.nan, -math.nan, math.inf, -math.inf, largest, -largest):
+            for place in sorted({0, size // 2, size - 1}) if size else ():
+                spoiled = plain.clone()
+                spoiled[place] = value
+                found[f"{size} values, {value} at {place}"] = spoiled
+        if size > 1:
+            both = plain.clone()
+            both[0], both[-1] = math.inf, math.nan
+            found[f"{size} values, infinity and NaN"] = both
+        found[f"{size} zeros"] = torch.zeros_like(plain)
+        bits = torch.randint(0, 64, (size,), device="cuda", dtype=torch.int16)
+        found[f"{size} denormals"] = torch.where(bits % 2 == 0, bits, bits | -(2**15)).view(dtype)
+        found[f"{size} values, not aligned"] = torch.randn(size + 3, device="cuda").to(dtype)[3:]
+        found[f"{size} values, every other"] = torch.randn(2 * size, device="cuda").to(dtype)[::2]
+    found["transposed"] = torch.randn(33, 65, device="cuda").to(dtype).t()
+    return found
+
+
+def norm_by_cpu(tensor, order):
+    values = tensor.cpu().double().abs()
+    if values.numel() == 0:
+        return 0.0
+    if order == math.inf:
+        return values.amax().item()
+    squares = values.square().sum().item()
+    return math.inf if squares > torch.finfo(torch.float32).max else math.sqrt(squares)
+
+
+def same(found, expected, order):
+    if math.isnan(expected) or math.isinf(expected) or order == math.inf:
+        return found == expected or (math.isnan(found) and math.isnan(expected))
+    return math.isclose(found, expected, rel_tol=1e-5, abs_tol=1e-18)  # squares of less are beyond float32
+
+
+def wrong_norms(dtype, order):
+    """What differs from the CPU's norms, in words; or why our kernels do not work here."""
+    device = torch.device("cuda", torch.cuda.current_device())
+    short = str(dtype).rpartition(".")[2]
+    begin = time.perf_counter()
+    try:
+        kernels = fused_kernel.compiled(torch, device, short, order)
+        compiling = time.perf_counter() - begin
+        fused_kernel.norms(torch, kernels, [torch.ones(8, dtype=dtype, device=device)], torch.zeros(1, device=device))
+        torch.cuda.synchronize()
+    except Exception as problem:  # whatever it is: it is printed
+        return [f"{short}, order {order}: our kernels do not work: {type(problem).__name__}: {problem}"]
+    tensors = checked_tensors(dtype)
+    found = fused.norms(list(tensors.values()), order)
+    if fused_kernel._kernels.get((device.index, short, order)) is None:
+        return [f"{short}, order {order}: our kernels were not used"]
+    wrong = []
+    for (name, tensor), norm in zip(tensors.items(), found):
+        expected = norm_by_cpu(tensor, order)
+        if not same(norm, expected, order):
+            wrong.append(f"{short}, order {order}, {name}: norm {norm}, by the CPU {expected}")
+    print(f"{short}, order {order}: {len(tensors)} norms, {len(wrong)} of them wrong; compiled in {compiling * 1e3:.0f} ms")
+    return wrong[:8]
 
 
 def by_device(work):
@@ -69,6 +142,11 @@ def extra_memory(work):
     }
 
 
+def by_pytorch(tensors):
+    batches = fused._batches(tensors, list(range(len(tensors))))
+    return [fused._norms_of(torch, [tensors[index] for index in batch], math.inf) for batch in batches]
+
+
 def measure(dtype, gib, rounds):
     width = torch.empty((), dtype=dtype).element_size()
     model = torch.nn.ParameterList()
@@ -85,6 +163,7 @@ def measure(dtype, gib, rounds):
     ways = {
         "copy within the device": (by_device, lambda: target.copy_(source), 2 * source.numel()),
         "check_tensors, pass": (by_device, lambda: start_norms(parameters, math.inf), size),
+        "PyTorch's norm, pass": (by_device, lambda: by_pytorch(parameters), size),
         "check_tensors, call": (by_host, lambda: tidemark.check_tensors(model, log=False), size),
         "gradients, pass": (by_device, lambda: start_norms(parameters, 2), size),
         "gradients, call": (by_host, monitor.record, size),
@@ -112,6 +191,9 @@ def main():
     current = torch.cuda.current_device()
     gib = min(args.gib, torch.cuda.mem_get_info()[0] / 2**30 * 0.4)
     results, failed = [], []
+    for dtype in (torch.bfloat16, torch.float16):
+        for order in (math.inf, 2.0):
+            failed += wrong_norms(dtype, order)
     for dtype in (torch.bfloat16, torch.float32):
         result = measure(dtype, gib, args.rounds)
         results.append(result)

@@ -1,16 +1,22 @@
 """Step time of a loop whose batches come from the host: PrefetchLoader beside torch's pinned DataLoader, timm, and no copy at all.
 
-    PYTHONPATH=build/release/python python bench/loaders.py [--batch 256] [--steps 60] [--rounds 7] [--workers 8] [--json FILE]
+    PYTHONPATH=build/release/python python bench/loaders.py [--batch 128] [--steps 40] [--rounds 7] [--workers 8] [--json FILE]
 
-A batch is `--batch` images of 3 x 224 x 224 float32, read by the same workers for all; a step is matrix products that take
-`--compute` times as long as the batch's copy from pinned memory. All ways take turns in one process; medians over the rounds of the
-step's mean time, with quartiles. It fails where PrefetchLoader takes over 2% longer than the loop that copies nothing although
-computing takes longer than copying, or longer than another loader. timm is measured where it is installed.
+Three scenes, with batches of `--batch` images of 3 x 224 x 224:
+  float32         from worker processes, which hand over memory that they have filled before: reading them costs nothing
+  uint8           likewise; converted to float32 on the device, and normalized there, as timm's loader does
+  float32 pinned  from a list of tensors in pinned memory: only the copy to the device is left
+Each way of loading runs a loop without computing (how fast it can be), and one whose step computes `--compute` times as long as the
+slower of PrefetchLoader's batch without computing and the copy from pinned memory. All ways take turns in one process, over the same
+batches; normalizing belongs to each. Medians over the rounds, with quartiles; no round is begun after `--seconds`.
+
+It fails where PrefetchLoader, in a scene, takes over 2% longer than the loop that copies nothing, or longer than another loader in
+either loop. timm is measured where it can be imported.
 """
 
 import argparse
-import importlib.util
 import json
+import os
 import pathlib
 import statistics
 import sys
@@ -23,21 +29,26 @@ from torch.utils.data import DataLoader, Dataset
 SHAPE = (3, 224, 224)
 MOST_OVER_NO_COPY = 1.02
 NOISE = 1.01  # between two loaders that do the same
+COMPUTING, BARE = "computing", "bare"
 
 
 class Images(Dataset):
-    """Batches that cost a worker a copy, as decoded images would."""
+    """The same batch each time: a worker that has sent it has it in shared memory, and sends that again."""
 
-    def __init__(self, steps, batch):
+    def __init__(self, steps, images):
         self.steps = steps
-        self.images = torch.randn(batch, *SHAPE)
-        self.labels = torch.arange(batch)
+        self.images = images
+        self.labels = torch.arange(len(images))
 
     def __len__(self):
         return self.steps
 
     def __getitem__(self, index):
-        return self.images.clone(), self.labels + index
+        return self.images, self.labels
+
+
+def images_of(batch, dtype):
+    return torch.randint(0, 256, (batch, *SHAPE), dtype=torch.uint8) if dtype == torch.uint8 else torch.randn(batch, *SHAPE)
 
 
 def by_device(work):
@@ -49,19 +60,73 @@ def by_device(work):
     return begin.elapsed_time(end) / 1e3
 
 
-class Bench:
-    def __init__(self, options):
-        self.options = options
-        self.dataset = Images(options.steps, options.batch)
-        self.resident = [self.dataset.images.cuda(), self.dataset.labels.cuda()]
-        self.matrix = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) / 64
-        pinned = self.dataset.images.pin_memory()
-        target = torch.empty_like(self.resident[0])
-        by_device(lambda: target.copy_(pinned, non_blocking=True))
-        self.copy_s = statistics.median(by_device(lambda: target.copy_(pinned, non_blocking=True)) for _ in range(9))
-        by_device(lambda: self.products(10))
-        self.count = max(1, round(options.compute * self.copy_s / (by_device(lambda: self.products(50)) / 50)))
-        self.compute_s = statistics.median(by_device(lambda: self.products(self.count)) for _ in range(9))
+class Scene:
+    """The ways to load one sort of batches."""
+
+    def __init__(self, name, options, dtype, matrix, timm):
+        self.name, self.options, self.matrix = name, options, matrix
+        self.mean, self.std = torch.zeros(1, 3, 1, 1, device="cuda"), torch.ones(1, 3, 1, 1, device="cuda")
+        self.images = images_of(options.batch, dtype)
+        self.resident = [self.images.cuda(), torch.arange(options.batch, device="cuda")]
+        self.dtypes = {torch.uint8: torch.float32} if dtype == torch.uint8 else None
+        self.sources = self.make_sources()
+        self.ways = {"no copy": self.no_copy, "torch, non_blocking": self.torch_copies}
+        for source in self.sources:
+            name = "PrefetchLoader" if source == "pageable" else "PrefetchLoader, pinned"
+            self.ways[name] = lambda source=source: self.prefetch(source)
+        if timm is not None:
+            self.ways["timm"] = lambda: timm(self.sources["pinned"], mean=(0, 0, 0), std=(1 / 255, 1 / 255, 1 / 255))
+        self.times = {(name, how): [] for name in self.ways for how in (BARE, COMPUTING)}
+        self.count = 0
+
+    def make_sources(self):
+        if self.name == "float32 pinned":
+            pinned = [(self.images.clone().pin_memory(), torch.arange(self.options.batch).pin_memory()) for _ in range(4)]
+            return {"pinned": [pinned[step % 4] for step in range(self.options.steps)]}
+        dataset = Images(self.options.steps, self.images)
+        return {
+            name: DataLoader(
+                dataset,
+                batch_size=None,
+                num_workers=self.options.workers,
+                prefetch_factor=2,
+                persistent_workers=True,
+                pin_memory=name == "pinned",
+            )
+            for name in ("pageable", "pinned")
+        }
+
+    def normalized(self, images):
+        return images.to(torch.float32).sub_(self.mean).div_(self.std)
+
+    def no_copy(self):
+        for _ in range(self.options.steps):
+            yield self.normalized(self.resident[0]), self.resident[1]
+
+    def torch_copies(self):
+        for images, labels in self.sources["pinned"]:
+            yield self.normalized(images.cuda(non_blocking=True)), labels.cuda(non_blocking=True)
+
+    def prefetch(self, source):
+        with tidemark.PrefetchLoader(self.sources[source], dtype=self.dtypes) as loader:
+            for images, labels in loader:
+                yield self.normalized(images), labels
+
+    def reading_s(self):
+        """What a batch takes from the workers to this process, untouched."""
+        if "pageable" not in self.sources:
+            return 0.0
+        for _ in self.sources["pageable"]:  # they start, and fill their memory
+            pass
+        began = time.perf_counter()
+        for _ in self.sources["pageable"]:
+            pass
+        return (time.perf_counter() - began) / self.options.steps
+
+    def copy_s(self):
+        pinned, target = self.images.pin_memory(), torch.empty_like(self.resident[0])
+        times = [by_device(lambda: target.copy_(pinned, non_blocking=True)) for _ in range(9)]
+        return statistics.median(times[1:])
 
     def products(self, count):
         result = self.matrix
@@ -69,78 +134,147 @@ class Bench:
             result = result @ self.matrix
         return result
 
-    def loader(self, pin):
-        return DataLoader(self.dataset, batch_size=None, num_workers=self.options.workers, prefetch_factor=2, pin_memory=pin)
-
-    def no_copy(self):
-        for _ in range(self.options.steps):
-            yield self.resident
-
-    def torch_pinned(self):
-        for batch in self.loader(pin=True):
-            yield [tensor.cuda(non_blocking=True) for tensor in batch]
-
-    def prefetch(self):
-        with tidemark.PrefetchLoader(self.loader(pin=False)) as loader:
-            yield from loader
-
-    def prefetch_pinned(self):
-        with tidemark.PrefetchLoader(self.loader(pin=True)) as loader:
-            yield from loader
-
-    def timm(self):
-        from timm.data.loader import PrefetchLoader
-
-        yield from PrefetchLoader(self.loader(pin=True), mean=(0, 0, 0), std=(1, 1, 1))
-
-    def step_s(self, batches):
-        """Mean time of a step, without the first ones, in which workers start."""
-        began, steps, warmup = 0.0, 0, max(4, self.options.steps // 6)
+    def step_s(self, batches, count):
+        """Mean time of a step, without the first ones, in which what is ready already is handed over."""
+        began, steps, warmup = 0.0, 0, max(4, self.options.steps // 4)
         for number, (images, _) in enumerate(batches):
             if number == warmup:
                 torch.cuda.synchronize()
                 began = time.perf_counter()
             images[:1].sum()
-            self.products(self.count)
+            self.products(count)
             steps += number >= warmup
         torch.cuda.synchronize()
         return (time.perf_counter() - began) / steps
 
+    def prepare(self):
+        """Choose how much a step computes; each way has run once then."""
+        self.reading, self.copy = self.reading_s(), self.copy_s()
+        bare = {name: self.step_s(way(), 0) for name, way in self.ways.items()}
+        slower = max(self.copy, min(value for name, value in bare.items() if name.startswith("PrefetchLoader")))
+        by_device(lambda: self.products(10))
+        self.count = max(1, round(self.options.compute * slower / (by_device(lambda: self.products(50)) / 50)))
+        self.compute = statistics.median(by_device(lambda: self.products(self.count)) for _ in range(5))
+
+    def round(self):
+        for name, way in self.ways.items():
+            for how, count in ((BARE, 0), (COMPUTING, self.count)):
+                self.times[name, how].append(self.step_s(way(), count))
+
+    def median(self, name, how):
+        return statistics.median(self.times[name, how])
+
+    def report(self):
+        size = self.images.nbytes
+        print(
+            f"\n{self.name}: batches of {size / 2**20:.0f} MiB; reading {self.reading * 1e3:.2f} ms, "
+            f"copy from pinned memory {self.copy * 1e3:.2f} ms ({size / self.copy / 1e9:.1f} GB/s), compute {self.compute * 1e3:.2f} ms"
+        )
+        print(f"{'':24}{'ms a step, no computing':>26}{'ms a step, computing':>36}{'of no copy':>12}")
+        for name in self.ways:
+            low, _, high = quartiles(self.times[name, COMPUTING])
+            bare = self.median(name, BARE)
+            ratio = statistics.median(
+                one / plain for one, plain in zip(self.times[name, COMPUTING], self.times["no copy", COMPUTING])
+            )
+            rate = "" if name == "no copy" else f" ({size / bare / 1e9:.1f} GB/s)"
+            print(
+                f"{name:24}{f'{bare * 1e3:.2f}{rate}':>26}{self.median(name, COMPUTING) * 1e3:>16.2f} ({low * 1e3:7.2f} to {high * 1e3:7.2f}){ratio:>12.3f}"
+            )
+        if self.reading >= self.compute:
+            print("  the workers are the slowest here: this says nothing of the loaders")
+
+    def failures(self):
+        """Sentences."""
+        found = []
+        own = [name for name in self.ways if name.startswith("PrefetchLoader")]
+        others = [name for name in self.ways if name not in own and name != "no copy"]
+        for how in (BARE, COMPUTING):
+            best = min(self.median(name, how) for name in own)
+            for other in others:
+                if best > self.median(other, how) * NOISE:
+                    found.append(
+                        f"{self.name}, {how}: PrefetchLoader {best * 1e3:.2f} ms, {other} {self.median(other, how) * 1e3:.2f} ms"
+                    )
+        ratio = min(
+            statistics.median(one / plain for one, plain in zip(self.times[name, COMPUTING], self.times["no copy", COMPUTING]))
+            for name in own
+        )
+        if self.options.compute > 1 and ratio > MOST_OVER_NO_COPY:
+            found.append(f"{self.name}: {ratio:.3f} times as long as without a copy, at most {MOST_OVER_NO_COPY}")
+        return found
+
+    def figures(self):
+        return {
+            "batch_bytes": self.images.nbytes,
+            "reading_s": self.reading,
+            "copy_s": self.copy,
+            "compute_s": self.compute,
+            "step_s": {how: {name: self.times[name, how] for name in self.ways} for how in (BARE, COMPUTING)},
+        }
+
+
+def quartiles(values):
+    return statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
+
+
+def timm_loader():
+    try:
+        from timm.data.loader import PrefetchLoader
+    except ImportError as error:
+        print(f"without timm: {error}")
+        return None
+    return PrefetchLoader
+
+
+def fitting_batch(options):
+    """The batch, or what shared memory has room for: each worker keeps one of each scene and loader, and a few are under way."""
+    shared = os.statvfs("/dev/shm")
+    image = 4 * SHAPE[0] * SHAPE[1] * SHAPE[2]
+    room = shared.f_bavail * shared.f_frsize // 2 // (3 * (options.workers + 2) * image)
+    if room < options.batch:
+        print(
+            f"/dev/shm has {shared.f_bavail * shared.f_frsize >> 20} MiB: batches of {max(room, 1)} images in place of {options.batch}"
+        )
+    return max(1, min(options.batch, room))
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--workers", type=int, default=8)
-    parser.add_argument("--compute", type=float, default=1.5, help="compute time over copy time")
+    parser.add_argument("--workers", type=int, default=min(8, os.cpu_count() // 2))
+    parser.add_argument("--compute", type=float, default=1.5, help="compute time over what loading takes")
+    parser.add_argument("--seconds", type=float, default=75, help="after which no round is begun")
     parser.add_argument("--json")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("bench/loaders.py: measures copies to a GPU, and there is none")
-    bench = Bench(options)
-    ways = {"no copy": bench.no_copy, "torch, pinned": bench.torch_pinned, "PrefetchLoader": bench.prefetch,
-            "PrefetchLoader, pinned": bench.prefetch_pinned}
-    if importlib.util.find_spec("timm") is not None:
-        ways["timm"] = bench.timm
-    times = {name: [] for name in ways}
-    for _ in range(options.rounds):
-        for name, way in ways.items():
-            times[name].append(bench.step_s(way()))
-    size = bench.dataset.images.nbytes
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, batches of {size / 2**20:.0f} MiB, {options.workers} workers")
-    print(f"copy {bench.copy_s * 1e3:.2f} ms ({size / bench.copy_s / 1e9:.1f} GB/s), compute {bench.compute_s * 1e3:.2f} ms")
-    medians = {}
-    for name, each in times.items():
-        low, medians[name], high = statistics.quantiles(each, n=4)
-        ratio = statistics.median(one / plain for one, plain in zip(each, times["no copy"]))
-        print(f"{name:24} {medians[name] * 1e3:8.2f} ms a step ({low * 1e3:.2f} to {high * 1e3:.2f}), {ratio:.3f} x no copy")
+    until = time.perf_counter() + options.seconds
+    options.batch = fitting_batch(options)
+    timm = timm_loader()
+    matrix = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) / 64
+    dtypes = {"float32": torch.float32, "uint8": torch.uint8, "float32 pinned": torch.float32}
+    scenes = [Scene(name, options, dtype, matrix, timm) for name, dtype in dtypes.items()]
+    for scene in scenes:
+        scene.prepare()
+    rounds = 0
+    while rounds < options.rounds and (rounds == 0 or time.perf_counter() < until):
+        for scene in scenes:
+            scene.round()
+        rounds += 1
+    print(
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {options.workers} workers, {rounds} rounds of {options.steps} steps"
+    )
+    for scene in scenes:
+        scene.report()
+    failures = [failure for scene in scenes for failure in scene.failures()]
+    for failure in failures:
+        print(f"FAILED  {failure}")
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps({"copy_s": bench.copy_s, "compute_s": bench.compute_s, "step_s": times}))
-    best = min(medians["PrefetchLoader"], medians["PrefetchLoader, pinned"])
-    others = min(value for name, value in medians.items() if name in ("torch, pinned", "timm"))
-    failed = best > others * NOISE or (options.compute > 1 and best > medians["no copy"] * MOST_OVER_NO_COPY)
-    return 1 if failed else 0
+        pathlib.Path(options.json).write_text(json.dumps({scene.name: scene.figures() for scene in scenes}))
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

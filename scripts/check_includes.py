@@ -19,7 +19,7 @@ TABLE = {
     "trace": ["base"],
     "collect/ring": [],
     # Runs inside the recorded program: nothing but libc, and headers of ours that need no runtime.
-    "collect/process": ["collect/ring", "base/inductor_file.h", "base/uint128.h", "trace/quality_id.h", "tidemark"],
+    "collect/process": ["collect/ring", "base/control_functions.h", "base/inductor_file.h", "base/uint128.h", "trace/quality_id.h", "tidemark"],
     "collect/machine": ["base", "trace/sample.h"],
     "collect/recorder": ["base", "trace", "collect/ring", "collect/machine"],
     "store": ["base", "allocator", "trace"],

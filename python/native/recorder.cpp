@@ -21,7 +21,7 @@
 namespace {
 
 // The process's, whichever interpreter finds it; null where it is not loaded.
-const tidemark::ControlLibrary* library() {
+const tidemark::ControlFunctions* library() {
   return tidemark::control_library();
 }
 

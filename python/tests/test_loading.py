@@ -147,6 +147,20 @@ def test_read_ahead_measures_who_waits() -> None:
     assert slow.items == 3
 
 
+def test_read_ahead_waits_for_room_which_is_no_wait_for_data() -> None:
+    rooms = threading.Semaphore(2)
+    made: list[int] = []
+    ahead = ReadAhead(lambda: made.append(len(made)) or len(made), 8, lambda: rooms.acquire() and None)
+    wait_until(lambda: ahead._without_room_since is not None and len(made) == 2)
+    assert [ahead.next(), ahead.next()] == [1, 2]
+    threading.Timer(0.2, rooms.release).start()
+    assert ahead.next() == 3
+    assert ahead.held_up_s >= 0.2
+    assert ahead.waited_s < ahead.held_up_s
+    rooms.release(10)
+    ahead.stop()
+
+
 class Slow(torch.utils.data.Dataset):  # type: ignore[type-arg]
     def __len__(self) -> int:
         return 64

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <tidemark/profiler.h>
 
+#include <exception>
 #include <filesystem>
 #include <utility>
 
@@ -15,7 +16,7 @@ namespace v1 {
 namespace {
 
 // What preloads the library has it there when this one is loaded.
-const ControlLibrary* control() noexcept {
+const ControlFunctions* control() noexcept {
   static const bool looked = (find_own_control_library(), true);
   static_cast<void>(looked);
   return control_library();
@@ -46,8 +47,12 @@ Profiler::Profiler(const std::string& path, RecordingOptions options) : parts_(s
 }
 
 Profiler::~Profiler() {
-  const auto ended = parts_->recording.stop();
-  if (!ended) say(ended.error().message);
+  try {
+    const auto ended = parts_->recording.stop();
+    if (!ended) say(ended.error().message);
+  } catch (const std::exception& error) {  // no memory is left: the recording ends with the process
+    say(error.what());
+  }
 }
 
 void Profiler::start() {

@@ -1,5 +1,6 @@
 #include "reading/recording.h"
 
+#include <fmt/format.h>
 #include <tidemark/recording.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace {
 const Analysis& analysis_named(const std::string& name) {
   const auto& all = tidemark::analyses();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Analysis& one) { return one.name == name; });
-  if (found == all.end()) throw v1::Error("there is no analysis " + name + "; analyses() lists them");
+  if (found == all.end()) throw v1::Error(fmt::format("there is no analysis {}; analyses() lists them", name));
   return *found;
 }
 
@@ -63,7 +64,7 @@ std::string Recording::analyze(const std::string& name, const std::map<std::stri
   const Analysis& analysis = analysis_named(name);
   std::vector<std::pair<std::string, std::string>> given(options.begin(), options.end());
   for (const auto& [option, value] : given) {
-    if (!has_option(analysis, option)) throw v1::Error(name + " has no option " + option);
+    if (!has_option(analysis, option)) throw v1::Error(fmt::format("{} has no option {}", name, option));
   }
   use_own_program();
   AnalysisOptions chosen = value_or_throw(choose_options(analysis, given));

@@ -20,17 +20,21 @@ namespace tidemark {
 /// A number that was read again and again.
 struct RunningValue {
   std::uint64_t count = 0;
-  double sum = 0;
+  double average = 0;  ///< kept as such: that of equal numbers is one of them, and none is above the highest
   double highest = 0;
 
   void add(double value) {
     highest = count == 0 || value > highest ? value : highest;
-    sum += value;
     ++count;
+    average += (value - average) / static_cast<double>(count);
   }
-  [[nodiscard]] std::optional<double> mean() const {
-    return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
+  void add(const RunningValue& other) {
+    if (other.count == 0) return;
+    highest = count == 0 || other.highest > highest ? other.highest : highest;
+    count += other.count;
+    average += (other.average - average) * (static_cast<double>(other.count) / static_cast<double>(count));
   }
+  [[nodiscard]] std::optional<double> mean() const { return count == 0 ? std::nullopt : std::optional(average); }
   [[nodiscard]] std::optional<double> most() const { return count == 0 ? std::nullopt : std::optional(highest); }
 };
 

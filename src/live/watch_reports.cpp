@@ -127,9 +127,7 @@ std::optional<double> WatchRun::unused_share(const std::string& device) const {
   RunningValue all;
   for (const RecordedProcess& process : recorded) {
     for (const RecordedDevice& on : process.devices) {
-      if (on.key != device || on.unused_share.count == 0) continue;
-      all.sum += on.unused_share.sum;
-      all.count += on.unused_share.count;
+      if (on.key == device) all.add(on.unused_share);
     }
   }
   return all.mean();

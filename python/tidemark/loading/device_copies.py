@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidemark import _engine
+from tidemark._torch import byte_length
 from tidemark.loading.batches import map_tensors
 
 _CHUNK_BYTES = 4 << 20
@@ -56,7 +57,7 @@ class DeviceCopies:
             source = _dense(torch, tensor.detach())
             target = torch.empty_like(source, device=self.device, memory_format=torch.preserve_format)
             pinned = source.is_pinned()
-            arrays.append((source.data_ptr(), target.data_ptr(), source.numel() * source.element_size(), pinned))
+            arrays.append((source.data_ptr(), target.data_ptr(), byte_length(source), pinned))
             sources.append(source)
             return target
 
@@ -80,14 +81,40 @@ class DeviceCopies:
             self._in_flight.append((begun.ready, kept))
         return begun
 
-    def hand_over(self, begun: DeviceBatch) -> Any:
+    def hand_over(self, begun: DeviceBatch, handed: HandedOver) -> Any:
         """The batch for the caller's current stream, which waits for the copies; its memory lives as long as that needs it."""
         current = self._torch.cuda.current_stream(self.device)
+        handed.note(self._torch, current)
         current.wait_event(begun.ready)
         for tensor in begun.tensors:
             if tensor.is_cuda:
                 tensor.record_stream(current)
         return begun.batch
+
+
+class HandedOver:
+    """How far the device is with the batches of an iteration.
+
+    A loop that never waits for the device is many steps ahead of it, and the memory of a batch is free only when the device is
+    done with it: batches are not begun faster than the device uses them up.
+    """
+
+    def __init__(self, ahead: int) -> None:
+        self._before = ahead + 1  #: batches that are begun without a wait
+        self._events: deque[Any] = deque()
+
+    def note(self, torch: Any, stream: Any) -> None:
+        """A batch is handed over: what the stream has until now is of the batches before."""
+        event = torch.cuda.Event(blocking=True)
+        event.record(stream)
+        self._events.append(event)
+
+    def wait(self) -> None:
+        """Before the next batch is begun: until the device has come to the one ``ahead + 1`` before it."""
+        if self._before > 0:
+            self._before -= 1
+        elif self._events:
+            self._events.popleft().synchronize()
 
 
 def _is_plain(torch: Any, tensor: Any) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from dataclasses import dataclass
 from typing import Any
 
 from tidemark.loading.batches import batch_bytes
 from tidemark.loading.prefetch import PrefetchLoader
+from tidemark.loading.processors import processors
 
 _TRIAL_S = 0.5
 _TRIAL_BATCHES = 4
@@ -94,7 +94,7 @@ class OptimizedDataLoader:
         times, largest = self._measure()
         mean = sum(times) / len(times) if times else None
         slowest = max(times) if times else None
-        most = min(self.num_workers, _processors())
+        most = min(self.num_workers, processors())
         workers, reason = most, f"{most} of {self.num_workers} that were asked for: the processors of this process"
         if most == self.num_workers:
             reason = "as many as were asked for"
@@ -145,8 +145,3 @@ class OptimizedDataLoader:
                 times.append(time.perf_counter() - began)
                 largest = max(largest, batch_bytes(batch, torch.Tensor))
         return times, largest or None
-
-
-def _processors() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

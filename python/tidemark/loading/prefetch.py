@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from tidemark.loading.processors import processors
 from tidemark.loading.read_ahead import ReadAhead, iterate
 
 
@@ -16,9 +17,9 @@ class PrefetchReport:
     """What a ``PrefetchLoader`` has done, all its iterations together. Seconds are those of the host's clock."""
 
     batches: int  #: handed out
-    waited_seconds: float  #: the loop waited for a batch
+    waited_seconds: float  #: the loop waited for a batch while the thread made one
     reading_seconds: float  #: the thread read batches, and began to copy them
-    held_up_seconds: float  #: the thread waited because enough batches were ready
+    held_up_seconds: float  #: the thread waited because enough batches were ready, or in use by the device
     copied_bytes: int  #: to the device
     pinned_bytes: int  #: memory that stays pinned as long as the loader lives
     ahead: int  #: batches that are made before they are asked for
@@ -50,20 +51,23 @@ class PrefetchLoader:
         ahead: int = 2,
         dtype: Any = None,
         pinned_mb: float = 32,
-        copy_threads: int = 2,
+        copy_threads: int | None = None,
     ) -> None:
         """Make a loader.
 
         Args:
             loader: anything that can be iterated: a ``DataLoader``, a list, a generator (once).
             device: a ``torch.device`` or its name; by default the current CUDA device, or the CPU where there is none.
-            ahead: batches that are read and copied before they are asked for; each takes memory on the device.
+            ahead: batches that are read and copied before they are asked for. They take memory on the device, and so do two
+                more: a loop that is further ahead of the device is held up.
             dtype: what floating-point tensors become, or a mapping of dtypes; converted on the device, after the copy.
             pinned_mb: pinned memory, in MiB; tensors that are larger go through it piece by piece.
-            copy_threads: threads that fill the pinned memory.
+            copy_threads: threads that fill the pinned memory; by default one for four processors of the process, at most 4.
         """
         if ahead < 1:
             raise ValueError(f"ahead={ahead}: at least 1 batch")
+        if copy_threads is None:
+            copy_threads = max(1, min(4, processors() // 4))
         if copy_threads < 1:
             raise ValueError(f"copy_threads={copy_threads}: at least 1")
         if not pinned_mb > 0:
@@ -90,12 +94,18 @@ class PrefetchLoader:
             self._copies = DeviceCopies(torch, self._device, self._dtypes, self._pinned_bytes, self._copy_threads)
         batches = iter(self.loader)
         copies = self._copies
-        hand_over: Callable[[Any], Any] = self._hand_over
+        hand_over: Callable[[Any], Any] = _unchanged
         if copies is None:
             ahead = ReadAhead(lambda: self._converted(next(batches)), self._ahead)
-            hand_over = _unchanged
         else:
-            ahead = ReadAhead(lambda: copies.begin(next(batches)), self._ahead)
+            from tidemark.loading.device_copies import HandedOver
+
+            handed = HandedOver(self._ahead)
+            ahead = ReadAhead(lambda: copies.begin(next(batches)), self._ahead, handed.wait)
+
+            def hand_over(begun: Any) -> Any:
+                return self._hand_over(begun, handed)
+
         self._iterations.add(ahead)
         iteration = self._counted(ahead, hand_over)
         weakref.finalize(iteration, ahead.stop).atexit = False  # one that never began has nothing that would end it
@@ -149,12 +159,12 @@ class PrefetchLoader:
 
         return map_tensors(batch, lambda tensor: tensor.to(self._dtypes.get(tensor.dtype, tensor.dtype)), torch.Tensor)
 
-    def _hand_over(self, begun: Any) -> Any:
+    def _hand_over(self, begun: Any, handed: Any) -> Any:
         self._copied_bytes += begun.copied_bytes
         copies = self._copies
         if copies is None:
             raise RuntimeError("this PrefetchLoader was closed")
-        return copies.hand_over(begun)
+        return copies.hand_over(begun, handed)
 
     def _counted(self, ahead: ReadAhead, hand_over: Callable[[Any], Any]) -> Iterator[Any]:
         try:

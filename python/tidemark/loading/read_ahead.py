@@ -16,11 +16,13 @@ class ReadAhead:
     """Items of ``make``, at most ``ahead`` of them made before they are asked for, in order.
 
     ``make()`` is called on a thread of its own until it raises ``StopIteration``; another exception is raised by ``next()``
-    at its place, with its traceback, and ends the items. ``next()`` is for one thread; ``stop()`` for any.
+    at its place, with its traceback, and ends the items. ``next()`` is for one thread; ``stop()`` for any. ``room()`` is called
+    before each ``make()``, and may wait until there is room for another item elsewhere.
     """
 
-    def __init__(self, make: Callable[[], Any], ahead: int) -> None:
+    def __init__(self, make: Callable[[], Any], ahead: int, room: Callable[[], None] | None = None) -> None:
         self._make: Callable[[], Any] | None = make
+        self._room = room
         self._ahead = ahead
         self._changed = threading.Condition()
         self._items: deque[Any] = deque()
@@ -29,9 +31,11 @@ class ReadAhead:
         self._stopped = False
         self._process = os.getpid()
         self.items = 0  #: handed out
-        self.waited_s = 0.0  #: by next()
+        self.waited_s = 0.0  #: by next(), while the thread was not held up
         self.making_s = 0.0  #: by the thread
-        self.held_up_s = 0.0  #: by the thread, while enough items were ready
+        self.held_up_s = 0.0  #: by the thread, while enough items were ready or there was no room
+        self._without_room_s = 0.0
+        self._without_room_since: float | None = None
         self._thread = threading.Thread(target=self._run, name="tidemark-prefetch", daemon=True)
         self._thread.start()
 
@@ -41,9 +45,11 @@ class ReadAhead:
             raise RuntimeError("a batch was asked for in a forked process: make the PrefetchLoader's iterator there")
         began = time.perf_counter()
         with self._changed:
+            without_room = self._without_room(began)
             while not self._items and not self._ended and not self._stopped:
                 self._changed.wait()
-            self.waited_s += time.perf_counter() - began
+            now = time.perf_counter()
+            self.waited_s += max(0.0, now - began - (self._without_room(now) - without_room))
             if self._items and not self._stopped:
                 self.items += 1
                 item = self._items.popleft()
@@ -64,12 +70,14 @@ class ReadAhead:
             self._thread.join(_STOP_S)
 
     def _run(self) -> None:
-        make = self._make
-        self._make = None  # what it holds is dropped with the thread
+        make, room = self._make, self._room
+        self._make = self._room = None  # what they hold is dropped with the thread
         assert make is not None
         problem: BaseException | None = None
         try:
             while self._wait_for_room():
+                if room is not None:
+                    self._wait_for(room)
                 began = time.perf_counter()
                 item = make()
                 self.making_s += time.perf_counter() - began
@@ -94,6 +102,22 @@ class ReadAhead:
                 self._changed.wait()
             self.held_up_s += time.perf_counter() - began
             return not self._stopped
+
+    def _wait_for(self, room: Callable[[], None]) -> None:
+        with self._changed:
+            self._without_room_since = time.perf_counter()
+        try:
+            room()
+        finally:
+            with self._changed:
+                self._without_room_s += (waited := time.perf_counter() - self._without_room_since)
+                self._without_room_since = None
+                self.held_up_s += waited
+
+    def _without_room(self, now: float) -> float:
+        """Seconds until now in which the thread waited for room."""
+        running = 0.0 if self._without_room_since is None else max(0.0, now - self._without_room_since)
+        return self._without_room_s + running
 
 
 def iterate(ahead: ReadAhead, hand_over: Callable[[Any], Any]) -> Iterator[Any]:

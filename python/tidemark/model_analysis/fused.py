@@ -1,6 +1,7 @@
 """One number for each of many tensors, by as few kernels as there are devices and dtypes.
 
-PyTorch's multi-tensor norm reads each tensor once and writes one number for each 64 Ki elements, so nothing is copied.
+PyTorch's multi-tensor norm reads each tensor once and writes one number for each 64 Ki elements, so nothing is copied. Large
+16-bit tensors on CUDA devices are read by kernels of our own, which do the same faster, where they can be had.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from tidemark._torch import require_torch
+from tidemark.model_analysis.fused_kernel import readable, try_norms
 
 #: Elements that a block of the kernel reads (kChunkSize of PyTorch's multi-tensor kernels).
 _CHUNK = 65536
@@ -53,9 +55,15 @@ def start_norms(tensors: Sequence[Any], order: float) -> StartedNorms:
     torch = require_torch("norms")
     started = StartedNorms(len(tensors))
     with torch.no_grad():
-        for device, batch in _batches(tensors):
+        for device, indices in _groups(tensors):
             with _on(torch, device):
-                started.add(batch, _norms_of(torch, [tensors[index] for index in batch], order))
+                ours = readable(tensors, indices, order)
+                values = try_norms(torch, [tensors[index] for index in ours], order) if ours else None
+                if values is not None:
+                    started.add(ours, values)
+                    indices = sorted(set(indices) - set(ours))
+                for batch in _batches(tensors, indices):
+                    started.add(batch, _norms_of(torch, [tensors[index] for index in batch], order))
     return started
 
 
@@ -71,21 +79,26 @@ def _norms_of(torch: Any, tensors: list[Any], order: float) -> Any:
         return torch.stack([torch.linalg.vector_norm(tensor, order, **wider) for tensor in tensors])
 
 
-def _batches(tensors: Sequence[Any]) -> Iterator[tuple[Any, list[int]]]:
-    """Indices of tensors of one device and dtype, of similar size, with the device; empty tensors are in none."""
+def _groups(tensors: Sequence[Any]) -> list[tuple[Any, list[int]]]:
+    """Indices of tensors of one device and dtype, with the device; empty tensors are in none."""
     groups: dict[tuple[Any, Any], list[int]] = {}
     for index, tensor in enumerate(tensors):
         if tensor.numel() > 0:
             groups.setdefault((tensor.device, tensor.dtype), []).append(index)
-    for (device, _), indices in groups.items():
-        batch: list[int] = []
-        for index in sorted(indices, key=lambda index: -int(tensors[index].numel())):
-            chunks_of_largest = -(-int(tensors[batch[0] if batch else index].numel()) // _CHUNK)
-            if batch and (len(batch) + 1) * chunks_of_largest > _MOST_PARTIAL_RESULTS:
-                yield device, batch
-                batch = []
-            batch.append(index)
-        yield device, batch
+    return [(device, indices) for (device, _), indices in groups.items()]
+
+
+def _batches(tensors: Sequence[Any], indices: list[int]) -> Iterator[list[int]]:
+    """Those of similar size."""
+    batch: list[int] = []
+    for index in sorted(indices, key=lambda index: -int(tensors[index].numel())):
+        chunks_of_largest = -(-int(tensors[batch[0] if batch else index].numel()) // _CHUNK)
+        if batch and (len(batch) + 1) * chunks_of_largest > _MOST_PARTIAL_RESULTS:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
 
 
 def _on(torch: Any, device: Any) -> Any:

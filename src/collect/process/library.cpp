@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/control_functions.h"
 #include "collect/process/connection.h"
 #include "collect/process/describe.h"
 #include "collect/process/driver/subscription.h"
@@ -23,40 +24,14 @@ namespace {
 
 // Several copies of this library may be loaded, say one preloaded and one by a package that brings its own. The first
 // in the loader's order records; the others stay idle and pass calls on to it.
-struct Copy {
-  void (*pause)();
-  void (*resume)();
-  void (*mark)(const char*);
-  void (*range_begin)(const char*);
-  void (*range_end)(const char*);
-  std::size_t (*attach)();
-  int (*connect)(const char* const*);
-  int (*disconnect)();
-  int (*is_recording)();
-  void (*name_file)(const char*, const char*);
-};
-Copy first = {};  // null functions: this copy is the first
+ControlFunctions first = {};  // null: this copy is the first
 
 int find_first_copy(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) noexcept {
   DynamicObject object;
   if (!read_dynamic_object(*info, &object)) return 0;
   if (object.contains(&first)) return 1;
-  const Copy found = {
-      reinterpret_cast<void (*)()>(find_definition(object, "tidemark_pause")),
-      reinterpret_cast<void (*)()>(find_definition(object, "tidemark_resume")),
-      reinterpret_cast<void (*)(const char*)>(find_definition(object, "tidemark_mark")),
-      reinterpret_cast<void (*)(const char*)>(find_definition(object, "tidemark_range_begin")),
-      reinterpret_cast<void (*)(const char*)>(find_definition(object, "tidemark_range_end")),
-      reinterpret_cast<std::size_t (*)()>(find_definition(object, "tidemark_attach")),
-      reinterpret_cast<int (*)(const char* const*)>(find_definition(object, "tidemark_connect")),
-      reinterpret_cast<int (*)()>(find_definition(object, "tidemark_disconnect")),
-      reinterpret_cast<int (*)()>(find_definition(object, "tidemark_is_recording")),
-      reinterpret_cast<void (*)(const char*, const char*)>(find_definition(object, "tidemark_name_file"))};
-  if (found.pause == nullptr || found.resume == nullptr || found.mark == nullptr || found.range_begin == nullptr ||
-      found.range_end == nullptr || found.attach == nullptr || found.connect == nullptr ||
-      found.disconnect == nullptr || found.is_recording == nullptr || found.name_file == nullptr) {
-    return 0;
-  }
+  ControlFunctions found = {};
+  if (!find_control_functions([&](const char* name) { return find_definition(object, name); }, &found)) return 0;
   first = found;
   return 1;
 }

@@ -51,7 +51,7 @@ SchemaState schema_of(Database& database) {
 }
 
 bool is_whole(Database& database) {
-  Statement check = database.prepare("PRAGMA quick_check(1)");
+  Statement check = database.prepare("PRAGMA integrity_check(1)");
   return check.step() && check.text(0) == "ok";
 }
 

@@ -20,7 +20,8 @@ enum class SchemaState : std::uint8_t {
 };
 [[nodiscard]] SchemaState schema_of(Database& database);
 
-/// Whether what the file says of itself fits together. Reads all of it.
+/// Whether the file is as SQLite writes it, indexes and orders included, so that no query fails later. Reads all of it:
+/// 45 MB, a million points, take 0.15 s.
 [[nodiscard]] bool is_whole(Database& database);
 
 /// For an empty file. False after an error.

@@ -54,6 +54,28 @@ class StateBuilderTest : public ::testing::Test {
   std::uint64_t start_;
 };
 
+// 16 times this share of an H100's memory, summed, is no longer 16 times it.
+TEST(RunningValue, MeanOfEqualNumbersIsTheirHighest) {
+  RunningValue value;
+  EXPECT_EQ(value.mean(), std::nullopt);
+  for (int n = 0; n < 16; ++n) value.add(100.0 * 1'028'456'448 / 85'520'809'984);
+  EXPECT_EQ(value.mean(), value.most());
+  value.add(0);
+  EXPECT_NEAR(*value.mean(), 100.0 * 1'028'456'448 / 85'520'809'984 * 16 / 17, 1e-12);
+}
+
+TEST(RunningValue, OfTwoHasTheMeanOfAllNumbers) {
+  RunningValue all;
+  RunningValue some;
+  for (const double number : {1.0, 2.0, 6.0}) some.add(number);
+  all.add(7.0);
+  all.add(some);
+  all.add(RunningValue());
+  EXPECT_EQ(all.count, 4U);
+  EXPECT_DOUBLE_EQ(*all.mean(), 4.0);
+  EXPECT_EQ(all.most(), 7.0);
+}
+
 TEST(DeviceKeys, NumbersOfTheFirstVendorAndNamesOfOthers) {
   EXPECT_THAT(device_keys({gpu(0), gpu(1), gpu(0, 1), gpu(1, {}, "amd"), gpu(0, {}, "intel")}),
               ElementsAre("0", "1", "1:0", "amd-1", "intel-0"));
