@@ -1,4 +1,4 @@
-"""Step time of a loop whose batches come from the host: PrefetchLoader beside torch's pinned DataLoader, timm, and no copy at all.
+"""Step time of a loop over batches from the host: PrefetchLoader beside torch's pinned DataLoader, timm, and no copy.
 
     PYTHONPATH=build/release/python python bench/loaders.py [--batch 128] [--steps 40] [--rounds 7] [--workers 8] [--json FILE]
 
@@ -6,12 +6,13 @@ Three scenes, with batches of `--batch` images of 3 x 224 x 224:
   float32         from worker processes, which hand over memory that they have filled before: reading them costs nothing
   uint8           likewise; converted to float32 on the device, and normalized there, as timm's loader does
   float32 pinned  from a list of tensors in pinned memory: only the copy to the device is left
-Each way of loading runs a loop without computing (how fast it can be), and one whose step computes `--compute` times as long as the
-slower of PrefetchLoader's batch without computing and the copy from pinned memory. All ways take turns in one process, over the same
-batches; normalizing belongs to each. Medians over the rounds, with quartiles; no round is begun after `--seconds`.
+Each way of loading runs a loop without computing (how fast it can be), and one whose step computes `--compute` times as long
+as the slower of PrefetchLoader's batch without computing and the copy from pinned memory. All ways take turns in one process,
+over the same batches; normalizing belongs to each. Medians over the rounds, with quartiles; no round is begun after
+`--seconds`.
 
-It fails where PrefetchLoader, in a scene, takes over 2% longer than the loop that copies nothing, or longer than another loader in
-either loop. timm is measured where it can be imported.
+It fails where PrefetchLoader, in a scene, takes over 2% longer than the loop that copies nothing, or longer than another loader
+in either loop. timm is measured where it can be imported.
 """
 
 import argparse
