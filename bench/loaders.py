@@ -72,11 +72,15 @@ class Scene:
         self.dtypes = {torch.uint8: torch.float32} if dtype == torch.uint8 else None
         self.sources = self.make_sources()
         self.ways = {"no copy": self.no_copy, "torch, non_blocking": self.torch_copies}
-        for source in self.sources:
+        self.own = []
+        for source, batches in self.sources.items():
+            loader = tidemark.PrefetchLoader(batches, dtype=self.dtypes)
+            self.own.append(loader)
             name = "PrefetchLoader" if source == "pageable" else "PrefetchLoader, pinned"
-            self.ways[name] = lambda source=source: self.prefetch(source)
+            self.ways[name] = lambda loader=loader: self.prefetch(loader)
         if timm is not None:
-            self.ways["timm"] = lambda: timm(self.sources["pinned"], mean=(0, 0, 0), std=(1 / 255, 1 / 255, 1 / 255))
+            loader = timm(self.sources["pinned"], mean=(0, 0, 0), std=(1 / 255, 1 / 255, 1 / 255))
+            self.ways["timm"] = lambda: loader
         self.times = {(name, how): [] for name in self.ways for how in (BARE, COMPUTING)}
         self.count = 0
 
@@ -108,10 +112,9 @@ class Scene:
         for images, labels in self.sources["pinned"]:
             yield self.normalized(images.cuda(non_blocking=True)), labels.cuda(non_blocking=True)
 
-    def prefetch(self, source):
-        with tidemark.PrefetchLoader(self.sources[source], dtype=self.dtypes) as loader:
-            for images, labels in loader:
-                yield self.normalized(images), labels
+    def prefetch(self, loader):
+        for images, labels in loader:
+            yield self.normalized(images), labels
 
     def reading_s(self):
         """What a batch takes from the workers to this process, untouched."""
@@ -151,6 +154,8 @@ class Scene:
     def prepare(self):
         """Choose how much a step computes; each way has run once then."""
         self.reading, self.copy = self.reading_s(), self.copy_s()
+        for way in self.ways.values():  # what they allocate once
+            self.step_s(way(), 0)
         bare = {name: self.step_s(way(), 0) for name, way in self.ways.items()}
         slower = max(self.copy, min(value for name, value in bare.items() if name.startswith("PrefetchLoader")))
         by_device(lambda: self.products(10))
@@ -270,6 +275,8 @@ def main():
     )
     for scene in scenes:
         scene.report()
+        for loader in scene.own:
+            loader.close()
     failures = [failure for scene in scenes for failure in scene.failures()]
     for failure in failures:
         print(f"FAILED  {failure}")
