@@ -50,6 +50,11 @@ void BatchSearch::suppose(std::size_t size, bool fits, std::optional<std::uint64
   const double units = static_cast<double>(size) / static_cast<double>(options_.multiple_of);
   if (!fits) {
     fails_ = std::min(fails_, units);
+    if (fits_ < fails_) return;
+    // A size that fitted once does not any more: steps need more than the first one did.
+    peaks_.erase(std::find_if(peaks_.begin(), peaks_.end(), [&](const BatchPeak& peak) { return peak.size >= fails_; }),
+                 peaks_.end());
+    fits_ = peaks_.empty() ? 0 : peaks_.back().size;
     return;
   }
   fits_ = std::max(fits_, units);

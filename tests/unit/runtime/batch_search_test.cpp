@@ -126,6 +126,18 @@ TEST(BatchSearch, AStartThatIsTooLargeIsNotTheEnd) {
   expect_found([](double size) { return kGiB + size * 300 * kMiB; }, options);
 }
 
+TEST(BatchSearch, ASizeThatFitsNoMoreIsNotTheResult) {
+  BatchSearchOptions options;
+  options.start = 100;
+  options.limit_bytes = static_cast<std::uint64_t>(kLimit);
+  BatchSearch search = *BatchSearch::create(options);
+  search.report(10, true, 10 * kGiB);
+  search.report(100, true, std::nullopt);
+  search.report(100, false, std::nullopt);
+  EXPECT_EQ(search.result().batch_size, 10U);
+  EXPECT_EQ(search.result().does_not_fit, 100U);
+}
+
 TEST(BatchSearch, NothingFits) {
   const BatchSearchResult result = search([](double size) { return kLimit + size; });
   EXPECT_EQ(result.end, BatchSearchEnd::nothing_fits);
