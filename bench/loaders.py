@@ -212,7 +212,10 @@ class Scene:
 
     def close(self):
         """End the workers: at the process's end, PyTorch would wait five seconds for each of a pinning loader."""
-        self.sources.clear()
+        for loader in self.own:
+            loader.close()
+        for holder in (self.own, self.ways, self.sources):
+            holder.clear()
 
     def figures(self):
         return {
@@ -274,20 +277,18 @@ def main():
         for scene in scenes:
             scene.round()
         rounds += 1
-    for scene in scenes:
-        scene.close()
     print(
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {options.workers} workers, {rounds} rounds of {options.steps} steps"
     )
     for scene in scenes:
         scene.report()
-        for loader in scene.own:
-            loader.close()
     failures = [failure for scene in scenes for failure in scene.failures()]
     for failure in failures:
         print(f"FAILED  {failure}")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps({scene.name: scene.figures() for scene in scenes}))
+    for scene in scenes:
+        scene.close()
     return 1 if failures else 0
 
 
