@@ -181,6 +181,12 @@ TEST(BatchSearchCurves, WhatNoPeakForetells) {
     check(most < 0.2 ? "line, workspace to 10%" : "line, workspace to 50%", jumps, most < 0.2 ? 0.99 : 0.95,
           most < 0.2 ? 0.99 : 0.93);
   }
+  const Kind floor = [](const Frame& frame, Random& random) {
+    const double least = frame.constant + random.between(0, 0.6) * frame.room();
+    const Curve line = power(frame, 1);
+    return Curve{[=](double size) { return std::max(least, line.bytes(size)); }, frame.limit, frame.limit};
+  };
+  check("line above a floor to 60%", floor, 0.75, 0.65);
   const Kind pieces = [](const Frame& frame, Random& random) {
     Curve curve = power(frame, random.between(0.8, 1.5));
     curve.real_limit = random.between(0.9, 1) * curve.limit;
