@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -32,8 +33,9 @@ tidemark::PrefetchSettings on_the_host() {
 
 template <typename Element>
 std::vector<Element> elements(const tidemark::BatchArray& array) {
-  const auto* first = static_cast<const Element*>(array.data);
-  return {first, first + array.bytes / sizeof(Element)};
+  std::vector<Element> copied(array.bytes / sizeof(Element));
+  std::memcpy(copied.data(), array.data, array.bytes);
+  return copied;
 }
 
 TEST(PrefetchLoader, BatchesInOrderAndConverted) {
