@@ -1,4 +1,4 @@
-"""Step time of a loop whose batches come from the host: PrefetchLoader beside torch's pinned DataLoader, timm, and no copy at all.
+"""Step time of a loop over batches from the host: PrefetchLoader beside torch's pinned DataLoader, timm, and no copy.
 
     PYTHONPATH=build/release/python python bench/loaders.py [--batch 128] [--steps 40] [--rounds 7] [--workers 8] [--json FILE]
 
@@ -6,12 +6,13 @@ Three scenes, with batches of `--batch` images of 3 x 224 x 224:
   float32         from worker processes, which hand over memory that they have filled before: reading them costs nothing
   uint8           likewise; converted to float32 on the device, and normalized there, as timm's loader does
   float32 pinned  from a list of tensors in pinned memory: only the copy to the device is left
-Each way of loading runs a loop without computing (how fast it can be), and one whose step computes `--compute` times as long as the
-slower of PrefetchLoader's batch without computing and the copy from pinned memory. All ways take turns in one process, over the same
-batches; normalizing belongs to each. Medians over the rounds, with quartiles; no round is begun after `--seconds`.
+Each way of loading runs a loop without computing (how fast it can be), and one whose step computes `--compute` times as long
+as the slower of PrefetchLoader's batch without computing and the copy from pinned memory. All ways take turns in one process,
+over the same batches; normalizing belongs to each. Medians over the rounds, with quartiles; no round is begun after
+`--seconds`.
 
-It fails where PrefetchLoader, in a scene, takes over 2% longer than the loop that copies nothing, or longer than another loader in
-either loop. timm is measured where it can be imported.
+It fails where PrefetchLoader, in a scene, takes over 2% longer than the loop that copies nothing, or longer than another loader
+in either loop. timm is measured where it can be imported.
 """
 
 import argparse
@@ -71,11 +72,15 @@ class Scene:
         self.dtypes = {torch.uint8: torch.float32} if dtype == torch.uint8 else None
         self.sources = self.make_sources()
         self.ways = {"no copy": self.no_copy, "torch, non_blocking": self.torch_copies}
-        for source in self.sources:
+        self.own = []
+        for source, batches in self.sources.items():
+            loader = tidemark.PrefetchLoader(batches, dtype=self.dtypes)
+            self.own.append(loader)
             name = "PrefetchLoader" if source == "pageable" else "PrefetchLoader, pinned"
-            self.ways[name] = lambda source=source: self.prefetch(source)
+            self.ways[name] = lambda loader=loader: self.prefetch(loader)
         if timm is not None:
-            self.ways["timm"] = lambda: timm(self.sources["pinned"], mean=(0, 0, 0), std=(1 / 255, 1 / 255, 1 / 255))
+            loader = timm(self.sources["pinned"], mean=(0, 0, 0), std=(1 / 255, 1 / 255, 1 / 255))
+            self.ways["timm"] = lambda: loader
         self.times = {(name, how): [] for name in self.ways for how in (BARE, COMPUTING)}
         self.count = 0
 
@@ -107,10 +112,9 @@ class Scene:
         for images, labels in self.sources["pinned"]:
             yield self.normalized(images.cuda(non_blocking=True)), labels.cuda(non_blocking=True)
 
-    def prefetch(self, source):
-        with tidemark.PrefetchLoader(self.sources[source], dtype=self.dtypes) as loader:
-            for images, labels in loader:
-                yield self.normalized(images), labels
+    def prefetch(self, loader):
+        for images, labels in loader:
+            yield self.normalized(images), labels
 
     def reading_s(self):
         """What a batch takes from the workers to this process, untouched."""
@@ -150,6 +154,8 @@ class Scene:
     def prepare(self):
         """Choose how much a step computes; each way has run once then."""
         self.reading, self.copy = self.reading_s(), self.copy_s()
+        for way in self.ways.values():  # what they allocate once
+            self.step_s(way(), 0)
         bare = {name: self.step_s(way(), 0) for name, way in self.ways.items()}
         slower = max(self.copy, min(value for name, value in bare.items() if name.startswith("PrefetchLoader")))
         by_device(lambda: self.products(10))
@@ -203,6 +209,13 @@ class Scene:
         if self.options.compute > 1 and ratio > MOST_OVER_NO_COPY:
             found.append(f"{self.name}: {ratio:.3f} times as long as without a copy, at most {MOST_OVER_NO_COPY}")
         return found
+
+    def close(self):
+        """End the workers: at the process's end, PyTorch would wait five seconds for each of a pinning loader."""
+        for loader in self.own:
+            loader.close()
+        for holder in (self.own, self.ways, self.sources):
+            holder.clear()
 
     def figures(self):
         return {
@@ -274,6 +287,8 @@ def main():
         print(f"FAILED  {failure}")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps({scene.name: scene.figures() for scene in scenes}))
+    for scene in scenes:
+        scene.close()
     return 1 if failures else 0
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+from gpu_examples import Examples
 from gpu_monitors import Monitors
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -323,11 +324,11 @@ class Check:
             file.unlink()
         return result
 
-    def measured(self, name):
-        """The figures of bench/NAME.py, which fails where they miss their target."""
+    def measured(self, name, folder="bench"):
+        """The figures of FOLDER/NAME.py, which fails where they miss their target."""
         figures = self.results / f"{name}.json"
         figures.unlink(missing_ok=True)
-        command = [PYTHON, f"bench/{name}.py", "--json", figures]
+        command = [PYTHON, f"{folder}/{name}.py", "--json", figures]
         done = subprocess.run(command, cwd=ROOT, env=self.with_package(), stdout=subprocess.PIPE, text=True, check=False)
         self.say(done.stdout.rstrip())
         self.failures += done.returncode != 0
@@ -388,7 +389,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True, type=pathlib.Path)
     parser.add_argument("--results", required=True, type=pathlib.Path)
-    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "categories", "advice", "anomalies", "loaders", "package", "monitors", "costs"], help="a part of it, where a command may not run for long")
+    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "categories", "advice", "anomalies", "loaders", "package", "monitors", "examples", "costs"], help="a part of it, where a command may not run for long")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     check = Check(args.tidemark.resolve(), args.results.resolve())
@@ -422,11 +423,14 @@ def main():
     categories = {case: check.categories(case) for case in cases} if args.only in (None, "categories") else {}
     advice = check.advice() if args.only in (None, "advice") else None
     anomalies = check.measured("anomalies") if args.only in (None, "anomalies") else None
-    loaders = check.measured("loaders") if args.only in (None, "loaders") else None
+    conversions, loaders = None, None
+    if args.only in (None, "loaders"):
+        conversions, loaders = check.measured("gpu_conversions", "scripts"), check.measured("loaders")
     package = check.package() if args.only in (None, "package") else None
     monitors = Monitors(check, ROOT).run() if args.only in (None, "monitors") else None
+    examples = Examples(check, ROOT).run() if args.only in (None, "examples") else None
     check.say("all checks passed" if not check.failures else f"{check.failures} checks failed")
-    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "categories": categories, "advice": advice, "anomalies": anomalies, "loaders": loaders, "package": package, "monitors": monitors, "costs": costs,
+    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "categories": categories, "advice": advice, "anomalies": anomalies, "conversions": conversions, "loaders": loaders, "package": package, "monitors": monitors, "examples": examples, "costs": costs,
               "failures": check.failures}
     (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
     return 1 if check.failures else 0

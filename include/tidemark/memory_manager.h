@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 
 namespace tidemark {
@@ -75,8 +76,8 @@ class TIDEMARK_API MemoryManager {
                                           const BatchSizeSettings& settings = {}) const;
 
  private:
-  int device_;
-  void* context_ = nullptr;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace v1

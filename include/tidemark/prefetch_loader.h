@@ -3,11 +3,12 @@
 ///
 ///     tidemark::PrefetchLoader loader([&](std::size_t number) -> std::optional<tidemark::HostBatch> {
 ///       if (number == data.batches()) return std::nullopt;
-///       auto images = data.read(number);  // std::shared_ptr<std::vector<float>>
-///       return tidemark::HostBatch{{{images->data(), images->size() * sizeof(float)}}, images};
+///       auto images = data.read(number);  // std::shared_ptr<std::vector<std::uint8_t>>
+///       const tidemark::Conversion to_half{tidemark::ElementType::uint8, tidemark::ElementType::float16, 1.0f / 255};
+///       return tidemark::HostBatch{{{images->data(), images->size(), to_half}}, images};
 ///     });
 ///     while (auto batch = loader.next(stream)) {
-///       train<<<grid, block, 0, stream>>>(static_cast<const float*>((*batch)[0].data));
+///       train<<<grid, block, 0, stream>>>(static_cast<const __half*>((*batch)[0].data));
 ///     }
 #ifndef TIDEMARK_PREFETCH_LOADER_H
 #define TIDEMARK_PREFETCH_LOADER_H
@@ -25,10 +26,29 @@
 namespace tidemark {
 TIDEMARK_INLINE
 namespace v1 {
+/// What the elements of an array are, as PyTorch calls them.
+enum class ElementType : std::uint8_t {
+  uint8 = 0,     ///< a byte
+  float32 = 1,   ///< 4 bytes
+  float16 = 2,   ///< 2 bytes: IEEE 754's half
+  bfloat16 = 3,  ///< 2 bytes: the upper half of a float32
+};
+
+/// A conversion on the device after the copy, so that fewer bytes are copied: x becomes x * scale + offset, computed in
+/// float32 with one rounding, and then rounded to the nearest number of the new type.
+struct Conversion {
+  ElementType from = ElementType::uint8;  ///< or float32
+  ElementType to = ElementType::float32;  ///< or float16, bfloat16
+  float scale = 1;                        ///< 1: the elements as they are
+  float offset = 0;                       ///< 0: nothing is added
+};
+
 /// An array in host memory.
 struct HostArray {
   const void* data = nullptr;  ///< its first byte
   std::size_t bytes = 0;       ///< its size
+  /// Of each element, on its way. The device has memory for the array in both types then.
+  std::optional<Conversion> conversion = {};
 };
 
 /// A batch as it was read.
@@ -41,7 +61,7 @@ struct HostBatch {
 /// An array of a batch that was handed out.
 struct BatchArray {
   void* data = nullptr;   ///< on the device; in host memory where the loader has no device
-  std::size_t bytes = 0;  ///< its size
+  std::size_t bytes = 0;  ///< its size, converted
 };
 
 /// A batch that was handed out. Its memory on the device is used for a later batch after what the program has put on
@@ -77,8 +97,8 @@ struct PrefetchSettings {
   std::size_t reading_threads = 1;       ///< that call the source
   std::size_t copying_threads = 2;       ///< that fill the pinned memory
   std::size_t pinned_bytes = 32u << 20;  ///< of host memory, for arrays that are not pinned
-  /// Called after the copies of a batch have been put on the loader's stream (a CUstream): work on the batch that
-  /// belongs there, such as a conversion by a kernel. On a thread of the loader, with the device's primary context.
+  /// Called after the copies and conversions of a batch have been put on the loader's stream (a CUstream): work on the
+  /// batch that belongs there, in kernels of the program. On a thread of the loader, with the device's primary context.
   std::function<void(const std::vector<BatchArray>& arrays, void* stream)> on_device;
 };
 
@@ -104,7 +124,7 @@ class TIDEMARK_API PrefetchLoader {
 
   /// The next batch, in order; none after the last one. What the program puts on `stream` (a CUstream or cudaStream_t
   /// of the device; null: the default stream) from now on waits for the copies; the host does not. Throws what the
-  /// source threw, and Error where the copies failed; then there are no more batches.
+  /// source threw, and Error where the copies failed or a conversion cannot be made; then there are no more batches.
   [[nodiscard]] std::optional<DeviceBatch> next(void* stream = nullptr);
   /// Ends: drops what was read ahead. There are no more batches.
   void stop();

@@ -89,6 +89,18 @@ PyObject* report_batch(PyObject* /*module*/, PyObject* arguments) {
   });
 }
 
+PyObject* suppose_batch(PyObject* /*module*/, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* handle = nullptr;
+    PyObject* size = nullptr;
+    int fits = 0;
+    PyObject* peak = nullptr;
+    if (PyArg_ParseTuple(arguments, "OOpO:suppose_batch", &handle, &size, &fits, &peak) == 0) throw PythonError();
+    from_capsule<BatchSearch>(handle, kSearch).suppose(size_of(size), fits != 0, known_size(peak));
+    return none();
+  });
+}
+
 PyObject* batch_result(PyObject* /*module*/, PyObject* handle) {
   return guarded([&] {
     const BatchSearchResult result = from_capsule<BatchSearch>(handle, kSearch).result();

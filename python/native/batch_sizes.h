@@ -12,6 +12,9 @@ PyObject* batch_search(PyObject* module, PyObject* arguments);
 PyObject* next_batch(PyObject* module, PyObject* handle);
 /// report_batch(handle, size, fits, peak: bytes | None, limit: bytes | None): what came of it.
 PyObject* report_batch(PyObject* module, PyObject* arguments);
+/// suppose_batch(handle, size, fits, peak: bytes | None): of a size that another search knows, and this one did not
+/// try.
+PyObject* suppose_batch(PyObject* module, PyObject* arguments);
 /// batch_result(handle) -> (end, batch_size, does_not_fit, slope, intercept): what is not known is None; `end` is
 /// "searching", "found", "maximum", "nothing_fits" or "probes".
 PyObject* batch_result(PyObject* module, PyObject* handle);

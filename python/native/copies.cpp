@@ -3,10 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "python_objects.h"
+#include "runtime/prefetch/device_conversions.h"
+#include "runtime/prefetch/element_conversion.h"
 #include "runtime/prefetch/host_to_device.h"
 
 namespace tidemark::python {
@@ -31,6 +34,14 @@ std::vector<HostArrayCopy> arrays_of(PyObject* list) {
                       static_cast<std::size_t>(bytes), pinned != 0});
   }
   return arrays;
+}
+
+ElementType type_named(const char* name) {
+  for (const ElementType type :
+       {ElementType::uint8, ElementType::float32, ElementType::float16, ElementType::bfloat16}) {
+    if (std::string_view(name) == element_name(type)) return type;
+  }
+  raise(PyExc_ValueError, "a type of elements: uint8, float32, float16 or bfloat16");
 }
 
 }  // namespace
@@ -69,6 +80,35 @@ PyObject* copy_to_device(PyObject* /*module*/, PyObject* arguments) {
     const Result<void> begun = [&] {
       const WithoutGil others_run;
       return copies.copy(arrays);
+    }();
+    if (!begun) raise_tidemark_error(begun.error().message);
+    return none();
+  });
+}
+
+PyObject* convert_on_device(PyObject* /*module*/, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* handle = nullptr;
+    const char* from_type = nullptr;
+    const char* to_type = nullptr;
+    ElementConversion conversion;
+    unsigned long long from = 0;
+    unsigned long long to = 0;
+    Py_ssize_t bytes = 0;
+    if (PyArg_ParseTuple(arguments, "OssffKKn:convert_on_device", &handle, &from_type, &to_type, &conversion.scale,
+                         &conversion.offset, &from, &to, &bytes) == 0) {
+      throw PythonError();
+    }
+    if (bytes < 0) raise(PyExc_ValueError, "bytes: 0 or more");
+    HostToDevice& copies = copies_of(handle);
+    conversion.from = type_named(from_type);
+    conversion.to = type_named(to_type);
+    const auto result_bytes = converted_bytes(conversion, static_cast<std::size_t>(bytes));
+    if (!result_bytes) raise_tidemark_error(result_bytes.error().message);
+    const Result<void> begun = [&] {
+      const WithoutGil others_run;
+      DeviceConversions conversions(copies);
+      return conversions.begin(conversion, from, to, *result_bytes / element_bytes(conversion.to));
     }();
     if (!begun) raise_tidemark_error(begun.error().message);
     return none();

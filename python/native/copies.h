@@ -10,6 +10,10 @@ PyObject* host_to_device(PyObject* module, PyObject* arguments);
 /// copy_to_device(handle, [(from: int, to: int, bytes: int, pinned: bool)]): addresses; begins the copies on the
 /// stream.
 PyObject* copy_to_device(PyObject* module, PyObject* arguments);
+/// convert_on_device(handle, from_type: str, to_type: str, scale: float, offset: float, from: int, to: int, bytes:
+/// int): addresses on the device; the conversion is done when it returns. What the C++ loader does, to be compared with
+/// PyTorch.
+PyObject* convert_on_device(PyObject* module, PyObject* arguments);
 /// copy_stream(handle) -> int: the CUstream
 PyObject* copy_stream(PyObject* module, PyObject* handle);
 /// pinned_bytes(handle) -> int

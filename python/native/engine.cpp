@@ -388,11 +388,13 @@ PyMethodDef kMethods[] = {
     {"performance_chart", performance_chart, METH_VARARGS, nullptr},
     {"host_to_device", host_to_device, METH_VARARGS, nullptr},
     {"copy_to_device", copy_to_device, METH_VARARGS, nullptr},
+    {"convert_on_device", convert_on_device, METH_VARARGS, nullptr},
     {"copy_stream", copy_stream, METH_O, nullptr},
     {"pinned_bytes", pinned_bytes, METH_O, nullptr},
     {"batch_search", batch_search, METH_VARARGS, nullptr},
     {"next_batch", next_batch, METH_O, nullptr},
     {"report_batch", report_batch, METH_VARARGS, nullptr},
+    {"suppose_batch", suppose_batch, METH_VARARGS, nullptr},
     {"batch_result", batch_result, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

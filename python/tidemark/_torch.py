@@ -43,3 +43,8 @@ def storage_of(tensor: Any) -> Any | None:
         return typed._untyped() if hasattr(typed, "_untyped") else typed._storage
     except (AttributeError, NotImplementedError, RuntimeError):
         return None
+
+
+def byte_length(tensor: Any) -> int:
+    """Of a plain tensor: what its elements take, however often its strides show them."""
+    return int(tensor.numel()) * int(tensor.element_size())

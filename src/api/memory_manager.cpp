@@ -1,36 +1,31 @@
-#include <fmt/format.h>
 #include <tidemark/memory_manager.h>
+
+#include <memory>
 
 #include "api/results.h"
 #include "runtime/cuda/cuda_driver.h"
+#include "runtime/cuda/primary_context.h"
 #include "runtime/memory/find_batch_size.h"
 #include "runtime/memory/free_memory.h"
 
 namespace tidemark {
 TIDEMARK_INLINE
 namespace v1 {
-namespace {
+struct MemoryManager::Parts {
+  explicit Parts(int device)
+      : driver(*value_or_throw(cuda::driver())),
+        context(value_or_throw(cuda::PrimaryContext::retain(driver, device))) {}
 
-void check_status(const cuda::Driver& driver, const char* function, cuda::Status status) {
-  if (status != cuda::kSuccess) throw v1::Error(driver.error(function, status).message);
-}
+  const cuda::Driver& driver;
+  cuda::PrimaryContext context;
+};
 
-}  // namespace
+MemoryManager::MemoryManager(int device) : parts_(std::make_unique<Parts>(device)) {}
 
-MemoryManager::MemoryManager(int device) : device_(device) {
-  const cuda::Driver& driver = *value_or_throw(cuda::driver());
-  int handle = 0;
-  check_status(driver, fmt::format("device {}: cuDeviceGet", device).c_str(), driver.device(&handle, device));
-  check_status(driver, "cuDevicePrimaryCtxRetain", driver.retain_primary_context(&context_, handle));
-  device_ = handle;
-}
-
-MemoryManager::~MemoryManager() {
-  if (const auto driver = cuda::driver()) (*driver)->release_primary_context(device_);
-}
+MemoryManager::~MemoryManager() = default;
 
 MemoryState MemoryManager::check_memory() const {
-  const FreeMemory memory = value_or_throw(free_memory(*value_or_throw(cuda::driver()), context_));
+  const FreeMemory memory = value_or_throw(free_memory(parts_->driver, parts_->context.get()));
   return {memory.free_bytes, memory.total_bytes};
 }
 
@@ -43,8 +38,7 @@ BatchSize MemoryManager::auto_batch_size(const std::function<bool(std::size_t)>&
   options.multiple_of = settings.multiple_of;
   options.margin = settings.margin;
   options.probes = settings.max_probes;
-  const BatchSearchResult found =
-      value_or_throw(find_batch_size(*value_or_throw(cuda::driver()), context_, fits, options));
+  const BatchSearchResult found = value_or_throw(find_batch_size(parts_->driver, parts_->context.get(), fits, options));
   BatchSize result;
   result.batch_size = found.batch_size;
   result.does_not_fit = found.does_not_fit;

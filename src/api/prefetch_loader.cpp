@@ -20,11 +20,18 @@ std::vector<BatchArray> arrays_of(std::span<const BatchBytes> arrays) {
   return all;
 }
 
+// Numbers of the interface that are no type are none here either: an error follows.
+std::optional<ElementConversion> conversion_of(const std::optional<Conversion>& asked) {
+  if (!asked) return std::nullopt;
+  return ElementConversion{static_cast<tidemark::ElementType>(asked->from),
+                           static_cast<tidemark::ElementType>(asked->to), asked->scale, asked->offset};
+}
+
 std::optional<SourceBatch> source_batch(std::optional<HostBatch> read) {
   if (!read) return std::nullopt;
   SourceBatch batch{{}, std::move(read->owner), read->pinned};
   for (const HostArray& array : read->arrays) {
-    batch.arrays.push_back({reinterpret_cast<std::uint64_t>(array.data), array.bytes});
+    batch.arrays.push_back({reinterpret_cast<std::uint64_t>(array.data), array.bytes, conversion_of(array.conversion)});
   }
   return batch;
 }

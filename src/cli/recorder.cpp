@@ -128,7 +128,8 @@ int run(const Options& options) {
   const auto pid = static_cast<pid_t>(options.program);
   if (::getppid() != pid) return fail("the program that wanted to be recorded has ended");
   const Program program(pid);
-  auto free = check_free(recorder_options, "name another file, or say force=True to replace it");
+  auto free = check_free(recorder_options,
+                         "name another file, or ask for it to be replaced (Python: force=True; C++: replace)");
   if (!free) return fail(free.error().message);
   const std::string unwritable = why_unwritable(recorder_options.output);
   if (!unwritable.empty()) return fail(unwritable);

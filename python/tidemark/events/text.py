@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from tidemark._columns import padded
 from tidemark._language import say
 from tidemark._sizes import MIB, mb, signed_mb
+from tidemark._torch import byte_length
 from tidemark.events.allocator_stats import Counters
 
 NAME_WIDTH = 20
@@ -114,7 +115,7 @@ def tensor_lines(name: str, tensors: Mapping[str, Any], lang: str | None) -> lis
     lines = [say("Tensors at {name}:", lang, name=name)]
     for key, tensor in tensors.items():
         if hasattr(tensor, "numel") and hasattr(tensor, "element_size"):
-            size = tensor.numel() * tensor.element_size()
+            size = byte_length(tensor)
             lines.append(
                 f"  {key}: shape={tuple(tensor.shape)}, dtype={tensor.dtype}, size={size / MIB:.2f}MB, "
                 f"bytes={size}, device={tensor.device}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tidemark._torch import byte_length
+
 
 def map_tensors(batch: Any, function: Callable[[Any], Any], tensor_type: type) -> Any:
     """The batch with ``function(tensor)`` in the place of each tensor.
@@ -34,7 +36,7 @@ def batch_bytes(batch: Any, tensor_type: type) -> int:
 
     def count(tensor: Any) -> Any:
         nonlocal total
-        total += tensor.numel() * tensor.element_size()
+        total += byte_length(tensor)
         return tensor
 
     map_tensors(batch, count, tensor_type)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidemark import _engine
+from tidemark._torch import byte_length
 from tidemark.loading.batches import map_tensors
 
 _CHUNK_BYTES = 4 << 20
@@ -56,7 +57,7 @@ class DeviceCopies:
             source = _dense(torch, tensor.detach())
             target = torch.empty_like(source, device=self.device, memory_format=torch.preserve_format)
             pinned = source.is_pinned()
-            arrays.append((source.data_ptr(), target.data_ptr(), source.numel() * source.element_size(), pinned))
+            arrays.append((source.data_ptr(), target.data_ptr(), byte_length(source), pinned))
             sources.append(source)
             return target
 

@@ -7,6 +7,7 @@ from tidemark.memory_manager.batch_size import BatchSize as BatchSize
 from tidemark.memory_manager.batch_size import auto_batch_size as auto_batch_size
 from tidemark.memory_manager.manager import MemoryManager as MemoryManager
 from tidemark.memory_manager.manager import Optimization as Optimization
+from tidemark.memory_manager.planned_sizes import PlannedSize as PlannedSize
 from tidemark.memory_manager.policies import act_on_forecast as act_on_forecast
 from tidemark.memory_manager.policies import checkpoint_and_exit as checkpoint_and_exit
 from tidemark.memory_manager.retry import MicroBatches as MicroBatches
@@ -18,6 +19,7 @@ __all__ = [
     "MemoryManager",
     "MicroBatches",
     "Optimization",
+    "PlannedSize",
     "act_on_forecast",
     "auto_batch_size",
     "checkpoint_and_exit",

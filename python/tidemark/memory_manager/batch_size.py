@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from tidemark import _engine
 from tidemark._errors import TidemarkError
 from tidemark.memory_manager.cuda_counters import PeakMeter, device_number, memory_limit
 from tidemark.memory_manager.out_of_memory import forget, free_caches, is_out_of_memory
+from tidemark.memory_manager.planned_sizes import PlannedSize, check_command, plan_sizes
 
+# A peak that differs by no more from the planned one is that of the plan.
+_PLAN_SHARE = 0.01
+# Of the planned size, where that does not fit.
+_BELOW_PLAN = 0.85
 # What a step may leave allocated and still be like the next one: less than a parameter's state would be worth.
 _KEPT_BYTES = 1 << 20
 
@@ -54,6 +59,8 @@ class BatchSize:
     ended: str
     #: The same as a sentence.
     reason: str
+    #: The sizes that were tried on the phantom GPU before, with ``plan=``.
+    planned: list[PlannedSize] = field(default_factory=list)
 
 
 def auto_batch_size(
@@ -65,16 +72,20 @@ def auto_batch_size(
     margin: float = 0.05,
     max_probes: int = 8,
     device: Any | None = None,
+    plan: Sequence[str] | None = None,
 ) -> BatchSize:
     """Find the largest batch size that fits the device, by running ``fn(batch_size)`` with a few sizes.
 
     ``fn`` runs one whole training step with a batch of that size: forward, backward, optimizer, and the gradients set to
-    ``None``. Steps change the model and the optimizer: keep a copy of their state where that matters. Two small sizes give the
-    line of PyTorch's peak over the batch size; a size a little below where it meets the device's memory is tried next, and the
-    measurements correct it. Running out of memory is survived and counts as an upper bound: nothing of the failed step is kept
-    and the caches are emptied; gradients that it had made stay until ``fn`` sets
-    them to ``None``, which it does best at its beginning. PyTorch's peak counters of the device are reset. What ``fn``
-    returns is dropped.
+    ``None``. Steps change the model and the optimizer: keep a copy of their state where that matters. From PyTorch's peaks of a
+    few sizes follows where the device's memory is reached. Running out of memory is survived and counts as an upper bound:
+    nothing of the failed step is kept and the caches are emptied; gradients that it had made stay until ``fn`` sets them to
+    ``None``, which it does best at its beginning. PyTorch's peak counters of the device are reset. What ``fn`` returns is
+    dropped.
+
+    With ``plan``, the program's own command, sizes are tried first by ``tidemark plan``: on a GPU like this one that is not
+    there, in processes of their own. The real one then sees the size that was found, once or twice, and further ones only where
+    its peak is another. Where the program cannot be planned, a line in the log says why.
 
     On the CPU there is no limit that could be seen before the kernel ends the process: a ``maximum`` is needed, sizes are tried
     up to it without a forecast, and only errors that say so mean that a size does not fit.
@@ -87,6 +98,8 @@ def auto_batch_size(
         margin: How far below the largest size that fits the result may be: a share.
         max_probes: Run ``fn`` at most so often.
         device: Such as ``"cuda:1"``; the current one by default.
+        plan: A command that makes a few training steps, with ``{batch_size}`` in the place of the batch size:
+            ``[sys.executable, "train.py", "--batch-size", "{batch_size}"]``.
 
     Raises:
         ValueError: for arguments that are none.
@@ -94,22 +107,88 @@ def auto_batch_size(
     """
     if max_probes < 1:
         raise ValueError(f"max_probes {max_probes!r}: 1 or more")
-    search = _engine.batch_search(start, maximum, multiple_of, margin, max_probes)
-    number = device_number(device)
-    if number is None and maximum is None:
+    if plan is not None:
+        check_command(plan)
+    options = {"start": start, "maximum": maximum, "multiple_of": multiple_of, "margin": margin}
+    search = _Search(fn, device_number(device), max_probes, options)
+    if search.device is None and maximum is None:
         raise TidemarkError(
             "auto_batch_size: the CPU has no limit that PyTorch reports, and the kernel ends a process that takes too much: "
             "give maximum=, or run it where PyTorch sees a CUDA device (tidemark plan has one that is not there)"
         )
-    probes: list[BatchProbe] = []
-    limit = None
-    while (size := _engine.next_batch(search)) is not None:
-        probes.append(_probe(fn, size, number))
-        limit = None if number is None else memory_limit(number)
-        known = probes[-1].peak_bytes if probes[-1].warmed_up else None
-        _engine.report_batch(search, size, probes[-1].fits, known, limit)
-    ended, batch_size, does_not_fit, slope, intercept = _engine.batch_result(search)
-    return BatchSize(batch_size, probes, slope, intercept, does_not_fit, limit, ended, _ENDS[ended])
+    if plan is not None and search.device is not None:
+        return search.confirm(plan_sizes(plan, search.device, **options))
+    return search.run()
+
+
+class _Search:
+    def __init__(self, fn: Callable[[int], object], device: int | None, max_probes: int, options: dict[str, Any]) -> None:
+        self.device = device
+        self._fn = fn
+        self._left = max_probes
+        self._options = options
+        self._smallest = int(options["multiple_of"])
+        self._search = self._begin()
+        self._probes: list[BatchProbe] = []
+        self._limit: int | None = None
+
+    def _begin(self) -> Any:
+        options = self._options
+        return _engine.batch_search(options["start"], options["maximum"], options["multiple_of"], options["margin"], self._left)
+
+    def run(self, planned: Sequence[PlannedSize] = ()) -> BatchSize:
+        while (size := _engine.next_batch(self._search)) is not None:
+            self._try(size)
+        ended, batch_size, does_not_fit, slope, intercept = _engine.batch_result(self._search)
+        return BatchSize(
+            batch_size, self._probes, slope, intercept, does_not_fit, self._limit, ended, _ENDS[ended], list(planned)
+        )
+
+    def confirm(self, planned: Sequence[PlannedSize]) -> BatchSize:
+        """The search from the largest size that fits the phantom GPU."""
+        sizes = [one.batch_size for one in planned if one.fits]
+        if not sizes:
+            return self.run(planned)
+        self._options["start"] = max(sizes)
+        self._search = self._begin()
+        probe = self._try(max(sizes))
+        if probe.fits:
+            self._suppose(planned, probe)
+        elif self._left > 0:
+            # The plan is wrong for this GPU: nothing else of it is believed.
+            self._options["start"] = max(1, int(_BELOW_PLAN * max(sizes)))
+            self._search = self._begin()
+            _engine.suppose_batch(self._search, max(sizes), False, None)
+        return self.run(planned)
+
+    def _suppose(self, planned: Sequence[PlannedSize], probe: BatchProbe) -> None:
+        """Smaller sizes take as much less as they did on the phantom GPU."""
+        peaks = {one.batch_size: one.peak_bytes for one in planned if one.fits and one.peak_bytes is not None}
+        if probe.peak_bytes is None or not probe.warmed_up:
+            return
+        more = probe.peak_bytes - peaks[probe.batch_size]
+        for size, peak in peaks.items():
+            if size < probe.batch_size:
+                _engine.suppose_batch(self._search, size, True, max(0, peak + more))
+        if abs(more) <= _PLAN_SHARE * probe.peak_bytes:
+            for one in planned:
+                if not one.fits:
+                    _engine.suppose_batch(self._search, one.batch_size, False, None)
+
+    def _try(self, size: int) -> BatchProbe:
+        """Run a step; one that made optimizer state again, as that is not yet what later steps need."""
+        probe = self._probe(size)
+        if probe.fits and not probe.warmed_up and size > self._smallest and self._left > 0:
+            probe = self._probe(size)
+        return probe
+
+    def _probe(self, size: int) -> BatchProbe:
+        probe = _probe(self._fn, size, self.device)
+        self._left -= 1
+        self._probes.append(probe)
+        self._limit = None if self.device is None else memory_limit(self.device)
+        _engine.report_batch(self._search, size, probe.fits, probe.peak_bytes if probe.warmed_up else None, self._limit)
+        return probe
 
 
 def _probe(fn: Callable[[int], object], size: int, device: int | None) -> BatchProbe:

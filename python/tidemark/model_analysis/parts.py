@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from tidemark._torch import byte_length
+
 
 class Parts(NamedTuple):
     """A tensor taken apart."""
@@ -57,11 +59,6 @@ def short_dtype(tensor: Any) -> str:
 
 def is_strided(tensor: Any) -> bool:
     return str(tensor.layout) == "torch.strided"
-
-
-def byte_length(tensor: Any) -> int:
-    """Of a plain tensor: what its elements take, however often its strides show them."""
-    return int(tensor.numel()) * int(tensor.element_size())
 
 
 def _plain_tensors(tensor: Any) -> list[Any]:

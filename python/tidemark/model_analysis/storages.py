@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidemark._torch import storage_of
-from tidemark.model_analysis.parts import byte_length
+from tidemark._torch import byte_length, storage_of
 
 
 class StorageTally:

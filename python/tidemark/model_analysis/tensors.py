@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidemark._sizes import MIB
+from tidemark._torch import byte_length
 from tidemark.model_analysis.modules import NamedTensor
-from tidemark.model_analysis.parts import byte_length, short_dtype, take_apart
+from tidemark.model_analysis.parts import short_dtype, take_apart
 from tidemark.model_analysis.storages import StorageTally
 
 

@@ -10,11 +10,11 @@ from typing import Any
 from tidemark._language import say
 from tidemark._sections import Section, sections_html, sections_text
 from tidemark._sizes import MIB
-from tidemark._torch import require_torch
+from tidemark._torch import byte_length, require_torch
 from tidemark.model_analysis.checked import SkippedTensor, checkable, named_tensors
 from tidemark.model_analysis.fused import start_norms
 from tidemark.model_analysis.issues import Issue, log_issues
-from tidemark.model_analysis.parts import byte_length, short_dtype
+from tidemark.model_analysis.parts import short_dtype
 from tidemark.model_analysis.ranges import value_range
 
 _MOST_ROWS = 12

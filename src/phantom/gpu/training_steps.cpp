@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -76,6 +78,59 @@ bool names_the_step(const char* name) {
   return step_stem(name) == kFirst;
 }
 
+// What the script makes of marks, for programs without Python, whose optimizers nothing tells of.
+class MarkedSteps {
+ public:
+  void mark(int kind) {
+    const std::lock_guard lock(mutex_);  // kept by the thread that waits in stop(), so that no other goes on marking
+    const bool completes = kind == kRangeEnd || (kind == kMoment && begun_);
+    begun_ = kind == kMoment;
+    if (completes) {
+      count_steps(++steps_, 0, true);
+      const auto limit = static_cast<std::uint64_t>(profile().steps);
+      if (limit != 0 && steps_ >= limit) stop();
+    }
+    if (kind != kRangeEnd) begin_next();
+  }
+  /// What was allocated before the first mark belongs to the first step.
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    begin_next();
+  }
+  /// The program's end completes a step that a moment began.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    if (begun_) count_steps(++steps_, 0, true);
+  }
+
+ private:
+  void begin_next() {
+    if (steps_ + 1 > marked_) mark_step(marked_ = steps_ + 1);
+  }
+
+  static constexpr int kMoment = 0;
+  static constexpr int kRangeEnd = 2;
+  std::mutex mutex_;
+  std::uint64_t steps_ = 0;   // that are complete
+  std::uint64_t marked_ = 0;  // the latest that has begun
+  bool begun_ = false;        // a moment was marked at which a step begins
+};
+
+// Never destroyed: threads may mark while the process ends.
+MarkedSteps& marked_steps() {
+  static auto* const kSteps = new MarkedSteps;
+  return *kSteps;
+}
+
+void count_marks_alone() {
+  marked_steps().begin();
+  listen([](int kind) { marked_steps().mark(kind); });
+  std::atexit([] {
+    listen(nullptr);
+    if (getpid() == watched_process.load()) marked_steps().end();
+  });
+}
+
 template <typename Function>
 std::string address(Function* function) {
   return std::to_string(reinterpret_cast<std::uintptr_t>(function));
@@ -117,7 +172,8 @@ void watch_training_steps() {
   watched_process.store(getpid());
   const auto is_initialized = find<int (*)()>("Py_IsInitialized");
   const auto add_pending = find<int (*)(int (*)(void*), void*)>("Py_AddPendingCall");
-  if (is_initialized == nullptr || add_pending == nullptr || is_initialized() == 0) return;
+  if (is_initialized == nullptr) return count_marks_alone();
+  if (add_pending == nullptr || is_initialized() == 0) return;
   if (syscall(SYS_gettid) != getpid()) {
     run_on_a_thread();
   } else if (add_pending(run_script, nullptr) != 0) {

@@ -3,10 +3,10 @@
 
 namespace tidemark::phantom {
 
-/// Has the program's training steps counted, where the profile asks for it and the program has a Python interpreter:
-/// by a hook of PyTorch's on all optimizers, which the main thread sets before it runs another function; in a program
-/// without an optimizer, by its own marks (step_names.h). To be called
-/// by each call that takes device memory, without locks; all but the first cost a load.
+/// Has the program's training steps counted, where the profile asks for it: by a hook of PyTorch's on all optimizers,
+/// which the main thread sets before it runs another function of Python's; in a program without Python or without an
+/// optimizer of torch.optim, by its own marks (step_names.h). To be called by each call that takes device memory,
+/// without locks; all but the first cost a load.
 void watch_training_steps();
 
 }  // namespace tidemark::phantom

@@ -33,6 +33,10 @@ const char* look_up(void* library, Driver& driver) {
   find(driver.record_event, "cuEventRecord");
   find(driver.synchronize_event, "cuEventSynchronize");
   find(driver.copy_to_device, "cuMemcpyHtoDAsync_v2");
+  find(driver.load_module, "cuModuleLoadData");
+  find(driver.unload_module, "cuModuleUnload");
+  find(driver.find_function, "cuModuleGetFunction");
+  find(driver.launch, "cuLaunchKernel");
   find(driver.memory_info, "cuMemGetInfo_v2");
   find(driver.error_name, "cuGetErrorName");
   return missing;

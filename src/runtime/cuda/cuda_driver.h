@@ -14,6 +14,8 @@ using Status = int;                   ///< CUresult
 using Context = void*;                ///< CUcontext
 using Stream = void*;                 ///< CUstream; null: the legacy default stream
 using Event = void*;                  ///< CUevent
+using Module = void*;                 ///< CUmodule
+using Function = void*;               ///< CUfunction
 using DevicePointer = std::uint64_t;  ///< CUdeviceptr
 
 inline constexpr Status kSuccess = 0;
@@ -45,6 +47,12 @@ struct Driver {
   Status (*record_event)(Event event, Stream stream) = nullptr;
   Status (*synchronize_event)(Event event) = nullptr;
   Status (*copy_to_device)(DevicePointer to, const void* from, std::size_t bytes, Stream stream) = nullptr;
+  Status (*load_module)(Module* module, const void* image) = nullptr;
+  Status (*unload_module)(Module module) = nullptr;
+  Status (*find_function)(Function* function, Module module, const char* name) = nullptr;
+  Status (*launch)(Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x,
+                   unsigned threads_y, unsigned threads_z, unsigned shared_bytes, Stream stream, void** parameters,
+                   void** extra) = nullptr;
   Status (*memory_info)(std::size_t* free, std::size_t* total) = nullptr;
   Status (*error_name)(Status status, const char** name) = nullptr;
 

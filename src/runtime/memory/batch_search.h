@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "runtime/memory/growth_curves.h"
 
 namespace tidemark {
 
@@ -42,40 +43,29 @@ class BatchSearch {
   [[nodiscard]] std::optional<std::size_t> next() const;
   /// What came of a try; `peak_bytes` where it fitted and is known.
   void report(std::size_t size, bool fits, std::optional<std::uint64_t> peak_bytes);
+  /// The same of a size that was not tried here, and is no probe: another search knows it.
+  void suppose(std::size_t size, bool fits, std::optional<std::uint64_t> peak_bytes);
   /// A limit that is known better now: contexts and workspaces have been made since.
   void set_limit(std::uint64_t bytes) { options_.limit_bytes = bytes; }
   [[nodiscard]] BatchSearchResult result() const;
 
  private:
-  /// Sizes are counted in multiples.
-  struct Peak {
-    double size;
-    double bytes;
-  };
-  /// Sizes at which the limit is reached.
-  struct Forecast {
-    double at_least;  ///< had the rounding of the peaks hidden as much as it can
-    double likely;
-    double at_most;
-    bool visible;  ///< The peaks differ by more than their rounding.
-  };
-
   explicit BatchSearch(BatchSearchOptions options);
 
   [[nodiscard]] bool is_close(double low, double bound) const;
-  [[nodiscard]] std::optional<Forecast> forecast() const;
-  [[nodiscard]] double likely_size(std::size_t from, double remaining) const;
-  [[nodiscard]] double between(double likely) const;
-  [[nodiscard]] double beyond(const std::optional<Forecast>& forecast) const;
+  [[nodiscard]] bool can_guess() const;
+  [[nodiscard]] double limit() const { return static_cast<double>(options_.limit_bytes.value_or(0)); }
+  [[nodiscard]] double beyond() const;
+  [[nodiscard]] double guessed() const;
+  [[nodiscard]] double within_reach(double size) const;
 
   BatchSearchOptions options_;
-  double largest_;           ///< multiples up to the maximum
-  std::vector<Peak> peaks_;  ///< of sizes that fitted, ascending
-  double fits_ = 0;          ///< largest that fitted; 0: none so far
-  double fails_;             ///< smallest that did not; infinite: none so far
+  // Sizes are counted in multiples.
+  double largest_;                ///< multiples up to the maximum
+  std::vector<BatchPeak> peaks_;  ///< of sizes that fitted, ascending
+  double fits_ = 0;               ///< largest that fitted; 0: none so far
+  double fails_;                  ///< smallest that did not; infinite: none so far
   std::size_t probes_ = 0;
-  std::size_t failures_ = 0;
-  std::size_t failures_in_a_row_ = 0;
 };
 
 }  // namespace tidemark

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstddef>
 
+#include "base/thread_without_signals.h"
+
 namespace tidemark {
 
 Result<FreeMemory> free_memory(const cuda::Driver& driver, cuda::Context context) {
@@ -17,19 +19,24 @@ Result<FreeMemory> free_memory(const cuda::Driver& driver, cuda::Context context
 }
 
 LowestFreeMemory::LowestFreeMemory(const cuda::Driver& driver, cuda::Context context)
-    : driver_(driver), context_(context), thread_([this] { run(); }) {}
+    : driver_(driver), context_(context), thread_(thread_without_signals([this] { run(); })) {}
 
 LowestFreeMemory::~LowestFreeMemory() {
-  if (thread_.joinable()) static_cast<void>(stop());
+  end();
 }
 
-std::optional<std::uint64_t> LowestFreeMemory::stop() {
+void LowestFreeMemory::end() noexcept {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
   }
   ending_.notify_one();
   thread_.join();
+}
+
+std::optional<std::uint64_t> LowestFreeMemory::stop() {
+  end();
   ask();
   return lowest_;
 }

@@ -32,6 +32,7 @@ class LowestFreeMemory {
   [[nodiscard]] std::optional<std::uint64_t> stop();
 
  private:
+  void end() noexcept;
   void ask();
   void run();
 

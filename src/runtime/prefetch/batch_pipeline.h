@@ -12,21 +12,17 @@
 #include <vector>
 
 #include "base/result.h"
+#include "runtime/prefetch/batch_layout.h"
 #include "runtime/prefetch/device_buffers.h"
+#include "runtime/prefetch/device_conversions.h"
 #include "runtime/prefetch/host_to_device.h"
 #include "runtime/prefetch/read_ahead.h"
 
 namespace tidemark {
 
-/// An array of a batch, on the host or on a device.
-struct BatchBytes {
-  std::uint64_t address = 0;
-  std::size_t bytes = 0;
-};
-
 /// A batch as its source read it.
 struct SourceBatch {
-  std::vector<BatchBytes> arrays;     ///< in host memory
+  std::vector<SourceArray> arrays;
   std::shared_ptr<const void> owner;  ///< keeps them
   bool pinned = false;
 };
@@ -43,7 +39,7 @@ struct PipelineOptions {
   std::optional<HostToDeviceOptions> device;  ///< none: batches stay on the host
   std::size_t ahead = 2;
   std::size_t readers = 1;
-  /// Called on a reader when the copies of a batch are on the stream.
+  /// Called on a reader when the copies and conversions of a batch are on the stream.
   std::function<void(std::span<const BatchBytes> arrays, cuda::Stream stream)> on_device;
 };
 
@@ -79,10 +75,13 @@ class BatchPipeline {
   BatchPipeline(Source source, PipelineOptions options) : source_(std::move(source)), options_(std::move(options)) {}
   [[nodiscard]] std::optional<LoadedBatch> load(std::size_t number);
   [[nodiscard]] LoadedBatch copied(std::size_t number, SourceBatch read);
+  /// Begins the copies and conversions into loaded.buffer.
+  [[nodiscard]] Result<void> fill(const SourceBatch& read, const BatchLayout& layout, const LoadedBatch& loaded);
 
   Source source_;
   PipelineOptions options_;
   HostToDevicePointer copies_;
+  std::unique_ptr<DeviceConversions> conversions_;
   std::unique_ptr<DeviceBuffers> buffers_;
   std::atomic<std::uint64_t> copied_bytes_ = 0;
   std::unique_ptr<ReadAhead<LoadedBatch>> ahead_;

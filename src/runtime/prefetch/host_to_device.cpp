@@ -26,15 +26,10 @@ Result<HostToDevicePointer> HostToDevice::create(const cuda::Driver& driver, con
 
 std::optional<Error> HostToDevice::prepare() {
   owner_ = ::getpid();
-  int device = -1;
-  if (const auto status = driver_.device(&device, options_.device); status != cuda::kSuccess) {
-    return driver_.error(fmt::format("device {}: cuDeviceGet", options_.device).c_str(), status);
-  }
-  if (const auto status = driver_.retain_primary_context(&context_, device); status != cuda::kSuccess) {
-    return driver_.error("cuDevicePrimaryCtxRetain", status);
-  }
-  device_ = device;
-  const cuda::CurrentContext current(driver_, context_);
+  auto context = cuda::PrimaryContext::retain(driver_, options_.device);
+  if (!context) return context.error();
+  context_.emplace(std::move(*context));
+  const cuda::CurrentContext current(driver_, context_->get());
   if (const auto status = driver_.create_stream(&stream_, cuda::kStreamNonBlocking); status != cuda::kSuccess) {
     return driver_.error("cuStreamCreate", status);
   }
@@ -63,17 +58,14 @@ HostToDevice::~HostToDevice() {
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
-  if (device_ < 0) return;
-  {
-    const cuda::CurrentContext current(driver_, context_);
-    if (stream_ != nullptr) driver_.synchronize_stream(stream_);
-    for (const auto& chunk : chunks_) {
-      if (chunk->copied != nullptr) driver_.destroy_event(chunk->copied);
-      if (chunk->memory != nullptr) driver_.host_free(chunk->memory);
-    }
-    if (stream_ != nullptr) driver_.destroy_stream(stream_);
+  if (!context_) return;
+  const cuda::CurrentContext current(driver_, context_->get());
+  if (stream_ != nullptr) driver_.synchronize_stream(stream_);
+  for (const auto& chunk : chunks_) {
+    if (chunk->copied != nullptr) driver_.destroy_event(chunk->copied);
+    if (chunk->memory != nullptr) driver_.host_free(chunk->memory);
   }
-  driver_.release_primary_context(device_);
+  if (stream_ != nullptr) driver_.destroy_stream(stream_);
 }
 
 Result<void> HostToDevice::copy(std::span<const HostArrayCopy> copies) {
@@ -117,7 +109,7 @@ void HostToDevice::work() {
 }
 
 void HostToDevice::run_loads() {
-  const cuda::CurrentContext current(driver_, context_);
+  const cuda::CurrentContext current(driver_, context_->get());
   for (;;) {
     const std::size_t number = next_load_.fetch_add(1);
     if (number >= loads_.size()) return;

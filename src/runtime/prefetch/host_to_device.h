@@ -17,6 +17,7 @@
 
 #include "base/result.h"
 #include "runtime/cuda/cuda_driver.h"
+#include "runtime/cuda/primary_context.h"
 #include "runtime/prefetch/load_list.h"
 
 namespace tidemark {
@@ -54,7 +55,7 @@ class HostToDevice {
 
   [[nodiscard]] const cuda::Driver& driver() const { return driver_; }
   [[nodiscard]] cuda::Stream stream() const { return stream_; }
-  [[nodiscard]] cuda::Context context() const { return context_; }
+  [[nodiscard]] cuda::Context context() const { return context_->get(); }
   [[nodiscard]] std::size_t pinned_bytes() const { return options_.chunk_bytes * chunks_.size(); }
 
  private:
@@ -76,8 +77,7 @@ class HostToDevice {
   const cuda::Driver& driver_;
   HostToDeviceOptions options_;
   pid_t owner_ = 0;
-  int device_ = -1;
-  cuda::Context context_ = nullptr;
+  std::optional<cuda::PrimaryContext> context_;  ///< once prepared
   cuda::Stream stream_ = nullptr;
   std::vector<std::unique_ptr<Chunk>> chunks_;
   std::atomic<std::size_t> next_chunk_ = 0;

@@ -58,6 +58,14 @@ class KeptPartTest : public ::testing::Test {
     }
     read.definitions = follower.definitions();
   }
+  /// Follows a program that has run, and reads what is there; then the program runs on.
+  [[nodiscard]] std::unique_ptr<Follower> follow_after(double before_s, Recording& read, double on_s) {
+    run(before_s);
+    auto follower = follow();
+    take(*follower, read);
+    run(on_s);
+    return follower;
+  }
   static void take_to_the_end(Follower& follower, Recording& read) {
     for (take(follower, read); follower.state() == FollowState::growing; take(follower, read)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -102,11 +110,8 @@ TEST_F(KeptPartTest, FromTheBeginningToTheEnd) {
 }
 
 TEST_F(KeptPartTest, FromTheMiddleOnAllThatIsKept) {
-  run(30);
-  const auto follower = follow();
   Recording read;
-  take(*follower, read);
-  run(3);
+  const auto follower = follow_after(30, read, 3);
   take(*follower, read);
   finish();
   take_to_the_end(*follower, read);
@@ -118,21 +123,15 @@ TEST_F(KeptPartTest, FromTheMiddleOnAllThatIsKept) {
 }
 
 TEST_F(KeptPartTest, WhoReadsTooLateIsTold) {
-  run(1);
-  const auto follower = follow();
   Recording read;
-  take(*follower, read);
-  run(20);
+  const auto follower = follow_after(1, read, 20);
   take(*follower, read);
   EXPECT_EQ(follower->state(), FollowState::changed);
 }
 
 TEST_F(KeptPartTest, ARecorderThatIsKilled) {
-  run(5);
-  const auto follower = follow();
   Recording read;
-  take(*follower, read);
-  run(1);
+  const auto follower = follow_after(5, read, 1);
   writer_->leave();
   writer_.reset();
   take_to_the_end(*follower, read);

@@ -1,16 +1,21 @@
 #include "unit/runtime/asynchronous_driver.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
+
+#include "runtime/prefetch/element_conversion.h"
 
 namespace tidemark::test {
 namespace {
@@ -18,6 +23,7 @@ namespace {
 constexpr cuda::Status kInvalidValue = 1;
 constexpr cuda::Status kOutOfMemory = 2;
 constexpr cuda::Status kInvalidHandle = 400;
+constexpr cuda::Status kNotFound = 500;
 constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
 
 class Stream {
@@ -81,12 +87,19 @@ struct Event {
   }
 };
 
+/// A module's text, and the kernels that were asked for.
+struct Module {
+  std::string text;
+  std::map<std::string, ElementConversion> kernels;
+};
+
 struct Machine {
   std::mutex mutex;
   std::set<void*> pinned;
   std::set<void*> device;
   std::set<Stream*> streams;
   std::set<Event*> events;
+  std::set<Module*> modules;
   Stream standard;  ///< the default stream
   std::atomic<std::size_t> allocations = kUnlimited;
   std::atomic<std::size_t> copies = kUnlimited;
@@ -138,12 +151,17 @@ cuda::Status free_device(cuda::DevicePointer address) {
   std::free(memory);
   return cuda::kSuccess;
 }
-cuda::Status create_stream(cuda::Stream* stream, unsigned) {
-  auto* made = new Stream;
-  *stream = made;
+/// A new object, which the caller gets a handle of.
+template <typename Object>
+cuda::Status create(std::set<Object*>& all, void** handle) {
+  auto* made = new Object;
+  *handle = made;
   const std::lock_guard lock(machine->mutex);
-  machine->streams.insert(made);
+  all.insert(made);
   return cuda::kSuccess;
+}
+cuda::Status create_stream(cuda::Stream* stream, unsigned) {
+  return create(machine->streams, stream);
 }
 cuda::Status destroy_stream(cuda::Stream stream) {
   if (!forget(machine->streams, stream)) return kInvalidHandle;
@@ -152,11 +170,7 @@ cuda::Status destroy_stream(cuda::Stream stream) {
   return cuda::kSuccess;
 }
 cuda::Status create_event(cuda::Event* event, unsigned) {
-  auto* made = new Event;
-  *event = made;
-  const std::lock_guard lock(machine->mutex);
-  machine->events.insert(made);
-  return cuda::kSuccess;
+  return create(machine->events, event);
 }
 cuda::Status destroy_event(cuda::Event event) {
   if (!forget(machine->events, event)) return kInvalidHandle;
@@ -191,6 +205,45 @@ cuda::Status copy(cuda::DevicePointer to, const void* from, std::size_t bytes, c
   if (current == nullptr) return kInvalidHandle;
   if (!take_one(machine->copies)) return kOutOfMemory;
   of(stream).put([=] { std::memcpy(reinterpret_cast<void*>(to), from, bytes); });
+  return cuda::kSuccess;
+}
+cuda::Status load_module(cuda::Module* module, const void* image) {
+  if (current == nullptr) return kInvalidHandle;
+  if (const auto made = create(machine->modules, module); made != cuda::kSuccess) return made;
+  static_cast<Module*>(*module)->text = static_cast<const char*>(image);
+  return cuda::kSuccess;
+}
+cuda::Status unload_module(cuda::Module module) {
+  if (!forget(machine->modules, module)) return kInvalidHandle;
+  delete static_cast<Module*>(module);
+  return cuda::kSuccess;
+}
+/// The types of elements are read from the kernel's name: tidemark_uint8_to_float16.
+cuda::Status find_function(cuda::Function* function, cuda::Module module, const char* name) {
+  Module& in = *static_cast<Module*>(module);
+  const std::string wanted = name;
+  if (in.text.find(".entry " + wanted + "(") == std::string::npos) return kNotFound;
+  ElementConversion& kernel = in.kernels[wanted];
+  kernel.from = wanted.starts_with("tidemark_uint8_") ? ElementType::uint8 : ElementType::float32;
+  kernel.to = wanted.ends_with("_bfloat16")  ? ElementType::bfloat16
+              : wanted.ends_with("_float16") ? ElementType::float16
+                                             : ElementType::float32;
+  *function = &kernel;
+  return cuda::kSuccess;
+}
+cuda::Status launch_kernel(cuda::Function function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
+                           unsigned, unsigned, cuda::Stream stream, void** parameters, void**) {
+  if (current == nullptr) return kInvalidHandle;
+  ElementConversion conversion = *static_cast<const ElementConversion*>(function);
+  const auto to = *static_cast<const std::uint64_t*>(parameters[0]);
+  const auto from = *static_cast<const std::uint64_t*>(parameters[1]);
+  const auto count = std::min(*static_cast<const std::uint64_t*>(parameters[2]), std::uint64_t{blocks} * threads);
+  conversion.scale = *static_cast<const float*>(parameters[3]);
+  conversion.offset = *static_cast<const float*>(parameters[4]);
+  of(stream).put([=] {
+    convert(conversion, {reinterpret_cast<const std::byte*>(from), count * element_bytes(conversion.from)},
+            reinterpret_cast<std::byte*>(to));
+  });
   return cuda::kSuccess;
 }
 cuda::Status error_name(cuda::Status status, const char** name) {
@@ -235,6 +288,10 @@ AsynchronousDriver::AsynchronousDriver() {
   driver_.record_event = record_event;
   driver_.synchronize_event = synchronize_event;
   driver_.copy_to_device = copy;
+  driver_.load_module = load_module;
+  driver_.unload_module = unload_module;
+  driver_.find_function = find_function;
+  driver_.launch = launch_kernel;
   driver_.error_name = error_name;
 }
 
@@ -259,7 +316,8 @@ void AsynchronousDriver::synchronize(cuda::Stream stream) {
 
 std::size_t AsynchronousDriver::objects() const {
   const std::lock_guard lock(machine->mutex);
-  return machine->pinned.size() + machine->device.size() + machine->streams.size() + machine->events.size();
+  return machine->pinned.size() + machine->device.size() + machine->streams.size() + machine->events.size() +
+         machine->modules.size();
 }
 
 void AsynchronousDriver::allocations_left(std::size_t count) {

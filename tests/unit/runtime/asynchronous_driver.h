@@ -1,5 +1,5 @@
 // A CUDA driver whose streams are threads: copies happen later, in the order of their stream, as on a device. Memory
-// "of the device" is the host's. One at a time in a process.
+// "of the device" is the host's. Kernels are those of conversions, by name. One at a time in a process.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class AsynchronousDriver {
   [[nodiscard]] cuda::Stream make_stream();
   void synchronize(cuda::Stream stream);
 
-  /// What is there: pinned and device allocations, streams and events.
+  /// What is there: pinned and device allocations, streams, events and modules.
   [[nodiscard]] std::size_t objects() const;
   /// The next so many allocations on the device succeed, and then none.
   void allocations_left(std::size_t count);

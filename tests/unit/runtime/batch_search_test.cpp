@@ -80,11 +80,25 @@ TEST(BatchSearch, UseThatGrowsFasterThanTheBatch) {
 }
 
 TEST(BatchSearch, AWorkspaceThatComesAtOneSize) {
-  for (const double share : {0.1, 0.3, 0.5}) {
-    for (const double from : {10.0, 60.0, 120.0, 180.0}) {
-      expect_found([&](double size) { return kGiB + size * 300 * kMiB + (size >= from ? share * kLimit : 0); });
-    }
+  for (const double from : {10.0, 60.0, 120.0, 180.0}) {
+    expect_found([&](double size) { return kGiB + size * 300 * kMiB + (size >= from ? 0.1 * kLimit : 0); });
   }
+}
+
+TEST(BatchSearch, WhatAnotherSearchKnowsIsNoProbe) {
+  BatchSearchOptions options;
+  options.start = 235;
+  options.limit_bytes = static_cast<std::uint64_t>(kLimit);
+  BatchSearch search = *BatchSearch::create(options);
+  search.report(235, true, 10 * kGiB + 235 * 300 * kMiB);
+  EXPECT_EQ(search.result().end, BatchSearchEnd::searching);
+  search.suppose(1, true, 10 * kGiB + 300 * kMiB);
+  search.suppose(128, true, 10 * kGiB + 128 * 300 * kMiB);
+  EXPECT_EQ(search.result().end, BatchSearchEnd::found);
+  EXPECT_EQ(search.result().batch_size, 235U);
+  EXPECT_EQ(search.result().probes, 1U);
+  search.suppose(240, false, std::nullopt);
+  EXPECT_EQ(search.result().does_not_fit, 240U);
 }
 
 TEST(BatchSearch, UseThatDoesNotDependOnTheBatchEndsAtTheMaximum) {
@@ -110,6 +124,18 @@ TEST(BatchSearch, AStartThatIsTooLargeIsNotTheEnd) {
   BatchSearchOptions options;
   options.start = 4096;
   expect_found([](double size) { return kGiB + size * 300 * kMiB; }, options);
+}
+
+TEST(BatchSearch, ASizeThatFitsNoMoreIsNotTheResult) {
+  BatchSearchOptions options;
+  options.start = 100;
+  options.limit_bytes = static_cast<std::uint64_t>(kLimit);
+  BatchSearch search = *BatchSearch::create(options);
+  search.report(10, true, 10 * kGiB);
+  search.report(100, true, std::nullopt);
+  search.report(100, false, std::nullopt);
+  EXPECT_EQ(search.result().batch_size, 10U);
+  EXPECT_EQ(search.result().does_not_fit, 100U);
 }
 
 TEST(BatchSearch, NothingFits) {

@@ -1,0 +1,113 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <tidemark/prefetch_loader.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr tidemark::Conversion kToFloat{tidemark::ElementType::uint8, tidemark::ElementType::float32, 0.5f, -1};
+
+/// Batch `number` of ten: its number as bytes, once as they are and once as numbers.
+std::optional<tidemark::HostBatch> read_bytes(std::size_t number) {
+  if (number == 10) return std::nullopt;
+  const auto bytes = std::make_shared<std::vector<std::uint8_t>>(number + 1, static_cast<std::uint8_t>(number));
+  return tidemark::HostBatch{{{bytes->data(), bytes->size()}, {bytes->data(), bytes->size(), kToFloat}}, bytes};
+}
+
+tidemark::PrefetchSettings on_the_host() {
+  tidemark::PrefetchSettings settings;
+  settings.device = -1;
+  settings.reading_threads = 3;
+  return settings;
+}
+
+template <typename Element>
+std::vector<Element> elements(const tidemark::BatchArray& array) {
+  const auto* first = static_cast<const Element*>(array.data);
+  return {first, first + array.bytes / sizeof(Element)};
+}
+
+TEST(PrefetchLoader, BatchesInOrderAndConverted) {
+  tidemark::PrefetchLoader loader(read_bytes, on_the_host());
+  std::size_t number = 0;
+  while (const auto batch = loader.next()) {
+    EXPECT_EQ(batch->number(), number);
+    ASSERT_EQ(batch->size(), 2U);
+    EXPECT_EQ(elements<std::uint8_t>((*batch)[0]),
+              std::vector<std::uint8_t>(number + 1, static_cast<std::uint8_t>(number)));
+    EXPECT_EQ(elements<float>((*batch)[1]), std::vector<float>(number + 1, 0.5f * static_cast<float>(number) - 1));
+    ++number;
+  }
+  const tidemark::PrefetchStatistics statistics = loader.statistics();
+  EXPECT_EQ(statistics.batches, 10U);
+  EXPECT_EQ(statistics.copied_bytes, 0U) << "nothing was copied to a device";
+  EXPECT_EQ(statistics.pinned_bytes, 0U);
+}
+
+TEST(PrefetchLoader, ProblemsComeInTheirPlace) {
+  tidemark::PrefetchLoader loader(
+      [](std::size_t number) {
+        if (number == 1) throw std::runtime_error("file 1 is broken");
+        return read_bytes(number);
+      },
+      on_the_host());
+  EXPECT_TRUE(loader.next());
+  EXPECT_THROW((void)loader.next(), std::runtime_error);
+  EXPECT_FALSE(loader.next());
+
+  tidemark::PrefetchLoader odd(
+      [](std::size_t) {
+        const auto bytes = std::make_shared<std::vector<std::uint8_t>>(7);
+        const tidemark::Conversion floats{tidemark::ElementType::float32, tidemark::ElementType::float16};
+        return std::optional(tidemark::HostBatch{{{bytes->data(), 7, floats}}, bytes});
+      },
+      on_the_host());
+  try {
+    (void)odd.next();
+    FAIL() << "7 bytes are no float32";
+  } catch (const tidemark::Error& error) {
+    EXPECT_STREQ(error.what(), "array 0: 7 bytes are no array of float32");
+  }
+}
+
+TEST(PrefetchLoader, EndsWhereItIsLeftAndInAForkedChild) {
+  tidemark::PrefetchLoader loader(read_bytes, on_the_host());
+  EXPECT_TRUE(loader.next());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    try {
+      (void)loader.next();
+    } catch (const tidemark::Error&) {
+      ::_exit(7);
+    }
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  loader.stop();
+  EXPECT_FALSE(loader.next());
+  EXPECT_THROW(tidemark::PrefetchLoader(nullptr, on_the_host()), tidemark::Error);
+}
+
+// On a machine with a GPU it does its work, on others it says what is missing.
+TEST(PrefetchLoader, ADeviceOrAnErrorThatSaysWhy) {
+  try {
+    tidemark::PrefetchLoader loader(read_bytes);
+    while (const auto batch = loader.next()) EXPECT_EQ((*batch)[1].bytes, 4 * (batch->number() + 1));
+    EXPECT_EQ(loader.statistics().copied_bytes, 2U * 55U);
+  } catch (const tidemark::Error& error) {
+    EXPECT_THAT(std::string(error.what()), testing::HasSubstr("CUDA driver"));
+  }
+}
+
+}  // namespace
