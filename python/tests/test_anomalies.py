@@ -85,8 +85,13 @@ def test_a_model_is_checked_with_buffers_and_gradients_and_logged(caplog: pytest
 
 @pytest.mark.filterwarnings("ignore")
 def test_what_has_no_real_values_is_skipped_and_said() -> None:
+    freed = torch.zeros(8)
+    part = freed[4:]
+    freed.untyped_storage().resize_(0)
     result = check(
         {
+            "freed": freed,
+            "part of freed": part,
             "complex": torch.zeros(2, dtype=torch.complex64),
             "integer": torch.zeros(2, dtype=torch.int32),
             "quantized": torch.quantize_per_tensor(torch.zeros(2), 0.1, 0, torch.qint8),
@@ -96,6 +101,8 @@ def test_what_has_no_real_values_is_skipped_and_said() -> None:
         }
     )
     assert {skipped.name: skipped.reason for skipped in result.skipped} == {
+        "freed": "its memory has been given back",
+        "part of freed": "its memory has been given back",
         "complex": "dtype complex64",
         "integer": "dtype int32",
         "quantized": "quantized (torch qint8)",
@@ -103,7 +110,7 @@ def test_what_has_no_real_values_is_skipped_and_said() -> None:
         "meta": "on the meta device: no values",
     }
     assert [tensor.name for tensor in result.tensors] == ["real"]
-    assert "5 skipped" in str(result)
+    assert "7 skipped" in str(result)
 
 
 def test_what_is_no_tensor_is_an_error() -> None:

@@ -70,6 +70,7 @@ CHINESE: dict[str, str] = {
     "sparse ({layout})": "稀疏（{layout}）",
     "held in {count} tensors": "由 {count} 个张量组成",
     "on the meta device: no values": "在 meta 设备上：没有数值",
+    "its memory has been given back": "其内存已被释放",
     "dtype {dtype}": "数据类型 {dtype}",
     "{word} in {name}: {count:,} of {elements:,} values ({mb:.1f} MB, {dtype}, {device})": (
         "{name} 含 {word}：{elements:,} 个数值中有 {count:,} 个（{mb:.1f} MB，{dtype}，{device}）"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tidemark._language import say
+from tidemark._torch import storage_of
 from tidemark.model_analysis.modules import is_module, modules_of, tensors_by_name, tensors_of
 from tidemark.model_analysis.parts import is_strided, take_apart
 
@@ -53,7 +54,7 @@ def named_tensors(source: Any, what: str, gradients: bool) -> list[tuple[str, An
 def checkable(tensor: Any, lang: str | None = None) -> tuple[Any | None, str]:
     """The plain tensor to look at (of a DTensor: what this process holds), or ``None`` and why not."""
     is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and not tensor.__dict__ and str(tensor.dtype) in _CHECKED_DTYPES
-    if is_plain and is_strided(tensor) and tensor.device.type != "meta":
+    if is_plain and is_strided(tensor) and tensor.device.type != "meta" and not _is_freed(tensor):
         return tensor.detach(), ""  # nearly all of them, before the questions below, which take microseconds
     try:
         parts = take_apart(tensor)
@@ -68,6 +69,14 @@ def checkable(tensor: Any, lang: str | None = None) -> tuple[Any | None, str]:
     plain = parts.holders[0]
     if plain.device.type == "meta":
         return None, say("on the meta device: no values", lang)
+    if _is_freed(plain):
+        return None, say("its memory has been given back", lang)
     if str(plain.dtype) not in _CHECKED_DTYPES:
         return None, say("dtype {dtype}", lang, dtype=str(plain.dtype).rpartition(".")[2])
     return plain.detach(), ""
+
+
+def _is_freed(tensor: Any) -> bool:
+    """Whether its storage was resized to nothing, as FSDP does between uses: reading it would end the process."""
+    storage = storage_of(tensor)
+    return storage is not None and storage.nbytes() == 0 and tensor.numel() > 0

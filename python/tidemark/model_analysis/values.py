@@ -87,8 +87,8 @@ def check_tensors(
     read once, all tensors of a device and dtype by one fused kernel, which gives the largest magnitude and whether all values
     are finite; only tensors that are not finite are read again, to count, and with ``ranges`` all of them, for the smallest and
     largest value. Temporary memory is some MiB however large the tensors are, and is given back; current devices stay as they
-    are. Complex, integer, quantized, sparse and meta tensors are skipped, which the result says. What is not finite is logged
-    as ERROR by the logger ``tidemark`` with its name and MB, unless ``log`` is false.
+    are. Complex, integer, quantized, sparse and meta tensors, and those whose memory was given back, are skipped, which the
+    result says. What is not finite is logged as ERROR by the logger ``tidemark`` with its name and MB, unless ``log`` is false.
 
     Raises ImportError without PyTorch, and TypeError for what are no tensors.
     """
