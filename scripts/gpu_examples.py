@@ -67,7 +67,9 @@ class Examples:
             missing = [name for name in ["training", *WITH_CUDA] if not (build / name).exists()]
             tried[way] = {"exit_code": built.returncode, "missing": missing, "seconds": time.monotonic() - began}
             if built.returncode == 0 and not missing:
-                self.check.say(f"examples  built with {way} in {tried[way]['seconds']:.0f} s")
+                found = [line[3:] for line in configured.stdout.splitlines() if line.startswith("-- libtorch")]
+                tried[way]["found"] = found
+                self.check.say(f"examples  built with {way} in {tried[way]['seconds']:.0f} s; {', '.join(found)}")
                 return build, tried
             tried[way]["output"] = (configured.stdout + (built.stdout if built is not configured else ""))[-6000:]
             self.check.say(f"examples  not built with {way} (missing: {missing}): {tried[way]['output'][-1500:]}")

@@ -6,7 +6,7 @@
 option(WITHOUT_CUDA_TOOLKIT "Use the headers and libraries of PyTorch's and NVIDIA's wheels" OFF)
 
 find_path(torch_cmake_folder Torch/TorchConfig.cmake PATH_SUFFIXES share/cmake)
-set(torch_folder ${torch_cmake_folder}/../..)
+get_filename_component(torch_folder ${torch_cmake_folder}/../.. ABSOLUTE)
 
 if(NOT WITHOUT_CUDA_TOOLKIT)
   find_package(CUDAToolkit QUIET)
@@ -31,10 +31,12 @@ if(NOT torch_cmake_folder OR NOT TARGET example_cuda OR NOT EXISTS ${torch_folde
   return()
 endif()
 if(CUDAToolkit_NVCC_EXECUTABLE AND NOT WITHOUT_CUDA_TOOLKIT)
+  message(STATUS "libtorch: by its CMake package")
   find_package(Torch REQUIRED)
   add_library(example_torch INTERFACE)
   target_link_libraries(example_torch INTERFACE ${TORCH_LIBRARIES} example_cuda)
 else()
+  message(STATUS "libtorch: by the files in ${torch_folder}")
   add_library(example_torch INTERFACE)
   target_compile_features(example_torch INTERFACE cxx_std_20)
   target_include_directories(example_torch SYSTEM INTERFACE

@@ -1,4 +1,7 @@
-"""Prints the folder of PyTorch's CMake package where NVIDIA's runtime and headers are there too. Does not import PyTorch, which takes seconds."""
+"""Prints the folder of PyTorch's CMake package where NVIDIA's runtime and headers are there too.
+
+Does not import PyTorch, which takes seconds.
+"""
 
 import importlib.util
 from pathlib import Path

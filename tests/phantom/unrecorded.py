@@ -1,4 +1,4 @@
-"""Runs a program on the phantom GPU of a plan, but without the plan's recorder: one that records itself, or takes no memory from PyTorch.
+"""Runs a program on the phantom GPU of a plan, but without the plan's recorder: one that records itself.
 
 Prints its exit code and the lines of its output, as JSON.
 """
