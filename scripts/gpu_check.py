@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+from gpu_batches import Batches
 from gpu_monitors import Monitors
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -388,7 +389,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True, type=pathlib.Path)
     parser.add_argument("--results", required=True, type=pathlib.Path)
-    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "categories", "advice", "anomalies", "loaders", "package", "monitors", "costs"], help="a part of it, where a command may not run for long")
+    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "categories", "advice", "anomalies", "loaders", "package", "monitors", "batches", "costs"], help="a part of it, where a command may not run for long")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     check = Check(args.tidemark.resolve(), args.results.resolve())
@@ -425,8 +426,9 @@ def main():
     loaders = check.measured("loaders") if args.only in (None, "loaders") else None
     package = check.package() if args.only in (None, "package") else None
     monitors = Monitors(check, ROOT).run() if args.only in (None, "monitors") else None
+    batches = Batches(check, ROOT).run() if args.only in (None, "batches") else None
     check.say("all checks passed" if not check.failures else f"{check.failures} checks failed")
-    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "categories": categories, "advice": advice, "anomalies": anomalies, "loaders": loaders, "package": package, "monitors": monitors, "costs": costs,
+    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "categories": categories, "advice": advice, "anomalies": anomalies, "loaders": loaders, "package": package, "monitors": monitors, "batches": batches, "costs": costs,
               "failures": check.failures}
     (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
     return 1 if check.failures else 0
