@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+from gpu_batches import Batches
 from gpu_examples import Examples
 from gpu_monitors import Monitors
 
@@ -385,54 +386,61 @@ class Check:
                 file.unlink(missing_ok=True)
 
 
+def parts(check):
+    """What is checked and measured, by the name that --only takes; in this order, without --only."""
+    gpus = int(check.output(PYTHON, "-c", "import torch; print(torch.cuda.device_count())"))
+
+    def of_each(work, cases):
+        return lambda: {name: work(name, *how) for name, how in cases.items()}
+
+    def ledgers():
+        return {**of_each(check.ledger, LEDGERS)(), **({"NCCL": check.ledger_of_ranks()} if gpus > 1 else {})}
+
+    categories = ["lora", "llama", "checkpointed", "resnet"] + (["ddp", "fsdp2"] if gpus > 1 else [])
+    return {
+        "devices": check.devices,
+        "peaks": of_each(check.peaks, PEAKS),
+        "ledgers": ledgers,
+        "costs": of_each(check.cost, COSTS),
+        "plan": lambda: {name: check.plan(name, program) for name, program in VERIFIED.items()},
+        "driver_calls": check.driver_calls,
+        "settings": check.settings,
+        "categories": lambda: {case: check.categories(case) for case in categories},
+        "advice": check.advice,
+        "anomalies": lambda: check.measured("anomalies"),
+        "loaders": lambda: {"conversions": check.measured("gpu_conversions", "scripts"), "step times": check.measured("loaders")},
+        "package": check.package,
+        "monitors": lambda: Monitors(check, ROOT).run(),
+        "batches": lambda: Batches(check, ROOT).run(),
+        "examples": lambda: Examples(check, ROOT).run(),
+    }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tidemark", required=True, type=pathlib.Path)
     parser.add_argument("--results", required=True, type=pathlib.Path)
-    parser.add_argument("--only", choices=["devices", "peaks", "ledgers", "driver_calls", "plan", "settings", "categories", "advice", "anomalies", "loaders", "package", "monitors", "examples", "costs"], help="a part of it, where a command may not run for long")
+    parser.add_argument("--only", metavar="PART", help="a part of it, where a command may not run for long")
     args = parser.parse_args()
     args.results.mkdir(parents=True, exist_ok=True)
     check = Check(args.tidemark.resolve(), args.results.resolve())
+    available = parts(check)
+    if args.only not in (None, *available):
+        parser.error(f"--only {args.only}: there are {', '.join(available)}")
 
     query = ["nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
-    torch = check.output(PYTHON, "-c", "import torch; print(torch.__version__)").strip()
     machine = {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "gpu": check.output(*query).strip(),
         "cores": os.cpu_count(),
         "python": sys.version.split()[0],
-        "torch": torch,
+        "torch": check.output(PYTHON, "-c", "import torch; print(torch.__version__)").strip(),
         "tidemark": check.output(check.tidemark, "--version").strip(),
     }
     check.say(", ".join(f"{key} {value}" for key, value in machine.items()))
-    devices = check.devices() if args.only in (None, "devices") else {}
-    peaks = {name: check.peaks(name, *how) for name, how in PEAKS.items()} if args.only in (None, "peaks") else {}
-    ledgers, costs = {}, {}
-    if args.only in (None, "ledgers"):
-        ledgers = {name: check.ledger(name, *how) for name, how in LEDGERS.items()}
-        if int(check.output(PYTHON, "-c", "import torch; print(torch.cuda.device_count())")) > 1:
-            ledgers["NCCL"] = check.ledger_of_ranks()
-    if args.only in (None, "costs"):
-        costs = {name: check.cost(name, *how) for name, how in COSTS.items()}
-    plans = {name: check.plan(name, program) for name, program in VERIFIED.items()} if args.only in (None, "plan") else {}
-    driver_calls = check.driver_calls() if args.only in (None, "driver_calls") else {}
-    settings = check.settings() if args.only in (None, "settings") else {}
-    cases = ["lora", "llama", "checkpointed", "resnet"]
-    if args.only == "categories" and int(check.output(PYTHON, "-c", "import torch; print(torch.cuda.device_count())")) > 1:
-        cases += ["ddp", "fsdp2"]
-    categories = {case: check.categories(case) for case in cases} if args.only in (None, "categories") else {}
-    advice = check.advice() if args.only in (None, "advice") else None
-    anomalies = check.measured("anomalies") if args.only in (None, "anomalies") else None
-    conversions, loaders = None, None
-    if args.only in (None, "loaders"):
-        conversions, loaders = check.measured("gpu_conversions", "scripts"), check.measured("loaders")
-    package = check.package() if args.only in (None, "package") else None
-    monitors = Monitors(check, ROOT).run() if args.only in (None, "monitors") else None
-    examples = Examples(check, ROOT).run() if args.only in (None, "examples") else None
+    report = {"machine": machine, **{name: run() for name, run in available.items() if args.only in (None, name)}}
     check.say("all checks passed" if not check.failures else f"{check.failures} checks failed")
-    report = {"machine": machine, "devices": devices, "peaks": peaks, "ledgers": ledgers, "driver_calls": driver_calls, "plans": plans, "settings": settings, "categories": categories, "advice": advice, "anomalies": anomalies, "conversions": conversions, "loaders": loaders, "package": package, "monitors": monitors, "examples": examples, "costs": costs,
-              "failures": check.failures}
-    (check.results / "gpu_check.json").write_text(json.dumps(report, indent=1) + "\n")
+    (check.results / "gpu_check.json").write_text(json.dumps({**report, "failures": check.failures}, indent=1) + "\n")
     return 1 if check.failures else 0
 
 

@@ -3,14 +3,17 @@
 # checks that the ledger adds up, compares plans with what the GPU does, what the monitors say of a training with what PyTorch and
 # nvidia-smi say, and measures what recording costs.
 #
-#   scripts/gpu_check.sh RESULTS [--only devices|peaks|ledgers|driver_calls|plan|settings|categories|advice|anomalies|loaders|package|monitors|examples|costs]      writes RESULTS/gpu_check.json and RESULTS/gpu_check.txt
+#   scripts/gpu_check.sh RESULTS [--only PART]      writes RESULTS/gpu_check.json and RESULTS/gpu_check.txt
+#
+# PART is devices, peaks, ledgers, costs, plan, driver_calls, settings, categories, advice, anomalies, loaders, package,
+# monitors, batches or examples.
 #
 # TIDEMARK_PREBUILT  a folder made by scripts/package.sh, for machines without the libraries to build with or a network;
 #                    otherwise the release is built here; the examples also need scripts/package_cpp.sh
 cd "$(dirname "$0")/.."
 . scripts/common.sh
 
-[[ $# -ge 1 ]] || fail "usage: scripts/gpu_check.sh RESULTS [--only devices|peaks|ledgers|driver_calls|plan|settings|categories|advice|anomalies|loaders|package|monitors|examples|costs]"
+[[ $# -ge 1 ]] || fail "usage: scripts/gpu_check.sh RESULTS [--only PART]"
 nvidia-smi -L >/dev/null 2>&1 || fail "no NVIDIA GPU here"
 torch_version python3 >/dev/null || fail "python3 has no PyTorch"
 if [[ -n ${TIDEMARK_PREBUILT:-} ]]; then

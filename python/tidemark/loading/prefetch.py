@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -102,9 +103,7 @@ class PrefetchLoader:
 
             handed = HandedOver(self._ahead)
             ahead = ReadAhead(lambda: copies.begin(next(batches)), self._ahead, handed.wait)
-
-            def hand_over(begun: Any) -> Any:
-                return self._hand_over(begun, handed)
+            hand_over = partial(self._hand_over, handed=handed)
 
         self._iterations.add(ahead)
         iteration = self._counted(ahead, hand_over)
