@@ -7,7 +7,9 @@ import sys
 PROGRAM = "tests/programs/batches_gpu.py"
 MODELS = ["mlp", "convnet", "llama"]
 MARGIN = 0.05
-PROBES, PLANNED_PROBES = 8, 2
+PROBES = 8
+# With a plan. Near the limit cuDNN takes less workspace than the phantom GPU, which a few steps find out.
+PLANNED_PROBES = {"mlp": 2, "convnet": 5, "llama": 2}
 # Gradients are of double precision, and sums of parts of them.
 ROUNDING = 1e-9
 
@@ -35,7 +37,7 @@ class Batches:
 
     def sizes(self, model, told):
         largest = told["largest"]
-        for how, most in (("searched", PROBES), ("planned", PLANNED_PROBES)):
+        for how, most in (("searched", PROBES), ("planned", PLANNED_PROBES[model])):
             one = told[how]
             one["error"] = 1 - (one["batch_size"] or 0) / largest
             fine = 0 <= one["error"] <= MARGIN and len(one["probes"]) <= most
