@@ -1,4 +1,4 @@
-"""The memory manager on a real GPU, for scripts/gpu_check.py: batch sizes, retried steps and checkpointing next to PyTorch's counters."""
+"""The memory manager on a real GPU, for scripts/gpu_check.py, next to PyTorch's counters: sizes, retried steps, checkpointing."""
 
 import json
 import subprocess
@@ -49,7 +49,8 @@ class Batches:
         tried = {size: peak for size, fits, peak in told["planned"]["planned"] if fits}
         for size, fits, peak in told["planned"]["probes"][-1:]:
             if fits and tried.get(size):
-                self.check.say(f"batches  {model}: peak {peak:,} of {size} samples, planned {tried[size]:,}, {peak / tried[size] - 1:+.2%}")
+                off = peak / tried[size] - 1
+                self.check.say(f"batches  {model}: peak {peak:,} of {size} samples, planned {tried[size]:,}, {off:+.2%}")
 
     def retry(self, told):
         before, after, parts = told["before"], told["after"], told["parts"]
@@ -58,7 +59,8 @@ class Batches:
         error = told["largest_relative_difference"]
         self.require("retry_on_oom, gradients of the parts and of the whole batch", error <= ROUNDING, f"{error:.1e} apart")
         for name in before:
-            self.require(f"retry_on_oom, {name} afterwards", before[name] == after[name], f"{after[name]:,} bytes, before {before[name]:,}")
+            detail = f"{after[name]:,} bytes, before {before[name]:,}"
+            self.require(f"retry_on_oom, {name} afterwards", before[name] == after[name], detail)
 
     def optimize(self, model, told):
         for which, said in zip(("before", "after"), told["said"]):

@@ -1,4 +1,4 @@
-"""Three training steps with a batch size: what ``auto_batch_size(plan=…)`` plans. ``--layers 0`` is a mistake in the program."""
+"""Three training steps with a batch size: what ``auto_batch_size(plan=…)`` plans."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 ROWS = 1 << 14  # of a sample
 
 
 def step_of(layers: int) -> Callable[[int], None]:
     """A training step, a little over 1 GiB a sample."""
+    import torch
+
     sizes: list[Any] = [torch.nn.Linear(1024, 1024, device="cuda") for _ in range(layers)]
     model = torch.nn.Sequential(*[module for layer in sizes for module in (layer, torch.nn.GELU())])
     optimizer = torch.optim.AdamW(model.parameters())

@@ -50,8 +50,7 @@ def test_a_maximum_on_the_cpu() -> None:
     found = tidemark.auto_batch_size(limited(1000), maximum=100, multiple_of=8, device="cpu")
     assert (found.batch_size, found.ended, found.slope_bytes, found.limit_bytes) == (96, "maximum", None, None)
     found = tidemark.auto_batch_size(limited(20), start=4, maximum=50, max_probes=20, device="cpu")
-    assert (found.batch_size, found.ended) == (20, "found")
-    assert found.does_not_fit in (21, 22), "20 is within 5% of 21"
+    assert (found.batch_size, found.ended, found.does_not_fit) == (19, "found", 21), "19 is within 5% of 20"
     assert [probe.fits for probe in found.probes] == [probe.batch_size <= 20 for probe in found.probes]
     found = tidemark.auto_batch_size(limited(0), maximum=50, device="cpu")
     assert (found.batch_size, found.ended) == (None, "nothing_fits")

@@ -30,8 +30,8 @@ def counted(batch_size):
 def search(name, **options):
     calls.clear()
     found = tidemark.auto_batch_size(counted, maximum=24, start=20, **options)
-    told[name] = {"found": found.batch_size, "ended": found.ended, "calls": list(calls), "fits": [probe.fits for probe in found.probes],
-                  "peaks": [probe.peak_bytes for probe in found.probes],
+    told[name] = {"found": found.batch_size, "ended": found.ended, "calls": list(calls),
+                  "fits": [probe.fits for probe in found.probes], "peaks": [probe.peak_bytes for probe in found.probes],
                   "planned": {one.batch_size: one.peak_bytes for one in found.planned if one.fits}}
 
 told = {}

@@ -109,7 +109,7 @@ def auto_batch_size(
         raise ValueError(f"max_probes {max_probes!r}: 1 or more")
     if plan is not None:
         check_command(plan)
-    options = {"start": start, "maximum": maximum, "multiple_of": multiple_of, "margin": margin}
+    options: dict[str, Any] = {"start": start, "maximum": maximum, "multiple_of": multiple_of, "margin": margin}
     search = _Search(fn, device_number(device), max_probes, options)
     if search.device is None and maximum is None:
         raise TidemarkError(

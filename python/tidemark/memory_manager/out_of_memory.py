@@ -8,8 +8,15 @@ from typing import Any
 
 from tidemark._torch import torch_if_loaded
 
-# Of CUDA and its libraries where PyTorch has no type for it.
-_WORDS = ("out of memory", "CUDNN_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED", "can't allocate memory")
+# Of CUDA and its libraries where PyTorch has no type for it. The last is cuDNN's: PyTorch tries each of its engines, and drops
+# the error of a workspace that there is no memory for.
+_WORDS = (
+    "out of memory",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "can't allocate memory",
+    "unable to find an engine to execute this computation",
+)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

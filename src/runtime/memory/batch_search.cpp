@@ -101,7 +101,7 @@ double BatchSearch::guessed() const {
     size = guess.size * (1 - options_.margin / 2);
     if (below >= (fails_ < kNone ? kBelowBounded : kBelowOpen) * all) break;
   }
-  // What fits there ends the search; so does what fails here, where the guess has been reached already.
+  // What fits there ends the search; so does what fails below, where the guess has been reached already.
   if (fails_ < kNone) size = std::min(size, std::ceil((1 - options_.margin) * (fails_ - 1)));
   if (size < fits_ * (1 + options_.margin / 2)) size = std::floor(fits_ / (1 - options_.margin)) + 1;
   return size < fails_ * (1 - options_.margin / 2) ? size : std::sqrt(fits_ * fails_);
@@ -113,6 +113,7 @@ double BatchSearch::within_reach(double size) const {
   const double reach = std::pow(1 - options_.margin, -std::exp2(left - 1));
   const double low = fails_ / reach;
   const double high = fits_ * reach;
+  if (is_close(fits_, size - 1)) return size;  // a failure ends it
   return low > 1.5 * high ? size : std::clamp(size, std::min(low, high), std::max(low, high));
 }
 
