@@ -1,4 +1,4 @@
-"""The memory manager on a real GPU, for scripts/gpu_check.py, next to PyTorch's counters: sizes, retried steps, checkpointing."""
+"""The memory manager on a real GPU, for scripts/gpu_check.py, beside PyTorch's counters: sizes, retries, checkpointing."""
 
 import json
 import subprocess
@@ -6,6 +6,7 @@ import sys
 
 PROGRAM = "tests/programs/batches_gpu.py"
 MODELS = ["mlp", "convnet", "llama"]
+SECONDS = 240  # of one program
 MARGIN = 0.05
 PROBES, PLANNED_PROBES = 8, 2
 # Gradients are of double precision, and sums of parts of them.
@@ -27,7 +28,11 @@ class Batches:
         return subprocess.Popen(command, cwd=self.root, env=self.check.with_package(), stdout=subprocess.PIPE, text=True)
 
     def answer(self, running):
-        printed = running.communicate()[0].splitlines()
+        try:
+            printed = running.communicate(timeout=SECONDS)[0].splitlines()
+        except subprocess.TimeoutExpired:
+            running.kill()
+            printed = running.communicate()[0].splitlines()
         if running.returncode != 0 or not printed:
             self.require(" ".join(running.args[2:]), False, f"exit code {running.returncode}")
             return None

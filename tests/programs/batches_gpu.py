@@ -44,6 +44,7 @@ def llama():
 
 
 MODELS = {"mlp": mlp, "convnet": convnet, "llama": llama}
+STARTS = {"mlp": 256, "convnet": 32, "llama": 8}  # of what is planned first; otherwise 1
 
 
 def loss_of(model, batch):
@@ -110,7 +111,7 @@ def sizes(options):
     step = step_of(options.model)
     command = [sys.executable, __file__, "sizes", options.model, "--batch-size", "{batch_size}"]
     # First, while there is no optimizer state and no handle of a library: as a program would.
-    planned = tidemark.auto_batch_size(step, start=16, plan=command)
+    planned = tidemark.auto_batch_size(step, start=STARTS[options.model], plan=command)
     searched = tidemark.auto_batch_size(step)
     truth = largest(step, max(planned.batch_size or 1, searched.batch_size or 1))
     return {"largest": truth, "searched": told(searched), "planned": told(planned)}
