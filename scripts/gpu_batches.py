@@ -39,16 +39,23 @@ class Batches:
         return json.loads(printed[-1])
 
     def sizes(self, model, told):
-        largest = told["largest"]
-        for how, most in (("searched", PROBES), ("planned", PLANNED_PROBES)):
+        largest, training = told["largest"], told["training"]
+        for how in ("searched", "planned"):
             one = told[how]
-            one["error"] = 1 - (one["batch_size"] or 0) / largest
-            fine = 0 <= one["error"] <= MARGIN and len(one["probes"]) <= most
+            size = one["batch_size"] or 0
+            one["error"] = 1 - size / largest
+            if how == "searched":
+                fine = 0 <= one["error"] <= MARGIN and len(one["probes"]) <= PROBES
+            else:  # of a training of several steps, which fragments memory: the largest that fits may be less than of one step
+                beyond = str(int(size / (1 - MARGIN)) + 1)
+                fine = training[str(size)] and not training[beyond] and len(one["probes"]) <= PLANNED_PROBES
             self.require(
                 f"{model}, {how}", fine,
-                f"{one['batch_size']} of {largest}, {one['error']:.1%} below, {len(one['probes'])} steps on the GPU "
+                f"{size}, and {largest} is the largest of one step ({one['error']:.1%}); {len(one['probes'])} steps on the GPU "
                 f"({one['failed']} without the memory), {len(one['planned'])} planned; {one['ended']}",
             )
+        fits = ", ".join(f"{size}: {'fits' if fits else 'does not fit'}" for size, fits in training.items())
+        self.check.say(f"batches  {model}, three steps in a program of its own: {fits}")
         tried = {size: peak for size, fits, peak in told["planned"]["planned"] if fits}
         for size, fits, peak in told["planned"]["probes"][-1:]:
             if fits and tried.get(size):
