@@ -1,4 +1,4 @@
-"""The memory manager on a real GPU, for scripts/gpu_check.py, next to PyTorch's counters: sizes, retried steps, checkpointing."""
+"""The memory manager on a real GPU, for scripts/gpu_check.py, beside PyTorch's counters: sizes, retries, checkpointing."""
 
 import json
 import subprocess
@@ -6,10 +6,9 @@ import sys
 
 PROGRAM = "tests/programs/batches_gpu.py"
 MODELS = ["mlp", "convnet", "llama"]
+SECONDS = 240  # of one program
 MARGIN = 0.05
-PROBES = 8
-# With a plan. Near the limit cuDNN takes less workspace than the phantom GPU, which a few steps find out.
-PLANNED_PROBES = {"mlp": 2, "convnet": 5, "llama": 2}
+PROBES, PLANNED_PROBES = 8, 2
 # Gradients are of double precision, and sums of parts of them.
 ROUNDING = 1e-9
 
@@ -29,23 +28,34 @@ class Batches:
         return subprocess.Popen(command, cwd=self.root, env=self.check.with_package(), stdout=subprocess.PIPE, text=True)
 
     def answer(self, running):
-        printed = running.communicate()[0].splitlines()
+        try:
+            printed = running.communicate(timeout=SECONDS)[0].splitlines()
+        except subprocess.TimeoutExpired:
+            running.kill()
+            printed = running.communicate()[0].splitlines()
         if running.returncode != 0 or not printed:
             self.require(" ".join(running.args[2:]), False, f"exit code {running.returncode}")
             return None
         return json.loads(printed[-1])
 
     def sizes(self, model, told):
-        largest = told["largest"]
-        for how, most in (("searched", PROBES), ("planned", PLANNED_PROBES[model])):
+        largest, training = told["largest"], told["training"]
+        for how in ("searched", "planned"):
             one = told[how]
-            one["error"] = 1 - (one["batch_size"] or 0) / largest
-            fine = 0 <= one["error"] <= MARGIN and len(one["probes"]) <= most
+            size = one["batch_size"] or 0
+            one["error"] = 1 - size / largest
+            if how == "searched":
+                fine = 0 <= one["error"] <= MARGIN and len(one["probes"]) <= PROBES
+            else:  # of a training of several steps, which fragments memory: the largest that fits may be less than of one step
+                beyond = str(int(size / (1 - MARGIN)) + 1)
+                fine = training[str(size)] and not training[beyond] and len(one["probes"]) <= PLANNED_PROBES
             self.require(
                 f"{model}, {how}", fine,
-                f"{one['batch_size']} of {largest}, {one['error']:.1%} below, {len(one['probes'])} steps on the GPU "
+                f"{size}, and {largest} is the largest of one step ({one['error']:.1%}); {len(one['probes'])} steps on the GPU "
                 f"({one['failed']} without the memory), {len(one['planned'])} planned; {one['ended']}",
             )
+        fits = ", ".join(f"{size}: {'fits' if fits else 'does not fit'}" for size, fits in training.items())
+        self.check.say(f"batches  {model}, three steps in a program of its own: {fits}")
         tried = {size: peak for size, fits, peak in told["planned"]["planned"] if fits}
         for size, fits, peak in told["planned"]["probes"][-1:]:
             if fits and tried.get(size):

@@ -1,6 +1,7 @@
 """The memory manager on a GPU, for scripts/gpu_batches.py: a model's largest batch, what a retried step leaves, checkpointing.
 
-    batches_gpu.py sizes MODEL [--batch-size N]      searched, searched with a plan, and by trying; with N, three training steps
+    batches_gpu.py sizes MODEL                                  searched, searched with a plan, and by trying
+    batches_gpu.py sizes MODEL --batch-size N [--limited]       three training steps; with no more memory than the search had
     batches_gpu.py retry
     batches_gpu.py optimize
 
@@ -10,6 +11,7 @@ The last line on stdout is JSON.
 import argparse
 import gc
 import json
+import subprocess
 import sys
 
 import torch
@@ -44,6 +46,7 @@ def llama():
 
 
 MODELS = {"mlp": mlp, "convnet": convnet, "llama": llama}
+STARTS = {"mlp": 256, "convnet": 32, "llama": 8}  # of what is planned first; otherwise 1
 
 
 def loss_of(model, batch):
@@ -98,22 +101,39 @@ def told(found):
             "failed": sum(not probe.fits for probe in found.probes), "planned": planned}
 
 
+def trains(model, samples):
+    """Whether a program of its own has the memory for three steps, one after the other, as a training makes them."""
+    command = [sys.executable, __file__, "sizes", model, "--batch-size", str(samples), "--limited"]
+    done = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
+    if done.returncode != 0 and "out of memory" not in done.stderr and "unable to find an engine" not in done.stderr:
+        raise RuntimeError(done.stderr)
+    return done.returncode == 0
+
+
+def keep_to_limit():
+    torch.cuda.set_per_process_memory_fraction(LIMIT / torch.cuda.get_device_properties(0).total_memory)
+
+
 def sizes(options):
     if options.batch_size:
+        if options.limited:
+            keep_to_limit()
         step = step_of(options.model)
         for _ in range(3):
             step(options.batch_size)
         return None
     import tidemark
 
-    torch.cuda.set_per_process_memory_fraction(LIMIT / torch.cuda.get_device_properties(0).total_memory)
+    keep_to_limit()
     step = step_of(options.model)
     command = [sys.executable, __file__, "sizes", options.model, "--batch-size", "{batch_size}"]
     # First, while there is no optimizer state and no handle of a library: as a program would.
-    planned = tidemark.auto_batch_size(step, start=16, plan=command)
+    planned = tidemark.auto_batch_size(step, start=STARTS[options.model], plan=command)
     searched = tidemark.auto_batch_size(step)
     truth = largest(step, max(planned.batch_size or 1, searched.batch_size or 1))
-    return {"largest": truth, "searched": told(searched), "planned": told(planned)}
+    tried = {planned.batch_size, int(planned.batch_size / 0.95) + 1, searched.batch_size}
+    return {"largest": truth, "searched": told(searched), "planned": told(planned),
+            "training": {size: trains(options.model, size) for size in sorted(tried)}}
 
 
 def held():
@@ -198,5 +218,6 @@ if __name__ == "__main__":
     parser.add_argument("part", choices=["sizes", "retry", "optimize"])
     parser.add_argument("model", nargs="?", choices=[*MODELS])
     parser.add_argument("--batch-size", type=int)
+    parser.add_argument("--limited", action="store_true")
     arguments = parser.parse_args()
     print(json.dumps({"sizes": sizes, "retry": retry, "optimize": optimize}[arguments.part](arguments)))
