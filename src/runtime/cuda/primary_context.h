@@ -9,7 +9,7 @@ namespace tidemark::cuda {
 /// Keeps it as long as it lives. The driver outlives it.
 class PrimaryContext {
  public:
-  /// Of a device, as CUDA numbers them in this process. An error where there is none of that number.
+  /// Of a device, as CUDA numbers them in this process. An error where there is no such device.
   [[nodiscard]] static Result<PrimaryContext> retain(const Driver& driver, int ordinal);
   ~PrimaryContext();
   PrimaryContext(PrimaryContext&& other) noexcept;
