@@ -8,7 +8,9 @@ PROGRAM = "tests/programs/batches_gpu.py"
 MODELS = ["mlp", "convnet", "llama"]
 SECONDS = 240  # of one program
 MARGIN = 0.05
-PROBES, PLANNED_PROBES = 8, 2
+PROBES = 8
+# With a plan. Where a plan of three steps fails far below the limit, the GPU is asked for more.
+PLANNED_PROBES = {"mlp": 2, "convnet": 4, "llama": 2}
 # Gradients are of double precision, and sums of parts of them.
 ROUNDING = 1e-9
 
@@ -40,18 +42,13 @@ class Batches:
 
     def sizes(self, model, told):
         largest, training = told["largest"], told["training"]
-        for how in ("searched", "planned"):
+        for how, most in (("searched", PROBES), ("planned", PLANNED_PROBES[model])):
             one = told[how]
-            size = one["batch_size"] or 0
-            one["error"] = 1 - size / largest
-            if how == "searched":
-                fine = 0 <= one["error"] <= MARGIN and len(one["probes"]) <= PROBES
-            else:  # of a training of several steps, which fragments memory: the largest that fits may be less than of one step
-                beyond = str(int(size / (1 - MARGIN)) + 1)
-                fine = training[str(size)] and not training[beyond] and len(one["probes"]) <= PLANNED_PROBES
+            one["error"] = 1 - (one["batch_size"] or 0) / largest
+            fine = 0 <= one["error"] <= MARGIN and len(one["probes"]) <= most
             self.require(
                 f"{model}, {how}", fine,
-                f"{size}, and {largest} is the largest of one step ({one['error']:.1%}); {len(one['probes'])} steps on the GPU "
+                f"{one['batch_size']} of {largest}, {one['error']:.1%} below, {len(one['probes'])} steps on the GPU "
                 f"({one['failed']} without the memory), {len(one['planned'])} planned; {one['ended']}",
             )
         fits = ", ".join(f"{size}: {'fits' if fits else 'does not fit'}" for size, fits in training.items())

@@ -170,10 +170,23 @@ class _Search:
         for size, peak in peaks.items():
             if size < probe.batch_size:
                 _engine.suppose_batch(self._search, size, True, max(0, peak + more))
-        if abs(more) <= _PLAN_SHARE * probe.peak_bytes:
-            for one in planned:
-                if not one.fits:
-                    _engine.suppose_batch(self._search, one.batch_size, False, None)
+        if abs(more) > _PLAN_SHARE * probe.peak_bytes:
+            return
+        for one in planned:
+            if not one.fits and self._reaches_limit(one.batch_size, peaks):
+                _engine.suppose_batch(self._search, one.batch_size, False, None)
+
+    def _reaches_limit(self, size: int, peaks: dict[int, int]) -> bool:
+        """Whether the line through the two largest sizes that fit the phantom GPU comes near the limit there.
+
+        Where it does not, memory was fragmented between the plan's steps, or a convolution wanted a workspace that cuDNN does
+        without where there is no room: this process may have more.
+        """
+        if len(peaks) < 2 or self._limit is None:
+            return True
+        (below, low), (largest, high) = sorted(peaks.items())[-2:]
+        expected = high + (high - low) / (largest - below) * (size - largest)
+        return bool(expected >= (1 - self._options["margin"]) * self._limit)
 
     def _try(self, size: int) -> BatchProbe:
         """Run a step; one that made optimizer state again, as that is not yet what later steps need."""
