@@ -359,7 +359,8 @@ def test_configurations_of_a_lora_training() -> None:
     assert large["ok"] and large["config"]["r"] == 8192
     # Four times the adapters' bytes, with gradients and two averages; and what the optimizer needs for a moment.
     growth = 4 * 4 * (8192 - 8) * (4 * (64 + 64) + (64 + 256) + (256 + 64)) / MIB
-    assert 0.95 * growth <= large["memory_mb"] - best[1]["memory_mb"] <= 2 * growth
+    # Less, as far as what this process has freed before is in its heap still, which the forked one has too.
+    assert 0.8 * growth <= large["memory_mb"] - best[1]["memory_mb"] <= 2 * growth
 
 
 def test_the_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,6 +132,7 @@ def test_transformers_on_a_gpu(tmp_path: Path) -> None:
 
 
 def test_commands_that_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
     for command, message in ((["python", "train.py"], "has to stand"), ("python {batch_size}", "as a list")):
         with pytest.raises(ValueError, match=message):
             tidemark.auto_batch_size(lambda size: None, plan=command, device="cpu", maximum=4)
