@@ -203,7 +203,8 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   run.pid = monitored->choice.pid;
   for (bool over = false; !over;) {
     progress.show(monitor.state(), duration);
-    if (signals.wait_until(std::min(end, Clock::now() + (monitor.state().begins() ? kFirstAnswers : step)))) {
+    const Clock::time_point now = Clock::now();
+    if (signals.wait_until(monitor.state().begins() ? now + kFirstAnswers : std::min(end, now + step))) {
       run.end = WatchEnd::interrupted;
       over = true;
     }
@@ -221,7 +222,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
       run.end = WatchEnd::process_ended;
       over = true;
     }
-    over = over || Clock::now() >= end;
+    over = over || (Clock::now() >= end && !monitor.state().begins());  // a report is of one answer at least
   }
   monitor.assess();
   if (hooks.on_update) hooks.on_update(monitor);
