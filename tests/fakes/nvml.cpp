@@ -21,8 +21,11 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "collect/machine/nvml_api.h"
 
@@ -70,17 +73,34 @@ unsigned long long memory(Device device, const char* part) {
   return fake(device)->device.value("memory", json::object()).value(part, 0ULL);
 }
 
-/// Bytes of the device by process, as the stand-in for libcuda says.
+/// What was read of a log of the stand-in for libcuda: changes added up by account and process.
+struct DriverLog {
+  std::streamoff read = 0;
+  std::map<std::pair<std::string, unsigned>, long long> bytes;
+};
+
+/// Bytes of the device by process, as the stand-in for libcuda says. Only what is new is read: a log may be long.
 std::map<unsigned, unsigned long long> driver_processes(Device device) {
-  std::map<unsigned, unsigned long long> bytes;
+  static std::mutex mutex;
+  static std::map<std::string, DriverLog> logs;
   const json& facts = fake(device)->device;
+  const std::string path = facts.value("driver_log", "");
   const std::string account = "cuda-driver:" + std::to_string(facts.value("driver_index", fake(device)->index));
-  std::ifstream log(facts.value("driver_log", ""));
+  const std::lock_guard lock(mutex);
+  DriverLog& known = logs[path];
+  std::ifstream log(path);
+  log.seekg(known.read);
   for (std::string text; std::getline(log, text) && !log.eof();) {  // the last line may be half written
     const json line = json::parse(text);
-    if (line.value("account", "") != account || ::kill(line["pid"], 0) != 0) continue;
-    const auto process = bytes.try_emplace(line["pid"], facts.value("context", 0ULL)).first;
-    process->second += static_cast<unsigned long long>(line["change"].get<long long>());
+    if (line.contains("pid") && line.contains("change")) {
+      known.bytes[{line.value("account", ""), line["pid"].get<unsigned>()}] += line["change"].get<long long>();
+    }
+    known.read = log.tellg();
+  }
+  std::map<unsigned, unsigned long long> bytes;
+  for (const auto& [of, change] : known.bytes) {
+    if (of.first != account || ::kill(static_cast<pid_t>(of.second), 0) != 0) continue;
+    bytes[of.second] = facts.value("context", 0ULL) + static_cast<unsigned long long>(change);
   }
   return bytes;
 }
