@@ -9,7 +9,7 @@ from typing import Any
 from tidemark._language import say
 from tidemark._torch import storage_of
 from tidemark.model_analysis.modules import is_module, modules_of, tensors_by_name, tensors_of
-from tidemark.model_analysis.parts import is_strided, take_apart
+from tidemark.model_analysis.parts import is_strided, short_dtype, take_apart
 
 _CHECKED_DTYPES = {"torch.float32", "torch.float16", "torch.bfloat16", "torch.float64"}
 
@@ -72,7 +72,7 @@ def checkable(tensor: Any, lang: str | None = None) -> tuple[Any | None, str]:
     if _is_freed(plain):
         return None, say("its memory has been given back", lang)
     if str(plain.dtype) not in _CHECKED_DTYPES:
-        return None, say("dtype {dtype}", lang, dtype=str(plain.dtype).rpartition(".")[2])
+        return None, say("dtype {dtype}", lang, dtype=short_dtype(plain))
     return plain.detach(), ""
 
 

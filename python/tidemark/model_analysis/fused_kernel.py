@@ -10,6 +10,7 @@ from typing import Any
 
 from tidemark._nvrtc import Kernel, compile_source, library_of, load_kernels
 from tidemark.model_analysis.fused_source import NAMES, TENSORS, THREADS, source
+from tidemark.model_analysis.parts import short_dtype
 
 #: Elements of a piece: 128 KiB, 32 loads of each thread.
 _PIECE = 65536
@@ -41,9 +42,9 @@ _lock = threading.Lock()
 def readable(tensors: Sequence[Any], indices: Sequence[int], order: float) -> list[int]:
     """Which of these tensors, not empty and of one device and dtype, the kernels can read; none where that is not worth it."""
     first = tensors[indices[0]]
-    if first.device.type != "cuda" or _name(first.dtype) not in ("bfloat16", "float16"):
+    if first.device.type != "cuda" or short_dtype(first) not in ("bfloat16", "float16"):
         return []
-    if _kernels.get((first.device.index, _name(first.dtype), order), ()) is None:
+    if _kernels.get((first.device.index, short_dtype(first), order), ()) is None:
         return []
     found = [i for i in indices if tensors[i].is_contiguous() and tensors[i].data_ptr() % _ALIGNMENT == 0]
     return found if sum(int(tensors[i].numel()) for i in found) * 2 >= _WORTHWHILE else []
@@ -54,7 +55,7 @@ def try_norms(torch: Any, tensors: Sequence[Any], order: float) -> Any | None:
 
     The first failure is remembered, and nothing is tried again.
     """
-    device, dtype = tensors[0].device, _name(tensors[0].dtype)
+    device, dtype = tensors[0].device, short_dtype(tensors[0])
     key = (device.index, dtype, order)
     try:
         # Zeros, because writing them makes the device's context this thread's, which PyTorch's allocator alone would not.
@@ -107,7 +108,3 @@ def _described(batch: Sequence[Any]) -> _Tensors:
     described.sizes[: len(batch)] = sizes
     described.first[: len(batch) + 1] = [0, *accumulate(-(-size // piece) for size in sizes)]
     return described
-
-
-def _name(dtype: Any) -> str:
-    return str(dtype).rpartition(".")[2]
