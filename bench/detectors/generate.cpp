@@ -171,9 +171,9 @@ void evaluations(Training& t, Random& random) {
   t.evaluation = random.uniform(0.2, 0.9) * (1 - t.base - t.warm_up - 0.15) / t.activations;
 }
 void accumulation(Training& t, Random& random) {
+  t.seconds_per_step = random.log_uniform(0.5, 20);
   disturb(t, random);
   t.micro_batches = random.integer(2, 32);
-  t.seconds_per_step = random.log_uniform(0.5, 20);
 }
 // A cache that finds more and more of what it is asked for.
 void cache_fills(Training& t, Random& random) {

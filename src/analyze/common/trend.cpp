@@ -32,6 +32,11 @@ double kendall_tau(std::span<const double> values) {
   return sum / (count * (count - 1) / 2);
 }
 
+double kendall_tau_deviation(std::size_t count) {
+  const auto n = static_cast<double>(count);
+  return std::sqrt(2 * (2 * n + 5) / (9 * n * (n - 1)));
+}
+
 Slope theil_sen(std::span<const double> values, double normal_quantile) {
   if (values.size() < 2) return {};
   std::vector<double> slopes;

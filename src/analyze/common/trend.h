@@ -23,6 +23,9 @@ struct Slope {
 /// are neither. 0 for fewer than two values. (Kendall 1938; the statistic of the Mann-Kendall trend test.) O(n^2).
 [[nodiscard]] double kendall_tau(std::span<const double> values);
 
+/// The deviation of kendall_tau() of so many values in an order of chance (Kendall 1938); at least two.
+[[nodiscard]] double kendall_tau_deviation(std::size_t count);
+
 /// Theil's and Sen's estimate: the median of the slopes of all pairs; the interval by Sen (1968), from the normal
 /// approximation of Kendall's statistic. It does not change when up to 29% of the values are wrong. O(n^2): thin
 /// out long series. 0 for fewer than two values.

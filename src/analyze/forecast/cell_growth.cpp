@@ -20,12 +20,6 @@ constexpr double kRising = 0.5;      // Kendall's tau
 constexpr double kSurelyRising = 4;  // times its deviation where nothing rises
 constexpr double kAlwaysRising = 0.9;
 
-// The deviation of Kendall's tau-a of so many values without order (Kendall 1938).
-double tau_deviation(std::size_t count) {
-  const auto n = static_cast<double>(count);
-  return std::sqrt(2 * (2 * n + 5) / (9 * n * (n - 1)));
-}
-
 double median_of(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -60,7 +54,7 @@ std::optional<CellGrowth> find_cell_growth(std::span<const double> peaks, double
     ++growth.rises;
   }
   if (static_cast<double>(count - 1 - latest) > kLongPause * pause) return std::nullopt;
-  if (kendall_tau(peaks) < std::max(kRising, std::min(kAlwaysRising, kSurelyRising * tau_deviation(count)))) {
+  if (kendall_tau(peaks) < std::max(kRising, std::min(kAlwaysRising, kSurelyRising * kendall_tau_deviation(count)))) {
     return std::nullopt;
   }
   growth.per_cell = theil_sen(peaks, kNormal90);

@@ -23,7 +23,7 @@ constexpr double kShortestGrowthSteps = 10;
 // What grew for so long may end at any time. Of growth of age T that lasts t longer at least the share is T / (T + t)
 // where nothing else is known (Gott 1993); near the limit there is no time to wait for more.
 constexpr double kAgePerTimeLeft = 3;
-constexpr double kAgePerTimeLeftSoon = 1;
+constexpr double kAgePerTimeLeftSoon = 1.4;
 constexpr double kSoonSeconds = 75;
 constexpr double kSoonSteps = 25;
 constexpr double kSoonForSteps = 300;  // seconds: slower steps leave time

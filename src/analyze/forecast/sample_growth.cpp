@@ -1,7 +1,9 @@
 #include "analyze/forecast/sample_growth.h"
 
 #include <algorithm>
+#include <span>
 
+#include "analyze/forecast/floor_trend.h"
 #include "analyze/leaks/leaks.h"
 #include "analyze/leaks/series_growth.h"
 
@@ -15,8 +17,8 @@ constexpr double kShorterStretch = 0.75;  // each one to the one before
 constexpr double kLongerStretch = 2.1;    // than what grew, at most
 constexpr double kLongerCut = 1.25;       // each to the one before
 constexpr double kSecondsOfGrowth = 95;
-constexpr double kSecondsWithSteps = 60;
-constexpr double kStepsOfGrowth = 20;
+constexpr double kSecondsOfTrend = 300;   // where floors go up and down
+constexpr std::uint64_t kStepsOfGrowth = 20;
 constexpr double kFasterBefore = 1.3;     // than in the stretch itself: growth that slows down
 constexpr double kAboveEarlier = 0.5;     // share of the growth
 constexpr double kLeastOfPeak = 1e-4;     // that counts as growth of a cell
@@ -49,7 +51,7 @@ double floor_noise(const std::vector<double>& floors, std::size_t begin) {
 
 class Stretches {
  public:
-  explicit Stretches(const std::vector<UsageSpan>& spans) : spans_(spans), now_(spans.back().to_ns) {
+  explicit Stretches(std::span<const UsageSpan> spans) : spans_(spans), now_(spans.back().to_ns) {
     all_ns_ = static_cast<double>(now_ - spans.front().from_ns);
     for (const UsageSpan& span : spans) peak_ = std::max(peak_, static_cast<double>(span.peak_bytes));
     samples_since_.resize(spans.size() + 1);
@@ -66,7 +68,7 @@ class Stretches {
   [[nodiscard]] std::optional<SampleGrowth> longest() const {
     bool whole = true;
     std::optional<SampleGrowth> young;
-    const double shortest = std::min(kSecondsWithSteps * kNanosecondsPerSecond, kYoungShare * all_ns_);
+    const double shortest = std::min(kSecondsOfGrowth * kNanosecondsPerSecond, kYoungShare * all_ns_);
     for (double length = all_ns_; length >= shortest && length > 0; length *= kShorterStretch) {
       std::size_t tried = 0;
       for (const std::size_t cells : kCellCounts) {
@@ -123,9 +125,11 @@ class Stretches {
         cut_into_cells(spans_, begin_of(length + static_cast<double>(before) * cell), cells + before);
     const std::vector<double> floors(grid.floors.begin() + static_cast<std::ptrdiff_t>(before), grid.floors.end());
     const std::uint32_t warmup = whole ? default_warmup(cells) : 1;
-    const auto growth = find_series_growth(floors, warmup, kLeastOfPeak * peak_);
-    if (!growth || growth->classification != GrowthClass::leak || growth->grown_steps < kGrownCells)
-      return std::nullopt;
+    const bool long_enough = length >= kSecondsOfTrend * kNanosecondsPerSecond;
+    auto growth = find_series_growth(floors, warmup, kLeastOfPeak * peak_);
+    const bool clear = growth && growth->classification != GrowthClass::too_few && growth->grown_steps >= kGrownCells;
+    if (!clear) growth = long_enough ? find_floor_trend(std::span(floors).subspan(warmup)) : std::nullopt;
+    if (!growth || growth->classification != GrowthClass::leak) return std::nullopt;
 
     const auto grew_for = std::min<std::size_t>(growth->analyzed_steps, cells - growth->first_step);
     const double share = static_cast<double>(grew_for) / static_cast<double>(cells);
@@ -135,14 +139,14 @@ class Stretches {
     found.seconds = length / kNanosecondsPerSecond * share;
     if (const auto steps = steps_in(length))
       found.steps = static_cast<std::uint64_t>(static_cast<double>(*steps) * share);
-    if (found.steps ? static_cast<double>(*found.steps) < kStepsOfGrowth || found.seconds < kSecondsWithSteps
-                    : found.seconds < kSecondsOfGrowth) {
+    if (found.seconds < kSecondsOfGrowth || found.steps.value_or(kStepsOfGrowth) < kStepsOfGrowth) {
       found.cells.classification = GrowthClass::too_few;
     }
-    const double grown = lasting_growth(floors, warmup, floors.size() - 1);
+    const double grown = clear ? lasting_growth(floors, warmup, floors.size() - 1)
+                               : growth->bytes_per_step.value * static_cast<double>(growth->analyzed_steps);
     const double now = least_of(floors, floors.size() - 2, floors.size());
     if (grown < kLeakFloorOfPeak * peak_ || now - grown < kFilledUp * now) return std::nullopt;
-    if (grown < kFloorsAboveNoise * floor_noise(floors, warmup)) return std::nullopt;
+    if (clear && grown < kFloorsAboveNoise * floor_noise(floors, warmup)) return std::nullopt;
     double highest = std::max(floors[warmup], highest_before_[first_in(length)]);
     if (before > 0) {
       highest = std::max(
@@ -158,7 +162,7 @@ class Stretches {
     return found;
   }
 
-  const std::vector<UsageSpan>& spans_;
+  std::span<const UsageSpan> spans_;
   std::uint64_t now_;
   double all_ns_ = 0;
   double peak_ = 0;
@@ -170,7 +174,10 @@ class Stretches {
 
 std::optional<SampleGrowth> find_sample_growth(const std::vector<UsageSpan>& spans) {
   if (spans.empty()) return std::nullopt;
-  return Stretches(spans).longest();
+  // What came before the first step is loading: no step left it behind.
+  const auto loading = [&](const UsageSpan& span) { return span.steps && span.steps == spans.front().steps; };
+  const auto first = std::ranges::find_if_not(spans, loading);
+  return Stretches(std::span(first == spans.end() ? spans.begin() : first, spans.end())).longest();
 }
 
 }  // namespace tidemark

@@ -63,7 +63,7 @@ std::vector<UsageSpan> UsageHistory::spans() const {
   return all;
 }
 
-UsageGrid cut_into_cells(const std::vector<UsageSpan>& spans, std::uint64_t from_ns, std::size_t cells) {
+UsageGrid cut_into_cells(std::span<const UsageSpan> spans, std::uint64_t from_ns, std::size_t cells) {
   const double length = static_cast<double>(spans.back().to_ns - from_ns);
   UsageGrid grid;
   grid.cell_seconds = length / static_cast<double>(cells) / kNanosecondsPerSecond;

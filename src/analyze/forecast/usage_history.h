@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "analyze/forecast/usage_sample.h"
@@ -52,6 +53,6 @@ class UsageHistory {
 };
 
 /// What `spans` (oldest first, not empty) say from `from_ns` on until their end. A span is in the cell of its middle.
-[[nodiscard]] UsageGrid cut_into_cells(const std::vector<UsageSpan>& spans, std::uint64_t from_ns, std::size_t cells);
+[[nodiscard]] UsageGrid cut_into_cells(std::span<const UsageSpan> spans, std::uint64_t from_ns, std::size_t cells);
 
 }  // namespace tidemark
