@@ -51,7 +51,7 @@ constexpr std::array<MetricFamily, kBuildInfo + 1> kFamilies = {{
     {"hw.gpu.memory.limit", "By", kSum, "Size of the GPU's memory."},
     {"hw.gpu.memory.usage", "By", kSum, "Memory of the GPU that is used, by all processes and the driver."},
     {"hw.gpu.memory.utilization", "1", kGauge, "Share of the GPU's memory that is used, 0 to 1."},
-    {"tidemark.gpu.memory.peak", "By", kGauge, "Most memory of the GPU that was used since this monitor started."},
+    {"tidemark.gpu.memory.peak", "By", kGauge, "Most memory of the GPU that was used since this monitor started; between samples too where recorders know."},
     {"tidemark.gpu.memory.driver_reserved", "By", kSum, "Memory of the GPU that its driver keeps for itself."},
     {"hw.gpu.utilization", "1", kGauge, "Share of the time in which the GPU worked, 0 to 1."},
     {"hw.temperature", "Cel", kGauge, "Temperature of the GPU."},
