@@ -64,8 +64,8 @@ class DevicePeaks {
   /// From a sample on.
   struct Interval {
     std::uint64_t begin_ns = 0;
-    std::int64_t others = 0;              ///< what else uses the device, by the sample
-    std::optional<std::int64_t> before;   ///< by the one before; none: not known
+    std::int64_t others = 0;             ///< what else uses the device, by the sample
+    std::optional<std::int64_t> before;  ///< by the one before; none: not known
     bool in_doubt = false;
     std::optional<std::int64_t> highest;  ///< that the processes had at one time; none: nothing changed
   };

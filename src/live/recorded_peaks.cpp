@@ -88,9 +88,8 @@ void RecordedPeaks::add(Recording recording, Read& read, const SampleRecord& rec
     const Sampled& device = read.devices[sample->device.value];
     if (device.counts != nullptr) device.counts->sample(time_ns, *sample->used_bytes);
   } else if (const auto* list = std::get_if<DeviceProcessesSample>(&record)) {
-    const bool lists = std::any_of(list->processes.begin(), list->processes.end(), [](const SampledProcess& process) {
-      return process.kind == ProcessKind::recorded;
-    });
+    const bool lists = std::any_of(list->processes.begin(), list->processes.end(),
+                                   [](const SampledProcess& process) { return process.kind == ProcessKind::recorded; });
     if (!lists || list->device.value >= read.devices.size()) return;
     Sampled& device = read.devices[list->device.value];
     if (std::exchange(device.lists_process, true) || !read.counts) return;

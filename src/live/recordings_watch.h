@@ -115,7 +115,7 @@ class RecordingsWatch {
  private:
   struct Followed {
     RecordedProcess process;
-    std::string folder;                  // of its recorder
+    std::string folder;  // of its recorder
     RecordedPeaks::Recording recording = 0;
     std::unique_ptr<Follower> follower;  // null: it could not be opened
     std::optional<SlidingWindow> window;

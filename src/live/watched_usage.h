@@ -1,4 +1,5 @@
-// How much of a memory was used over a time of any length, in a bounded number of points.
+// How much of a memory was used over a time of any length, in a bounded number of points: to be drawn and summed up, so
+// all of the time alike. What is forecast needs the latest samples as they came (analyze/forecast/usage_history.h).
 #pragma once
 
 #include <cstddef>
@@ -46,7 +47,7 @@ class WatchedUsage {
   /// comes; 0: nothing.
   [[nodiscard]] std::uint64_t late_peak_bytes() const { return late_peak_; }
   [[nodiscard]] std::uint64_t peak_bytes() const { return peak_; }
-  [[nodiscard]] std::uint64_t peak_at_ns() const { return peak_at_ns_; }  ///< of the sample that said so first
+  [[nodiscard]] std::uint64_t peak_at_ns() const { return peak_at_ns_; }   ///< of the sample that said so first
   [[nodiscard]] bool peak_is_sampled() const { return peak_is_sampled_; }  ///< else it was between samples
   [[nodiscard]] double mean_bytes() const { return sum_ / static_cast<double>(samples_); }
   [[nodiscard]] std::uint64_t begin_ns() const { return points_.front().begin_ns; }
