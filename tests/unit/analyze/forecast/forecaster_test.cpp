@@ -78,7 +78,7 @@ TEST(ForecasterTest, TheTimeOfSteadyGrowthDoesNotComeAndGo) {
       const double now = 0.05 * look;
       while (now >= grows_at) {
         used += 0.00025;
-        grows_at += 0.05 + 0.012 * random() / std::minstd_rand::max();
+        grows_at += 0.05 + 0.012 * static_cast<double>(random()) / static_cast<double>(std::minstd_rand::max());
       }
       forecaster.add({static_cast<std::uint64_t>(now * 1e9), static_cast<std::uint64_t>(used * kLimit), {}, {}});
       if (look < 200 || look % 20 != 0) continue;
