@@ -26,8 +26,8 @@ std::function<int()> setup_profile(CommandLine& app) {
   add_watching(app, *options, {.plot = true});
   app.footer(watching_footer(
       "Reads what the driver reports of each device and its processes, and the host's memory. Peaks are those of the "
-      "samples; of programs that are being recorded with `tidemark run`, allocated and reserved bytes are there too, "
-      "with the true peaks.",
+      "samples; where programs are being recorded with `tidemark run`, those of a device also have what these took of "
+      "it between two samples, and their allocated and reserved bytes are there, with the true peaks.",
       "  tidemark profile --duration 60 --output profile.json --plot\n"
       "  tidemark profile --devices 0 1 --interval 0.1\n"
       "  tidemark profile --pid 4242 --duration 3600 --output job.json"));

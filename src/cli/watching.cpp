@@ -214,6 +214,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
     if (hooks.follow || for_metrics) {
       recordings.update(monitor.state(), monitored->choice.pid.has_value());
       monitor.set_steps(recordings.steps());
+      monitor.add_peaks(recordings.take_peaks());
     }
     if (for_metrics) recordings.update_owners();
     if (hooks.endless) recordings.forget_ended();

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -45,6 +46,16 @@ bool MachineMonitor::update() {
   changes_.clear();
   if (!readings.empty() && risks_.assess(builder_.state())) changes_ = notifier_.observe(builder_.state());
   return !readings.empty();
+}
+
+void MachineMonitor::add_peaks(const std::vector<RecordedPeak>& peaks) {
+  for (WatchedDevice& device : builder_.state().devices) {
+    if (device.is_host || !device.lost.empty()) continue;
+    for (const RecordedPeak& peak : peaks) {
+      if (peak.uuid != device.info.uuid) continue;
+      device.used.add_peak(std::min(peak.bytes, device.limit_bytes().value_or(peak.bytes)));
+    }
+  }
 }
 
 void MachineMonitor::assess() {

@@ -21,6 +21,7 @@
 #include "collect/recorder/clock.h"
 #include "collect/recorder/sampler.h"
 #include "live/machine_state.h"
+#include "live/recorded_peaks.h"
 #include "live/risk_notifier.h"
 #include "live/risk_tracker.h"
 #include "live/state_builder.h"
@@ -52,6 +53,8 @@ class MachineMonitor {
   bool update();
   /// What the next readings are taken at: so that a forecast can tell time in training steps. RecordingsWatch knows.
   void set_steps(std::vector<ProcessSteps> steps) { builder_.state().steps = std::move(steps); }
+  /// What was used of devices between the latest readings, at most. RecordingsWatch knows.
+  void add_peaks(const std::vector<RecordedPeak>& peaks);
   /// Assesses the risks now: before a report.
   void assess();
   /// As of the latest update; references into it hold until the next one.

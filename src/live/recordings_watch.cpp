@@ -52,6 +52,7 @@ void RecordingsWatch::update(const MachineState& state, bool only_listed) {
       read(followed);
       if (followed.follower->offset() == before) break;
     }
+    if (is_over(followed)) peaks_.end(followed.recording);
     sample(followed, state);
     if (!asks_ || followed.question || !followed.process.caught_up || !goes_on(followed.process)) continue;
     followed.question = std::make_unique<ObjectQuestion>(followed.folder, followed.process.recording.pid);
@@ -173,6 +174,7 @@ void RecordingsWatch::follow(const LiveRecording& recording, const std::string& 
   Followed& followed = followed_.emplace_back();
   followed.process.recording = recording;
   followed.folder = socket.substr(0, socket.rfind('/'));
+  followed.recording = begin_peaks(followed);
   if (window_) followed.window.emplace(*window_);
   auto follower = Follower::open_live(recording.path);
   if (follower) {
@@ -182,11 +184,18 @@ void RecordingsWatch::follow(const LiveRecording& recording, const std::string& 
   }
 }
 
+RecordedPeaks::Recording RecordingsWatch::begin_peaks(const Followed& followed) {
+  const LiveRecording& recording = followed.process.recording;
+  return peaks_.begin(followed.folder, recording.path, recording.started_ns);
+}
+
 // Of a part that is kept no more than that is remembered; all of it is gone when the job is.
 void RecordingsWatch::read_anew(Followed& followed) {
   auto follower = Follower::open_live(followed.process.recording.path);
   if (!follower) return;
   followed.follower = std::move(*follower);
+  peaks_.end(followed.recording);
+  followed.recording = begin_peaks(followed);
   if (window_) followed.window.emplace(*window_);
 }
 
@@ -201,7 +210,6 @@ void RecordingsWatch::read(Followed& followed) {
     followed.process.problem = more.error().message;
     return;
   }
-  if (!*more) followed.process.caught_up = true;
   for (const SampleRecord& record : batch.samples) {
     const auto* device = std::get_if<SampledDevice>(&record);
     if (device == nullptr || !device->cuda_index) continue;
@@ -211,6 +219,11 @@ void RecordingsWatch::read(Followed& followed) {
     if (event.time_ns >= followed.taken_until_ns) take(followed, event);
   }
   if (!batch.events.empty()) followed.taken_until_ns = std::max(followed.taken_until_ns, batch.events.back().time_ns);
+  peaks_.add(followed.recording, batch);
+  if (!*more) {
+    followed.process.caught_up = true;
+    peaks_.caught_up(followed.recording);
+  }
   followed.read_since = followed.read_since || *more;
   if (followed.window) batch.deliver_to(*followed.window);
   // A program may run for weeks: marks before the window, of which nothing is made, go.

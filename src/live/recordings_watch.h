@@ -18,6 +18,7 @@
 #include "live/machine_state.h"
 #include "live/object_question.h"
 #include "live/recorded_owners.h"
+#include "live/recorded_peaks.h"
 #include "live/sliding_window.h"
 #include "live/step_sources.h"
 #include "live/watched_usage.h"
@@ -98,6 +99,8 @@ class RecordingsWatch {
   [[nodiscard]] std::vector<RecordedProcess> processes() const;
   /// Of those that go on, where steps are known.
   [[nodiscard]] std::vector<ProcessSteps> steps() const;
+  /// What was found since the last call of what was used of devices between their samples.
+  [[nodiscard]] std::vector<RecordedPeak> take_peaks() { return peaks_.take(); }
   /// What a program answered, by position in processes(); an error that is a clause: why there is nothing.
   [[nodiscard]] Result<ObjectAnswer> objects(std::size_t position) const;
   /// What a recording, by position in processes(), has defined so far; of its marks those of the window.
@@ -112,7 +115,8 @@ class RecordingsWatch {
  private:
   struct Followed {
     RecordedProcess process;
-    std::string folder;                  // of its recorder
+    std::string folder;  // of its recorder
+    RecordedPeaks::Recording recording = 0;
     std::unique_ptr<Follower> follower;  // null: it could not be opened
     std::optional<SlidingWindow> window;
     StepSources sources;
@@ -129,6 +133,7 @@ class RecordingsWatch {
   [[nodiscard]] bool can_be_forgotten(const Followed& followed) const;
   void find(const MachineState& state, bool only_listed);
   void follow(const LiveRecording& recording, const std::string& socket);
+  [[nodiscard]] RecordedPeaks::Recording begin_peaks(const Followed& followed);
   void read_anew(Followed& followed);
   void read(Followed& followed);
   static void take(Followed& followed, const Event& event);
@@ -144,6 +149,7 @@ class RecordingsWatch {
   Pace owners_pace_{std::chrono::seconds(2), 200};
   std::map<std::string, LiveRecorder> recorders_;  // by socket
   std::vector<Followed> followed_;
+  RecordedPeaks peaks_;
   std::optional<std::chrono::steady_clock::time_point> found_at_;
   bool asks_ = false;
   Pace steps_pace_{std::chrono::seconds(2), 20};

@@ -37,7 +37,8 @@ void RiskTracker::take(Tracked& tracked, const WatchedUsage& used, const Process
     tracked.its_steps = steps->steps;
     counted = tracked.steps;
   }
-  tracked.forecaster.add({sample.end_ns, sample.last_bytes, sample.high_bytes, counted});
+  const std::uint64_t peak = std::max(sample.high_bytes, used.late_peak_bytes());
+  tracked.forecaster.add({sample.end_ns, sample.last_bytes, peak, counted});
 }
 
 void RiskTracker::add(const MachineState& state) {

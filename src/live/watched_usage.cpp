@@ -1,6 +1,7 @@
 #include "live/watched_usage.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tidemark {
 namespace {
@@ -17,10 +18,12 @@ void join(WatchedUsagePoint& point, const WatchedUsagePoint& next) {
 void WatchedUsage::add(std::uint64_t time_ns, std::uint64_t bytes, std::optional<std::uint64_t> peak_bytes) {
   const WatchedUsagePoint sample{time_ns, time_ns, bytes, std::max(bytes, peak_bytes.value_or(0)), bytes};
   last_ = sample;
+  late_peak_ = std::exchange(next_late_peak_, 0);
   if (samples_ == 0) first_ = bytes;
   if (samples_ == 0 || sample.high_bytes > peak_) {
     peak_ = sample.high_bytes;
     peak_at_ns_ = time_ns;
+    peak_is_sampled_ = sample.high_bytes == bytes;
   }
   ++samples_;
   sum_ += static_cast<double>(bytes);
@@ -31,6 +34,17 @@ void WatchedUsage::add(std::uint64_t time_ns, std::uint64_t bytes, std::optional
   if (points_.size() == capacity_) join_neighbours();
   points_.push_back(sample);
   in_last_point_ = 1;
+}
+
+void WatchedUsage::add_peak(std::uint64_t peak_bytes) {
+  if (empty()) return;
+  next_late_peak_ = std::max(next_late_peak_, peak_bytes);
+  last_.high_bytes = std::max(last_.high_bytes, peak_bytes);
+  points_.back().high_bytes = std::max(points_.back().high_bytes, peak_bytes);
+  if (peak_bytes <= peak_) return;
+  peak_ = peak_bytes;
+  peak_at_ns_ = last_.end_ns;
+  peak_is_sampled_ = false;
 }
 
 void WatchedUsage::join_neighbours() {

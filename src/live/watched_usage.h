@@ -1,4 +1,5 @@
-// How much of a memory was used over a time of any length, in a bounded number of points.
+// How much of a memory was used over a time of any length, in a bounded number of points: to be drawn and summed up, so
+// all of the time alike. What is forecast needs the latest samples as they came (analyze/forecast/usage_history.h).
 #pragma once
 
 #include <cstddef>
@@ -32,6 +33,9 @@ class WatchedUsage {
   /// Samples come in the order of their times. `peak_bytes`: the most since the sample before, where it is known.
   void add(std::uint64_t time_ns, std::uint64_t bytes, std::optional<std::uint64_t> peak_bytes = {});
 
+  /// The most of a while before, which recorders tell later: counts as the latest sample's.
+  void add_peak(std::uint64_t peak_bytes);
+
   [[nodiscard]] bool empty() const { return points_.empty(); }
   [[nodiscard]] std::span<const WatchedUsagePoint> points() const { return points_; }
   [[nodiscard]] std::uint64_t sample_count() const { return samples_; }
@@ -39,8 +43,12 @@ class WatchedUsage {
   [[nodiscard]] std::uint64_t first_bytes() const { return first_; }
   [[nodiscard]] std::uint64_t last_bytes() const { return points_.back().last_bytes; }
   [[nodiscard]] const WatchedUsagePoint& last_sample() const { return last_; }  ///< by itself
+  /// The most that add_peak() said between the sample before and the latest one, for who takes each sample when it
+  /// comes; 0: nothing.
+  [[nodiscard]] std::uint64_t late_peak_bytes() const { return late_peak_; }
   [[nodiscard]] std::uint64_t peak_bytes() const { return peak_; }
-  [[nodiscard]] std::uint64_t peak_at_ns() const { return peak_at_ns_; }  ///< of the sample that said so first
+  [[nodiscard]] std::uint64_t peak_at_ns() const { return peak_at_ns_; }   ///< of the sample that said so first
+  [[nodiscard]] bool peak_is_sampled() const { return peak_is_sampled_; }  ///< else it was between samples
   [[nodiscard]] double mean_bytes() const { return sum_ / static_cast<double>(samples_); }
   [[nodiscard]] std::uint64_t begin_ns() const { return points_.front().begin_ns; }
   [[nodiscard]] std::uint64_t end_ns() const { return points_.back().end_ns; }
@@ -57,6 +65,9 @@ class WatchedUsage {
   WatchedUsagePoint last_;
   std::uint64_t peak_ = 0;
   std::uint64_t peak_at_ns_ = 0;
+  bool peak_is_sampled_ = true;
+  std::uint64_t late_peak_ = 0;
+  std::uint64_t next_late_peak_ = 0;
   double sum_ = 0;
 };
 

@@ -17,6 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostRecordings = 8;
+constexpr std::size_t kMostUntakenPeaks = 10'000;
 constexpr SlidingWindow::Limits kWindow = {.length = std::chrono::minutes(1), .events = 200'000};  // some 16 MiB
 constexpr std::chrono::milliseconds kTurn = std::chrono::milliseconds(500);
 constexpr std::chrono::milliseconds kResults = std::chrono::milliseconds(2000);
@@ -68,6 +69,7 @@ struct RecordedResults::Shared {
   std::condition_variable woken;
   MachineState machine;  // guarded by mutex, as what follows
   std::vector<RecordedProcess> processes;
+  std::vector<RecordedPeak> peaks;
   std::optional<std::vector<ProcessResults>> results;
   std::thread thread;
   RecordingsWatch recordings;  // of the thread
@@ -98,8 +100,10 @@ struct RecordedResults::Shared {
     recordings.forget_ended();
     recordings.update_owners();
     std::vector<RecordedProcess> found = recordings.processes();
+    const std::vector<RecordedPeak> found_peaks = recordings.take_peaks();
     const std::lock_guard lock(mutex);
     processes = std::move(found);
+    if (peaks.size() < kMostUntakenPeaks) peaks.insert(peaks.end(), found_peaks.begin(), found_peaks.end());
   }
 
   void analyse() {
@@ -147,6 +151,11 @@ void RecordedResults::tell(const MachineState& machine) {
 std::optional<std::vector<ProcessResults>> RecordedResults::take() {
   const std::lock_guard lock(shared_->mutex);
   return std::exchange(shared_->results, std::nullopt);
+}
+
+std::vector<RecordedPeak> RecordedResults::take_peaks() {
+  const std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->peaks, {});
 }
 
 std::vector<RecordedProcess> RecordedResults::processes() const {

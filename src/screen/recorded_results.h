@@ -34,6 +34,8 @@ class RecordedResults {
   void tell(const MachineState& machine);
   /// Results that came since the last call; none where nothing did.
   [[nodiscard]] std::optional<std::vector<ProcessResults>> take();
+  /// As RecordingsWatch::take_peaks().
+  [[nodiscard]] std::vector<RecordedPeak> take_peaks();
   /// The processes themselves, as of now.
   [[nodiscard]] std::vector<RecordedProcess> processes() const;
 

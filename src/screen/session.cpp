@@ -39,6 +39,7 @@ void Session::start() {
 
 bool Session::update() {
   bool changed = monitor_.update();
+  monitor_.add_peaks(recorded_results_.take_peaks());
   recorded_results_.tell(monitor_.state());
   hand_on();
   if (held_) return false;

@@ -31,10 +31,11 @@ constexpr double kEarlier = 0.05;      // of its age: so long ago it looked alik
 constexpr double kCriticalSeconds = 60;
 constexpr double kCriticalSteps = 20;
 constexpr double kDependence = 3;
-constexpr double kFlat = 0.02;     // of what is used: less is no change of it
-constexpr double kWarmedUp = 0.5;  // of the growth of the first half, that the second one has at most
-constexpr double kFewRises = 0.5;  // of the cells: fewer are steps
-constexpr double kTeeth = 0.1;     // of the peak, that it goes down by in between
+constexpr double kFlat = 0.02;       // of what is used: less is no change of it
+constexpr double kWarmedUp = 0.5;    // of the growth of the first half, that the second one has at most
+constexpr double kBarelySlower = 3;  // of what it has grown: to grow by more in the future is hardly to slow down
+constexpr double kFewRises = 0.5;    // of the cells: fewer are steps
+constexpr double kTeeth = 0.1;       // of the peak, that it goes down by in between
 
 std::optional<double> age_in_steps(const PeakGrowth& growth) {
   if (!growth.steps) return std::nullopt;
@@ -54,6 +55,12 @@ bool grew_before(const std::vector<UsageSpan>& spans, const PeakGrowth& growth, 
   std::erase_if(before, [&](const UsageSpan& span) { return span.to_ns > spans.back().to_ns - ago; });
   const auto earlier = find_peak_growth(before, limit_bytes);
   return earlier && !earlier->ends_before(earlier->left_to(limit_bytes));
+}
+
+// Growth at one rate, as far as can be told: the second half of its stretch has, by chance, a little less than the
+// first. It may end before the limit, and nothing says that it will.
+bool barely_slows(const PeakGrowth& growth) {
+  return growth.saturates_after && *growth.saturates_after >= kBarelySlower * growth.cells.grown;
 }
 
 // From the expected time and the bounds of the slope, as far as what rises in steps can tell, and a cell's length.
@@ -76,6 +83,13 @@ Interval scaled(Interval interval, double factor) {
   interval.earliest *= factor;
   if (interval.latest) *interval.latest *= factor;
   return interval;
+}
+
+void tell_time_to_limit(RiskAssessment& risk, const PeakGrowth& growth, double left) {
+  risk.seconds_to_limit = scaled(time_to_grow(growth.cells, left), growth.cell_seconds);
+  if (growth.steps && *growth.steps > 0) {
+    risk.steps_to_limit = scaled(*risk.seconds_to_limit, *growth.steps / growth.span_seconds);
+  }
 }
 
 // What it looks like where the peaks do not grow.
@@ -157,13 +171,16 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
   if (growth && limit_bytes) {
     const double left = growth->left_to(*limit_bytes);
     if (growth->ends_before(left)) {
-      risk.pattern = UsagePattern::warm_up;
-    } else {
-      const Interval cells = time_to_grow(growth->cells, left);
-      risk.seconds_to_limit = scaled(cells, growth->cell_seconds);
-      if (growth->steps && *growth->steps > 0) {
-        risk.steps_to_limit = scaled(*risk.seconds_to_limit, *growth->steps / growth->span_seconds);
+      risk.confidence = calibrated_confidence(risk, options);  // of no alarm: those are without a time
+      if (barely_slows(*growth)) {
+        tell_time_to_limit(risk, *growth, left);
+        risk.seconds_to_limit->latest.reset();
+        if (risk.steps_to_limit) risk.steps_to_limit->latest.reset();
+      } else {
+        risk.pattern = UsagePattern::warm_up;
       }
+    } else {
+      tell_time_to_limit(risk, *growth, left);
       const double seconds = risk.seconds_to_limit->expected;
       const auto within = [&](double most_seconds, double most_steps) {
         return seconds <= most_seconds ||
@@ -177,7 +194,7 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
       }
     }
   }
-  risk.confidence = calibrated_confidence(risk, options);
+  if (!risk.confidence) risk.confidence = calibrated_confidence(risk, options);
   return risk;
 }
 

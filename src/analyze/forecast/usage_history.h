@@ -29,6 +29,7 @@ struct UsageGrid {
   std::vector<double> floors;  ///< likewise
 };
 
+/// Not for charts, for which live's WatchedUsage has all of the time alike: here what is older is coarser.
 /// A sample joins another one at a cost that does not depend on how many there were. What is t old is known in spans of
 /// about t / 128, whatever the rate; three weeks at 10 Hz are 1,750 spans, 136 KiB.
 class UsageHistory {

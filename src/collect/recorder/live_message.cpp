@@ -38,7 +38,8 @@ std::string live_message(std::span<const LiveRecording> recordings) {
                                        {"path", recording.path},
                                        {"rank", recording.rank ? Json(*recording.rank) : Json()},
                                        {"command", recording.command},
-                                       {"started_wall_ns", recording.started_wall_ns}});
+                                       {"started_wall_ns", recording.started_wall_ns},
+                                       {"started_ns", recording.started_ns ? Json(*recording.started_ns) : Json()}});
     if (listed.size() + entry.size() + kRoomForTheRest > kMostLiveBytes) {
       ++left_out;
       continue;
@@ -57,8 +58,12 @@ std::optional<std::vector<LiveRecording>> parse_live_message(std::string_view me
   for (const Json& entry : *listed) {
     if (!entry.is_object()) continue;
     const auto pid = number<pid_t>(entry, "pid");
-    LiveRecording recording{pid.value_or(0), text(entry, "path"), number<std::int32_t>(entry, "rank"),
-                            text(entry, "command"), number<std::uint64_t>(entry, "started_wall_ns").value_or(0)};
+    LiveRecording recording{pid.value_or(0),
+                            text(entry, "path"),
+                            number<std::int32_t>(entry, "rank"),
+                            text(entry, "command"),
+                            number<std::uint64_t>(entry, "started_wall_ns").value_or(0),
+                            number<std::uint64_t>(entry, "started_ns")};
     if (pid && !recording.path.empty()) recordings.push_back(std::move(recording));
   }
   return recordings;

@@ -1,7 +1,7 @@
 // What a recorder tells its readers: which files are being written. One JSON object on a line, whole in one message:
 //
 //   {"recordings": [{"pid": 4711, "path": "/data/run.rank0.tide", "rank": 0, "command": "python train.py",
-//                    "started_wall_ns": 1795168301328464000}], "left_out": 0}
+//                    "started_wall_ns": 1795168301328464000, "started_ns": 81328464000}], "left_out": 0}
 //
 // Keys that a reader does not know are passed over. What happens in a recording is in its file alone.
 #pragma once
@@ -25,6 +25,8 @@ struct LiveRecording {
   std::optional<std::int32_t> rank;   ///< none where the process has none
   std::string command;                ///< "python train.py": without other arguments, which may hold secrets
   std::uint64_t started_wall_ns = 0;  ///< since 1970 UTC
+  /// Likewise on the recorder's own clock, by which its recordings compare; none: an older recorder.
+  std::optional<std::uint64_t> started_ns = {};
 
   bool operator==(const LiveRecording&) const = default;
 };

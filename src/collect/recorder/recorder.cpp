@@ -320,7 +320,7 @@ void Recorder::tell_readers() {
     std::error_code error;
     const std::string path = client.window != nullptr ? client.window->path() : client.path;
     recordings.push_back({client.pid, std::filesystem::absolute(path, error).string(), process.rank, client.command,
-                          process.start_wall_ns.value_or(0)});
+                          process.start_wall_ns.value_or(0), client.session->started_ns()});
   }
   readers_.tell(recordings);
 }

@@ -99,6 +99,10 @@ Result<void> Session::cut() {
   return stopped_ ? Result<void>() : next_segment(std::max(last_event_ns_, told_until_ns_));
 }
 
+std::uint64_t Session::started_ns() const {
+  return clock_.between_ns(0, memory_->get()->control.start_ticks);
+}
+
 void Session::add(const Reading& reading) {
   if (stopped_) return;
   samples_.add(reading);

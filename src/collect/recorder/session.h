@@ -77,6 +77,8 @@ class Session {
   [[nodiscard]] bool stopped() const { return stopped_; }
   [[nodiscard]] bool size_limit_reached() const { return size_limit_reached_; }
   [[nodiscard]] const ProcessInfo& process() const { return process_; }
+  /// Time 0 of the recording, in nanoseconds of the recorder's clock.
+  [[nodiscard]] std::uint64_t started_ns() const;
   [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
   /// Requests for memory that failed.
   [[nodiscard]] std::uint64_t oom_count() const { return oom_count_; }

@@ -25,7 +25,8 @@ void HistoryCollector::add(const MachineState& state) {
                              const std::optional<std::uint64_t>& limit) {
     if (used.empty()) return;
     const WatchedUsagePoint& last = used.last_sample();
-    add(key, used.sample_count(), wall_ms(last.end_ns), last.last_bytes, last.high_bytes, limit);
+    add(key, used.sample_count(), wall_ms(last.end_ns), last.last_bytes,
+        std::max(last.high_bytes, used.late_peak_bytes()), limit);
   };
   const HistoryKey host{"host", kHostKey, "", 0, ""};
   for (const WatchedDevice& device : state.devices) {

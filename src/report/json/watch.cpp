@@ -24,6 +24,12 @@ Json assessment_json(const std::optional<std::uint64_t>& assessed_at_ns, const R
   return object;
 }
 
+// Null where there is no peak.
+Json peak_is_json(const WatchedUsage& used) {
+  if (used.empty()) return nullptr;
+  return used.peak_is_sampled() ? "sampled" : "recorded";
+}
+
 Json profile_device_json(const WatchedDevice& device, const WatchRun& run) {
   Json object;
   object["current_memory"] = current_memory_json(device);
@@ -35,6 +41,7 @@ Json profile_device_json(const WatchedDevice& device, const WatchRun& run) {
   object.update(device_identity_json(device));
   object["peak_at_seconds"] =
       device.used.empty() ? Json(nullptr) : Json(static_cast<double>(device.used.peak_at_ns()) / 1e9);
+  object["peak_is"] = peak_is_json(device.used);
   object["driver_reserved_bytes"] = nullable(device.latest.driver_reserved_bytes);
   object["gpu_utilization_percent"] = {{"avg", nullable(device.utilization_percent.mean())},
                                        {"max", nullable(device.utilization_percent.most())}};
@@ -188,6 +195,7 @@ std::string to_json(const OomReport& report) {
     row["current_memory"] = current_memory_json(device);
     row["limit_bytes"] = nullable(device.limit_bytes());
     row["peak_memory"] = device.used.empty() ? Json(nullptr) : Json(device.used.peak_bytes());
+    row["peak_is"] = peak_is_json(device.used);
     row["num_snapshots"] = device.used.sample_count();
     object["devices"][device.key] = std::move(row);
   }

@@ -62,7 +62,10 @@ std::string memory_line(const WatchedDevice& device) {
 
 std::string peak_line(const WatchedDevice& device) {
   if (device.used.empty()) return "n/a";
-  return fmt::format("{} {}", format_bytes(device.used.peak_bytes()), at_text(device.used.peak_at_ns()));
+  const std::string peak = format_bytes(device.used.peak_bytes());
+  const std::string when = at_text(device.used.peak_at_ns());
+  return device.used.peak_is_sampled() ? fmt::format("{} {}", peak, when)
+                                       : fmt::format("{} {}, recorded between samples", peak, when);
 }
 
 std::string processes_of(const MachineState& state, const Terminal& terminal) {

@@ -152,7 +152,10 @@ void BackgroundWatch::run(const std::shared_ptr<Shared>& shared) {
     (void)shared->monitor->update();
     shared->collect(0);
     const MachineState& state = shared->monitor->state();
-    if (options.follow) shared->recordings.update(state, options.monitor.choice.pid.has_value());
+    if (options.follow) {
+      shared->recordings.update(state, options.monitor.choice.pid.has_value());
+      shared->monitor->add_peaks(shared->recordings.take_peaks());
+    }
     if (state.watched_pid == WatchedPid::ended) shared->end = WatchEnd::process_ended;
     if (early) shared->changed.notify_all();
   }

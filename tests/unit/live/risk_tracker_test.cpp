@@ -45,6 +45,24 @@ TEST(RiskTracker, TellsTheTimeInStepsToo) {
   EXPECT_LT(device.risk().steps_to_limit->earliest, device.risk().steps_to_limit->expected);
 }
 
+// Samples see 20 GiB, recorders what is taken between them: 64 MiB more each second.
+TEST(RiskTracker, SpikesBetweenSamplesCount) {
+  RiskTracker risks{ForecastOptions{}};
+  MachineState state;
+  WatchedDevice& device = state.devices.emplace_back();
+  device.info.total_bytes = 80 * kGiB;
+  for (std::uint64_t second = 0; second < 300; ++second) {
+    device.used.add(second * 1'000'000'000, 20 * kGiB);
+    risks.add(state);
+    device.used.add_peak(20 * kGiB + second * 64 * kMiB);
+  }
+  risks.assess(state, true);
+  EXPECT_EQ(device.risk.pattern, UsagePattern::growth);
+  ASSERT_TRUE(device.risk.seconds_to_limit.has_value());
+  const double seconds = 60.0 * 1024 / 64 - 299;
+  EXPECT_NEAR(device.risk.seconds_to_limit->expected, seconds, 0.02 * seconds);
+}
+
 TEST(RiskTracker, GoesOnCountingWhereAnotherProcessHasMost) {
   RiskTracker risks{ForecastOptions{}};
   FillingDevice device;

@@ -41,6 +41,29 @@ TEST(WatchedUsage, PeaksBetweenSamplesCount) {
   EXPECT_EQ(used.points()[1].high_bytes, 20U);
 }
 
+TEST(WatchedUsage, PeaksThatAreToldLaterAreThoseOfTheLatestSample) {
+  WatchedUsage used(4);
+  used.add_peak(70);  // of a time before the first sample
+  EXPECT_TRUE(used.empty());
+  used.add(1, 10);
+  EXPECT_TRUE(used.peak_is_sampled());
+  used.add_peak(50);
+  used.add_peak(30);
+  EXPECT_EQ(used.peak_bytes(), 50U);
+  EXPECT_EQ(used.peak_at_ns(), 1U);
+  EXPECT_FALSE(used.peak_is_sampled());
+  EXPECT_EQ(used.points()[0], (WatchedUsagePoint{1, 1, 10, 50, 10}));
+  EXPECT_EQ(used.late_peak_bytes(), 0U);
+  used.add(2, 20);
+  EXPECT_EQ(used.late_peak_bytes(), 50U) << "who takes each sample when it comes gets it with the next one";
+  EXPECT_EQ(used.points()[1].high_bytes, 20U);
+  used.add(3, 60);
+  EXPECT_EQ(used.late_peak_bytes(), 0U);
+  EXPECT_TRUE(used.peak_is_sampled());
+  EXPECT_EQ(used.first_bytes(), 10U);
+  EXPECT_EQ(used.mean_bytes(), 30.0);
+}
+
 TEST(WatchedUsage, ExtremesOfAMillionSamplesStayInFewPoints) {
   WatchedUsage used(64);
   constexpr std::uint64_t kSamples = 1'000'000;

@@ -25,7 +25,8 @@ using ::testing::Lt;
 
 TEST(LiveMessage, ComesBackAsItWas) {
   const std::vector<LiveRecording> recordings = {
-      {7, "/data/a \"b\".tide", 3, "python train.py", 1'795'168'301'328'464'000}, {8, "/data/c.tide", {}, "", 0}};
+      {7, "/data/a \"b\".tide", 3, "python train.py", 1'795'168'301'328'464'000, 81'328},
+      {8, "/data/c.tide", {}, "", 0}};
   EXPECT_EQ(parse_live_message(live_message(recordings)), recordings);
   EXPECT_EQ(live_message({}), "{\"recordings\":[],\"left_out\":0}\n");
 }
