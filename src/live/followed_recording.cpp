@@ -57,7 +57,9 @@ Result<void> FollowedRecording::read(const std::function<bool()>& go_on) {
       if (auto chosen = choose_what_to_keep(); !chosen) return chosen;
     } else if (state() == FollowState::changed && restarts_ < kMostRestarts && !follower_->lost_its_name()) {
       ++restarts_;
-      if (auto again = start_again(so_far_.keeps_blocks()); !again) return again;
+      auto again = start_again(so_far_.keeps_blocks());
+      if (!again)
+        return is_kept_part() ? Result<void>() : again;  // its job has ended, and what was read is what is known
     } else {
       return {};
     }
