@@ -182,11 +182,13 @@ void RecordingsWatch::follow(const LiveRecording& recording, const std::string& 
   }
 }
 
-// Of a part that is kept no more than that is remembered; all of it is gone when the job is.
+// Of a part that is kept no more than that is remembered; all of it is gone when the job is. Until it has been read as
+// far as before, the window is one of the past.
 void RecordingsWatch::read_anew(Followed& followed) {
   auto follower = Follower::open_live(followed.process.recording.path);
   if (!follower) return;
   followed.follower = std::move(*follower);
+  followed.process.caught_up = false;
   if (window_) followed.window.emplace(*window_);
 }
 
