@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "analyze/attribution/attributed_store.h"
@@ -68,8 +67,7 @@ Result<void> FollowedRecording::read(const std::function<bool()>& go_on) {
 }
 
 std::uint64_t FollowedRecording::now_ns() const {
-  const auto& end = definitions().end;
-  return std::max(so_far_.tally().now_ns(), end ? end->time_ns : 0);
+  return so_far_.now_ns(definitions());
 }
 
 SampledOverview FollowedRecording::overview() const {

@@ -250,6 +250,15 @@ TEST_F(KeptPartTest, TheStateOfNowIsOfWhatIsKept) {
   for (const auto& [block, size] : live) expected += size;
   EXPECT_EQ(live_bytes(), expected);
   EXPECT_EQ(recording->state(), FollowState::ended);
+  // Times begin with what is kept, and that is no pause of the program.
+  for (const Overview& overview :
+       {static_cast<Overview>(recording->overview()), static_cast<Overview>(recording->store())}) {
+    ASSERT_TRUE(overview.window_began_ns.has_value());
+    EXPECT_EQ(*overview.window_began_ns + overview.end_ns, program_->now_ns());
+    EXPECT_GE(overview.end_ns, 10 * kSecond);
+    EXPECT_TRUE(overview.pauses.empty());
+  }
+  EXPECT_EQ(recording->now_ns(), recording->overview().end_ns);
 }
 
 TEST_F(KeptPartTest, NoFileOfItIsThere) {
