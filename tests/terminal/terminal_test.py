@@ -111,7 +111,7 @@ class FullScreenTest(Case):
         terminal.type("m")
         terminal.wait_for("Marked this moment: 1")
         terminal.type("r")
-        terminal.wait_for("has no flight recorder")
+        terminal.wait_for("has no flight recorder (tidemark run --keep 10min)")
         terminal.type("w")
         terminal.wait_for("Save the report as:")
         terminal.type("no/such/folder/x")
@@ -371,6 +371,15 @@ class PromptTest(Case):
         done = self.run_prompt("devices\n", "--devices", "1")
         self.assertNotIn("GPU 0", done.stdout)
         self.assertIn("GPU 1", done.stdout)
+
+    def test_a_device_that_is_not_there(self):
+        done = self.run_prompt("devices\n", "--devices", "7")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--devices 7: there is no such device here (there is 0, 1", done.stderr)
+        terminal = self.terminal(80, 24)
+        self.start(terminal, "interactive --devices 7")
+        terminal.wait_for("there is no such device here")
+        self.check_restored(terminal, 2)
 
     def test_a_dumb_terminal(self):
         terminal = self.terminal(80, 24, TERM="dumb")
