@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+from gpu_analyses import Advice, Categories
 from gpu_batches import Batches
 from gpu_examples import Examples
 from gpu_monitors import Monitors
@@ -260,71 +261,6 @@ class Check:
                          f"{'' if fine else '  DIFFERS'}")
         return result
 
-    def breakdown(self, file, device, at, *options):
-        command = ["breakdown", "--format", "json", "--top", "0", "--device", device, "--at", at, *options, file]
-        return json.loads(self.output(self.tidemark, *command))["devices"][0]
-
-    def categories(self, case):
-        """Whose memory it is, against what the program's own tensors say at three moments: tests/phantom/test_categories.py does the same."""
-        folder = self.results / "categories"
-        folder.mkdir(exist_ok=True)
-        printed = self.output(self.tidemark, "run", "-q", "-f", "-o", folder / "run.tide", "--", PYTHON, "tests/phantom/attributed.py", case)
-        ranks = json.loads(printed.splitlines()[-1])[case]
-        result = {}
-        for file in sorted(folder.iterdir()):
-            devices = json.loads(self.output(self.tidemark, "summary", "--format", "json", file))["devices"]
-            for rank in ranks:
-                device = f"cuda:{rank['rank']}"
-                if device not in (part["device"] for part in devices):
-                    continue
-                peak = self.breakdown(file, device, "peak")
-                held = {part["category"]: part["bytes"] for part in peak["categories"]}
-                result[device] = {"peak_bytes": peak["allocated_bytes"], "categories": held}
-                shares = ", ".join(f"{name} {size / peak['allocated_bytes']:.1%}" for name, size in held.items())
-                self.say(f"categories  {case} {device}: {peak['allocated_bytes']:,} at the peak: {shares}")
-                self.failures += held.get("unknown", 0) > 0.02 * peak["allocated_bytes"]
-                # After the forward pass FSDP's outermost unit still has its gathered parameters, which are copies.
-                for mark in ("forward done", "backward done", "step done")[case == "fsdp2" :]:
-                    found = self.breakdown(file, device, mark)
-                    ours = {part["category"]: part["tensor_bytes"] for part in found["categories"]}
-                    names = "parameter", "buffer", "gradient", "optimizer_state"
-                    same = all(ours.get(name, 0) == rank[mark][name] for name in names) and found["allocated_bytes"] == rank[mark]["allocated"]
-                    self.say(f"categories  {case} {device}, {mark}: {'equal' if same else f'DIFFERENT: {ours} {rank[mark]}'}")
-                    self.failures += not same
-            file.unlink()
-        return result
-
-    def advice(self):
-        """What each piece of advice promises to save, against PyTorch's counters without the fault: tests/phantom/test_advice.py does the same."""
-        if self.output("nvidia-smi", "-L").count("GPU ") < 2:
-            self.say("advice  needs two GPUs: not checked")
-            return None
-        folder = self.results / "advice"
-        folder.mkdir(exist_ok=True)
-        printed = self.output(self.tidemark, "run", "-q", "-f", "-o", folder / "run.tide", "--", PYTHON, "tests/phantom/faults.py", "all")
-        runs = {(run["case"], run["fixed"]): run for run in json.loads(printed.splitlines()[-1])}
-        rows = json.loads(self.output(self.tidemark, "summary", "--format", "json", *sorted(folder.iterdir())))["ranks"]["rows"]
-        files = {row["pid"]: row["file"] for row in rows}
-
-        def promised(kind, run):
-            found = json.loads(self.output(self.tidemark, "patterns", "--format", "json", files[run["pid"]]))["devices"]
-            advice = [one for device in found if device["device"].startswith("cuda") for one in device["advice"] if one["kind"] == kind]
-            return advice[0]["avoidable_peak_bytes"] if advice else None
-
-        result = {}
-        for kind in sorted({case for case, _ in runs} - {"out_of_memory"}):
-            faulty, fixed = runs[kind, False], runs[kind, True]
-            saved = faulty["peak"] - fixed["peak"]
-            result[kind] = {"promised": promised(kind, faulty), "saved": saved, "promised_without_fault": promised(kind, fixed)}
-            promise, rest = result[kind]["promised"] or 0, result[kind]["promised_without_fault"] or 0
-            # Of two ranks: when blocks of other streams are free again depends on the GPUs' timing.
-            fine = rest <= 0.05 * promise and (abs(promise - saved) <= 0.01 * saved or kind == "gradient_buckets")
-            self.failures += not fine
-            self.say(f"advice  {kind:24} promised {promise:,}, saved {saved:,}, promised without the fault {rest:,}{'' if fine else '  DIFFERENT'}")
-        for file in folder.iterdir():
-            file.unlink()
-        return result
-
     def measured(self, name, folder="bench"):
         """The figures of FOLDER/NAME.py, which fails where they miss their target."""
         figures = self.results / f"{name}.json"
@@ -396,7 +332,6 @@ def parts(check):
     def ledgers():
         return {**of_each(check.ledger, LEDGERS)(), **({"NCCL": check.ledger_of_ranks()} if gpus > 1 else {})}
 
-    categories = ["lora", "llama", "checkpointed", "resnet"] + (["ddp", "fsdp2"] if gpus > 1 else [])
     return {
         "devices": check.devices,
         "peaks": of_each(check.peaks, PEAKS),
@@ -405,8 +340,8 @@ def parts(check):
         "plan": lambda: {name: check.plan(name, program) for name, program in VERIFIED.items()},
         "driver_calls": check.driver_calls,
         "settings": check.settings,
-        "categories": lambda: {case: check.categories(case) for case in categories},
-        "advice": check.advice,
+        "categories": lambda: Categories(check, gpus).run(),
+        "advice": lambda: Advice(check, gpus).run(),
         "anomalies": lambda: check.measured("anomalies"),
         "loaders": lambda: {"conversions": check.measured("gpu_conversions", "scripts"), "step times": check.measured("loaders")},
         "package": check.package,

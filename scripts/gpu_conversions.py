@@ -49,6 +49,7 @@ def converted(copies, values, dtype, scale, offset):
     torch.cuda.synchronize()
     names = [str(each).removeprefix("torch.") for each in (values.dtype, dtype)]
     _engine.convert_on_device(copies, *names, scale, offset, values.data_ptr(), result.data_ptr(), values.nbytes)
+    torch.cuda.ExternalStream(_engine.copy_stream(copies)).synchronize()
     return result
 
 

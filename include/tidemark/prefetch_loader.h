@@ -92,10 +92,11 @@ using BatchSource = std::function<std::optional<HostBatch>(std::size_t number)>;
 
 /// How batches are read and copied.
 struct PrefetchSettings {
-  int device = 0;                        ///< as CUDA numbers them in this process; -1: batches stay in host memory
-  std::size_t batches_ahead = 2;         ///< read and copied before they are asked for; each takes memory of the device
-  std::size_t reading_threads = 1;       ///< that call the source
-  std::size_t copying_threads = 2;       ///< that fill the pinned memory
+  int device = 0;                   ///< as CUDA numbers them in this process; -1: batches stay in host memory
+  std::size_t batches_ahead = 2;    ///< read and copied before they are asked for; each takes memory of the device
+  std::size_t reading_threads = 1;  ///< that call the source
+  /// That fill the pinned memory; 0: one for four processors that the process may use, at most 4.
+  std::size_t copying_threads = 0;
   std::size_t pinned_bytes = 32u << 20;  ///< of host memory, for arrays that are not pinned
   /// Called after the copies and conversions of a batch have been put on the loader's stream (a CUstream): work on the
   /// batch that belongs there, in kernels of the program. On a thread of the loader, with the device's primary context.

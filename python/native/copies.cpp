@@ -17,8 +17,16 @@ namespace {
 
 constexpr char kCopies[] = "tidemark.copies";
 
+struct Copies {
+  explicit Copies(HostToDevicePointer made) : to_device(std::move(made)), conversions(*to_device) {}
+
+  HostToDevicePointer to_device;
+  DeviceConversions conversions;
+};
+using CopiesPointer = std::unique_ptr<Copies>;
+
 HostToDevice& copies_of(PyObject* handle) {
-  return *from_capsule<HostToDevicePointer>(handle, kCopies);
+  return *from_capsule<CopiesPointer>(handle, kCopies)->to_device;
 }
 
 std::vector<HostArrayCopy> arrays_of(PyObject* list) {
@@ -55,7 +63,7 @@ PyObject* host_to_device(PyObject* /*module*/, PyObject* arguments) {
     if (PyArg_ParseTuple(arguments, "innn:host_to_device", &options.device, &chunk_bytes, &chunks, &threads) == 0) {
       throw PythonError();
     }
-    if (chunk_bytes < 0 || chunks < 0 || threads < 0) raise(PyExc_ValueError, "sizes: more than 0");
+    if (chunk_bytes < 0 || chunks < 0 || threads < 0) raise(PyExc_ValueError, "sizes: 0 or more");
     options.chunk_bytes = static_cast<std::size_t>(chunk_bytes);
     options.chunks = static_cast<std::size_t>(chunks);
     options.threads = static_cast<std::size_t>(threads);
@@ -66,7 +74,7 @@ PyObject* host_to_device(PyObject* /*module*/, PyObject* arguments) {
       return HostToDevice::create(**driver, options);
     }();
     if (!made) raise_tidemark_error(made.error().message);
-    return capsule(kCopies, std::move(*made));
+    return capsule(kCopies, std::make_unique<Copies>(std::move(*made)));
   });
 }
 
@@ -100,14 +108,13 @@ PyObject* convert_on_device(PyObject* /*module*/, PyObject* arguments) {
       throw PythonError();
     }
     if (bytes < 0) raise(PyExc_ValueError, "bytes: 0 or more");
-    HostToDevice& copies = copies_of(handle);
+    DeviceConversions& conversions = from_capsule<CopiesPointer>(handle, kCopies)->conversions;
     conversion.from = type_named(from_type);
     conversion.to = type_named(to_type);
     const auto result_bytes = converted_bytes(conversion, static_cast<std::size_t>(bytes));
     if (!result_bytes) raise_tidemark_error(result_bytes.error().message);
     const Result<void> begun = [&] {
       const WithoutGil others_run;
-      DeviceConversions conversions(copies);
       return conversions.begin(conversion, from, to, *result_bytes / element_bytes(conversion.to));
     }();
     if (!begun) raise_tidemark_error(begun.error().message);

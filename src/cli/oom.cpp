@@ -16,6 +16,7 @@ namespace {
 struct OomOptions : WatchOptions {
   double threshold_percent = 85;
   bool monitor = false;
+  bool duration_given = false;
 };
 
 int run(const OomOptions& options) {
@@ -27,7 +28,7 @@ int run(const OomOptions& options) {
   int printed = kOk;
   WatchHooks hooks;
   hooks.forecast.threshold_percent = options.threshold_percent;
-  hooks.endless = options.monitor;
+  hooks.endless = options.monitor && !options.duration_given;
   hooks.follow = true;
   hooks.window = kStepsWindow;
   hooks.on_update = [&](const MachineMonitor& monitor) {
@@ -53,7 +54,8 @@ std::function<int()> setup_oom(CommandLine& app) {
   app.add_option("--threshold", options->threshold_percent,
                  "Percent of the limit, from which on use alone is a medium risk")
       ->type_name("PERCENT");
-  app.add_flag("--monitor", options->monitor, "Until stopped; each change of a risk is a line on stdout");
+  app.add_flag("--monitor", options->monitor,
+               "Until stopped, or for --duration where that is given; each change of a risk is a line on stdout");
   add_watching(app, *options, {});
   app.footer(watching_footer(
       "The limit is a device's memory, and the host's or that of the control group. What is forecast is the running "
@@ -64,7 +66,10 @@ std::function<int()> setup_oom(CommandLine& app) {
       "  tidemark oom --threshold 85 --monitor\n"
       "  tidemark oom --threshold 80 --duration 300 --output oom_report.json\n"
       "  tidemark oom --devices cpu --monitor"));
-  return [options] { return run(*options); };
+  return [options, &app] {
+    options->duration_given = app.given("--duration");
+    return run(*options);
+  };
 }
 
 }  // namespace tidemark::cli

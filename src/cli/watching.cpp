@@ -21,6 +21,7 @@
 #include "live/job_finder.h"
 #include "report/chart/chart.h"
 #include "report/text/terminal.h"
+#include "report/words/missing_device.h"
 #include "report/words/printable.h"
 #include "report/words/watch.h"
 
@@ -88,12 +89,6 @@ Result<void> check_outputs(const WatchOptions& options) {
   if (options.output.empty()) return {};
   if (auto fine = check_writable(options.output); !fine) return fine;
   return options.plot ? check_writable(plot_path(options.output)) : Result<void>();
-}
-
-Result<void> check_devices(const MachineState& state) {
-  if (state.missing_keys.empty()) return {};
-  return Error{fmt::format("--devices {}: there is no such device here (there is {}); `tidemark devices` lists them",
-                           state.missing_keys.front(), fmt::join(state.all_keys, ", "))};
 }
 
 /// One line on a terminal, which is gone at the end.
@@ -209,7 +204,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
       over = true;
     }
     (void)monitor.update();
-    if (auto fine = check_devices(monitor.state()); !fine) return fine.error();
+    if (auto missing = missing_device_text(monitor.state())) return Error{*std::move(missing)};
     if (hooks.on_update) hooks.on_update(monitor);
     if (hooks.follow || for_metrics) {
       recordings.update(monitor.state(), monitored->choice.pid.has_value());

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "analyze/attribution/attributed_store.h"
@@ -57,7 +56,9 @@ Result<void> FollowedRecording::read(const std::function<bool()>& go_on) {
       if (auto chosen = choose_what_to_keep(); !chosen) return chosen;
     } else if (state() == FollowState::changed && restarts_ < kMostRestarts && !follower_->lost_its_name()) {
       ++restarts_;
-      if (auto again = start_again(so_far_.keeps_blocks()); !again) return again;
+      auto again = start_again(so_far_.keeps_blocks());
+      if (!again)
+        return is_kept_part() ? Result<void>() : again;  // its job has ended, and what was read is what is known
     } else {
       return {};
     }
@@ -66,8 +67,7 @@ Result<void> FollowedRecording::read(const std::function<bool()>& go_on) {
 }
 
 std::uint64_t FollowedRecording::now_ns() const {
-  const auto& end = definitions().end;
-  return std::max(so_far_.tally().now_ns(), end ? end->time_ns : 0);
+  return so_far_.now_ns(definitions());
 }
 
 SampledOverview FollowedRecording::overview() const {

@@ -21,8 +21,33 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A recorder begins the next segment in the moment in which it ends one: what has no next one after that is over.
+// A recorder begins the next segment in the moment in which it ends one: what has no next one after that is over, where
+// its file does not say so.
 constexpr std::chrono::seconds kPatienceForNext{2};
+// Who has much to read sees what comes meanwhile as soon as who has not.
+constexpr std::chrono::milliseconds kLookAgain{50};
+// More than a window usually has: what is open takes room on the disk, though it is deleted.
+constexpr std::size_t kMostWaiting = 16;
+
+struct ::stat facts_of(const ScopedFd& fd) {
+  struct ::stat facts {};
+  if (::fstat(fd.get(), &facts) != 0) facts = {};
+  return facts;
+}
+
+// Its header is there.
+bool has_begun(const ScopedFd& fd) {
+  return facts_of(fd).st_size >= static_cast<::off_t>(format::kFileHeaderBytes);
+}
+
+ScopedFd open_segment(const KeptSegment& segment) {
+  // In this order, in which it changes its name.
+  for (const std::string& path : {segment.path_before(), segment.path()}) {
+    ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+    if (fd && S_ISREG(facts_of(fd).st_mode)) return fd;
+  }
+  return {};
+}
 
 class KeptPartStream final : public ByteStream {
  public:
@@ -52,16 +77,18 @@ Result<std::shared_ptr<KeptPart>> KeptPart::open(const KeptSegment& segment) {
   part->joiner_ = std::make_unique<SegmentJoiner>(std::move(*writer));
   part->look();
   if (part->waiting_.empty()) return Error{fmt::format("{}: is no longer there", segment.path())};
-  part->newest_at_first_ = part->latest_.path();
+  const auto newest =
+      std::find_if(part->waiting_.rbegin(), part->waiting_.rend(), [](const Open& open) { return has_begun(open.fd); });
+  part->newest_at_first_ = newest != part->waiting_.rend() ? newest->segment.path() : segment.path();
   return part;
 }
 
 void KeptPart::look() {
+  looked_at_ = Clock::now();
   for (KeptSegment& segment : later_segments(latest_)) {
-    ScopedFd fd(::open(segment.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-    struct ::stat facts {};
-    // The oldest may have gone meanwhile.
-    if (!fd || ::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+    if (waiting_.size() == kMostWaiting) return;
+    ScopedFd fd = open_segment(segment);
+    if (!fd) continue;  // the oldest may have gone meanwhile
     latest_ = segment;
     waiting_.push_back({std::move(segment), std::move(fd)});
   }
@@ -70,11 +97,7 @@ void KeptPart::look() {
 Result<bool> KeptPart::begin_next() {
   if (waiting_.empty()) return false;
   Open& next = waiting_.front();
-  struct ::stat facts {};
-  // Its header may not be there yet.
-  if (::fstat(next.fd.get(), &facts) != 0 || facts.st_size < static_cast<::off_t>(format::kFileHeaderBytes)) {
-    return false;
-  }
+  if (!has_begun(next.fd)) return false;
   ScopedFd fd(::fcntl(next.fd.get(), F_DUPFD_CLOEXEC, 0));
   if (!fd) return Error{fmt::format("{}: cannot be read: {}", next.segment.path(), std::strerror(errno))};
   auto reader = TraceReader::follow(make_file_stream(std::move(fd), next.segment.path()));
@@ -97,9 +120,18 @@ Result<bool> KeptPart::advance() {
   return at_end_of_segment();
 }
 
+// The next segment lies there before it is begun, and is deleted when there will be no more.
+bool KeptPart::next_may_come() const {
+  const ScopedFd& last = waiting_.empty() ? fd_ : waiting_.front().fd;
+  if (facts_of(last).st_nlink == 0) return false;
+  const LockState lock = waiting_.empty() ? LockState::unknown : probe_lock(last);
+  return lock == LockState::unknown ? Clock::now() - *ended_at_ < kPatienceForNext : lock == LockState::taken;
+}
+
 Result<bool> KeptPart::at_end_of_segment() {
   look();
-  if (!joiner_->end() && !waiting_.empty()) {
+  bool next_begun = !waiting_.empty() && has_begun(waiting_.front().fd);
+  if (!joiner_->end() && next_begun) {
     // What the recorder wrote before it began the next one.
     auto taken = joiner_->take_frame();
     if (!taken || *taken) return taken;
@@ -108,9 +140,14 @@ Result<bool> KeptPart::at_end_of_segment() {
   const std::optional<EndInfo> end = joiner_->end();
   if (!end) return false;
   if (!ended_at_) ended_at_ = Clock::now();
-  if (waiting_.empty() && !end->process_exited && Clock::now() - *ended_at_ < kPatienceForNext) return false;
+  if (!next_begun && !end->process_exited) {
+    if (next_may_come()) return false;
+    next_begun = !waiting_.empty() && has_begun(waiting_.front().fd);  // meanwhile
+    gap_ = waiting_.empty();                                           // it has come and gone between two looks
+    if (gap_) return false;
+  }
   joiner_->end_segment();
-  if (waiting_.empty()) {
+  if (!next_begun) {
     over_ = true;
     const auto finished = joiner_->finish();
     if (!finished) return finished.error();
@@ -122,6 +159,7 @@ Result<bool> KeptPart::at_end_of_segment() {
 }
 
 Result<std::size_t> KeptPart::read(std::span<std::byte> out) {
+  if (Clock::now() - looked_at_ >= kLookAgain) look();
   while (bytes_.size() < out.size()) {
     const auto advanced = advance();
     if (!advanced) return advanced.error();
@@ -140,9 +178,7 @@ Result<std::size_t> KeptPart::read(std::span<std::byte> out) {
 std::uint64_t KeptPart::behind() const {
   std::uint64_t bytes = bytes_.size();
   const auto add = [&](const ScopedFd& fd, std::uint64_t read) {
-    struct ::stat facts {};
-    const bool known = fd && ::fstat(fd.get(), &facts) == 0;
-    const std::uint64_t size = known ? static_cast<std::uint64_t>(facts.st_size) : 0;
+    const auto size = static_cast<std::uint64_t>(facts_of(fd).st_size);
     bytes += size - std::min(size, read);
   };
   if (reader_) add(fd_, reader_->offset());

@@ -21,8 +21,9 @@
 
 namespace tidemark {
 
-/// Begins with the oldest segment that is there. Segments that follow are opened as soon as they are seen, so that they
-/// can be read when the window has moved on. Not thread-safe; never waits.
+/// Begins with the oldest segment that is there. Segments that follow are opened as soon as they are seen, the next one
+/// before it is begun, so that they can be read when the window has moved on or the job has ended. Not thread-safe;
+/// never waits.
 class KeptPart {
  public:
   /// `segment`: a file of the window, which need not be there any more. Fails where no other is there either.
@@ -58,15 +59,18 @@ class KeptPart {
   /// One frame, or the step to the next segment. False where there is neither.
   Result<bool> advance();
   Result<bool> at_end_of_segment();
+  /// Behind the end of a segment, which is not that of the program.
+  [[nodiscard]] bool next_may_come() const;
 
   KeptSegment latest_;        ///< of those that were opened
-  std::deque<Open> waiting_;  ///< opened, and not begun
+  std::deque<Open> waiting_;  ///< opened, and not read yet
   std::string newest_at_first_;
   std::vector<std::byte> bytes_;  ///< joined, and not read yet
   std::unique_ptr<SegmentJoiner> joiner_;
   std::unique_ptr<TraceReader> reader_;  ///< of the segment under way
   ScopedFd fd_;                          ///< likewise
   std::optional<std::uint64_t> earlier_end_ns_;
+  std::chrono::steady_clock::time_point looked_at_;
   std::optional<std::chrono::steady_clock::time_point> ended_at_;  ///< of the segment under way: when that was seen
   bool gap_ = false;
   bool over_ = false;

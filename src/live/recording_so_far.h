@@ -9,10 +9,12 @@
 #include "store/builder.h"
 #include "store/store.h"
 #include "store/tally.h"
+#include "store/window_time.h"
 
 namespace tidemark {
 
-/// Takes events and samples in order, as Follower gives them. Not thread-safe. Without blocks its memory does not grow
+/// Takes events and samples in order, as Follower gives them. What begins with a window of a longer recording has times
+/// from there on, as a file has. Not thread-safe. Without blocks its memory does not grow
 /// with events, with them some 33 bytes for each.
 class RecordingSoFar {
  public:
@@ -28,6 +30,8 @@ class RecordingSoFar {
   [[nodiscard]] bool full() const { return keeps_blocks() && std::get<StoreBuilder>(kept_).full(); }
   [[nodiscard]] const Tally& tally() const;
   [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
+  /// Time of the last event, or of the end.
+  [[nodiscard]] std::uint64_t now_ns(const Definitions& definitions) const;
 
   /// As load_overview() would give it now, with its samples; without load_blocks and owners. Costs what the stacks, the
   /// live blocks and the definitions cost to copy. `definitions` are the recording's up to now.
@@ -39,6 +43,7 @@ class RecordingSoFar {
  private:
   std::variant<Tally, StoreBuilder> kept_;
   SampleCollector samples_;
+  WindowTime window_;
   std::uint64_t event_count_ = 0;
 };
 

@@ -189,13 +189,15 @@ RecordedPeaks::Recording RecordingsWatch::begin_peaks(const Followed& followed) 
   return peaks_.begin(followed.folder, recording.path, recording.started_ns);
 }
 
-// Of a part that is kept no more than that is remembered; all of it is gone when the job is.
+// Of a part that is kept no more than that is remembered; all of it is gone when the job is. Until it has been read as
+// far as before, the window is one of the past.
 void RecordingsWatch::read_anew(Followed& followed) {
   auto follower = Follower::open_live(followed.process.recording.path);
   if (!follower) return;
   followed.follower = std::move(*follower);
   peaks_.end(followed.recording);
   followed.recording = begin_peaks(followed);
+  followed.process.caught_up = false;
   if (window_) followed.window.emplace(*window_);
 }
 

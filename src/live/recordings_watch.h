@@ -53,7 +53,7 @@ struct RecordedProcess {
   LiveRecording recording;
   FollowState state = FollowState::growing;
   std::string problem;                 ///< why it is not read any further; else empty
-  bool caught_up = false;              ///< what was recorded before watching began has been read
+  bool caught_up = false;              ///< what was recorded before watching began, or is read anew, has been read
   std::optional<std::uint64_t> steps;  ///< of training, as far as they were looked for and found; never fewer
   std::vector<RecordedDevice> devices;
   std::vector<RecordedOwners> owners;  ///< as of the latest update_owners(); the CPU's too

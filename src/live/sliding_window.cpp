@@ -9,8 +9,24 @@
 namespace tidemark {
 
 void SlidingWindow::add(const Event& event) {
-  events_.push_back(event);
+  if (!take_lead_in(event)) events_.push_back(event);
   pass(event.time_ns);
+}
+
+// As store/load.cpp knows it.
+bool SlidingWindow::take_lead_in(const Event& event) {
+  if (beginning_ == Beginning::behind) return false;
+  if (beginning_ == Beginning::before) {
+    const bool leads_in = event.kind == EventKind::pause && event.time_ns == 0 && !event.thread.valid();
+    beginning_ = leads_in ? Beginning::lead_in : Beginning::behind;
+    if (!leads_in) return false;
+  }
+  before_.add(event);
+  if (event.kind != EventKind::resume) return true;
+  beginning_ = Beginning::behind;
+  begin_ns_ = event.time_ns;
+  left_ = true;
+  return true;
 }
 
 void SlidingWindow::add_sample(const SampleRecord& record) {

@@ -34,7 +34,7 @@ class SlidingWindow {
   /// Time passes without events: the recording has come this far.
   void pass(std::uint64_t now_ns);
 
-  /// Where the window begins: 0 as long as nothing has left it.
+  /// Where the window begins: 0 as long as nothing has left it, and the recording is no window itself.
   [[nodiscard]] std::uint64_t begin_ns() const { return begin_ns_; }
   [[nodiscard]] std::size_t event_count() const { return events_.size(); }
 
@@ -43,9 +43,14 @@ class SlidingWindow {
   [[nodiscard]] Store store(std::string path, Definitions definitions) const;
 
  private:
+  // A recording may begin with the blocks that were alive then, as a flight recorder's does.
+  enum class Beginning : std::uint8_t { before, lead_in, behind };
+
+  bool take_lead_in(const Event& event);
   void leave();
 
   Limits limits_;
+  Beginning beginning_ = Beginning::before;
   LiveBlocks before_;  ///< the blocks alive at begin_ns_
   std::deque<Event> events_;
   std::deque<SampleRecord> devices_;  ///< SampledDevice only: they are defined for good

@@ -161,7 +161,9 @@ std::vector<RecordedLeaks> recorded_leaks(const RecordingsWatch& recordings) {
 std::vector<RecordedFragmentation> recorded_fragmentation(const RecordingsWatch& recordings) {
   std::vector<RecordedFragmentation> all;
   analyze_each(recordings, [&](std::size_t n, const AttributedStore& store, Symbols& symbols, const auto& /*stacks*/) {
-    auto fragmentation = analyze_fragmentation(store, symbols, {});
+    FragmentationOptions options;
+    options.begin_ns = recordings.window_begin_ns(n);
+    auto fragmentation = analyze_fragmentation(store, symbols, options);
     if (fragmentation) all.push_back({n, std::move(*fragmentation)});
   });
   return all;

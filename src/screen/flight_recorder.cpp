@@ -65,17 +65,13 @@ Result<std::int64_t> find_flight_recorder(std::int64_t pid, const std::string& r
     const std::vector<std::string> arguments = arguments_of(folder);
     if (dumps_on_signal(arguments)) return ancestor;
     if (is_run(arguments)) {
-      return Error{
-          fmt::format("n/a: process {} is recorded whole, by process {}; only a run with --keep 10min has "
-                      "something to write on demand",
-                      pid, ancestor)};
+      return Error{fmt::format("n/a: process {} is recorded whole, by process {}, without --keep", pid, ancestor)};
     }
     const auto parent = number_after(read_file(folder + "/status").value_or(""), "PPid:");
     if (!parent) break;
     ancestor = static_cast<std::int64_t>(*parent);
   }
-  return Error{fmt::format(
-      "n/a: process {} has no flight recorder; start it with `tidemark run --keep 10min -- python train.py`", pid)};
+  return Error{fmt::format("n/a: process {} has no flight recorder (tidemark run --keep 10min)", pid)};
 }
 
 Result<std::int64_t> ask_flight_recorder(std::int64_t pid) {

@@ -32,8 +32,8 @@ class FullScreen {
     state_.view = options.first_view;
   }
 
-  /// The signal that ended it; none where a key did.
-  std::optional<int> run() {
+  /// The signal that ended it; none where a key did. An error: devices were chosen that are not there.
+  Result<std::optional<int>> run() {
     session_.start();
     draw();
     Clock::time_point next_readings = Clock::now();
@@ -50,6 +50,7 @@ class FullScreen {
         const std::uint64_t second = session_.content().machine.now_ns / 1'000'000'000;
         changed_ |= session_.update() || session_.content().machine.now_ns / 1'000'000'000 != second;
       }
+      if (auto wrong = session_.wrong_choice()) return *std::move(wrong);
       if (changed_ && Clock::now() >= next_drawing) draw();
     }
     return signal_;
@@ -152,7 +153,9 @@ Result<ProgramEnd> run_full_screen(const ProgramOptions& options) {
   Signals signals;
   auto display = Display::open();
   if (!display) return display.error();
-  return ProgramEnd{.code = 0, .signal = FullScreen(**display, signals, options).run()};
+  auto ended = FullScreen(**display, signals, options).run();
+  if (!ended) return ended.error();
+  return ProgramEnd{.code = 0, .signal = *ended};
 }
 
 }  // namespace tidemark::screen

@@ -40,11 +40,12 @@ class Prompt {
 
   Result<ProgramEnd> run() {
     if (asked_) print("tidemark: `help` lists the commands.\n");
-    while (!done_ && written_) {
+    while (!done_ && written_ && !wrong_choice_) {
       const std::optional<std::string> line = next_line();
       if (!line) break;
       obey(*line);
     }
+    if (wrong_choice_) return *wrong_choice_;
     if (!written_) return written_.error();
     return ProgramEnd{.code = failed_ ? 2 : 0, .signal = signal_};
   }
@@ -62,7 +63,7 @@ class Prompt {
       if (ended_ || typed_.size() > kLongestLine)
         return typed_.empty() ? std::nullopt : std::optional(std::exchange(typed_, ""));
       wait(kBetweenReadings, true);
-      if (signal_) return std::nullopt;
+      if (signal_ || wrong_choice_) return std::nullopt;
     }
   }
 
@@ -75,6 +76,7 @@ class Prompt {
     }
     if (ready && reads && inputs[1].revents != 0) read_some();
     session_.update();
+    wrong_choice_ = session_.wrong_choice();
     while (notices_ != nullptr) {
       const std::optional<Message> notice = notices_->take();
       if (!notice) return;
@@ -151,7 +153,7 @@ class Prompt {
   template <typename Condition>
   void wait_until(Condition condition) {
     const Clock::time_point until = Clock::now() + kPatience;
-    while (!condition() && Clock::now() < until && !signal_) wait(kBetweenReadings / 10, false);
+    while (!condition() && Clock::now() < until && !signal_ && !wrong_choice_) wait(kBetweenReadings / 10, false);
   }
 
   void print_help() {
@@ -175,6 +177,7 @@ class Prompt {
   }
 
   void print(const std::string& text) {
+    if (wrong_choice_) return;
     if (written_) written_ = write_stdout(text);
     if (written_) written_ = flush_stdout();
   }
@@ -183,6 +186,7 @@ class Prompt {
   Notices* notices_;
   Session session_;
   std::optional<int> signal_;
+  std::optional<Error> wrong_choice_;
   bool asked_;  // by somebody at a terminal
   std::string typed_;
   bool ended_ = false;

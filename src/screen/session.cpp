@@ -10,6 +10,7 @@
 #include "base/output_file.h"
 #include "live/watch_reports.h"
 #include "report/json/watch.h"
+#include "report/words/missing_device.h"
 #include "report/words/printable.h"
 #include "screen/flight_recorder.h"
 
@@ -35,6 +36,11 @@ Session::Session(const ProgramOptions& options)
 void Session::start() {
   monitor_.start();
   if (options_.follow) recorded_results_.start();
+}
+
+std::optional<Error> Session::wrong_choice() const {
+  auto missing = missing_device_text(monitor_.state());
+  return missing ? std::optional(Error{*std::move(missing)}) : std::nullopt;
 }
 
 bool Session::update() {

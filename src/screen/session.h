@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "live/monitor.h"
 #include "screen/program.h"
 #include "screen/recorded_results.h"
@@ -32,6 +33,8 @@ class Session {
   void hold(bool held);
   /// Whether every device has answered once, or will not.
   [[nodiscard]] bool complete() const { return monitor_.state().complete(); }
+  /// That a device was chosen which is not there.
+  [[nodiscard]] std::optional<Error> wrong_choice() const;
   /// Whether first values may come at any moment.
   [[nodiscard]] bool begins() const { return monitor_.state().begins(); }
 

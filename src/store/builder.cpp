@@ -139,9 +139,11 @@ void StoreBuilder::sort_metadata() {
   });
 }
 
-const Store& StoreBuilder::so_far(std::string path, Definitions definitions, bool growing) {
+const Store& StoreBuilder::so_far(std::string path, Definitions definitions, bool growing,
+                                  std::optional<std::uint64_t> window_began_ns) {
   static_cast<Overview&>(store_) = tally_.so_far(std::move(path), std::move(definitions));
   store_.source.growing = growing;
+  store_.window_began_ns = window_began_ns;
   sort_metadata();
   return store_;
 }

@@ -41,8 +41,9 @@ class StoreBuilder {
   [[nodiscard]] bool full() const { return full_; }
   [[nodiscard]] const Tally& tally() const { return tally_; }
   /// What was built so far, without copying the blocks: valid until something is added. `definitions` are the
-  /// recording's up to now. `growing`: as Source has it. full() must not be true.
-  [[nodiscard]] const Store& so_far(std::string path, Definitions definitions, bool growing);
+  /// recording's up to now. `growing`: as Source has it, `window_began_ns` as Overview. full() must not be true.
+  [[nodiscard]] const Store& so_far(std::string path, Definitions definitions, bool growing,
+                                    std::optional<std::uint64_t> window_began_ns);
   /// Ends the building. `definitions` are the complete ones of the recording.
   Store finish(std::string path, Definitions definitions) &&;
 

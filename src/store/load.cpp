@@ -10,60 +10,12 @@
 #include "store/builder.h"
 #include "store/store.h"
 #include "store/tally.h"
+#include "store/window_time.h"
 #include "trace/reader.h"
 #include "trace/sample_reader.h"
 
 namespace tidemark {
 namespace {
-
-// Times from the beginning of a window of a longer recording on. Such a window begins with the blocks that were alive
-// then (LiveBlocks::lead_in), which are there before its first event.
-class WindowTime {
- public:
-  /// Takes an event over where it belongs to what a window begins with.
-  template <typename Consumer>
-  bool take_lead_in(const Event& event, Consumer& consumer) {
-    if (state_ == State::before) {
-      const bool leads_in = event.kind == EventKind::pause && event.time_ns == 0 && !event.thread.valid();
-      state_ = leads_in ? State::lead_in : State::behind;
-      return leads_in;
-    }
-    if (state_ == State::behind) return false;
-    if (event.kind == EventKind::resume) {
-      state_ = State::behind;
-      began_ns_ = event.time_ns;
-      consumer.begin();
-    } else {
-      Event there = event;
-      there.time_ns = 0;
-      consumer.add(there);
-    }
-    return true;
-  }
-  [[nodiscard]] std::optional<std::uint64_t> began_ns() const { return began_ns_; }
-
-  void shift(std::uint64_t& time_ns) const { time_ns -= std::min(time_ns, began_ns_.value_or(0)); }
-  void shift(SampleRecord& record) const {
-    std::visit(
-        [this](auto& fields) {
-          if constexpr (requires { fields.time_ns; }) shift(fields.time_ns);
-        },
-        record);
-  }
-  void shift(Definitions& definitions) const {
-    if (!began_ns_) return;
-    for (Mark& mark : definitions.marks) shift(mark.time_ns);
-    for (ModelTensor& tensor : definitions.tensors) shift(tensor.time_ns);
-    if (definitions.end) shift(definitions.end->time_ns);
-    if (definitions.process.start_wall_ns) *definitions.process.start_wall_ns += *began_ns_;
-  }
-
- private:
-  enum class State : std::uint8_t { before, lead_in, behind };
-
-  State state_ = State::before;
-  std::optional<std::uint64_t> began_ns_;
-};
 
 // The samples of a recording, read beside its events: in the file they stand near the events of their time, before
 // them or after.

@@ -225,7 +225,9 @@ void WindowWriter::loss(const Loss& loss) {
 }
 
 Result<void> WindowWriter::finish(const EndInfo& end) {
-  return segment_ ? end_segment(end) : Result<void>();
+  Result<void> finished = segment_ ? end_segment(end) : Result<void>();
+  if (finished) open_ = {};
+  return finished;
 }
 
 Result<void> WindowWriter::finish_after_error(const EndInfo& end) {
@@ -236,6 +238,7 @@ Result<void> WindowWriter::finish_after_error(const EndInfo& end) {
   file_->nn_modules = definitions_.nn_modules_in_file();
   complete_.push_back(std::move(file_));
   segment_ = nullptr;
+  open_ = {};
   return finished;
 }
 

@@ -62,7 +62,7 @@ using SegmentFiles = std::vector<std::shared_ptr<SegmentFile>>;
 /// segments begin with. One thread at a time.
 class WindowWriter final : public RecordingWriter {
  public:
-  /// Opens the file of one more segment, whose path it sets.
+  /// Opens the file of one more segment, whose path it sets. It goes when there will be no more.
   using OpenSegment = std::function<Result<std::unique_ptr<Sink>>(std::string& path)>;
 
   static Result<std::unique_ptr<WindowWriter>> create(OpenSegment open, WindowLimits limits,

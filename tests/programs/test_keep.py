@@ -127,7 +127,7 @@ class Keep(Case):
         tidemark.communicate()
         kept = self.folder / "run.tide.kept"
         self.assertEqual(kept.stat().st_mode & 0o777, 0o700)
-        segments = sorted(kept.iterdir())
+        segments = sorted(kept.glob("*.tide"))
         self.assertGreater(len(segments), 2)
         for segment in segments[:-1]:
             self.assertEqual(segment.stat().st_mode & 0o077, 0)

@@ -10,12 +10,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import urllib.request
 from pathlib import Path
 
-from tmux import DEADLINE, Terminal
+from tmux import DEADLINE, Terminal, until
 
 TIDEMARK = NVML = PYTHON = ""
 WATCHED = Path(__file__).resolve().parents[1] / "programs" / "watched.py"
@@ -112,7 +111,7 @@ class FullScreenTest(Case):
         terminal.type("m")
         terminal.wait_for("Marked this moment: 1")
         terminal.type("r")
-        terminal.wait_for("has no flight recorder")
+        terminal.wait_for("has no flight recorder (tidemark run --keep 10min)")
         terminal.type("w")
         terminal.wait_for("Save the report as:")
         terminal.type("no/such/folder/x")
@@ -178,10 +177,7 @@ class FullScreenTest(Case):
         terminal.wait_for("GPU 0", "q quit")
         pid = self.child_of(int(terminal.says("pane_pid")))
         terminal.close()
-        end = time.monotonic() + DEADLINE
-        while Path(f"/proc/{pid}").exists():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.03)
+        until(Path(f"/proc/{pid}").exists, lambda there: not there, f"the end of process {pid}")
 
     def test_keys_work_while_a_driver_does_not_answer(self):
         script = self.script.read_text()
@@ -267,13 +263,11 @@ class RecordedTest(Case):
 
     def rows_between_steps(self, terminal, categories):
         """Those of categories, once these have the sizes that the program has said: within a step there are more gradients."""
-        end = time.monotonic() + DEADLINE
-        while True:
-            rows = self.rows(terminal.wait_for("CATEGORY", *categories))
-            if all(rows[name].startswith(self.sizes(self.said[name])) for name in categories):
-                return rows
-            self.assertLess(time.monotonic(), end, rows)
-            time.sleep(0.1)
+
+        def said(rows):
+            return all(rows[name].startswith(self.sizes(self.said[name])) for name in categories)
+
+        return until(lambda: self.rows(terminal.wait_for("CATEGORY", *categories)), said, f"the sizes of {categories}")
 
     def check_views(self, width, height):
         terminal = self.terminal(width, height, **self.places)
@@ -334,10 +328,7 @@ class RecordedTest(Case):
         screen = terminal.wait_for("metrics at http://", "GPU 0")
         url = re.search(r"metrics at (\S+)", screen)[1]
         wanted = f'tidemark_category="parameter"}} {self.said["parameter"]}\n'
-        end = time.monotonic() + DEADLINE
-        while wanted not in (page := urllib.request.urlopen(url).read().decode()):
-            self.assertLess(time.monotonic(), end, page)
-            time.sleep(0.1)
+        until(lambda: urllib.request.urlopen(url).read().decode(), lambda page: wanted in page, wanted)
         terminal.type("q")
         self.check_restored(terminal, 0)
         history = subprocess.run(
@@ -380,6 +371,15 @@ class PromptTest(Case):
         done = self.run_prompt("devices\n", "--devices", "1")
         self.assertNotIn("GPU 0", done.stdout)
         self.assertIn("GPU 1", done.stdout)
+
+    def test_a_device_that_is_not_there(self):
+        done = self.run_prompt("devices\n", "--devices", "7")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--devices 7: there is no such device here (there is 0, 1", done.stderr)
+        terminal = self.terminal(80, 24)
+        self.start(terminal, "interactive --devices 7")
+        terminal.wait_for("there is no such device here")
+        self.check_restored(terminal, 2)
 
     def test_a_dumb_terminal(self):
         terminal = self.terminal(80, 24, TERM="dumb")

@@ -8,6 +8,15 @@ from pathlib import Path
 DEADLINE = 60.0  # seconds; only what never happens takes so long
 
 
+def until(look, done, what):
+    """What `look()` returns, once `done` of it is true: it is asked again and again. Fails with `what` was waited for."""
+    end = time.monotonic() + DEADLINE
+    while not done(seen := look()):
+        assert time.monotonic() < end, f"waited for {what}:\n{seen}"
+        time.sleep(0.03)
+    return seen
+
+
 class Terminal:
     """A window with a shell in it. One server of tmux for each, so that tests do not meet."""
 
@@ -49,10 +58,8 @@ class Terminal:
 
     def wait_for(self, *texts, gone=None):
         """Until the screen has all of these texts, and `gone` no more. The screen."""
-        end = time.monotonic() + DEADLINE
-        while True:
-            screen = self.screen()
-            if all(text in screen for text in texts) and (gone is None or gone not in screen):
-                return screen
-            assert time.monotonic() < end, f"waited for {texts}, without {gone!r}:\n{screen}"
-            time.sleep(0.03)
+
+        def done(screen):
+            return all(text in screen for text in texts) and (gone is None or gone not in screen)
+
+        return until(self.screen, done, f"{texts}, without {gone!r}")

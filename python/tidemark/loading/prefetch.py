@@ -9,7 +9,6 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
-from tidemark.loading.processors import processors
 from tidemark.loading.read_ahead import ReadAhead, iterate
 
 
@@ -63,20 +62,19 @@ class PrefetchLoader:
                 more: a loop that is further ahead of the device is held up.
             dtype: what floating-point tensors become, or a mapping of dtypes; converted on the device, after the copy.
             pinned_mb: pinned memory, in MiB; tensors that are larger go through it piece by piece.
-            copy_threads: threads that fill the pinned memory; by default one for four processors of the process, at most 4.
+            copy_threads: threads that fill the pinned memory; by default one for four processors that the process may use,
+                at most 4.
         """
         if ahead < 1:
             raise ValueError(f"ahead={ahead}: at least 1 batch")
-        if copy_threads is None:
-            copy_threads = max(1, min(4, processors() // 4))
-        if copy_threads < 1:
+        if copy_threads is not None and copy_threads < 1:
             raise ValueError(f"copy_threads={copy_threads}: at least 1")
         if not pinned_mb > 0:
             raise ValueError(f"pinned_mb={pinned_mb}: more than 0")
         self.loader = loader
         self._ahead = ahead
         self._pinned_bytes = int(pinned_mb * (1 << 20))
-        self._copy_threads = copy_threads
+        self._copy_threads = copy_threads or 0
         self._copies: Any = None
         self._device, self._dtypes = _target(device, dtype)
         self._iterations: weakref.WeakSet[ReadAhead] = weakref.WeakSet()

@@ -190,8 +190,12 @@ FragmentationDevice analyze_device(const Store& store, Symbols& symbols, std::si
   result.at_end = measure(store, device, *position_at(store, device, Moment{Moment::Kind::end, 0, 0}));
   for (std::size_t sample = 1; sample <= options.samples; ++sample) {
     const double share = static_cast<double>(sample) / static_cast<double>(options.samples);
-    result.over_time.push_back(
-        measure(store, device, *position_at(store, device, Moment{Moment::Kind::share, 0, share})));
+    Moment at{Moment::Kind::share, 0, share};
+    if (options.begin_ns > 0) {
+      const std::uint64_t length = store.end_ns - std::min(store.end_ns, options.begin_ns);
+      at = {Moment::Kind::time, options.begin_ns + static_cast<std::uint64_t>(share * static_cast<double>(length)), 0};
+    }
+    result.over_time.push_back(measure(store, device, *position_at(store, device, at)));
   }
   result.unused_trend =
       trend_over(result.over_time, [](const FragmentationMeasures& measures) { return measures.unused_share(); });

@@ -25,7 +25,8 @@ struct FragmentationOptions {
   Moment at;                          ///< of the map, the sizes and the pinning stacks
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t top = 10;               ///< segments and stacks to list; 0 = all
-  std::size_t samples = 12;           ///< equidistant times over the recording
+  std::size_t samples = 12;           ///< equidistant times over the recording, from begin_ns on
+  std::uint64_t begin_ns = 0;  ///< of a window (live/sliding_window.h): only the blocks that survived are known before
 };
 
 /// A device at one time. Values that the source does not contain are nullopt.

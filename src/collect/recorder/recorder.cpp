@@ -189,9 +189,7 @@ Result<std::unique_ptr<RecordingWriter>> Recorder::open_writer(const ProcessInfo
   if (options_.keep) {
     client.path = kept_folder_->path();
     const auto pid = static_cast<pid_t>(process.pid.value_or(0));
-    auto window = WindowWriter::create([folder = kept_folder_, name = kept_folder_->add_window(pid)](
-                                           std::string& path) { return folder->open_segment(name, path); },
-                                       options_.keep->limits, process);
+    auto window = WindowWriter::create(open_segments(kept_folder_, pid), options_.keep->limits, process);
     if (!window) return window.error();
     client.window = window->get();
     return std::unique_ptr<RecordingWriter>(std::move(*window));

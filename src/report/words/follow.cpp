@@ -21,7 +21,7 @@ const char* state_text(FollowState state) {
     case FollowState::recorder_gone:
       return "the recorder is gone, the recording has no end";
     case FollowState::changed:
-      return "the file was changed by somebody else";
+      return "changed or deleted before all of it was read";
   }
   return "";
 }

@@ -1,13 +1,13 @@
 #include "runtime/performance/training_monitor.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <thread>
 
+#include "base/processors.h"
 #include "base/thread_without_signals.h"
 #include "collect/machine/host_activity.h"
 #include "collect/machine/process_memory.h"
@@ -35,11 +35,6 @@ std::uint64_t count_forks() {
 
 std::uint64_t wall_ns() {
   return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / 1ns);
-}
-
-std::uint32_t usable_processors() {
-  cpu_set_t usable;
-  return ::sched_getaffinity(0, sizeof(usable), &usable) == 0 ? static_cast<std::uint32_t>(CPU_COUNT(&usable)) : 0;
 }
 
 std::optional<double> memory_percent(const HostMemory& memory) {

@@ -15,7 +15,7 @@ constexpr unsigned kThreads = 256;  // of a block
 }  // namespace
 
 DeviceConversions::~DeviceConversions() {
-  if (module_ == nullptr) return;
+  if (module_ == nullptr || copies_.was_forked()) return;
   const cuda::Driver& driver = copies_.driver();
   const cuda::CurrentContext current(driver, copies_.context());
   driver.synchronize_stream(copies_.stream());

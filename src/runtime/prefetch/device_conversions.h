@@ -18,7 +18,7 @@ class DeviceConversions {
  public:
   /// `copies` outlives it.
   explicit DeviceConversions(const HostToDevice& copies) : copies_(copies) {}
-  /// Waits for the stream.
+  /// Waits for the stream; not in a forked child.
   ~DeviceConversions();
   DeviceConversions(const DeviceConversions&) = delete;
   DeviceConversions& operator=(const DeviceConversions&) = delete;

@@ -7,19 +7,29 @@
 #include <cstring>
 #include <utility>
 
+#include "base/processors.h"
 #include "base/thread_without_signals.h"
 
 namespace tidemark {
 
+std::size_t filling_threads(std::size_t processors) {
+  return std::clamp<std::size_t>(processors / 4, 1, 4);
+}
+
 void DeleteUnlessForked::operator()(HostToDevice* copier) const {
-  if (copier->owner_ == ::getpid()) delete copier;
+  if (!copier->was_forked()) delete copier;
+}
+
+bool HostToDevice::was_forked() const {
+  return owner_ != ::getpid();
 }
 
 Result<HostToDevicePointer> HostToDevice::create(const cuda::Driver& driver, const HostToDeviceOptions& options) {
-  if (options.chunk_bytes == 0 || options.chunks < 2 || options.threads == 0) {
-    return Error{"copies to a device need two chunks of pinned memory, which hold something, and a thread"};
+  if (options.chunk_bytes == 0 || options.chunks < 2) {
+    return Error{"copies to a device need two chunks of pinned memory, which hold something"};
   }
   auto copier = HostToDevicePointer(new HostToDevice(driver, options));
+  if (options.threads == 0) copier->options_.threads = filling_threads(usable_processors());
   if (auto error = copier->prepare()) return *std::move(error);
   return copier;
 }
@@ -69,7 +79,7 @@ HostToDevice::~HostToDevice() {
 }
 
 Result<void> HostToDevice::copy(std::span<const HostArrayCopy> copies) {
-  if (owner_ != ::getpid()) {
+  if (was_forked()) {
     return Error{"a process that was forked cannot copy to a device: start its processes by `spawn`"};
   }
   const std::vector<ChunkLoad> loads = cut_into_loads(copies, options_.chunk_bytes);

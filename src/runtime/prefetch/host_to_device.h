@@ -26,8 +26,11 @@ struct HostToDeviceOptions {
   int device = 0;                        ///< as CUDA numbers them in this process
   std::size_t chunk_bytes = 4ull << 20;  ///< of pinned memory
   std::size_t chunks = 8;                ///< at least 2
-  std::size_t threads = 2;               ///< that fill chunks, the caller of copy() among them
+  std::size_t threads = 0;               ///< that fill chunks, the caller of copy() among them; 0: filling_threads()
 };
+
+/// How many threads fill chunks where nobody says: one for four processors that the process may use, at most 4.
+[[nodiscard]] std::size_t filling_threads(std::size_t processors);
 
 class HostToDevice;
 
@@ -53,6 +56,8 @@ class HostToDevice {
   /// what is pinned has to stay until the stream has come so far. After an error, some of them may have been made.
   [[nodiscard]] Result<void> copy(std::span<const HostArrayCopy> copies);
 
+  /// In a child of the process that made it, which has neither its threads nor the device.
+  [[nodiscard]] bool was_forked() const;
   [[nodiscard]] const cuda::Driver& driver() const { return driver_; }
   [[nodiscard]] cuda::Stream stream() const { return stream_; }
   [[nodiscard]] cuda::Context context() const { return context_->get(); }

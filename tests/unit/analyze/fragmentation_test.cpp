@@ -58,6 +58,15 @@ TEST(Fragmentation, MeasuresAtThePeaksAndAtTheEnd) {
   EXPECT_DOUBLE_EQ(device.peak_share().value(), 1 - 12.0 / 50);
   EXPECT_EQ(device.over_time.size(), 12U);
   EXPECT_EQ(device.over_time.back().reserved, 50 * kMiB);
+
+  FragmentationOptions of_window;
+  of_window.begin_ns = 4'000'000;
+  of_window.samples = 2;
+  const std::vector<FragmentationMeasures> since = fragmentation_of(store, of_window).over_time;
+  ASSERT_EQ(since.size(), 2U);
+  EXPECT_EQ(since[0].time_ns, 6'000'000U);
+  EXPECT_EQ(since[0].allocated, 2 * kMiB);
+  EXPECT_EQ(since[1].time_ns, 8'000'000U);
 }
 
 TEST(Fragmentation, NeighboursOfAnExpandableSegmentAreOne) {

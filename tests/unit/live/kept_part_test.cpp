@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -22,9 +23,7 @@ constexpr std::uint64_t kStep = 2'000'000;
 class KeptPartTest : public ::testing::Test {
  protected:
   KeptPartTest() : kept_(*KeptFolder::create(folder_.at("run.tide"))), full_(write_to(&bytes_)) {
-    const std::string name = kept_->add_window(4711);
-    const auto open = [this, name](std::string& path) { return kept_->open_segment(name, path); };
-    writer_ = WindowWriter::create(open, {10 * kSecond, 0}, {}).value();
+    writer_ = WindowWriter::create(open_segments(kept_, 4711), {10 * kSecond, 0}, {}).value();
     program_.emplace(std::vector<RecordingWriter*>{full_.get(), writer_.get()}, 7);
   }
 
@@ -41,6 +40,19 @@ class KeptPartTest : public ::testing::Test {
   void finish() {
     ASSERT_TRUE(full_->finish({program_->now_ns(), true}));
     ASSERT_TRUE(writer_->finish({program_->now_ns(), true}));
+  }
+  /// Up to the moment in which another segment begins, and a little of that.
+  void run_into_the_next_segment() {
+    const std::string before = writer_->path();
+    while (writer_->path() == before) run(0.01);
+    run(0.05);
+  }
+  /// The job ends, and what was kept is deleted.
+  void end_job() {
+    finish();
+    writer_.reset();
+    kept_.reset();
+    EXPECT_FALSE(std::filesystem::exists(folder_.at("run.tide.kept")));
   }
   [[nodiscard]] std::unique_ptr<Follower> follow() const {
     auto follower = Follower::open_live(writer_->path());
@@ -122,6 +134,71 @@ TEST_F(KeptPartTest, FromTheMiddleOnAllThatIsKept) {
   EXPECT_LE(begin_ns, 20 * kSecond) << "when following began, ten seconds were there";
 }
 
+// The job ends a moment after that: who looks ten times a second never sees the last segment in the folder.
+TEST_F(KeptPartTest, TheLastSegmentBeginsAndEndsBetweenTwoLooks) {
+  Recording read;
+  const auto follower = follow_after(5, read, 0.1);
+  take(*follower, read);
+  run_into_the_next_segment();
+  end_job();
+  take_to_the_end(*follower, read);
+  EXPECT_EQ(follower->state(), FollowState::ended);
+  EXPECT_EQ(texts(read), texts(read_all(bytes_)));
+  ASSERT_TRUE(read.definitions.end.has_value());
+  EXPECT_EQ(read.definitions.end->time_ns, program_->now_ns());
+  EXPECT_TRUE(read.definitions.end->process_exited);
+}
+
+TEST_F(KeptPartTest, TwoSegmentsBetweenTwoLooksAreTooManyAndThatIsTold) {
+  Recording read;
+  const auto follower = follow_after(5, read, 0.1);
+  take(*follower, read);
+  const auto recording = FollowedRecording::open(writer_->path(), true).value();
+  ASSERT_TRUE(recording->read([] { return true; }));
+  const std::uint64_t seen = recording->event_count();
+  run_into_the_next_segment();
+  run_into_the_next_segment();
+  end_job();
+  take_to_the_end(*follower, read);
+  EXPECT_EQ(follower->state(), FollowState::changed);
+  EXPECT_FALSE(read.definitions.end.has_value());
+  while (recording->state() == FollowState::growing) {
+    ASSERT_TRUE(recording->read([] { return true; })) << "what was read before stays";
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(recording->state(), FollowState::changed);
+  EXPECT_GE(recording->event_count(), seen);
+}
+
+// A program that is still running when its recording is ended; nothing says that the process exited.
+TEST_F(KeptPartTest, ARecordingThatIsEndedBeforeItsProgram) {
+  Recording read;
+  const auto follower = follow_after(5, read, 0.1);
+  ASSERT_TRUE(writer_->finish({program_->now_ns(), false}));
+  take_to_the_end(*follower, read);
+  EXPECT_EQ(follower->state(), FollowState::ended);
+  ASSERT_TRUE(read.definitions.end.has_value());
+  EXPECT_FALSE(read.definitions.end->process_exited);
+}
+
+TEST_F(KeptPartTest, TheNextFileIsThereAndGoesWithTheWriter) {
+  run(1);
+  const auto names = [&] {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(kept_->path()))
+      found.push_back(entry.path().filename());
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  EXPECT_EQ(names(), (std::vector<std::string>{"000001.1.pid4711.tide", "000002.1.pid4711.next"}));
+  run_into_the_next_segment();
+  EXPECT_EQ(names(),
+            (std::vector<std::string>{"000001.1.pid4711.tide", "000002.1.pid4711.tide", "000003.1.pid4711.next"}));
+  writer_->leave();
+  finish();
+  EXPECT_EQ(names(), (std::vector<std::string>{"000001.1.pid4711.tide", "000002.1.pid4711.tide"}));
+}
+
 TEST_F(KeptPartTest, WhoReadsTooLateIsTold) {
   Recording read;
   const auto follower = follow_after(1, read, 20);
@@ -173,6 +250,15 @@ TEST_F(KeptPartTest, TheStateOfNowIsOfWhatIsKept) {
   for (const auto& [block, size] : live) expected += size;
   EXPECT_EQ(live_bytes(), expected);
   EXPECT_EQ(recording->state(), FollowState::ended);
+  // Times begin with what is kept, and that is no pause of the program.
+  for (const Overview& overview :
+       {static_cast<Overview>(recording->overview()), static_cast<Overview>(recording->store())}) {
+    ASSERT_TRUE(overview.window_began_ns.has_value());
+    EXPECT_EQ(*overview.window_began_ns + overview.end_ns, program_->now_ns());
+    EXPECT_GE(overview.end_ns, 10 * kSecond);
+    EXPECT_TRUE(overview.pauses.empty());
+  }
+  EXPECT_EQ(recording->now_ns(), recording->overview().end_ns);
 }
 
 TEST_F(KeptPartTest, NoFileOfItIsThere) {

@@ -5,10 +5,12 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <utility>
 
 #include "base/locked_file.h"
+#include "collect/recorder/kept_folder.h"
 #include "collect/recorder/live_clients.h"
 #include "collect/recorder/socket_folder.h"
 #include "temporary_folder.h"
@@ -24,19 +26,28 @@ constexpr Device kRecordedGpu = {DeviceType::cuda, 0};
 constexpr pid_t kPid = 7;
 constexpr std::uint64_t kStepNs = 100'000'000;
 constexpr std::uint64_t kKept = 1 << 20;
+constexpr WindowLimits kEightSeconds = {80 * kStepNs, 0};  // segments of ten steps
 
-// In each step, which a mark begins: a block that is freed at its end, and one that is not.
+// In each step, which a mark begins: a block that is freed at its end, and one that is not. It is recorded as a whole,
+// or the last part of it.
 class LeakingProgram {
  public:
-  LeakingProgram() {
+  explicit LeakingProgram(std::optional<WindowLimits> keep = {}) {
     if (const char* place = std::getenv("TMPDIR")) usual_place_ = place;
     ::setenv("TMPDIR", folder_.path().c_str(), 1);
     ::unsetenv("XDG_RUNTIME_DIR");
     auto sockets = SocketFolder::create();
     sockets_.emplace(std::move(sockets.value()));
     clients_.emplace(sockets_->listen_to_readers().value());
-    file_ = create_locked_file(folder_.at("run.tide"), true).value();
-    writer_ = write_to(&bytes_);
+    if (keep) {
+      kept_ = KeptFolder::create(file_path()).value();
+      auto window = WindowWriter::create(open_segments(kept_, kPid), *keep, {}).value();
+      window_ = window.get();
+      writer_ = std::move(window);
+    } else {
+      file_ = create_locked_file(file_path(), true).value();
+      writer_ = write_to(&bytes_);
+    }
     work_ = stack("forward");
     keep_ = stack("remember");
     (void)writer_->flush();
@@ -49,12 +60,16 @@ class LeakingProgram {
   void run(std::uint64_t steps) {
     for (const std::uint64_t end = step_ + steps; step_ < end; ++step_) {
       const std::uint64_t time = kStepNs * (1 + step_);
+      if (window_ != nullptr && window_->is_due(time)) {
+        EXPECT_TRUE(window_->next_segment(time));
+      }
       writer_->mark({Mark::Kind::point, time, writer_->string("step"), {}});
       add(allocate(time + 1, 0x1000, 8 * kKept, kRecordedGpu), work_);
       add(allocate(time + 2, 0x100000 + kKept * step_, kKept, kRecordedGpu), keep_);
       add(free_at(time + 3, 0x1000, kRecordedGpu), {});
     }
     EXPECT_TRUE(writer_->flush().ok());
+    if (window_ != nullptr) return;
     EXPECT_EQ(::write(file_.get(), bytes_.data() + written_, bytes_.size() - written_),
               static_cast<::ssize_t>(bytes_.size() - written_));
     written_ = bytes_.size();
@@ -68,11 +83,26 @@ class LeakingProgram {
     for (int look = 0; look < 3; ++look) {
       watch.update(state, true);
       clients_->welcome();
-      clients_->tell(std::vector<LiveRecording>{{kPid, folder_.at("run.tide"), {}, "python train.py", 5}});
+      std::vector<LiveRecording> told;
+      if (writer_) told.push_back({kPid, window_ != nullptr ? window_->path() : file_path(), {}, "python train.py", 5});
+      clients_->tell(told);
     }
     watch.update(state, true);
   }
+  /// The program exits, and nobody wants what is kept.
+  void end() {
+    EXPECT_TRUE(writer_->finish({kStepNs * step_ + 3, true}));
+    writer_.reset();
+    kept_.reset();
+    EXPECT_FALSE(std::filesystem::exists(kept_path()));
+  }
   [[nodiscard]] StackId keeps() const { return keep_; }
+  [[nodiscard]] std::string file_path() const { return folder_.at("run.tide"); }
+  [[nodiscard]] std::string kept_path() const { return file_path() + ".kept"; }
+  /// What is allocated most of the time, at the end of the steps so far.
+  [[nodiscard]] std::uint64_t held() const { return step_ * kKept; }
+  /// In its middle the latest step has had its other block too.
+  [[nodiscard]] std::uint64_t peak() const { return (step_ + 8) * kKept; }
 
  private:
   StackId stack(const std::string& function) {
@@ -97,7 +127,9 @@ class LeakingProgram {
   ScopedFd file_;
   Bytes bytes_;
   std::size_t written_ = 0;
-  std::unique_ptr<TraceWriter> writer_;
+  std::shared_ptr<KeptFolder> kept_;
+  std::unique_ptr<RecordingWriter> writer_;
+  WindowWriter* window_ = nullptr;  // the writer, where only the last part is kept
   StackId work_;
   StackId keep_;
   std::uint64_t step_ = 0;
@@ -172,6 +204,87 @@ TEST(RecordingsWatch, WithoutAWindowNoMarkIsKept) {
   ASSERT_EQ(watch.processes().size(), 1U);
   EXPECT_TRUE(watch.processes()[0].caught_up);
   EXPECT_TRUE(watch.definitions(0).marks.empty());
+}
+
+// Segments go between any two looks, and now and then all are read anew.
+TEST(RecordingsWatch, OfWhatIsKeptNothingIsCountedTwice) {
+  LeakingProgram program(kEightSeconds);
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
+  program.run(5);
+  program.let_read(watch, 1);
+  const std::string first = program.kept_path() + "/000001.1.pid7.tide";
+  ASSERT_TRUE(std::filesystem::exists(first));
+  for (std::uint64_t turn = 0; turn < 20; ++turn) {
+    program.run(15);
+    program.let_read(watch, 2 + turn);
+    watch.assess();
+    const RecordedProcess process = watch.processes().at(0);
+    EXPECT_EQ(process.problem, "");
+    EXPECT_EQ(process.state, FollowState::growing);
+    EXPECT_EQ(process.steps, 5 + 15 * (turn + 1));
+    ASSERT_EQ(process.devices.size(), 1U);
+    EXPECT_EQ(process.devices[0].allocated_bytes, program.held());
+    EXPECT_EQ(process.devices[0].most_allocated(), program.peak());
+  }
+  EXPECT_FALSE(std::filesystem::exists(first));
+  EXPECT_EQ(watch.processes().size(), 1U) << "all segments are of one recording";
+  const LiveGrowths& growth = *watch.processes()[0].growth_on(kRecordedGpu);
+  EXPECT_EQ(growth.steps, 305U);
+  ASSERT_EQ(growth.sources.size(), 1U);
+  const auto whole = growth.whole();
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(whole->classification, GrowthClass::leak);
+  EXPECT_DOUBLE_EQ(whole->bytes_per_step->value, static_cast<double>(kKept));
+  // All blocks that are alive are there, each once: those of before the window too.
+  const Store window = watch.window(0);
+  ASSERT_EQ(window.devices.size(), 1U);
+  EXPECT_EQ(window.devices[0].live_allocated_bytes, program.held());
+}
+
+TEST(RecordingsWatch, WhatWasKeptIsGoneAtTheNextLook) {
+  LeakingProgram program(kEightSeconds);
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
+  program.run(20);
+  program.let_read(watch, 1);
+  watch.assess();
+  EXPECT_EQ(watch.processes().at(0).steps, 20U);
+  program.run(200);
+  program.let_read(watch, 21);
+  watch.assess();
+  const RecordedProcess process = watch.processes().at(0);
+  EXPECT_EQ(process.problem, "");
+  EXPECT_EQ(process.state, FollowState::growing);
+  EXPECT_EQ(process.steps, std::nullopt) << "some were seen by nobody";
+  ASSERT_EQ(process.devices.size(), 1U);
+  EXPECT_EQ(process.devices[0].allocated_bytes, program.held());
+  EXPECT_EQ(process.devices[0].most_allocated(), program.peak());
+  const auto whole = process.growth_on(kRecordedGpu)->whole();
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(whole->classification, GrowthClass::leak);
+  EXPECT_DOUBLE_EQ(whole->bytes_per_step->value, static_cast<double>(kKept)) << "by the steps that are kept alone";
+  EXPECT_EQ(watch.window(0).devices.at(0).live_allocated_bytes, program.held());
+  EXPECT_GE(watch.window_begin_ns(0), 130 * kStepNs) << "nine seconds before the end";
+  EXPECT_EQ(watch.processes().size(), 1U);
+}
+
+// In between, the last segment has begun, and all of them are deleted.
+TEST(RecordingsWatch, WhatIsKeptGoesWithItsProgram) {
+  LeakingProgram program(kEightSeconds);
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
+  program.run(38);
+  program.let_read(watch, 1);
+  program.run(5);
+  program.end();
+  program.let_read(watch, 2);
+  watch.assess();
+  const RecordedProcess process = watch.processes().at(0);
+  EXPECT_EQ(process.problem, "");
+  EXPECT_EQ(process.state, FollowState::ended);
+  EXPECT_EQ(process.devices.at(0).allocated_bytes, program.held());
+  EXPECT_EQ(process.devices.at(0).most_allocated(), program.peak());
+  EXPECT_TRUE(watch.steps().empty()) << "of those that go on";
+  watch.forget_ended();
+  EXPECT_TRUE(watch.processes().empty());
 }
 
 }  // namespace

@@ -9,12 +9,16 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/processors.h"
 #include "runtime/prefetch/batch_pipeline.h"
 #include "runtime/prefetch/load_list.h"
 #include "runtime/prefetch/read_ahead.h"
@@ -133,6 +137,21 @@ TEST(HostToDeviceTest, ChunksAreUsedAgainWhenTheyWereCopied) {
     }
   }
   EXPECT_EQ(fake.objects(), 0u);
+}
+
+TEST(HostToDeviceTest, AQuarterOfTheProcessorsFillsChunksAtMostFour) {
+  const std::pair<std::size_t, std::size_t> expected[] = {{0, 1}, {1, 1}, {4, 1}, {7, 1}, {8, 2}, {16, 4}, {192, 4}};
+  for (const auto& [processors, threads] : expected) EXPECT_EQ(filling_threads(processors), threads) << processors;
+  const auto running_with = [](std::size_t threads) {
+    AsynchronousDriver fake;
+    HostToDeviceOptions options = small_ring();
+    options.threads = threads;
+    const auto copies = HostToDevice::create(fake.driver(), options);
+    EXPECT_TRUE(copies.ok());
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+  };
+  EXPECT_EQ(running_with(0), running_with(filling_threads(usable_processors())));
+  EXPECT_EQ(running_with(3), running_with(1) + 2) << "the caller of copy() is one of them";
 }
 
 TEST(HostToDeviceTest, FailuresNameTheCall) {
