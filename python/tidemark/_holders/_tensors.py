@@ -7,9 +7,9 @@ from bisect import bisect_right
 from contextlib import ExitStack
 from typing import Any
 
-from tidemark._holders import _safe
-from tidemark._holders._edges import Edges
-from tidemark._holders._heap import Heap
+from . import _safe
+from ._edges import Edges
+from ._heap import Heap
 
 
 def undispatched(torch: Any) -> ExitStack:

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "collect/process/objects/question.h"
 #include "collect/process/session.h"
 #include "collect/process/stack_capture.h"
 
@@ -73,6 +74,8 @@ inline void record_allocation(ring::RecordKind kind, DeviceArgument device, std:
                               const Totals* totals, const NativeContext& caller) noexcept {
   ThreadState* thread = current_thread(Start::yes);
   if (thread == nullptr) return;
+  if (question_waits(thread->writer.control())) [[unlikely]]
+    schedule_answer(thread->writer.control());
   const detail::BusyLane busy(thread->writer.lane());
   if (!busy.entered()) return;
   const std::uint64_t time = ticks(session.clock);

@@ -21,6 +21,7 @@
 //   bitmap            both        1 = free; threads clear bits, the recorder sets them
 //   Control::stop     recorder    non-zero: stop recording
 //   Control::ended    process     non-zero: the process goes on, and writes nothing here any more
+//   Control::questions recorder   counts up as long as a question of questions.h waits for the process
 //
 // The recorder trusts nothing it reads here: the process may have overwritten it.
 #pragma once
@@ -57,6 +58,7 @@ struct Control {
   std::atomic<std::uint32_t> ended;
   std::atomic<std::uint32_t> stop;
   std::atomic<std::uint32_t> thread_limit_drops;  ///< events of threads that found no lane
+  std::atomic<std::uint32_t> questions;
 };
 
 struct alignas(64) Lane {
