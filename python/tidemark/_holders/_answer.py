@@ -20,7 +20,7 @@ _MOST_SAMPLES = 64  # storages whose holders are told
 _MOST_CHAINS = 3
 _MOST_STORAGES = 1_000_000
 _MOST_TEXT = 500
-_MOST_SECONDS = 10.0  # for the search; what the program has is counted in any case
+_MOST_SECONDS = 10.0  # after which no more chains are looked for; what the program has is counted in any case
 
 _first: dict[int, tuple[int, int, str]] | None = None
 
@@ -51,6 +51,7 @@ def _look(first: bool) -> dict[str, Any]:
     torch = sys.modules.get("torch")
     if torch is None:
         return {"problem": "PyTorch is not imported"}
+    begun = time.perf_counter()
     live = live_storages(torch)
     if len(live) > _MOST_STORAGES:
         return {"problem": f"there are more than {_MOST_STORAGES} tensors"}
@@ -59,7 +60,8 @@ def _look(first: bool) -> dict[str, Any]:
         return {"first": True}
     new = sorted((key for key in live if live[key] != _first.get(key)), key=lambda key: -live[key][1])
     samples = new[:: max(1, len(new) // _MOST_SAMPLES)][:_MOST_SAMPLES]
-    found, complete = explain_storages(torch, samples, _MOST_CHAINS, _MOST_SECONDS)
+    left = _MOST_SECONDS - (time.perf_counter() - begun)
+    found, complete = explain_storages(torch, samples, _MOST_CHAINS, left)
     return {
         "stopped_after_seconds": None if complete else _MOST_SECONDS,
         "new_storages": len(new),

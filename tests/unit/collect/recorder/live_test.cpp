@@ -154,6 +154,29 @@ TEST_F(LiveTest, ReadersCanDoNoHarm) {
   EXPECT_EQ(read(folder.at("run.tide")).events.size(), 1U);
 }
 
+TEST_F(LiveTest, ProcessesAreToldOfQuestionsAsLongAsSomebodyReads) {
+  const RingProcess process(clock(), ring::ticks(clock()));
+  hand_over(process);
+  const auto& questions = process.shared()->control.questions;
+  const std::string question =
+      std::filesystem::path(live_socket).parent_path() / ("objects." + std::to_string(::getpid()) + ".question");
+  std::ofstream(question) << "first\n";
+  for (int attempt = 0; attempt < 5; ++attempt) recorder->poll_once({});
+  EXPECT_EQ(questions.load(), 0U);
+  LiveRecorder monitor = reader();
+  ASSERT_EQ(hear(monitor, 1).size(), 1U);
+  const std::uint32_t told = questions.load();
+  EXPECT_GT(told, 0U);
+  recorder->poll_once({});
+  EXPECT_EQ(questions.load(), told + 1) << "it is still there";
+  std::filesystem::remove(question);
+  recorder->poll_once({});
+  EXPECT_EQ(questions.load(), told + 1);
+  std::ofstream(question) << "again\n";
+  recorder.reset();
+  EXPECT_FALSE(std::filesystem::exists(question)) << "that nobody took away";
+}
+
 TEST_F(LiveTest, AReaderThatNeverReadsHoldsNothingUp) {
   LiveRecorder silent = reader();
   for (int number = 0; number < 3; ++number) EXPECT_EQ(run_child(10), 0);
