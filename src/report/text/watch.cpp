@@ -189,7 +189,7 @@ std::string sources_text(const RecordedLeaks& of, const Terminal& terminal) {
 // What the program itself says of new storages.
 std::string types_text(const RecordedLeaks& of, const Terminal& terminal) {
   const std::string title = paint(terminal, Tone::heading, "New storages by owner");
-  if (!of.objects) return fmt::format("\n{}: n/a, {}. {}.\n", title, shown(of.objects_unknown), kWhereObjectsAre);
+  if (!of.objects) return fmt::format("\n{}: n/a, {}. {}.\n", title, printable(of.objects_unknown), kWhereObjectsAre);
   std::string text = fmt::format("\n{}: {} storages, {} since it was asked first; of {} of them:\n", title,
                                  format_count(of.objects->new_storages), format_bytes(of.objects->new_bytes),
                                  format_count(of.objects->storages.size()));
