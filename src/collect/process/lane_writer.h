@@ -27,7 +27,6 @@ class LaneWriter {
   }
 
   [[nodiscard]] ring::Lane* lane() const noexcept { return lane_; }
-  [[nodiscard]] const ring::Control& control() const noexcept { return shared_->control; }
 
   /// Room for a record of `words` 8-byte words (at most 255), or null when the pool is exhausted. Not visible to the
   /// recorder before commit().

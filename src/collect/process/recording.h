@@ -33,8 +33,8 @@ class BusyLane {
     if (entered_) [[likely]] {
       lane_->busy.store(1, std::memory_order_relaxed);
       std::atomic_signal_fence(std::memory_order_seq_cst);
-      if (lane_->connection.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(thread_link.epoch))
-          [[unlikely]] {
+      const auto epoch = static_cast<std::uint32_t>(thread_link.epoch);
+      if (lane_->connection.load(std::memory_order_relaxed) != epoch && !take_question(lane_, epoch)) [[unlikely]] {
         lane_->busy.store(0, std::memory_order_release);
         entered_ = false;
       }
@@ -74,8 +74,6 @@ inline void record_allocation(ring::RecordKind kind, DeviceArgument device, std:
                               const Totals* totals, const NativeContext& caller) noexcept {
   ThreadState* thread = current_thread(Start::yes);
   if (thread == nullptr) return;
-  if (question_waits(thread->writer.control())) [[unlikely]]
-    schedule_answer(thread->writer.control());
   const detail::BusyLane busy(thread->writer.lane());
   if (!busy.entered()) return;
   const std::uint64_t time = ticks(session.clock);

@@ -71,7 +71,7 @@ class Session {
   }
 
   /// A monitor's question waits for the process: it is told so.
-  void tell_of_question() { memory_->get()->control.questions.fetch_add(1, std::memory_order_relaxed); }
+  void tell_of_question();
 
   /// Whether the process was seen to be a worker of a torch.utils.data.DataLoader.
   [[nodiscard]] bool is_data_worker() const;

@@ -5,7 +5,8 @@
 //                         The process takes it away when it begins to answer.
 //   objects.PID.answer    JSON; live/object_question.h reads it
 //
-// While there is a question, the recorder counts Control::questions up: so the process need not look for files.
+// While there is a question, the recorder says so in the lanes of the process's threads, which so need not look for
+// files.
 #pragma once
 
 namespace tidemark::ring {

@@ -6,11 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "collect/process/connection.h"
 #include "collect/process/objects/holder_modules.h"
 #include "collect/process/python/python_walker.h"
 #include "collect/process/script/script.h"
-#include "collect/process/session.h"
 #include "collect/ring/questions.h"
 
 namespace tidemark::process {
@@ -83,31 +84,25 @@ int run_queued(void* /*argument*/) {
   return answer() ? 0 : -1;
 }
 
-// Where there is still a question later, the recorder says so again.
-void take_notice(const ring::Control& control) noexcept {
-  questions_seen.store(control.questions.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  wanted.store(true);
-}
-
 }  // namespace
 
-void schedule_answer(const ring::Control& control) noexcept {
+// Where there is still a question later, the recorder says so again.
+bool take_question(ring::Lane* lane, std::uint32_t epoch) noexcept {
+  const std::uint32_t before = lane->connection.fetch_and(~ring::kQuestionWaits, std::memory_order_relaxed);
+  if (before != (epoch | ring::kQuestionWaits)) return false;
   const int saved = errno;
-  take_notice(control);
+  wanted.store(true);
   const bool known = python_detect() != PythonSupport::unsupported;  // looks for the interpreter
   if (known && !queued.exchange(true) && !schedule_script(run_queued)) queued.store(false);
   errno = saved;
+  return true;
 }
 
 bool answer_now() noexcept {
-  if (const ThreadState* thread = defining_thread(); thread != nullptr && question_waits(thread->writer.control())) {
-    take_notice(thread->writer.control());
-  }
   return !wanted.load(std::memory_order_relaxed) || answer();
 }
 
 void forget_questions() noexcept {
-  questions_seen.store(0);
   wanted.store(false);
   queued.store(false);
   answering.store(false);
