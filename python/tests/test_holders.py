@@ -386,6 +386,16 @@ def test_a_search_that_is_not_given_the_time(late: ModuleType, monkeypatch: pyte
     assert [(owner.kind, owner.chains) for owner in found.owners] == [("tensor", ())]
 
 
+def test_tensors_without_memory_are_passed_over() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        kept["fake"] = torch.empty(5)
+    kept["real"] = block(7)
+    assert tidemark.holders(kept["fake"]).bytes is None
+    assert f"{NAME}['real']" in paths(kept["real"])
+
+
 def test_freed_addresses_bad_targets_and_output() -> None:
     found = tidemark.holders(8)
     assert (found.bytes, found.owners) == (None, ())
