@@ -6,12 +6,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <dlfcn.h>
-#include <limits.h>
-#include <unistd.h>
 
 #include <cstddef>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
@@ -95,29 +91,8 @@ void range_dealloc(PyObject* self) {
   Py_DecRef(reinterpret_cast<PyObject*>(type));
 }
 
-// A monitor asks by a file in the recorder's folder: one look at that, some half a microsecond. False with an exception
-// that is not the answer's own, such as of a signal handler of the program.
-bool answer_question() {
-  static const char* const socket = std::getenv("TIDEMARK_SOCKET");
-  const char* end = socket != nullptr ? std::strrchr(socket, '/') : nullptr;
-  if (end == nullptr) return true;
-  char path[PATH_MAX];
-  const int length = std::snprintf(path, sizeof(path), "%.*s/objects.%ld.question", static_cast<int>(end - socket),
-                                   socket, static_cast<long>(::getpid()));
-  if (length < 0 || static_cast<std::size_t>(length) >= sizeof(path) || ::access(path, F_OK) != 0) return true;
-  PyObject* module = PyImport_ImportModule("tidemark._holders._answer");
-  PyObject* done = module != nullptr ? PyObject_CallMethod(module, "answer", "s", path) : nullptr;
-  Py_XDECREF(module);
-  if (done == nullptr) {
-    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) return false;
-    PyErr_Clear();
-  }
-  Py_XDECREF(done);
-  return true;
-}
-
 PyObject* range_enter(PyObject* self, PyObject* /*none*/) {
-  if (library() != nullptr && !answer_question()) return nullptr;
+  if (library() != nullptr && library()->answer() != 0) return nullptr;
   if (library() != nullptr && !call_with_text(library()->range_begin, name_of(self))) return nullptr;
   Py_IncRef(self);
   return self;

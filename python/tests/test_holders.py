@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import math
 import sys
 import threading
+import time
 import weakref
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 import tidemark
+from tidemark._holders import _heap, _scene, _search
 
 torch = pytest.importorskip("torch")
 
@@ -368,6 +372,28 @@ def test_same_answer_twice_and_bounded() -> None:
     shallow = tidemark.holders(address, max_depth=10)
     assert any("max_depth" in note for note in shallow.notes)
     assert paths(address) == [f"{NAME}['deep']" + "[0]" * 31]
+
+
+@pytest.mark.parametrize("late", [_heap, _search, _scene])
+def test_a_search_that_is_not_given_the_time(late: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Owners are known, and no chain is made up."""
+    kept["x"] = [block(5)]
+    key = torch.Tensor.untyped_storage(kept["x"][0])._cdata
+    looks = itertools.chain([time.perf_counter()] if late is _scene else [], itertools.repeat(math.inf))  # it begins in time
+    monkeypatch.setattr(late, "time", SimpleNamespace(perf_counter=looks.__next__))
+    (found,), complete = _scene.explain_storages(torch, [key], seconds=3600)
+    assert not complete
+    assert [(owner.kind, owner.chains) for owner in found.owners] == [("tensor", ())]
+
+
+def test_tensors_without_memory_are_passed_over() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        kept["fake"] = torch.empty(5)
+    kept["real"] = block(7)
+    assert tidemark.holders(kept["fake"]).bytes is None
+    assert f"{NAME}['real']" in paths(kept["real"])
 
 
 def test_freed_addresses_bad_targets_and_output() -> None:

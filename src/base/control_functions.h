@@ -17,6 +17,7 @@ struct ControlFunctions {
   int (*disconnect)();
   int (*is_recording)();
   void (*name_file)(const char*, const char*);
+  int (*answer)();
 };
 
 /// Sets all of them to what `definition_of(name)` gives, a void*. False where one is null.
@@ -30,7 +31,8 @@ bool find_control_functions(Lookup definition_of, ControlFunctions* functions) {
          find("tidemark_mark", &functions->mark) && find("tidemark_range_begin", &functions->range_begin) &&
          find("tidemark_range_end", &functions->range_end) && find("tidemark_attach", &functions->attach) &&
          find("tidemark_connect", &functions->connect) && find("tidemark_disconnect", &functions->disconnect) &&
-         find("tidemark_is_recording", &functions->is_recording) && find("tidemark_name_file", &functions->name_file);
+         find("tidemark_is_recording", &functions->is_recording) && find("tidemark_name_file", &functions->name_file) &&
+         find("tidemark_answer", &functions->answer);
 }
 
 }  // namespace tidemark

@@ -46,7 +46,9 @@ std::function<int()> setup_leak(CommandLine& app) {
   app.add_option("--threshold", options->threshold_mib_per_minute, "MB (2^20 bytes) per minute that are reported")
       ->type_name("MB");
   app.add_flag("--enable-tracking", options->tracking,
-               "Also say which stacks and modules grow, of processes that are recorded with `tidemark run`");
+               "Also say which stacks and modules grow, of processes that are recorded with `tidemark run`, and who "
+               "holds what is "
+               "new in Python programs, each of which this holds up for a second or more");
   add_watching(app, *options, {});
   app.footer(watching_footer(
       "Growth is what stays, with its 95% interval, of devices, processes, the host, and of what the framework has "

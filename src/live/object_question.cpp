@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/scoped_fd.h"
+#include "collect/ring/questions.h"
 
 namespace tidemark {
 namespace {
@@ -71,6 +72,9 @@ std::optional<ObjectAnswer> parse_object_answer(std::string_view json) {
   if (const auto seconds = object.find("seconds"); seconds != object.end() && seconds->is_number()) {
     answer.seconds = seconds->get<double>();
   }
+  if (const auto limit = object.find("stopped_after_seconds"); limit != object.end() && limit->is_number()) {
+    answer.stopped_after_seconds = limit->get<double>();
+  }
   for (const Json& entry : *storages) {
     if (answer.storages.size() == kMostStorages) break;
     if (entry.is_object()) answer.storages.push_back(storage_of(entry));
@@ -79,27 +83,27 @@ std::optional<ObjectAnswer> parse_object_answer(std::string_view json) {
 }
 
 ObjectQuestion::ObjectQuestion(const std::string& folder, pid_t pid)
-    : stem_(fmt::format("{}/objects.{}", folder, pid)) {}
+    : stem_(fmt::format("{}/{}{}", folder, ring::kQuestionStem, pid)) {}
 
 ObjectQuestion::~ObjectQuestion() {
   if (!asked_) return;
-  ::unlink((stem_ + ".question").c_str());
-  ::unlink((stem_ + ".answer").c_str());
+  ::unlink((stem_ + ring::kQuestionEnd).c_str());
+  ::unlink((stem_ + ring::kAnswerEnd).c_str());
 }
 
 void ObjectQuestion::ask(bool first) {
   answer_.reset();
   asked_ = true;
-  ::unlink((stem_ + ".answer").c_str());
+  ::unlink((stem_ + ring::kAnswerEnd).c_str());
   const std::string part = stem_ + ".ask";
   const std::string_view text = first ? "first\n" : "again\n";
   const ScopedFd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   const bool written = fd && ::write(fd.get(), text.data(), text.size()) == static_cast<::ssize_t>(text.size());
-  if (!written || ::rename(part.c_str(), (stem_ + ".question").c_str()) != 0) ::unlink(part.c_str());
+  if (!written || ::rename(part.c_str(), (stem_ + ring::kQuestionEnd).c_str()) != 0) ::unlink(part.c_str());
 }
 
 bool ObjectQuestion::is_answered() {
-  if (asked_ && !answer_) answer_ = read_small(stem_ + ".answer");
+  if (asked_ && !answer_) answer_ = read_small(stem_ + ring::kAnswerEnd);
   return answer_.has_value();
 }
 

@@ -1,5 +1,5 @@
 // Which storages of a recorded Python program are new, and what refers to them: a question that the program answers
-// itself, where it has imported the Python package (python/tidemark/_holders/_answer.py says when and how).
+// itself (collect/ring/questions.h; python/tidemark/_holders/_answer.py says how).
 #pragma once
 
 #include <sys/types.h>
@@ -28,8 +28,9 @@ struct HeldStorage {
 struct ObjectAnswer {
   std::uint64_t new_storages = 0;
   std::uint64_t new_bytes = 0;
-  std::vector<HeldStorage> storages;  ///< some of them
-  double seconds = 0;                 ///< for which the program was held up
+  std::vector<HeldStorage> storages;            ///< some of them
+  double seconds = 0;                           ///< for which the program was held up
+  std::optional<double> stopped_after_seconds;  ///< some chains were not looked for, because that took so long
 };
 
 /// The answers of a program are hostile input: parse_object_answer() bounds them. None for what is no answer to
@@ -39,8 +40,8 @@ inline constexpr std::size_t kMostAnswerBytes = std::size_t{1} << 20;
 
 /// Why a program has not answered.
 inline constexpr const char* kNoAnswer =
-    "the program did not answer: it has to import tidemark, and to begin a tidemark.step() or tidemark.range() "
-    "meanwhile";
+    "the program did not answer: a Python program does so on its main thread once it has allocated again; this one is "
+    "not in Python, has allocated nothing, or its main thread has stayed in one long call";
 
 /// To one program. Files that nobody took away are removed at the end. Not thread-safe; no call waits.
 class ObjectQuestion {

@@ -1,8 +1,8 @@
 """What a monitor asks of a recorded program: which storages are new since it asked first, and who holds them.
 
 `tidemark leak --enable-tracking` puts a file objects.PID.question into the recorder's folder, which is the user's alone:
-it says "first" or "again". The program answers at the next step or range of tidemark's that it begins (native/recorder.cpp
-looks), on the thread that does, with objects.PID.answer: where the program calls Tidemark, nothing of its own is half done.
+it says "first" or "again". The program answers with objects.PID.answer, on its main thread between two bytecodes: the library
+that records has these modules in it, and runs answer() (src/collect/process/objects). The program need not have the package.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tidemark._holders import explain_storages, live_storages
+from ._scene import explain_storages, live_storages
 
 _MOST_SAMPLES = 64  # storages whose holders are told
 _MOST_CHAINS = 3
 _MOST_STORAGES = 1_000_000
 _MOST_TEXT = 500
+_MOST_SECONDS = 10.0  # after which no more chains are looked for; what the program has is counted in any case
 
 _first: dict[int, tuple[int, int, str]] | None = None
 
@@ -50,6 +51,7 @@ def _look(first: bool) -> dict[str, Any]:
     torch = sys.modules.get("torch")
     if torch is None:
         return {"problem": "PyTorch is not imported"}
+    begun = time.perf_counter()
     live = live_storages(torch)
     if len(live) > _MOST_STORAGES:
         return {"problem": f"there are more than {_MOST_STORAGES} tensors"}
@@ -57,8 +59,11 @@ def _look(first: bool) -> dict[str, Any]:
         _first = live
         return {"first": True}
     new = sorted((key for key in live if live[key] != _first.get(key)), key=lambda key: -live[key][1])
-    found = explain_storages(torch, new[:: max(1, len(new) // _MOST_SAMPLES)][:_MOST_SAMPLES], _MOST_CHAINS)
+    samples = new[:: max(1, len(new) // _MOST_SAMPLES)][:_MOST_SAMPLES]
+    left = _MOST_SECONDS - (time.perf_counter() - begun)
+    found, complete = explain_storages(torch, samples, _MOST_CHAINS, left)
     return {
+        "stopped_after_seconds": None if complete else _MOST_SECONDS,
         "new_storages": len(new),
         "new_bytes": sum(live[key][1] for key in new),
         "storages": [

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tidemark._holders import _safe
+from . import _safe
 
 _HERE = str(Path(__file__).parent)
 

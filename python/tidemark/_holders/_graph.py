@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tidemark._holders import _safe
-from tidemark._holders._edges import Edges
-from tidemark._holders._tensors import Storages
+from . import _safe
+from ._edges import Edges
+from ._tensors import Storages
 
 _MOST_NODES = 200_000
 _RAW = "_raw_saved_"

@@ -8,11 +8,15 @@ reference again for every level, and misses what the collector does not track. A
 from __future__ import annotations
 
 import gc
+import math
+import time
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import compress, count
 from typing import Any
+
+_BETWEEN_LOOKS = 4096  # objects, between two looks at the clock
 
 
 class Heap:
@@ -24,8 +28,8 @@ class Heap:
         self._targets = array("Q")  # the id of each object referred to, by referring object
         self._ends = array("Q")  # for each object, where its references end in _targets
 
-    def link(self, untracked_kinds: Iterable[type] = ()) -> None:
-        """Lists the references.
+    def link(self, untracked_kinds: Iterable[type], until: float = math.inf) -> bool:
+        """Lists the references. False where it was not done by ``until``, of ``time.perf_counter``: then none are known.
 
         ``untracked_kinds``: types that the collector does not track but that are to be known, such as NumPy's arrays.
         """
@@ -35,7 +39,10 @@ class Heap:
         extend, end = self._targets.extend, self._ends.append
         references = gc.get_referents
         total = 0
-        for item in self.objects:
+        for index, item in enumerate(self.objects):
+            if not index % _BETWEEN_LOOKS and time.perf_counter() > until:
+                self._targets, self._ends = array("Q"), array("Q")
+                return False
             referred = references(item)
             extend(map(id, referred))
             total += len(referred)
@@ -49,6 +56,7 @@ class Heap:
             extend(map(id, referred))
             total += len(referred)
             end(total)
+        return True
 
     def _look_into(self, referred: list[Any], wanted: set[int], containers: set[int]) -> None:
         tracked = gc.is_tracked

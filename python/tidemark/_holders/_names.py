@@ -15,7 +15,7 @@ from types import (
 )
 from typing import Any
 
-from tidemark._holders import _safe
+from . import _safe
 
 _FRAMES_OF = {GeneratorType: "gi_frame", CoroutineType: "cr_frame", AsyncGeneratorType: "ag_frame"}
 _C_ATTRIBUTES = ("__traceback__", "__context__", "__cause__", "args", "tb_frame", "tb_next", "__self__", "__wrapped__")

@@ -7,9 +7,9 @@ import sys
 from types import CellType, FunctionType
 from typing import Any
 
-from tidemark._holders import _names, _safe
-from tidemark._holders._search import Found
-from tidemark._holders._types import HolderChain, HolderStep
+from . import _names, _safe
+from ._search import Found
+from ._types import HolderChain, HolderStep
 
 _KEY = re.compile(r"\['([^']*)'\]\Z")
 _MODULE_TABLES = ("._parameters", "._buffers", "._modules")

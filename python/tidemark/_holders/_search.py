@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Optional
 
-from tidemark._holders import _safe
-from tidemark._holders._edges import Edges, Frames
-from tidemark._holders._heap import Heap
+from . import _safe
+from ._edges import Edges, Frames
+from ._heap import Heap
 
 if TYPE_CHECKING:
     Way = tuple[list[Any], list[Optional[str]]]  # objects, each referring to the next, and the names of these references
     Seed = tuple[int, Any, tuple[Any, Optional[str]]]  # the owner's index, the owner, who refers to it and how
+
+Note = tuple[str, dict[str, object]]  # a sentence, and what is filled into it
 
 _SEEDS = 4  # references to an owner that are followed, for each chain that is asked for
 _MOST_VISITED = 100_000
@@ -69,13 +73,16 @@ class Roots:
 class Search:
     """The part of the heap above some objects, found level by level."""
 
-    def __init__(self, heap: Heap, edges: Edges, frames: Frames, excluded: set[int]) -> None:
+    def __init__(self, heap: Heap, edges: Edges, frames: Frames, excluded: set[int], until: float = math.inf) -> None:
+        """``until``, of ``time.perf_counter``: chains that are not found by then are not looked for any more."""
         self._heap = heap
         self._edges = edges
         self._roots = Roots(frames)
         self._excluded = excluded | frames.ours
         self._parents: dict[int, list[tuple[Any, str | None]]] = {}
-        self.notes: list[tuple[str, dict[str, object]]] = []
+        self._until = until
+        self.complete = True
+        self.notes: list[Note] = []
 
     def forget(self) -> None:
         self._parents.clear()
@@ -95,7 +102,8 @@ class Search:
     def chains(self, owners: list[Any], max_chains: int, max_depth: int) -> list[list[Found]]:
         """The shortest chains to each object: first one by each object that refers to it, then others, ``max_chains`` or more.
 
-        An object without a root above it has one chain, a cycle's or one that ends in native code.
+        An object without a root above it has one chain, a cycle's or one that ends in native code; where the search is not
+        complete, it may have none.
         """
         seeds = self._seeds(owners, _SEEDS * max_chains)
         found = self._upwards(seeds, max_chains, max_depth)
@@ -103,13 +111,14 @@ class Search:
         for (index, _, _), each in zip(seeds, found):
             results[index] += [(rank, len(chain.objects), chain) for rank, chain in enumerate(each)]
         return [
-            [chain for _, _, chain in sorted(each, key=lambda ranked: ranked[:2])] or [self._without_root(owner)]
+            [chain for _, _, chain in sorted(each, key=lambda ranked: ranked[:2])]
+            or ([self._without_root(owner)] if self.complete else [])
             for owner, each in zip(owners, results)
         ]
 
     def references(self, item: Any) -> int:
         """How many objects refer to one whose parents are known."""
-        return len(self._parents[id(item)])
+        return len(self._parents.get(id(item), ()))
 
     def _seeds(self, owners: list[Any], most: int) -> list[Seed]:
         self.parents({id(owner) for owner in owners})
@@ -147,6 +156,9 @@ class Search:
             current = [(item, bits & wanting) for item, bits in level.values() if bits & wanting]
             level.clear()
             if not current or len(seen) > _MOST_VISITED:
+                break
+            if time.perf_counter() > self._until:
+                self.complete = False
                 break
             self.parents({id(item) for item, _ in current})
             for item, bits in current:

@@ -7,9 +7,9 @@ from bisect import bisect_right
 from contextlib import ExitStack
 from typing import Any
 
-from tidemark._holders import _safe
-from tidemark._holders._edges import Edges
-from tidemark._holders._heap import Heap
+from . import _safe
+from ._edges import Edges
+from ._heap import Heap
 
 
 def undispatched(torch: Any) -> ExitStack:
@@ -91,7 +91,13 @@ class Storages:
         key = storage._cdata
         known = self.by_key.get(key)
         if known is None:
-            known = self.by_key[key] = Storage(storage.data_ptr(), int(storage.nbytes()), str(storage.device))
+            if storage.device.type == "meta":  # to ask a FakeTensor, such as torch.compile keeps, is a warning or an error
+                return
+            try:
+                known = Storage(storage.data_ptr(), int(storage.nbytes()), str(storage.device))
+            except RuntimeError:  # likewise of a FunctionalTensor: there is no memory
+                return
+            self.by_key[key] = known
         known.owners.append(tensor)
 
     def _add_gradient_and_base(self, tensor: Any, edges: Edges) -> None:

@@ -33,7 +33,7 @@ class Living:
 
 def living() -> Living:
     """What is alive after a collection, without cuBLAS's workspaces."""
-    from tidemark._holders import live_storages
+    from tidemark._holders._scene import live_storages
 
     gc.collect()
     torch = require_torch("@pytest.mark.no_leaks")
@@ -68,10 +68,11 @@ def leaked(before: Living, after: Living, allowed: int) -> str | None:
 
 
 def _named(keys: list[int]) -> list[str]:
-    from tidemark._holders import explain_storages
+    from tidemark._holders._scene import explain_storages
 
     torch: Any = torch_if_loaded()
-    lines = [str(each) for each in explain_storages(torch, keys[:_NAMED])]
+    found, _ = explain_storages(torch, keys[:_NAMED])
+    lines = [str(each) for each in found]
     return [*lines, f"({len(keys) - _NAMED} more storages)"] if len(keys) > _NAMED else lines
 
 

@@ -104,6 +104,10 @@ bool connection_configured() noexcept {
   return recorder_address.sun_path[0] != '\0';
 }
 
+const char* recorder_socket() noexcept {
+  return recorder_address.sun_path;
+}
+
 ring::Shared* open_connection(ring::Clock clock, ring::Shared* place) noexcept {
   if (!file_size_limit_allows_memory()) {
     return fail(

@@ -10,6 +10,8 @@ namespace tidemark::process {
 /// Remembers the socket's path, so that later changes to the environment do not matter; null: there is no recorder.
 void configure_connection(const char* path) noexcept;
 [[nodiscard]] bool connection_configured() noexcept;
+/// That path; empty where there is none.
+[[nodiscard]] const char* recorder_socket() noexcept;
 
 /// Where the recorder's own memory is mapped when nothing else is: far below what mmap() chooses, so that a recorded
 /// program's mappings lie where they would without it.

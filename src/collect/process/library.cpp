@@ -12,6 +12,7 @@
 #include "collect/process/hooks_autograd.h"
 #include "collect/process/hooks_torch.h"
 #include "collect/process/mark.h"
+#include "collect/process/objects/question.h"
 #include "collect/process/recording.h"
 #include "tidemark/control.h"
 
@@ -123,6 +124,11 @@ TIDEMARK_API int tidemark_disconnect(void) {
 TIDEMARK_API int tidemark_is_recording(void) {
   if (tidemark::process::first.is_recording != nullptr) return tidemark::process::first.is_recording();
   return tidemark::process::session_is_on() ? 1 : 0;
+}
+
+TIDEMARK_API int tidemark_answer(void) {
+  if (tidemark::process::first.answer != nullptr) return tidemark::process::first.answer();
+  return tidemark::process::answer_now() ? 0 : -1;
 }
 
 TIDEMARK_API void tidemark_name_file(const char* path, const char* name) {

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "collect/process/objects/question.h"
 #include "collect/process/session.h"
 #include "collect/process/stack_capture.h"
 
@@ -32,8 +33,8 @@ class BusyLane {
     if (entered_) [[likely]] {
       lane_->busy.store(1, std::memory_order_relaxed);
       std::atomic_signal_fence(std::memory_order_seq_cst);
-      if (lane_->connection.load(std::memory_order_relaxed) != static_cast<std::uint32_t>(thread_link.epoch))
-          [[unlikely]] {
+      const auto epoch = static_cast<std::uint32_t>(thread_link.epoch);
+      if (lane_->connection.load(std::memory_order_relaxed) != epoch && !take_question(lane_, epoch)) [[unlikely]] {
         lane_->busy.store(0, std::memory_order_release);
         entered_ = false;
       }

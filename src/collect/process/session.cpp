@@ -13,6 +13,7 @@
 #include "collect/process/definition_writer.h"
 #include "collect/process/describe.h"
 #include "collect/process/model/modules.h"
+#include "collect/process/objects/question.h"
 #include "collect/process/quiet.h"
 
 namespace tidemark::process {
@@ -105,6 +106,7 @@ bool connect() noexcept {
   session.pid = ::getpid();
   session.growth_left.store(kGrowthBytes, std::memory_order_relaxed);
   forget_modules();
+  forget_questions();
   ++session.epoch;
   return true;
 }

@@ -314,6 +314,7 @@ void Recorder::tell_readers() {
   std::vector<LiveRecording> recordings;
   for (const Client& client : clients_) {
     if (client.session->stopped()) continue;
+    if (folder_.has_question(client.pid)) client.session->tell_of_question();
     const ProcessInfo& process = client.session->process();
     std::error_code error;
     const std::string path = client.window != nullptr ? client.window->path() : client.path;

@@ -113,6 +113,14 @@ void Session::add(const Loss& loss) {
   if (!stopped_) writer_->loss(loss);
 }
 
+void Session::tell_of_question() {
+  for (std::size_t index = 0; index < lanes_.size(); ++index) {
+    ring::Lane& lane = memory_->get()->lanes[index];
+    if (lane.owner.load(std::memory_order_relaxed) == 0) continue;
+    lane.connection.fetch_or(ring::kQuestionWaits, std::memory_order_relaxed);
+  }
+}
+
 bool Session::is_data_worker() const {
   return std::any_of(lanes_.begin(), lanes_.end(),
                      [](const auto& lane) { return lane->definitions.has_worker_loop(); });

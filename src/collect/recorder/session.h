@@ -70,6 +70,9 @@ class Session {
     return memory_->get()->control.ended.load(std::memory_order_acquire) != 0;
   }
 
+  /// A monitor's question waits for the process: it is told so.
+  void tell_of_question();
+
   /// Whether the process was seen to be a worker of a torch.utils.data.DataLoader.
   [[nodiscard]] bool is_data_worker() const;
 

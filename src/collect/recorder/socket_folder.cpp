@@ -21,13 +21,13 @@
 #include <vector>
 
 #include "base/locked_file.h"
+#include "collect/ring/questions.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::string_view kName = "tidemark-XXXXXX";
 constexpr char kLock[] = "recorder.lock";  // the first file and the last: a folder without it is nobody's we know
-constexpr std::string_view kObjects = "objects.";
 constexpr const char* kFiles[] = {"recorder", "recorder.seen", "live", kLock};
 
 // Short enough for the name of a socket in them.
@@ -39,11 +39,11 @@ std::vector<std::string> parents() {
   return found;
 }
 
-// Questions of monitors and answers of programs (live/object_question.h) that nobody took away; then the rest.
+// Questions of monitors and answers of programs that nobody took away; then the rest.
 void remove_files(const ScopedFd& folder) {
   DIR* entries = ::fdopendir(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   while (const dirent* entry = entries != nullptr ? ::readdir(entries) : nullptr) {
-    if (std::string_view(entry->d_name).starts_with(kObjects)) ::unlinkat(folder.get(), entry->d_name, 0);
+    if (std::string_view(entry->d_name).starts_with(ring::kQuestionStem)) ::unlinkat(folder.get(), entry->d_name, 0);
   }
   if (entries != nullptr) ::closedir(entries);
   for (const char* name : kFiles) ::unlinkat(folder.get(), name, 0);
@@ -138,6 +138,10 @@ std::vector<std::string> SocketFolder::live_sockets() {
   sockets.reserve(folders.size());
   for (const std::string& folder : folders) sockets.push_back(folder + "/live");
   return sockets;
+}
+
+bool SocketFolder::has_question(pid_t pid) const {
+  return ::access(fmt::format("{}/{}{}{}", path_, ring::kQuestionStem, pid, ring::kQuestionEnd).c_str(), F_OK) == 0;
 }
 
 std::string SocketFolder::marks() const {

@@ -1,6 +1,8 @@
 // The private folder in which a recorder listens: the programs that it records find it by their environment.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
@@ -32,6 +34,8 @@ class SocketFolder {
   [[nodiscard]] std::string live_socket() const { return path_ + "/live"; }
   /// What processes say that have no recording: letters of collect/process/connection.h, leave_mark().
   [[nodiscard]] std::string marks() const;
+  /// Whether a monitor's question for a process waits (ring/questions.h). A system call.
+  [[nodiscard]] bool has_question(pid_t pid) const;
 
  private:
   SocketFolder(std::string path, ScopedFd lock);

@@ -16,6 +16,7 @@
 //   Lane::call_since  thread      ticks at which a call was made that may give memory of the driver back; 0 = none
 //   Lane::head        thread      1 + number of the lane's first chunk, set once
 //   Lane::connection  thread      number of the connection for which the lane was claimed; 0 once that has ended
+//                     recorder    sets kQuestionWaits in it, which the thread takes away
 //   Chunk::next       thread      1 + number of the next chunk; recorder clears it when recycling
 //   Chunk::committed  thread      bytes of whole records; recorder clears it when recycling
 //   bitmap            both        1 = free; threads clear bits, the recorder sets them
@@ -58,6 +59,9 @@ struct Control {
   std::atomic<std::uint32_t> stop;
   std::atomic<std::uint32_t> thread_limit_drops;  ///< events of threads that found no lane
 };
+
+/// In Lane::connection: a question of questions.h waits for the process.
+inline constexpr std::uint32_t kQuestionWaits = 0x80000000;
 
 struct alignas(64) Lane {
   std::atomic<std::uint32_t> owner;

@@ -143,7 +143,8 @@ Json objects_json(const RecordedLeaks& of) {
   return {{"count", of.objects->new_storages},
           {"bytes", of.objects->new_bytes},
           {"asked_about", of.objects->storages.size()},
-          {"seconds_to_answer", of.objects->seconds}};
+          {"seconds_to_answer", of.objects->seconds},
+          {"stopped_after_seconds", nullable(of.objects->stopped_after_seconds)}};
 }
 
 Json tracking_json(const LeakReport& report) {

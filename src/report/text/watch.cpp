@@ -202,6 +202,7 @@ std::string types_text(const RecordedLeaks& of, const Terminal& terminal) {
                         format_bytes(type.bytes), format_count(type.storages));
     for (const std::string& chain : type.chains) text += "    " + shown(chain) + "\n";
   }
+  if (of.objects->stopped_after_seconds) text += "  " + search_stopped_text(*of.objects->stopped_after_seconds) + "\n";
   return text;
 }
 

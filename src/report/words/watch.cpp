@@ -122,4 +122,10 @@ std::string change_text(const RiskChange& change) {
   return printable(text);
 }
 
+std::string search_stopped_text(double seconds) {
+  return fmt::format(
+      "The search for who holds them ended after {}, so as not to hold the program up: chains are missing.",
+      span_text(seconds));
+}
+
 }  // namespace tidemark

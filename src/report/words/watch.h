@@ -31,4 +31,7 @@ inline constexpr const char* kNoTracking = "no process is being recorded: start 
 inline constexpr const char* kWhereObjectsAre =
     "tidemark.largest_holders() inside the program shows who holds its memory (docs/holders.md)";
 
+/// Why chains of references are missing: a sentence. Printable.
+[[nodiscard]] std::string search_stopped_text(double seconds);
+
 }  // namespace tidemark

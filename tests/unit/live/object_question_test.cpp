@@ -33,6 +33,8 @@ TEST(ObjectAnswer, IsReadWithItsChains) {
   EXPECT_EQ(answer->new_storages, 3U);
   EXPECT_EQ(answer->new_bytes, 4096U);
   EXPECT_EQ(answer->seconds, 0.5);
+  EXPECT_FALSE(answer->stopped_after_seconds);
+  EXPECT_EQ(parse_object_answer(R"({"storages": [], "stopped_after_seconds": 10.0})")->stopped_after_seconds, 10);
   ASSERT_EQ(answer->storages.size(), 1U);
   const HeldStorage& storage = answer->storages.front();
   EXPECT_EQ(storage.address, 4096U);

@@ -2,21 +2,18 @@
 
 #include "collect/process/definition_writer.h"
 #include "collect/process/model/modules.h"
-#include "collect/process/model/python_api.h"
 #include "collect/process/python/python_walker.h"
 #include "collect/process/recording.h"
+#include "collect/process/script/script.h"
 
 namespace tidemark::process {
 namespace {
 
-constexpr char kScript[] =
+constexpr char kModelScript[] =
 #include "collect/process/model/model_script.inc"
     ;
 
-constexpr int kFileInput = 257;  // Py_file_input
-
 const PythonApi* python = nullptr;
-void* ask = nullptr;  // the script's function of that name; lives as long as the interpreter
 
 void* python_number(std::uint64_t value) noexcept {
   return python->PyLong_FromUnsignedLongLong(value);
@@ -94,7 +91,7 @@ void* due(void* /*self*/, void* /*none*/) {
   return python_number(names_are_due() ? 1 : 0);
 }
 
-PythonMethod methods[] = {
+PythonMethod model_methods[] = {
     {"connection", connection, kNoArguments, nullptr},
     {"outermost_modules", outermost_modules, kNoArguments, nullptr},
     {"tell", tell, kOneArgument, nullptr},
@@ -105,46 +102,13 @@ PythonMethod methods[] = {
 
 // ---- running it ----
 
-// Sets what is new in the dict, whose reference it is given.
-bool give(void* dict, const char* name, void* value) noexcept {
-  const bool given = value != nullptr && python->PyDict_SetItemString(dict, name, value) == 0;
-  if (value != nullptr) python->Py_DecRef(value);
-  return given;
-}
+constinit Script model_script{kModelScript, model_methods};
 
-// Runs the script in a namespace of its own, which is never freed.
-void* load_script() noexcept {
-  void* names = python->PyDict_New();
-  if (names == nullptr) return nullptr;
-  bool complete = python->PyDict_SetItemString(names, "__builtins__", python->PyEval_GetBuiltins()) == 0;
-  for (PythonMethod& method : methods) {
-    complete = complete && give(names, method.name, python->PyCFunction_NewEx(&method, nullptr, nullptr));
-  }
-  void* result = complete ? python->PyRun_StringFlags(kScript, kFileInput, names, names, nullptr) : nullptr;
-  if (result == nullptr) return nullptr;
-  python->Py_DecRef(result);
-  return python->PyDict_GetItemString(names, "ask");
-}
-
-// As Py_AddPendingCall wants it. A signal handler of the program may raise inside the script: what is no Exception,
-// such as KeyboardInterrupt, is raised in the program.
 int run_script(void* /*argument*/) {
   asking_began();
-  void* thread = python->PyThreadState_Get();
-  if (python->PyThreadState_EnterTracing != nullptr) python->PyThreadState_EnterTracing(thread);
-  static bool loaded = false;
-  if (!loaded) ask = load_script();
-  loaded = true;
-  void* again = ask != nullptr ? python->PyObject_CallObject(ask, nullptr) : nullptr;
-  if (python->PyThreadState_LeaveTracing != nullptr) python->PyThreadState_LeaveTracing(thread);
-  asking_ended(again != nullptr && python->PyObject_IsTrue(again) == 1);
-  if (again != nullptr) {
-    python->Py_DecRef(again);
-    return 0;
-  }
-  if (ask != nullptr && python->PyErr_ExceptionMatches(*python->PyExc_Exception) == 0) return -1;
-  python->PyErr_Clear();
-  return 0;
+  const Script::Outcome outcome = model_script.run();
+  asking_ended(outcome == Script::Outcome::again);
+  return outcome == Script::Outcome::raised ? -1 : 0;
 }
 
 }  // namespace
@@ -153,7 +117,7 @@ bool schedule_asking() noexcept {
   const PythonApi* api = python_api();
   if (api == nullptr) return false;
   python = api;
-  return api->Py_AddPendingCall(run_script, nullptr) == 0;
+  return schedule_script(run_script);
 }
 
 }  // namespace tidemark::process

@@ -155,6 +155,34 @@ TEST_F(LiveTest, ReadersCanDoNoHarm) {
   EXPECT_EQ(read(folder.at("run.tide")).events.size(), 1U);
 }
 
+TEST_F(LiveTest, ThreadsAreToldOfQuestionsAsLongAsSomebodyReads) {
+  const RingProcess process(clock(), ring::ticks(clock()));
+  hand_over(process);
+  RingThread thread(process, 0, 1);
+  ASSERT_TRUE(thread.allocate(1, 1, 100));
+  auto& connection = process.shared()->lanes[0].connection;
+  connection.store(7);
+  const std::string question =
+      std::filesystem::path(live_socket).parent_path() / ("objects." + std::to_string(::getpid()) + ".question");
+  std::ofstream(question) << "first\n";
+  for (int attempt = 0; attempt < 5; ++attempt) recorder->poll_once({});
+  EXPECT_EQ(connection.load(), 7U);
+  LiveRecorder monitor = reader();
+  ASSERT_EQ(hear(monitor, 1).size(), 1U);
+  EXPECT_EQ(connection.load(), 7U | ring::kQuestionWaits);
+  connection.store(7);
+  recorder->poll_once({});
+  EXPECT_EQ(connection.load(), 7U | ring::kQuestionWaits) << "it is still there";
+  EXPECT_EQ(process.shared()->lanes[1].connection.load(), 0U) << "nobody's";
+  connection.store(7);
+  std::filesystem::remove(question);
+  recorder->poll_once({});
+  EXPECT_EQ(connection.load(), 7U);
+  std::ofstream(question) << "again\n";
+  recorder.reset();
+  EXPECT_FALSE(std::filesystem::exists(question)) << "that nobody took away";
+}
+
 TEST_F(LiveTest, AReaderThatNeverReadsHoldsNothingUp) {
   LiveRecorder silent = reader();
   for (int number = 0; number < 3; ++number) EXPECT_EQ(run_child(10), 0);

@@ -1,4 +1,4 @@
-#include "collect/process/model/python_api.h"
+#include "collect/process/script/python_api.h"
 
 #include <atomic>
 
@@ -16,6 +16,7 @@ bool find(const char* name, Function* function) noexcept {
 bool find_all(PythonApi* api) noexcept {
   find("PyThreadState_EnterTracing", &api->PyThreadState_EnterTracing);
   find("PyThreadState_LeaveTracing", &api->PyThreadState_LeaveTracing);
+  if (!find("Py_IsFinalizing", &api->Py_IsFinalizing)) find("_Py_IsFinalizing", &api->Py_IsFinalizing);  // until 3.12
   bool found = find("PyExc_Exception", &api->PyExc_Exception);
 #define TIDEMARK_PYTHON_FIND(result, name, arguments) found = find(#name, &api->name) && found;
   TIDEMARK_PYTHON_FUNCTIONS(TIDEMARK_PYTHON_FIND)

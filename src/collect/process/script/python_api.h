@@ -1,4 +1,4 @@
-// The functions of CPython's C API that the script of model_script.cpp is run and served with, found by their names.
+// The functions of CPython's C API that scripts are run and served with, found by their names.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,7 @@ inline constexpr int kOneArgument = 8;  ///< METH_O
   F(int, PyErr_ExceptionMatches, (void* type))                                                            \
   F(void, PyErr_Clear, ())                                                                                \
   F(int, PyBytes_AsStringAndSize, (void* bytes, char** data, std::ptrdiff_t* size))                       \
+  F(void*, PyBytes_FromStringAndSize, (const char* data, std::ptrdiff_t size))                            \
   F(void*, PyList_New, (std::ptrdiff_t size))                                                             \
   F(int, PyList_Append, (void* list, void* item))                                                         \
   F(void*, PyLong_FromUnsignedLongLong, (unsigned long long number))                                      \
@@ -51,6 +52,7 @@ struct PythonApi {
   void** PyExc_Exception;
   void (*PyThreadState_EnterTracing)(void* thread);  ///< from 3.11 on, else null
   void (*PyThreadState_LeaveTracing)(void* thread);
+  int (*Py_IsFinalizing)();  ///< null where it has no name
 };
 
 /// The functions, or null where one is missing. The same at each call.

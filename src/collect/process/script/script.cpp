@@ -1,0 +1,67 @@
+#include "collect/process/script/script.h"
+
+namespace tidemark::process {
+namespace {
+
+constexpr char kQuiet[] =
+#include "collect/process/script/quiet.inc"
+    ;
+
+constexpr int kFileInput = 257;  // Py_file_input
+
+// Sets what is new in the dict, whose reference it is given.
+bool give(const PythonApi& api, void* dict, const char* name, void* value) noexcept {
+  const bool given = value != nullptr && api.PyDict_SetItemString(dict, name, value) == 0;
+  if (value != nullptr) api.Py_DecRef(value);
+  return given;
+}
+
+bool execute(const PythonApi& api, const char* text, void* names) noexcept {
+  void* result = api.PyRun_StringFlags(text, kFileInput, names, names, nullptr);
+  if (result != nullptr) api.Py_DecRef(result);
+  return result != nullptr;
+}
+
+}  // namespace
+
+void Script::load() noexcept {
+  const PythonApi& api = *python_api();
+  void* names = api.PyDict_New();
+  if (names == nullptr) return;
+  bool complete = api.PyDict_SetItemString(names, "__builtins__", api.PyEval_GetBuiltins()) == 0;
+  for (std::size_t index = 0; index < method_count_; ++index) {
+    PythonMethod* method = methods_ + index;
+    complete = complete && give(api, names, method->name, api.PyCFunction_NewEx(method, nullptr, nullptr));
+  }
+  complete = complete && execute(api, kQuiet, names) && execute(api, text_, names);
+  if (complete) ask_ = api.PyDict_GetItemString(names, "ask");
+}
+
+Script::Outcome Script::run() noexcept {
+  const PythonApi* api = python_api();
+  if (api == nullptr) return Outcome::failed;
+  if (api->Py_IsFinalizing != nullptr && api->Py_IsFinalizing() != 0) return Outcome::failed;
+  void* thread = api->PyThreadState_Get();
+  void* interpreter = api->PyThreadState_GetInterpreter(thread);
+  if (interpreter_ != nullptr && interpreter_ != interpreter) return Outcome::failed;
+  if (api->PyThreadState_EnterTracing != nullptr) api->PyThreadState_EnterTracing(thread);
+  if (interpreter_ == nullptr) load();
+  interpreter_ = interpreter;
+  void* again = ask_ != nullptr ? api->PyObject_CallObject(ask_, nullptr) : nullptr;
+  if (api->PyThreadState_LeaveTracing != nullptr) api->PyThreadState_LeaveTracing(thread);
+  if (again != nullptr) {
+    const bool wanted = api->PyObject_IsTrue(again) == 1;
+    api->Py_DecRef(again);
+    return wanted ? Outcome::again : Outcome::done;
+  }
+  if (ask_ != nullptr && api->PyErr_ExceptionMatches(*api->PyExc_Exception) == 0) return Outcome::raised;
+  api->PyErr_Clear();
+  return Outcome::failed;
+}
+
+bool schedule_script(int (*function)(void*)) noexcept {
+  const PythonApi* api = python_api();
+  return api != nullptr && api->Py_AddPendingCall(function, nullptr) == 0;
+}
+
+}  // namespace tidemark::process

@@ -1,0 +1,98 @@
+"""Does what the lines on its stdin say, and prints a line when it has: a program that is asked for its objects meanwhile.
+
+It does not have the package tidemark, and looks at what the answers leave behind.
+"""
+
+import gc
+import importlib.util
+import os
+import random
+import sys
+import threading
+import time
+from pathlib import Path
+
+import torch
+
+assert importlib.util.find_spec("tidemark") is None
+MIB = 1 << 20
+losses = []
+ours = set()  # files whose functions a profiler of the program has seen, as far as they are not the program's
+
+
+class Late:
+    """Allocates when the interpreter ends."""
+
+    def __del__(self):
+        work()
+
+
+def work():
+    torch.empty(64)
+
+
+def keep():
+    losses.append(torch.empty(MIB, dtype=torch.uint8))
+
+
+def facts():
+    """What answers must not change."""
+    names = sorted(name for name in sys.modules if "tidemark" in name)
+    return names, sys.path == path, gc.isenabled(), sorted(ours)
+
+
+def watch(frame, _event, _argument):
+    if frame.f_code.co_filename.startswith("<tidemark>"):
+        ours.add(frame.f_code.co_filename)
+
+
+def work_in_thread():
+    """Until the program ends."""
+
+    def run():
+        while True:
+            work()
+            time.sleep(0.001)
+
+    threading.Thread(target=run, daemon=True).start()
+
+
+def fork():
+    """The child goes on with the lines that come, the parent waits for it."""
+    child = os.fork()
+    return os.getpid() if child == 0 else os.waitpid(child, 0)[1]
+
+
+def end_while_asked(index):
+    """In a child, which ends by itself some time after it is asked, before or after the answer."""
+    work()
+    folder = Path(os.environ["TIDEMARK_SOCKET"]).parent
+    question = folder / f"objects.{os.getpid()}.new"
+    question.write_text("again" if index % 2 else "first")
+    question.rename(question.with_suffix(".question"))
+    until = time.monotonic() + random.Random(index).random() / 8
+    while time.monotonic() < until:
+        work()
+    sys.exit(7)
+
+
+def ends():
+    """How children end."""
+    statuses = set()
+    for index in range(5):
+        child = os.fork()
+        if child == 0:
+            end_while_asked(index)
+        statuses.add(os.waitpid(child, 0)[1])
+    return sorted(map(os.waitstatus_to_exitcode, statuses))
+
+
+if __name__ == "__main__":
+    path = list(sys.path)
+    late = Late()
+    sys.setprofile(watch)
+    for line in sys.stdin:
+        said = {"work": work, "keep": keep, "facts": facts, "thread": work_in_thread, "fork": fork, "ends": ends}[
+            line.strip()
+        ]()
+        print(said, flush=True)
