@@ -1,4 +1,4 @@
-"""What the tensors of a program hold is in its recording, whatever part of the stacks is asked for; both parts: test_recordings.py."""
+"""What tensors hold is in the recording whichever stacks are recorded; with both kinds of frames: test_recordings.py."""
 
 import unittest
 

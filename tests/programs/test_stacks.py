@@ -8,7 +8,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from driver import PROGRAMS, PYTHON, Case, environment, program, run
+from driver import PROGRAMS, PYTHON, Case, environment, run
 
 LAYOUT = PROGRAMS.parents[1] / "src" / "collect" / "ring" / "layout.h"
 # Frames of a recorded stack; deeper ones lose the outermost.
