@@ -12,10 +12,8 @@ else()
   set(tidemark_stage_options "")
 endif()
 set(tidemark_thorough_options ${tidemark_stage_options})
-set(tidemark_brief_options ${tidemark_stage_options})
 if(TIDEMARK_FUZZ)
   set(tidemark_thorough_options -fsanitize=fuzzer-no-link)
-  set(tidemark_brief_options -O0 -fsanitize=fuzzer-no-link)
 endif()
 
 set(tidemark_precompiled_headers
@@ -24,7 +22,6 @@ set(tidemark_precompiled_headers
 
 # tidemark_compile(TARGET KIND), where KIND is
 #   input     a stage that reads what others wrote: as the next, but optimized and instrumented where there are fuzz targets
-#   brief     an input that fuzz targets spend little time in, most of it in the kernel: instrumented, but not optimized
 #   stage     a stage that computes: optimized, but not with sanitizers, which make that take long
 #   results   a stage that words results, with nlohmann-json
 #   test      a test program: not optimized; with GoogleTest, and with nlohmann-json where TARGET links it
@@ -36,8 +33,6 @@ function(tidemark_compile target kind)
   set(json FALSE)
   if(kind STREQUAL "input")
     set(options ${tidemark_thorough_options})
-  elseif(kind STREQUAL "brief")
-    set(options ${tidemark_brief_options})
   elseif(kind STREQUAL "stage")
     set(options ${tidemark_stage_options})
   elseif(kind STREQUAL "results")
