@@ -52,7 +52,7 @@ set(examples ${CONSUMER_BUILD}/examples)
 run(${CMAKE_COMMAND} -E env CMAKE_PREFIX_PATH=${PREFIX}:${TORCH}
     ${CMAKE_COMMAND} -S ${EXAMPLES} -B ${examples} -D CMAKE_CXX_COMPILER=${CXX_COMPILER}
     -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D WITHOUT_CUDA_TOOLKIT=ON
-    -D CMAKE_BUILD_TYPE=Debug)  # compiled in half of the time
+    -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG=)  # compiled in a third of the time
 message(STATUS "${output}")  # says which examples are left out
 run(${CMAKE_COMMAND} --build ${examples})
 if(TORCH)

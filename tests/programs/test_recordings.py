@@ -5,38 +5,11 @@ import os
 import stat
 import unittest
 
-from driver import ALLOCATE, PYTHON, Case, program, run
+from driver import ALLOCATE, PYTHON, program, run
+from holding import Holding
 
 
-class Recordings(Case):
-    def check_held(self, stacks):
-        """held.py says how many bytes in how many blocks its tensors hold when it leaves."""
-        recorded = self.record_well(program("held.py"), "--stacks", stacks)
-        said = json.loads(recorded.stdout)
-        device = self.device()
-        self.assertEqual(device["end_allocated_bytes"], said["held_bytes"])
-        self.assertEqual(device["end_block_count"], said["held_blocks"])
-        self.assertEqual(device["allocation_count"], 2000)
-        self.assertEqual(device["allocation_count"] - device["free_count"], said["held_blocks"])
-        self.assertEqual(device["unmatched_free_count"], 0)
-        self.assertGreaterEqual(device["peak_allocated_bytes"], said["held_bytes"])
-        self.assertLessEqual(device["peak_allocated_bytes"], said["held_bytes"] + said["largest_bytes"])
-        self.assertEqual(self.summary()["process"]["stack_mode"], stacks)
-        frames = [fields["kind"] for kind, fields in self.dump() if kind == "location"]
-        expected = {"none": set(), "both": {"python", "native"}}.get(stacks, {stacks})
-        self.assertEqual(set(frames), expected)
-        without = [event for event in self.events() if event["kind"] == "allocate" and event["stack"] is None]
-        self.assertEqual(len(without), 2000 if stacks == "none" else 0)
-
-    def test_held_without_stacks(self):
-        self.check_held("none")
-
-    def test_held_with_python_stacks(self):
-        self.check_held("python")
-
-    def test_held_with_native_stacks(self):
-        self.check_held("native")
-
+class Recordings(Holding):
     def test_held_with_both_stacks(self):
         self.check_held("both")
 

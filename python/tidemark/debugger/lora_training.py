@@ -98,7 +98,7 @@ def loss_of(model: nn.Module, batch: Any) -> Tensor:
     output = model(**inputs) if inputs and hasattr(model, "config") else model(x)  # transformers' models take keywords
     own = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
     if own is not None:
-        return own  # type: ignore[no-any-return]
+        return own
     logits = getattr(output, "logits", output)
     if not isinstance(logits, Tensor):
         raise TypeError(f"a model that returns {type(output).__name__} has no loss that is known: give train_fn")
