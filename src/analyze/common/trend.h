@@ -19,6 +19,9 @@ struct Slope {
   double high = 0;
 };
 
+/// At least one value.
+[[nodiscard]] double mean_of(std::span<const double> values);
+
 /// Kendall's tau-a of the values with their order: (rising pairs - falling pairs) / all pairs, -1 to 1; equal values
 /// are neither. 0 for fewer than two values. (Kendall 1938; the statistic of the Mann-Kendall trend test.) O(n^2).
 [[nodiscard]] double kendall_tau(std::span<const double> values);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
 
 #include "analyze/common/trend.h"
 
@@ -16,10 +15,6 @@ constexpr double kSurelyRising = 3;   // times its deviation where nothing rises
 constexpr double kLaterRise = 0.8;    // of the rise from the first third to the second, that the next one has at least
 constexpr double kFirstRise = 0.3;    // of the whole rise
 constexpr double kLargestJump = 0.4;  // of the growth
-
-double mean_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 // At one rate: the last third is as much higher as the second one is, or more.
 bool rises_evenly(std::span<const double> floors) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "analyze/leaks/grown_steps.h"
@@ -44,10 +43,6 @@ FreedAges freed_ages(std::span<const double> held, std::uint32_t warmup, double 
   }
   freed.proof = rises >= kRisesForProof;
   return freed;
-}
-
-double mean_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 // The square of the standard error of the mean.
