@@ -8,9 +8,9 @@
 namespace tidemark {
 namespace {
 
-constexpr double kLargestJump = 0.45;  // of the growth: three equal ones are growth in steps, two are not
-constexpr double kLastThird = 0.15;    // of the growth, that is at least in the last third of the cells
-constexpr double kFirstThird = 0.03;
+constexpr double kLargestJump = 0.25;  // of the growth: five equal ones are growth in steps, three are not
+constexpr double kLastThird = 0.22;    // of the growth, that is at least in the last third of the cells
+constexpr double kFirstThird = 0.1;
 constexpr double kBend = 0.1;       // of the growth, that is missing where it began late
 constexpr double kRise = 0.01;      // of the growth: less is none
 constexpr double kLongPause = 1.5;  // times the longest one before: growth that has stopped

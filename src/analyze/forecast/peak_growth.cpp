@@ -8,12 +8,12 @@ namespace {
 constexpr std::size_t kMostCells = 32;
 constexpr std::uint64_t kFewestForGrowth = 12;
 constexpr double kShorter = 0.75;  // each stretch to the one before
-constexpr double kSlowest = 0.85;  // CellGrowth::later_share of growth at one rate
+constexpr double kSlowest = 0.7;   // CellGrowth::later_share of growth at one rate
 constexpr double kFastest = 1.8;
 constexpr double kAtLimit = 0.95;
 constexpr double kShortest = 0.25;  // stretches, to the longest at one rate
 constexpr double kLonger = 2;       // stretches that have a say in whether growth ends
-constexpr double kSaturationMargin = 0.8;
+constexpr double kSaturationMargin = 0.5;
 
 bool is_at_one_rate(const CellGrowth& growth) {
   return growth.later_share >= kSlowest && growth.later_share <= kFastest;
