@@ -2,9 +2,10 @@
 //
 //   detectors_bench [--seed N] [--seeds N] [--runs N] [--kind NAME] [--recorded FILE] [--wrong] [--fit]
 //
-// --seed N: of the generated runs; --seeds N: so many from it on. Thresholds and confidences were chosen on the seeds 1
-// to 20; the published table is of others. --runs N: of each generated kind. --kind: only that one. --recorded: a file
-// of recorded runs, instead of generated ones too where --runs is 0. --wrong: what each monitor got wrong, run by run.
+// --seed N: of the generated runs; --seeds N: so many from it on. Thresholds were chosen on the seeds 1
+// to 36; the published tables are of others. --runs N: of each generated kind. --kind: only that one. --recorded: a
+// file of recorded runs, instead of generated ones too where --runs is 0. --wrong: what each monitor got wrong, run by
+// run.
 // --fit: the table of confidences in calibration.cpp.
 #include <fmt/format.h>
 
