@@ -9,12 +9,12 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kFewestCells = 10;
-constexpr double kRising = 0.4;       // Kendall's tau
-constexpr double kSurelyRising = 3;   // times its deviation where nothing rises
-constexpr double kLaterRise = 0.8;    // of the rise from the first third to the second, that the next one has at least
-constexpr double kFirstRise = 0.3;    // of the whole rise
-constexpr double kLargestJump = 0.4;  // of the growth
+constexpr std::size_t kFewestFloors = 10;
+constexpr double kFloorsRise = 0.4;      // Kendall's tau
+constexpr double kFloorsSurelyRise = 3;  // times its deviation where nothing rises
+constexpr double kLaterRise = 0.8;  // of the rise from the first third to the second, that the next one has at least
+constexpr double kFirstRise = 0.3;  // of the whole rise
+constexpr double kLargestFloorJump = 0.4;  // of the growth
 
 // At one rate: the last third is as much higher as the second one is, or more.
 bool rises_evenly(std::span<const double> floors) {
@@ -42,12 +42,13 @@ double largest_jump(std::span<const double> floors) {
 
 std::optional<Growth> find_floor_trend(std::span<const double> floors) {
   const std::size_t count = floors.size();
-  if (count < kFewestCells || std::ranges::is_sorted(floors) || !rises_evenly(floors)) return std::nullopt;
-  if (kendall_tau(floors) < std::max(kRising, kSurelyRising * kendall_tau_deviation(count))) return std::nullopt;
+  if (count < kFewestFloors || std::ranges::is_sorted(floors) || !rises_evenly(floors)) return std::nullopt;
+  if (kendall_tau(floors) < std::max(kFloorsRise, kFloorsSurelyRise * kendall_tau_deviation(count)))
+    return std::nullopt;
   Growth growth;
   growth.bytes_per_step = theil_sen(floors);
   if (growth.bytes_per_step.low <= 0) return std::nullopt;
-  if (largest_jump(floors) > kLargestJump * growth.bytes_per_step.value * static_cast<double>(count - 1)) {
+  if (largest_jump(floors) > kLargestFloorJump * growth.bytes_per_step.value * static_cast<double>(count - 1)) {
     return std::nullopt;
   }
   growth.analyzed_steps = static_cast<std::uint32_t>(count);
