@@ -41,7 +41,8 @@ Script::Outcome Script::run() noexcept {
   const PythonApi* api = python_api();
   if (api == nullptr) return Outcome::failed;
   if (api->Py_IsFinalizing != nullptr && api->Py_IsFinalizing() != 0) return Outcome::failed;
-  void* thread = api->PyThreadState_Get();
+  // python_api() gives a complete table or none, which the analyzer does not see.
+  void* thread = api->PyThreadState_Get();  // NOLINT(clang-analyzer-core.CallAndMessage)
   void* interpreter = api->PyThreadState_GetInterpreter(thread);
   if (interpreter_ != nullptr && interpreter_ != interpreter) return Outcome::failed;
   if (api->PyThreadState_EnterTracing != nullptr) api->PyThreadState_EnterTracing(thread);
@@ -61,7 +62,8 @@ Script::Outcome Script::run() noexcept {
 
 bool schedule_script(int (*function)(void*)) noexcept {
   const PythonApi* api = python_api();
-  return api != nullptr && api->Py_AddPendingCall(function, nullptr) == 0;
+  return api != nullptr &&
+         api->Py_AddPendingCall(function, nullptr) == 0;  // NOLINT(clang-analyzer-core.CallAndMessage): complete
 }
 
 }  // namespace tidemark::process
