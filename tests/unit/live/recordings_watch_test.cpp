@@ -227,8 +227,9 @@ TEST(RecordingsWatch, OfWhatIsKeptNothingIsCountedTwice) {
     EXPECT_EQ(process.devices[0].most_allocated(), program.peak());
   }
   EXPECT_FALSE(std::filesystem::exists(first));
-  EXPECT_EQ(watch.processes().size(), 1U) << "all segments are of one recording";
-  const LiveGrowths& growth = *watch.processes()[0].growth_on(kRecordedGpu);
+  const std::vector<RecordedProcess> processes = watch.processes();
+  ASSERT_EQ(processes.size(), 1U) << "all segments are of one recording";
+  const LiveGrowths& growth = *processes[0].growth_on(kRecordedGpu);
   EXPECT_EQ(growth.steps, 305U);
   ASSERT_EQ(growth.sources.size(), 1U);
   const auto whole = growth.whole();
