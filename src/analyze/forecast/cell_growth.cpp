@@ -8,8 +8,8 @@
 namespace tidemark {
 namespace {
 
-constexpr double kLargestJump = 0.25;  // of the growth: five equal ones are growth in steps, three are not
-constexpr double kLastThird = 0.22;    // of the growth, that is at least in the last third of the cells
+constexpr double kLargestJump = 0.2;  // of the growth: six equal ones are growth in steps, four are not
+constexpr double kLastThird = 0.22;   // of the growth, that is at least in the last third of the cells
 constexpr double kFirstThird = 0.1;
 constexpr double kBend = 0.1;       // of the growth, that is missing where it began late
 constexpr double kRise = 0.01;      // of the growth: less is none

@@ -19,7 +19,7 @@ struct SampleGrowth {
 };
 
 /// Of the longest stretch until now in which the least use of each cell grows at one rate, for 95 seconds at least,
-/// and for 20 steps where these are known, and by 1% of the most use; or of the longest one of five minutes or more in
+/// and for 20 steps where these are known, and by 1% of the most use; or of the longest one of 400 seconds or more in
 /// which it rises all along (find_floor_trend). What came before the first step does not count. Where there is none, of
 /// the longest one that is shorter, at least a quarter of what was seen: its class is then too_few. None where the
 /// memory does not grow. `spans`: oldest first.

@@ -10,7 +10,7 @@ namespace tidemark {
 namespace {
 
 constexpr double kFreeThatCounts = 0.1;  // of the growth: less that is freed says nothing about the age of the rest
-constexpr double kLaterHalf = 0.72;      // of what the earlier half left, that the later one leaves at least
+constexpr double kLaterHalf = 0.76;      // of what the earlier half left, that the later one leaves at least
 constexpr double kLaterHalfSure = 0.9;   // likewise, where the difference is no chance
 constexpr double kSureDifference = 3;    // standard errors
 constexpr double kBegan = 0.2;           // of the growth, that is missing where it began late
