@@ -25,6 +25,8 @@
 namespace tidemark::detectors {
 namespace {
 
+constexpr double kMostConfident = 0.999;  // of a few runs, whose assessments look alike
+
 struct Arguments {
   std::uint64_t seed = 1001;
   std::uint64_t seeds = 1;
@@ -122,7 +124,8 @@ void print_fit(const Calibration& calibration) {
   for (const auto& level : calibration.cells) {
     std::string row = "    {";
     for (const Calibration::Cell& cell : level) {
-      const double right = (static_cast<double>(cell.right) + 0.5) / (static_cast<double>(cell.assessments) + 1);
+      const double right = std::min(
+          kMostConfident, (static_cast<double>(cell.right) + 0.5) / (static_cast<double>(cell.assessments) + 1));
       row += fmt::format("{}{:.3f}", row.size() > 5 ? ", " : "", right);
     }
     std::puts((row + "},").c_str());

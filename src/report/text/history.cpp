@@ -10,6 +10,7 @@
 #include "report/text/parts.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
+#include "report/words/risk.h"
 
 namespace tidemark {
 namespace {
@@ -47,8 +48,8 @@ std::string processes_text(const HistoryDevice& device, const Terminal& terminal
 std::string device_text(const HistoryDevice& device, const Terminal& terminal) {
   const std::string limit = device.limit_bytes ? " of " + format_bytes(*device.limit_bytes) : "";
   std::string text = "\n" + paint(terminal, Tone::heading, shown(title(device), terminal.width)) + "\n";
-  text += fact("seen", fmt::format("{} to {}, {} samples", time_text(device.first_ms), time_text(device.last_ms),
-                                   format_count(device.samples)));
+  text += fact("seen", fmt::format("{} to {}, {}", time_text(device.first_ms), time_text(device.last_ms),
+                                   samples_text(device.samples)));
   text += fact("peak", fmt::format("{}{}, {}", format_bytes(device.peak_bytes), limit, time_text(device.peak_ms)));
   text += fact("mean", format_bytes(device.mean_bytes));
   text += fact("latest", format_bytes(device.last_bytes));

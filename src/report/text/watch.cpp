@@ -216,8 +216,8 @@ std::string to_text(const ProfileReport& report, const Terminal& terminal) {
     text += fact("memory", memory_line(device));
     text += fact("peak", peak_line(device));
     text +=
-        fact("used", fmt::format("{} on average, {} at most, {} samples", percent_text(device.used_percent.mean()),
-                                 percent_text(device.used_percent.most()), format_count(device.used.sample_count())));
+        fact("used", fmt::format("{} on average, {} at most, {}", percent_text(device.used_percent.mean()),
+                                 percent_text(device.used_percent.most()), samples_text(device.used.sample_count())));
     if (device.is_host) continue;
     text +=
         fact("utilization", fmt::format("{} on average, {} at most", percent_text(device.utilization_percent.mean()),
@@ -255,12 +255,19 @@ std::string to_text(const LeakReport& report, const Terminal& terminal) {
   const auto growing = std::count_if(report.growths.begin(), report.growths.end(), [](const MemoryGrowth& growth) {
     return growth.verdict == GrowthVerdict::growing;
   });
+  const bool grows_by_stack = std::any_of(report.by_stack.begin(), report.by_stack.end(), [](const RecordedLeaks& of) {
+    return of.leaks.verdict == LeakVerdict::leak || !of.sources.empty();
+  });
   const std::string threshold = per_minute_text(report.threshold_bytes_per_minute / 60);
-  text +=
-      growing == 0
-          ? fmt::format("\nNo memory is known to grow by {} or more.\n", threshold)
-          : paint(terminal, Tone::error,
+  if (growing > 0) {
+    text += paint(terminal, Tone::error,
                   fmt::format("\n{} of {} memories grow by {} or more.\n", growing, report.growths.size(), threshold));
+  } else if (grows_by_stack) {
+    text += fmt::format("\nNo memory as a whole is known to grow by {} or more; what grows by stack is below.\n",
+                        threshold);
+  } else {
+    text += fmt::format("\nNo memory is known to grow by {} or more.\n", threshold);
+  }
   if (!report.growths.empty()) {
     Columns columns({"growth", "first", "last", "peak", "memory"});
     for (const MemoryGrowth& growth : report.growths) {

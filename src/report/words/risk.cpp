@@ -63,9 +63,8 @@ std::string holder_sentence(const Holder& holder) {
                      format_bytes(holder.bytes));
 }
 
-std::string samples_text(const RiskAssessment& risk) {
-  return fmt::format("{} sample{} over {}", format_count(risk.sample_count), risk.sample_count == 1 ? "" : "s",
-                     span_text(risk.span_seconds));
+std::string seen_text(const RiskAssessment& risk) {
+  return fmt::format("{} over {}", samples_text(risk.sample_count), span_text(risk.span_seconds));
 }
 
 struct Memory {
@@ -80,7 +79,7 @@ struct Memory {
 std::string recommendation(const Memory& memory) {
   const RiskAssessment& risk = *memory.risk;
   if (risk.pattern == UsagePattern::unknown && risk.level == RiskLevel::low) {
-    return fmt::format("Nothing can be said yet ({}); watch for longer.", samples_text(risk));
+    return fmt::format("Nothing can be said yet ({}); watch for longer.", seen_text(risk));
   }
   const std::string used =
       fmt::format("{} of {} is used", risk.used_percent ? fmt::format("{:.1f}%", *risk.used_percent) : "n/a",
@@ -99,7 +98,7 @@ std::string recommendation(const Memory& memory) {
       return fmt::format("No risk for now: {}, which does not reach the limit in sight ({}).", pattern_text(risk),
                          used);
     }
-    return fmt::format("No risk: {} ({}; {}).", pattern_text(risk), samples_text(risk), used);
+    return fmt::format("No risk: {} ({}; {}).", pattern_text(risk), seen_text(risk), used);
   }
   return fmt::format(
       "{}; {}. {} is free: what needs more at a time, such as a larger batch or another process, fails.{}", used,
@@ -118,6 +117,10 @@ std::string span_text(double seconds) {
 std::string watched_title(const WatchedDevice& device, const MachineState& state) {
   if (!device.is_host) return device_title(device.info);
   return state.host.limited_by_cgroup() ? "cpu: memory of the control group" : "cpu: host memory";
+}
+
+std::string samples_text(std::uint64_t samples) {
+  return fmt::format("{} {}", format_count(samples), samples == 1 ? "sample" : "samples");
 }
 
 std::string per_minute_text(double bytes_per_second) {

@@ -2,6 +2,7 @@
 // names of processes are as the system reports them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "live/machine_state.h"
@@ -14,6 +15,9 @@ namespace tidemark {
 
 /// "3.2 s", "12 min", "5 h", "9 d".
 [[nodiscard]] std::string span_text(double seconds);
+
+/// "1 sample", "1,234 samples".
+[[nodiscard]] std::string samples_text(std::uint64_t samples);
 
 /// "12.3 MiB/min".
 [[nodiscard]] std::string per_minute_text(double bytes_per_second);
