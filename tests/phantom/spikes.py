@@ -46,7 +46,7 @@ def wait_for(what, condition):
 
 def watch(folder):
     tidemark = os.environ["TIDEMARK"]
-    # Recorders of others on this machine are not found from there.
+    # All phantom GPUs are the same one to a monitor: with --pid, recordings of others on this machine do not count.
     places = {**os.environ, "XDG_RUNTIME_DIR": folder, "TMPDIR": folder}
     recorded = subprocess.Popen(
         [tidemark, "run", "-q", "-o", f"{folder}/run.tide", "--", sys.executable, __file__, "program"],
@@ -56,7 +56,7 @@ def watch(folder):
     report, errors = Path(folder, "profile.json"), Path(folder, "stderr")
     with open(errors, "w") as stderr:
         monitor = subprocess.Popen(
-            [tidemark, "profile", "--interval", "3600", "--duration", "3600", "--devices", "0", "--listen", "127.0.0.1:0", "-o", str(report)],
+            [tidemark, "profile", "--interval", "3600", "--duration", "3600", "--devices", "0", "--pid", str(recorded.pid), "--listen", "127.0.0.1:0", "-o", str(report)],
             env=places, stdout=subprocess.DEVNULL, stderr=stderr,
         )  # fmt: skip
     url = wait_for("the address", lambda: re.search(r"metrics at (\S+)", errors.read_text()))[1]

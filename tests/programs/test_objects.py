@@ -75,8 +75,12 @@ class Asked(Case):
         self.tell("thread")
         output = self.folder / "leak.json"
         options = ("--enable-tracking", "--interval", "0.1", "--duration", "1", "--pid", str(self.recorder.pid))
-        subprocess.run([TIDEMARK, "leak", *options, "--output", output], env=self.environment, check=True, capture_output=True)
-        (source,) = json.loads(output.read_text())["tracking"]["sources"]
+
+        def sources():
+            subprocess.run([TIDEMARK, "leak", *options, "--output", output], env=self.environment, check=True, capture_output=True)
+            return json.loads(output.read_text())["tracking"]["sources"]
+
+        (source,) = wait_for(sources, "what the program allocates in its thread")
         self.assertIn("its main thread has stayed in one long call", source["object_types_unknown_because"])
         self.assertEqual(list(self.place.glob("objects.*")), [])
 
