@@ -172,6 +172,7 @@ TEST_F(WatchTest, FragmentationIsNotKnownFromOutside) {
   const Output output =
       run("fragment --duration 0.3 --interval 0.1 --plot" + kOfThisProcess + " --output " + report("f.json"));
   EXPECT_EQ(output.code, 0);
+  EXPECT_THAT(output.text, HasSubstr("is not recorded: what is shown is what the driver and the kernel say of it"));
   EXPECT_THAT(output.text, HasSubstr("unused          n/a: "));
   const json found = read(report("f.json"));
   EXPECT_EQ(found["devices"]["0"]["avg_fragmentation"], nullptr);

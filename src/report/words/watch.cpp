@@ -58,8 +58,15 @@ void add_pid_note(const WatchRun& run, std::vector<std::string>& notes) {
     case WatchedPid::ended:
       notes.push_back(fmt::format("process {} has ended", run.pid.value_or(0)));
       break;
-    case WatchedPid::none:
     case WatchedPid::running:
+      if (run.recorded.empty()) {
+        notes.push_back(
+            fmt::format("process {} is not recorded: what is shown is what the driver and the kernel say of it. With "
+                        "`tidemark run` there are allocator statistics and stacks too",
+                        run.pid.value_or(0)));
+      }
+      break;
+    case WatchedPid::none:
       break;
   }
 }
