@@ -36,6 +36,7 @@ constexpr double kWarmedUp = 0.5;    // of the growth of the first half, that th
 constexpr double kBarelySlower = 3;  // of what it has grown: to grow by more in the future is hardly to slow down
 constexpr double kFewRises = 0.5;    // of the cells: fewer are steps
 constexpr double kTeeth = 0.1;       // of the peak, that it goes down by in between
+constexpr double kReleased = 0.5;    // of the least that was used before
 
 std::optional<double> age_in_steps(const PeakGrowth& growth) {
   if (!growth.steps) return std::nullopt;
@@ -90,6 +91,18 @@ void tell_time_to_limit(RiskAssessment& risk, const PeakGrowth& growth, double l
   if (growth.steps && *growth.steps > 0) {
     risk.steps_to_limit = scaled(*risk.seconds_to_limit, *growth.steps / growth.span_seconds);
   }
+}
+
+// Less is used than ever in the first half of the growth, by much: what grew is gone, such as with its process.
+bool is_released(const std::vector<UsageSpan>& spans, const PeakGrowth& growth) {
+  const auto length = static_cast<std::uint64_t>(growth.span_seconds * kNanosecondsPerSecond);
+  std::optional<std::uint64_t> least;
+  for (const UsageSpan& span : spans) {
+    const std::uint64_t ago = spans.back().to_ns - span.to_ns;
+    if (ago > length || ago < length / 2) continue;
+    least = std::min(least.value_or(span.floor_bytes), span.floor_bytes);
+  }
+  return least && static_cast<double>(spans.back().last_bytes) < kReleased * static_cast<double>(*least);
 }
 
 // What it looks like where the peaks do not grow.
@@ -155,8 +168,12 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
       cut_into_cells(spans, spans[spans.size() - recent].from_ns, std::max<std::size_t>(recent / 2, 1));
   if (const auto period = find_period(fine.peaks)) risk.period_seconds = *period * fine.cell_seconds;
 
-  const auto growth = find_peak_growth(spans, limit_bytes);
-  if (!growth) {
+  auto growth = find_peak_growth(spans, limit_bytes);
+  const bool released = growth && is_released(spans, *growth);
+  if (released) growth.reset();
+  if (released) {
+    risk.pattern = UsagePattern::released;
+  } else if (!growth) {
     risk.pattern = pattern_without_growth(grid, changes, risk.period_seconds.has_value());
   } else {
     const auto cells = static_cast<double>(std::lround(growth->span_seconds / growth->cell_seconds));

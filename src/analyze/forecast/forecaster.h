@@ -37,11 +37,12 @@ enum class UsagePattern : std::uint8_t {
   level = 4,     ///< it changed once, and is steady since
   growth = 5,    ///< its peaks grow at a steady rate
   steps = 6,     ///< its peaks grow in steps
+  released = 7,  ///< what had grown is free again, as after the end of a process
 };
 inline constexpr EnumName<UsagePattern> kUsagePatternNames[] = {
     {UsagePattern::unknown, "unknown"},   {UsagePattern::steady, "steady"}, {UsagePattern::warm_up, "warm_up"},
     {UsagePattern::sawtooth, "sawtooth"}, {UsagePattern::level, "level"},   {UsagePattern::growth, "growth"},
-    {UsagePattern::steps, "steps"}};
+    {UsagePattern::steps, "steps"},       {UsagePattern::released, "released"}};
 [[nodiscard]] constexpr std::string_view name_of(UsagePattern pattern) {
   return name_in(kUsagePatternNames, pattern);
 }

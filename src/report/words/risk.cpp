@@ -140,6 +140,8 @@ std::string pattern_text(const RiskAssessment& risk) {
       return "sawtooth" + period + " whose peaks do not grow";
     case UsagePattern::level:
       return "a new level, steady since";
+    case UsagePattern::released:
+      return "what had grown was released";
     case UsagePattern::growth:
     case UsagePattern::steps: {
       const double rate = risk.growth_bytes_per_second;

@@ -90,6 +90,16 @@ TEST(ForecasterTest, TheTimeOfSteadyGrowthDoesNotComeAndGo) {
   }
 }
 
+// Its process has ended.
+TEST(ForecasterTest, WhatHasGrownAndIsReleasedIsNoRisk) {
+  const auto until = [](double end) { return [end](double time) { return time < end ? 0.5 + 0.001 * time : 0.01; }; };
+  const RiskAssessment risk = assess(400, until(399));
+  EXPECT_EQ(risk.level, RiskLevel::low);
+  EXPECT_EQ(risk.pattern, UsagePattern::released);
+  EXPECT_FALSE(risk.seconds_to_limit);
+  EXPECT_EQ(assess(400, until(400)).level, RiskLevel::high);
+}
+
 TEST(ForecasterTest, PeaksThatGrowInStepsAreGrowth) {
   const RiskAssessment risk = assess(440, [](double time) { return 0.5 + 0.04 * std::floor(time / 40); });
   EXPECT_EQ(risk.pattern, UsagePattern::steps);
