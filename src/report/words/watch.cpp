@@ -44,6 +44,17 @@ void add_device_notes(const WatchRun& run, const WatchedDevice& device, std::vec
   if (const std::string slow = slow_note(run, device); !slow.empty()) notes.push_back(slow);
 }
 
+// Without a word they would be taken for those of now.
+void add_recorder_notes(const WatchRun& run, std::vector<std::string>& notes) {
+  for (const RecordedProcess& process : run.recorded) {
+    if (process.state != FollowState::recorder_gone && process.state != FollowState::changed) continue;
+    notes.push_back(fmt::format("the {} of process {} ({}) {}: what its allocator holds is that of then",
+                                process.state == FollowState::changed ? "recording" : "recorder",
+                                process.recording.pid, process.recording.command,
+                                process.state == FollowState::changed ? "was changed or deleted" : "is gone"));
+  }
+}
+
 void add_pid_note(const WatchRun& run, std::vector<std::string>& notes) {
   switch (run.state.watched_pid) {
     case WatchedPid::not_listed:
@@ -88,6 +99,7 @@ std::vector<std::string> watch_notes(const WatchRun& run) {
   }
   for (const WatchedDevice& device : state.devices) add_device_notes(run, device, notes);
   add_pid_note(run, notes);
+  add_recorder_notes(run, notes);
   if (state.now_ns > state.latest_reading_ns + kSilentNs && state.devices_known) {
     notes.push_back(fmt::format("a driver has not answered for {}; what is shown is from before",
                                 span_text(seconds_of(state.now_ns - state.latest_reading_ns))));
