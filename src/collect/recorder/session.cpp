@@ -48,12 +48,13 @@ Error Session::out_of_memory() {
   return {"out of memory"};
 }
 
-Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
-  if (stopped_) return std::uint64_t{0};
-  const std::uint64_t now = clock_.now();
-  std::uint64_t horizon = now - clock_.ticks_in_ns(kHoldBackNs);
+// A recorder that got no processor for a while finds full rings: these are taken in parts, as an event has several
+// times the room that it has there.
+Session::Round Session::take_round(std::uint64_t now) {
+  const std::uint64_t held_back = now - clock_.ticks_in_ns(kHoldBackNs);
   const std::uint64_t longest_call = now - clock_.ticks_in_ns(kLongestCallNs);
-  std::uint64_t taken = 0;
+  Round round{.until = held_back};
+  std::uint64_t read_until = held_back;
   std::size_t pending = 0;
   ring::Shared* shared = memory_->get();
   for (std::uint32_t index = 0; index < ring::kLaneCount; ++index) {
@@ -63,18 +64,37 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
     // Both before looking at what it wrote.
     const bool busy = lane.reader.lane().busy.load(std::memory_order_acquire) != 0;
     const std::uint64_t call_since = lane.reader.lane().call_since.load(std::memory_order_acquire);
-    taken += take(lane);
-    if (busy) horizon = std::min(horizon, lane.last_ticks);
-    if (call_since != 0) horizon = std::min(horizon, std::max(call_since - 1, longest_call));
+    const std::uint64_t bytes = take(lane);
+    round.bytes += bytes;
+    if (bytes >= kMostTakenBytes) {
+      round.more = true;
+      read_until = std::min(read_until, lane.last_ticks);
+    }
+    if (busy) round.until = std::min(round.until, lane.last_ticks);
+    if (call_since != 0) round.until = std::min(round.until, std::max(call_since - 1, longest_call));
     pending += lane.pending.size();
   }
-  const std::uint64_t dropped = dropped_by_lanes();
-  if (recorder_was_stopped) dropped_while_stopped_ += dropped - std::min(dropped, dropped_before_);
-  dropped_before_ = dropped;
-  if (pending > kMostPending) horizon = now - clock_.ticks_in_ns(kHoldBackNs);
-  if (auto written = write_until(horizon); !written) return written.error();
+  if (pending > kMostPending) round.until = held_back;
+  round.until = std::min(round.until, read_until);
+  return round;
+}
+
+Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
+  if (stopped_) return std::uint64_t{0};
+  const std::uint64_t now = clock_.now();
+  std::uint64_t taken = 0;
+  Round round;
+  do {
+    round = take_round(now);
+    taken += round.bytes;
+    const std::uint64_t dropped = dropped_by_lanes();
+    if (recorder_was_stopped) dropped_while_stopped_ += dropped - std::min(dropped, dropped_before_);
+    dropped_before_ = dropped;
+    if (auto written = write_until(round.until); !written) return written.error();
+    // At most what the pool holds in one go: a fast producer must not keep us here.
+  } while (round.more && taken < sizeof(ring::Shared::chunks) && !stopped_);
   if (auto checked = check_size(); !checked) return checked.error();
-  told_until_ns_ = clock_.between_ns(shared->control.start_ticks, horizon);
+  told_until_ns_ = clock_.between_ns(memory_->get()->control.start_ticks, round.until);
   if (limits_.window != nullptr && !stopped_) {
     const std::uint64_t now_ns = std::max(last_event_ns_, told_until_ns_);
     if (limits_.window->is_due(now_ns)) {

@@ -109,7 +109,17 @@ class Session {
     std::optional<LaneNode> node;
   };
 
+  /// What was taken of the lanes in one go.
+  struct Round {
+    std::uint64_t until = 0;  ///< ticks; what happened before has been taken
+    std::uint64_t bytes = 0;
+    bool more = false;  ///< a lane may have more
+  };
+  static constexpr std::uint64_t kMostTakenBytes = std::uint64_t{1} << 20;  ///< of a lane in one go
+  Round take_round(std::uint64_t now);
+
   // session_records.cpp
+  /// Bytes; fewer than kMostTakenBytes: all that it had.
   std::uint64_t take(LaneState& lane);
   void take_record(LaneState& lane, const RingRecord& record);
   void take_driver_call(LaneState& lane, const RingRecord& record);

@@ -17,9 +17,7 @@ constexpr std::uint64_t kFutureNs = 1'000'000'000;
 std::uint64_t Session::take(LaneState& lane) {
   RingRecord record;
   std::uint64_t taken = 0;
-  constexpr std::uint64_t kPoolBytes = sizeof(ring::Shared::chunks);
-  // At most what the pool holds in one go: a fast producer must not keep us here.
-  while (taken < kPoolBytes && lane.reader.next(record)) {
+  while (taken < kMostTakenBytes && lane.reader.next(record)) {
     taken += record.header.words * sizeof(std::uint64_t);
     take_record(lane, record);
   }

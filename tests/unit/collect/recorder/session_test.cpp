@@ -96,6 +96,26 @@ TEST_F(SessionTest, WritesWhatTheRecordsSay) {
   EXPECT_FALSE(told_to_stop());
 }
 
+// Far more than is taken of a lane in one go: one thread was much faster than the other.
+TEST_F(SessionTest, FullRingsAreTakenInTheOrderOfTime) {
+  start();
+  RingThread fast(process, 0, 1);
+  RingThread slow(process, 1, 2);
+  std::uint64_t count = 0;
+  while (count < 250'000 && fast.allocate(1000 + count, count, 1)) {
+    if (++count % 5 != 0) continue;
+    ASSERT_TRUE(slow.allocate(1000 + count - 1, (1U << 30U) + count, 1)) << "at the same time as the one before";
+  }
+  ASSERT_GT(count, 200'000U);
+  ASSERT_TRUE(session->drain().ok());
+  ASSERT_TRUE(session->finish(true).ok());
+  const Recording recording = read_all(bytes);
+  EXPECT_EQ(recording.events.size(), count + count / 5);
+  EXPECT_TRUE(std::is_sorted(recording.events.begin(), recording.events.end(),
+                             [](const Event& left, const Event& right) { return left.time_ns < right.time_ns; }));
+  EXPECT_TRUE(recording.definitions.losses.empty());
+}
+
 TEST_F(SessionTest, SegmentsOfAWindowJoinToWhatWasRecorded) {
   const TemporaryFolder folder;
   int opened = 0;
