@@ -20,7 +20,7 @@ std::int64_t as_integer(std::uint64_t value) {
 }  // namespace
 
 void HistoryCollector::add(const MachineState& state) {
-  const auto wall_ms = [&](std::uint64_t ns) { return as_integer(state.began_wall_ns + ns) / kNsPerMs; };
+  const auto wall_ms = [&](std::uint64_t ns) { return as_integer(state.wall_ns(ns)) / kNsPerMs; };
   const auto add_usage = [&](const HistoryKey& key, const WatchedUsage& used,
                              const std::optional<std::uint64_t>& limit) {
     if (used.empty()) return;

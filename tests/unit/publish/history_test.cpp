@@ -49,6 +49,7 @@ MachineState machine() {
 
 void sample(MachineState& state, std::uint64_t time_ns, std::uint64_t bytes, std::optional<std::uint64_t> peak = {}) {
   state.now_ns = time_ns;
+  state.now_wall_ns = state.began_wall_ns + time_ns;
   state.devices[0].used.add(time_ns, bytes, peak);
   state.processes[0].devices[0].used.add(time_ns, bytes / 2);
 }
@@ -134,6 +135,29 @@ TEST_F(HistoryTest, IsForItsOwnerAndGoesOn) {
   write_some();  // again, of the same seconds: neither doubled nor an error
   EXPECT_THAT(problems_, IsEmpty());
   EXPECT_EQ(read()->devices[0].points.size(), 3U);
+}
+
+TEST_F(HistoryTest, GoesOnWithTheClockThatIsSet) {
+  {
+    HistoryWriter writer(options());
+    MachineState state = machine();
+    sample(state, kSecond, 100);
+    writer.add(state);
+    sample(state, 2 * kSecond, 200);
+    state.now_wall_ns += 3600 * kSecond;
+    writer.add(state);
+    sample(state, 3 * kSecond, 300);
+    state.now_wall_ns -= 60 * kSecond;
+    writer.add(state);
+  }
+  const auto history = read();
+  ASSERT_TRUE(history.ok()) << history.error().message;
+  EXPECT_THAT(problems_, IsEmpty());
+  ASSERT_EQ(history->devices.size(), 1U);
+  const HistoryDevice& gpu = history->devices[0];
+  EXPECT_EQ(gpu.first_ms, kWallMs - 57'000);
+  EXPECT_EQ(gpu.peak_ms, kWallMs - 57'000);
+  EXPECT_EQ(read(kWallMs + 3'602'000)->devices[0].peak_bytes, 200U);
 }
 
 class RetentionTest : public HistoryTest {

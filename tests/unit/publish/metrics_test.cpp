@@ -78,6 +78,18 @@ WatchedDevice gpu(const std::string& key) {
   return device;
 }
 
+TEST(Metrics, TimesAreThoseOfTheClockAsItIs) {
+  MachineState state;
+  state.began_wall_ns = 1000;
+  state.now_ns = 5;
+  state.now_wall_ns = 8005;  // it was set forward by 7000
+  EXPECT_EQ(to_metrics(state, {}, {}).unix_ns, 8005U);
+  EXPECT_EQ(to_metrics(state, {}, {}).start_unix_ns, 1000U);
+  state.now_wall_ns = 500;
+  EXPECT_EQ(to_metrics(state, {}, {}).unix_ns, 500U);
+  EXPECT_EQ(to_metrics(state, {}, {}).start_unix_ns, 500U) << "counters do not begin after now";
+}
+
 TEST(Metrics, OfAGpu) {
   MachineState state;
   state.devices.push_back(gpu("0"));
