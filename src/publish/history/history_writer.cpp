@@ -20,7 +20,10 @@ constexpr const char* kDamaged = "damaged, or no history: nothing is written to 
 
 }  // namespace
 
-HistoryWriter::HistoryWriter(HistoryOptions options) : options_(std::move(options)), worker_(kMostBatches) {}
+HistoryWriter::HistoryWriter(HistoryOptions options)
+    : options_(std::move(options)), worker_(kMostBatches, [this](const std::string& why) {
+        options_.problem(fmt::format("{}: {}", options_.path, why));
+      }) {}
 
 HistoryWriter::~HistoryWriter() {
   flush(true);
