@@ -110,6 +110,35 @@ class OutputsTest(unittest.TestCase):
         self.assertNotIn("GPU 0", text.split("Changes of risk")[0])
         self.assertIn(f",1,GPU-2222,1000,{5 * GIB},{5 * GIB}\n", run("history", str(history), "--format", "csv").stdout)
 
+    def test_the_last_assessment_is_handed_on(self):
+        collector = Collector()
+        self.addCleanup(collector.close)
+        report = self.machine.at / "oom.json"
+        self.machine.grow(0.5, up_to=60)
+        monitor = self.machine.watch(
+            "oom", "--duration", "1.2", "--interval", "0.05", "--threshold", "1", "--output", str(report),
+            "--otlp", collector.url, "--otlp-interval", "86400",
+        )  # fmt: skip
+        self.assertEqual(monitor.wait(), 0, monitor.errors.read_text())
+        # The first push is one of the beginning; the next would be due tomorrow.
+        pushes = [request for _, request in collector.posted["/v1/metrics"]]
+        self.assertEqual(len(pushes), 2)
+        (scope,) = pushes[-1]["resourceMetrics"][0]["scopeMetrics"]
+        points = {
+            metric["name"]: {
+                attribute["value"]["stringValue"]: point
+                for point in (metric.get("gauge") or metric["sum"])["dataPoints"]
+                for attribute in point["attributes"]
+                if attribute["key"] == "tidemark.memory"
+            }
+            for metric in scope["metrics"]
+        }
+        assessed = json.loads(report.read_text())["devices"]["0"]["risk_assessment"]
+        used_percent = 100 * int(points["tidemark.memory.usage"]["0"]["asInt"]) / (79 * GIB)
+        self.assertAlmostEqual(used_percent, assessed["current_usage_percent"])
+        self.assertEqual(points["tidemark.memory.risk_level"]["0"]["asInt"], "1")
+        self.assertEqual(assessed["risk_level"], "medium")
+
     def test_a_token_is_asked_for(self):
         token = self.machine.at / "token"
         token.touch(0o600)
