@@ -194,7 +194,7 @@ void add_owners(Builder& builder, Family family, const MetricAttributes& of_devi
 }
 
 void add_recorded(Builder& builder, const MachineState& state, const RecordedProcess& process) {
-  if (process.state != FollowState::growing) return;
+  if (!process.goes_on()) return;
   for (const RecordedDevice& part : process.devices) {
     const MetricAttributes both = recorded_attributes(state, process, part.device);
     builder.add_bytes(kFrameworkAllocated, both, part.allocated_bytes);

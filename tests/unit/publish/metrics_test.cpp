@@ -159,6 +159,16 @@ TEST(Metrics, OfRecordedProcesses) {
   EXPECT_THAT(page, HasSubstr("tidemark_framework_memory_reserved_bytes" + labels + " 9\n"));
 }
 
+TEST(Metrics, OfNoProcessWhoseRecordingCannotBeRead) {
+  RecordedProcess process;
+  process.recording.pid = 42;
+  process.devices.emplace_back().allocated_bytes = 7;
+  process.owners.emplace_back().categories[static_cast<std::size_t>(Category::gradient)] = 5;
+  EXPECT_THAT(prometheus_text(to_metrics({}, {&process, 1}, {})), HasSubstr("pid=\"42\""));
+  process.problem = "run.tide: cannot be read";
+  EXPECT_THAT(prometheus_text(to_metrics({}, {&process, 1}, {})), Not(HasSubstr("pid=\"42\"")));
+}
+
 TEST(Metrics, OfRecordedProcessesByOwner) {
   MachineState state;
   state.devices.push_back(gpu("0"));
