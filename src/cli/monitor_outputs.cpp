@@ -211,6 +211,11 @@ Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOption
   return std::unique_ptr<MonitorOutputs>(new MonitorOutputs(std::move(parts)));
 }
 
+void MonitorOutputs::finish(const MachineMonitor& monitor, const Recorded& recorded) {
+  parts_->next_metrics = parts_->next_push = {};
+  update(monitor, recorded);
+}
+
 void MonitorOutputs::update(const MachineMonitor& monitor, const Recorded& recorded) {
   const MachineState& state = monitor.state();
   for (const RiskChange& change : monitor.changes()) {

@@ -41,6 +41,8 @@ class MonitorOutputs {
 
   /// After each update of the monitor, on its thread. Never waits. `recorded` is asked when metrics are made.
   void update(const MachineMonitor& monitor, const Recorded& recorded);
+  /// The same after the last assessment of the monitor: metrics are made and pushed though they are not due.
+  void finish(const MachineMonitor& monitor, const Recorded& recorded);
   /// Whether something is made of recorded processes, with RecordedProcess::owners.
   [[nodiscard]] bool wants_recordings() const;
   /// Where metrics are served; empty: nowhere.

@@ -187,6 +187,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   if (!window && for_metrics) window = RecordingsWatch::kOwnersWindow;
   RecordingsWatch recordings(monitored->interval, window);
   if (hooks.objects) recordings.ask_for_objects();
+  const auto recorded = [&recordings] { return recordings.processes(); };
   ProgressLine progress;
   const std::optional<double> duration = hooks.endless ? std::nullopt : std::optional(options.duration_seconds);
   const Clock::time_point end =
@@ -213,7 +214,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
     }
     if (for_metrics) recordings.update_owners();
     if (hooks.endless) recordings.forget_ended();
-    (*outputs)->update(monitor, [&recordings] { return recordings.processes(); });
+    (*outputs)->update(monitor, recorded);
     if (monitor.state().watched_pid == WatchedPid::ended && !over) {
       run.end = WatchEnd::process_ended;
       over = true;
@@ -222,6 +223,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   }
   monitor.assess();
   if (hooks.on_update) hooks.on_update(monitor);
+  (*outputs)->finish(monitor, recorded);
   run.state = monitor.state();
   if (hooks.follow) {
     recordings.assess();

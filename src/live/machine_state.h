@@ -121,8 +121,9 @@ enum class WatchedPid : std::uint8_t {
 };
 
 struct MachineState {
-  std::uint64_t began_wall_ns = 0;        ///< since 1970
+  std::uint64_t began_wall_ns = 0;        ///< since 1970, as the machine's clock then was
   std::uint64_t now_ns = 0;               ///< of the latest update
+  std::uint64_t now_wall_ns = 0;          ///< likewise, since 1970: the machine's clock, which may be set meanwhile
   std::uint64_t latest_reading_ns = 0;    ///< long before now: a driver does not answer
   bool devices_known = false;             ///< drivers are loaded; nothing else is known before
   std::vector<std::string> problems;      ///< of drivers that are there and do not work; sentences
@@ -136,6 +137,8 @@ struct MachineState {
   std::vector<ProcessSteps> steps;  ///< as MachineMonitor::set_steps() was told
   WatchedPid watched_pid = WatchedPid::none;
 
+  /// Wall time, since 1970, of a moment: by the machine's clock as it was at the latest update.
+  [[nodiscard]] std::uint64_t wall_ns(std::uint64_t time_ns) const { return now_wall_ns - now_ns + time_ns; }
   /// Whether the host and every device have answered once, or will not.
   [[nodiscard]] bool complete() const;
   /// Whether first answers may come soon: not complete, and begun less than ten seconds ago.

@@ -21,10 +21,6 @@ constexpr std::chrono::nanoseconds kPatience = 30s;  // of a program that has an
 constexpr std::chrono::nanoseconds kAnswerInterval = 20ms;
 constexpr std::uint64_t kAllTime = std::numeric_limits<std::uint64_t>::max();
 
-bool goes_on(const RecordedProcess& process) {
-  return process.state == FollowState::growing && process.problem.empty();
-}
-
 bool is_listed(const MachineState& state, std::int64_t pid) {
   return std::any_of(state.processes.begin(), state.processes.end(), [pid](const WatchedProcess& process) {
     return process.pid == pid && process.kind != ProcessKind::other_namespace;
@@ -52,9 +48,9 @@ void RecordingsWatch::update(const MachineState& state, bool only_listed) {
       read(followed);
       if (followed.follower->offset() == before) break;
     }
-    if (is_over(followed)) peaks_.end(followed.recording);
+    if (!followed.process.goes_on()) peaks_.end(followed.recording);
     sample(followed, state);
-    if (!asks_ || followed.question || !followed.process.caught_up || !goes_on(followed.process)) continue;
+    if (!asks_ || followed.question || !followed.process.caught_up || !followed.process.goes_on()) continue;
     followed.question = std::make_unique<ObjectQuestion>(followed.folder, followed.process.recording.pid);
     followed.question->ask(true);
   }
@@ -76,7 +72,7 @@ void RecordingsWatch::take_steps() {
 void RecordingsWatch::ask_again() {
   std::size_t waiting = 0;
   for (Followed& followed : followed_) {
-    if (!followed.question || !goes_on(followed.process) || !followed.question->is_answered()) continue;
+    if (!followed.question || !followed.process.goes_on() || !followed.question->is_answered()) continue;
     followed.question->ask(false);
     followed.asked_again = true;
     ++waiting;
@@ -102,13 +98,9 @@ void RecordingsWatch::assess() {
   for (Followed& followed : followed_) followed.process.growths = followed.sources.assess();
 }
 
-bool RecordingsWatch::is_over(const Followed& followed) {
-  return followed.process.state != FollowState::growing || !followed.process.problem.empty();
-}
-
 // One that its recorder still tells of would be followed again.
 bool RecordingsWatch::can_be_forgotten(const Followed& followed) const {
-  if (!is_over(followed)) return false;
+  if (followed.process.goes_on()) return false;
   return std::none_of(recorders_.begin(), recorders_.end(), [&](const auto& entry) {
     const std::vector<LiveRecording>& told = entry.second.recordings();
     return std::any_of(told.begin(), told.end(),
@@ -121,8 +113,9 @@ bool RecordingsWatch::heard() const {
 }
 
 bool RecordingsWatch::caught_up() const {
-  return std::all_of(followed_.begin(), followed_.end(),
-                     [](const Followed& followed) { return followed.process.caught_up || is_over(followed); });
+  return std::all_of(followed_.begin(), followed_.end(), [](const Followed& followed) {
+    return followed.process.caught_up || !followed.process.goes_on();
+  });
 }
 
 void RecordingsWatch::forget_ended() {
@@ -134,7 +127,7 @@ void RecordingsWatch::update_owners() {
   if (!window_ || !owners_pace_.due(now)) return;
   for (std::size_t n = 0; n < followed_.size(); ++n) {
     const Followed& followed = followed_[n];
-    if (is_over(followed) || !followed.process.caught_up) continue;
+    if (!followed.process.goes_on() || !followed.process.caught_up) continue;
     if (has_attribution(followed.follower->definitions())) {
       add_up_owners(followed_[n].process.owners, attribute(window(n)));
     }
@@ -249,7 +242,7 @@ void RecordingsWatch::take(Followed& followed, const Event& event) {
 
 void RecordingsWatch::sample(Followed& followed, const MachineState& state) const {
   RecordedProcess& process = followed.process;
-  if (!process.caught_up || process.state != FollowState::growing || !process.problem.empty()) return;
+  if (!process.caught_up || !process.goes_on()) return;
   const bool first = !followed.sampled_at_ns.has_value();
   if (!first && state.now_ns < *followed.sampled_at_ns + static_cast<std::uint64_t>(interval_.count())) return;
   followed.sampled_at_ns = state.now_ns;
@@ -287,7 +280,7 @@ std::vector<ProcessSteps> RecordingsWatch::steps() const {
   std::vector<ProcessSteps> all;
   for (const Followed& followed : followed_) {
     const RecordedProcess& process = followed.process;
-    if (!process.steps || process.state != FollowState::growing) continue;
+    if (!process.steps || !process.goes_on()) continue;
     const std::int64_t pid = process.recording.pid;
     for (const RecordedDevice& device : process.devices) {
       all.push_back({pid, device.key, device.reserved_bytes, *process.steps});

@@ -60,6 +60,8 @@ struct RecordedProcess {
   /// Of what is allocated, as of the latest assess(), the CPU's too; sources are stacks by the value of their id.
   std::vector<std::pair<Device, LiveGrowths>> growths;
 
+  /// Whether it is being written, and read: else what is here is of the past.
+  [[nodiscard]] bool goes_on() const { return state == FollowState::growing && problem.empty(); }
   [[nodiscard]] const LiveGrowths* growth_on(Device device) const;
 };
 
@@ -129,7 +131,6 @@ class RecordingsWatch {
   };
 
   [[nodiscard]] static bool is_of(const Followed& followed, const LiveRecording& recording);
-  [[nodiscard]] static bool is_over(const Followed& followed);
   [[nodiscard]] bool can_be_forgotten(const Followed& followed) const;
   void find(const MachineState& state, bool only_listed);
   void follow(const LiveRecording& recording, const std::string& socket);

@@ -66,12 +66,12 @@ std::vector<RiskChange> RiskNotifier::observe(const MachineState& state) {
     has_host = has_host || device.is_host;
     if (!device.assessed_at_ns) continue;
     observe({device.key, device.info.name, RiskLevel::low, device.risk, *device.assessed_at_ns,
-             state.began_wall_ns + *device.assessed_at_ns, device.limit_bytes()},
+             state.wall_ns(*device.assessed_at_ns), device.limit_bytes()},
             changes);
   }
   if (state.host.assessed_at_ns && !has_host) {
     observe({kHostKey, "", RiskLevel::low, state.host.risk, *state.host.assessed_at_ns,
-             state.began_wall_ns + *state.host.assessed_at_ns, state.host.limit_bytes()},
+             state.wall_ns(*state.host.assessed_at_ns), state.host.limit_bytes()},
             changes);
   }
   if (changes.empty() || !started_) return changes;

@@ -29,7 +29,7 @@ const ProcessSteps* steps_on(const MachineState& state, const std::string* devic
 void RiskTracker::take(Tracked& tracked, const WatchedUsage& used, const ProcessSteps* steps) {
   if (used.sample_count() == tracked.samples) return;
   tracked.samples = used.sample_count();
-  const WatchedUsagePoint& sample = used.last_sample();
+  const WatchedSample& sample = used.last_sample();
   std::optional<std::uint64_t> counted;
   if (steps != nullptr) {
     if (tracked.pid == steps->pid) tracked.steps += steps->steps - std::min(tracked.its_steps, steps->steps);
@@ -38,7 +38,7 @@ void RiskTracker::take(Tracked& tracked, const WatchedUsage& used, const Process
     counted = tracked.steps;
   }
   const std::uint64_t peak = std::max(sample.high_bytes, used.late_peak_bytes());
-  tracked.forecaster.add({sample.end_ns, sample.last_bytes, peak, counted});
+  tracked.forecaster.add({sample.time_ns, sample.bytes, peak, counted});
 }
 
 void RiskTracker::add(const MachineState& state) {

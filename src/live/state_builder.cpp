@@ -21,7 +21,7 @@ std::optional<double> percent(std::optional<std::uint64_t> part, std::optional<s
 
 StateBuilder::StateBuilder(WatchedChoice choice, const TickClock& clock)
     : choice_(std::move(choice)), clock_(clock), start_ticks_(clock.now()) {
-  state_.began_wall_ns = clock.wall_ns(start_ticks_);
+  state_.began_wall_ns = state_.now_wall_ns = clock.wall_ns(start_ticks_);
 }
 
 bool StateBuilder::is_chosen(const WatchedChoice& choice, const std::vector<DeviceInfo>& devices,
@@ -201,7 +201,9 @@ WatchedPid StateBuilder::watched_pid() const {
 }
 
 void StateBuilder::update() {
-  state_.now_ns = clock_.between_ns(start_ticks_, clock_.now());
+  const std::uint64_t ticks = clock_.now();
+  state_.now_ns = clock_.between_ns(start_ticks_, ticks);
+  state_.now_wall_ns = clock_.wall_ns(ticks);
   for (WatchedProcess& process : state_.processes) {
     const bool held = process.rss_bytes || std::any_of(process.devices.begin(), process.devices.end(),
                                                        [](const ProcessOnDevice& on) { return on.held; });

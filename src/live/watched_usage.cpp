@@ -17,7 +17,8 @@ void join(WatchedUsagePoint& point, const WatchedUsagePoint& next) {
 
 void WatchedUsage::add(std::uint64_t time_ns, std::uint64_t bytes, std::optional<std::uint64_t> peak_bytes) {
   const WatchedUsagePoint sample{time_ns, time_ns, bytes, std::max(bytes, peak_bytes.value_or(0)), bytes};
-  last_ = sample;
+  if (newest_.size() == kNewest) newest_.erase(newest_.begin());
+  newest_.push_back({time_ns, bytes, sample.high_bytes});
   late_peak_ = std::exchange(next_late_peak_, 0);
   if (samples_ == 0) first_ = bytes;
   if (samples_ == 0 || sample.high_bytes > peak_) {
@@ -39,11 +40,12 @@ void WatchedUsage::add(std::uint64_t time_ns, std::uint64_t bytes, std::optional
 void WatchedUsage::add_peak(std::uint64_t peak_bytes) {
   if (empty()) return;
   next_late_peak_ = std::max(next_late_peak_, peak_bytes);
-  last_.high_bytes = std::max(last_.high_bytes, peak_bytes);
+  WatchedSample& last = newest_.back();
+  last.high_bytes = std::max(last.high_bytes, peak_bytes);
   points_.back().high_bytes = std::max(points_.back().high_bytes, peak_bytes);
   if (peak_bytes <= peak_) return;
   peak_ = peak_bytes;
-  peak_at_ns_ = last_.end_ns;
+  peak_at_ns_ = last.time_ns;
   peak_is_sampled_ = false;
 }
 

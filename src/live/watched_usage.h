@@ -21,11 +21,22 @@ struct WatchedUsagePoint {
   bool operator==(const WatchedUsagePoint&) const = default;
 };
 
+/// One sample by itself.
+struct WatchedSample {
+  std::uint64_t time_ns = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t high_bytes = 0;  ///< with what recorders saw between samples
+
+  bool operator==(const WatchedSample&) const = default;
+};
+
 /// When there are `capacity` points, each two neighbours become one, and later points have twice as many samples: the
-/// extremes stay, only their times get coarser. Takes sizeof(WatchedUsagePoint) bytes a point and never more. One
-/// thread at a time.
+/// extremes stay, only their times get coarser. Takes sizeof(WatchedUsagePoint) bytes a point and 3 KiB, and never
+/// more. One thread at a time.
 class WatchedUsage {
  public:
+  static constexpr std::size_t kNewest = 128;
+
   /// At least 2 points; an even number.
   explicit WatchedUsage(std::size_t capacity) : capacity_(capacity < 2 ? 2 : capacity / 2 * 2) {}
   WatchedUsage() : WatchedUsage(1024) {}
@@ -42,7 +53,9 @@ class WatchedUsage {
   // The following have no meaning for a history without samples.
   [[nodiscard]] std::uint64_t first_bytes() const { return first_; }
   [[nodiscard]] std::uint64_t last_bytes() const { return points_.back().last_bytes; }
-  [[nodiscard]] const WatchedUsagePoint& last_sample() const { return last_; }  ///< by itself
+  [[nodiscard]] const WatchedSample& last_sample() const { return newest_.back(); }
+  /// The latest samples, oldest first, at most kNewest, for who looks now and then; sample_count() numbers them.
+  [[nodiscard]] std::span<const WatchedSample> newest() const { return newest_; }
   /// The most that add_peak() said between the sample before and the latest one, for who takes each sample when it
   /// comes; 0: nothing.
   [[nodiscard]] std::uint64_t late_peak_bytes() const { return late_peak_; }
@@ -62,7 +75,7 @@ class WatchedUsage {
   std::uint64_t samples_a_point_ = 1;  ///< of a full one
   std::uint64_t in_last_point_ = 0;
   std::uint64_t first_ = 0;
-  WatchedUsagePoint last_;
+  std::vector<WatchedSample> newest_;
   std::uint64_t peak_ = 0;
   std::uint64_t peak_at_ns_ = 0;
   bool peak_is_sampled_ = true;

@@ -1,5 +1,6 @@
 #include "publish/worker.h"
 
+#include <system_error>
 #include <utility>
 
 #include "base/thread_without_signals.h"
@@ -7,7 +8,7 @@
 namespace tidemark {
 
 void Worker::add(Work work) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (finished_) {
     ++dropped_;
     return;
@@ -17,18 +18,28 @@ void Worker::add(Work work) {
     ++dropped_;
   }
   waiting_.push_back(std::move(work));
-  if (!thread_.joinable()) thread_ = thread_without_signals([this] { run(); });
   changed_.notify_all();
+  if (thread_.joinable()) return;
+  try {
+    thread_ = thread_without_signals([this] { run(); });
+  } catch (const std::system_error& error) {
+    const bool first = !std::exchange(told_, true);
+    lock.unlock();
+    if (first) problem_("no thread can be started (" + error.code().message() + "), which is tried again");
+  }
 }
 
 void Worker::finish(std::chrono::milliseconds patience) {
   {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, patience, [this] { return waiting_.empty() && !busy_; });
-    dropped_ += waiting_.size();
-    waiting_.clear();
+    if (thread_.joinable()) {
+      changed_.wait_for(lock, patience, [this] { return waiting_.empty() && !busy_; });
+      dropped_ += waiting_.size();
+      waiting_.clear();
+    }
     finished_ = true;
     stopping_ = true;
+    while (!waiting_.empty()) work(lock);
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
@@ -44,15 +55,19 @@ void Worker::run() {
   while (true) {
     changed_.wait(lock, [this] { return finished_ || !waiting_.empty(); });
     if (waiting_.empty()) return;
-    const Work work = std::move(waiting_.front());
-    waiting_.pop_front();
-    busy_ = true;
-    lock.unlock();
-    work();
-    lock.lock();
-    busy_ = false;
-    changed_.notify_all();
+    work(lock);
   }
+}
+
+void Worker::work(std::unique_lock<std::mutex>& lock) {
+  const Work first = std::move(waiting_.front());
+  waiting_.pop_front();
+  busy_ = true;
+  lock.unlock();
+  first();
+  lock.lock();
+  busy_ = false;
+  changed_.notify_all();
 }
 
 }  // namespace tidemark

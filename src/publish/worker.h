@@ -9,17 +9,21 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
+#include <utility>
 
 namespace tidemark {
 
-/// Thread-safe. The thread starts with the first work.
+/// Thread-safe. The thread starts with the first work; where none is to be had, that is tried again with the next.
 class Worker {
  public:
   using Work = std::function<void()>;
+  using Problem = std::function<void(const std::string&)>;
 
-  /// Holds `most` pieces of work: then the oldest is dropped for a new one, and counted.
-  explicit Worker(std::size_t most) : most_(most) {}
+  /// Holds `most` pieces of work: then the oldest is dropped for a new one, and counted. `problem` gets a clause, once,
+  /// when there is no thread to be had, from add().
+  Worker(std::size_t most, Problem problem) : most_(most), problem_(std::move(problem)) {}
   /// What is not done is dropped; see finish().
   ~Worker() { finish(std::chrono::milliseconds(0)); }
   Worker(const Worker&) = delete;
@@ -27,7 +31,7 @@ class Worker {
 
   void add(Work work);
   /// Waits until all work is done, but no longer than this; then tells the work under way to stop, and waits for that.
-  /// What is added later is dropped.
+  /// Without a thread the work is done here, as work that has to come to an end. What is added later is dropped.
   void finish(std::chrono::milliseconds patience);
 
   /// True once work under way has to come to an end. For whoever does the work.
@@ -39,8 +43,11 @@ class Worker {
 
  private:
   void run();
+  /// Does the first that is waiting.
+  void work(std::unique_lock<std::mutex>& lock);
 
   const std::size_t most_;
+  const Problem problem_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work> waiting_;
@@ -49,6 +56,7 @@ class Worker {
   std::atomic<bool> stopping_ = false;
   bool busy_ = false;
   bool finished_ = false;
+  bool told_ = false;
 };
 
 }  // namespace tidemark

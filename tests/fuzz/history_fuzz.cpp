@@ -80,7 +80,7 @@ void check(const History& history) {
 
 void go_on(const std::string& path) {
   MachineState state;
-  state.began_wall_ns = static_cast<std::uint64_t>(kNowMs) * 1'000'000;
+  state.now_wall_ns = static_cast<std::uint64_t>(kNowMs) * 1'000'000;
   WatchedDevice& device = state.devices.emplace_back();
   device.key = "0";
   device.info.uuid = "GPU-1";

@@ -21,7 +21,8 @@ DEVICES = [
 class Machine:
     """A process takes more and more of GPU 0 once it is told to."""
 
-    def __init__(self):
+    def __init__(self, **facts):
+        """`facts`: of GPU 0, as fakes/nvml.cpp has them."""
         self.folder = tempfile.TemporaryDirectory()
         self.at = Path(self.folder.name)
         # Recorders of others on this machine are not found from there.
@@ -29,7 +30,7 @@ class Machine:
         self.log = self.at / "driver.log"
         self.log.touch()
         devices = [dict(device) for device in DEVICES]
-        devices[0]["driver_log"] = str(self.log)
+        devices[0].update(driver_log=str(self.log), **facts)
         (self.at / "nvml.json").write_text(json.dumps({"driver": "580.1", "devices": devices}))
         self.program = subprocess.Popen(["sleep", "1000"])
         self.monitors = []
@@ -67,10 +68,11 @@ class Machine:
         )
         return json.loads(self.recorded.stdout.readline())
 
-    def watch(self, *arguments):
-        """Starts a command of tidemark; stderr goes into a file."""
+    def watch(self, *arguments, **variables):
+        """Starts a command of tidemark with these variables in its environment; stderr goes into a file."""
         environment = {
             **os.environ, **self.places, "FAKES_NVML": str(self.at / "nvml.json"), "LD_LIBRARY_PATH": os.environ["FAKES_NVML_FOLDER"],
+            **variables,
         }  # fmt: skip
         errors = self.at / f"stderr{len(self.monitors)}"
         with open(errors, "w") as stderr:

@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import re
 import socket
 import sqlite3
 import stat
@@ -17,6 +18,16 @@ from monitored import DEVICES, GIB, Machine, url_of, wait_for
 
 def run(*arguments):
     return subprocess.run([os.environ["TIDEMARK"], *arguments], capture_output=True, text=True)
+
+
+def page(url):
+    with urllib.request.urlopen(url) as answer:
+        return answer.read().decode()
+
+
+def time_left(url):
+    """The line with the expected time until GPU 0 is full."""
+    return re.search(r'^tidemark_memory_time_to_limit_seconds{tidemark_memory="0".*"expected"} .*$', page(url), re.M)[0]
 
 
 class Collector(http.server.ThreadingHTTPServer):
@@ -109,6 +120,72 @@ class OutputsTest(unittest.TestCase):
         self.assertIn("5.0 GiB of 80.0 GiB", text)
         self.assertNotIn("GPU 0", text.split("Changes of risk")[0])
         self.assertIn(f",1,GPU-2222,1000,{5 * GIB},{5 * GIB}\n", run("history", str(history), "--format", "csv").stdout)
+
+    @unittest.skipUnless(os.environ["FAKES_CLOCK_LIBRARY"], "not with a sanitizer")
+    def test_a_critical_risk_is_told_once(self):
+        # 79 GiB are full after 130 s. What has grown for 76 s is critical: 1.4 times as long as the 54 s that are left.
+        machine = Machine(memory={"total": 80 * GIB, "reserved": GIB, "used": 40 * GIB}, grows=0.3 * GIB)
+        self.addCleanup(machine.close)
+        collector = Collector()
+        self.addCleanup(collector.close)
+        told_file = machine.at / "told.json"
+        monitor = machine.watch(
+            "oom", "--monitor", "--interval", "0.5", "--devices", "0", "--listen", "127.0.0.1:0",
+            "--output", str(machine.at / "oom.json"),
+            "--on-critical", f"cat >> {told_file}", "--webhook", f"{collector.url}/hook",
+            LD_PRELOAD=os.environ["FAKES_CLOCK_LIBRARY"], FAKES_CLOCK="50 76",
+        )  # fmt: skip
+        (headers, posted), *others = wait_for("the webhook", lambda: collector.posted.get("/hook"))
+        self.assertEqual((headers["Content-Type"], others), ("application/json", []))
+        self.assertEqual((posted["device"], posted["name"]), ("0", DEVICES[0]["name"]))
+        self.assertIn(posted["before"], ("low", "medium"))
+        risk = posted["risk_assessment"]
+        self.assertEqual(risk["risk_level"], "critical")
+        self.assertAlmostEqual(risk["growth_rate_mb_per_sec"], 0.3 * 1024, delta=0.03 * 1024)
+        self.assertLessEqual(risk["predicted_oom_time_seconds"], 60)
+
+        # It stays so in the next assessment, which is seen in the time that is left.
+        url = url_of(monitor)
+        before = time_left(url)
+        wait_for("the next assessment", lambda: time_left(url) != before)
+        self.assertIn('tidemark_memory_risk_level{tidemark_memory="0",hw_id="GPU-1111",hw_name="GPU 0"} 3\n', page(url))
+        monitor.terminate()
+        self.assertEqual(monitor.wait(), 0)
+        (line,) = told_file.read_text().splitlines()
+        self.assertEqual(json.loads(line), posted)
+        self.assertEqual(len(collector.posted["/hook"]), 1)
+        changes = json.loads((machine.at / "oom.json").read_text())["changes"]
+        levels = [change["risk_assessment"]["risk_level"] for change in changes]
+        self.assertEqual(levels[levels.index("critical") :], ["critical"])
+
+    def test_the_last_assessment_is_handed_on(self):
+        collector = Collector()
+        self.addCleanup(collector.close)
+        report = self.machine.at / "oom.json"
+        self.machine.grow(0.5, up_to=60)
+        monitor = self.machine.watch(
+            "oom", "--duration", "1.2", "--interval", "0.05", "--threshold", "1", "--output", str(report),
+            "--otlp", collector.url, "--otlp-interval", "86400",
+        )  # fmt: skip
+        self.assertEqual(monitor.wait(), 0, monitor.errors.read_text())
+        # The first push is one of the beginning; the next would be due tomorrow.
+        pushes = [request for _, request in collector.posted["/v1/metrics"]]
+        self.assertEqual(len(pushes), 2)
+        (scope,) = pushes[-1]["resourceMetrics"][0]["scopeMetrics"]
+        points = {
+            metric["name"]: {
+                attribute["value"]["stringValue"]: point
+                for point in (metric.get("gauge") or metric["sum"])["dataPoints"]
+                for attribute in point["attributes"]
+                if attribute["key"] == "tidemark.memory"
+            }
+            for metric in scope["metrics"]
+        }
+        assessed = json.loads(report.read_text())["devices"]["0"]["risk_assessment"]
+        used_percent = 100 * int(points["tidemark.memory.usage"]["0"]["asInt"]) / (79 * GIB)
+        self.assertAlmostEqual(used_percent, assessed["current_usage_percent"])
+        self.assertEqual(points["tidemark.memory.risk_level"]["0"]["asInt"], "1")
+        self.assertEqual(assessed["risk_level"], "medium")
 
     def test_a_token_is_asked_for(self):
         token = self.machine.at / "token"

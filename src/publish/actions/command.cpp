@@ -29,6 +29,7 @@ Result<ScopedFd> file_with(const std::string& content) {
 
 Result<void> run_command(const std::string& command, const std::string& input, std::chrono::milliseconds patience,
                          const std::atomic<bool>& stop) {
+  if (stop) return Error{"the command was not run: this program ends"};
   const auto in = file_with(input);
   if (!in) return in.error();
   auto process = BackgroundProcess::start({{"sh", "-c", command}}, {-1, -1, in->get()});

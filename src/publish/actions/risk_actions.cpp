@@ -17,7 +17,10 @@ constexpr std::chrono::milliseconds kPatienceWithActions{5000};  // at the end
 }  // namespace
 
 RiskActions::RiskActions(RiskActionOptions options)
-    : options_(std::move(options)), limit_(options_.interval), worker_(kMostActionsWaiting) {}
+    : options_(std::move(options)),
+      limit_(options_.interval),
+      worker_(kMostActionsWaiting,
+              [this](const std::string& why) { options_.problem(fmt::format("commands and webhooks: {}", why)); }) {}
 
 RiskActions::~RiskActions() {
   worker_.finish(kPatienceWithActions);

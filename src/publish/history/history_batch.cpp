@@ -20,14 +20,25 @@ std::int64_t as_integer(std::uint64_t value) {
 }  // namespace
 
 void HistoryCollector::add(const MachineState& state) {
-  const auto wall_ms = [&](std::uint64_t ns) { return as_integer(state.began_wall_ns + ns) / kNsPerMs; };
+  const auto wall_ms = [&](std::uint64_t ns) { return as_integer(state.wall_ns(ns)) / kNsPerMs; };
   const auto add_usage = [&](const HistoryKey& key, const WatchedUsage& used,
                              const std::optional<std::uint64_t>& limit) {
-    if (used.empty()) return;
-    const WatchedUsagePoint& last = used.last_sample();
-    add(key, used.sample_count(), wall_ms(last.end_ns), last.last_bytes,
-        std::max(last.high_bytes, used.late_peak_bytes()), limit);
+    Seen& seen = seen_[key];
+    if (used.sample_count() < seen.samples) seen = {};  // another process of that PID
+    seen.look = looks_;
+    std::uint64_t number = used.sample_count() - used.newest().size();
+    for (const WatchedSample& sample : used.newest()) {
+      if (++number < seen.samples) continue;
+      if (number > seen.samples) {
+        add(key, wall_ms(sample.time_ns), sample, limit);
+      } else if (sample.high_bytes > seen.high) {
+        raise(key, wall_ms(sample.time_ns), sample, limit);
+      }
+      seen.samples = number;
+      seen.high = sample.high_bytes;
+    }
   };
+  ++looks_;
   const HistoryKey host{"host", kHostKey, "", 0, ""};
   for (const WatchedDevice& device : state.devices) {
     if (device.is_host) continue;  // below, as on other machines
@@ -48,20 +59,32 @@ void HistoryCollector::add(const MachineState& state) {
   }
 }
 
-void HistoryCollector::add(const HistoryKey& key, std::uint64_t samples, std::int64_t time_ms, std::uint64_t bytes,
-                           std::uint64_t high, const std::optional<std::uint64_t>& limit) {
-  std::uint64_t& seen = seen_[key];
-  if (std::exchange(seen, samples) == samples) return;
+void HistoryCollector::add(const HistoryKey& key, std::int64_t time_ms, const WatchedSample& sample,
+                           const std::optional<std::uint64_t>& limit) {
   const std::int64_t begin = time_ms - time_ms % kSpanMs;
   Sum& sum = open_.try_emplace(key, Sum{.time_ms = begin}).first->second;
   if (sum.time_ms != begin) {
     close(key, sum);
     sum = Sum{.time_ms = begin};
   }
-  sum.high = std::max({sum.high, bytes, high});
-  sum.sum += static_cast<double>(bytes);
+  sum.high = std::max(sum.high, sample.high_bytes);
+  sum.sum += static_cast<double>(sample.bytes);
   ++sum.count;
   sum.limit = limit;
+}
+
+// Recorders told later how high it was after a sample that has been taken; its row may have been handed on, and gets no
+// more of a second one than what is higher.
+void HistoryCollector::raise(const HistoryKey& key, std::int64_t time_ms, const WatchedSample& sample,
+                             const std::optional<std::uint64_t>& limit) {
+  Sum raised{.time_ms = time_ms - time_ms % kSpanMs,
+             .high = sample.high_bytes,
+             .sum = static_cast<double>(sample.bytes),
+             .count = 1,
+             .limit = limit};
+  const auto open = open_.find(key);
+  if (open == open_.end() || open->second.time_ms != raised.time_ms) return close(key, raised);
+  open->second.high = std::max(open->second.high, raised.high);
 }
 
 void HistoryCollector::close(const HistoryKey& key, const Sum& sum) {
@@ -77,7 +100,9 @@ std::vector<HistoryRow> HistoryCollector::take(std::int64_t before_ms) {
     return complete;
   });
   constexpr std::size_t kMostKeys = 4096;
-  if (seen_.size() > kMostKeys) seen_.clear();  // processes come and go
+  if (seen_.size() > kMostKeys) {  // processes come and go
+    std::erase_if(seen_, [this](const auto& one) { return one.second.look != looks_; });
+  }
   return std::exchange(done_, {});
 }
 

@@ -53,12 +53,17 @@ class HistoryCollector {
  public:
   static constexpr std::int64_t kSpanMs = 1000;  ///< of a row
 
-  /// Takes what is new since the last call.
+  /// Takes what is new since the last call: all samples, as long as there are no more than WatchedUsage::kNewest.
   void add(const MachineState& state);
   /// The rows whose span ends before this time.
   [[nodiscard]] std::vector<HistoryRow> take(std::int64_t before_ms);
 
  private:
+  struct Seen {
+    std::uint64_t samples = 0;
+    std::uint64_t high = 0;  ///< of the latest of these
+    std::uint64_t look = 0;  ///< that it was there at
+  };
   struct Sum {
     std::int64_t time_ms = 0;
     std::uint64_t high = 0;
@@ -66,12 +71,15 @@ class HistoryCollector {
     std::int64_t count = 0;
     std::optional<std::uint64_t> limit = {};
   };
-  void add(const HistoryKey& key, std::uint64_t samples, std::int64_t time_ms, std::uint64_t bytes, std::uint64_t high,
+  void add(const HistoryKey& key, std::int64_t time_ms, const WatchedSample& sample,
            const std::optional<std::uint64_t>& limit);
+  void raise(const HistoryKey& key, std::int64_t time_ms, const WatchedSample& sample,
+             const std::optional<std::uint64_t>& limit);
   void close(const HistoryKey& key, const Sum& sum);
 
-  std::map<HistoryKey, std::uint64_t> seen_;  ///< samples
-  std::map<HistoryKey, Sum> open_;            ///< rows under way
+  std::uint64_t looks_ = 0;
+  std::map<HistoryKey, Seen> seen_;
+  std::map<HistoryKey, Sum> open_;  ///< rows under way
   std::vector<HistoryRow> done_;
 };
 

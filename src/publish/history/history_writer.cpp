@@ -14,13 +14,16 @@ namespace {
 constexpr std::size_t kMostBatches = 64;
 constexpr std::chrono::seconds kFlushInterval{5};
 constexpr std::chrono::milliseconds kPatienceWithHistory{3000};  // at the end
-constexpr std::int64_t kCareIntervalMs = 600'000;
+constexpr std::chrono::minutes kCareInterval{10};
 constexpr std::int64_t kNsInMs = 1'000'000;
 constexpr const char* kDamaged = "damaged, or no history: nothing is written to it (move it away)";
 
 }  // namespace
 
-HistoryWriter::HistoryWriter(HistoryOptions options) : options_(std::move(options)), worker_(kMostBatches) {}
+HistoryWriter::HistoryWriter(HistoryOptions options)
+    : options_(std::move(options)), worker_(kMostBatches, [this](const std::string& why) {
+        options_.problem(fmt::format("{}: {}", options_.path, why));
+      }) {}
 
 HistoryWriter::~HistoryWriter() {
   flush(true);
@@ -29,7 +32,7 @@ HistoryWriter::~HistoryWriter() {
 
 void HistoryWriter::add(const MachineState& state) {
   collector_.add(state);
-  latest_ms_ = static_cast<std::int64_t>((state.began_wall_ns + state.now_ns) / static_cast<std::uint64_t>(kNsInMs));
+  latest_ms_ = static_cast<std::int64_t>(state.now_wall_ns / static_cast<std::uint64_t>(kNsInMs));
   const auto now = std::chrono::steady_clock::now();
   if (now < next_flush_) return;
   next_flush_ = now + kFlushInterval;
@@ -59,8 +62,9 @@ void HistoryWriter::write(const HistoryBatch& batch, std::int64_t now_ms) {
     return worker_.count_dropped();
   }
   if (!std::exchange(told_, "").empty()) options_.problem(fmt::format("{}: history is written again", options_.path));
-  if (now_ms < next_care_ms_) return;
-  next_care_ms_ = now_ms + kCareIntervalMs;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_care_) return;
+  next_care_ = now + kCareInterval;
   series_.clear();  // those without points go
   if (!take_care(*database_, now_ms, options_.keep)) tell(database_->error());
 }

@@ -60,7 +60,7 @@ class HistoryWriter {
   // Of the worker's thread.
   std::optional<Database> database_;
   std::map<HistoryKey, std::int64_t> series_;
-  std::int64_t next_care_ms_ = 0;
+  std::chrono::steady_clock::time_point next_care_;
   std::string told_;
   bool given_up_ = false;
   Worker worker_;

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -174,8 +175,12 @@ Result<std::unique_ptr<Endpoint>> Endpoint::start(const EndpointOptions& options
   std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(server)));
   endpoint->url_ = fmt::format("http://{}{}{}:{}/metrics", six ? "[" : "", options.address, six ? "]" : "", *port);
   // SIGPIPE of clients that are gone, too.
-  endpoint->server_->thread =
-      thread_without_signals([base = endpoint->server_->base.get()] { event_base_dispatch(base); });
+  try {
+    endpoint->server_->thread =
+        thread_without_signals([base = endpoint->server_->base.get()] { event_base_dispatch(base); });
+  } catch (const std::system_error& error) {
+    return Error{fmt::format("cannot listen: no thread can be started ({})", error.code().message())};
+  }
   return endpoint;
 }
 

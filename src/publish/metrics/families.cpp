@@ -194,7 +194,7 @@ void add_owners(Builder& builder, Family family, const MetricAttributes& of_devi
 }
 
 void add_recorded(Builder& builder, const MachineState& state, const RecordedProcess& process) {
-  if (process.state != FollowState::growing) return;
+  if (!process.goes_on()) return;
   for (const RecordedDevice& part : process.devices) {
     const MetricAttributes both = recorded_attributes(state, process, part.device);
     builder.add_bytes(kFrameworkAllocated, both, part.allocated_bytes);
@@ -249,8 +249,9 @@ std::span<const MetricFamily> metric_families() {
 MetricSet to_metrics(const MachineState& state, std::span<const RecordedProcess> recorded,
                      const MonitorFacts& monitor) {
   Builder builder;
-  builder.set.start_unix_ns = state.began_wall_ns;
-  builder.set.unix_ns = state.began_wall_ns + state.now_ns;
+  builder.set.unix_ns = state.now_wall_ns;
+  // The same each time, for it marks where counters begin; but not after now, when the clock has been set back.
+  builder.set.start_unix_ns = std::min(state.began_wall_ns, state.now_wall_ns);
   for (const WatchedDevice& device : state.devices) {
     if (!device.is_host) add_device(builder, device);
   }

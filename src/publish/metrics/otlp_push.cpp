@@ -78,7 +78,10 @@ std::vector<std::string> otlp_headers(const std::string& list) {
 }
 
 OtlpPush::OtlpPush(const std::string& endpoint, OtlpResource resource, std::function<void(const std::string&)> problem)
-    : url_(otlp_url(endpoint)), resource_(std::move(resource)), problem_(std::move(problem)), worker_(kMostWaiting) {
+    : url_(otlp_url(endpoint)),
+      resource_(std::move(resource)),
+      problem_(std::move(problem)),
+      worker_(kMostWaiting, [this](const std::string& why) { problem_(fmt::format("OTLP: {}", why)); }) {
   const char* const headers = std::getenv("OTEL_EXPORTER_OTLP_HEADERS");
   if (headers != nullptr) headers_ = otlp_headers(headers);
   headers_.emplace_back("Content-Type: application/json");

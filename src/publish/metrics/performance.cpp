@@ -1,5 +1,6 @@
 #include "publish/metrics/performance.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -92,8 +93,8 @@ std::span<const MetricFamily> performance_families() {
 MetricSet to_metrics(const PerformanceReport& report, const std::string& version) {
   MetricSet set;
   if (report.machine) set = to_metrics(*report.machine, {}, {version});
-  set.start_unix_ns = report.began_wall_ns;
-  set.unix_ns = report.began_wall_ns + report.now_ns;
+  set.unix_ns = report.now_wall_ns;
+  set.start_unix_ns = std::min(report.began_wall_ns, report.now_wall_ns);  // as for a machine's state
   PerformanceBuilder builder(set);
   for (const MetricReport& metric : report.metrics) {
     const MetricAttributes of_metric = {{"tidemark.metric", metric.name}};

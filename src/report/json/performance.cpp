@@ -159,8 +159,8 @@ Json system_json(const PerformanceReport& report) {
 }  // namespace
 
 std::string to_json(const PerformanceReport& report) {
-  Json object = {{"timestamp", iso_time(report.began_wall_ns + report.now_ns)},
-                 {"started", iso_time(report.began_wall_ns)},
+  Json object = {{"timestamp", iso_time(report.now_wall_ns)},
+                 {"started", iso_time(report.now_wall_ns - report.now_ns)},
                  {"duration_seconds", static_cast<double>(report.now_ns) / 1e9},
                  {"monitoring", report.watching},
                  {"gpu_metrics", Json::object()},

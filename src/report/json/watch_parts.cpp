@@ -45,9 +45,9 @@ std::string iso_time(std::uint64_t wall_ns) {
 
 Json run_json(const WatchRun& run, const char* command) {
   Json object;
-  object["timestamp"] = iso_time(run.state.began_wall_ns + run.state.now_ns);
+  object["timestamp"] = iso_time(run.state.now_wall_ns);
   object["command"] = command;
-  object["started"] = iso_time(run.state.began_wall_ns);
+  object["started"] = iso_time(run.state.wall_ns(0));
   object["duration_seconds"] = seconds(run.state.now_ns);
   object["interval_seconds"] = run.interval_seconds;
   object["ended_by"] = name_of(run.end);

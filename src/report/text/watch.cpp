@@ -43,7 +43,7 @@ std::string process_cell(const WatchedProcess& process) {
 std::string head(const WatchRun& run, const Terminal& terminal) {
   std::string text =
       fmt::format("Watched for {}, sampled every {}, from {}\n", span_text(static_cast<double>(run.state.now_ns) / 1e9),
-                  span_text(run.interval_seconds), wall_clock_text(run.state.began_wall_ns));
+                  span_text(run.interval_seconds), wall_clock_text(run.state.wall_ns(0)));
   for (const std::string& note : watch_notes(run)) {
     text += paint(terminal, Tone::warning, printable("Note: " + note + ".")) + "\n";
   }

@@ -41,8 +41,9 @@ struct SystemReport {
 
 /// Times are nanoseconds since the monitor was made.
 struct PerformanceReport {
-  std::uint64_t began_wall_ns = 0;  ///< since 1970
+  std::uint64_t began_wall_ns = 0;  ///< since 1970, as the machine's clock then was
   std::uint64_t now_ns = 0;
+  std::uint64_t now_wall_ns = 0;      ///< the same moment since 1970: the clock may have been set meanwhile
   bool watching = false;              ///< the machine, still
   std::int64_t pid = -1;              ///< this process
   std::vector<MetricReport> metrics;  ///< in the order in which they were first logged

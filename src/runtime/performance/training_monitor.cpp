@@ -251,6 +251,7 @@ PerformanceReport TrainingMonitor::report() {
     report.metrics.push_back({metric.name, metric.values.summary(!forked()), locked ? metric.history : ValueHistory()});
   }
   report.now_ns = age_ns();
+  report.now_wall_ns = wall_ns();
   if (!locked) return report;
   report.watching = background_->watching && !forked();
   report.step_history = background_->step_history;

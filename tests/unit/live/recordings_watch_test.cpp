@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 
@@ -266,6 +268,31 @@ TEST(RecordingsWatch, WhatWasKeptIsGoneAtTheNextLook) {
   EXPECT_EQ(watch.window(0).devices.at(0).live_allocated_bytes, program.held());
   EXPECT_GE(watch.window_begin_ns(0), 130 * kStepNs) << "nine seconds before the end";
   EXPECT_EQ(watch.processes().size(), 1U);
+}
+
+// In place of the latest segment lies a file that is none.
+TEST(RecordingsWatch, WhatCannotBeReadDoesNotGoOn) {
+  LeakingProgram program(kEightSeconds);
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
+  program.run(15);
+  program.let_read(watch, 1);
+  watch.assess();
+  EXPECT_EQ(watch.processes().at(0).problem, "");
+  ASSERT_EQ(watch.steps().size(), 1U);
+  EXPECT_EQ(watch.steps()[0].steps, 15U);
+  program.run(25);
+  std::string latest;
+  for (const auto& file : std::filesystem::directory_iterator(program.kept_path())) {
+    if (file.path().extension() == ".tide") latest = std::max(latest, file.path().string());
+  }
+  std::filesystem::remove(latest);
+  std::ofstream(latest) << std::string(100, 'x');
+  program.let_read(watch, 3);
+  const RecordedProcess process = watch.processes().at(0);
+  EXPECT_EQ(process.state, FollowState::growing);
+  EXPECT_NE(process.problem.find(latest), std::string::npos) << process.problem;
+  EXPECT_FALSE(process.goes_on());
+  EXPECT_TRUE(watch.steps().empty()) << "how many there are now is not known";
 }
 
 // In between, the last segment has begun, and all of them are deleted.

@@ -34,6 +34,25 @@ TEST(RiskNotifier, TellsEachRiseOnce) {
   EXPECT_EQ(notifier.observe(at(3, RiskLevel::critical)).size(), 1U);
 }
 
+// The clock is set forward by an hour after the first rise; `assessed_at_ns` is half a second before the update.
+TEST(RiskNotifier, TimesOfDayAreThoseOfTheClockAtTheUpdate) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  constexpr std::uint64_t kWall = 1'700'000'000 * kSecond;
+  RiskNotifier notifier;
+  MachineState state = at(1, RiskLevel::high);
+  state.began_wall_ns = kWall;
+  state.now_ns = 3 * kSecond / 2;
+  state.now_wall_ns = kWall + state.now_ns;
+  state.host.assessed_at_ns = kSecond;
+  state.host.risk.level = RiskLevel::medium;
+  for (const RiskChange& change : notifier.observe(state)) EXPECT_EQ(change.wall_ns, kWall + kSecond);
+  state.devices[0].risk.level = state.host.risk.level = RiskLevel::critical;
+  state.now_wall_ns += 3600 * kSecond;
+  const auto changes = notifier.observe(state);
+  ASSERT_EQ(changes.size(), 2U);
+  for (const RiskChange& change : changes) EXPECT_EQ(change.wall_ns, kWall + 3601 * kSecond);
+}
+
 TEST(RiskNotifier, WhatGoesUpAndDownIsToldOnce) {
   RiskNotifier notifier;
   std::size_t told = 0;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "base/units.h"
 #include "collect/ring/layout.h"
 #include "live/device_keys.h"
@@ -169,6 +171,22 @@ TEST_F(StateBuilderTest, NumbersOfAnotherNamespaceAreOtherProcesses) {
   EXPECT_EQ(builder_.state().processes[0].name, "bash");
   EXPECT_EQ(builder_.state().processes[0].device_bytes(), std::nullopt);
   EXPECT_EQ(builder_.state().processes[1].device_bytes(), 5U);
+}
+
+TEST_F(StateBuilderTest, TimesOfDayAreThoseOfTheClockAsItIsNow) {
+  const auto wall_clock = [] {
+    return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() /
+                                      std::chrono::nanoseconds(1));
+  };
+  constexpr std::uint64_t kHour = 3'600'000'000'000;
+  builder_.state().began_wall_ns += 5 * kHour;  // it has been set back since
+  const std::uint64_t before = wall_clock();
+  const MachineState& state = updated();
+  EXPECT_GE(state.now_wall_ns, before);
+  EXPECT_LE(state.now_wall_ns, wall_clock());
+  EXPECT_EQ(state.wall_ns(state.now_ns), state.now_wall_ns);
+  EXPECT_EQ(state.wall_ns(state.now_ns + kHour), state.now_wall_ns + kHour);
+  EXPECT_EQ(state.wall_ns(0), state.now_wall_ns - state.now_ns);
 }
 
 TEST_F(StateBuilderTest, EndedProcessesAreForgottenWhenThereAreMany) {

@@ -1,5 +1,6 @@
 #include "live/watched_usage.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 
 namespace tidemark {
 namespace {
+
+using ::testing::ElementsAre;
 
 TEST(WatchedUsage, KeepsSamplesAsTheyAreWhileThereIsRoom) {
   WatchedUsage used(4);
@@ -29,7 +32,7 @@ TEST(WatchedUsage, JoinsNeighboursWhenItIsFull) {
   EXPECT_EQ(used.points()[0], (WatchedUsagePoint{0, 1, 1, 5, 1}));
   EXPECT_EQ(used.points()[1], (WatchedUsagePoint{2, 3, 3, 7, 3}));
   EXPECT_EQ(used.points()[2], (WatchedUsagePoint{4, 5, 2, 9, 2}));
-  EXPECT_EQ(used.last_sample(), (WatchedUsagePoint{5, 5, 2, 2, 2}));
+  EXPECT_EQ(used.last_sample(), (WatchedSample{5, 2, 2}));
 }
 
 TEST(WatchedUsage, PeaksBetweenSamplesCount) {
@@ -62,6 +65,17 @@ TEST(WatchedUsage, PeaksThatAreToldLaterAreThoseOfTheLatestSample) {
   EXPECT_TRUE(used.peak_is_sampled());
   EXPECT_EQ(used.first_bytes(), 10U);
   EXPECT_EQ(used.mean_bytes(), 30.0);
+}
+
+TEST(WatchedUsage, TheNewestSamplesAreThereByThemselves) {
+  WatchedUsage used(2);
+  for (std::uint64_t n = 1; n <= 3; ++n) used.add(n, n * 10);
+  used.add_peak(70);
+  EXPECT_THAT(used.newest(), ElementsAre(WatchedSample{1, 10, 10}, WatchedSample{2, 20, 20}, WatchedSample{3, 30, 70}));
+  for (std::uint64_t n = 4; n <= 2 * WatchedUsage::kNewest; ++n) used.add(n, 5);
+  EXPECT_EQ(used.newest().size(), WatchedUsage::kNewest);
+  EXPECT_EQ(used.newest().front().time_ns, WatchedUsage::kNewest + 1);
+  EXPECT_EQ(used.newest().back(), used.last_sample());
 }
 
 TEST(WatchedUsage, ExtremesOfAMillionSamplesStayInFewPoints) {

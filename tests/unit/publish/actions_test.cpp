@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "live/on_risk.h"
 #include "publish/actions/command.h"
@@ -75,8 +77,16 @@ TEST(Command, FailuresAreSaid) {
   EXPECT_THAT(run_command("exit 3", "", 10s, kNever).error().message, HasSubstr("exit code 3"));
   EXPECT_THAT(run_command("kill -TERM $$", "", 10s, kNever).error().message, HasSubstr("signal 15"));
   EXPECT_THAT(run_command("sleep 100", "", 50ms, kNever).error().message, HasSubstr("after 0.05 s"));
-  const std::atomic<bool> stop = true;
-  EXPECT_THAT(run_command("sleep 100", "", 100s, stop).error().message, HasSubstr("with this program"));
+  const TemporaryFolder folder;
+  std::atomic<bool> stop = false;
+  std::thread stopping([&] {
+    while (!std::filesystem::exists(folder.at("runs"))) std::this_thread::sleep_for(1ms);
+    stop = true;
+  });
+  const std::string command = "touch " + folder.at("runs") + "; sleep 100";
+  EXPECT_THAT(run_command(command, "", 100s, stop).error().message, HasSubstr("with this program"));
+  stopping.join();
+  EXPECT_THAT(run_command("sleep 100", "", 100s, stop).error().message, HasSubstr("not run"));
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child is left, not even a zombie
 }
 

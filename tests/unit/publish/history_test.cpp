@@ -49,6 +49,7 @@ MachineState machine() {
 
 void sample(MachineState& state, std::uint64_t time_ns, std::uint64_t bytes, std::optional<std::uint64_t> peak = {}) {
   state.now_ns = time_ns;
+  state.now_wall_ns = state.began_wall_ns + time_ns;
   state.devices[0].used.add(time_ns, bytes, peak);
   state.processes[0].devices[0].used.add(time_ns, bytes / 2);
 }
@@ -118,6 +119,73 @@ TEST_F(HistoryTest, WhatWasWrittenIsRead) {
   EXPECT_EQ(history->risks[0].assessment, R"({"x": 1})");
 }
 
+// Looked at every other second, as where it takes long to look; of the samples in between one is the highest.
+TEST_F(HistoryTest, SamplesBetweenTwoLooksAreAllOfIt) {
+  {
+    HistoryWriter writer(options());
+    MachineState state = machine();
+    for (std::uint64_t n = 0; n < 60; ++n) {
+      sample(state, n * kSecond / 10, n == 33 ? 800 : 100 + n,
+             n == 7 ? std::optional<std::uint64_t>(950) : std::nullopt);
+      if (n % 20 == 19) writer.add(state);
+    }
+  }
+  const auto history = read();
+  ASSERT_TRUE(history.ok()) << history.error().message;
+  const HistoryDevice& gpu = history->devices[0];
+  EXPECT_EQ(gpu.samples, 60U);
+  EXPECT_EQ(gpu.peak_bytes, 950U);
+  EXPECT_EQ(gpu.peak_ms, kWallMs);
+  ASSERT_EQ(gpu.points.size(), 6U);
+  EXPECT_EQ(gpu.points[1].high_bytes, 119U);
+  EXPECT_EQ(gpu.points[3].high_bytes, 800U);
+  EXPECT_EQ(gpu.points[4].mean_bytes, 144U);  // (140 + … + 149) / 10 = 144.5
+  EXPECT_EQ(gpu.processes[0].peak_bytes, 400U);
+}
+
+// What recorders tell of the time after a sample, while its row is under way and at the very end.
+TEST_F(HistoryTest, RecordedPeaksAreThoseOfTheirSample) {
+  {
+    HistoryWriter writer(options());
+    MachineState state = machine();
+    for (const std::uint64_t peak : {500U, 600U, 700U}) {
+      sample(state, state.now_ns + kSecond, 100);
+      writer.add(state);
+      state.devices[0].used.add_peak(peak);
+      sample(state, state.now_ns + kSecond / 10, 100);
+      writer.add(state);
+      state.devices[0].used.add_peak(peak + 10);
+      sample(state, state.now_ns + kSecond, 100);
+      sample(state, state.now_ns + kSecond, 100);
+      writer.add(state);
+    }
+    state.devices[0].used.add_peak(900);
+    writer.add(state);
+  }
+  const auto history = read();
+  ASSERT_TRUE(history.ok()) << history.error().message;
+  std::vector<std::uint64_t> high;
+  for (const HistoryPoint& point : history->devices[0].points) high.push_back(point.high_bytes);
+  EXPECT_THAT(high, ElementsAre(510, 100, 100, 610, 100, 100, 710, 100, 900));
+}
+
+TEST_F(HistoryTest, RecordedPeaksRaiseARowThatHasBeenHandedOn) {
+  HistoryCollector collector;
+  MachineState state = machine();
+  sample(state, kSecond, 100);
+  collector.add(state);
+  EXPECT_EQ(collector.take(kWallMs + 60'000).size(), 2U);  // of the device and the process
+  collector.add(state);
+  EXPECT_THAT(collector.take(kWallMs + 60'000), IsEmpty());
+  state.devices[0].used.add_peak(900);
+  collector.add(state);
+  collector.add(state);
+  const std::vector<HistoryRow> rows = collector.take(kWallMs + 60'000);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].time_ms, kWallMs + 1000);
+  EXPECT_EQ(rows[0].high_bytes, 900);
+}
+
 TEST_F(HistoryTest, OfATimeAndADevice) {
   write_some();
   EXPECT_EQ(read(kWallMs + 2000)->devices[0].peak_bytes, 300U);
@@ -134,6 +202,29 @@ TEST_F(HistoryTest, IsForItsOwnerAndGoesOn) {
   write_some();  // again, of the same seconds: neither doubled nor an error
   EXPECT_THAT(problems_, IsEmpty());
   EXPECT_EQ(read()->devices[0].points.size(), 3U);
+}
+
+TEST_F(HistoryTest, GoesOnWithTheClockThatIsSet) {
+  {
+    HistoryWriter writer(options());
+    MachineState state = machine();
+    sample(state, kSecond, 100);
+    writer.add(state);
+    sample(state, 2 * kSecond, 200);
+    state.now_wall_ns += 3600 * kSecond;
+    writer.add(state);
+    sample(state, 3 * kSecond, 300);
+    state.now_wall_ns -= 60 * kSecond;
+    writer.add(state);
+  }
+  const auto history = read();
+  ASSERT_TRUE(history.ok()) << history.error().message;
+  EXPECT_THAT(problems_, IsEmpty());
+  ASSERT_EQ(history->devices.size(), 1U);
+  const HistoryDevice& gpu = history->devices[0];
+  EXPECT_EQ(gpu.first_ms, kWallMs - 57'000);
+  EXPECT_EQ(gpu.peak_ms, kWallMs - 57'000);
+  EXPECT_EQ(read(kWallMs + 3'602'000)->devices[0].peak_bytes, 200U);
 }
 
 class RetentionTest : public HistoryTest {

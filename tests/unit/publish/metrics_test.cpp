@@ -78,6 +78,18 @@ WatchedDevice gpu(const std::string& key) {
   return device;
 }
 
+TEST(Metrics, TimesAreThoseOfTheClockAsItIs) {
+  MachineState state;
+  state.began_wall_ns = 1000;
+  state.now_ns = 5;
+  state.now_wall_ns = 8005;  // it was set forward by 7000
+  EXPECT_EQ(to_metrics(state, {}, {}).unix_ns, 8005U);
+  EXPECT_EQ(to_metrics(state, {}, {}).start_unix_ns, 1000U);
+  state.now_wall_ns = 500;
+  EXPECT_EQ(to_metrics(state, {}, {}).unix_ns, 500U);
+  EXPECT_EQ(to_metrics(state, {}, {}).start_unix_ns, 500U) << "counters do not begin after now";
+}
+
 TEST(Metrics, OfAGpu) {
   MachineState state;
   state.devices.push_back(gpu("0"));
@@ -145,6 +157,16 @@ TEST(Metrics, OfRecordedProcesses) {
       R"({process_pid="42",process_command="python train.py",tidemark_device="cuda:1",hw_id="GPU-0",hw_name="GPU 0"})";
   EXPECT_THAT(page, HasSubstr("tidemark_framework_memory_allocated_bytes" + labels + " 7\n"));
   EXPECT_THAT(page, HasSubstr("tidemark_framework_memory_reserved_bytes" + labels + " 9\n"));
+}
+
+TEST(Metrics, OfNoProcessWhoseRecordingCannotBeRead) {
+  RecordedProcess process;
+  process.recording.pid = 42;
+  process.devices.emplace_back().allocated_bytes = 7;
+  process.owners.emplace_back().categories[static_cast<std::size_t>(Category::gradient)] = 5;
+  EXPECT_THAT(prometheus_text(to_metrics({}, {&process, 1}, {})), HasSubstr("pid=\"42\""));
+  process.problem = "run.tide: cannot be read";
+  EXPECT_THAT(prometheus_text(to_metrics({}, {&process, 1}, {})), Not(HasSubstr("pid=\"42\"")));
 }
 
 TEST(Metrics, OfRecordedProcessesByOwner) {
