@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <variant>
 
@@ -56,7 +57,7 @@ void OomWatch::look() {
 }
 
 std::vector<KilledProcess> OomWatch::take(const Reading& reading) {
-  if (const auto* host = std::get_if<HostReading>(&reading.what)) return take(*host);
+  if (const auto* host = std::get_if<HostReading>(&reading.what)) return take(*host, reading.ticks);
   if (const auto* parts = std::get_if<HostPartsSample>(&reading.what)) take(*parts);
   return {};
 }
@@ -68,12 +69,25 @@ void OomWatch::take(const HostPartsSample& parts) {
   }
 }
 
-std::vector<KilledProcess> OomWatch::take(const HostReading& host) {
+void OomWatch::began(std::int64_t pid) {
+  std::erase_if(ended_, [&](const Ended& ended) { return ended.pid == pid; });
+}
+
+// One that is there later lives: a process of the same PID, or this one after all.
+bool OomWatch::has_ended(std::int64_t pid, std::uint64_t ticks) {
+  const auto known = std::find_if(ended_.begin(), ended_.end(), [&](const Ended& ended) { return ended.pid == pid; });
+  if (known == ended_.end()) return false;
+  if (ticks <= known->ticks) return true;
+  ended_.erase(known);
+  return false;
+}
+
+std::vector<KilledProcess> OomWatch::take(const HostReading& host, std::uint64_t ticks) {
   readings_.push_back(host);
   if (readings_.size() > kReadings) readings_.pop_front();
   std::map<std::int64_t, HostProcess> now;
   for (const ProcessMemory& memory : host.processes) {
-    if (std::find(ended_.begin(), ended_.end(), memory.pid) != ended_.end()) continue;  // read before it ended
+    if (has_ended(memory.pid, ticks)) continue;
     const auto known = alive_.find(memory.pid);
     HostProcess& process = now[memory.pid];
     if (known != alive_.end()) process = known->second;
@@ -86,7 +100,7 @@ std::vector<KilledProcess> OomWatch::take(const HostReading& host) {
   }
   for (const std::int64_t pid : gone) now[pid] = alive_[pid];
   alive_ = std::move(now);
-  return victims_among(std::move(gone));
+  return victims_among(std::move(gone), ticks);
 }
 
 std::vector<KilledProcess> OomWatch::program_ended() {
@@ -96,17 +110,17 @@ std::vector<KilledProcess> OomWatch::program_ended() {
     const bool there = read_file(fmt::format("{}/proc/{}/stat", root_, pid)).has_value();
     if (!there || ending_signal(pid, -1, root_)) gone.push_back(pid);
   }
-  return victims_among(std::move(gone));
+  return victims_among(std::move(gone), std::numeric_limits<std::uint64_t>::max());
 }
 
-std::vector<KilledProcess> OomWatch::victims_among(std::vector<std::int64_t> gone) {
+std::vector<KilledProcess> OomWatch::victims_among(std::vector<std::int64_t> gone, std::uint64_t ticks) {
   // Those that held most first: the kernel chooses by that.
   std::sort(gone.begin(), gone.end(), [&](std::int64_t left, std::int64_t right) {
     return alive_[left].pages.rss_bytes.value_or(0) > alive_[right].pages.rss_bytes.value_or(0);
   });
   std::vector<KilledProcess> killed;
   for (const std::int64_t pid : gone) {
-    if (auto victim = ended(pid, ending_signal(pid, -1, root_))) killed.push_back(std::move(*victim));
+    if (auto victim = ended(pid, ending_signal(pid, -1, root_), ticks)) killed.push_back(std::move(*victim));
   }
   return killed;
 }
@@ -117,7 +131,7 @@ std::optional<std::uint64_t> OomWatch::usage_of_late() const {
   return most;
 }
 
-HostProcess OomWatch::forget(std::int64_t pid) {
+HostProcess OomWatch::forget(std::int64_t pid, std::uint64_t ticks) {
   HostProcess process;
   process.pid = pid;
   if (const auto known = alive_.find(pid); known != alive_.end()) {
@@ -129,17 +143,17 @@ HostProcess OomWatch::forget(std::int64_t pid) {
       if (memory.pid == pid && memory.pages.rss_bytes >= process.pages.rss_bytes) process.pages = memory.pages;
     }
   }
-  ended_.push_back(pid);
+  ended_.push_back({pid, ticks});
   if (ended_.size() > kMostEnded) ended_.pop_front();
   return process;
 }
 
-std::optional<KilledProcess> OomWatch::ended(std::int64_t pid, std::optional<int> signal) {
-  const bool again = std::find(ended_.begin(), ended_.end(), pid) != ended_.end();
-  if (again && !alive_.contains(pid)) return std::nullopt;
+std::optional<KilledProcess> OomWatch::ended(std::int64_t pid, std::optional<int> signal, std::uint64_t ticks) {
+  const bool again = std::any_of(ended_.begin(), ended_.end(), [&](const Ended& ended) { return ended.pid == pid; });
+  if (again) return std::nullopt;
   look();
   KilledProcess killed;
-  killed.process = forget(pid);
+  killed.process = forget(pid, ticks);
   killed.cgroup_usage_bytes = usage_of_late();
   killed.cgroup_limit_bytes = cgroup_ ? cgroup_->limit_bytes() : std::nullopt;
   const auto logged = logged_.find(pid);

@@ -27,9 +27,11 @@ class OomWatch {
 
   /// What was read of the host, in order of time. Returns the victims among the processes that are gone since.
   [[nodiscard]] std::vector<KilledProcess> take(const Reading& reading);
-  /// A process of the job has ended; `signal`: what it died of, 0 for none; none: not known. None where it is no
-  /// victim, or was asked for before.
-  [[nodiscard]] std::optional<KilledProcess> ended(std::int64_t pid, std::optional<int> signal);
+  /// A process of the job is there: what is known to have ended was an earlier one with its PID.
+  void began(std::int64_t pid);
+  /// A process of the job has ended, by `ticks` of the readings' clock; `signal`: what it died of, 0 for none; none:
+  /// not known. None where it is no victim, or was asked for before.
+  [[nodiscard]] std::optional<KilledProcess> ended(std::int64_t pid, std::optional<int> signal, std::uint64_t ticks);
   /// The program has ended: the victims among the processes that are gone since the latest reading.
   [[nodiscard]] std::vector<KilledProcess> program_ended();
   /// Kills that the control group has counted of late, and no process of the job was found for.
@@ -49,11 +51,18 @@ class OomWatch {
     bool take();
   };
 
-  [[nodiscard]] std::vector<KilledProcess> take(const HostReading& host);
+  struct Ended {
+    std::int64_t pid = 0;
+    std::uint64_t ticks = 0;  ///< by which it had ended
+  };
+
+  [[nodiscard]] std::vector<KilledProcess> take(const HostReading& host, std::uint64_t ticks);
+  /// Whether what was read at that time of a process was read before it ended.
+  bool has_ended(std::int64_t pid, std::uint64_t ticks);
   void take(const HostPartsSample& parts);
   void look();
-  [[nodiscard]] std::vector<KilledProcess> victims_among(std::vector<std::int64_t> gone);
-  [[nodiscard]] HostProcess forget(std::int64_t pid);
+  [[nodiscard]] std::vector<KilledProcess> victims_among(std::vector<std::int64_t> gone, std::uint64_t ticks);
+  [[nodiscard]] HostProcess forget(std::int64_t pid, std::uint64_t ticks);
   [[nodiscard]] std::optional<std::uint64_t> usage_of_late() const;
 
   std::string root_;
@@ -63,7 +72,7 @@ class OomWatch {
   Count on_machine_;
   std::map<std::int64_t, LoggedKill> logged_;  ///< by PID; of processes that are not known to have ended
   std::map<std::int64_t, HostProcess> alive_;  ///< by PID
-  std::deque<std::int64_t> ended_;             ///< the latest of them
+  std::deque<Ended> ended_;                    ///< the latest of them
   std::deque<HostReading> readings_;           ///< the latest: when the last was taken, memory may have been free again
 };
 

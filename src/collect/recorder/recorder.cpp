@@ -142,6 +142,7 @@ bool Recorder::end_earlier_image(pid_t pid) {
   bool ended = false;
   for (Client& client : clients_) {
     if (pid <= 0 || client.pid != pid || client.session == nullptr) continue;
+    if (is_gone(client.pidfd, pid)) look_how_it_ended(client);  // else the process lives on
     end(client, true);
     ended = true;
   }
@@ -152,6 +153,7 @@ void Recorder::admit(ScopedFd memory, pid_t pid) {
   // A process that has called exec: its earlier image is gone, and with it whatever wrote to the earlier memory. What
   // that recording needed is free.
   const bool room = end_earlier_image(pid) || descriptors_after(memory.get()) >= kDescriptorsToAccept - 1;
+  if (oom_watch_) oom_watch_->began(pid);
   auto shared = SharedMemory::map(std::move(memory));
   if (!shared) return not_recorded(pid, shared.error().message);
   ring::Control& control = (*shared)->get()->control;
@@ -272,13 +274,17 @@ void Recorder::say_size_limit(const Client& client) {
                            client.path));
 }
 
+void Recorder::look_how_it_ended(const Client& client) {
+  if (!oom_watch_ || client.session->ended_by_process()) return;
+  const std::uint64_t now = clock_.now();
+  auto killed = oom_watch_->ended(client.pid, ending_signal(client.pid, client.pidfd.get()), now);
+  if (!killed) return;
+  if (killed->process.name.empty()) killed->process.name = client.command;
+  add_killed(std::move(*killed), now);
+}
+
 void Recorder::end(Client& client, bool exited) {
   Session& session = *client.session;
-  if (exited && oom_watch_ && !session.ended_by_process()) {
-    auto killed = oom_watch_->ended(client.pid, ending_signal(client.pid, client.pidfd.get()));
-    if (killed && killed->process.name.empty()) killed->process.name = client.command;
-    if (killed) add_killed(std::move(*killed), clock_.now());
-  }
   if (!session.size_limit_reached()) {
     const bool failed_before = session.stopped();
     if (unrecorded_.count > 0) session.add({QualityId::unrecorded_processes, unrecorded_.count});
@@ -303,7 +309,9 @@ void Recorder::end(Client& client, bool exited) {
 void Recorder::end_exited() {
   for (Client& client : clients_) {
     if (client.session == nullptr) continue;
-    if (client.session->ended_by_process() || is_gone(client.pidfd, client.pid)) end(client, true);
+    const bool gone = !client.session->ended_by_process() && is_gone(client.pidfd, client.pid);
+    if (gone) look_how_it_ended(client);
+    if (gone || client.session->ended_by_process()) end(client, true);
   }
   std::erase_if(clients_, [](const Client& client) { return client.session == nullptr; });
 }

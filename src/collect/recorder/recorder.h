@@ -117,8 +117,11 @@ class Recorder {
            ScopedFd readers);
 
   void admit(ScopedFd memory, pid_t pid);
-  /// Ends the recording of the process's earlier image. False where there is none.
+  /// Ends the recording of an earlier image of the process, or of an earlier process with its PID. False where there is
+  /// none.
   bool end_earlier_image(pid_t pid);
+  /// The process is gone, and had not ended its recording.
+  void look_how_it_ended(const Client& client);
   void not_recorded(pid_t pid, const std::string& why);
   void take_samples();
   void name_workers(HostPartsSample& sample) const;

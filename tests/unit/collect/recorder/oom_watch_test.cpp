@@ -25,7 +25,7 @@ class OomWatchTest : public ::testing::Test {
     folder_.write("cg/job/memory.events", "oom_kill " + std::to_string(in_group) + "\n");
     folder_.write("proc/vmstat", "oom_kill " + std::to_string(on_machine) + "\n");
   }
-  static Reading host(const std::vector<std::int64_t>& pids, std::uint64_t usage = 950) {
+  static Reading host(const std::vector<std::int64_t>& pids, std::uint64_t usage = 950, std::uint64_t ticks = 0) {
     HostReading reading;
     reading.sample.cgroup_usage_bytes = usage;
     reading.sample.cgroup_limit_bytes = 1000;
@@ -35,6 +35,7 @@ class OomWatchTest : public ::testing::Test {
       memory.pages.rss_bytes = static_cast<std::uint64_t>(pid) * 10;
     }
     Reading made;
+    made.ticks = ticks;
     made.what = std::move(reading);
     return made;
   }
@@ -52,7 +53,7 @@ TEST_F(OomWatchTest, SigkillWithACountThatRose) {
   EXPECT_TRUE(watch.take(parts).empty());
   EXPECT_TRUE(watch.take(host({10, 20})).empty());
   count(6, 10);
-  const auto killed = watch.ended(20, SIGKILL);
+  const auto killed = watch.ended(20, SIGKILL, 1);
   ASSERT_TRUE(killed);
   EXPECT_EQ(killed->evidence, KillEvidence::exit_signal);
   EXPECT_EQ(killed->scope, KillScope::cgroup);
@@ -61,18 +62,18 @@ TEST_F(OomWatchTest, SigkillWithACountThatRose) {
   EXPECT_EQ(killed->process.pages.rss_bytes, 200U) << "of the latest reading";
   EXPECT_EQ(killed->cgroup_usage_bytes, 950U);
   EXPECT_EQ(killed->cgroup_limit_bytes, 1000U);
-  EXPECT_FALSE(watch.ended(20, SIGKILL)) << "once";
+  EXPECT_FALSE(watch.ended(20, SIGKILL, 1)) << "once";
   EXPECT_TRUE(watch.take(host({10, 20})).empty()) << "read before it ended";
-  EXPECT_FALSE(watch.ended(10, SIGKILL)) << "there was one kill";
+  EXPECT_FALSE(watch.ended(10, SIGKILL, 1)) << "there was one kill";
 }
 
 TEST_F(OomWatchTest, NoVictimWithoutACount) {
   OomWatch watch(folder_.path());
   EXPECT_TRUE(watch.take(host({10, 20, 30})).empty());
-  EXPECT_FALSE(watch.ended(10, SIGKILL)) << "somebody else sent it";
+  EXPECT_FALSE(watch.ended(10, SIGKILL, 1)) << "somebody else sent it";
   count(6, 10);
-  EXPECT_FALSE(watch.ended(20, 0)) << "it exited";
-  EXPECT_FALSE(watch.ended(30, SIGSEGV));
+  EXPECT_FALSE(watch.ended(20, 0, 1)) << "it exited";
+  EXPECT_FALSE(watch.ended(30, SIGSEGV, 1));
 }
 
 TEST_F(OomWatchTest, OneThatIsGoneWhenTheCountHadRisen) {
@@ -103,8 +104,8 @@ TEST_F(OomWatchTest, WithoutACgroupTheMachinesCountIsNotEnoughWithoutASignal) {
   OomWatch watch(folder_.path());
   EXPECT_TRUE(watch.take(host({10, 20})).empty());
   count(5, 10);
-  EXPECT_FALSE(watch.ended(10, std::nullopt)) << "any program of the machine may have been killed";
-  EXPECT_TRUE(watch.ended(20, SIGKILL));
+  EXPECT_FALSE(watch.ended(10, std::nullopt, 1)) << "any program of the machine may have been killed";
+  EXPECT_TRUE(watch.ended(20, SIGKILL, 1));
 }
 
 TEST_F(OomWatchTest, WhatWasHeldBeforeItWasGivenBack) {
@@ -114,7 +115,7 @@ TEST_F(OomWatchTest, WhatWasHeldBeforeItWasGivenBack) {
   std::get<HostReading>(late.what).processes[0].pages.rss_bytes = 7;  // the kernel is taking its memory back
   EXPECT_TRUE(watch.take(late).empty());
   count(6, 10);
-  const auto killed = watch.ended(20, SIGKILL);
+  const auto killed = watch.ended(20, SIGKILL, 1);
   ASSERT_TRUE(killed);
   EXPECT_EQ(killed->process.pages.rss_bytes, 200U);
   EXPECT_EQ(killed->cgroup_usage_bytes, 950U);
@@ -136,11 +137,34 @@ TEST_F(OomWatchTest, VictimsSinceTheLatestReading) {
   EXPECT_EQ(watch.unexplained(), 1U) << "of the two that were counted";
 }
 
+TEST_F(OomWatchTest, AProcessThatIsReadLaterHasNotEnded) {
+  OomWatch watch(folder_.path());
+  EXPECT_TRUE(watch.take(host({10, 20}, 950, 5)).empty());
+  EXPECT_FALSE(watch.ended(20, 0, 10));
+  EXPECT_TRUE(watch.take(host({10, 20}, 950, 10)).empty());
+  EXPECT_TRUE(watch.take(host({10}, 950, 11)).empty()) << "20 was read before it ended: it is not gone now";
+  EXPECT_TRUE(watch.take(host({10, 20}, 950, 12)).empty()) << "another process";
+  count(6, 10);
+  const auto killed = watch.take(host({10}, 950, 13));
+  ASSERT_EQ(killed.size(), 1U);
+  EXPECT_EQ(killed[0].process.pid, 20);
+  EXPECT_EQ(killed[0].process.pages.rss_bytes, 200U);
+}
+
+TEST_F(OomWatchTest, AProcessThatBeginsHasNotEnded) {
+  OomWatch watch(folder_.path());
+  EXPECT_FALSE(watch.ended(20, SIGKILL, 10));
+  count(6, 10);
+  EXPECT_FALSE(watch.ended(20, SIGKILL, 11)) << "asked for before";
+  watch.began(20);
+  EXPECT_TRUE(watch.ended(20, SIGKILL, 12));
+}
+
 TEST_F(OomWatchTest, WithoutReadings) {
   OomWatch watch(folder_.path());
   EXPECT_EQ(watch.cgroup(), folder_.path() + "/cg/job");
   count(6, 10);
-  const auto killed = watch.ended(10, SIGKILL);
+  const auto killed = watch.ended(10, SIGKILL, 1);
   ASSERT_TRUE(killed);
   EXPECT_EQ(killed->cgroup_limit_bytes, 1000U);
   EXPECT_EQ(killed->cgroup_usage_bytes, std::nullopt);
