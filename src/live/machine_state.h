@@ -79,6 +79,9 @@ struct WatchedProcess {
   std::optional<std::uint64_t> pss_bytes;  ///< read every few seconds
   WatchedUsage rss{256};
   WatchedUsage pss{256};
+  /// What it is there for, and its pages, as read once a second; once it has ended, without these. None where it is not
+  /// among the processes of this machine that are looked at.
+  std::optional<HostProcess> on_host = {};
 
   /// Of all devices; none where none says.
   [[nodiscard]] std::optional<std::uint64_t> device_bytes() const;
@@ -86,6 +89,8 @@ struct WatchedProcess {
 
 struct WatchedHost {
   HostMemory memory;
+  std::string cgroup_folder;                                ///< empty: there are no control groups
+  std::optional<std::int64_t> cgroup_pid;                   ///< the process whose it is; none: that of who watches
   std::optional<std::uint64_t> cgroup_usage_bytes;          ///< with cached files
   std::optional<std::uint64_t> cgroup_inactive_file_bytes;  ///< of that
   std::optional<std::uint64_t> cgroup_limit_bytes;

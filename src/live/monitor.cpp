@@ -22,6 +22,7 @@ SampleOptions sampling(const MonitorOptions& options) {
   sampled.reads_device = [choice = options.choice](const std::vector<DeviceInfo>& devices, std::size_t position) {
     return StateBuilder::is_chosen(choice, devices, position);
   };
+  sampled.cgroup_of = options.choice.pid;
   const auto finder = std::make_shared<JobFinder>(options.choice.pid, options.places.root);
   sampled.find_job = [finder](const std::vector<std::int64_t>& on_devices) { return finder->find(on_devices); };
   return sampled;

@@ -131,26 +131,8 @@ void StateBuilder::add(std::uint64_t /*time_ns*/, const DeviceLost& lost) {
 }
 
 void StateBuilder::add(std::uint64_t time_ns, const HostReading& reading) {
-  WatchedHost& host = state_.host;
   host_at_ns_ = time_ns;
-  host.memory = reading.machine;
-  host.cgroup_usage_bytes = reading.sample.cgroup_usage_bytes;
-  host.cgroup_limit_bytes = reading.sample.cgroup_limit_bytes;
-  host.cgroup_oom_kills = reading.sample.cgroup_oom_kills;
-  host.cgroup_inactive_file_bytes = reading.cgroup_inactive_file_bytes;
-  if (!host.cgroup_oom_kills_at_start) host.cgroup_oom_kills_at_start = host.cgroup_oom_kills;
-  const auto used = host.used_bytes();
-  const auto share = percent(used, host.limit_bytes());
-  if (used) host.used.add(time_ns, *used);
-  if (share) host.used_percent.add(*share);
-  for (WatchedDevice& device : state_.devices) {
-    if (!device.is_host) continue;
-    device.info.total_bytes = host.limit_bytes();
-    device.latest.used_bytes = used;
-    device.sampled_at_ns = time_ns;
-    if (used) device.used.add(time_ns, *used);
-    if (share) device.used_percent.add(*share);
-  }
+  add_host_use(time_ns, reading);
   job_.clear();
   pid_there_ = false;
   for (WatchedProcess& process : state_.processes) process.rss_bytes.reset();
@@ -168,12 +150,50 @@ void StateBuilder::add(std::uint64_t time_ns, const HostReading& reading) {
   }
 }
 
+void StateBuilder::add_host_use(std::uint64_t time_ns, const HostReading& reading) {
+  WatchedHost& host = state_.host;
+  host.memory = reading.machine;
+  // A group that is gone, with the container that it was of, says nothing: what it said last stays. What is used of
+  // the machine is no continuation of it.
+  if (host.limited_by_cgroup() && !reading.sample.cgroup_usage_bytes && !reading.sample.cgroup_limit_bytes) return;
+  host.cgroup_folder = reading.cgroup_folder;
+  host.cgroup_pid = reading.cgroup_pid;
+  host.cgroup_usage_bytes = reading.sample.cgroup_usage_bytes;
+  host.cgroup_limit_bytes = reading.sample.cgroup_limit_bytes;
+  host.cgroup_oom_kills = reading.sample.cgroup_oom_kills;
+  host.cgroup_inactive_file_bytes = reading.cgroup_inactive_file_bytes;
+  if (!host.cgroup_oom_kills_at_start) host.cgroup_oom_kills_at_start = host.cgroup_oom_kills;
+  const auto used = host.used_bytes();
+  const auto share = percent(used, host.limit_bytes());
+  if (used) host.used.add(time_ns, *used);
+  if (share) host.used_percent.add(*share);
+  for (WatchedDevice& device : state_.devices) {
+    if (!device.is_host) continue;
+    device.info.total_bytes = host.limit_bytes();
+    device.latest.used_bytes = used;
+    device.sampled_at_ns = time_ns;
+    if (used) device.used.add(time_ns, *used);
+    if (share) device.used_percent.add(*share);
+  }
+}
+
+void StateBuilder::add(std::uint64_t /*time_ns*/, const HostPartsSample& parts) {
+  for (const HostProcess& read : parts.processes) {
+    if (WatchedProcess* process = known_process(read.pid, false)) process->on_host = read;
+  }
+}
+
 // PIDs of another namespace are other processes than those that have the same numbers here.
-WatchedProcess& StateBuilder::process_of(std::int64_t pid, bool elsewhere, std::uint64_t time_ns) {
+WatchedProcess* StateBuilder::known_process(std::int64_t pid, bool elsewhere) {
   const auto known = std::find_if(state_.processes.begin(), state_.processes.end(), [&](const WatchedProcess& process) {
     return process.pid == pid && !process.ended && elsewhere == (process.kind == ProcessKind::other_namespace);
   });
-  WatchedProcess& process = known != state_.processes.end() ? *known : state_.processes.emplace_back();
+  return known == state_.processes.end() ? nullptr : &*known;
+}
+
+WatchedProcess& StateBuilder::process_of(std::int64_t pid, bool elsewhere, std::uint64_t time_ns) {
+  WatchedProcess* const known = known_process(pid, elsewhere);
+  WatchedProcess& process = known != nullptr ? *known : state_.processes.emplace_back();
   if (process.pid < 0) process.first_seen_ns = time_ns;
   process.pid = pid;
   process.last_seen_ns = time_ns;
@@ -210,6 +230,7 @@ void StateBuilder::update() {
     if (held || state_.latest_reading_ns < process.last_seen_ns + kEndedAfterNs) continue;
     process.ended = true;
     process.pss_bytes.reset();
+    if (process.on_host) process.on_host->pages = {};
   }
   state_.watched_pid = watched_pid();
   forget_ended();

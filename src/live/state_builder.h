@@ -40,8 +40,11 @@ class StateBuilder {
   void add(std::uint64_t time_ns, const DeviceProcessesSample& listed);
   void add(std::uint64_t time_ns, const DeviceLost& lost);
   void add(std::uint64_t time_ns, const HostReading& host);
+  void add(std::uint64_t time_ns, const HostPartsSample& parts);
   void add_host_device();
+  void add_host_use(std::uint64_t time_ns, const HostReading& reading);
   [[nodiscard]] WatchedDevice* device_of(SampledDeviceId position);
+  [[nodiscard]] WatchedProcess* known_process(std::int64_t pid, bool elsewhere);
   WatchedProcess& process_of(std::int64_t pid, bool elsewhere, std::uint64_t time_ns);
   [[nodiscard]] bool is_of_job(std::int64_t pid) const;
   [[nodiscard]] WatchedPid watched_pid() const;

@@ -23,12 +23,12 @@ std::optional<std::uint64_t> limit_of(int version, const std::string& folder) {
 
 struct Group {
   int version = 0;
-  std::string path;  ///< as /proc/self/cgroup has it
+  std::string path;  ///< as /proc/PID/cgroup has it
 };
 
 /// "4:memory:/path" is version 1, "0::/path" is version 2, which has no memory where version 1 has it.
-std::optional<Group> own_group(const std::string& root) {
-  std::istringstream lines(read_file(root + "/proc/self/cgroup").value_or(""));
+std::optional<Group> group_of(const std::string& process, const std::string& root) {
+  std::istringstream lines(read_file(fmt::format("{}/proc/{}/cgroup", root, process)).value_or(""));
   std::optional<Group> group;
   for (std::string line; std::getline(lines, line);) {
     const std::size_t first = line.find(':');
@@ -47,7 +47,8 @@ struct Mount {
 };
 
 /// Lines of mountinfo: id parent device root point options [tags] - type source options.
-std::optional<Mount> mount_of(int version, const std::string& root) {
+std::vector<Mount> mounts_of(int version, const std::string& root) {
+  std::vector<Mount> mounts;
   std::istringstream lines(read_file(root + "/proc/self/mountinfo").value_or(""));
   for (std::string line; std::getline(lines, line);) {
     const std::size_t dash = line.find(" - ");
@@ -61,17 +62,23 @@ std::optional<Mount> mount_of(int version, const std::string& root) {
     before >> skipped >> skipped >> skipped >> mount.root >> mount.point;
     after >> type >> skipped >> options;
     const bool has_memory = ("," + options + ",").find(",memory,") != std::string::npos;
-    if (version == 2 ? type == "cgroup2" : type == "cgroup" && has_memory) return mount;
+    if (version == 2 ? type == "cgroup2" : type == "cgroup" && has_memory) mounts.push_back(mount);
   }
-  return std::nullopt;
+  return mounts;
 }
 
-/// `path` as seen below a mount that shows only what is under `mount_root`: in a container that may be just "".
-std::string below(const std::string& path, const std::string& mount_root) {
-  if (mount_root == "/") return path == "/" ? "" : path;
-  const bool inside =
-      path.rfind(mount_root, 0) == 0 && (path.size() == mount_root.size() || path[mount_root.size()] == '/');
-  return inside ? path.substr(mount_root.size()) : "";
+bool is_in(const std::string& path, const std::string& folder) {
+  return path.rfind(folder, 0) == 0 && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+/// `path` as seen below a mount that shows only what is under `mount_root`; none where it is not under that. Both are
+/// as seen from this process's cgroup namespace: what is outside begins with "/..".
+std::optional<std::string> below(const std::string& path, const std::string& mount_root) {
+  const std::string above = mount_root == "/" ? "" : mount_root;
+  if (!is_in(path, above)) return std::nullopt;
+  const std::string rest = path.substr(above.size());
+  if (is_in(rest, "/..")) return std::nullopt;
+  return rest == "/" ? "" : rest;
 }
 
 }  // namespace
@@ -85,28 +92,44 @@ HostMemory read_host_memory(const std::string& root) {
   return {bytes("MemTotal:"), bytes("MemAvailable:")};
 }
 
+std::optional<Cgroup> Cgroup::find(const std::string& process, bool or_top, const std::string& root) {
+  const auto group = group_of(process, root);
+  const auto mounts = group ? mounts_of(group->version, root) : std::vector<Mount>();
+  for (const Mount& mount : mounts) {
+    const std::string top = root + mount.point;
+    const auto rest = below(group->path, mount.root);
+    std::error_code error;
+    if (rest && fs::exists(top + *rest, error)) return Cgroup(group->version, top + *rest, top.size());
+  }
+  if (mounts.empty() || !or_top) return std::nullopt;
+  const std::string top = root + mounts.front().point;
+  return Cgroup(group->version, top, top.size());
+}
+
+Cgroup Cgroup::with_lowest_limit() const {
+  Cgroup best = *this;
+  std::optional<std::uint64_t> lowest;
+  for (std::string folder = folder_; folder.size() >= top_; folder = folder.substr(0, folder.rfind('/'))) {
+    const auto limit = limit_of(version_, folder);
+    if (!limit || (lowest && *lowest <= *limit)) continue;
+    lowest = limit;
+    best.folder_ = folder;
+  }
+  return best;
+}
+
 std::optional<Cgroup> Cgroup::own(const std::string& root) {
-  const auto group = own_group(root);
-  const auto mount = group ? mount_of(group->version, root) : std::nullopt;
-  if (!mount) return std::nullopt;
-  const std::string top = root + mount->point;
-  std::string folder = top + below(group->path, mount->root);
-  std::error_code error;
-  if (!fs::exists(folder, error)) folder = top;
-  return Cgroup(group->version, folder, top.size());
+  return find("self", true, root);
 }
 
 std::optional<Cgroup> Cgroup::of_this_process(const std::string& root) {
-  auto best = own(root);
-  if (!best) return std::nullopt;
-  std::optional<std::uint64_t> lowest;
-  for (std::string folder = best->folder_; folder.size() >= best->top_; folder = folder.substr(0, folder.rfind('/'))) {
-    const auto limit = limit_of(best->version_, folder);
-    if (!limit || (lowest && *lowest <= *limit)) continue;
-    lowest = limit;
-    best->folder_ = folder;
-  }
-  return best;
+  const auto found = own(root);
+  return found ? std::optional(found->with_lowest_limit()) : std::nullopt;
+}
+
+std::optional<Cgroup> Cgroup::of_process(std::int64_t pid, const std::string& root) {
+  const auto found = find(std::to_string(pid), false, root);
+  return found ? std::optional(found->with_lowest_limit()) : std::nullopt;
 }
 
 std::optional<std::uint64_t> Cgroup::limit_bytes() const {

@@ -33,12 +33,15 @@ struct CgroupReading {
   std::optional<std::uint64_t> oom_kills;    ///< processes the kernel has killed for lack of memory since it exists
 };
 
-/// The memory control group of this process that matters: of its own and those around it the one with the lowest limit,
+/// The memory control group of a process that matters: of its own and those around it the one with the lowest limit,
 /// because that is reached first; its own where none has a limit. Finds it once; safe to read from any thread.
 class Cgroup {
  public:
   /// None where there are no memory control groups. `root` comes before "/proc" and before the mount points in it.
   static std::optional<Cgroup> of_this_process(const std::string& root = "");
+  /// Of another one, which may be in a container. None also where it is gone, and where its group is not among those
+  /// that are mounted here: containers see only their own.
+  static std::optional<Cgroup> of_process(std::int64_t pid, const std::string& root = "");
   /// The one that this process is in, whatever its limit.
   static std::optional<Cgroup> own(const std::string& root = "");
 
@@ -54,6 +57,9 @@ class Cgroup {
 
  private:
   Cgroup(int version, std::string folder, std::size_t top) : version_(version), folder_(std::move(folder)), top_(top) {}
+  // `process`: a PID or "self". `or_top`: the topmost group that is mounted, where its own is not to be seen.
+  static std::optional<Cgroup> find(const std::string& process, bool or_top, const std::string& root);
+  [[nodiscard]] Cgroup with_lowest_limit() const;
 
   int version_;
   std::string folder_;

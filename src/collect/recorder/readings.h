@@ -40,6 +40,8 @@ struct HostReading {
   HostSample sample;
   // Where a machine is watched (SampleOptions::find_job).
   HostMemory machine;
+  std::string cgroup_folder;                                ///< empty: there are no control groups
+  std::optional<std::int64_t> cgroup_pid;                   ///< the process whose it is; none: the sampler's own
   std::optional<std::uint64_t> cgroup_inactive_file_bytes;  ///< see Cgroup
   std::vector<ProcessMemory> processes;
 };

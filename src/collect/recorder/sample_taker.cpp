@@ -20,8 +20,10 @@ constexpr std::chrono::nanoseconds kProcessInterval = 1s;
 constexpr std::uint64_t kChangedUse = 100;
 constexpr std::chrono::nanoseconds kJobInterval = 1s;
 constexpr std::chrono::nanoseconds kPssInterval = 5s;
-// What the host's memory holds, likewise: where it is quick, also when more or less is used.
+// What the host's memory holds, likewise: where it is quick, also when more or less is used. Who watches a machine has
+// it once a second, as the list of processes.
 constexpr std::chrono::nanoseconds kPartsInterval = 5s;
+constexpr std::chrono::nanoseconds kWatchedPartsInterval = 1s;
 
 std::chrono::nanoseconds processor_time() {
   timespec time{};
@@ -64,14 +66,17 @@ SampleTaker::SampleTaker(const SampleOptions& options, std::int64_t job, const T
       find_job_(options.find_job),
       clock_(clock),
       sources_(options.open_sources ? options.open_sources() : open_device_sources(options.places)),
-      cgroup_(Cgroup::of_this_process(options.places.root)),
+      cgroup_(options.cgroup_of ? Cgroup::of_process(*options.cgroup_of, options.places.root) : std::nullopt),
+      cgroup_pid_(cgroup_ ? options.cgroup_of : std::nullopt),
       roles_(options.places.root),
       device_pace_(options.interval, options.share_of_core),
       process_pace_(std::max(options.interval, kProcessInterval), options.share_of_core),
       job_pace_(std::max(options.interval, kJobInterval), options.share_of_core),
       host_pace_(options.interval, options.share_of_core),
       pss_pace_(std::max(options.interval, kPssInterval), options.share_of_core),
-      parts_pace_(std::max(options.interval, kPartsInterval), options.share_of_core) {
+      parts_pace_(std::max(options.interval, find_job_ ? kWatchedPartsInterval : kPartsInterval),
+                  options.share_of_core) {
+  if (!cgroup_) cgroup_ = Cgroup::of_this_process(root_);
   for (const OpenedSource& opened : sources_) {
     const std::size_t count = opened.source == nullptr ? 0 : opened.source->devices().size();
     for (std::size_t n = 0; n < count; ++n) devices_.push_back({opened.source.get(), n, false});
@@ -110,9 +115,8 @@ void SampleTaker::take(std::vector<Reading>& readings) {
   read_pss_ = pss_pace_.due(now);
   run(read_pss_ ? pss_pace_ : host_pace_, now, [&] { read_host(readings); });
   if (read_pss_) host_pace_.done(now, 0ns, 0ns);
-  if (find_job_) return;  // who watches a machine has no use for the parts
   // With what was just read of the processes, and with each PSS, so that it stays with what else was used then.
-  if (host_has_changed()) parts_pace_.hurry();
+  if (!find_job_ && host_has_changed()) parts_pace_.hurry();
   if (read_pss_ && !parts_pace_.due(now)) return read_parts(readings);
   run(parts_pace_, now, [&] { read_parts(readings); });
 }
@@ -222,6 +226,8 @@ void SampleTaker::read_host(std::vector<Reading>& readings) {
     sample.cgroup_usage_bytes = cgroup.usage_bytes;
     sample.cgroup_limit_bytes = cgroup_->limit_bytes();
     sample.cgroup_oom_kills = cgroup.oom_kills;
+    host.cgroup_pid = cgroup_pid_;
+    if (find_job_) host.cgroup_folder = cgroup_->folder();
     if (find_job_) host.cgroup_inactive_file_bytes = cgroup_->inactive_file_bytes();
   }
   host.machine = read_host_memory(root_);

@@ -43,6 +43,8 @@ struct SampleOptions {
   std::function<bool(const std::vector<DeviceInfo>& devices, std::size_t position)> reads_device = {};
   /// The job's processes, given those that devices listed latest; empty: those below one process.
   std::function<std::vector<JobProcess>(const std::vector<std::int64_t>& on_devices)> find_job = {};
+  /// Whose control group is read, where that can be seen; else, and where it is none, this process's.
+  std::optional<std::int64_t> cgroup_of = {};
   int share_of_core = kShareOfCore;  ///< see Pace
 };
 
@@ -115,9 +117,10 @@ class SampleTaker {
   std::vector<OpenedSource> sources_;
   std::vector<Device> devices_;
   std::optional<Cgroup> cgroup_;
-  std::vector<JobProcess> job_;           ///< as of the last look
-  std::vector<std::int64_t> on_devices_;  ///< processes that devices listed latest, where find_job_ wants them
-  bool read_pss_ = false;                 ///< with the next reading of the host
+  std::optional<std::int64_t> cgroup_pid_;  ///< of which process; none: of this one
+  std::vector<JobProcess> job_;             ///< as of the last look
+  std::vector<std::int64_t> on_devices_;    ///< processes that devices listed latest, where find_job_ wants them
+  bool read_pss_ = false;                   ///< with the next reading of the host
   ProcessRoles roles_;
   std::vector<ProcessMemory> job_memory_;  ///< of the latest reading of the host
   std::uint64_t host_used_bytes_ = 0;      ///< likewise, by the control group, else by the job

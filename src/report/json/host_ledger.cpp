@@ -5,7 +5,6 @@
 #include "report/words/host_ledger.h"
 
 namespace tidemark {
-namespace {
 
 Json pages_json(const ProcessPages& pages) {
   return {{"rss_bytes", nullable(pages.rss_bytes)},      {"anon_bytes", nullable(pages.anon_bytes)},
@@ -13,6 +12,8 @@ Json pages_json(const ProcessPages& pages) {
           {"swap_bytes", nullable(pages.swap_bytes)},    {"locked_bytes", nullable(pages.locked_bytes)},
           {"pinned_bytes", nullable(pages.pinned_bytes)}};
 }
+
+namespace {
 
 Json process_json(const HostProcess& process) {
   Json object = {{"pid", process.pid},

@@ -6,6 +6,8 @@
 
 namespace tidemark {
 
+/// {"rss_bytes", "anon_bytes", ...}.
+Json pages_json(const ProcessPages& pages);
 /// {"time_ns", "scope", "used_bytes", "limit_bytes", "lines", "processes", ...}; null where there is none.
 Json host_ledger_json(const std::optional<HostBreakdown>& ledger);
 /// [{"time_ns", "process", "evidence", "scope", "text", ...}].

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "base/units.h"
+#include "report/json/host_ledger.h"
 #include "report/words/watch.h"
 #include "trace/event.h"
 
@@ -29,6 +30,19 @@ Json on_devices_json(const WatchedProcess& process, const MachineState& state) {
                                              {"peak_bytes", peak_or_null(on.used)}};
   }
   return devices;
+}
+
+// What is known of it on this machine; its RSS is read more often.
+void add_on_host(Json& row, const WatchedProcess& process) {
+  const bool known = process.on_host.has_value();
+  const HostProcess seen = process.on_host.value_or(HostProcess());
+  row["role"] = known ? Json(name_of(seen.role)) : Json(nullptr);
+  row["number"] = nullable(seen.number);
+  row["count"] = nullable(seen.count);
+  row["parent_pid"] = seen.parent_pid < 0 ? Json(nullptr) : Json(seen.parent_pid);
+  Json pages = pages_json(seen.pages);
+  pages.erase("rss_bytes");
+  row.update(pages);
 }
 
 Json interval_json(const std::optional<Interval>& interval) {
@@ -94,17 +108,19 @@ Json history_json(const WatchedUsage& used) {
 Json processes_json(const MachineState& state) {
   Json processes = Json::array();
   for (const WatchedProcess& process : state.processes) {
-    processes.push_back({{"pid", process.pid},
-                         {"name", nullable_text(process.name)},
-                         {"kind", name_of(process.kind)},
-                         {"ended", process.ended},
-                         {"first_seen_seconds", seconds(process.first_seen_ns)},
-                         {"last_seen_seconds", seconds(process.last_seen_ns)},
-                         {"devices", on_devices_json(process, state)},
-                         {"rss_bytes", nullable(process.rss_bytes)},
-                         {"peak_rss_bytes", peak_or_null(process.rss)},
-                         {"pss_bytes", nullable(process.pss_bytes)},
-                         {"peak_pss_bytes", peak_or_null(process.pss)}});
+    Json& row = processes.emplace_back();
+    row = {{"pid", process.pid},
+           {"name", nullable_text(process.name)},
+           {"kind", name_of(process.kind)},
+           {"ended", process.ended},
+           {"first_seen_seconds", seconds(process.first_seen_ns)},
+           {"last_seen_seconds", seconds(process.last_seen_ns)},
+           {"devices", on_devices_json(process, state)},
+           {"rss_bytes", nullable(process.rss_bytes)},
+           {"peak_rss_bytes", peak_or_null(process.rss)},
+           {"pss_bytes", nullable(process.pss_bytes)},
+           {"peak_pss_bytes", peak_or_null(process.pss)}};
+    add_on_host(row, process);
   }
   return processes;
 }
@@ -142,6 +158,8 @@ Json host_json(const WatchedHost& host) {
           {"limited_by", host.limit_bytes() ? Json(host.limited_by_cgroup() ? "cgroup" : "machine") : Json(nullptr)},
           {"used_bytes", nullable(host.used_bytes())},
           {"peak_bytes", peak_or_null(host.used)},
+          {"cgroup_pid", nullable(host.cgroup_pid)},
+          {"cgroup_folder", nullable_text(host.cgroup_folder)},
           {"cgroup_usage_bytes", nullable(host.cgroup_usage_bytes)},
           {"cgroup_inactive_file_bytes", nullable(host.cgroup_inactive_file_bytes)},
           {"cgroup_oom_kills", nullable(host.cgroup_oom_kills)},

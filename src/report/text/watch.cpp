@@ -35,7 +35,8 @@ std::string memory_cell(const std::optional<std::uint64_t>& bytes, const Watched
 
 std::string process_cell(const WatchedProcess& process) {
   if (process.kind == ProcessKind::other_namespace) return "(another container)";
-  const std::string name = process.name.empty() ? "n/a" : shown(process.name);
+  const std::string words = process_words(process);
+  const std::string name = words.empty() ? "n/a" : words;
   return process.ended ? name + " (ended)" : name;
 }
 
@@ -112,7 +113,7 @@ std::string recorded_of(const WatchRun& run, const Terminal& terminal) {
 
 std::string host_text(const WatchedHost& host) {
   std::string text = fmt::format("{} of {}", bytes_text(host.used_bytes()), bytes_text(host.limit_bytes()));
-  text += host.limited_by_cgroup() ? " of the control group" : "";
+  if (host.limited_by_cgroup()) text += " of " + control_group_text(host);
   if (!host.used.empty()) text += ", peak " + format_bytes(host.used.peak_bytes());
   return "\nHost memory: " + text + "\n";
 }

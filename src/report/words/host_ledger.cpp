@@ -19,6 +19,17 @@ std::string numbered(const char* what, const HostProcess& process) {
   return words;
 }
 
+std::string share_of_used(double bytes, const HostBreakdown& ledger) {
+  if (ledger.used_bytes.value_or(0) == 0) return {};
+  return share_text(bytes / static_cast<double>(*ledger.used_bytes));
+}
+
+std::string times(std::uint64_t count, const char* what) {
+  return fmt::format("{} {}", what, count == 1 ? "once" : format_count(count) + " times");
+}
+
+}  // namespace
+
 std::string role_words(const HostProcess& process) {
   std::string name = process.name.empty() ? std::string("a process") : shown(process.name);
   switch (process.role) {
@@ -43,17 +54,6 @@ std::string role_words(const HostProcess& process) {
   }
   return name;
 }
-
-std::string share_of_used(double bytes, const HostBreakdown& ledger) {
-  if (ledger.used_bytes.value_or(0) == 0) return {};
-  return share_text(bytes / static_cast<double>(*ledger.used_bytes));
-}
-
-std::string times(std::uint64_t count, const char* what) {
-  return fmt::format("{} {}", what, count == 1 ? "once" : format_count(count) + " times");
-}
-
-}  // namespace
 
 std::string process_words(const HostProcess& process) {
   return fmt::format("{} (pid {}{})", role_words(process), process.pid, process.recorded ? ", recorded" : "");

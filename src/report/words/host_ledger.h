@@ -10,6 +10,8 @@
 
 namespace tidemark {
 
+/// "main process python train.py", "DataLoader worker 0 of 4". Printable.
+[[nodiscard]] std::string role_words(const HostProcess& process);
 /// "main process python train.py (pid 12)", "DataLoader worker 0 of 4 (pid 17)". Printable.
 [[nodiscard]] std::string process_words(const HostProcess& process);
 /// Printable.

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "report/words/machine.h"
 #include "report/words/recording.h"
+#include "report/words/watch.h"
 
 namespace tidemark {
 namespace {
@@ -26,8 +27,8 @@ bool grows(const RiskAssessment& risk) {
 }
 
 std::string process_text(const WatchedProcess& process) {
-  return process.name.empty() ? fmt::format("process {}", process.pid)
-                              : fmt::format("process {} ({})", process.pid, process.name);
+  const std::string words = process_words(process);
+  return words.empty() ? fmt::format("process {}", process.pid) : fmt::format("process {} ({})", process.pid, words);
 }
 
 struct Holder {
@@ -116,7 +117,11 @@ std::string span_text(double seconds) {
 
 std::string watched_title(const WatchedDevice& device, const MachineState& state) {
   if (!device.is_host) return device_title(device.info);
-  return state.host.limited_by_cgroup() ? "cpu: memory of the control group" : "cpu: host memory";
+  return state.host.limited_by_cgroup() ? "cpu: memory of " + control_group_text(state.host) : "cpu: host memory";
+}
+
+std::string control_group_text(const WatchedHost& host) {
+  return host.cgroup_pid ? fmt::format("the control group of process {}", *host.cgroup_pid) : "the control group";
 }
 
 std::string samples_text(std::uint64_t samples) {

@@ -13,6 +13,9 @@ namespace tidemark {
 /// "GPU 0: NVIDIA H100 80GB", "host memory", "memory of the control group".
 [[nodiscard]] std::string watched_title(const WatchedDevice& device, const MachineState& state);
 
+/// "the control group", "the control group of process 4242" where that is watched.
+[[nodiscard]] std::string control_group_text(const WatchedHost& host);
+
 /// "3.2 s", "12 min", "5 h", "9 d".
 [[nodiscard]] std::string span_text(double seconds);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/words/host_ledger.h"
 #include "report/words/machine.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
@@ -49,8 +50,8 @@ void add_recorder_notes(const WatchRun& run, std::vector<std::string>& notes) {
   for (const RecordedProcess& process : run.recorded) {
     if (process.state != FollowState::recorder_gone && process.state != FollowState::changed) continue;
     notes.push_back(fmt::format("the {} of process {} ({}) {}: what its allocator holds is that of then",
-                                process.state == FollowState::changed ? "recording" : "recorder",
-                                process.recording.pid, process.recording.command,
+                                process.state == FollowState::changed ? "recording" : "recorder", process.recording.pid,
+                                process.recording.command,
                                 process.state == FollowState::changed ? "was changed or deleted" : "is gone"));
   }
 }
@@ -82,12 +83,44 @@ void add_pid_note(const WatchRun& run, std::vector<std::string>& notes) {
   }
 }
 
+// Containers do not see the groups of others.
+void add_cgroup_note(const WatchRun& run, std::vector<std::string>& notes) {
+  const WatchedHost& host = run.state.host;
+  if (!run.pid || host.cgroup_pid || host.cgroup_folder.empty()) return;
+  notes.push_back(
+      fmt::format("the control group of process {} cannot be seen from here: limit and use of the host's memory are "
+                  "those of tidemark's own; run tidemark on the host, or in the container of the process",
+                  *run.pid));
+}
+
 }  // namespace
 
 std::string short_title(const WatchedDevice& device) {
   if (device.is_host) return "host";
   return device.info.instance_of ? fmt::format("GPU {} instance {}", *device.info.instance_of, device.info.index)
                                  : "GPU " + device.key;
+}
+
+// Each program is the main process of its own job, and several jobs have workers of the same number.
+std::string process_words(const WatchedProcess& process) {
+  if (!process.on_host) return shown(process.name);
+  const HostProcess& seen = *process.on_host;
+  switch (seen.role) {
+    case ProcessRole::rank:
+      return fmt::format("{}: {}", role_words(seen), shown(process.name));
+    case ProcessRole::data_worker:
+    case ProcessRole::resource_tracker:
+    case ProcessRole::fork_server:
+    case ProcessRole::compile_worker:
+    case ProcessRole::child:
+      return fmt::format("{}, parent {}", role_words(seen), seen.parent_pid);
+    case ProcessRole::launcher:
+      return role_words(seen);
+    case ProcessRole::main:
+    case ProcessRole::other:
+      break;
+  }
+  return shown(process.name);
 }
 
 std::vector<std::string> watch_notes(const WatchRun& run) {
@@ -100,6 +133,7 @@ std::vector<std::string> watch_notes(const WatchRun& run) {
   for (const WatchedDevice& device : state.devices) add_device_notes(run, device, notes);
   add_pid_note(run, notes);
   add_recorder_notes(run, notes);
+  add_cgroup_note(run, notes);
   if (state.now_ns > state.latest_reading_ns + kSilentNs && state.devices_known) {
     notes.push_back(fmt::format("a driver has not answered for {}; what is shown is from before",
                                 span_text(seconds_of(state.now_ns - state.latest_reading_ns))));

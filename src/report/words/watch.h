@@ -11,6 +11,10 @@ namespace tidemark {
 /// "GPU 0", "GPU 0 instance 1", "host": short, for lines and headings of columns.
 [[nodiscard]] std::string short_title(const WatchedDevice& device);
 
+/// A process in a list of those of a machine: "python train.py", "rank 0 of 8: python train.py", "DataLoader worker 2
+/// of 4, parent 1234". Empty where its name is not known. Printable.
+[[nodiscard]] std::string process_words(const WatchedProcess& process);
+
 /// What was not seen and why, and what came otherwise than asked for: sentences. Not safe to print.
 [[nodiscard]] std::vector<std::string> watch_notes(const WatchRun& run);
 

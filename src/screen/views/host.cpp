@@ -5,8 +5,8 @@
 #include <array>
 
 #include "base/units.h"
-#include "report/words/printable.h"
 #include "report/words/risk.h"
+#include "report/words/watch.h"
 #include "screen/table.h"
 #include "screen/views/parts.h"
 #include "screen/views/views.h"
@@ -82,7 +82,7 @@ void draw_host(const Region& region, const Content& content, const ViewState& st
                     {size_text(process->rss_bytes)},
                     {process->rss.empty() ? "n/a" : format_bytes(process->rss.peak_bytes()), Role::quiet},
                     {size_text(process->pss_bytes)},
-                    {shown(process->name)}});
+                    {process_words(*process)}});
   }
   draw_table(region.below(kHostRows), columns, rows, row_of(state.selected, rows.size()));
 }

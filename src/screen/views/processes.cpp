@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "report/words/printable.h"
 #include "report/words/watch.h"
 #include "screen/process_rows.h"
 #include "screen/table.h"
@@ -41,7 +40,7 @@ ListRow row_of_process(const Content& content, const ProcessRow& row, bool wide)
     cells.push_back({known ? size_text(row.device->used.peak_bytes()) : "-", Role::quiet});
   }
   cells.push_back({size_text(process.rss_bytes)});
-  cells.push_back({named ? shown(process.name) : "(not visible from here)", named ? Role::plain : Role::quiet});
+  cells.push_back({named ? process_words(process) : "(not visible from here)", named ? Role::plain : Role::quiet});
   return cells;
 }
 

@@ -143,6 +143,23 @@ TEST_F(StateBuilderTest, LimitOfTheControlGroupCountsWithoutCachedFiles) {
   EXPECT_EQ(builder_.state().devices[0].used_bytes(), 250U);
 }
 
+TEST_F(StateBuilderTest, GroupThatIsGoneKeepsWhatItSaidLast) {
+  found({});
+  HostReading reading = host();
+  reading.cgroup_folder = "/sys/fs/cgroup/job";
+  reading.cgroup_pid = 42;
+  reading.sample.cgroup_limit_bytes = 500;
+  reading.sample.cgroup_usage_bytes = 450;
+  add(1, reading);
+  reading.sample = {};
+  add(2, reading);
+  const WatchedHost& watched = updated().host;
+  EXPECT_EQ(watched.cgroup_pid, 42);
+  EXPECT_EQ(watched.limit_bytes(), 500U);
+  EXPECT_EQ(watched.used.peak_bytes(), 450U) << "not the 600 of the machine";
+  EXPECT_EQ(watched.used.sample_count(), 1U);
+}
+
 TEST_F(StateBuilderTest, ProcessesComeAndGo) {
   found({gpu(0)});
   add(1, DeviceProcessesSample{0, {0}, {{7, ProcessKind::other, 5 * kMiB, "python a.py"}}});
@@ -161,6 +178,26 @@ TEST_F(StateBuilderTest, ProcessesComeAndGo) {
   add(6, host({{7, "bash", 10, {}}}));
   ASSERT_EQ(updated().processes.size(), 2U) << "another one with the same number";
   EXPECT_EQ(builder_.state().processes[1].name, "bash");
+}
+
+TEST_F(StateBuilderTest, WhatProcessesAreThereFor) {
+  found({});
+  add(1, host({{7, "python a.py", 900, 800}}));
+  EXPECT_FALSE(updated().processes[0].on_host);
+  HostPartsSample parts;
+  HostProcess& worker = parts.processes.emplace_back();
+  worker.pid = 7;
+  worker.role = ProcessRole::data_worker;
+  worker.pages.anon_bytes = 600;
+  parts.processes.emplace_back().pid = 8;
+  add(1, parts);
+  ASSERT_EQ(updated().processes.size(), 1U) << "no list has the other one";
+  ASSERT_TRUE(builder_.state().processes[0].on_host);
+  EXPECT_EQ(builder_.state().processes[0].on_host->pages.anon_bytes, 600U);
+  add(5, host());
+  EXPECT_TRUE(updated().processes[0].ended);
+  EXPECT_EQ(builder_.state().processes[0].on_host->role, ProcessRole::data_worker);
+  EXPECT_EQ(builder_.state().processes[0].on_host->pages.anon_bytes, std::nullopt);
 }
 
 TEST_F(StateBuilderTest, NumbersOfAnotherNamespaceAreOtherProcesses) {

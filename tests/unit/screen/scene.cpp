@@ -100,6 +100,12 @@ MachineState busy_machine() {
   holds(training, 0, 59 * kGiB);
   holds(training, 1, 512 * kMiB);
   WatchedProcess loader = process(4250, ProcessKind::job, "python train.py", 2 * kGiB);
+  HostProcess& seen = loader.on_host.emplace();
+  seen.pid = 4250;
+  seen.parent_pid = 4242;
+  seen.role = ProcessRole::data_worker;
+  seen.number = 0;
+  seen.count = 2;
   WatchedProcess other = process(77, ProcessKind::other, "python serve.py", 3 * kGiB);
   holds(other, 1, 7 * kGiB);
   WatchedProcess hidden = process(31337, ProcessKind::other_namespace, "", std::nullopt);

@@ -72,6 +72,77 @@ TEST(Cgroup, ContainerThatSeesOnlyItsOwnGroup) {
   EXPECT_EQ(Cgroup::of_this_process(folder.path())->folder(), folder.at("cg")) << "another group of a similar name";
 }
 
+// From the host, where all groups are mounted.
+TEST(Cgroup, OfAProcessInAContainer) {
+  const TemporaryFolder folder;
+  folder.write("proc/self/cgroup", "0::/user.slice\n");
+  folder.write("proc/self/mountinfo", "33 22 0:27 / /cg rw - cgroup2 cgroup2 rw\n");
+  folder.write("cg/user.slice/memory.max", "max\n");
+  folder.write("proc/42/cgroup", "0::/system.slice/docker-1f2e.scope/worker\n");
+  folder.write("cg/system.slice/memory.max", "max\n");
+  folder.write("cg/system.slice/docker-1f2e.scope/memory.max", "1073741824\n");
+  folder.write("cg/system.slice/docker-1f2e.scope/memory.current", "4096\n");
+  folder.write("cg/system.slice/docker-1f2e.scope/worker/memory.max", "max\n");
+  const auto cgroup = Cgroup::of_process(42, folder.path());
+  ASSERT_TRUE(cgroup);
+  EXPECT_EQ(cgroup->folder(), folder.at("cg/system.slice/docker-1f2e.scope"));
+  EXPECT_EQ(cgroup->limit_bytes(), kGiB);
+  EXPECT_EQ(cgroup->read().usage_bytes, 4096U);
+  EXPECT_FALSE(Cgroup::of_process(43, folder.path())) << "it has ended";
+  folder.write("proc/42/cgroup", "0::/system.slice/gone.scope (deleted)\n");
+  EXPECT_FALSE(Cgroup::of_process(42, folder.path()));
+}
+
+TEST(Cgroup, OfAProcessWithVersion1) {
+  const TemporaryFolder folder;
+  folder.write("proc/self/cgroup", "4:memory:/\n0::/\n");
+  folder.write("proc/self/mountinfo",
+               "32 1 0:9 / /cg/memory rw - cgroup cgroup rw,memory\n33 1 0:27 / /cg/unified rw - cgroup2 cgroup2 rw\n");
+  folder.write("proc/42/cgroup", "5:cpu:/else\n4:memory:/slurm/job_7/step_0\n0::/else\n");
+  folder.write("cg/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  folder.write("cg/memory/slurm/job_7/memory.limit_in_bytes", "1073741824\n");
+  folder.write("cg/memory/slurm/job_7/step_0/memory.limit_in_bytes", "9223372036854771712\n");
+  const auto cgroup = Cgroup::of_process(42, folder.path());
+  ASSERT_TRUE(cgroup);
+  EXPECT_EQ(cgroup->version(), 1);
+  EXPECT_EQ(cgroup->folder(), folder.at("cg/memory/slurm/job_7"));
+}
+
+// In a container the kernel writes what is outside of its namespace as "/..".
+TEST(Cgroup, GroupsOutsideOfTheContainerAreNotSeen) {
+  const TemporaryFolder folder;
+  folder.write("proc/self/cgroup", "0::/\n");
+  folder.write("proc/self/mountinfo", "33 22 0:27 / /cg rw - cgroup2 cgroup2 rw\n");
+  folder.write("cg/memory.max", "1073741824\n");
+  folder.write("other/memory.max", "4096\n");
+  folder.write("proc/42/cgroup", "0::/../other\n");
+  EXPECT_FALSE(Cgroup::of_process(42, folder.path()));
+  folder.write("proc/42/cgroup", "0::/worker\n");
+  folder.write("cg/worker/memory.max", "max\n");
+  EXPECT_EQ(Cgroup::of_process(42, folder.path())->folder(), folder.at("cg")) << "the limit is above";
+  // Without a namespace of its own, but with one part of the hierarchy mounted.
+  folder.write("proc/self/mountinfo", "33 22 0:27 /docker/1f2e /cg rw - cgroup2 cgroup2 rw\n");
+  folder.write("proc/42/cgroup", "0::/docker/77\n");
+  EXPECT_FALSE(Cgroup::of_process(42, folder.path()));
+}
+
+// A container that the host's whole hierarchy is mounted into.
+TEST(Cgroup, HierarchyOfTheHostInAContainer) {
+  const TemporaryFolder folder;
+  folder.write("proc/self/cgroup", "0::/\n");
+  folder.write("proc/self/mountinfo",
+               "33 22 0:27 / /own rw - cgroup2 cgroup2 rw\n34 22 0:27 /../.. /host rw - cgroup2 cgroup2 rw\n");
+  folder.write("own/memory.max", "max\n");
+  folder.write("host/system.slice/job/memory.max", "1073741824\n");
+  folder.write("proc/42/cgroup", "0::/../../system.slice/job\n");
+  const auto cgroup = Cgroup::of_process(42, folder.path());
+  ASSERT_TRUE(cgroup);
+  EXPECT_EQ(cgroup->folder(), folder.at("host/system.slice/job"));
+  EXPECT_EQ(Cgroup::of_this_process(folder.path())->folder(), folder.at("own"));
+  folder.write("proc/42/cgroup", "0::/../../../above\n");
+  EXPECT_FALSE(Cgroup::of_process(42, folder.path()));
+}
+
 TEST(Cgroup, NoControlGroups) {
   const TemporaryFolder folder;
   EXPECT_FALSE(Cgroup::of_this_process(folder.path()));
