@@ -95,6 +95,8 @@ struct WatchedHost {
   std::optional<std::uint64_t> cgroup_inactive_file_bytes;  ///< of that
   std::optional<std::uint64_t> cgroup_limit_bytes;
   std::optional<std::uint64_t> cgroup_oom_kills;           ///< since the group exists
+  MemoryParts cgroup_parts;                                ///< of what it uses; read once a second
+  MemoryParts machine_parts;                               ///< likewise
   std::optional<std::uint64_t> cgroup_oom_kills_at_start;  ///< at the first sample
   /// What counts against limit_bytes(): of the control group, without files that the kernel takes back first, where
   /// its limit is below the machine's memory; else what of the machine's memory is not available.
@@ -104,6 +106,8 @@ struct WatchedHost {
   std::optional<std::uint64_t> assessed_at_ns;
 
   [[nodiscard]] bool limited_by_cgroup() const;
+  /// Of the memory that limit_bytes() is of.
+  [[nodiscard]] const MemoryParts& parts() const { return limited_by_cgroup() ? cgroup_parts : machine_parts; }
   [[nodiscard]] std::optional<std::uint64_t> limit_bytes() const;
   [[nodiscard]] std::optional<std::uint64_t> used_bytes() const;
 };

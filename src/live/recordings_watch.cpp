@@ -19,7 +19,13 @@ constexpr std::chrono::nanoseconds kFindInterval = 1s;
 constexpr std::chrono::nanoseconds kReadAtMost = 50ms;
 constexpr std::chrono::nanoseconds kPatience = 30s;  // of a program that has answered before
 constexpr std::chrono::nanoseconds kAnswerInterval = 20ms;
+constexpr std::size_t kMostKilled = 16;
 constexpr std::uint64_t kAllTime = std::numeric_limits<std::uint64_t>::max();
+
+void add_killed(std::vector<KilledProcess>& all, const KilledProcess& killed) {
+  if (all.size() == kMostKilled) all.erase(all.begin());
+  all.push_back(killed);
+}
 
 bool is_listed(const MachineState& state, std::int64_t pid) {
   return std::any_of(state.processes.begin(), state.processes.end(), [pid](const WatchedProcess& process) {
@@ -206,6 +212,7 @@ void RecordingsWatch::read(Followed& followed) {
     return;
   }
   for (const SampleRecord& record : batch.samples) {
+    if (const auto* killed = std::get_if<KilledProcess>(&record)) add_killed(followed.process.killed, *killed);
     const auto* device = std::get_if<SampledDevice>(&record);
     if (device == nullptr || !device->cuda_index) continue;
     followed.uuids[static_cast<std::int8_t>(*device->cuda_index)] = device->uuid;

@@ -56,6 +56,7 @@ struct RecordedProcess {
   bool caught_up = false;              ///< what was recorded before watching began, or is read anew, has been read
   std::optional<std::uint64_t> steps;  ///< of training, as far as they were looked for and found; never fewer
   std::vector<RecordedDevice> devices;
+  std::vector<KilledProcess> killed;   ///< of its job, by the kernel's OOM killer; the latest ones
   std::vector<RecordedOwners> owners;  ///< as of the latest update_owners(); the CPU's too
   /// Of what is allocated, as of the latest assess(), the CPU's too; sources are stacks by the value of their id.
   std::vector<std::pair<Device, LiveGrowths>> growths;

@@ -178,6 +178,8 @@ void StateBuilder::add_host_use(std::uint64_t time_ns, const HostReading& readin
 }
 
 void StateBuilder::add(std::uint64_t /*time_ns*/, const HostPartsSample& parts) {
+  state_.host.cgroup_parts = parts.cgroup;
+  state_.host.machine_parts = parts.machine;
   for (const HostProcess& read : parts.processes) {
     if (WatchedProcess* process = known_process(read.pid, false)) process->on_host = read;
   }

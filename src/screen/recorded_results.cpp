@@ -9,6 +9,7 @@
 
 #include "base/thread_without_signals.h"
 #include "live/sliding_window.h"
+#include "report/words/host_ledger.h"
 #include "report/words/printable.h"
 #include "screen/window_results.h"
 
@@ -50,6 +51,11 @@ ProcessResults results_of(const RecordingsWatch& recordings, const RecordedProce
   results.name = printable(process.recording.command);
   results.problem = printable(process.problem);
   results.reading = process.problem.empty() && !process.caught_up;
+  for (const KilledProcess& killed : process.killed) {
+    results.findings.push_back({FindingKind::problem,
+                                process_words(killed.process) + " was " + killed_words(killed, ""),
+                                {held_words(killed.process.pages), std::string(evidence_words(killed.evidence))}});
+  }
   if (process.problem.empty() && process.caught_up) {
     fill_results(results, attribute(recordings.window(position)), recordings.window_begin_ns(position));
   }

@@ -75,18 +75,27 @@ Json host_ledger_json(const std::optional<HostBreakdown>& ledger) {
           {"caveats", std::move(caveats)}};
 }
 
-Json kills_json(const std::vector<HostKill>& kills) {
+Json killed_json(const std::vector<KilledProcess>& killed) {
   Json list = Json::array();
-  for (const HostKill& kill : kills) {
-    list.push_back({{"time_ns", kill.killed.time_ns},
-                    {"process", process_json(kill.killed.process)},
-                    {"evidence", name_of(kill.killed.evidence)},
-                    {"scope", name_of(kill.killed.scope)},
-                    {"cgroup_usage_bytes", nullable(kill.killed.cgroup_usage_bytes)},
-                    {"cgroup_limit_bytes", nullable(kill.killed.cgroup_limit_bytes)},
-                    {"text", kill_headline(kill)},
-                    {"details", kill_details(kill)},
-                    {"before", host_ledger_json(kill.before)}});
+  for (const KilledProcess& one : killed) {
+    list.push_back({{"time_ns", one.time_ns},
+                    {"process", process_json(one.process)},
+                    {"evidence", name_of(one.evidence)},
+                    {"scope", name_of(one.scope)},
+                    {"cgroup_usage_bytes", nullable(one.cgroup_usage_bytes)},
+                    {"cgroup_limit_bytes", nullable(one.cgroup_limit_bytes)}});
+  }
+  return list;
+}
+
+Json kills_json(const std::vector<HostKill>& kills) {
+  std::vector<KilledProcess> killed;
+  for (const HostKill& kill : kills) killed.push_back(kill.killed);
+  Json list = killed_json(killed);
+  for (std::size_t n = 0; n < kills.size(); ++n) {
+    list[n]["text"] = kill_headline(kills[n]);
+    list[n]["details"] = kill_details(kills[n]);
+    list[n]["before"] = host_ledger_json(kills[n].before);
   }
   return list;
 }

@@ -146,18 +146,26 @@ Json recorded_json(const WatchRun& run) {
                     {"state", name_in(kFollowStateNames, process.state)},
                     {"problem", nullable_text(process.problem)},
                     {"steps", nullable(process.steps)},
+                    {"killed", killed_json(process.killed)},
                     {"devices", std::move(devices)}});
   }
   return rows;
 }
 
 Json host_json(const WatchedHost& host) {
+  const MemoryParts& parts = host.parts();
   return {{"total_bytes", nullable(host.memory.total_bytes)},
           {"available_bytes", nullable(host.memory.available_bytes)},
           {"limit_bytes", nullable(host.limit_bytes())},
           {"limited_by", host.limit_bytes() ? Json(host.limited_by_cgroup() ? "cgroup" : "machine") : Json(nullptr)},
           {"used_bytes", nullable(host.used_bytes())},
           {"peak_bytes", peak_or_null(host.used)},
+          {"anon_bytes", nullable(parts.anon_bytes)},
+          {"cache_bytes", nullable(parts.cache_bytes)},
+          {"shmem_bytes", nullable(parts.shmem_bytes)},
+          {"kernel_bytes", nullable(parts.kernel_bytes)},
+          {"socket_bytes", nullable(parts.socket_bytes)},
+          {"swap_bytes", nullable(parts.swap_bytes)},
           {"cgroup_pid", nullable(host.cgroup_pid)},
           {"cgroup_folder", nullable_text(host.cgroup_folder)},
           {"cgroup_usage_bytes", nullable(host.cgroup_usage_bytes)},

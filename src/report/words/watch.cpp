@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/units.h"
 #include "report/words/host_ledger.h"
@@ -83,6 +84,22 @@ void add_pid_note(const WatchRun& run, std::vector<std::string>& notes) {
   }
 }
 
+// All recordings of a job have them.
+void add_killed_notes(const WatchRun& run, std::vector<std::string>& notes) {
+  std::set<std::int64_t> said;
+  for (const RecordedProcess& process : run.recorded) {
+    for (const KilledProcess& killed : process.killed) {
+      if (!said.insert(killed.process.pid).second) continue;
+      notes.push_back(process_words(killed.process) + " was " + killed_words(killed, ""));
+    }
+  }
+  const WatchedHost& host = run.state.host;
+  if (!said.empty() || !host.cgroup_oom_kills_at_start || host.cgroup_oom_kills <= host.cgroup_oom_kills_at_start) return;
+  const std::uint64_t kills = *host.cgroup_oom_kills - *host.cgroup_oom_kills_at_start;
+  notes.push_back(fmt::format("the kernel's OOM killer ended {} of {} while watching",
+                              kills == 1 ? "a process" : format_count(kills) + " processes", control_group_text(host)));
+}
+
 // Containers do not see the groups of others.
 void add_cgroup_note(const WatchRun& run, std::vector<std::string>& notes) {
   const WatchedHost& host = run.state.host;
@@ -99,6 +116,11 @@ std::string short_title(const WatchedDevice& device) {
   if (device.is_host) return "host";
   return device.info.instance_of ? fmt::format("GPU {} instance {}", *device.info.instance_of, device.info.index)
                                  : "GPU " + device.key;
+}
+
+std::string host_parts_text(const MemoryParts& parts) {
+  return fmt::format("{} anonymous, {} page cache, {} shared memory", bytes_text(parts.anon_bytes),
+                     bytes_text(parts.cache_bytes), bytes_text(parts.shmem_bytes));
 }
 
 // Each program is the main process of its own job, and several jobs have workers of the same number.
@@ -133,6 +155,7 @@ std::vector<std::string> watch_notes(const WatchRun& run) {
   for (const WatchedDevice& device : state.devices) add_device_notes(run, device, notes);
   add_pid_note(run, notes);
   add_recorder_notes(run, notes);
+  add_killed_notes(run, notes);
   add_cgroup_note(run, notes);
   if (state.now_ns > state.latest_reading_ns + kSilentNs && state.devices_known) {
     notes.push_back(fmt::format("a driver has not answered for {}; what is shown is from before",

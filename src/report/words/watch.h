@@ -15,6 +15,9 @@ namespace tidemark {
 /// of 4, parent 1234". Empty where its name is not known. Printable.
 [[nodiscard]] std::string process_words(const WatchedProcess& process);
 
+/// "3.1 GiB anonymous, 1.2 GiB page cache, 120.0 MiB shared memory".
+[[nodiscard]] std::string host_parts_text(const MemoryParts& parts);
+
 /// What was not seen and why, and what came otherwise than asked for: sentences. Not safe to print.
 [[nodiscard]] std::vector<std::string> watch_notes(const WatchRun& run);
 

@@ -14,7 +14,7 @@
 namespace tidemark::screen {
 namespace {
 
-constexpr std::size_t kHostRows = 9;
+constexpr std::size_t kHostRows = 10;
 
 enum class HostOrder : unsigned char { rss = 0, pss = 1, pid = 2, name = 3 };
 constexpr std::array<const char*, 4> kHostOrders = {"rss", "pss", "pid", "name"};
@@ -58,9 +58,10 @@ void draw_machine(const Region& region, const MachineState& machine) {
              fmt::format("control group: {} used, {} of it cached files, limit {}", size_text(host.cgroup_usage_bytes),
                          size_text(host.cgroup_inactive_file_bytes),
                          host.cgroup_limit_bytes ? format_bytes(*host.cgroup_limit_bytes) : "none"));
-  rows.print(0, 4, "killed by the OOM killer: " + oom_kills_text(host),
+  rows.print(0, 4, host_parts_text(host.parts()));
+  rows.print(0, 5, "killed by the OOM killer: " + oom_kills_text(host),
              host.cgroup_oom_kills > host.cgroup_oom_kills_at_start ? Role::critical : Role::plain);
-  draw_risk(rows.below(5), host.risk, host.assessed_at_ns.has_value(), host_recommendation_text(machine));
+  draw_risk(rows.below(6), host.risk, host.assessed_at_ns.has_value(), host_recommendation_text(machine));
 }
 
 std::size_t host_row_count(const Content& content, const ViewState& state) {

@@ -53,6 +53,9 @@ void add_host(MachineState& state) {
   state.host.cgroup_usage_bytes = 60 * kGiB;
   state.host.cgroup_inactive_file_bytes = 10 * kGiB;
   state.host.cgroup_limit_bytes = 256 * kGiB;
+  state.host.cgroup_parts.anon_bytes = 44 * kGiB;
+  state.host.cgroup_parts.cache_bytes = 12 * kGiB;
+  state.host.cgroup_parts.shmem_bytes = 3 * kGiB;
   state.host.cgroup_oom_kills = 3;
   state.host.cgroup_oom_kills_at_start = 2;
   for (std::uint64_t second = 0; second <= 200; ++second) state.host.used.add(second * kSecondNs, 50 * kGiB);
