@@ -22,6 +22,7 @@ constexpr double kAfterPeak = 0.25;  // of the time, that has to follow a peak
 
 struct Part {
   std::size_t from = 0;
+  std::size_t warmed_up = 0;     // the latest change in the first half: later ones are part of the trend
   std::optional<double> period;  // in cells
 };
 
@@ -31,9 +32,10 @@ Part latest_part(std::span<const double> values) {
   begins.insert(begins.begin(), 0);
   for (const std::size_t from : begins) {
     if (values.size() - from < kFewestForPeriod) break;
-    if (const auto period = find_period(values.subspan(from))) return {from, period};
+    if (const auto period = find_period(values.subspan(from))) return {from, from, period};
   }
-  return {begins.back(), std::nullopt};
+  const auto later = std::ranges::upper_bound(begins, values.size() / 2);
+  return {begins.back(), *std::prev(later), std::nullopt};
 }
 
 std::uint64_t least_of(std::span<const UnusedCell> cells) {
@@ -70,7 +72,7 @@ class Description {
   UnusedMemory describe() {
     const Part part = latest_part(least_);
     std::size_t from = part.from;
-    std::size_t share_from = latest_part(shares_).from;
+    std::size_t share_from = latest_part(shares_).warmed_up;
     if (!find_held_peak(from) && !find_growth(from)) tell_apart(part);
     if (found_.grows()) share_from = from;
     found_.since_ns = begin_of(from);
@@ -80,7 +82,7 @@ class Description {
     found_.idle_since_ns = begin_of(idle_from);
     found_.idle =
         saturating_subtract(found_.reserved, std::ranges::max(lately, {}, &UnusedCell::most_allocated).most_allocated);
-    take_trends(from, share_from);
+    take_trends(held || found_.grows() ? from : part.warmed_up, share_from);
     return found_;
   }
 
