@@ -72,8 +72,9 @@ std::string unused_trend_text(const UnusedMemory& unused) {
 std::string unused_forecast_text(const UnusedMemory& unused) {
   if (!unused.known()) return "unknown";
   if (!unused.grows()) {
-    return unused.trend && unused.trend->rises() ? "unknown: unused memory rises, but not at a steady rate"
-                                                 : "no limit in sight: unused memory does not grow";
+    const bool rises = unused.pattern == UnusedPattern::irregular && unused.trend && unused.trend->rises();
+    return rises ? "unknown: unused memory rises, but not at a steady rate"
+                 : "no limit in sight: unused memory does not grow steadily";
   }
   if (!unused.device_free) return "unknown: the recording does not say how much of the device is free";
   const std::string free = format_bytes(*unused.device_free);
