@@ -19,6 +19,7 @@
 #include "report/words/leak.h"
 #include "report/words/recording.h"
 #include "report/words/stack_text.h"
+#include "report/words/unused_memory.h"
 
 namespace tidemark::screen {
 namespace {
@@ -120,7 +121,9 @@ class WindowResults {
   }
 
   void add_fragmentation() {
-    const auto fragmentation = analyze_fragmentation(store_, symbols_, {});
+    FragmentationOptions options;
+    options.begin_ns = begin_.time_ns;
+    const auto fragmentation = analyze_fragmentation(store_, symbols_, options);
     if (!fragmentation) return;
     for (const FragmentationDevice& device : fragmentation->devices) {
       const auto unused = device.at_end.unused_share();
@@ -133,7 +136,12 @@ class WindowResults {
       for (const MeasureRow& row : measure_rows(device)) {
         if (!row.cells.empty()) finding.details.push_back(fmt::format("{}: {}", row.label, row.cells.back()));
       }
-      finding.details.push_back(fmt::format("the share that is not allocated {}", trend_text(device.unused_trend)));
+      finding.details.push_back(
+          fmt::format("the share that is not allocated {}", trend_text(device.unused.share_trend)));
+      finding.details.push_back("pattern: " + unused_pattern_text(device.unused));
+      for (const FragmentationAdvice& advice : device.advice) {
+        finding.details.push_back(advice_text(advice, device.unused, store_.path).change);
+      }
       process_.findings.push_back(std::move(finding));
     }
   }

@@ -369,6 +369,38 @@ void train_and_retain(Recording& recording) {
 }
 
 // One GPU that another process uses too. PyTorch's allocator and NCCL took memory from the driver.
+// 20 s with little, then a buffer of one of twelve sizes each second, and 8 MiB a second that are reserved and stay
+// unused; on a GPU that another process has 1,000 MiB of.
+void fragment(Recording& recording) {
+  constexpr std::uint64_t kSecond = 1000 * kMs;
+  const StackId step = recording.python({}, "step", "/home/me/project/train.py", 40);
+  const SampledDeviceId gpu{0};
+  recording.sample(
+      SampledDevice{"nvidia", 0, {}, 0, "NVIDIA H200", "GPU-1", "0000:65:00.0", std::uint64_t{8192} * kMiB});
+  recording.reserve(2 * kMiB);
+  recording.allocate(0, 0x10, kMiB / 2, kGpu, step);
+  std::uint64_t reserved = 2;
+  for (std::uint64_t second = 1; second < 220; ++second) {
+    const bool warm = second > 20;
+    if (warm) reserved = 600 + 8 * (second - 20);
+    recording.reserve(reserved * kMiB);
+    recording.allocate(second * kSecond, 0x1000, warm ? (300 + second * 7 % 12) * kMiB : kMiB / 4, kGpu, step);
+    recording.free(second * kSecond + 600 * kMs, 0x1000, kGpu);
+  }
+  recording.sample(DeviceSample{219 * kSecond, gpu, (1000 + reserved) * kMiB, 600 * kMiB, 80, 50, 300'000});
+}
+
+// A buffer of 900 MiB at the beginning, of 300 MiB in each later second: the memory of the first stays reserved.
+void keep_peak(Recording& recording) {
+  constexpr std::uint64_t kSecond = 1000 * kMs;
+  const StackId step = recording.python({}, "step", "/home/me/project/train.py", 40);
+  recording.reserve(1000 * kMiB);
+  for (std::uint64_t second = 0; second < 60; ++second) {
+    recording.allocate(second * kSecond, 0x1000, (second == 0 ? 900 : 300) * kMiB, kGpu, step);
+    recording.free(second * kSecond + 600 * kMs, 0x1000, kGpu);
+  }
+}
+
 void train_beside_others(Recording& recording) {
   constexpr Device kDriver = {DeviceType::cuda_driver, 0};
   constexpr Device kPinned = {DeviceType::cuda_host, 0};
@@ -522,6 +554,12 @@ void write_golden_recordings(const std::string& folder) {
   Recording shared(folder + "/shared_gpu.tide", process(77, {}));
   train_beside_others(shared);
   shared.finish(400 * kMs);
+  Recording fragmenting(folder + "/fragmenting.tide", process(34, {}));
+  fragment(fragmenting);
+  fragmenting.finish(220'000 * kMs);
+  Recording held(folder + "/held_peak.tide", process(35, {}));
+  keep_peak(held);
+  held.finish(60'000 * kMs);
   Recording devices(folder + "/devices.tide", process(33, {}));
   use_devices(devices);
   devices.finish(10 * kMs);

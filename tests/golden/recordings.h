@@ -6,7 +6,8 @@
 namespace tidemark::testing {
 
 /// Writes training.tide, rank0.tide, rank1.tide, job.rank*.tide, leaking.tide, layers.tide, retaining.tide,
-/// shared_gpu.tide, devices.tide, hostile.tide, marked.tide, empty.tide, killed.tide and those of host_recording.h into
+/// shared_gpu.tide, fragmenting.tide, held_peak.tide, devices.tide, hostile.tide, marked.tide, empty.tide, killed.tide
+/// and those of host_recording.h into
 /// `folder`, and what is no recording: notes.txt and damaged.tide; and models: model.safetensors, adapter/ and
 /// cut.safetensors.
 void write_golden_recordings(const std::string& folder);

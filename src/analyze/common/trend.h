@@ -43,20 +43,23 @@ struct Slope {
 [[nodiscard]] Slope mean_with_interval(std::span<const double> values);
 
 struct ShareTrend {
-  /// Change from the first to the last moment, with its 95% interval: of a line that stays between 0 and 1, as shares
-  /// do.
+  /// Change from the first to the last of these moments, with its 95% interval: of a line that stays between 0 and 1,
+  /// as shares do.
   Slope over_recording;
-  std::uint64_t points = 0;  ///< that were looked at
+  std::uint64_t points = 0;    ///< that were looked at
+  std::uint64_t begin_ns = 0;  ///< of the time that they are of
+  std::uint64_t end_ns = 0;
 
+  static constexpr double kLeast = 0.01;  ///< less is no change
   /// With 97.5% confidence each.
-  [[nodiscard]] bool rises() const { return over_recording.low > 0; }
-  [[nodiscard]] bool falls() const { return over_recording.high < 0; }
+  [[nodiscard]] bool rises() const { return over_recording.low > 0 && over_recording.value >= kLeast; }
+  [[nodiscard]] bool falls() const { return over_recording.high < 0 && over_recording.value <= -kLeast; }
 };
 
 inline constexpr std::size_t kMinTrendPoints = 8;
 
 /// The trend of values that are equally far apart in time, by theil_sen. Those at the beginning may be unknown; none
-/// for fewer than kMinTrendPoints from there on, or when one of these is unknown.
+/// for fewer than kMinTrendPoints from there on, or when one of these is unknown. Their times are the caller's.
 [[nodiscard]] std::optional<ShareTrend> trend_of(std::span<const std::optional<double>> shares);
 
 }  // namespace tidemark

@@ -173,7 +173,12 @@ std::optional<ShareTrend> trend_over(const std::vector<FragmentationMeasures>& o
   std::vector<std::optional<double>> shares;
   shares.reserve(over_time.size());
   for (const FragmentationMeasures& measures : over_time) shares.push_back(share(measures));
-  return trend_of(shares);
+  auto trend = trend_of(shares);
+  if (trend) {
+    trend->begin_ns = over_time[over_time.size() - trend->points].time_ns;
+    trend->end_ns = over_time.back().time_ns;
+  }
+  return trend;
 }
 
 FragmentationDevice analyze_device(const Store& store, Symbols& symbols, std::size_t device,
@@ -197,10 +202,10 @@ FragmentationDevice analyze_device(const Store& store, Symbols& symbols, std::si
     }
     result.over_time.push_back(measure(store, device, *position_at(store, device, at)));
   }
-  result.unused_trend =
-      trend_over(result.over_time, [](const FragmentationMeasures& measures) { return measures.unused_share(); });
   result.external_trend =
       trend_over(result.over_time, [](const FragmentationMeasures& measures) { return measures.external_share(); });
+  result.unused = describe_unused(unused_cells(store, device, options.begin_ns), sampled_free_at_end(store, device));
+  result.advice = find_fragmentation_advice(store, device, result.unused);
   const std::optional<TracePosition> moment = position_at(store, device, options.at);
   result.at_moment = measured(moment);
   if (!moment) return result;
@@ -246,8 +251,15 @@ Result<Fragmentation> analyze_fragmentation(const Store& store, Symbols& symbols
 bool wants_simulation(const Fragmentation& fragmentation) {
   static constexpr double kWorthIt = 0.1;
   return std::any_of(fragmentation.devices.begin(), fragmentation.devices.end(), [](const FragmentationDevice& device) {
-    return device.knows_segments && device.peak_share().value_or(0) >= kWorthIt;
+    return (device.knows_segments && device.peak_share().value_or(0) >= kWorthIt) || is_fragmented(device.unused);
   });
+}
+
+void cite_simulation(Simulation simulation, Fragmentation& fragmentation) {
+  for (FragmentationDevice& device : fragmentation.devices) {
+    cite_simulation(simulation, device.totals.device, device.advice);
+  }
+  fragmentation.simulation = std::move(simulation);
 }
 
 }  // namespace tidemark

@@ -11,7 +11,9 @@
 #include "analyze/common/recording.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/common/trend.h"
+#include "analyze/fragmentation/fragmentation_advice.h"
 #include "analyze/fragmentation/segment_map.h"
+#include "analyze/fragmentation/unused_memory.h"
 #include "analyze/simulation.h"
 #include "base/result.h"
 #include "store/store.h"
@@ -75,8 +77,9 @@ struct FragmentationDevice {
   std::optional<FragmentationMeasures> at_moment;  ///< FragmentationOptions::at
   FragmentationMeasures at_end;
   std::vector<FragmentationMeasures> over_time;  ///< equally far apart, the last one at the end
-  std::optional<ShareTrend> unused_trend;        ///< of FragmentationMeasures::unused_share over these times
-  std::optional<ShareTrend> external_trend;      ///< likewise of external_share
+  std::optional<ShareTrend> external_trend;      ///< of FragmentationMeasures::external_share over these times
+  UnusedMemory unused;                           ///< how reserved memory that is in no tensor goes on, with its trend
+  std::vector<FragmentationAdvice> advice;       ///< none where nothing is wrong, or too little is known
   std::vector<MapSegment> map;                   ///< at FragmentationOptions::at; all segments, in order of address
   std::vector<MapSegment> segments;              ///< of these, those with both blocks and free memory, most of it first
   std::uint64_t other_segments = 0;              ///< beyond the listed ones
@@ -97,8 +100,11 @@ struct Fragmentation {
   std::optional<Simulation> simulation;  ///< of other settings, where it was asked for
 };
 
-/// Whether other settings may be worth a simulation: a tenth of some device's peak reserved was never active.
+/// Whether other settings may be worth a simulation: a tenth of some device's peak reserved was never active, or it
+/// is_fragmented().
 [[nodiscard]] bool wants_simulation(const Fragmentation& fragmentation);
+/// Sets Fragmentation::simulation, and what it has to say for the advice.
+void cite_simulation(Simulation simulation, Fragmentation& fragmentation);
 
 /// Fails only when the recording does not contain the requested device.
 Result<Fragmentation> analyze_fragmentation(const Store& store, Symbols& symbols, const FragmentationOptions& options);

@@ -35,7 +35,7 @@ Analysis fragmentation_analysis() {
     what.top = options.count("top");
     auto fragmentation = analyze_fragmentation(store, symbols, what);
     if (fragmentation && options.simulate && wants_simulation(*fragmentation)) {
-      fragmentation->simulation = options.simulate(store, symbols);
+      if (auto simulation = options.simulate(store, symbols)) cite_simulation(std::move(*simulation), *fragmentation);
     }
     return fragmentation;
   };

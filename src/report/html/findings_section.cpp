@@ -16,6 +16,7 @@
 #include "report/words/pattern.h"
 #include "report/words/recording.h"
 #include "report/words/stack_text.h"
+#include "report/words/unused_memory.h"
 
 namespace tidemark::html {
 namespace {
@@ -119,7 +120,20 @@ void add_pinning(std::string& out, const FragmentationDevice& device) {
   }
 }
 
-void add_fragmentation(std::string& out, const FragmentationDevice& device) {
+void add_unused(std::string& out, const FragmentationDevice& device, const std::string& file) {
+  const UnusedMemory& unused = device.unused;
+  add_paragraph(out, escaped(fragmentation_verdict(unused)));
+  if (!unused.known()) return;
+  add_paragraph(out, escaped(fmt::format("Pattern: {}. Unused memory {}. Forecast: {}.", unused_pattern_text(unused),
+                                         unused_trend_text(unused), unused_forecast_text(unused))));
+  for (const FragmentationAdvice& advice : device.advice) {
+    const FragmentationAdviceText words = advice_text(advice, unused, file);
+    add_remark(out, escaped(fmt::format("Advice: {}. Because {}.", words.change, words.reason)) + " Check: <code>" +
+                        escaped(words.check) + "</code>.");
+  }
+}
+
+void add_fragmentation(std::string& out, const FragmentationDevice& device, const std::string& file) {
   if (!device.totals.peak_reserved_bytes || !device.totals.peak_allocated_at_ns) return;
   fmt::format_to(std::back_inserter(out), "<h4>Fragmentation <small>{}</small></h4>\n",
                  to_string(device.totals.device));
@@ -135,8 +149,9 @@ void add_fragmentation(std::string& out, const FragmentationDevice& device) {
     add_row(out, row.cells);
   }
   out += kTableEnd;
-  add_paragraph(out,
-                fmt::format("The share of reserved memory that is not allocated {}.", trend_text(device.unused_trend)));
+  add_paragraph(out, fmt::format("The share of reserved memory that is not allocated {}.",
+                                 trend_text(device.unused.share_trend)));
+  add_unused(out, device, file);
   if (device.knows_segments) {
     add_paragraph(out, fmt::format("External fragmentation (1 - largest free block / free) {}.",
                                    trend_text(device.external_trend)));
@@ -224,7 +239,8 @@ void add_findings(std::string& out, const PageContents& contents, const std::str
   open_section(out, id + "findings", "Findings", "Results of the analyses of this run, each with its evidence.");
   add_failures(out, contents.explanation);
   add_leaks(out, contents.leaks);
-  for (const FragmentationDevice& device : contents.fragmentation.devices) add_fragmentation(out, device);
+  for (const FragmentationDevice& device : contents.fragmentation.devices)
+    add_fragmentation(out, device, contents.fragmentation.recording.path);
   for (const TemporaryDevice& device : contents.temporary.devices) add_temporary(out, contents.temporary, device);
   for (const PatternsDevice& device : contents.patterns.devices) add_lifetimes(out, device);
   out += kSectionEnd;

@@ -1,8 +1,11 @@
+#include <cmath>
 #include <utility>
 
+#include "base/units.h"
 #include "report/json/json.h"
 #include "report/json/objects.h"
 #include "report/words/simulation.h"
+#include "report/words/unused_memory.h"
 
 namespace tidemark {
 namespace {
@@ -26,16 +29,73 @@ Json nullable_measures(const std::optional<FragmentationMeasures>& measures) {
   return measures ? measures_json(*measures) : Json(nullptr);
 }
 
+template <typename Trend>
+const char* verdict_of(const Trend& trend) {
+  return trend.rises() ? "rises" : trend.falls() ? "falls" : "unclear";
+}
+
 // In shares, 0 to 1, as the measures themselves.
 Json trend_json(const std::optional<ShareTrend>& trend) {
   if (!trend) return nullptr;
-  return {{"change", trend->over_recording.value},
-          {"low", trend->over_recording.low},
-          {"high", trend->over_recording.high},
-          {"point_count", trend->points},
-          {"verdict", trend->rises()   ? "rises"
-                      : trend->falls() ? "falls"
-                                       : "unclear"}};
+  return {{"change", trend->over_recording.value}, {"low", trend->over_recording.low},
+          {"high", trend->over_recording.high},    {"point_count", trend->points},
+          {"begin_ns", trend->begin_ns},           {"end_ns", trend->end_ns},
+          {"verdict", verdict_of(*trend)}};
+}
+
+Json byte_trend_json(const std::optional<ByteTrend>& trend) {
+  if (!trend) return nullptr;
+  return {{"change_bytes", std::llround(trend->change.value)},
+          {"low_bytes", std::llround(trend->change.low)},
+          {"high_bytes", std::llround(trend->change.high)},
+          {"mb_per_minute", trend->change.value / trend->seconds() * 60 / static_cast<double>(kMiB)},
+          {"begin_ns", trend->begin_ns},
+          {"end_ns", trend->end_ns},
+          {"verdict", verdict_of(*trend)}};
+}
+
+Json forecast_json(const UnusedMemory& unused) {
+  const auto& time = unused.seconds_to_limit;
+  return {{"device_free_bytes", nullable(unused.device_free)},
+          {"predicted_oom_time_seconds", time ? Json(time->expected) : Json(nullptr)},
+          {"earliest_seconds", time ? Json(time->earliest) : Json(nullptr)},
+          {"latest_seconds", time ? nullable(time->latest) : Json(nullptr)},
+          {"text", unused_forecast_text(unused)}};
+}
+
+Json unused_json(const UnusedMemory& unused) {
+  const auto if_known = [&](auto value) { return unused.known() ? Json(value) : Json(nullptr); };
+  const bool held = unused.pattern == UnusedPattern::held_peak;
+  return {{"pattern", name_of(unused.pattern)},
+          {"pattern_text", unused_pattern_text(unused)},
+          {"verdict", fragmentation_verdict(unused)},
+          {"is_fragmented", if_known(is_fragmented(unused))},
+          {"change_count", unused.changes},
+          {"since_ns", if_known(unused.since_ns)},
+          {"reserved_bytes", if_known(unused.reserved)},
+          {"idle_since_ns", if_known(unused.idle_since_ns)},
+          {"idle_bytes", if_known(unused.idle)},
+          {"idle_share", if_known(unused.idle_share())},
+          {"period_seconds", nullable(unused.period_seconds)},
+          {"peak_allocated_bytes", held ? Json(unused.peak_allocated) : Json(nullptr)},
+          {"peak_at_ns", held ? Json(unused.peak_at_ns) : Json(nullptr)},
+          {"later_allocated_bytes", held ? Json(unused.later_allocated) : Json(nullptr)},
+          {"trend", byte_trend_json(unused.trend)},
+          {"forecast", forecast_json(unused)}};
+}
+
+Json fragmentation_advice_json(const FragmentationDevice& device, const std::string& file) {
+  Json list = Json::array();
+  for (const FragmentationAdvice& advice : device.advice) {
+    const FragmentationAdviceText words = advice_text(advice, device.unused, file);
+    list.push_back({{"kind", name_of(advice.kind)},
+                    {"change", words.change},
+                    {"reason", words.reason},
+                    {"avoidable_bytes", advice.bytes},
+                    {"settings", nullable_text(words.settings)},
+                    {"check", words.check}});
+  }
+  return list;
 }
 
 Json pinning_json(const std::vector<PinningStack>& rows) {
@@ -50,7 +110,7 @@ Json pinning_json(const std::vector<PinningStack>& rows) {
   return list;
 }
 
-Json device_json(const FragmentationDevice& device) {
+Json device_json(const FragmentationDevice& device, const std::string& file) {
   Json over_time = Json::array();
   for (const FragmentationMeasures& measures : device.over_time) over_time.push_back(measures_json(measures));
   Json segments = Json::array();
@@ -70,8 +130,10 @@ Json device_json(const FragmentationDevice& device) {
           {"at_peak_reserved", nullable_measures(device.at_peak_reserved)},
           {"at_end", measures_json(device.at_end)},
           {"over_time", std::move(over_time)},
-          {"unused_share_trend", trend_json(device.unused_trend)},
+          {"unused_share_trend", trend_json(device.unused.share_trend)},
           {"external_fragmentation_trend", trend_json(device.external_trend)},
+          {"unused_memory", unused_json(device.unused)},
+          {"advice", fragmentation_advice_json(device, file)},
           {"at_moment", nullable_measures(device.at_moment)},
           {"segments", std::move(segments)},
           {"other_segment_count", device.other_segments},
@@ -100,7 +162,9 @@ Json segment_json(const MapSegment& segment) {
 Json to_object(const Fragmentation& fragmentation) {
   Json object = recording_json(fragmentation.recording);
   object["devices"] = Json::array();
-  for (const FragmentationDevice& device : fragmentation.devices) object["devices"].push_back(device_json(device));
+  for (const FragmentationDevice& device : fragmentation.devices) {
+    object["devices"].push_back(device_json(device, fragmentation.recording.path));
+  }
   object["simulation"] =
       fragmentation.simulation ? Json(cited_simulation_text(*fragmentation.simulation)) : Json(nullptr);
   return object;

@@ -12,6 +12,7 @@
 #include "report/words/attribution.h"
 #include "report/words/simulation.h"
 #include "report/words/stack_text.h"
+#include "report/words/unused_memory.h"
 
 namespace tidemark {
 namespace {
@@ -115,14 +116,32 @@ std::string over_time_text(const FragmentationDevice& device, const Terminal& te
                  bytes_text(measures.largest_free)});
   }
   std::string text = "\n" + columns.text(terminal, 2);
-  text += fmt::format("  unused share {}\n", trend_text(device.unused_trend));
+  text += fmt::format("  unused share {}\n", trend_text(device.unused.share_trend));
   if (device.knows_segments) {
     text += fmt::format("  external fragmentation {}\n", trend_text(device.external_trend));
   }
   return text;
 }
 
-std::string device_text(const FragmentationDevice& device, const Terminal& terminal) {
+std::string unused_text(const FragmentationDevice& device, const std::string& file) {
+  const UnusedMemory& unused = device.unused;
+  std::string text = "\n  " + fragmentation_verdict(unused) + "\n";
+  if (!unused.known()) return text;
+  text += fact("pattern", unused_pattern_text(unused));
+  text += fact("trend", "unused memory " + unused_trend_text(unused));
+  text += fact("forecast", unused_forecast_text(unused));
+  for (const FragmentationAdvice& advice : device.advice) {
+    const FragmentationAdviceText words = advice_text(advice, unused, file);
+    text += fact("advice", words.change);
+    text += fact("", "because: " + words.reason);
+    const bool replayed = advice.kind == FragmentationAdviceKind::settings;
+    text += fact("", fmt::format("{}check: {}", replayed ? "" : "saves at most " + format_bytes(advice.bytes) + "; ",
+                                 words.check));
+  }
+  return text;
+}
+
+std::string device_text(const FragmentationDevice& device, const std::string& file, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
   if (!totals.peak_allocated_at_ns) {
     return nothing_allocated_text(totals.device, {}, totals.peak_reserved_bytes) + "\n";
@@ -135,7 +154,7 @@ std::string device_text(const FragmentationDevice& device, const Terminal& termi
   if (const auto share = device.peak_share()) {
     text += fmt::format("  unused share of the peaks (1 - peak active / peak reserved): {}\n", share_text(*share));
   }
-  text += over_time_text(device, terminal);
+  text += over_time_text(device, terminal) + unused_text(device, file);
   if (!device.knows_segments) {
     return text + "\n  segment map unavailable: recordings contain no segments (PyTorch snapshots do)\n";
   }
@@ -149,8 +168,9 @@ std::string device_text(const FragmentationDevice& device, const Terminal& termi
 }  // namespace
 
 std::string to_text(const Fragmentation& fragmentation, const Terminal& terminal) {
-  std::string text = join_devices(fragmentation.devices,
-                                  [&](const FragmentationDevice& device) { return device_text(device, terminal); });
+  std::string text = join_devices(fragmentation.devices, [&](const FragmentationDevice& device) {
+    return device_text(device, fragmentation.recording.path, terminal);
+  });
   if (fragmentation.devices.empty()) text += no_events_text(fragmentation.recording);
   if (fragmentation.simulation) {
     text += "\n" + paint(terminal, Tone::heading, "Other settings of the allocator") + "\n  " +

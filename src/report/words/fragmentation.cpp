@@ -10,6 +10,15 @@
 #include "report/words/recording.h"
 
 namespace tidemark {
+namespace {
+
+// "+1.2", "-0.3"; "0.0" has no sign.
+std::string points_text(double share) {
+  const double tenths = std::round(share * 1000);
+  return tenths == 0 ? "0.0" : fmt::format("{:+.1f}", tenths / 10);
+}
+
+}  // namespace
 
 std::vector<MeasureColumn> measure_columns(const FragmentationDevice& device) {
   std::vector<MeasureColumn> moments;
@@ -46,15 +55,16 @@ std::vector<MeasureRow> measure_rows(const FragmentationDevice& device) {
 }
 
 std::string trend_text(const std::optional<ShareTrend>& trend) {
-  if (!trend) return fmt::format("has no trend: fewer than {} known values", kMinTrendPoints);
+  if (!trend) return "has no trend: too few known values";
   const Slope& change = trend->over_recording;
-  const std::string interval =
-      fmt::format("95% interval {:+.1f} to {:+.1f} percentage points", change.low * 100, change.high * 100);
+  const std::string time =
+      fmt::format("from {} to {}", format_duration_ns(trend->begin_ns), format_duration_ns(trend->end_ns));
+  const std::string interval = fmt::format("95% interval {} to {}", points_text(change.low), points_text(change.high));
   if (trend->rises() || trend->falls()) {
-    return fmt::format("{} by {:.1f} percentage points over the recording ({})", trend->rises() ? "rises" : "falls",
-                       std::abs(change.value) * 100, interval);
+    return fmt::format("{} by {:.1f} percentage points {} ({})", trend->rises() ? "rises" : "falls",
+                       std::abs(change.value) * 100, time, interval);
   }
-  return fmt::format("shows no clear trend over the recording ({})", interval);
+  return fmt::format("shows no clear trend {} ({} percentage points)", time, interval);
 }
 
 }  // namespace tidemark

@@ -23,9 +23,8 @@ struct MeasureRow {
 };
 [[nodiscard]] std::vector<MeasureRow> measure_rows(const FragmentationDevice& device);
 
-/// "rises by 12.3 percentage points over the recording (95% interval +3.1 to +20.4 percentage points)", "shows no clear
-/// trend ...", or "has no
-/// trend: ...".
+/// "rises by 12.3 percentage points from 1.204 s to 9.810 s (95% interval +3.1 to +20.4)", "shows no clear trend ...",
+/// or "has no trend: ...".
 [[nodiscard]] std::string trend_text(const std::optional<ShareTrend>& trend);
 
 }  // namespace tidemark

@@ -160,11 +160,14 @@ std::string pattern_text(const RiskAssessment& risk) {
   return "too few samples";
 }
 
+std::string interval_text(const Interval& seconds) {
+  return fmt::format("in {} (90% interval: {} to {})", span_text(seconds.expected), span_text(seconds.earliest),
+                     seconds.latest ? span_text(*seconds.latest) : "never");
+}
+
 std::string time_to_limit_text(const RiskAssessment& risk) {
   if (!risk.seconds_to_limit) return "";
-  const Interval& time = *risk.seconds_to_limit;
-  std::string text = fmt::format("in {} (90% interval: {} to {})", span_text(time.expected), span_text(time.earliest),
-                                 time.latest ? span_text(*time.latest) : "never");
+  std::string text = interval_text(*risk.seconds_to_limit);
   if (!risk.steps_to_limit) return text;
   const Interval& steps = *risk.steps_to_limit;
   return text + fmt::format(", in {} training steps ({} to {})", whole_text(steps.expected), whole_text(steps.earliest),

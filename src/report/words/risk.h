@@ -28,6 +28,9 @@ namespace tidemark {
 /// "growth of 12.3 MiB/min (11.9 to 12.7)", "sawtooth with a period of 4.0 s", "too few samples".
 [[nodiscard]] std::string pattern_text(const RiskAssessment& risk);
 
+/// "in 2 min (90% interval: 1 min to 4 min)"; without a latest time it ends in "never".
+[[nodiscard]] std::string interval_text(const Interval& seconds);
+
 /// "in 2 min (1 min to 4 min)", "in 2 min at the earliest"; empty where it is not reached.
 [[nodiscard]] std::string time_to_limit_text(const RiskAssessment& risk);
 

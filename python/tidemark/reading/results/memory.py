@@ -29,12 +29,14 @@ class FragmentationMeasures:
 
 @dataclass(frozen=True)
 class ShareTrend:
-    """Whether a share rises or falls over the recording, with its 95% interval."""
+    """Whether a share rises or falls since the warm-up, with its 95% interval."""
 
     change: float
     low: float
     high: float
     point_count: int
+    begin_ns: int
+    end_ns: int
     verdict: str  #: "rises", "falls" or "unclear"
 
 
@@ -81,6 +83,64 @@ class SizeClass:
 
 
 @dataclass(frozen=True)
+class UnusedTrend:
+    """Whether unused memory rises or falls since the warm-up, with its 95% interval."""
+
+    change_bytes: int
+    low_bytes: int
+    high_bytes: int
+    mb_per_minute: float
+    begin_ns: int
+    end_ns: int
+    verdict: str  #: "rises", "falls" or "unclear"
+
+
+@dataclass(frozen=True)
+class UnusedForecast:
+    """When unused memory takes what the device has left; ``None``: it does not, or is not known."""
+
+    device_free_bytes: Optional[int]
+    predicted_oom_time_seconds: Optional[float]
+    earliest_seconds: Optional[float]
+    latest_seconds: Optional[float]
+    text: str
+
+
+@dataclass(frozen=True)
+class UnusedMemory:
+    """How reserved memory goes on that is in no tensor even when most is allocated."""
+
+    pattern: str  #: "stable", "growing", "steps", "sawtooth", "held_peak", "irregular" or "unknown"
+    pattern_text: str
+    verdict: str
+    is_fragmented: Optional[bool]
+    change_count: int
+    since_ns: Optional[int]
+    reserved_bytes: Optional[int]
+    idle_since_ns: Optional[int]
+    idle_bytes: Optional[int]
+    idle_share: Optional[float]
+    period_seconds: Optional[float]
+    peak_allocated_bytes: Optional[int]
+    peak_at_ns: Optional[int]
+    later_allocated_bytes: Optional[int]
+    trend: Optional[UnusedTrend]
+    forecast: UnusedForecast
+
+
+@dataclass(frozen=True)
+class FragmentationAdvice:
+    """What may be done about it, with the measured reason and a command that checks it."""
+
+    kind: str
+    change: str
+    reason: str
+    avoidable_bytes: int
+    settings: Optional[str]
+    check: str
+
+
+@dataclass(frozen=True)
 class FragmentationDevice:
     """Fragmentation of one device."""
 
@@ -92,6 +152,8 @@ class FragmentationDevice:
     over_time: tuple[FragmentationMeasures, ...]
     unused_share_trend: Optional[ShareTrend]
     external_fragmentation_trend: Optional[ShareTrend]
+    unused_memory: UnusedMemory
+    advice: tuple[FragmentationAdvice, ...]
     at_moment: Optional[FragmentationMeasures]
     segments: tuple[Segment, ...]
     other_segment_count: int

@@ -1,0 +1,110 @@
+// Reserved memory that is in no tensor, over time: how it has gone on since the warm-up, and when it takes all that the
+// device has left.
+//
+// Within a step it goes up and down as tensors come and go. What counts is the least of each stretch of time: memory
+// that was not used even when most was.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "analyze/common/trend.h"
+#include "analyze/forecast/forecaster.h"
+#include "base/enum_names.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+/// How the least unused bytes go on. docs/commands.md has the conditions.
+enum class UnusedPattern : std::uint8_t {
+  unknown = 0,    ///< too few allocations and frees
+  stable = 1,     ///< within 5% of what is reserved since the latest change
+  growing = 2,    ///< at a steady rate
+  steps = 3,      ///< likewise, in steps
+  sawtooth = 4,   ///< it repeats
+  held_peak = 5,  ///< reserved for a peak of allocated memory that did not come back
+  irregular = 6,  ///< none of these
+};
+inline constexpr EnumName<UnusedPattern> kUnusedPatternNames[] = {
+    {UnusedPattern::unknown, "unknown"},    {UnusedPattern::stable, "stable"},
+    {UnusedPattern::growing, "growing"},    {UnusedPattern::steps, "steps"},
+    {UnusedPattern::sawtooth, "sawtooth"},  {UnusedPattern::held_peak, "held_peak"},
+    {UnusedPattern::irregular, "irregular"}};
+[[nodiscard]] constexpr std::string_view name_of(UnusedPattern pattern) {
+  return name_in(kUnusedPatternNames, pattern);
+}
+
+/// One of the equal stretches of time that a recording is looked at in. Sizes are bytes.
+struct UnusedCell {
+  std::uint64_t end_ns = 0;
+  std::uint64_t least = 0;  ///< reserved - allocated, when that was least
+  std::uint64_t most_allocated = 0;
+  std::uint64_t most_reserved = 0;
+  std::uint64_t reserved = 0;  ///< at the end
+  double share = 0;            ///< 1 - allocated / reserved, on average over its time
+};
+
+struct UnusedCells {
+  std::uint64_t begin_ns = 0;
+  std::uint64_t changes = 0;      ///< allocations and frees in the time looked at
+  std::vector<UnusedCell> cells;  ///< none where these are too few
+};
+
+inline constexpr std::size_t kFewestUnusedCells = 16;
+inline constexpr std::size_t kMostUnusedCells = 96;
+/// Two for each cell.
+inline constexpr std::uint64_t kFewestUnusedChanges = 2 * kFewestUnusedCells;
+
+/// Of a device, from the time that it first has reserved memory, not before `begin_ns`, to the end.
+[[nodiscard]] UnusedCells unused_cells(const Store& store, std::size_t device, std::uint64_t begin_ns);
+
+struct ByteTrend {
+  Slope change;  ///< over the time, in bytes, with its 95% interval; no more than it went up and down
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
+  double least_change = 0;  ///< less is none: 1% of what is reserved
+
+  [[nodiscard]] bool rises() const { return change.low > 0 && change.value >= least_change; }
+  [[nodiscard]] bool falls() const { return change.high < 0 && change.value <= -least_change; }
+  [[nodiscard]] double seconds() const { return static_cast<double>(end_ns - begin_ns) / kNanosecondsPerSecond; }
+};
+
+/// One device. Sizes are bytes.
+struct UnusedMemory {
+  UnusedPattern pattern = UnusedPattern::unknown;
+  std::uint64_t changes = 0;   ///< UnusedCells::changes
+  std::uint64_t begin_ns = 0;  ///< the time looked at
+  std::uint64_t end_ns = 0;
+  // None of the following where the pattern is unknown.
+  std::uint64_t since_ns = 0;             ///< since when the pattern holds: what was before is warm-up, or another one
+  std::uint64_t reserved = 0;             ///< at the end
+  std::uint64_t idle_since_ns = 0;        ///< the same, or half of the time looked at where that is longer ago
+  std::uint64_t idle = 0;                 ///< of it, what is more than was allocated at any one time since then
+  std::optional<ShareTrend> share_trend;  ///< of 1 - allocated / reserved
+  std::optional<ByteTrend> trend;         ///< of the least unused bytes, of what repeats in each period
+  std::optional<double> period_seconds;   ///< sawtooth
+  std::uint64_t peak_allocated = 0;       ///< held_peak: then, at
+  std::uint64_t peak_at_ns = 0;
+  std::uint64_t later_allocated = 0;  ///< held_peak: at most, since then
+  // The forecast.
+  std::optional<std::uint64_t> device_free;  ///< of the device at the end; none: not sampled
+  std::optional<Interval> seconds_to_limit;  ///< until unused memory has taken that; none: it does not, or not known
+
+  [[nodiscard]] bool known() const { return pattern != UnusedPattern::unknown; }
+  [[nodiscard]] bool grows() const { return pattern == UnusedPattern::growing || pattern == UnusedPattern::steps; }
+  /// idle / reserved.
+  [[nodiscard]] double idle_share() const {
+    return reserved == 0 ? 0 : static_cast<double>(idle) / static_cast<double>(reserved);
+  }
+};
+
+[[nodiscard]] UnusedMemory describe_unused(const UnusedCells& cells, std::optional<std::uint64_t> device_free);
+
+/// Of what the latest sample of a recording says of the device: total without what the driver keeps and what is used.
+/// None where it was not sampled.
+[[nodiscard]] std::optional<std::uint64_t> sampled_free_at_end(const Store& store, std::size_t device);
+
+}  // namespace tidemark
