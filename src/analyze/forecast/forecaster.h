@@ -40,8 +40,8 @@ enum class UsagePattern : std::uint8_t {
   released = 7,  ///< what had grown is free again, as after the end of a process
 };
 inline constexpr EnumName<UsagePattern> kUsagePatternNames[] = {
-    {UsagePattern::unknown, "unknown"},   {UsagePattern::steady, "steady"}, {UsagePattern::warm_up, "warm_up"},
-    {UsagePattern::sawtooth, "sawtooth"}, {UsagePattern::level, "level"},   {UsagePattern::growth, "growth"},
+    {UsagePattern::unknown, "unknown"},   {UsagePattern::steady, "steady"},    {UsagePattern::warm_up, "warm_up"},
+    {UsagePattern::sawtooth, "sawtooth"}, {UsagePattern::level, "level"},      {UsagePattern::growth, "growth"},
     {UsagePattern::steps, "steps"},       {UsagePattern::released, "released"}};
 [[nodiscard]] constexpr std::string_view name_of(UsagePattern pattern) {
   return name_in(kUsagePatternNames, pattern);

@@ -94,7 +94,8 @@ void add_killed_notes(const WatchRun& run, std::vector<std::string>& notes) {
     }
   }
   const WatchedHost& host = run.state.host;
-  if (!said.empty() || !host.cgroup_oom_kills_at_start || host.cgroup_oom_kills <= host.cgroup_oom_kills_at_start) return;
+  if (!said.empty() || !host.cgroup_oom_kills_at_start || host.cgroup_oom_kills <= host.cgroup_oom_kills_at_start)
+    return;
   const std::uint64_t kills = *host.cgroup_oom_kills - *host.cgroup_oom_kills_at_start;
   notes.push_back(fmt::format("the kernel's OOM killer ended {} of {} while watching",
                               kills == 1 ? "a process" : format_count(kills) + " processes", control_group_text(host)));
@@ -124,7 +125,7 @@ std::string host_parts_text(const MemoryParts& parts) {
 }
 
 // Each program is the main process of its own job, and several jobs have workers of the same number.
-std::string process_words(const WatchedProcess& process) {
+std::string process_words(const WatchedProcess& process, bool short_form) {
   if (!process.on_host) return shown(process.name);
   const HostProcess& seen = *process.on_host;
   switch (seen.role) {
@@ -135,7 +136,7 @@ std::string process_words(const WatchedProcess& process) {
     case ProcessRole::fork_server:
     case ProcessRole::compile_worker:
     case ProcessRole::child:
-      return fmt::format("{}, parent {}", role_words(seen), seen.parent_pid);
+      return short_form ? role_words(seen) : fmt::format("{}, parent {}", role_words(seen), seen.parent_pid);
     case ProcessRole::launcher:
       return role_words(seen);
     case ProcessRole::main:

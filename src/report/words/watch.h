@@ -13,7 +13,8 @@ namespace tidemark {
 
 /// A process in a list of those of a machine: "python train.py", "rank 0 of 8: python train.py", "DataLoader worker 2
 /// of 4, parent 1234". Empty where its name is not known. Printable.
-[[nodiscard]] std::string process_words(const WatchedProcess& process);
+/// `short_form`: without the parent.
+[[nodiscard]] std::string process_words(const WatchedProcess& process, bool short_form = false);
 
 /// "3.1 GiB anonymous, 1.2 GiB page cache, 120.0 MiB shared memory".
 [[nodiscard]] std::string host_parts_text(const MemoryParts& parts);

@@ -83,7 +83,7 @@ void draw_host(const Region& region, const Content& content, const ViewState& st
                     {size_text(process->rss_bytes)},
                     {process->rss.empty() ? "n/a" : format_bytes(process->rss.peak_bytes()), Role::quiet},
                     {size_text(process->pss_bytes)},
-                    {process_words(*process)}});
+                    {process_words(*process, region.width() < kWide)}});
   }
   draw_table(region.below(kHostRows), columns, rows, row_of(state.selected, rows.size()));
 }

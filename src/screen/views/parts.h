@@ -13,6 +13,9 @@
 
 namespace tidemark::screen {
 
+// Columns: there is room for peaks and longer names.
+inline constexpr std::size_t kWide = 100;
+
 /// A reading that is older is called old.
 inline constexpr std::uint64_t kStaleNs = 5'000'000'000;
 

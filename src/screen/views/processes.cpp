@@ -11,8 +11,6 @@
 namespace tidemark::screen {
 namespace {
 
-constexpr std::size_t kWide = 100;
-
 std::string kind_text(ProcessKind kind) {
   if (kind == ProcessKind::other_namespace) return "container";
   return std::string(name_of(kind));
@@ -40,7 +38,8 @@ ListRow row_of_process(const Content& content, const ProcessRow& row, bool wide)
     cells.push_back({known ? size_text(row.device->used.peak_bytes()) : "-", Role::quiet});
   }
   cells.push_back({size_text(process.rss_bytes)});
-  cells.push_back({named ? process_words(process) : "(not visible from here)", named ? Role::plain : Role::quiet});
+  cells.push_back(
+      {named ? process_words(process, !wide) : "(not visible from here)", named ? Role::plain : Role::quiet});
   return cells;
 }
 

@@ -77,6 +77,16 @@ class LeakingProgram {
     written_ = bytes_.size();
   }
 
+  /// The kernel ends a DataLoader worker of it.
+  void kill_worker() {
+    KilledProcess killed;
+    killed.time_ns = kStepNs * (1 + step_);
+    killed.process.pid = 8;
+    killed.process.role = ProcessRole::data_worker;
+    killed.scope = KillScope::cgroup;
+    writer_->sample(killed);
+  }
+
   /// Until the watch has read all there is, `seconds` after the program began.
   void let_read(RecordingsWatch& watch, std::uint64_t seconds) {
     MachineState state;
@@ -164,6 +174,21 @@ TEST(RecordingsWatch, KnowsTheStepsAndWhatGrowsInThem) {
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].steps, 40U);
   EXPECT_EQ(told[0].reserved_bytes, 4096 * kKept);
+}
+
+TEST(RecordingsWatch, KnowsWhomTheOomKillerEnded) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, {});
+  program.run(2);
+  program.let_read(watch, 1);
+  EXPECT_TRUE(watch.processes()[0].killed.empty());
+  program.kill_worker();
+  program.run(2);
+  program.let_read(watch, 2);
+  const auto processes = watch.processes();
+  ASSERT_EQ(processes[0].killed.size(), 1U);
+  EXPECT_EQ(processes[0].killed[0].process.role, ProcessRole::data_worker);
+  EXPECT_EQ(processes[0].killed[0].scope, KillScope::cgroup);
 }
 
 TEST(RecordingsWatch, StepsGoOnWhereTheWindowForgetsThem) {
