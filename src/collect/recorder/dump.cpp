@@ -1,6 +1,8 @@
 #include "collect/recorder/dump.h"
 
 #include <exception>
+#include <memory>
+#include <system_error>
 #include <utility>
 
 #include "collect/recorder/output_files.h"
@@ -48,8 +50,8 @@ void DumpWriter::start(Dump dump, std::vector<KeptWindow> windows, std::string o
   wait();
   ready_ = false;
   dump_ = std::move(dump);
-  thread_ = std::thread([this, windows = std::move(windows), output = std::move(output), overwrite,
-                         folder = std::move(folder), describe = std::move(describe)]() mutable {
+  auto write = [this, windows = std::move(windows), output = std::move(output), overwrite, folder = std::move(folder),
+                describe = std::move(describe)]() mutable {
     write_all(*dump_, windows, output, overwrite, folder);
     windows.clear();  // segments that no window has any more are deleted
     try {
@@ -58,7 +60,14 @@ void DumpWriter::start(Dump dump, std::vector<KeptWindow> windows, std::string o
       dump_->errors.emplace_back(error.what());
     }
     ready_ = true;
-  });
+  };
+  // Not the thread's alone: where none can be started, it would be gone with all that is to be written.
+  const auto work = std::make_shared<decltype(write)>(std::move(write));
+  try {
+    thread_ = std::thread([work] { (*work)(); });
+  } catch (const std::system_error&) {
+    (*work)();
+  }
 }
 
 std::optional<Dump> DumpWriter::take() {

@@ -5,12 +5,17 @@
 // happened. Time is told in generations: a death of a module that has a name begins one. A generation is known when all
 // deaths up to it have come. Of what is of a known generation it is certain which object it means. Whatever is of a
 // later one gets an object of its own for now, and a name as far as is known; what comes later corrects the name.
+//
+// Programs build models again and again, for weeks: of an address the latest lives are remembered, and of the addresses
+// that are free again the latest ones.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "trace/kept_definitions.h"
@@ -18,9 +23,13 @@
 
 namespace tidemark {
 
-/// Not thread-safe. All of it comes from the recorded process, so any number may come.
+/// Not thread-safe. All of it comes from the recorded process, so any number may come. Memory is bounded by the number
+/// of modules that are alive at a time.
 class NnModules {
  public:
+  static constexpr std::size_t kMostLives = 16;  ///< of an address
+  static constexpr std::size_t kMostDead = 65'536;
+
   /// What a module was called at some time.
   struct Name {
     std::uint64_t ticks = 0;       ///< when it was told; the latest counts
@@ -51,15 +60,21 @@ class NnModules {
     std::vector<std::uint64_t> deaths;  ///< generations that begin with one of its deaths, in their order
     std::vector<Object> objects;
     std::vector<Name> names;
+    std::uint64_t remembered_from = 0;    ///< generation
+    std::optional<NnModuleId> forgotten;  ///< all that was there before
   };
 
   /// How many deaths came before: two generations of one life mean the same object, as far as is known.
   static std::size_t life(const Address& at, std::uint64_t generation);
+  NnModuleId object(std::uint64_t address, std::uint64_t generation, RecordingWriter& writer);
   void write_names(Address& at, RecordingWriter& writer);
+  static void forget_lives(Address& at);
+  void forget_dead();
 
   std::unordered_map<std::uint64_t, Address> addresses_;
-  std::uint64_t known_ = 0;         ///< the latest known generation
-  std::set<std::uint64_t> beyond_;  ///< generations that began after the known ones
+  std::uint64_t known_ = 0;                                   ///< the latest known generation
+  std::set<std::uint64_t> beyond_;                            ///< generations that began after the known ones
+  std::deque<std::pair<std::uint64_t, std::uint64_t>> dead_;  ///< the latest deaths: address, generation
 };
 
 }  // namespace tidemark

@@ -29,7 +29,7 @@ void OomWatch::Count::see(const std::optional<std::uint64_t>& kills) {
   if (!kills) return;
   const std::uint64_t more = last && *kills > *last ? *kills - *last : 0;
   for (std::uint64_t n = 0; n < more && open.size() < kMostOpen; ++n) open.push_back(Clock::now());
-  last = kills;
+  last = std::max(last, kills);  // a reading comes later than what was looked at meanwhile
 }
 
 void OomWatch::Count::forget_old() {
@@ -52,8 +52,9 @@ void OomWatch::look() {
   in_cgroup_.forget_old();
   on_machine_.forget_old();
   for (const LoggedKill& kill : log_.read()) {
-    if (logged_.size() < kMostEnded) logged_[kill.pid] = kill;
+    if (logged_.size() < kMostEnded) logged_[kill.pid] = {kill, Clock::now()};
   }
+  std::erase_if(logged_, [](const auto& logged) { return Clock::now() - logged.second.seen > kPatience; });
 }
 
 std::vector<KilledProcess> OomWatch::take(const Reading& reading) {
@@ -63,6 +64,7 @@ std::vector<KilledProcess> OomWatch::take(const Reading& reading) {
 }
 
 void OomWatch::take(const HostPartsSample& parts) {
+  on_machine_.see(parts.machine_oom_kills);
   for (const HostProcess& process : parts.processes) {
     const auto known = alive_.find(process.pid);
     if (known != alive_.end()) known->second = process;
@@ -83,6 +85,7 @@ bool OomWatch::has_ended(std::int64_t pid, std::uint64_t ticks) {
 }
 
 std::vector<KilledProcess> OomWatch::take(const HostReading& host, std::uint64_t ticks) {
+  in_cgroup_.see(host.sample.cgroup_oom_kills);
   readings_.push_back(host);
   if (readings_.size() > kReadings) readings_.pop_front();
   std::map<std::int64_t, HostProcess> now;
@@ -156,7 +159,8 @@ std::optional<KilledProcess> OomWatch::ended(std::int64_t pid, std::optional<int
   killed.process = forget(pid, ticks);
   killed.cgroup_usage_bytes = usage_of_late();
   killed.cgroup_limit_bytes = cgroup_ ? cgroup_->limit_bytes() : std::nullopt;
-  const auto logged = logged_.find(pid);
+  // The log may mean an earlier process with the same PID.
+  const auto logged = !signal || *signal == SIGKILL ? logged_.find(pid) : logged_.end();
   const bool by_signal = signal == SIGKILL && !(in_cgroup_.open.empty() && on_machine_.open.empty());
   const bool by_count = !signal && !in_cgroup_.open.empty();
   if (logged == logged_.end() && !by_signal && !by_count) return std::nullopt;
@@ -167,9 +171,10 @@ std::optional<KilledProcess> OomWatch::ended(std::int64_t pid, std::optional<int
   if (on_machine_.take() && !limit) killed.scope = KillScope::machine;
   if (logged == logged_.end()) return killed;
   killed.evidence = KillEvidence::kernel_log;
-  killed.scope = logged->second.scope;
-  if (logged->second.pages.rss_bytes) {  // what the kernel saw, not a sample from some time before
-    const ProcessPages sampled = std::exchange(killed.process.pages, logged->second.pages);
+  const LoggedKill& kill = logged->second.kill;
+  killed.scope = kill.scope;
+  if (kill.pages.rss_bytes) {  // what the kernel saw, not a sample from some time before
+    const ProcessPages sampled = std::exchange(killed.process.pages, kill.pages);
     killed.process.pages.swap_bytes = sampled.swap_bytes;
     killed.process.pages.locked_bytes = sampled.locked_bytes;
     killed.process.pages.pinned_bytes = sampled.pinned_bytes;

@@ -19,8 +19,9 @@
 
 namespace tidemark {
 
-/// Not thread-safe. Reads small files of /proc and /sys, and these only when a process has ended. Without readings it
-/// knows of the processes that ended() is told of, and not what they held.
+/// Not thread-safe. Reads small files of /proc and /sys, and these only when a process has ended; until then, counts
+/// are those of the readings, so that a kill of long ago is none of a process that ends now. Without readings it knows
+/// of the processes that ended() is told of, and not what they held.
 class OomWatch {
  public:
   explicit OomWatch(std::string root = "");
@@ -70,7 +71,12 @@ class OomWatch {
   KernelLog log_;
   Count in_cgroup_;
   Count on_machine_;
-  std::map<std::int64_t, LoggedKill> logged_;  ///< by PID; of processes that are not known to have ended
+  struct Logged {
+    LoggedKill kill;
+    Clock::time_point seen;
+  };
+
+  std::map<std::int64_t, Logged> logged_;      ///< by PID; of late, of processes that are not known to have ended
   std::map<std::int64_t, HostProcess> alive_;  ///< by PID
   std::deque<Ended> ended_;                    ///< the latest of them
   std::deque<HostReading> readings_;           ///< the latest: when the last was taken, memory may have been free again

@@ -54,7 +54,7 @@ void Recorder::look_for_oom() {
   for (Client& client : clients_) {
     if (client.session != nullptr && has_failed(client)) note_oom();
   }
-  if (!options_.keep->dump.on_oom) return;
+  if (!options_.keep->dump.on_oom || dump_writer_.busy()) return;  // later, then: the rings must be drained
   if (!killed_.empty() && Clock::now() - first_killed_ > kKillGrace) dump(DumpReason::host_oom);
   if (first_oom_ && Clock::now() - *first_oom_ > kOomGrace) dump(DumpReason::device_oom);
 }
@@ -81,7 +81,7 @@ void Recorder::dump(DumpReason reason) {
   std::stable_sort(windows.begin(), windows.end(), [](const KeptWindow& left, const KeptWindow& right) {
     return left.process.start_wall_ns < right.process.start_wall_ns;
   });
-  first_oom_.reset();
+  if (reason != DumpReason::signal) first_oom_.reset();
   std::vector<KilledProcess> killed;
   if (reason == DumpReason::host_oom) killed = std::exchange(killed_, {});
   if (reason != DumpReason::signal) last_dump_ = Clock::now();

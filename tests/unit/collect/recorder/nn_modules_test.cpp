@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -125,6 +126,37 @@ TEST(NnModules, TheNameToldLastCounts) {
     const std::map<std::uint64_t, std::string> expected = {{0, "model.layer"}};
     EXPECT_EQ(history.names(), expected);
   });
+}
+
+// A program that builds its model again and again: a module of it dies, another one is made at the same address.
+TEST(NnModules, RemembersTheLatestLives) {
+  History history;
+  constexpr std::uint64_t kLives = 2000;
+  for (std::uint64_t life = 0; life < kLives; ++life) {
+    history.meet(life);
+    history.name(life, life, life % 2 == 0 ? "even" : "odd");
+    history.die(kHere, life + 1);
+  }
+  history.meet(kLives);
+  std::set<std::uint32_t> ids;
+  for (const auto& [generation, id] : history.met) ids.insert(id.value);
+  EXPECT_EQ(ids.size(), kLives + 1) << "each is another object";
+  history.meet(5);
+  history.meet(6);
+  EXPECT_EQ(history.met[5].value, history.met[6].value) << "told so late that they are not told apart";
+  const auto names = history.names();
+  EXPECT_EQ(names.at(kLives - 1), "odd");
+  EXPECT_EQ(names.at(kLives - 2), "even");
+  EXPECT_EQ(names.at(kLives), "");
+  EXPECT_EQ(names.at(5), "");
+}
+
+TEST(NnModules, ALostDeathDoesNotMakeAllLaterOnesUncertain) {
+  History history;
+  for (std::uint64_t generation = 2; generation < 100'000; ++generation) history.die(0x3000, generation);  // not 1
+  history.meet(99'000);
+  history.meet(99'001);
+  EXPECT_EQ(history.met[99'000].value, history.met[99'001].value);
 }
 
 TEST(NnModules, TakesAnyNumbers) {
