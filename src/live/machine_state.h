@@ -59,12 +59,19 @@ struct WatchedDevice {
   [[nodiscard]] std::optional<std::uint64_t> free_bytes() const;
 };
 
+/// Of what one process has of a memory. It can have what it has and what is free there, as long as others take no more.
+struct ProcessRisk {
+  RiskAssessment risk;
+  std::uint64_t limit_bytes = 0;
+};
+
 /// What a process has of a device.
 struct ProcessOnDevice {
   std::size_t device = 0;              ///< position in MachineState::devices
   bool held = false;                   ///< the latest list has it
   std::optional<std::uint64_t> bytes;  ///< by that; none where the driver does not say how much
   WatchedUsage used{256};
+  std::optional<ProcessRisk> risk = {};  ///< none: not assessed
 };
 
 struct WatchedProcess {
@@ -79,6 +86,7 @@ struct WatchedProcess {
   std::optional<std::uint64_t> pss_bytes;  ///< read every few seconds
   WatchedUsage rss{256};
   WatchedUsage pss{256};
+  std::optional<ProcessRisk> risk = {};  ///< of its RSS; none: not assessed
   /// What it is there for, and its pages, as read once a second; once it has ended, without these. None where it is not
   /// among the processes of this machine that are looked at.
   std::optional<HostProcess> on_host = {};

@@ -35,6 +35,7 @@ MachineMonitor::MachineMonitor(const MonitorOptions& options)
     : clock_(ring::Clock::monotonic),
       builder_(options.choice, clock_),
       risks_(options.forecast),
+      process_risks_(options.forecast),
       sampler_(sampling(options), ::getpid(), clock_) {}
 
 bool MachineMonitor::update() {
@@ -45,8 +46,11 @@ bool MachineMonitor::update() {
   }
   builder_.update();
   changes_.clear();
-  if (!readings.empty() && risks_.assess(builder_.state())) changes_ = notifier_.observe(builder_.state());
-  return !readings.empty();
+  if (readings.empty()) return false;
+  process_risks_.add(builder_.state());  // lists of processes come once a second at most
+  process_risks_.assess(builder_.state());
+  if (risks_.assess(builder_.state())) changes_ = notifier_.observe(builder_.state());
+  return true;
 }
 
 void MachineMonitor::add_peaks(const std::vector<RecordedPeak>& peaks) {
@@ -60,6 +64,7 @@ void MachineMonitor::add_peaks(const std::vector<RecordedPeak>& peaks) {
 }
 
 void MachineMonitor::assess() {
+  process_risks_.assess(builder_.state(), true);
   (void)risks_.assess(builder_.state(), true);
   changes_ = notifier_.observe(builder_.state());
 }

@@ -21,6 +21,7 @@
 #include "collect/recorder/clock.h"
 #include "collect/recorder/sampler.h"
 #include "live/machine_state.h"
+#include "live/process_risks.h"
 #include "live/recorded_peaks.h"
 #include "live/risk_notifier.h"
 #include "live/risk_tracker.h"
@@ -70,6 +71,7 @@ class MachineMonitor {
   TickClock clock_;
   StateBuilder builder_;
   RiskTracker risks_;
+  ProcessRisks process_risks_;
   RiskNotifier notifier_;
   std::vector<RiskChange> changes_;
   Sampler sampler_;

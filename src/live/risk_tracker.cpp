@@ -1,18 +1,10 @@
 #include "live/risk_tracker.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <string>
 
 namespace tidemark {
 namespace {
-
-std::chrono::nanoseconds processor_time() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
 
 // Of the process that has most of the device; of the host's memory, of the one that has most of any.
 const ProcessSteps* steps_on(const MachineState& state, const std::string* device) {
@@ -26,28 +18,28 @@ const ProcessSteps* steps_on(const MachineState& state, const std::string* devic
 
 }  // namespace
 
-void RiskTracker::take(Tracked& tracked, const WatchedUsage& used, const ProcessSteps* steps) {
-  if (used.sample_count() == tracked.samples) return;
-  tracked.samples = used.sample_count();
+void TrackedMemory::take(const WatchedUsage& used, const ProcessSteps* of) {
+  if (used.sample_count() == samples) return;
+  samples = used.sample_count();
   const WatchedSample& sample = used.last_sample();
   std::optional<std::uint64_t> counted;
-  if (steps != nullptr) {
-    if (tracked.pid == steps->pid) tracked.steps += steps->steps - std::min(tracked.its_steps, steps->steps);
-    tracked.pid = steps->pid;
-    tracked.its_steps = steps->steps;
-    counted = tracked.steps;
+  if (of != nullptr) {
+    if (pid == of->pid) steps += of->steps - std::min(its_steps, of->steps);
+    pid = of->pid;
+    its_steps = of->steps;
+    counted = steps;
   }
   const std::uint64_t peak = std::max(sample.high_bytes, used.late_peak_bytes());
-  tracked.forecaster.add({sample.time_ns, sample.bytes, peak, counted});
+  forecaster.add({sample.time_ns, sample.bytes, peak, counted});
 }
 
 void RiskTracker::add(const MachineState& state) {
   while (devices_.size() < state.devices.size()) devices_.push_back({Forecaster(options_)});
   for (std::size_t n = 0; n < devices_.size(); ++n) {
     const WatchedDevice& device = state.devices[n];
-    take(devices_[n], device.used, steps_on(state, device.is_host ? nullptr : &device.key));
+    devices_[n].take(device.used, steps_on(state, device.is_host ? nullptr : &device.key));
   }
-  take(host_, state.host.used, steps_on(state, nullptr));
+  host_.take(state.host.used, steps_on(state, nullptr));
 }
 
 bool RiskTracker::assess(MachineState& state, bool now) {

@@ -12,6 +12,19 @@
 
 namespace tidemark {
 
+/// One memory, whose samples become a forecast.
+struct TrackedMemory {
+  Forecaster forecaster;
+  std::uint64_t samples = 0;  ///< taken
+  // Steps of one process after the other, counted on.
+  std::int64_t pid = -1;
+  std::uint64_t its_steps = 0;  ///< as of the latest sample
+  std::uint64_t steps = 0;
+
+  /// Takes the latest sample where it is new. `of`: steps of who has most of the memory; null: not known.
+  void take(const WatchedUsage& used, const ProcessSteps* of);
+};
+
 /// One thread at a time.
 class RiskTracker {
  public:
@@ -24,19 +37,9 @@ class RiskTracker {
   bool assess(MachineState& state, bool now = false);
 
  private:
-  struct Tracked {
-    Forecaster forecaster;
-    std::uint64_t samples = 0;  ///< taken
-    // Steps of one process after the other, counted on.
-    std::int64_t pid = -1;
-    std::uint64_t its_steps = 0;  ///< as of the latest sample
-    std::uint64_t steps = 0;
-  };
-  static void take(Tracked& tracked, const WatchedUsage& used, const ProcessSteps* steps);
-
   ForecastOptions options_;
-  std::vector<Tracked> devices_;  ///< by position in MachineState::devices
-  Tracked host_;
+  std::vector<TrackedMemory> devices_;  ///< by position in MachineState::devices
+  TrackedMemory host_;
   Pace pace_{std::chrono::seconds(1), 500};
 };
 

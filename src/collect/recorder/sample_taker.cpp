@@ -25,12 +25,6 @@ constexpr std::chrono::nanoseconds kPssInterval = 5s;
 constexpr std::chrono::nanoseconds kPartsInterval = 5s;
 constexpr std::chrono::nanoseconds kWatchedPartsInterval = 1s;
 
-std::chrono::nanoseconds processor_time() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-}
-
 bool says_anything(const DeviceSample& sample) {
   return sample.used_bytes || sample.driver_reserved_bytes || sample.utilization_percent ||
          sample.temperature_celsius || sample.power_milliwatts;
@@ -49,6 +43,12 @@ void add_reading(std::vector<Reading>& readings, std::uint64_t ticks, What what)
 }
 
 }  // namespace
+
+std::chrono::nanoseconds processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
 
 void Pace::done(Clock::time_point began, std::chrono::nanoseconds cost, std::chrono::nanoseconds elapsed) {
   // On the grid of intervals when on time; what was missed is not made up for.

@@ -48,6 +48,9 @@ struct SampleOptions {
   int share_of_core = kShareOfCore;  ///< see Pace
 };
 
+/// That this thread has used.
+[[nodiscard]] std::chrono::nanoseconds processor_time();
+
 /// When to do something next. It takes at most a share of one core, a thousandth unless told otherwise: what costs 1 ms
 /// of processor time is not done again for 1 s, however short the interval. What the first time costs does not count:
 /// drivers load and connect then.

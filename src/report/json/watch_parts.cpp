@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "report/json/host_ledger.h"
+#include "report/words/risk.h"
 #include "report/words/watch.h"
 #include "trace/event.h"
 
@@ -23,11 +24,20 @@ Json peak_or_null(const WatchedUsage& used) {
   return used.empty() ? Json(nullptr) : Json(used.peak_bytes());
 }
 
+Json process_risk_json(const WatchedProcess& process, const WatchedDevice* device,
+                       const std::optional<ProcessRisk>& risk) {
+  if (!risk) return nullptr;
+  Json object = risk_json(risk->risk, process_recommendation_text(process, device, *risk));
+  object["limit_bytes"] = risk->limit_bytes;
+  return object;
+}
+
 Json on_devices_json(const WatchedProcess& process, const MachineState& state) {
   Json devices = Json::object();
   for (const ProcessOnDevice& on : process.devices) {
-    devices[state.devices[on.device].key] = {{"bytes", on.held ? nullable(on.bytes) : Json(nullptr)},
-                                             {"peak_bytes", peak_or_null(on.used)}};
+    Json& row = devices[state.devices[on.device].key];
+    row = {{"bytes", on.held ? nullable(on.bytes) : Json(nullptr)}, {"peak_bytes", peak_or_null(on.used)}};
+    row["risk_assessment"] = process_risk_json(process, &state.devices[on.device], on.risk);
   }
   return devices;
 }
@@ -120,6 +130,7 @@ Json processes_json(const MachineState& state) {
            {"peak_rss_bytes", peak_or_null(process.rss)},
            {"pss_bytes", nullable(process.pss_bytes)},
            {"peak_pss_bytes", peak_or_null(process.pss)}};
+    row["risk_assessment"] = process_risk_json(process, nullptr, process.risk);
     add_on_host(row, process);
   }
   return processes;

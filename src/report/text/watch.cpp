@@ -246,6 +246,7 @@ std::string to_text(const OomReport& report, const Terminal& terminal) {
         risk_lines(state.host.risk, state.host.assessed_at_ns.has_value(), host_recommendation_text(state), terminal);
   }
   text += processes_of(state, terminal);
+  for (const std::string& line : growing_processes_text(state)) text += "  " + printable(line) + "\n";
   if (report.changes.empty()) return text;
   text += "\n" + paint(terminal, Tone::heading, "Changes of risk") + "\n";
   if (report.earlier_changes > 0) text += fmt::format("  {} earlier ones\n", format_count(report.earlier_changes));

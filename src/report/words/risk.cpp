@@ -197,6 +197,33 @@ std::string host_recommendation_text(const MachineState& state) {
   return text;
 }
 
+std::string process_recommendation_text(const WatchedProcess& process, const WatchedDevice* device,
+                                        const ProcessRisk& risk) {
+  const std::uint64_t used = risk.risk.used_bytes;
+  return recommendation(
+      {&risk.risk,
+       risk.limit_bytes,
+       risk.limit_bytes - std::min(used, risk.limit_bytes),
+       {},
+       fmt::format(" --pid {}{}", process.pid, device == nullptr ? "" : " --devices " + device->key)});
+}
+
+std::vector<std::string> growing_processes_text(const MachineState& state) {
+  std::vector<std::string> lines;
+  const auto add = [&](const std::string& memory, const WatchedProcess& process,
+                       const std::optional<ProcessRisk>& risk) {
+    if (process.ended || !risk || !risk->risk.seconds_to_limit) return;
+    lines.push_back(fmt::format("{} of {}: {}; with what is free, its limit of {} is reached {}", memory,
+                                process_text(process), pattern_text(risk->risk), format_bytes(risk->limit_bytes),
+                                time_to_limit_text(risk->risk)));
+  };
+  for (const WatchedProcess& process : state.processes) {
+    for (const ProcessOnDevice& on : process.devices) add(short_title(state.devices[on.device]), process, on.risk);
+    add("RSS", process, process.risk);
+  }
+  return lines;
+}
+
 std::string growing_memory_text(const MemoryGrowth& growth, const WatchRun& run) {
   const MachineState& state = run.state;
   const auto device = [&] {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "live/machine_state.h"
 #include "live/watch_reports.h"
@@ -15,6 +16,14 @@ namespace tidemark {
 
 /// "the control group", "the control group of process 4242" where that is watched.
 [[nodiscard]] std::string control_group_text(const WatchedHost& host);
+
+/// What to know and do of what one process has of a device, or of the host where `device` is null: sentences. Not safe
+/// to print.
+[[nodiscard]] std::string process_recommendation_text(const WatchedProcess& process, const WatchedDevice* device,
+                                                      const ProcessRisk& risk);
+/// A line for each process whose growth reaches a limit: "GPU 0 of process 4242 (python train.py): its peaks grow by …;
+/// the limit is reached in …". Not safe to print.
+[[nodiscard]] std::vector<std::string> growing_processes_text(const MachineState& state);
 
 /// "3.2 s", "12 min", "5 h", "9 d".
 [[nodiscard]] std::string span_text(double seconds);

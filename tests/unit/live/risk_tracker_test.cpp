@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/units.h"
+#include "live/process_risks.h"
 
 namespace tidemark {
 namespace {
@@ -80,6 +83,68 @@ TEST(RiskTracker, KnowsNoStepsWhereNobodyTellsThem) {
   device.run(risks, 300, {{8, "1", 20, 9}}, 4);
   ASSERT_TRUE(device.risk().seconds_to_limit.has_value());
   EXPECT_EQ(device.risk().steps_to_limit, std::nullopt);
+}
+
+// Two processes on a device of 80 GiB: one takes 64 MiB a second, the other has 10 GiB.
+TEST(ProcessRisks, TheProcessThatGrowsIsTold) {
+  ProcessRisks risks{ForecastOptions{}};
+  MachineState state;
+  WatchedDevice& device = state.devices.emplace_back();
+  device.key = "0";
+  device.info.total_bytes = 80 * kGiB;
+  for (const std::int64_t pid : {7, 8}) {
+    WatchedProcess& process = state.processes.emplace_back();
+    process.pid = pid;
+    process.devices.emplace_back();
+  }
+  for (std::uint64_t second = 0; second < 300; ++second) {
+    const std::uint64_t bytes = 20 * kGiB + second * 64 * kMiB;
+    device.latest.used_bytes = bytes + 10 * kGiB;
+    state.processes[0].devices[0].used.add(second * 1'000'000'000, bytes);
+    state.processes[1].devices[0].used.add(second * 1'000'000'000, 10 * kGiB);
+    state.processes[0].rss.add(second * 1'000'000'000, kGiB);
+    risks.add(state);
+  }
+  risks.assess(state, true);
+  const auto& grows = state.processes[0].devices[0].risk;
+  ASSERT_TRUE(grows && grows->risk.seconds_to_limit);
+  EXPECT_EQ(grows->limit_bytes, 70 * kGiB) << "the other one has the rest";
+  const double seconds = 50.0 * 1024 / 64 - 299;
+  EXPECT_NEAR(grows->risk.seconds_to_limit->expected, seconds, 0.02 * seconds);
+  EXPECT_EQ(grows->risk.level, RiskLevel::medium) << "it may end: it has grown for less than it has to go on";
+  const auto& steady = state.processes[1].devices[0].risk;
+  ASSERT_TRUE(steady);
+  EXPECT_EQ(steady->risk.pattern, UsagePattern::steady);
+  EXPECT_FALSE(state.processes[0].risk) << "nobody says how much memory the host has";
+
+  state.processes[0].ended = true;
+  WatchedProcess again;  // another one with its PID
+  again.pid = 7;
+  again.first_seen_ns = 300'000'000'000;
+  again.devices.emplace_back().used.add(300'000'000'000, kGiB);
+  state.processes.push_back(again);
+  risks.add(state);
+  risks.assess(state, true);
+  EXPECT_TRUE(state.processes[0].devices[0].risk->risk.seconds_to_limit) << "its last one";
+  EXPECT_EQ(state.processes[2].devices[0].risk->risk.pattern, UsagePattern::unknown);
+}
+
+TEST(ProcessRisks, TracksSoManyMemories) {
+  ProcessRisks risks{ForecastOptions{}};
+  MachineState state;
+  state.devices.emplace_back().info.total_bytes = 80 * kGiB;
+  state.devices[0].latest.used_bytes = kGiB;
+  for (std::size_t pid = 0; pid < 2 * ProcessRisks::kMost; ++pid) {
+    WatchedProcess& process = state.processes.emplace_back();
+    process.pid = static_cast<std::int64_t>(pid);
+    process.devices.emplace_back().used.add(1, kMiB);
+  }
+  risks.add(state);
+  risks.assess(state, true);
+  const auto assessed =
+      std::count_if(state.processes.begin(), state.processes.end(),
+                    [](const WatchedProcess& process) { return process.devices[0].risk.has_value(); });
+  EXPECT_EQ(assessed, static_cast<std::ptrdiff_t>(ProcessRisks::kMost));
 }
 
 }  // namespace

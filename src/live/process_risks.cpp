@@ -1,0 +1,84 @@
+#include "live/process_risks.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tidemark {
+namespace {
+
+const ProcessSteps* steps_of(const MachineState& state, std::int64_t pid, const std::string* device) {
+  for (const ProcessSteps& steps : state.steps) {
+    if (steps.pid == pid && (device == nullptr || steps.device == *device)) return &steps;
+  }
+  return nullptr;
+}
+
+// What it has and what nobody has.
+std::optional<std::uint64_t> limit_of(const WatchedUsage& used, const std::optional<std::uint64_t>& free) {
+  return used.empty() || !free ? std::nullopt : std::optional(used.last_bytes() + *free);
+}
+
+std::optional<std::uint64_t> free_of(const WatchedHost& host) {
+  const auto limit = host.limit_bytes();
+  const auto used = host.used_bytes();
+  return limit && used ? std::optional(*limit - std::min(*limit, *used)) : std::nullopt;
+}
+
+}  // namespace
+
+ProcessRisks::OfProcess* ProcessRisks::find(const WatchedProcess& process, std::size_t device) {
+  const auto found = std::find_if(tracked_.begin(), tracked_.end(), [&](const OfProcess& of) {
+    return of.pid == process.pid && of.first_seen_ns == process.first_seen_ns && of.device == device;
+  });
+  return found == tracked_.end() ? nullptr : &*found;
+}
+
+void ProcessRisks::take(const WatchedProcess& process, std::size_t device, const WatchedUsage& used,
+                        const ProcessSteps* steps) {
+  if (used.empty()) return;
+  OfProcess* of = find(process, device);
+  if (of == nullptr) {
+    if (tracked_.size() == kMost) return;
+    of = &tracked_.emplace_back(OfProcess{process.pid, process.first_seen_ns, device, {Forecaster(options_)}});
+  }
+  of->memory.take(used, steps);
+}
+
+void ProcessRisks::add(const MachineState& state) {
+  std::erase_if(tracked_, [&](const OfProcess& of) {
+    return std::none_of(state.processes.begin(), state.processes.end(), [&](const WatchedProcess& process) {
+      return process.pid == of.pid && process.first_seen_ns == of.first_seen_ns && !process.ended;
+    });
+  });
+  // Devices first: those are what runs out.
+  for (const WatchedProcess& process : state.processes) {
+    if (process.ended) continue;
+    for (const ProcessOnDevice& on : process.devices) {
+      take(process, on.device, on.used, steps_of(state, process.pid, &state.devices[on.device].key));
+    }
+  }
+  for (const WatchedProcess& process : state.processes) {
+    if (!process.ended) take(process, kRss, process.rss, steps_of(state, process.pid, nullptr));
+  }
+}
+
+void ProcessRisks::assess(MachineState& state, bool now) {
+  const auto time = std::chrono::steady_clock::now();
+  if (!now && !pace_.due(time)) return;
+  const auto before = processor_time();
+  const auto assess = [&](const WatchedProcess& process, std::size_t device, std::optional<std::uint64_t> limit,
+                          std::optional<ProcessRisk>& risk) {
+    const OfProcess* const of = process.ended ? nullptr : find(process, device);
+    if (of != nullptr && limit) risk = ProcessRisk{of->memory.forecaster.assess(limit), *limit};
+  };
+  for (WatchedProcess& process : state.processes) {
+    for (ProcessOnDevice& on : process.devices) {
+      assess(process, on.device, limit_of(on.used, state.devices[on.device].free_bytes()), on.risk);
+    }
+    assess(process, kRss, limit_of(process.rss, free_of(state.host)), process.risk);
+  }
+  const auto cost = processor_time() - before;
+  pace_.done(time, cost, cost);
+}
+
+}  // namespace tidemark
