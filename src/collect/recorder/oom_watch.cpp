@@ -25,15 +25,16 @@ constexpr std::uint64_t kCloseToLimitPercent = 90;
 
 }  // namespace
 
-void OomWatch::Count::see(const std::optional<std::uint64_t>& kills) {
+void OomWatch::Count::see(const std::optional<std::uint64_t>& kills, Clock::time_point now) {
   if (!kills) return;
-  const std::uint64_t more = last && *kills > *last ? *kills - *last : 0;
-  for (std::uint64_t n = 0; n < more && open.size() < kMostOpen; ++n) open.push_back(Clock::now());
-  last = std::max(last, kills);  // a reading comes later than what was looked at meanwhile
+  if (last && *kills <= *last) return;  // also what was read before
+  const std::uint64_t more = last ? *kills - *last : 0;
+  for (std::uint64_t n = 0; n < more && open.size() < kMostOpen; ++n) open.push_back(now);
+  last = kills;
 }
 
-void OomWatch::Count::forget_old() {
-  while (!open.empty() && Clock::now() - open.front() > kPatience) open.pop_front();
+void OomWatch::Count::forget_before(Clock::time_point time) {
+  while (!open.empty() && open.front() < time) open.pop_front();
 }
 
 bool OomWatch::Count::take() {
@@ -42,19 +43,26 @@ bool OomWatch::Count::take() {
   return true;
 }
 
-OomWatch::OomWatch(std::string root) : root_(std::move(root)), cgroup_(Cgroup::of_this_process(root_)), log_(root_) {
+OomWatch::OomWatch(std::string root, std::function<Clock::time_point()> now)
+    : root_(std::move(root)), now_(std::move(now)), cgroup_(Cgroup::of_this_process(root_)), log_(root_) {
   look();
 }
 
 void OomWatch::look() {
-  if (cgroup_) in_cgroup_.see(cgroup_->read().oom_kills);
-  on_machine_.see(read_machine_memory(root_).oom_kills);
-  in_cgroup_.forget_old();
-  on_machine_.forget_old();
+  const Clock::time_point now = now_();
+  if (cgroup_) in_cgroup_.see(cgroup_->read().oom_kills, now);
+  on_machine_.see(read_machine_memory(root_).oom_kills, now);
+  in_cgroup_.forget_before(now - kPatience);
+  on_machine_.forget_before(now - kPatience);
+  read_log();
+}
+
+void OomWatch::read_log() {
+  const Clock::time_point now = now_();
+  std::erase_if(logged_, [&](const auto& entry) { return now - entry.second.read > kPatience; });
   for (const LoggedKill& kill : log_.read()) {
-    if (logged_.size() < kMostEnded) logged_[kill.pid] = {kill, Clock::now()};
+    if (logged_.size() < kMostEnded) logged_[kill.pid] = {kill, now};
   }
-  std::erase_if(logged_, [](const auto& logged) { return Clock::now() - logged.second.seen > kPatience; });
 }
 
 std::vector<KilledProcess> OomWatch::take(const Reading& reading) {
@@ -64,7 +72,7 @@ std::vector<KilledProcess> OomWatch::take(const Reading& reading) {
 }
 
 void OomWatch::take(const HostPartsSample& parts) {
-  on_machine_.see(parts.machine_oom_kills);
+  on_machine_.see(parts.machine_oom_kills, now_());
   for (const HostProcess& process : parts.processes) {
     const auto known = alive_.find(process.pid);
     if (known != alive_.end()) known->second = process;
@@ -85,7 +93,9 @@ bool OomWatch::has_ended(std::int64_t pid, std::uint64_t ticks) {
 }
 
 std::vector<KilledProcess> OomWatch::take(const HostReading& host, std::uint64_t ticks) {
-  in_cgroup_.see(host.sample.cgroup_oom_kills);
+  // Each time, because when something is read is when it counts as having happened.
+  in_cgroup_.see(host.sample.cgroup_oom_kills, now_());
+  read_log();
   readings_.push_back(host);
   if (readings_.size() > kReadings) readings_.pop_front();
   std::map<std::int64_t, HostProcess> now;
@@ -159,27 +169,26 @@ std::optional<KilledProcess> OomWatch::ended(std::int64_t pid, std::optional<int
   killed.process = forget(pid, ticks);
   killed.cgroup_usage_bytes = usage_of_late();
   killed.cgroup_limit_bytes = cgroup_ ? cgroup_->limit_bytes() : std::nullopt;
-  // The log may mean an earlier process with the same PID.
-  const auto logged = !signal || *signal == SIGKILL ? logged_.find(pid) : logged_.end();
-  const bool by_signal = signal == SIGKILL && !(in_cgroup_.open.empty() && on_machine_.open.empty());
+  const auto entry = logged_.extract(pid);
+  if (signal && *signal != SIGKILL) return std::nullopt;  // what was logged was an earlier process with its PID
+  const LoggedKill* logged = entry ? &entry.mapped().kill : nullptr;
+  const bool by_signal = signal && !(in_cgroup_.open.empty() && on_machine_.open.empty());
   const bool by_count = !signal && !in_cgroup_.open.empty();
-  if (logged == logged_.end() && !by_signal && !by_count) return std::nullopt;
+  if (logged == nullptr && !by_signal && !by_count) return std::nullopt;
   killed.evidence = by_signal ? KillEvidence::exit_signal : KillEvidence::vanished;
   const auto& [usage, limit] = std::pair(killed.cgroup_usage_bytes, killed.cgroup_limit_bytes);
   const bool limit_reached = usage && limit && *usage >= *limit / 100 * kCloseToLimitPercent;
   if (in_cgroup_.take() && limit_reached) killed.scope = KillScope::cgroup;
   if (on_machine_.take() && !limit) killed.scope = KillScope::machine;
-  if (logged == logged_.end()) return killed;
+  if (logged == nullptr) return killed;
   killed.evidence = KillEvidence::kernel_log;
-  const LoggedKill& kill = logged->second.kill;
-  killed.scope = kill.scope;
-  if (kill.pages.rss_bytes) {  // what the kernel saw, not a sample from some time before
-    const ProcessPages sampled = std::exchange(killed.process.pages, kill.pages);
+  killed.scope = logged->scope;
+  if (logged->pages.rss_bytes) {  // what the kernel saw, not a sample from some time before
+    const ProcessPages sampled = std::exchange(killed.process.pages, logged->pages);
     killed.process.pages.swap_bytes = sampled.swap_bytes;
     killed.process.pages.locked_bytes = sampled.locked_bytes;
     killed.process.pages.pinned_bytes = sampled.pinned_bytes;
   }
-  logged_.erase(logged);
   return killed;
 }
 

@@ -1,13 +1,15 @@
 // Which processes of the job the kernel's OOM killer ended.
 //
 // The kernel counts its kills before it kills, in the control group and for the machine, and says whom it chose in its
-// log, which few may read. So a process that has ended is a victim when the log names it, when it died of SIGKILL
-// shortly after a count rose, or, where nobody can say how it ended, when the control group's count rose.
+// log, which few may read. So a process that has ended is a victim when the log has named it or when a count rose,
+// shortly before and if it died of SIGKILL; where nobody can say how it ended, of the counts only the control group's
+// tells.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,12 +21,13 @@
 
 namespace tidemark {
 
-/// Not thread-safe. Reads small files of /proc and /sys, and these only when a process has ended; until then, counts
-/// are those of the readings, so that a kill of long ago is none of a process that ends now. Without readings it knows
-/// of the processes that ended() is told of, and not what they held.
+/// Not thread-safe. Reads the log with each reading, and small files of /proc and /sys only when a process has ended.
+/// Without readings it knows of the processes that ended() is told of, and not what they held.
 class OomWatch {
  public:
-  explicit OomWatch(std::string root = "");
+  using Clock = std::chrono::steady_clock;
+
+  explicit OomWatch(std::string root = "", std::function<Clock::time_point()> now = Clock::now);
 
   /// What was read of the host, in order of time. Returns the victims among the processes that are gone since.
   [[nodiscard]] std::vector<KilledProcess> take(const Reading& reading);
@@ -41,17 +44,20 @@ class OomWatch {
   [[nodiscard]] std::string cgroup() const { return cgroup_ ? cgroup_->folder() : std::string(); }
 
  private:
-  using Clock = std::chrono::steady_clock;
   /// A kernel's count of kills, and those of late that no process was found for.
   struct Count {
     std::optional<std::uint64_t> last;
     std::deque<Clock::time_point> open;
-    void see(const std::optional<std::uint64_t>& kills);
-    void forget_old();
+    void see(const std::optional<std::uint64_t>& kills, Clock::time_point now);
+    void forget_before(Clock::time_point time);
     /// Whether there is one; takes it.
     bool take();
   };
 
+  struct Logged {
+    LoggedKill kill;
+    Clock::time_point read;
+  };
   struct Ended {
     std::int64_t pid = 0;
     std::uint64_t ticks = 0;  ///< by which it had ended
@@ -62,20 +68,17 @@ class OomWatch {
   bool has_ended(std::int64_t pid, std::uint64_t ticks);
   void take(const HostPartsSample& parts);
   void look();
+  void read_log();
   [[nodiscard]] std::vector<KilledProcess> victims_among(std::vector<std::int64_t> gone, std::uint64_t ticks);
   [[nodiscard]] HostProcess forget(std::int64_t pid, std::uint64_t ticks);
   [[nodiscard]] std::optional<std::uint64_t> usage_of_late() const;
 
   std::string root_;
+  std::function<Clock::time_point()> now_;
   std::optional<Cgroup> cgroup_;
   KernelLog log_;
   Count in_cgroup_;
   Count on_machine_;
-  struct Logged {
-    LoggedKill kill;
-    Clock::time_point seen;
-  };
-
   std::map<std::int64_t, Logged> logged_;      ///< by PID; of late, of processes that are not known to have ended
   std::map<std::int64_t, HostProcess> alive_;  ///< by PID
   std::deque<Ended> ended_;                    ///< the latest of them

@@ -54,7 +54,7 @@ void Recorder::look_for_oom() {
   for (Client& client : clients_) {
     if (client.session != nullptr && has_failed(client)) note_oom();
   }
-  if (!options_.keep->dump.on_oom || dump_writer_.busy()) return;  // later, then: the rings must be drained
+  if (!options_.keep->dump.on_oom || dump_writer_.busy()) return;  // what is due stays so
   if (!killed_.empty() && Clock::now() - first_killed_ > kKillGrace) dump(DumpReason::host_oom);
   if (first_oom_ && Clock::now() - *first_oom_ > kOomGrace) dump(DumpReason::device_oom);
 }
@@ -70,8 +70,7 @@ void Recorder::dump(DumpReason reason) {
   const auto add = [&](ProcessInfo process, SegmentFiles files) {
     if (!files.empty()) windows.push_back({std::move(process), std::move(files)});
   };
-  for (Retired& retired : retired_) add(retired.window.process, std::move(retired.window.files));
-  retired_.clear();
+  for (const Retired& retired : retired_) add(retired.window.process, retired.window.files);
   for (Client& client : clients_) {
     if (client.session == nullptr) continue;
     if (auto cut = client.session->cut(); !cut) say_stopped(client, cut.error().message);
@@ -81,10 +80,14 @@ void Recorder::dump(DumpReason reason) {
   std::stable_sort(windows.begin(), windows.end(), [](const KeptWindow& left, const KeptWindow& right) {
     return left.process.start_wall_ns < right.process.start_wall_ns;
   });
-  if (reason != DumpReason::signal) first_oom_.reset();
   std::vector<KilledProcess> killed;
   if (reason == DumpReason::host_oom) killed = std::exchange(killed_, {});
-  if (reason != DumpReason::signal) last_dump_ = Clock::now();
+  // The dump that somebody asks for tells nobody that memory has run out.
+  if (reason != DumpReason::signal) {
+    first_oom_.reset();
+    last_dump_ = Clock::now();
+  }
+  const bool another_is_due = first_oom_ || !killed_.empty();
   if (windows.empty()) return notices_.say("no dump: nothing has been recorded so far");
   dump_writer_.wait();
   take_written_dump();
@@ -99,6 +102,7 @@ void Recorder::dump(DumpReason reason) {
   dump_writer_.start(std::move(wanted), std::move(windows),
                      dump_count_ == 1 ? options_.output : numbered_output(options_.output, dump_count_),
                      options_.overwrite, kept_folder_->path(), options_.keep->describe);
+  if (!another_is_due) retired_.clear();
 }
 
 void Recorder::take_written_dump() {

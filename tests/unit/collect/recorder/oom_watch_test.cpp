@@ -7,6 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
 #include "base/units.h"
 #include "temporary_folder.h"
 
@@ -158,6 +162,76 @@ TEST_F(OomWatchTest, AProcessThatBeginsHasNotEnded) {
   EXPECT_FALSE(watch.ended(20, SIGKILL, 11)) << "asked for before";
   watch.began(20);
   EXPECT_TRUE(watch.ended(20, SIGKILL, 12));
+}
+
+class OomWatchLogTest : public OomWatchTest {
+ protected:
+  OomWatchLogTest() {
+    std::filesystem::create_directories(folder_.at("proc/self/ns"));
+    std::filesystem::create_symlink("pid:[4026531836]", folder_.at("proc/self/ns/pid"));
+    folder_.write("dev/kmsg", "");
+  }
+  /// A line that is there after the next reading of what came before.
+  void log(int pid) const {
+    std::ofstream(folder_.at("dev/kmsg"), std::ios::app)
+        << "3,1,1,-;Out of memory: Killed process " << pid << " (python) anon-rss:3kB, file-rss:2kB, shmem-rss:1kB\n";
+  }
+
+  OomWatch::Clock::time_point now_;
+  std::function<OomWatch::Clock::time_point()> clock_ = [this] { return now_; };
+};
+
+TEST_F(OomWatchLogTest, NamesTheVictim) {
+  OomWatch watch(folder_.path(), clock_);
+  EXPECT_TRUE(watch.take(host({10, 20})).empty());
+  log(10);
+  const auto killed = watch.ended(10, SIGKILL, 1);
+  ASSERT_TRUE(killed);
+  EXPECT_EQ(killed->evidence, KillEvidence::kernel_log);
+  EXPECT_EQ(killed->scope, KillScope::machine);
+  EXPECT_EQ(killed->process.pages.rss_bytes, 6 * kKiB);
+  log(20);
+  EXPECT_TRUE(watch.ended(20, std::nullopt, 1)) << "nobody can say how it ended";
+}
+
+TEST_F(OomWatchLogTest, AProcessThatEndedOtherwiseIsNoVictim) {
+  OomWatch watch(folder_.path(), clock_);
+  log(10);
+  EXPECT_FALSE(watch.ended(10, 0, 1)) << "it exited";
+  watch.began(10);
+  EXPECT_FALSE(watch.ended(10, SIGKILL, 2)) << "what was logged was another";
+  log(20);
+  EXPECT_FALSE(watch.ended(20, SIGSEGV, 3));
+}
+
+TEST_F(OomWatchLogTest, WhatWasLoggedLongAgoIsOfAnotherProcess) {
+  OomWatch watch(folder_.path(), clock_);
+  log(10);
+  EXPECT_TRUE(watch.take(host({10, 20})).empty());
+  now_ += std::chrono::seconds(30);
+  log(20);
+  EXPECT_TRUE(watch.take(host({10, 20})).empty());
+  now_ += std::chrono::seconds(1);
+  EXPECT_FALSE(watch.ended(10, SIGKILL, 1));
+  EXPECT_TRUE(watch.ended(20, SIGKILL, 1));
+}
+
+TEST_F(OomWatchTest, WhatWasCountedLongAgoIsOfAnotherProcess) {
+  OomWatch::Clock::time_point now;
+  OomWatch watch(folder_.path(), [&] { return now; });
+  count(6, 10);
+  Reading reading = host({10, 20, 30});
+  std::get<HostReading>(reading.what).sample.cgroup_oom_kills = 6;
+  EXPECT_TRUE(watch.take(reading).empty());
+  HostPartsSample parts;
+  parts.machine_oom_kills = 10;
+  reading.what = parts;
+  EXPECT_TRUE(watch.take(reading).empty());
+  now += std::chrono::seconds(31);
+  EXPECT_FALSE(watch.ended(10, SIGKILL, 1));
+  count(7, 11);
+  EXPECT_TRUE(watch.ended(20, SIGKILL, 1));
+  EXPECT_FALSE(watch.ended(30, SIGKILL, 1)) << "each kill counts once";
 }
 
 TEST_F(OomWatchTest, WithoutReadings) {

@@ -4,6 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "recorder_fixture.h"
@@ -79,6 +84,54 @@ TEST_F(RecorderDumpsTest, AProcessThatCalledExecIsAVictimLater) {
   EXPECT_EQ(dumps[0].killed[0].process.pid, child);
   EXPECT_EQ(dumps[0].killed[0].evidence, KillEvidence::exit_signal);
   EXPECT_EQ(dumps[0].files.size(), 2U) << "both images";
+}
+
+TEST_F(RecorderDumpsTest, AKillWaitsForTheDumpThatIsBeingWritten) {
+  std::atomic<bool> go_on = false;
+  describe = [&](const Dump& dump) {
+    while (dump.reason == DumpReason::signal && !go_on) std::this_thread::sleep_for(1ms);
+    return std::vector<std::string>();
+  };
+  create();
+  start_child();
+  poll_until([&] { return !recorder->open_files().empty(); });
+  recorder->dump_for_signal();
+  count_kills(1);
+  kill_child();
+  // It is due after a second: the recorder goes on meanwhile, or this waits for ever.
+  const auto due = std::chrono::steady_clock::now() + 1200ms;
+  while (std::chrono::steady_clock::now() < due) recorder->poll_once({});
+  EXPECT_TRUE(recorder->take_dumps().empty());
+  go_on = true;
+  std::vector<Dump> dumps;
+  poll_until([&] {
+    for (Dump& dump : recorder->take_dumps()) dumps.push_back(std::move(dump));
+    return dumps.size() == 2;
+  });
+  EXPECT_EQ(dumps[0].reason, DumpReason::signal);
+  EXPECT_EQ(dumps[1].reason, DumpReason::host_oom);
+  ASSERT_EQ(dumps[1].files.size(), 1U);
+  EXPECT_EQ(dumps[1].files[0].pid, child);
+  EXPECT_TRUE(end(0).empty());
+}
+
+TEST_F(RecorderDumpsTest, ADumpThatSomebodyAsksForIsNotTheOneOfAFailedRequest) {
+  create();
+  const RingProcess process(clock(), ring::ticks(clock()));
+  RingThread thread(process, 0, 1);
+  thread.put(ring::RecordKind::out_of_memory, {}, ring::kNoStack, {ring::ticks(clock()), 0, 1'000'000});
+  process.shared()->control.ended.store(1);
+  hand_over(process);
+  poll_until([&] { return !recorder->files().empty(); });
+  recorder->dump_for_signal();
+  const std::vector<Dump> dumps = end(0);
+  ASSERT_EQ(dumps.size(), 2U);
+  EXPECT_EQ(dumps[0].reason, DumpReason::signal);
+  EXPECT_EQ(dumps[1].reason, DumpReason::device_oom);
+  for (const Dump& dump : dumps) {
+    ASSERT_EQ(dump.files.size(), 1U);
+    EXPECT_EQ(dump.files[0].oom_count, 1U);
+  }
 }
 
 }  // namespace
