@@ -118,6 +118,7 @@ RARE = {
     "Frame": {"compiled", "source_nodes"},
     "LedgerAt": {"transient_peak_bytes"},
     "RankRow": {"device_used_bytes"},
+    "UnusedForecast": {"latest_seconds"},
     "HostMemory": {"cgroup_limit_bytes"},
     "HostLedgerAt": {"other_processes_rss_bytes"},
     "FailedRequest": {"pool"},

@@ -124,8 +124,9 @@ void add_unused(std::string& out, const FragmentationDevice& device, const std::
   const UnusedMemory& unused = device.unused;
   add_paragraph(out, escaped(fragmentation_verdict(unused)));
   if (!unused.known()) return;
-  add_paragraph(out, escaped(fmt::format("Pattern: {}. Unused memory {}. Forecast: {}.", unused_pattern_text(unused),
-                                         unused_trend_text(unused), unused_forecast_text(unused))));
+  const std::string trend = unused.trend ? fmt::format(" Unused memory {}.", unused_trend_text(unused)) : "";
+  add_paragraph(out, escaped(fmt::format("Pattern: {}.{} Forecast: {}.", unused_pattern_text(unused), trend,
+                                         unused_forecast_text(unused))));
   for (const FragmentationAdvice& advice : device.advice) {
     const FragmentationAdviceText words = advice_text(advice, unused, file);
     add_remark(out, escaped(fmt::format("Advice: {}. Because {}.", words.change, words.reason)) + " Check: <code>" +
