@@ -28,6 +28,7 @@ namespace {
 
 constexpr std::string_view kName = "tidemark-XXXXXX";
 constexpr char kLock[] = "recorder.lock";  // the first file and the last: a folder without it is nobody's we know
+constexpr int kMostAttempts = 10;
 constexpr const char* kFiles[] = {"recorder", "recorder.seen", "live", kLock};
 
 // Short enough for the name of a socket in them.
@@ -103,12 +104,14 @@ Result<SocketFolder> SocketFolder::create() {
     for (const std::string& folder : folders_in(parent)) remove_if_abandoned(folder);
   }
   for (const std::string& parent : places) {
-    std::string name = fmt::format("{}/{}", parent, kName);
-    if (::mkdtemp(name.data()) == nullptr) continue;
-    auto lock = create_locked_file(fmt::format("{}/{}", name, kLock), false);
-    // Another recorder may have come between and taken the folder for an abandoned one.
-    if (lock && *lock) return SocketFolder(std::move(name), std::move(*lock));
-    ::rmdir(name.c_str());
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      std::string name = fmt::format("{}/{}", parent, kName);
+      if (::mkdtemp(name.data()) == nullptr) break;
+      auto lock = create_locked_file(fmt::format("{}/{}", name, kLock), false);
+      if (lock && *lock) return SocketFolder(std::move(name), std::move(*lock));
+      // Another recorder came between and took the folder for an abandoned one.
+      ::rmdir(name.c_str());
+    }
   }
   return Error{fmt::format("no directory for the recorder's socket in XDG_RUNTIME_DIR, TMPDIR or /tmp: {}",
                            std::strerror(errno))};
