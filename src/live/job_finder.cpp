@@ -45,6 +45,11 @@ std::string name_of(std::int64_t pid, const std::string& root) {
   return trimmed(read_file(fmt::format("{}/proc/{}/comm", root, pid)).value_or(""));
 }
 
+bool is_of_recorder(std::int64_t pid, const std::string& root) {
+  const std::string name = name_of(pid, root);
+  return name == kRecorder || name == kWitness;
+}
+
 void sort_each_once(std::vector<std::int64_t>& pids) {
   std::sort(pids.begin(), pids.end());
   pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
@@ -73,7 +78,8 @@ std::vector<JobProcess> JobFinder::find(const std::vector<std::int64_t>& on_devi
   std::vector<JobProcess> found;
   found.reserve(pids.size());
   for (const std::int64_t pid : pids) {
-    found.push_back({pid, short_command(pid, root_), std::find(below.begin(), below.end(), pid) != below.end()});
+    const bool is_below = std::find(below.begin(), below.end(), pid) != below.end();
+    found.push_back({pid, short_command(pid, root_), is_below, is_of_recorder(pid, root_)});
   }
   return found;
 }
@@ -92,8 +98,7 @@ std::vector<std::int64_t> JobFinder::recorded() const {
       continue;
     }
     for (const std::int64_t below : descendants_of(pid, root_)) {
-      const std::string name = name_of(below, root_);
-      if (name != kRecorder && name != kWitness) found.push_back(below);
+      if (!is_of_recorder(below, root_)) found.push_back(below);
     }
   }
   return found;

@@ -13,9 +13,12 @@ const ProcessSteps* steps_of(const MachineState& state, std::int64_t pid, const 
   return nullptr;
 }
 
-// What it has and what nobody has.
-std::optional<std::uint64_t> limit_of(const WatchedUsage& used, const std::optional<std::uint64_t>& free) {
-  return used.empty() || !free ? std::nullopt : std::optional(used.last_bytes() + *free);
+// What it has and what nobody has; of all no more than there is, as both are not read at the same time.
+std::optional<std::uint64_t> limit_of(const std::optional<std::uint64_t>& bytes,
+                                      const std::optional<std::uint64_t>& free,
+                                      const std::optional<std::uint64_t>& all) {
+  if (!bytes || !free) return std::nullopt;
+  return std::min(*bytes + *free, all.value_or(*bytes + *free));
 }
 
 std::optional<std::uint64_t> free_of(const WatchedHost& host) {
@@ -73,9 +76,11 @@ void ProcessRisks::assess(MachineState& state, bool now) {
   };
   for (WatchedProcess& process : state.processes) {
     for (ProcessOnDevice& on : process.devices) {
-      assess(process, on.device, limit_of(on.used, state.devices[on.device].free_bytes()), on.risk);
+      const WatchedDevice& device = state.devices[on.device];
+      if (!on.held) continue;
+      assess(process, on.device, limit_of(on.bytes, device.free_bytes(), device.limit_bytes()), on.risk);
     }
-    assess(process, kRss, limit_of(process.rss, free_of(state.host)), process.risk);
+    assess(process, kRss, limit_of(process.rss_bytes, free_of(state.host), state.host.limit_bytes()), process.risk);
   }
   const auto cost = processor_time() - before;
   pace_.done(time, cost, cost);

@@ -139,6 +139,7 @@ void StateBuilder::add(std::uint64_t time_ns, const HostReading& reading) {
   for (const ProcessMemory& memory : reading.processes) {
     job_.push_back(memory.pid);
     if (memory.pid == choice_.pid) pid_there_ = pid_seen_ = true;
+    if (memory.is_recorder) continue;  // of the job, to which it adds little
     WatchedProcess& process = process_of(memory.pid, false, time_ns);
     if (!memory.name.empty()) process.name = memory.name;
     if (memory.below_recorder && process.kind == ProcessKind::other) process.kind = ProcessKind::job;

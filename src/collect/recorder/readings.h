@@ -33,6 +33,7 @@ struct ProcessMemory {
   ProcessPages pages = {};
   std::optional<std::uint64_t> private_bytes = {};  ///< likewise
   bool below_recorder = false;                      ///< where a machine is watched: see JobProcess
+  bool is_recorder = false;                         ///< likewise
 };
 
 /// The host: all but the recorded process's own memory, which is among that of the job's processes.

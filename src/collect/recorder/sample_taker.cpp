@@ -204,6 +204,7 @@ void SampleTaker::read_host(std::vector<Reading>& readings) {
     memory.pid = process.pid;
     memory.name = process.name;
     memory.below_recorder = process.below_recorder;
+    memory.is_recorder = process.is_recorder;
     memory.pages = resident_pages(process.pid, root_);
     memory.rss_bytes = memory.pages.rss_bytes;
     if (!memory.rss_bytes) continue;  // it has ended

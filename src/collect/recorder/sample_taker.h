@@ -26,6 +26,7 @@ struct JobProcess {
   std::int64_t pid = -1;
   std::string name;             ///< "python train.py"; may be empty
   bool below_recorder = false;  ///< where a machine is watched: started under `tidemark run`, or recording itself
+  bool is_recorder = false;     ///< likewise: tidemark's own
 
   bool operator==(const JobProcess&) const = default;
 };

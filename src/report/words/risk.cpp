@@ -218,8 +218,10 @@ std::vector<std::string> growing_processes_text(const MachineState& state) {
                                 time_to_limit_text(risk->risk)));
   };
   for (const WatchedProcess& process : state.processes) {
-    for (const ProcessOnDevice& on : process.devices) add(short_title(state.devices[on.device]), process, on.risk);
-    add("RSS", process, process.risk);
+    for (const ProcessOnDevice& on : process.devices) {
+      if (on.held) add(short_title(state.devices[on.device]), process, on.risk);
+    }
+    if (process.rss_bytes) add("RSS", process, process.risk);
   }
   return lines;
 }

@@ -95,13 +95,15 @@ TEST(ProcessRisks, TheProcessThatGrowsIsTold) {
   for (const std::int64_t pid : {7, 8}) {
     WatchedProcess& process = state.processes.emplace_back();
     process.pid = pid;
-    process.devices.emplace_back();
+    process.devices.emplace_back().held = true;
   }
   for (std::uint64_t second = 0; second < 300; ++second) {
     const std::uint64_t bytes = 20 * kGiB + second * 64 * kMiB;
     device.latest.used_bytes = bytes + 10 * kGiB;
     state.processes[0].devices[0].used.add(second * 1'000'000'000, bytes);
+    state.processes[0].devices[0].bytes = bytes;
     state.processes[1].devices[0].used.add(second * 1'000'000'000, 10 * kGiB);
+    state.processes[1].devices[0].bytes = 10 * kGiB;
     state.processes[0].rss.add(second * 1'000'000'000, kGiB);
     risks.add(state);
   }
@@ -121,7 +123,10 @@ TEST(ProcessRisks, TheProcessThatGrowsIsTold) {
   WatchedProcess again;  // another one with its PID
   again.pid = 7;
   again.first_seen_ns = 300'000'000'000;
-  again.devices.emplace_back().used.add(300'000'000'000, kGiB);
+  ProcessOnDevice& on = again.devices.emplace_back();
+  on.held = true;
+  on.bytes = kGiB;
+  on.used.add(300'000'000'000, kGiB);
   state.processes.push_back(again);
   risks.add(state);
   risks.assess(state, true);
@@ -137,7 +142,10 @@ TEST(ProcessRisks, TracksSoManyMemories) {
   for (std::size_t pid = 0; pid < 2 * ProcessRisks::kMost; ++pid) {
     WatchedProcess& process = state.processes.emplace_back();
     process.pid = static_cast<std::int64_t>(pid);
-    process.devices.emplace_back().used.add(1, kMiB);
+    ProcessOnDevice& on = process.devices.emplace_back();
+    on.held = true;
+    on.bytes = kMiB;
+    on.used.add(1, kMiB);
   }
   risks.add(state);
   risks.assess(state, true);

@@ -180,6 +180,15 @@ TEST_F(StateBuilderTest, ProcessesComeAndGo) {
   EXPECT_EQ(builder_.state().processes[1].name, "bash");
 }
 
+TEST_F(StateBuilderTest, TheRecorderIsNotListed) {
+  found({});
+  HostReading reading = host({{7, "tidemark", 10, {}}, {8, "python a.py", 900, 800}});
+  reading.processes[0].is_recorder = true;
+  add(1, reading);
+  ASSERT_EQ(updated().processes.size(), 1U);
+  EXPECT_EQ(builder_.state().processes[0].pid, 8);
+}
+
 TEST_F(StateBuilderTest, WhatProcessesAreThereFor) {
   found({});
   add(1, host({{7, "python a.py", 900, 800}}));
