@@ -84,7 +84,8 @@ void NnModules::forget_lives(Address& at) {
 // Addresses at which nothing has been since.
 void NnModules::forget_dead() {
   if (dead_.size() <= kMostDead) return;
-  const auto [address, generation] = dead_.front();
+  const std::uint64_t address = dead_.front().first;
+  const std::uint64_t generation = dead_.front().second;
   dead_.pop_front();
   const auto found = addresses_.find(address);
   if (found == addresses_.end()) return;

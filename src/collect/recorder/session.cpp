@@ -17,6 +17,7 @@ constexpr std::uint64_t kHoldBackNs = 1'000'000;
 constexpr std::uint64_t kLongestCallNs = 500'000'000;
 // A thread stopped in the middle of an event must not make the recorder hoard the others' events.
 constexpr std::size_t kMostPending = 1 << 20;
+constexpr std::uint64_t kPoolBytes = sizeof(ring::Shared::chunks);
 
 // Whether no thread has had the lane yet. One that found the pool empty leaves nothing but a count.
 bool untouched(const ring::Lane& lane) {
@@ -92,7 +93,7 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
     dropped_before_ = dropped;
     if (auto written = write_until(round.until); !written) return written.error();
     // At most what the pool holds in one go: a fast producer must not keep us here.
-  } while (round.more && taken < sizeof(ring::Shared::chunks) && !stopped_);
+  } while (round.more && taken < kPoolBytes && !stopped_);
   if (auto checked = check_size(); !checked) return checked.error();
   told_until_ns_ = clock_.between_ns(memory_->get()->control.start_ticks, round.until);
   if (limits_.window != nullptr && !stopped_) {
