@@ -123,6 +123,18 @@ void leaks(Training& t, Random& random) {
   leak(t, random, mistake, slope);
 }
 
+// At one rate from the first step on, until the memory is full within one and a half minutes.
+void leaks_rapidly(Training& t, Random& random) {
+  t.attached_after = 0;
+  t.seconds_per_step = random.log_uniform(0.05, 1);
+  t.grows_from = t.loading;
+  const double seconds = random.log_uniform(20, 90);
+  t.duration = t.grows_from + seconds * 1.2;
+  const double per_step = std::max(0.1, free_share(t)) / seconds * t.seconds_per_step;
+  const double varies = random.uniform(0, 0.4);
+  t.grows = [=, &random](int, double) { return per_step * (1 + varies * random.normal()); };
+}
+
 // Each stage of a curriculum has larger batches, until one is too large.
 void batch_stairs(Training& t, Random& random) {
   t.length_spread = random.chance(0.4) ? random.uniform(0, 0.2) : 0;
@@ -205,6 +217,20 @@ void fills_slowly(Training& t, Random& random) {
     return more;
   };
 }
+// The first pass over a small data set, which stays on the GPU.
+void fills_rapidly(Training& t, Random& random) {
+  disturb(t, random);
+  t.grows_from = t.loading;
+  const double size = random.uniform(0.1, 0.6) * std::max(0.1, free_share(t));
+  const double time = random.log_uniform(10, 60);
+  auto filled = std::make_shared<double>(0);
+  t.grows = [=](int, double now) {
+    const double next = size * std::clamp((now - t.grows_from) / time, 0.0, 1.0);
+    const double more = std::max(0.0, next - *filled);
+    *filled = next;
+    return more;
+  };
+}
 void allocator_cache(Training& t, Random& random) {
   t.view = random.one_of({View::reserved, View::device});
   t.length_spread = random.uniform(0.2, 0.8);
@@ -270,6 +296,8 @@ constexpr Kind kKinds[] = {
     {"large_model", large_model, Leaks::no},
     {"jump", jump, Leaks::no},
     {"restarts", restarts, Leaks::no},
+    {"leak_rapid", leaks_rapidly, Leaks::yes},
+    {"fills_rapidly", fills_rapidly, Leaks::no},
 };
 
 }  // namespace

@@ -89,8 +89,8 @@ std::string add_outcome(const LabelledRun& run, const Outcome& outcome, Score& s
   std::string wrong;
   ++score.runs;
   const double grown_for = run.limit_at.value_or(0) - std::max(run.grows_from, run.begin());
-  const bool foreseeable =
-      run.ran_out && (grown_for >= kForeseeableSeconds || grown_for >= kForeseeableSteps * run.seconds_per_step);
+  const bool has_many_steps = run.samples.back().steps && grown_for >= kForeseeableSteps * run.seconds_per_step;
+  const bool foreseeable = run.ran_out && (grown_for >= kForeseeableSeconds || has_many_steps);
   const bool right = outcome.alarm_at && reaches_limit(run, *outcome.alarm_at, kRightWithin * kHorizon);
   if (!run.limit_at) {
     score.healthy_hours += (run.end() - run.begin()) / 3600;

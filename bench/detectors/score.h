@@ -45,7 +45,8 @@ inline constexpr double kRightWithin = 1.5;
 struct Score {
   std::string monitor;
   std::uint64_t runs = 0;
-  // Out of memory. Runs whose growth was seen for 90 s, or 40 steps, before the limit could be foreseen.
+  // Out of memory. Runs whose growth was seen for 90 s, or 40 steps where steps are known, before the limit could be
+  // foreseen.
   std::uint64_t foreseeable = 0;
   std::uint64_t foreseen = 0;
   std::uint64_t in_time = 0;     ///< 60 s or 20 steps before

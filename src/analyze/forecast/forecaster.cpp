@@ -20,6 +20,10 @@ constexpr std::size_t kPeriodCells = 120;
 // Growth must have gone on for that long, and for so many steps where they are known.
 constexpr double kShortestGrowthSeconds = 60;
 constexpr double kShortestGrowthSteps = 10;
+// So many steps all along show growth of any time, as what is loaded has none. It has to be older for the time left
+// then.
+constexpr double kManySteps = 20;
+constexpr double kAgePerTimeLeftOfManySteps = 1.6;
 // What grew for so long may end at any time. Of growth of age T that lasts t longer at least the share is T / (T + t)
 // where nothing else is known (Gott 1993); near the limit there is no time to wait for more.
 constexpr double kAgePerTimeLeft = 3;
@@ -46,6 +50,10 @@ std::optional<double> age_in_steps(const PeakGrowth& growth) {
 bool lasts(const PeakGrowth& growth) {
   return growth.age_seconds >= kShortestGrowthSeconds &&
          age_in_steps(growth).value_or(kShortestGrowthSteps) >= kShortestGrowthSteps;
+}
+
+bool has_many_steps(const PeakGrowth& growth) {
+  return growth.steps_all_along && age_in_steps(growth).value_or(0) >= kManySteps;
 }
 
 // Whether it looked alike a little earlier. What fills up passes for growth at one rate at some moment, and no longer
@@ -203,10 +211,11 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
         return seconds <= most_seconds ||
                (seconds <= kSoonForSteps && risk.steps_to_limit && risk.steps_to_limit->expected <= most_steps);
       };
-      const double needed = within(kSoonSeconds, kSoonSteps) ? kAgePerTimeLeftSoon : kAgePerTimeLeft;
+      const bool soon = within(kSoonSeconds, kSoonSteps);
+      const double needed = !lasts(*growth) ? kAgePerTimeLeftOfManySteps : soon ? kAgePerTimeLeftSoon : kAgePerTimeLeft;
       if (seconds <= options.horizon_seconds) risk.level = std::max(risk.level, RiskLevel::medium);
-      if (seconds <= options.horizon_seconds && lasts(*growth) && growth->age_seconds >= needed * seconds &&
-          grew_before(spans, *growth, *limit_bytes)) {
+      if (seconds <= options.horizon_seconds && (lasts(*growth) || (soon && has_many_steps(*growth))) &&
+          growth->age_seconds >= needed * seconds && grew_before(spans, *growth, *limit_bytes)) {
         risk.level = within(kCriticalSeconds, kCriticalSteps) ? RiskLevel::critical : RiskLevel::high;
       }
     }

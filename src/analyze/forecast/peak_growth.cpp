@@ -14,6 +14,7 @@ constexpr double kAtLimit = 0.95;
 constexpr double kShortest = 0.25;  // stretches, to the longest at one rate
 constexpr double kLonger = 2;       // stretches that have a say in whether growth ends
 constexpr double kSaturationMargin = 0.5;
+constexpr double kStepsKnown = 0.5;  // of a stretch
 
 bool is_at_one_rate(const CellGrowth& growth) {
   return growth.later_share >= kSlowest && growth.later_share <= kFastest;
@@ -24,6 +25,23 @@ std::optional<double> rest_of(const CellGrowth& growth) {
   const double share = growth.later_share;
   if (share >= 1) return std::nullopt;
   return growth.grown * share / (1 + share) * share / (1 - share);
+}
+
+// Of a stretch that begins at `from_ns`, with the span `first`. Where steps are known only since later, such as since
+// the recording was found, there were as many a second before; less than half of the stretch says nothing.
+void count_steps(const std::vector<UsageSpan>& spans, std::size_t first, std::uint64_t from_ns, PeakGrowth& stretch) {
+  if (!spans.back().steps) return;
+  while (!spans[first].steps) ++first;
+  const auto length = static_cast<double>(spans.back().to_ns - from_ns);
+  const auto share_since = [&](std::size_t index) {
+    return static_cast<double>(spans.back().to_ns - spans[index].to_ns) / length;
+  };
+  const double known = share_since(first);
+  if (known < kStepsKnown) return;
+  stretch.steps = static_cast<double>(*spans.back().steps - *spans[first].steps) / known;
+  std::size_t before_second = first;
+  while (before_second + 1 < spans.size() && spans[before_second + 1].steps == spans[first].steps) ++before_second;
+  stretch.steps_all_along = share_since(before_second) >= kStepsKnown;
 }
 
 // All stretches until now in which peaks grow, the longest first.
@@ -59,9 +77,7 @@ std::vector<PeakGrowth> growing_stretches(const std::vector<UsageSpan>& spans,
     stretch.span_seconds = length / kNanosecondsPerSecond;
     stretch.samples = samples;
     stretch.saturates_after = rest_of(*growth);
-    if (spans[first].steps && spans.back().steps) {
-      stretch.steps = static_cast<double>(*spans.back().steps) - static_cast<double>(*spans[first].steps);
-    }
+    count_steps(spans, first, from, stretch);
   }
   return found;
 }

@@ -16,10 +16,11 @@ namespace tidemark {
 struct PeakGrowth {
   CellGrowth cells;
   double cell_seconds = 0;
-  double span_seconds = 0;      ///< of that stretch
-  double age_seconds = 0;       ///< for how long they have grown, at other rates too; see `find_peak_growth`
-  std::uint64_t samples = 0;    ///< in the stretch
-  std::optional<double> steps;  ///< in the stretch
+  double span_seconds = 0;       ///< of that stretch
+  double age_seconds = 0;        ///< for how long they have grown, at other rates too; see `find_peak_growth`
+  std::uint64_t samples = 0;     ///< in the stretch
+  std::optional<double> steps;   ///< in the stretch
+  bool steps_all_along = false;  ///< they are known, and began in the first half of it
   /// What is still to come when each stretch adds less than the one before by the same factor; none where it does not.
   std::optional<double> saturates_after;
 

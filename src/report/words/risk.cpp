@@ -168,10 +168,15 @@ std::string interval_text(const Interval& seconds) {
 std::string time_to_limit_text(const RiskAssessment& risk) {
   if (!risk.seconds_to_limit) return "";
   std::string text = interval_text(*risk.seconds_to_limit);
-  if (!risk.steps_to_limit) return text;
-  const Interval& steps = *risk.steps_to_limit;
-  return text + fmt::format(", in {} training steps ({} to {})", whole_text(steps.expected), whole_text(steps.earliest),
-                            steps.latest ? whole_text(*steps.latest) : "never");
+  if (risk.steps_to_limit) {
+    const Interval& steps = *risk.steps_to_limit;
+    text += fmt::format(", in {} training steps ({} to {})", whole_text(steps.expected), whole_text(steps.earliest),
+                        steps.latest ? whole_text(*steps.latest) : "never");
+  }
+  if (risk.level == RiskLevel::medium) {
+    text += fmt::format(", if the growth, {} old, goes on", span_text(risk.growth_seconds));
+  }
+  return text;
 }
 
 std::string recommendation_text(const WatchedDevice& device, const MachineState& state) {

@@ -27,7 +27,7 @@ TEST(DetectorsTest, GeneratedRunsAreToldApart) {
       if (!found.empty()) wrong += fmt::format("{} {}: {}\n", kind, number, found);
     }
   }
-  EXPECT_GE(score.recall(), 0.95) << wrong;
+  EXPECT_GE(score.recall(), 0.94) << wrong;          // one of 19 that run out
   EXPECT_GE(score.precision(), 0.95) << wrong;       // one of some 24 alarms
   EXPECT_GE(score.leak_recall(), 0.96) << wrong;     // one of 30 leaks
   EXPECT_GE(score.leak_precision(), 0.96) << wrong;  // likewise
