@@ -26,6 +26,15 @@ MONITORS = {
 }
 
 
+PINNED = [64 * MIB, 16 * MIB]
+PINNING = f"""
+import sys, torch
+held = [torch.empty(size, dtype=torch.uint8, pin_memory=True) for size in {PINNED}]
+print(flush=True)
+sys.stdin.readline()
+"""
+
+
 class Training:
     """tests/programs/monitored_gpu.py under `tidemark run`, which does what it is told."""
 
@@ -261,6 +270,22 @@ class Monitors:
                 break
         return first or 0.0, values, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
+    def check_pinned(self):
+        """Page-locked memory of a program whose calls of the driver are recorded."""
+        command = self.tidemark(
+            "run", "-q", "-f", "--driver", "on", "-o", self.folder / "pinned.tide", "--", sys.executable, "-c", PINNING
+        )
+        program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        program.stdout.readline()
+        monitor = self.start("profile", "--duration", 4, "--pid", program.pid, "--output", self.folder / "pinned.json")
+        self.finish({"profile": monitor})
+        program.communicate(b"\n")
+        (recorded,) = self.report("pinned")["recorded"]
+        self.compare("page-locked memory", recorded["cuda_pinned_bytes"], sum(PINNED))
+        host = [line for line in (self.folder / "profile.txt").read_text().splitlines() if line.startswith("Host memory")]
+        self.check.say(f"monitors  {host[0] if host else 'no line about the host'}")
+        return recorded["cuda_pinned_bytes"]
+
     def run(self):
         gpu = self.gpu()
         key = str(gpu["index"])
@@ -282,6 +307,7 @@ class Monitors:
             running = self.run_round(["leak"], SECONDS)
             time.sleep(SECONDS)
             result["leak"] = self.check_leak(running, began, training)
+            result["pinned_bytes"] = self.check_pinned()
             return result
         finally:
             exporter.terminate()

@@ -197,6 +197,7 @@ void RecordingsWatch::read_anew(Followed& followed) {
   peaks_.end(followed.recording);
   followed.recording = begin_peaks(followed);
   followed.process.caught_up = false;
+  followed.process.cuda_pinned_bytes.reset();
   if (window_) followed.window.emplace(*window_);
 }
 
@@ -218,6 +219,7 @@ void RecordingsWatch::read(Followed& followed) {
     followed.uuids[static_cast<std::int8_t>(*device->cuda_index)] = device->uuid;
   }
   for (const Event& event : batch.events) {
+    count_pinned(followed.process, event);
     if (event.time_ns >= followed.taken_until_ns) take(followed, event);
   }
   if (!batch.events.empty()) followed.taken_until_ns = std::max(followed.taken_until_ns, batch.events.back().time_ns);
@@ -245,6 +247,16 @@ void RecordingsWatch::take(Followed& followed, const Event& event) {
   device->reserved_bytes = event.total_reserved;
   device->peak_allocated_bytes = std::max(device->peak_allocated_bytes, event.total_allocated);
   device->peak_reserved_bytes = std::max(device->peak_reserved_bytes, event.total_reserved);
+}
+
+// Of what is read anew too: it begins with what was alive.
+void RecordingsWatch::count_pinned(RecordedProcess& process, const Event& event) {
+  if (!is_driver_memory(event.device)) return;
+  if (!process.cuda_pinned_bytes) process.cuda_pinned_bytes = 0;
+  if (event.device.type != DeviceType::cuda_host) return;
+  std::uint64_t& bytes = *process.cuda_pinned_bytes;
+  if (event.kind == EventKind::allocate) bytes += event.size;
+  if (event.kind == EventKind::free) bytes -= std::min(bytes, event.size);
 }
 
 void RecordingsWatch::sample(Followed& followed, const MachineState& state) const {

@@ -56,6 +56,9 @@ struct RecordedProcess {
   bool caught_up = false;              ///< what was recorded before watching began, or is read anew, has been read
   std::optional<std::uint64_t> steps;  ///< of training, as far as they were looked for and found; never fewer
   std::vector<RecordedDevice> devices;
+  /// Page-locked memory of the host that it has from the CUDA driver, such as a DataLoader's with pin_memory; none
+  /// where its calls of the driver are not recorded.
+  std::optional<std::uint64_t> cuda_pinned_bytes;
   std::vector<KilledProcess> killed;   ///< of its job, by the kernel's OOM killer; the latest ones
   std::vector<RecordedOwners> owners;  ///< as of the latest update_owners(); the CPU's too
   /// Of what is allocated, as of the latest assess(), the CPU's too; sources are stacks by the value of their id.
@@ -139,6 +142,7 @@ class RecordingsWatch {
   void read_anew(Followed& followed);
   void read(Followed& followed);
   static void take(Followed& followed, const Event& event);
+  static void count_pinned(RecordedProcess& process, const Event& event);
   void sample(Followed& followed, const MachineState& state) const;
   void take_steps();
   void ask_again();

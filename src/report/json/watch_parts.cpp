@@ -157,6 +157,7 @@ Json recorded_json(const WatchRun& run) {
                     {"state", name_in(kFollowStateNames, process.state)},
                     {"problem", nullable_text(process.problem)},
                     {"steps", nullable(process.steps)},
+                    {"cuda_pinned_bytes", nullable(process.cuda_pinned_bytes)},
                     {"killed", killed_json(process.killed)},
                     {"devices", std::move(devices)}});
   }

@@ -111,11 +111,12 @@ std::string recorded_of(const WatchRun& run, const Terminal& terminal) {
          columns.text(terminal, 2) + (no_totals ? std::string(kNoTotals) : "");
 }
 
-std::string host_text(const WatchedHost& host) {
+std::string host_text(const WatchRun& run) {
+  const WatchedHost& host = run.state.host;
   std::string text = fmt::format("{} of {}", bytes_text(host.used_bytes()), bytes_text(host.limit_bytes()));
   if (host.limited_by_cgroup()) text += " of " + control_group_text(host);
   if (!host.used.empty()) text += ", peak " + format_bytes(host.used.peak_bytes());
-  text += "; " + host_parts_text(host.parts());
+  text += "; " + host_parts_text(host.parts(), run.pinned_bytes());
   return "\nHost memory: " + text + "\n";
 }
 
@@ -220,14 +221,14 @@ std::string to_text(const ProfileReport& report, const Terminal& terminal) {
     text +=
         fact("used", fmt::format("{} on average, {} at most, {}", percent_text(device.used_percent.mean()),
                                  percent_text(device.used_percent.most()), samples_text(device.used.sample_count())));
-    if (device.is_host) text += fact("holds", host_parts_text(state.host.parts()));
+    if (device.is_host) text += fact("holds", host_parts_text(state.host.parts(), report.pinned_bytes()));
     if (device.is_host) continue;
     text +=
         fact("utilization", fmt::format("{} on average, {} at most", percent_text(device.utilization_percent.mean()),
                                         percent_text(device.utilization_percent.most())));
   }
   text += processes_of(state, terminal) + recorded_of(report, terminal);
-  return shows_host(state) ? text + host_text(state.host) : text;
+  return shows_host(state) ? text + host_text(report) : text;
 }
 
 std::string to_text(const OomReport& report, const Terminal& terminal) {
@@ -241,7 +242,7 @@ std::string to_text(const OomReport& report, const Terminal& terminal) {
                        recommendation_text(device, state), terminal);
   }
   if (shows_host(state)) {
-    text += host_text(state.host);
+    text += host_text(report);
     text +=
         risk_lines(state.host.risk, state.host.assessed_at_ns.has_value(), host_recommendation_text(state), terminal);
   }
@@ -273,11 +274,10 @@ std::string to_text(const LeakReport& report, const Terminal& terminal) {
     text += fmt::format("\nNo memory is known to grow by {} or more.\n", threshold);
   }
   if (!report.growths.empty()) {
-    Columns columns({"growth", "first", "last", "peak", "memory"});
+    Columns columns({"growth", "first", "last", "peak", "verdict", "memory"});
     for (const MemoryGrowth& growth : report.growths) {
       columns.add({growth_rate_text(growth), format_bytes(growth.first_bytes), format_bytes(growth.last_bytes),
-                   format_bytes(growth.peak_bytes),
-                   fmt::format("{}: {}", shown(growing_memory_text(growth, report)), verdict_words(growth))});
+                   format_bytes(growth.peak_bytes), verdict_words(growth), shown(growing_memory_text(growth, report))});
     }
     text += "\n" + columns.text(terminal, 2);
   }

@@ -77,6 +77,13 @@ class LeakingProgram {
     written_ = bytes_.size();
   }
 
+  /// Page-locked memory, from the driver; and a block of the driver that is not.
+  void pin(std::uint64_t address, std::uint64_t size) {
+    add_driver(allocate(kStepNs * (1 + step_), address, size, {DeviceType::cuda_host, 0}));
+    add_driver(allocate(kStepNs * (1 + step_), address, 32 * kKept, {DeviceType::cuda_driver, 0}));
+  }
+  void unpin(std::uint64_t address) { add_driver(free_at(kStepNs * (1 + step_), address, {DeviceType::cuda_host, 0})); }
+
   /// The kernel ends a DataLoader worker of it.
   void kill_worker() {
     KilledProcess killed;
@@ -131,6 +138,8 @@ class LeakingProgram {
     event.total_reserved = 4096 * kKept;
     EXPECT_TRUE(writer_->event(event).ok());
   }
+
+  void add_driver(const Event& event) { EXPECT_TRUE(writer_->event(event).ok()); }
 
   std::optional<std::string> usual_place_;
   TemporaryFolder folder_;
@@ -189,6 +198,34 @@ TEST(RecordingsWatch, KnowsWhomTheOomKillerEnded) {
   ASSERT_EQ(processes[0].killed.size(), 1U);
   EXPECT_EQ(processes[0].killed[0].process.role, ProcessRole::data_worker);
   EXPECT_EQ(processes[0].killed[0].scope, KillScope::cgroup);
+}
+
+std::optional<std::uint64_t> pinned_bytes(const RecordingsWatch& watch) {
+  const auto processes = watch.processes();
+  EXPECT_EQ(processes.size(), 1U);
+  return processes.empty() ? std::nullopt : processes.front().cuda_pinned_bytes;
+}
+
+// Of a whole recording, and of the last part of one, whose beginning is left out again and again.
+TEST(RecordingsWatch, KnowsWhatIsPinned) {
+  for (const std::optional<WindowLimits>& keep : {std::optional<WindowLimits>(), std::optional(kEightSeconds)}) {
+    LeakingProgram program(keep);
+    RecordingsWatch watch(1s, {});
+    program.run(1);
+    program.let_read(watch, 1);
+    EXPECT_FALSE(pinned_bytes(watch)) << "the driver's calls may not be recorded";
+    program.pin(0x10, 4 * kKept);
+    program.pin(0x20, kKept);
+    for (std::uint64_t second = 2; second < 40; ++second) {
+      program.run(10);
+      program.let_read(watch, second);
+      EXPECT_EQ(pinned_bytes(watch), 5 * kKept) << second;
+    }
+    program.unpin(0x10);
+    program.run(1);
+    program.let_read(watch, 40);
+    EXPECT_EQ(pinned_bytes(watch), kKept);
+  }
 }
 
 TEST(RecordingsWatch, StepsGoOnWhereTheWindowForgetsThem) {
