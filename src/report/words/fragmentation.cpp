@@ -60,9 +60,9 @@ std::string trend_text(const std::optional<ShareTrend>& trend) {
   const std::string time =
       fmt::format("from {} to {}", format_duration_ns(trend->begin_ns), format_duration_ns(trend->end_ns));
   const std::string interval = fmt::format("95% interval {} to {}", points_text(change.low), points_text(change.high));
-  if (trend->rises() || trend->falls()) {
-    return fmt::format("{} by {:.1f} percentage points {} ({})", trend->rises() ? "rises" : "falls",
-                       std::abs(change.value) * 100, time, interval);
+  if (change.low > 0 || change.high < 0) {
+    return fmt::format("{} by {}{:.1f} percentage points {} ({})", change.low > 0 ? "rises" : "falls",
+                       trend->rises() || trend->falls() ? "" : "only ", std::abs(change.value) * 100, time, interval);
   }
   return fmt::format("shows no clear trend {} ({} percentage points)", time, interval);
 }

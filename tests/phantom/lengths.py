@@ -1,0 +1,71 @@
+"""A program whose batches have many lengths, recorded, and `tidemark fragment` that watches it.
+
+Prints, as JSON, what PyTorch says of the program, what the monitor reports, and what the allocator's model makes of its advice. "lengths.py program" is
+the program.
+"""
+
+import json
+import os
+import random
+import select
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from pathlib import Path
+
+MIB = 1 << 20
+
+
+def program():
+    import torch
+
+    lengths = random.Random(0)
+    kept = deque(maxlen=48)
+
+    def batch():
+        scores = torch.empty(lengths.randint(16, 256), MIB, dtype=torch.uint8, device="cuda")
+        kept.append(scores[: lengths.randint(2, 8)].clone())
+
+    for _ in range(300):
+        batch()
+    print(json.dumps({"reserved": torch.cuda.memory_reserved()}), flush=True)
+    while not select.select([sys.stdin], [], [], 0.005)[0]:
+        batch()
+    print(
+        json.dumps({"last_reserved": torch.cuda.memory_reserved(), "peak_allocated": torch.cuda.max_memory_allocated()}),
+        flush=True,
+    )
+
+
+def watch(folder):
+    tidemark = os.environ["TIDEMARK"]
+    # Recorders of others on this machine are not found from there.
+    places = {**os.environ, "XDG_RUNTIME_DIR": folder, "TMPDIR": folder}
+    recorded = subprocess.Popen(
+        [tidemark, "run", "-q", "-o", f"{folder}/run.tide", "--", sys.executable, __file__, "program"],
+        env=places, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    said = json.loads(recorded.stdout.readline())
+    report = Path(folder, "fragment.json")
+    monitor = subprocess.run(
+        [tidemark, "fragment", "--interval", "0.2", "--duration", "6", "--pid", str(recorded.pid), "-o", str(report)],
+        env=places, stdout=subprocess.PIPE, text=True, check=True,
+    )  # fmt: skip
+    said |= json.loads(recorded.communicate("end\n")[0])
+    (row,) = json.loads(report.read_text())["recorded"]
+    (found,) = (device for device in row["fragmentation"]["devices"] if device["device"] == "cuda:0")
+    replay = subprocess.run(
+        [tidemark, "simulate", f"{folder}/run.tide", "--set", found["advice"][0]["settings"], "--allocator", "model", "--format", "json"],
+        check=True, stdout=subprocess.PIPE, env=places,
+    )  # fmt: skip
+    found.pop("over_time")
+    said |= {"recorded": row["devices"]["cuda:0"], "device": found, "simulation": json.loads(replay.stdout)}
+    print(json.dumps(said | {"text": monitor.stdout}), flush=True)
+
+
+if sys.argv[1:]:
+    program()
+else:
+    with tempfile.TemporaryDirectory() as at:
+        watch(at)
