@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "random.h"
 #include "simulated_training.h"
@@ -81,6 +83,20 @@ double speed_of(Slope slope, Training& t, Random& random) {
   return room / seconds;
 }
 
+// What each step leaves, of a size that varies.
+std::function<double(int, double)> losses_from(double from, double per_step, double varies, Random& random) {
+  return [=, &random](int, double now) { return now < from ? 0 : per_step * (1 + varies * random.normal()); };
+}
+
+// What is added since the time before, where `held` is what is there by a time.
+template <typename Held>
+auto additions_to(Held held) {
+  return [held, before = 0.0](double now) mutable {
+    const double after = held(now);
+    return std::max(0.0, after - std::exchange(before, after));
+  };
+}
+
 // The five mistakes leave memory at different times and in different amounts; `speed` is what each leaves in a second.
 enum class Mistake : std::uint8_t { losses, containers, hooks, caches, metrics };
 void leak(Training& t, Random& random, Mistake mistake, Slope slope) {
@@ -91,7 +107,7 @@ void leak(Training& t, Random& random, Mistake mistake, Slope slope) {
   const double varies = random.uniform(0, 0.4);
   switch (mistake) {
     case Mistake::losses:
-      t.grows = [=, &random](int, double now) { return now < from ? 0 : per_step * (1 + varies * random.normal()); };
+      t.grows = losses_from(from, per_step, varies, random);
       break;
     case Mistake::containers: {
       const int every = random.integer(1, 8);
@@ -132,7 +148,7 @@ void leaks_rapidly(Training& t, Random& random) {
   t.duration = t.grows_from + seconds * 1.2;
   const double per_step = std::max(0.1, free_share(t)) / seconds * t.seconds_per_step;
   const double varies = random.uniform(0, 0.4);
-  t.grows = [=, &random](int, double) { return per_step * (1 + varies * random.normal()); };
+  t.grows = losses_from(t.grows_from, per_step, varies, random);
 }
 
 // Each stage of a curriculum has larger batches, until one is too large.
@@ -194,42 +210,30 @@ void cache_fills(Training& t, Random& random) {
   const double size = random.uniform(0.1, 0.85) * std::max(0.1, free_share(t));
   const double time = random.log_uniform(10, 0.15 * t.duration);
   const double misses = random.chance(0.5) ? 1 : random.uniform(0.1, 0.6);
-  auto filled = std::make_shared<double>(0);
-  t.grows = [=, &random](int, double now) {
-    if (now < from || !random.chance(misses)) return 0.0;
-    const double next = size * (1 - std::exp(-(now - from) / time));
-    const double more = std::max(0.0, next - *filled);
-    *filled = next;
-    return more;
+  auto additions = additions_to([=](double now) { return size * (1 - std::exp(-(now - from) / time)); });
+  t.grows = [=, &random](int, double now) mutable {
+    return now < from || !random.chance(misses) ? 0.0 : additions(now);
   };
 }
-// A data set that is loaded bit by bit, a replay buffer: at one rate until it is full. It ends below the limit.
+// At one rate until it is full, which is below the limit.
+void fill(Training& t, double size, double time) {
+  const double from = t.grows_from;
+  auto additions = additions_to([=](double now) { return size * std::clamp((now - from) / time, 0.0, 1.0); });
+  t.grows = [=](int, double now) mutable { return additions(now); };
+}
+// A data set that is loaded bit by bit, a replay buffer.
 void fills_slowly(Training& t, Random& random) {
   disturb(t, random);
-  const double from = begin_of(t, random);
+  begin_of(t, random);
   const double size = random.uniform(0.1, 0.6) * std::max(0.1, free_share(t));
-  const double time = random.uniform(0.2, 0.6) * t.duration;
-  auto filled = std::make_shared<double>(0);
-  t.grows = [=](int, double now) {
-    const double next = size * std::clamp((now - from) / time, 0.0, 1.0);
-    const double more = std::max(0.0, next - *filled);
-    *filled = next;
-    return more;
-  };
+  fill(t, size, random.uniform(0.2, 0.6) * t.duration);
 }
 // The first pass over a small data set, which stays on the GPU.
 void fills_rapidly(Training& t, Random& random) {
   disturb(t, random);
   t.grows_from = t.loading;
   const double size = random.uniform(0.1, 0.6) * std::max(0.1, free_share(t));
-  const double time = random.log_uniform(10, 60);
-  auto filled = std::make_shared<double>(0);
-  t.grows = [=](int, double now) {
-    const double next = size * std::clamp((now - t.grows_from) / time, 0.0, 1.0);
-    const double more = std::max(0.0, next - *filled);
-    *filled = next;
-    return more;
-  };
+  fill(t, size, random.log_uniform(10, 60));
 }
 void allocator_cache(Training& t, Random& random) {
   t.view = random.one_of({View::reserved, View::device});

@@ -14,6 +14,8 @@ import tempfile
 from collections import deque
 from pathlib import Path
 
+from watching import places, record
+
 MIB = 1 << 20
 
 
@@ -40,24 +42,18 @@ def program():
 
 def watch(folder):
     tidemark = os.environ["TIDEMARK"]
-    # Recorders of others on this machine are not found from there.
-    places = {**os.environ, "XDG_RUNTIME_DIR": folder, "TMPDIR": folder}
-    recorded = subprocess.Popen(
-        [tidemark, "run", "-q", "-o", f"{folder}/run.tide", "--", sys.executable, __file__, "program"],
-        env=places, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    said = json.loads(recorded.stdout.readline())
+    recorded, said = record(folder, __file__)
     report = Path(folder, "fragment.json")
     monitor = subprocess.run(
         [tidemark, "fragment", "--interval", "0.2", "--duration", "6", "--pid", str(recorded.pid), "-o", str(report)],
-        env=places, stdout=subprocess.PIPE, text=True, check=True,
+        env=places(folder), stdout=subprocess.PIPE, text=True, check=True,
     )  # fmt: skip
     said |= json.loads(recorded.communicate("end\n")[0])
     (row,) = json.loads(report.read_text())["recorded"]
     (found,) = (device for device in row["fragmentation"]["devices"] if device["device"] == "cuda:0")
     replay = subprocess.run(
         [tidemark, "simulate", f"{folder}/run.tide", "--set", found["advice"][0]["settings"], "--allocator", "model", "--format", "json"],
-        check=True, stdout=subprocess.PIPE, env=places,
+        check=True, stdout=subprocess.PIPE, env=places(folder),
     )  # fmt: skip
     found.pop("over_time")
     said |= {"recorded": row["devices"]["cuda:0"], "device": found, "simulation": json.loads(replay.stdout)}

@@ -15,6 +15,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+from watching import places, record
+
 SPIKE = 1 << 30
 PATIENCE_S = 600
 
@@ -46,18 +48,12 @@ def wait_for(what, condition):
 
 def watch(folder):
     tidemark = os.environ["TIDEMARK"]
-    # All phantom GPUs are the same one to a monitor: with --pid, recordings of others on this machine do not count.
-    places = {**os.environ, "XDG_RUNTIME_DIR": folder, "TMPDIR": folder}
-    recorded = subprocess.Popen(
-        [tidemark, "run", "-q", "-o", f"{folder}/run.tide", "--", sys.executable, __file__, "program"],
-        env=places, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    said = json.loads(recorded.stdout.readline())
+    recorded, said = record(folder, __file__)
     report, errors = Path(folder, "profile.json"), Path(folder, "stderr")
     with open(errors, "w") as stderr:
         monitor = subprocess.Popen(
             [tidemark, "profile", "--interval", "3600", "--duration", "3600", "--devices", "0", "--pid", str(recorded.pid), "--listen", "127.0.0.1:0", "-o", str(report)],
-            env=places, stdout=subprocess.DEVNULL, stderr=stderr,
+            env=places(folder), stdout=subprocess.DEVNULL, stderr=stderr,
         )  # fmt: skip
     url = wait_for("the address", lambda: re.search(r"metrics at (\S+)", errors.read_text()))[1]
 

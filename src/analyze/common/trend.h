@@ -17,6 +17,10 @@ struct Slope {
   double value = 0;
   double low = 0;
   double high = 0;
+
+  /// Its interval is on one side of zero.
+  [[nodiscard]] bool rises() const { return low > 0; }
+  [[nodiscard]] bool falls() const { return high < 0; }
 };
 
 /// At least one value.
@@ -52,8 +56,8 @@ struct ShareTrend {
 
   static constexpr double kLeast = 0.01;  ///< less is no change
   /// With 97.5% confidence each.
-  [[nodiscard]] bool rises() const { return over_recording.low > 0 && over_recording.value >= kLeast; }
-  [[nodiscard]] bool falls() const { return over_recording.high < 0 && over_recording.value <= -kLeast; }
+  [[nodiscard]] bool rises() const { return over_recording.rises() && over_recording.value >= kLeast; }
+  [[nodiscard]] bool falls() const { return over_recording.falls() && over_recording.value <= -kLeast; }
 };
 
 inline constexpr std::size_t kMinTrendPoints = 8;

@@ -56,6 +56,13 @@ bool has_many_steps(const PeakGrowth& growth) {
   return growth.steps_all_along && age_in_steps(growth).value_or(0) >= kManySteps;
 }
 
+// How old growth has to be for an alarm, as a multiple of the time that is left; none where it is none at any age.
+std::optional<double> needed_age(const PeakGrowth& growth, bool soon) {
+  if (lasts(growth)) return soon ? kAgePerTimeLeftSoon : kAgePerTimeLeft;
+  if (soon && has_many_steps(growth)) return kAgePerTimeLeftOfManySteps;
+  return std::nullopt;
+}
+
 // Whether it looked alike a little earlier. What fills up passes for growth at one rate at some moment, and no longer
 // at the next.
 bool grew_before(const std::vector<UsageSpan>& spans, const PeakGrowth& growth, std::uint64_t limit_bytes) {
@@ -211,12 +218,12 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
         return seconds <= most_seconds ||
                (seconds <= kSoonForSteps && risk.steps_to_limit && risk.steps_to_limit->expected <= most_steps);
       };
-      const bool soon = within(kSoonSeconds, kSoonSteps);
-      const double needed = !lasts(*growth) ? kAgePerTimeLeftOfManySteps : soon ? kAgePerTimeLeftSoon : kAgePerTimeLeft;
-      if (seconds <= options.horizon_seconds) risk.level = std::max(risk.level, RiskLevel::medium);
-      if (seconds <= options.horizon_seconds && (lasts(*growth) || (soon && has_many_steps(*growth))) &&
-          growth->age_seconds >= needed * seconds && grew_before(spans, *growth, *limit_bytes)) {
-        risk.level = within(kCriticalSeconds, kCriticalSteps) ? RiskLevel::critical : RiskLevel::high;
+      if (seconds <= options.horizon_seconds) {
+        risk.level = std::max(risk.level, RiskLevel::medium);
+        const auto needed = needed_age(*growth, within(kSoonSeconds, kSoonSteps));
+        if (needed && growth->age_seconds >= *needed * seconds && grew_before(spans, *growth, *limit_bytes)) {
+          risk.level = within(kCriticalSeconds, kCriticalSteps) ? RiskLevel::critical : RiskLevel::high;
+        }
       }
     }
   }

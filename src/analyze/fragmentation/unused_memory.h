@@ -67,8 +67,8 @@ struct ByteTrend {
   std::uint64_t end_ns = 0;
   double least_change = 0;  ///< less is none: 1% of what is reserved
 
-  [[nodiscard]] bool rises() const { return change.low > 0 && change.value >= least_change; }
-  [[nodiscard]] bool falls() const { return change.high < 0 && change.value <= -least_change; }
+  [[nodiscard]] bool rises() const { return change.rises() && change.value >= least_change; }
+  [[nodiscard]] bool falls() const { return change.falls() && change.value <= -least_change; }
   [[nodiscard]] double seconds() const { return static_cast<double>(end_ns - begin_ns) / kNanosecondsPerSecond; }
 };
 

@@ -54,17 +54,21 @@ std::vector<MeasureRow> measure_rows(const FragmentationDevice& device) {
   return rows;
 }
 
+std::string clear_change_text(const Slope& change, bool matters, const std::string& size) {
+  return fmt::format("{} by {}{}", change.rises() ? "rises" : "falls", matters ? "" : "only ", size);
+}
+
 std::string trend_text(const std::optional<ShareTrend>& trend) {
   if (!trend) return "has no trend: too few known values";
   const Slope& change = trend->over_recording;
   const std::string time =
       fmt::format("from {} to {}", format_duration_ns(trend->begin_ns), format_duration_ns(trend->end_ns));
   const std::string interval = fmt::format("95% interval {} to {}", points_text(change.low), points_text(change.high));
-  if (change.low > 0 || change.high < 0) {
-    return fmt::format("{} by {}{:.1f} percentage points {} ({})", change.low > 0 ? "rises" : "falls",
-                       trend->rises() || trend->falls() ? "" : "only ", std::abs(change.value) * 100, time, interval);
+  if (!change.rises() && !change.falls()) {
+    return fmt::format("shows no clear trend {} ({} percentage points)", time, interval);
   }
-  return fmt::format("shows no clear trend {} ({} percentage points)", time, interval);
+  const std::string size = fmt::format("{:.1f} percentage points", std::abs(change.value) * 100);
+  return fmt::format("{} {} ({})", clear_change_text(change, trend->rises() || trend->falls(), size), time, interval);
 }
 
 }  // namespace tidemark

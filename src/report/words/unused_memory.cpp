@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "report/words/fragmentation.h"
 #include "report/words/printable.h"
 #include "report/words/recording.h"
 #include "report/words/risk.h"
@@ -63,12 +64,10 @@ std::string unused_trend_text(const UnusedMemory& unused) {
   std::string time = fmt::format("from {} to {}", format_duration_ns(trend.begin_ns), format_duration_ns(trend.end_ns));
   const std::string interval =
       fmt::format("95% interval {} to {}", signed_bytes_text(change.low), signed_bytes_text(change.high));
-  const bool is_clear = change.low > 0 || change.high < 0;
-  if (!is_clear) return fmt::format("shows no clear trend {} ({})", time, interval);
+  if (!change.rises() && !change.falls()) return fmt::format("shows no clear trend {} ({})", time, interval);
   if (trend.seconds() >= kLongEnoughForRate) time += ", " + per_minute_text(change.value / trend.seconds());
-  return fmt::format("{} by {}{} {} ({})", change.low > 0 ? "rises" : "falls",
-                     trend.rises() || trend.falls() ? "" : "only ",
-                     format_bytes(static_cast<std::uint64_t>(std::llround(std::abs(change.value)))), time, interval);
+  const std::string size = format_bytes(static_cast<std::uint64_t>(std::llround(std::abs(change.value))));
+  return fmt::format("{} {} ({})", clear_change_text(change, trend.rises() || trend.falls(), size), time, interval);
 }
 
 std::string unused_forecast_text(const UnusedMemory& unused) {
