@@ -52,7 +52,8 @@ struct WatchHooks {
 };
 
 /// Of recordings, as much as training steps are found in.
-inline constexpr SlidingWindow::Limits kStepsWindow = {std::chrono::minutes(10), 200'000};
+inline constexpr SlidingWindow::Limits kStepsWindow = {
+    .length = std::chrono::minutes(10), .events = 200'000, .steps = 32};
 /// As much as is watched.
 [[nodiscard]] SlidingWindow::Limits window_of(const WatchOptions& options);
 

@@ -33,6 +33,14 @@ bool is_listed(const MachineState& state, std::int64_t pid) {
   });
 }
 
+// None where a shorter window may have other steps: those that are found by what repeats in it.
+std::optional<std::uint64_t> begin_of_last(std::size_t count, const TrainingSteps& steps) {
+  const bool named =
+      steps.source == TrainingSteps::Source::annotation || steps.source == TrainingSteps::Source::optimizer;
+  if (count == 0 || !named || steps.starts.size() <= count) return std::nullopt;
+  return steps.starts[steps.starts.size() - count].time_ns;
+}
+
 }  // namespace
 
 bool RecordingsWatch::is_of(const Followed& followed, const LiveRecording& recording) {
@@ -70,8 +78,9 @@ void RecordingsWatch::update(const MachineState& state, bool only_listed) {
 void RecordingsWatch::take_steps() {
   for (Followed& followed : followed_) {
     if (!followed.process.caught_up || !std::exchange(followed.read_since, false)) continue;
-    followed.sources.take(window_of(followed), followed.window->begin_ns());
+    const TrainingSteps steps = followed.sources.take(window_of(followed), followed.window->begin_ns());
     followed.process.steps = followed.sources.steps();
+    if (const auto begin = begin_of_last(window_->steps, steps)) followed.window->forget_before(*begin);
   }
 }
 

@@ -36,12 +36,10 @@ void SlidingWindow::add_sample(const SampleRecord& record) {
 
 void SlidingWindow::pass(std::uint64_t now_ns) {
   now_ns_ = std::max(now_ns_, now_ns);
-  leave();
+  leave(now_ns_ - std::min(now_ns_, static_cast<std::uint64_t>(limits_.length.count())));
 }
 
-void SlidingWindow::leave() {
-  const auto length = static_cast<std::uint64_t>(limits_.length.count());
-  std::uint64_t begin = now_ns_ - std::min(now_ns_, length);
+void SlidingWindow::leave(std::uint64_t begin) {
   while (!events_.empty() && (events_.front().time_ns < begin || events_.size() > limits_.events)) {
     // A clock that stepped back does not move the beginning back.
     begin = std::max(begin, events_.front().time_ns);

@@ -25,6 +25,8 @@ class SlidingWindow {
   struct Limits {
     std::chrono::nanoseconds length = std::chrono::minutes(1);  ///< by the times of events and samples
     std::size_t events = 500'000;                               ///< at most; then the window is shorter
+    /// Training steps, at most, where who has the window knows them and forgets what was before; 0: any number.
+    std::size_t steps = 0;
   };
 
   explicit SlidingWindow(Limits limits) : limits_(limits) {}
@@ -33,6 +35,8 @@ class SlidingWindow {
   void add_sample(const SampleRecord& record);
   /// Time passes without events: the recording has come this far.
   void pass(std::uint64_t now_ns);
+  /// Makes the window shorter: what was before is not needed any more.
+  void forget_before(std::uint64_t begin_ns) { leave(begin_ns); }
 
   /// Where the window begins: 0 as long as nothing has left it, and the recording is no window itself.
   [[nodiscard]] std::uint64_t begin_ns() const { return begin_ns_; }
@@ -47,7 +51,7 @@ class SlidingWindow {
   enum class Beginning : std::uint8_t { before, lead_in, behind };
 
   bool take_lead_in(const Event& event);
-  void leave();
+  void leave(std::uint64_t begin);
 
   Limits limits_;
   Beginning beginning_ = Beginning::before;

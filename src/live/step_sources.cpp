@@ -15,9 +15,9 @@ bool StepSources::is_same_clock(const TrainingSteps& steps) const {
   return steps.source == source_ && steps.anchor == anchor_;
 }
 
-void StepSources::take(const Store& window, std::uint64_t begin_ns) {
-  const TrainingSteps steps = find_training_steps(window);
-  if (steps.source == TrainingSteps::Source::none) return;
+TrainingSteps StepSources::take(const Store& window, std::uint64_t begin_ns) {
+  TrainingSteps steps = find_training_steps(window);
+  if (steps.source == TrainingSteps::Source::none) return steps;
   // What is held at another place of the step is another series, and so is what goes on after steps that nobody saw.
   const bool has_gap = counted_ > 0 && begin_ns > counted_until_ns_;
   missed_ = missed_ || has_gap;
@@ -53,6 +53,7 @@ void StepSources::take(const Store& window, std::uint64_t begin_ns) {
       detector_of(window.devices[device].device).end_step(start.time_ns, sources);
     }
   }
+  return steps;
 }
 
 std::vector<std::pair<Device, LiveGrowths>> StepSources::assess() const {

@@ -33,6 +33,7 @@ enum Family : std::size_t {
   kFrameworkReserved,
   kFrameworkCategory,
   kFrameworkComponent,
+  kProcessCudaPinned,
   kSystemLimit,
   kSystemAvailable,
   kCgroupUsage,
@@ -71,6 +72,8 @@ constexpr std::array<MetricFamily, kBuildInfo + 1> kFamilies = {{
     {"tidemark.framework.memory.component", "By", kSum,
      "Memory of a device that a recorded process holds in tensors, by the part of the model: attention, mlp and so "
      "on."},
+    {"tidemark.process.memory.cuda_pinned", "By", kSum,
+     "Page-locked host memory that a recorded process has from the CUDA driver."},
     {"system.memory.limit", "By", kSum, "Size of the host's memory."},
     {"system.memory.linux.available", "By", kSum, "Host memory that programs can get without swapping."},
     {"tidemark.cgroup.memory.usage", "By", kSum,
@@ -168,11 +171,13 @@ void add_process(Builder& builder, const MachineState& state, const WatchedProce
   builder.add_bytes(kProcessPss, of_process, process.pss_bytes);
 }
 
+MetricAttributes recorded_attributes(const RecordedProcess& process) {
+  return {{"process.pid", std::to_string(process.recording.pid)}, {"process.command", process.recording.command}};
+}
+
 // A device as a recorded process calls it, and the machine's where it is known which that is.
 MetricAttributes recorded_attributes(const MachineState& state, const RecordedProcess& process, const Device& device) {
-  MetricAttributes attributes = {{"process.pid", std::to_string(process.recording.pid)},
-                                 {"process.command", process.recording.command},
-                                 {"tidemark.device", to_string(device)}};
+  MetricAttributes attributes = with(recorded_attributes(process), "tidemark.device", to_string(device));
   const auto part = std::find_if(process.devices.begin(), process.devices.end(),
                                  [&](const RecordedDevice& known) { return known.device == device; });
   const auto watched = std::find_if(state.devices.begin(), state.devices.end(), [&](const WatchedDevice& known) {
@@ -200,6 +205,7 @@ void add_recorded(Builder& builder, const MachineState& state, const RecordedPro
     builder.add_bytes(kFrameworkAllocated, both, part.allocated_bytes);
     builder.add_bytes(kFrameworkReserved, both, part.reserved_bytes);
   }
+  builder.add_bytes(kProcessCudaPinned, recorded_attributes(process), process.cuda_pinned_bytes);
   for (const RecordedOwners& owners : process.owners) {
     const MetricAttributes both = recorded_attributes(state, process, owners.device);
     add_owners(builder, kFrameworkCategory, both, "tidemark.category", owners.categories, kCategoryNames);

@@ -157,11 +157,14 @@ class LeakingProgram {
   std::uint64_t allocated_ = 0;
 };
 
-TEST(RecordingsWatch, KnowsTheStepsAndWhatGrowsInThem) {
+class StepsOfRecordings : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(StepsOfRecordings, AreKnownAndWhatGrowsInThem) {
   LeakingProgram program;
-  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000, .steps = GetParam()});
   program.run(20);
   program.let_read(watch, 2);
+  watch.assess();
   program.run(20);
   program.let_read(watch, 4);
   watch.assess();
@@ -183,6 +186,18 @@ TEST(RecordingsWatch, KnowsTheStepsAndWhatGrowsInThem) {
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].steps, 40U);
   EXPECT_EQ(told[0].reserved_bytes, 4096 * kKept);
+}
+
+// In a window of all events, and in one that is cut to the last steps each time they are looked for.
+INSTANTIATE_TEST_SUITE_P(Windows, StepsOfRecordings, ::testing::Values(0, 8));
+
+TEST(RecordingsWatch, CutsItsWindowToTheLastSteps) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000, .steps = 8});
+  program.run(40);
+  program.let_read(watch, 4);
+  watch.assess();
+  EXPECT_EQ(watch.window_begin_ns(0), kStepNs * (1 + 32));
 }
 
 TEST(RecordingsWatch, KnowsWhomTheOomKillerEnded) {

@@ -74,6 +74,22 @@ void expect_same_end(const Store& window, const Store& whole) {
   }
 }
 
+TEST(SlidingWindow, ForgetsWhatIsNotNeeded) {
+  const Scenario scenario = random_program(3000);
+  const Store whole = scenario.store();
+  SlidingWindow window({.length = 1h, .events = 1'000'000});
+  for (const Event& event : scenario.events) window.add(event);
+  const std::size_t before = window.event_count();
+  window.forget_before(2'900'000);
+  EXPECT_EQ(window.begin_ns(), 2'900'000U);
+  EXPECT_LT(window.event_count(), before / 20);
+  window.forget_before(2'000'000);  // which is forgotten already
+  EXPECT_EQ(window.begin_ns(), 2'900'000U);
+  const Store store = window.store("run.tide", scenario.definitions);
+  EXPECT_EQ(blocks_since(store, window.begin_ns()), blocks_since(whole, window.begin_ns()));
+  expect_same_end(store, whole);
+}
+
 TEST(SlidingWindow, HoldsTheBlocksOfTheWholeRecording) {
   const Scenario scenario = random_program(3000);
   const Store whole = scenario.store();

@@ -152,11 +152,15 @@ TEST(Metrics, OfRecordedProcesses) {
   device.key = "0";
   device.allocated_bytes = 7;
   device.reserved_bytes = 9;
+  EXPECT_THAT(prometheus_text(to_metrics(state, {&process, 1}, {})), Not(HasSubstr("cuda_pinned_bytes{")));
+  process.cuda_pinned_bytes = 5;
   const std::string page = prometheus_text(to_metrics(state, {&process, 1}, {}));
   const std::string labels =
       R"({process_pid="42",process_command="python train.py",tidemark_device="cuda:1",hw_id="GPU-0",hw_name="GPU 0"})";
   EXPECT_THAT(page, HasSubstr("tidemark_framework_memory_allocated_bytes" + labels + " 7\n"));
   EXPECT_THAT(page, HasSubstr("tidemark_framework_memory_reserved_bytes" + labels + " 9\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_process_memory_cuda_pinned_bytes{process_pid=\"42\",process_command=\"python "
+                              "train.py\"} 5\n"));
 }
 
 TEST(Metrics, OfNoProcessWhoseRecordingCannotBeRead) {
