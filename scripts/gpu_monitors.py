@@ -35,14 +35,19 @@ sys.stdin.readline()
 """
 
 
+def start_recorded(tidemark, root, file, *program, options=()):
+    """Python with these arguments under `tidemark run`; it is told and tells lines."""
+    command = [tidemark, "run", "-q", "-f", *options, "-o", file, "--", sys.executable, *program]
+    return subprocess.Popen(
+        [str(part) for part in command], cwd=root, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
 class Training:
     """tests/programs/monitored_gpu.py under `tidemark run`, which does what it is told."""
 
     def __init__(self, tidemark, root, file):
-        command = [tidemark, "run", "-q", "-f", "-o", file, "--", sys.executable, "tests/programs/monitored_gpu.py"]
-        self.process = subprocess.Popen(
-            [str(part) for part in command], cwd=root, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        self.process = start_recorded(tidemark, root, file, "tests/programs/monitored_gpu.py")
         self.ready = self.answer()
 
     def answer(self):
@@ -272,14 +277,17 @@ class Monitors:
 
     def check_pinned(self):
         """Page-locked memory of a program whose calls of the driver are recorded."""
-        command = self.tidemark(
-            "run", "-q", "-f", "--driver", "on", "-o", self.folder / "pinned.tide", "--", sys.executable, "-c", PINNING
-        )
-        program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        file = self.folder / "pinned.tide"
+        program = start_recorded(self.check.tidemark, self.root, file, "-c", PINNING, options=["--driver", "on"])
         program.stdout.readline()
         monitor = self.start("profile", "--duration", 4, "--pid", program.pid, "--output", self.folder / "pinned.json")
         self.finish({"profile": monitor})
-        program.communicate(b"\n")
+        prompt = subprocess.run(
+            self.tidemark("interactive"), input="host\n", stdout=subprocess.PIPE, text=True, timeout=DEADLINE, check=True
+        )
+        shown = f"{sum(PINNED) / MIB:.1f} MiB pinned for CUDA"
+        self.require(f"interactive, host: {shown}", shown in prompt.stdout, prompt.stdout)
+        program.communicate("\n")
         (recorded,) = self.report("pinned")["recorded"]
         self.compare("page-locked memory", recorded["cuda_pinned_bytes"], sum(PINNED))
         host = [line for line in (self.folder / "profile.txt").read_text().splitlines() if line.startswith("Host memory")]

@@ -64,8 +64,7 @@ void RecordedPeaks::add(Recording recording, Read& read, const Event& event) {
     if (!held.driver_bytes && held.counts != nullptr) held.counts->begin_anew(read.read_ns);
     std::uint64_t& bytes = held.driver_bytes ? *held.driver_bytes : held.driver_bytes.emplace(0);
     const std::uint64_t size = event.size / kDriverUnit * kDriverUnit;
-    if (event.kind == EventKind::allocate) bytes += size;
-    if (event.kind == EventKind::free) bytes -= std::min(bytes, size);
+    bytes = held_after(event.kind, size, bytes);
   }
   tell(recording, read, held);
 }

@@ -8,6 +8,7 @@
 
 #include "collect/recorder/kept_folder.h"
 #include "collect/recorder/socket_folder.h"
+#include "trace/host_sample.h"
 
 namespace tidemark {
 namespace {
@@ -20,6 +21,7 @@ constexpr std::chrono::nanoseconds kReadAtMost = 50ms;
 constexpr std::chrono::nanoseconds kPatience = 30s;  // of a program that has answered before
 constexpr std::chrono::nanoseconds kAnswerInterval = 20ms;
 constexpr std::size_t kMostKilled = 16;
+constexpr std::size_t kPastForSteps = 50'000;  // events of before watching, where they are for the last steps only
 constexpr std::uint64_t kAllTime = std::numeric_limits<std::uint64_t>::max();
 
 void add_killed(std::vector<KilledProcess>& all, const KilledProcess& killed) {
@@ -183,7 +185,11 @@ void RecordingsWatch::follow(const LiveRecording& recording, const std::string& 
   followed.process.recording = recording;
   followed.folder = socket.substr(0, socket.rfind('/'));
   followed.recording = begin_peaks(followed);
-  if (window_) followed.window.emplace(*window_);
+  if (window_) {
+    SlidingWindow::Limits past = *window_;
+    if (past.steps > 0) past.events = std::min(past.events, kPastForSteps);
+    followed.window.emplace(past);
+  }
   auto follower = Follower::open_live(recording.path);
   if (follower) {
     followed.follower = std::move(*follower);
@@ -235,6 +241,7 @@ void RecordingsWatch::read(Followed& followed) {
   peaks_.add(followed.recording, batch);
   if (!*more) {
     followed.process.caught_up = true;
+    if (followed.window) followed.window->set_limits(*window_);
     peaks_.caught_up(followed.recording);
   }
   followed.read_since = followed.read_since || *more;
@@ -263,9 +270,7 @@ void RecordingsWatch::count_pinned(RecordedProcess& process, const Event& event)
   if (!is_driver_memory(event.device)) return;
   if (!process.cuda_pinned_bytes) process.cuda_pinned_bytes = 0;
   if (event.device.type != DeviceType::cuda_host) return;
-  std::uint64_t& bytes = *process.cuda_pinned_bytes;
-  if (event.kind == EventKind::allocate) bytes += event.size;
-  if (event.kind == EventKind::free) bytes -= std::min(bytes, event.size);
+  process.cuda_pinned_bytes = held_after(event.kind, event.size, *process.cuda_pinned_bytes);
 }
 
 void RecordingsWatch::sample(Followed& followed, const MachineState& state) const {
@@ -295,6 +300,14 @@ void RecordingsWatch::sample(Followed& followed, const MachineState& state) cons
     device.peak_allocated_bytes = device.allocated_bytes;
     device.peak_reserved_bytes = device.reserved_bytes;
   }
+}
+
+std::optional<std::uint64_t> cuda_pinned_bytes(const std::vector<RecordedProcess>& processes) {
+  std::optional<std::uint64_t> all;
+  for (const RecordedProcess& process : processes) {
+    if (process.goes_on()) add_known(all, process.cuda_pinned_bytes);
+  }
+  return all;
 }
 
 std::vector<RecordedProcess> RecordingsWatch::processes() const {

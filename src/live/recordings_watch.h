@@ -69,6 +69,9 @@ struct RecordedProcess {
   [[nodiscard]] const LiveGrowths* growth_on(Device device) const;
 };
 
+/// The page-locked memory that those that go on have from the CUDA driver; none where no recording has its calls.
+[[nodiscard]] std::optional<std::uint64_t> cuda_pinned_bytes(const std::vector<RecordedProcess>& processes);
+
 /// Owned and used by one thread. Neither programs nor recorders wait for it; one call reads for some 50 ms at most.
 class RecordingsWatch {
  public:

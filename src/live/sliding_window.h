@@ -35,6 +35,8 @@ class SlidingWindow {
   void add_sample(const SampleRecord& record);
   /// Time passes without events: the recording has come this far.
   void pass(std::uint64_t now_ns);
+  /// From the next event on. What has left already does not come back.
+  void set_limits(Limits limits) { limits_ = limits; }
   /// Makes the window shorter: what was before is not needed any more.
   void forget_before(std::uint64_t begin_ns) { leave(begin_ns); }
 

@@ -134,14 +134,6 @@ std::optional<double> WatchRun::unused_share(const std::string& device) const {
   return all.mean();
 }
 
-std::optional<std::uint64_t> WatchRun::pinned_bytes() const {
-  std::optional<std::uint64_t> all;
-  for (const RecordedProcess& process : recorded) {
-    if (process.goes_on()) add_known(all, process.cuda_pinned_bytes);
-  }
-  return all;
-}
-
 std::vector<RecordedLeaks> recorded_leaks(const RecordingsWatch& recordings) {
   std::vector<RecordedLeaks> all;
   const std::vector<RecordedProcess> processes = recordings.processes();

@@ -41,9 +41,6 @@ struct WatchRun {
 
   /// 1 - allocated / reserved of a device on average, of the recorded processes on it; none without any.
   [[nodiscard]] std::optional<double> unused_share(const std::string& device) const;
-  /// The page-locked memory that recorded processes have from the CUDA driver; none where no recording that goes on has
-  /// the calls of the driver.
-  [[nodiscard]] std::optional<std::uint64_t> pinned_bytes() const;
 };
 
 /// What grows from step to step in a recorded process, since it is followed.

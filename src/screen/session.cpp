@@ -49,6 +49,7 @@ bool Session::update() {
   recorded_results_.tell(monitor_.state());
   hand_on();
   if (held_) return false;
+  cuda_pinned_bytes_ = cuda_pinned_bytes(recorded_results_.processes());
   if (auto recorded = recorded_results_.take()) {
     recorded_ = std::move(*recorded);
     recordings_came_ = changed = true;
@@ -72,7 +73,10 @@ bool Session::has_recordings() const {
 }
 
 Content Session::content() const {
-  return {.machine = held_ ? *held_ : monitor_.state(), .recorded = recorded_, .marks = marks_};
+  return {.machine = held_ ? *held_ : monitor_.state(),
+          .recorded = recorded_,
+          .marks = marks_,
+          .cuda_pinned_bytes = cuda_pinned_bytes_};
 }
 
 void Session::hold(bool held) {

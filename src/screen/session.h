@@ -53,6 +53,7 @@ class Session {
   std::optional<MachineState> held_;
   RecordedResults recorded_results_;
   std::vector<ProcessResults> recorded_;
+  std::optional<std::uint64_t> cuda_pinned_bytes_;
   bool recordings_came_ = false;
   std::vector<Mark> marks_;
 };

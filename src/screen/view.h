@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct Content {
   const MachineState& machine;
   std::span<const ProcessResults> recorded;
   std::span<const Mark> marks;
+  std::optional<std::uint64_t> cuda_pinned_bytes = {};  ///< of what is recorded; none where it is not known
 };
 
 inline constexpr std::size_t kNoRow = ~std::size_t{0};
@@ -42,7 +44,7 @@ struct View {
   const char* keys = "";   ///< its own keys, for the line at the bottom
   /// What the key s goes through, as the prompt's argument; empty where there is nothing to choose.
   std::span<const char* const> orders = {};
-  bool of_recordings = false;  ///< shows Content::recorded
+  bool of_recordings = false;  ///< shows what is recorded
   /// How many rows can be selected.
   std::size_t (*rows)(const Content&, const ViewState&) = nullptr;
   /// How many things left and right choose among; null where there is nothing to choose.

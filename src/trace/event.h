@@ -83,4 +83,11 @@ struct Event {
   bool has_totals = false;  ///< false on the CPU, whose allocator keeps no totals
 };
 
+/// Of `held` bytes, what is held after that event of `size` bytes of them; other events than allocate and free change
+/// nothing.
+[[nodiscard]] constexpr std::uint64_t held_after(EventKind kind, std::uint64_t size, std::uint64_t held) {
+  if (kind == EventKind::allocate) return held + size;
+  return kind == EventKind::free ? held - (size < held ? size : held) : held;
+}
+
 }  // namespace tidemark

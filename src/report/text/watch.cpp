@@ -116,7 +116,7 @@ std::string host_text(const WatchRun& run) {
   std::string text = fmt::format("{} of {}", bytes_text(host.used_bytes()), bytes_text(host.limit_bytes()));
   if (host.limited_by_cgroup()) text += " of " + control_group_text(host);
   if (!host.used.empty()) text += ", peak " + format_bytes(host.used.peak_bytes());
-  text += "; " + host_parts_text(host.parts(), run.pinned_bytes());
+  text += "; " + host_parts_text(host.parts()) + and_cuda_pinned_text(cuda_pinned_bytes(run.recorded));
   return "\nHost memory: " + text + "\n";
 }
 
@@ -221,7 +221,9 @@ std::string to_text(const ProfileReport& report, const Terminal& terminal) {
     text +=
         fact("used", fmt::format("{} on average, {} at most, {}", percent_text(device.used_percent.mean()),
                                  percent_text(device.used_percent.most()), samples_text(device.used.sample_count())));
-    if (device.is_host) text += fact("holds", host_parts_text(state.host.parts(), report.pinned_bytes()));
+    if (device.is_host)
+      text +=
+          fact("holds", host_parts_text(state.host.parts()) + and_cuda_pinned_text(cuda_pinned_bytes(report.recorded)));
     if (device.is_host) continue;
     text +=
         fact("utilization", fmt::format("{} on average, {} at most", percent_text(device.utilization_percent.mean()),

@@ -119,11 +119,13 @@ std::string short_title(const WatchedDevice& device) {
                                  : "GPU " + device.key;
 }
 
-std::string host_parts_text(const MemoryParts& parts, std::optional<std::uint64_t> pinned_bytes) {
-  std::string text = fmt::format("{} anonymous, {} page cache, {} shared memory", bytes_text(parts.anon_bytes),
-                                 bytes_text(parts.cache_bytes), bytes_text(parts.shmem_bytes));
-  if (pinned_bytes) text += fmt::format(", {} pinned for CUDA", format_bytes(*pinned_bytes));
-  return text;
+std::string host_parts_text(const MemoryParts& parts) {
+  return fmt::format("{} anonymous, {} page cache, {} shared memory", bytes_text(parts.anon_bytes),
+                     bytes_text(parts.cache_bytes), bytes_text(parts.shmem_bytes));
+}
+
+std::string and_cuda_pinned_text(std::optional<std::uint64_t> bytes) {
+  return bytes ? fmt::format(", {} pinned for CUDA", format_bytes(*bytes)) : "";
 }
 
 // Each program is the main process of its own job, and several jobs have workers of the same number.

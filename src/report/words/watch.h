@@ -16,8 +16,10 @@ namespace tidemark {
 /// `short_form`: without the parent.
 [[nodiscard]] std::string process_words(const WatchedProcess& process, bool short_form = false);
 
-/// "3.1 GiB anonymous, 1.2 GiB page cache, 120.0 MiB shared memory", with `pinned_bytes` ", 64.0 MiB pinned for CUDA".
-[[nodiscard]] std::string host_parts_text(const MemoryParts& parts, std::optional<std::uint64_t> pinned_bytes = {});
+/// "3.1 GiB anonymous, 1.2 GiB page cache, 120.0 MiB shared memory"
+[[nodiscard]] std::string host_parts_text(const MemoryParts& parts);
+/// ", 64.0 MiB pinned for CUDA", to append to what is said of the host's memory; empty where it is not known.
+[[nodiscard]] std::string and_cuda_pinned_text(std::optional<std::uint64_t> bytes);
 
 /// What was not seen and why, and what came otherwise than asked for: sentences. Not safe to print.
 [[nodiscard]] std::vector<std::string> watch_notes(const WatchRun& run);

@@ -44,7 +44,8 @@ std::string oom_kills_text(const WatchedHost& host) {
                      format_count(since));
 }
 
-void draw_machine(const Region& region, const MachineState& machine) {
+void draw_machine(const Region& region, const Content& content) {
+  const MachineState& machine = content.machine;
   const WatchedHost& host = machine.host;
   const Region rows = region.part(2, 0, region.width() - 2, region.height());
   const bool by_cgroup = host.limited_by_cgroup();
@@ -52,8 +53,8 @@ void draw_machine(const Region& region, const MachineState& machine) {
   draw_memory(rows.below(1), host.used_bytes(), host.limit_bytes(), &host.used,
               host.assessed_at_ns ? host.risk.level : RiskLevel::low);
   rows.print(0, 2,
-             fmt::format("machine: {} available of {}", size_text(host.memory.available_bytes),
-                         size_text(host.memory.total_bytes)));
+             fmt::format("machine: {} available of {}{}", size_text(host.memory.available_bytes),
+                         size_text(host.memory.total_bytes), and_cuda_pinned_text(content.cuda_pinned_bytes)));
   rows.print(0, 3,
              fmt::format("control group: {} used, {} of it cached files, limit {}", size_text(host.cgroup_usage_bytes),
                          size_text(host.cgroup_inactive_file_bytes),
@@ -69,7 +70,7 @@ std::size_t host_row_count(const Content& content, const ViewState& state) {
 }
 
 void draw_host(const Region& region, const Content& content, const ViewState& state) {
-  draw_machine(region.part(0, 0, region.width(), std::min(kHostRows, region.height())), content.machine);
+  draw_machine(region.part(0, 0, region.width(), std::min(kHostRows, region.height())), content);
   if (region.height() <= kHostRows) return;
   const auto order = static_cast<HostOrder>(state.order);
   const std::vector<ListColumn> columns = {{.heading = "PID", .width = 8, .sorted = order == HostOrder::pid},
@@ -95,6 +96,7 @@ View host_view() {
           .title = "Host",
           .keys = "s sort",
           .orders = kHostOrders,
+          .of_recordings = true,
           .rows = host_row_count,
           .draw = draw_host};
 }

@@ -200,6 +200,22 @@ TEST(RecordingsWatch, CutsItsWindowToTheLastSteps) {
   EXPECT_EQ(watch.window_begin_ns(0), kStepNs * (1 + 32));
 }
 
+// Of a recording that is found late, 50,000 events are enough for the steps before; what comes then is not among them.
+TEST(RecordingsWatch, TakesStepsOfTheLatestPast) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 24h, .events = 200'000, .steps = 32});
+  program.run(20'000);
+  for (int look = 0; look == 0 || !watch.caught_up(); ++look) program.let_read(watch, 2000);
+  watch.assess();
+  const auto processes = watch.processes();
+  ASSERT_EQ(processes.size(), 1U);
+  EXPECT_EQ(processes[0].steps, 50'000 / 3);
+  program.run(20'000);  // more than the past may have: all of them count
+  for (int look = 0; look == 0 || !watch.caught_up(); ++look) program.let_read(watch, 4000);
+  watch.assess();
+  EXPECT_EQ(watch.processes()[0].steps, 50'000 / 3 + 20'000);
+}
+
 TEST(RecordingsWatch, KnowsWhomTheOomKillerEnded) {
   LeakingProgram program;
   RecordingsWatch watch(1s, {});

@@ -17,11 +17,14 @@ using tidemark::testing::host_only;
 using tidemark::testing::kSecondNs;
 using tidemark::testing::recorded_job;
 
+constexpr std::uint64_t kPinned = 80ULL << 20;
+
 std::string frame(const MachineState& machine, const std::vector<ProcessResults>& recorded, const State& state,
                   std::size_t width = 80, std::size_t height = 24, bool unicode = true) {
   const std::vector<Mark> marks = {{.time_ns = 150 * kSecondNs, .name = "1"}};
   Canvas canvas(width, height, unicode);
-  draw_frame(canvas, {.machine = machine, .recorded = recorded, .marks = marks}, state);
+  const std::optional<std::uint64_t> pinned = recorded.empty() ? std::nullopt : std::optional(kPinned);
+  draw_frame(canvas, {.machine = machine, .recorded = recorded, .marks = marks, .cuda_pinned_bytes = pinned}, state);
   return canvas.text();
 }
 
