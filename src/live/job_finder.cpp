@@ -50,6 +50,22 @@ bool is_of_recorder(std::int64_t pid, const std::string& root) {
   return name == kRecorder || name == kWitness;
 }
 
+// Empty where it may not be known: of other users' processes.
+std::string executable_of(std::int64_t pid, const std::string& root) {
+  std::error_code error;
+  return fs::read_symlink(fmt::format("{}/proc/{}/exe", root, pid), error).string();
+}
+
+// What a shell of the desktop or a notebook server has started is not its own work, and runs something else.
+void add_with_workers(std::int64_t pid, const std::string& root, std::vector<std::int64_t>& pids) {
+  pids.push_back(pid);
+  const std::string executable = executable_of(pid, root);
+  if (executable.empty()) return;
+  for (const std::int64_t below : descendants_of(pid, root)) {
+    if (executable_of(below, root) == executable) pids.push_back(below);
+  }
+}
+
 void sort_each_once(std::vector<std::int64_t>& pids) {
   std::sort(pids.begin(), pids.end());
   pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
@@ -69,7 +85,7 @@ std::vector<JobProcess> JobFinder::find(const std::vector<std::int64_t>& on_devi
   std::vector<std::int64_t> pids;
   if (!pid_) {
     pids = below;
-    pids.insert(pids.end(), on_devices.begin(), on_devices.end());
+    for (const std::int64_t pid : on_devices) add_with_workers(pid, root_, pids);
     sort_each_once(pids);
   } else if (start_ && start_of(*pid_, root_) == start_) {
     pids = descendants_of(*pid_, root_);

@@ -17,8 +17,9 @@ namespace tidemark {
 /// One thread at a time.
 class JobFinder {
  public:
-  /// With a PID: that process, unless it has ended, and all below it. Without: those that devices list, and those that
-  /// are being recorded.
+  /// With a PID: that process, unless it has ended, and all below it. Without: those that devices list, with those
+  /// below them that run the same executable (workers of a DataLoader, forked or spawned), and those that are being
+  /// recorded.
   JobFinder(std::optional<std::int64_t> pid, std::string root);
 
   [[nodiscard]] std::vector<JobProcess> find(const std::vector<std::int64_t>& on_devices) const;

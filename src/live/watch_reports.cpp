@@ -7,7 +7,6 @@
 
 #include "analyze/attribution/attributed_store.h"
 #include "store/symbols.h"
-#include "trace/host_sample.h"
 
 namespace tidemark {
 namespace {

@@ -111,12 +111,16 @@ std::string recorded_of(const WatchRun& run, const Terminal& terminal) {
          columns.text(terminal, 2) + (no_totals ? std::string(kNoTotals) : "");
 }
 
+std::string host_holds_text(const WatchRun& run) {
+  return host_parts_text(run.state.host.parts()) + and_cuda_pinned_text(cuda_pinned_bytes(run.recorded));
+}
+
 std::string host_text(const WatchRun& run) {
   const WatchedHost& host = run.state.host;
   std::string text = fmt::format("{} of {}", bytes_text(host.used_bytes()), bytes_text(host.limit_bytes()));
   if (host.limited_by_cgroup()) text += " of " + control_group_text(host);
   if (!host.used.empty()) text += ", peak " + format_bytes(host.used.peak_bytes());
-  text += "; " + host_parts_text(host.parts()) + and_cuda_pinned_text(cuda_pinned_bytes(run.recorded));
+  text += "; " + host_holds_text(run);
   return "\nHost memory: " + text + "\n";
 }
 
@@ -221,9 +225,7 @@ std::string to_text(const ProfileReport& report, const Terminal& terminal) {
     text +=
         fact("used", fmt::format("{} on average, {} at most, {}", percent_text(device.used_percent.mean()),
                                  percent_text(device.used_percent.most()), samples_text(device.used.sample_count())));
-    if (device.is_host)
-      text +=
-          fact("holds", host_parts_text(state.host.parts()) + and_cuda_pinned_text(cuda_pinned_bytes(report.recorded)));
+    if (device.is_host) text += fact("holds", host_holds_text(report));
     if (device.is_host) continue;
     text +=
         fact("utilization", fmt::format("{} on average, {} at most", percent_text(device.utilization_percent.mean()),
