@@ -36,6 +36,8 @@ def cleared_environment():
 
 
 def fork_while_others_allocate():
+    # Before others do: a child that is forked during PyTorch's first call waits forever for its initialization to end.
+    allocate(1000, 1)
     stop = False
 
     def churn():

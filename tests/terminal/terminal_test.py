@@ -313,14 +313,22 @@ class RecordedTest(Case):
         self.check_restored(terminal, 0)
 
     def test_the_prompt_has_them_at_once(self):
-        done = subprocess.run(
-            [TIDEMARK, "interactive"], input="holders category\nholders module\n", capture_output=True, text=True,
-            env={**os.environ, **self.environment(**self.places)}, timeout=DEADLINE, check=False,
-        )  # fmt: skip
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for name in ("parameter", "gradient", "optimizer state"):
-            self.assertRegex(done.stdout, rf"(?m)^ *{re.escape(self.sizes(self.said[name]))} .* {name}$")
-        self.assertIn("embedding", done.stdout)
+        def answer():
+            done = subprocess.run(
+                [TIDEMARK, "interactive"], input="holders category\nholders module\n", capture_output=True, text=True,
+                env={**os.environ, **self.environment(**self.places)}, timeout=DEADLINE, check=False,
+            )  # fmt: skip
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            for name in ("parameter", "embedding"):
+                self.assertIn(name, done.stdout)
+            return done.stdout
+
+        # Each answer is of one moment: within a step there are more gradients than the program has said, or fewer.
+        rows = [
+            re.compile(rf"(?m)^ *{re.escape(self.sizes(self.said[name]))} .* {name}$")
+            for name in ("parameter", "gradient", "optimizer state")
+        ]
+        until(answer, lambda text: all(row.search(text) for row in rows), "the sizes that the program has said")
 
     def test_metrics_and_history_meanwhile(self):
         terminal = self.terminal(80, 24, **self.places)
