@@ -133,7 +133,7 @@ class OutputsTest(unittest.TestCase):
             "oom", "--monitor", "--interval", "0.5", "--devices", "0", "--listen", "127.0.0.1:0",
             "--output", str(machine.at / "oom.json"),
             "--on-critical", f"cat >> {told_file}", "--webhook", f"{collector.url}/hook",
-            LD_PRELOAD=os.environ["FAKES_CLOCK_LIBRARY"], FAKES_CLOCK="50 76",
+            LD_PRELOAD=os.environ["FAKES_CLOCK_LIBRARY"], FAKES_CLOCK="10 76",
         )  # fmt: skip
         (headers, posted), *others = wait_for("the webhook", lambda: collector.posted.get("/hook"))
         self.assertEqual((headers["Content-Type"], others), ("application/json", []))

@@ -47,8 +47,9 @@ std::optional<double> age_in_steps(const PeakGrowth& growth) {
   return *growth.steps * growth.age_seconds / growth.span_seconds;
 }
 
+// Where steps are known they began in the first half of it: what is loaded has none.
 bool lasts(const PeakGrowth& growth) {
-  return growth.age_seconds >= kShortestGrowthSeconds &&
+  return growth.age_seconds >= kShortestGrowthSeconds && (!growth.steps || growth.steps_all_along) &&
          age_in_steps(growth).value_or(kShortestGrowthSteps) >= kShortestGrowthSteps;
 }
 
