@@ -213,6 +213,7 @@ void RecordingsWatch::read_anew(Followed& followed) {
   followed.recording = begin_peaks(followed);
   followed.process.caught_up = false;
   followed.process.cuda_pinned_bytes.reset();
+  followed.cpu_bytes = 0;
   if (window_) followed.window.emplace(*window_);
 }
 
@@ -235,7 +236,7 @@ void RecordingsWatch::read(Followed& followed) {
   }
   for (const Event& event : batch.events) {
     count_pinned(followed.process, event);
-    if (event.time_ns >= followed.taken_until_ns) take(followed, event);
+    take(followed, event);
   }
   if (!batch.events.empty()) followed.taken_until_ns = std::max(followed.taken_until_ns, batch.events.back().time_ns);
   peaks_.add(followed.recording, batch);
@@ -251,7 +252,12 @@ void RecordingsWatch::read(Followed& followed) {
 }
 
 void RecordingsWatch::take(Followed& followed, const Event& event) {
-  if (!event.has_totals || is_driver_memory(event.device)) return;
+  const bool is_block = event.kind == EventKind::allocate || event.kind == EventKind::free;
+  const bool on_cpu = is_block && event.device.type == DeviceType::cpu;
+  // What is read anew begins with what was alive. A free has the size of its block.
+  if (on_cpu) followed.cpu_bytes = held_after(event.kind, event.size, followed.cpu_bytes);
+  if (event.time_ns < followed.taken_until_ns) return;
+  if ((!event.has_totals && !on_cpu) || is_driver_memory(event.device)) return;
   std::vector<RecordedDevice>& devices = followed.process.devices;
   auto device = std::find_if(devices.begin(), devices.end(),
                              [&](const RecordedDevice& known) { return known.device == event.device; });
@@ -259,9 +265,10 @@ void RecordingsWatch::take(Followed& followed, const Event& event) {
     device = devices.emplace(devices.end());
     device->device = event.device;
   }
-  device->allocated_bytes = event.total_allocated;
+  device->allocated_bytes = event.has_totals ? event.total_allocated : followed.cpu_bytes;
+  device->peak_allocated_bytes = std::max(device->peak_allocated_bytes, device->allocated_bytes);
+  if (!event.has_totals) return;
   device->reserved_bytes = event.total_reserved;
-  device->peak_allocated_bytes = std::max(device->peak_allocated_bytes, event.total_allocated);
   device->peak_reserved_bytes = std::max(device->peak_reserved_bytes, event.total_reserved);
 }
 
@@ -273,6 +280,13 @@ void RecordingsWatch::count_pinned(RecordedProcess& process, const Event& event)
   process.cuda_pinned_bytes = held_after(event.kind, event.size, *process.cuda_pinned_bytes);
 }
 
+// The host is a device where there is no GPU.
+bool RecordingsWatch::is_same(const Followed& followed, Device device, const WatchedDevice& watched) {
+  if (device.type == DeviceType::cpu) return watched.is_host;
+  const auto uuid = followed.uuids.find(device.index);
+  return uuid != followed.uuids.end() && !uuid->second.empty() && watched.info.uuid == uuid->second;
+}
+
 void RecordingsWatch::sample(Followed& followed, const MachineState& state) const {
   RecordedProcess& process = followed.process;
   if (!process.caught_up || !process.goes_on()) return;
@@ -280,25 +294,24 @@ void RecordingsWatch::sample(Followed& followed, const MachineState& state) cons
   if (!first && state.now_ns < *followed.sampled_at_ns + static_cast<std::uint64_t>(interval_.count())) return;
   followed.sampled_at_ns = state.now_ns;
   for (RecordedDevice& device : process.devices) {
-    if (device.key.empty() && followed.uuids.contains(device.device.index)) {
+    if (device.key.empty()) {
       for (const WatchedDevice& watched : state.devices) {
-        const std::string& uuid = followed.uuids[device.device.index];
-        if (!uuid.empty() && watched.info.uuid == uuid) device.key = watched.key;
+        if (is_same(followed, device.device, watched)) device.key = watched.key;
       }
     }
     // Peaks from before watching began are not its own.
-    const bool begins = device.reserved.empty() && first;
+    const bool begins = device.allocated.empty() && first;
     const auto peak_allocated = begins ? std::nullopt : std::optional(device.peak_allocated_bytes);
     device.allocated.add(state.now_ns, device.allocated_bytes, peak_allocated);
     followed.sources.add(device.device, {state.now_ns, device.allocated_bytes, peak_allocated, process.steps});
-    device.reserved.add(state.now_ns, device.reserved_bytes,
-                        begins ? std::nullopt : std::optional(device.peak_reserved_bytes));
-    if (device.reserved_bytes > 0 && device.allocated_bytes <= device.reserved_bytes) {
-      device.unused_share.add(1 -
-                              static_cast<double>(device.allocated_bytes) / static_cast<double>(device.reserved_bytes));
-    }
     device.peak_allocated_bytes = device.allocated_bytes;
-    device.peak_reserved_bytes = device.reserved_bytes;
+    if (!device.reserved_bytes) continue;
+    const std::uint64_t reserved = *device.reserved_bytes;
+    device.reserved.add(state.now_ns, reserved, begins ? std::nullopt : std::optional(device.peak_reserved_bytes));
+    if (reserved > 0 && device.allocated_bytes <= reserved) {
+      device.unused_share.add(1 - static_cast<double>(device.allocated_bytes) / static_cast<double>(reserved));
+    }
+    device.peak_reserved_bytes = reserved;
   }
 }
 
@@ -324,7 +337,7 @@ std::vector<ProcessSteps> RecordingsWatch::steps() const {
     if (!process.steps || !process.goes_on()) continue;
     const std::int64_t pid = process.recording.pid;
     for (const RecordedDevice& device : process.devices) {
-      all.push_back({pid, device.key, device.reserved_bytes, *process.steps});
+      all.push_back({pid, device.key, device.reserved_bytes.value_or(0), *process.steps});
     }
     if (process.devices.empty()) all.push_back({pid, "", 0, *process.steps});
   }

@@ -26,12 +26,13 @@
 
 namespace tidemark {
 
-/// What the allocator of one device holds for a recorded process. Only allocators that count are here: not the CPU's.
+/// What the allocator of one device holds for a recorded process. The CPU's keeps no totals: its recorded allocations
+/// and frees are added up, of a part that is kept with the blocks that were alive when it begins.
 struct RecordedDevice {
   Device device;
   std::string key;  ///< of the WatchedDevice; empty where it cannot be told
   std::uint64_t allocated_bytes = 0;
-  std::uint64_t reserved_bytes = 0;
+  std::optional<std::uint64_t> reserved_bytes;  ///< none on the CPU
   // Since watching began; peaks are true ones.
   WatchedUsage allocated{256};
   WatchedUsage reserved{256};
@@ -135,6 +136,7 @@ class RecordingsWatch {
     std::map<std::int8_t, std::string> uuids;  // of GPUs, by their number in the program
     std::optional<std::uint64_t> sampled_at_ns;
     std::uint64_t taken_until_ns = 0;  // what is read again is not counted again
+    std::uint64_t cpu_bytes = 0;       // allocated on the CPU, as far as was read
   };
 
   [[nodiscard]] static bool is_of(const Followed& followed, const LiveRecording& recording);
@@ -146,6 +148,7 @@ class RecordingsWatch {
   void read(Followed& followed);
   static void take(Followed& followed, const Event& event);
   static void count_pinned(RecordedProcess& process, const Event& event);
+  [[nodiscard]] static bool is_same(const Followed& followed, Device device, const WatchedDevice& watched);
   void sample(Followed& followed, const MachineState& state) const;
   void take_steps();
   void ask_again();

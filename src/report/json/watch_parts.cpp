@@ -143,7 +143,7 @@ Json recorded_json(const WatchRun& run) {
     for (const RecordedDevice& on : process.devices) {
       devices[to_string(on.device)] = {{"device", nullable_text(on.key)},
                                        {"allocated_bytes", on.allocated_bytes},
-                                       {"reserved_bytes", on.reserved_bytes},
+                                       {"reserved_bytes", nullable(on.reserved_bytes)},
                                        {"peak_allocated_bytes", nullable(on.most_allocated())},
                                        {"peak_reserved_bytes", nullable(on.most_reserved())},
                                        {"avg_unused_share", nullable(on.unused_share.mean())},

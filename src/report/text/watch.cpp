@@ -85,30 +85,28 @@ std::string processes_of(const MachineState& state, const Terminal& terminal) {
   return "\n" + paint(terminal, Tone::heading, "Processes") + "\n" + columns.text(terminal, 2);
 }
 
-constexpr std::string_view kNoTotals =
-    "  -: nothing on a GPU so far. PyTorch's allocator of the CPU keeps no totals: `tidemark summary FILE` and the "
-    "holders "
-    "in\n     `tidemark interactive` add up its tensors.\n";
+constexpr std::string_view kOfCpu =
+    "  cpu: its recorded allocations, added up; PyTorch's allocator of the CPU reserves nothing.\n";
 
 std::string recorded_of(const WatchRun& run, const Terminal& terminal) {
   if (run.recorded.empty()) return "";
   Columns columns({"pid", "device", "allocated", "peak", "reserved", "peak", "unused", "program"});
-  bool no_totals = false;
+  bool of_cpu = false;
   for (const RecordedProcess& process : run.recorded) {
     const std::string pid = std::to_string(process.recording.pid);
     std::string program = shown(process.recording.command);
     if (process.state == FollowState::ended) program += " (ended)";
     if (!process.problem.empty()) program += ": " + shown(process.problem);
-    no_totals |= process.devices.empty();
     if (process.devices.empty()) columns.add({pid, "-", "-", "-", "-", "-", "-", program});
     for (const RecordedDevice& on : process.devices) {
+      of_cpu |= on.device.type == DeviceType::cpu;
       columns.add({pid, to_string(on.device), format_bytes(on.allocated_bytes), bytes_text(on.most_allocated()),
-                   format_bytes(on.reserved_bytes), bytes_text(on.most_reserved()), share_text(on.unused_share.mean()),
+                   bytes_text(on.reserved_bytes), bytes_text(on.most_reserved()), share_text(on.unused_share.mean()),
                    program});
     }
   }
   return "\n" + paint(terminal, Tone::heading, "Recorded processes: what their allocators hold, true peaks") + "\n" +
-         columns.text(terminal, 2) + (no_totals ? std::string(kNoTotals) : "");
+         columns.text(terminal, 2) + (of_cpu ? std::string(kOfCpu) : "");
 }
 
 std::string host_holds_text(const WatchRun& run) {
@@ -272,8 +270,10 @@ std::string to_text(const LeakReport& report, const Terminal& terminal) {
     text += paint(terminal, Tone::error,
                   fmt::format("\n{} of {} memories grow by {} or more.\n", growing, report.growths.size(), threshold));
   } else if (grows_by_stack) {
-    text += fmt::format("\nNo memory as a whole is known to grow by {} or more; what grows by stack is below.\n",
-                        threshold);
+    const bool by_module = std::any_of(report.by_stack.begin(), report.by_stack.end(),
+                                       [](const RecordedLeaks& of) { return !of.modules.empty(); });
+    text += fmt::format("\nNo memory as a whole is known to grow by {} or more, but {} below do grow.\n", threshold,
+                        by_module ? "the stacks and modules" : "the stacks");
   } else {
     text += fmt::format("\nNo memory is known to grow by {} or more.\n", threshold);
   }

@@ -83,6 +83,10 @@ class LeakingProgram {
     add_driver(allocate(kStepNs * (1 + step_), address, 32 * kKept, {DeviceType::cuda_driver, 0}));
   }
   void unpin(std::uint64_t address) { add_driver(free_at(kStepNs * (1 + step_), address, {DeviceType::cuda_host, 0})); }
+  void allocate_on_cpu(std::uint64_t address, std::uint64_t size) {
+    add_driver(allocate(kStepNs * (1 + step_), address, size));
+  }
+  void free_on_cpu(std::uint64_t address) { add_driver(free_at(kStepNs * (1 + step_), address)); }
 
   /// The kernel ends a DataLoader worker of it.
   void kill_worker() {
@@ -99,6 +103,9 @@ class LeakingProgram {
     MachineState state;
     state.now_ns = seconds * 1'000'000'000;
     state.processes.emplace_back().pid = kPid;  // and not what else is recorded on this machine
+    WatchedDevice& host = state.devices.emplace_back();
+    host.key = "cpu";
+    host.is_host = true;
     for (int look = 0; look < 3; ++look) {
       watch.update(state, true);
       clients_->welcome();
@@ -256,6 +263,47 @@ TEST(RecordingsWatch, KnowsWhatIsPinned) {
     program.run(1);
     program.let_read(watch, 40);
     EXPECT_EQ(pinned_bytes(watch), kKept);
+  }
+}
+
+// Its events have no totals. Of a whole recording, and of a part that begins with what was alive.
+TEST(RecordingsWatch, AddsUpWhatIsAllocatedOnTheCpu) {
+  for (const std::optional<WindowLimits>& keep : {std::optional<WindowLimits>(), std::optional(kEightSeconds)}) {
+    LeakingProgram program(keep);
+    RecordingsWatch watch(1s, {});
+    const auto on_cpu = [&watch] {
+      const std::vector<RecordedDevice> devices = watch.processes().at(0).devices;
+      const auto found = std::find_if(devices.begin(), devices.end(),
+                                      [](const RecordedDevice& on) { return on.device.type == DeviceType::cpu; });
+      return found == devices.end() ? std::nullopt : std::optional(*found);
+    };
+    program.run(1);
+    program.let_read(watch, 1);
+    EXPECT_FALSE(on_cpu());
+    program.allocate_on_cpu(0x1000, 4 * kKept);  // where the GPU has a block too
+    program.allocate_on_cpu(0x2000, 3 * kKept);
+    program.free_on_cpu(0x2000);
+    program.free_on_cpu(0x3000);  // of before the recording
+    program.run(1);
+    program.let_read(watch, 2);
+    ASSERT_TRUE(on_cpu());
+    EXPECT_EQ(on_cpu()->allocated_bytes, 4 * kKept);
+    for (std::uint64_t second = 3; second < 40; ++second) {
+      program.allocate_on_cpu(0x2000, 2 * kKept);
+      program.free_on_cpu(0x2000);
+      program.run(10);
+      program.let_read(watch, second);
+    }
+    EXPECT_EQ(on_cpu()->allocated_bytes, 4 * kKept);
+    EXPECT_EQ(on_cpu()->allocated.newest().back().high_bytes, 6 * kKept);
+    EXPECT_EQ(on_cpu()->key, "cpu");
+    EXPECT_EQ(on_cpu()->reserved_bytes, std::nullopt);
+    EXPECT_EQ(on_cpu()->most_reserved(), std::nullopt);
+    EXPECT_EQ(on_cpu()->unused_share.mean(), std::nullopt);
+    program.allocate_on_cpu(0x1000, kKept);  // its free was not seen
+    program.run(10);
+    program.let_read(watch, 40);
+    EXPECT_EQ(on_cpu()->allocated_bytes, kKept);
   }
 }
 
