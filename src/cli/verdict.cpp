@@ -1,6 +1,10 @@
 #include "cli/verdict.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "analyze/ledger/replay.h"
@@ -17,6 +21,13 @@ namespace {
 constexpr std::uint64_t kMostEvents = 15'000'000;
 constexpr std::size_t kMostFiles = 3;
 
+// A program has the one of who recorded it, unless it sets another.
+std::optional<std::uint64_t> address_space_limit() {
+  ::rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return limit.rlim_cur;
+}
+
 std::vector<std::string> device_verdict(const DumpedFile& file) {
   auto store = open_attributed(file.path);
   if (!store) return {store.error().message};
@@ -24,7 +35,8 @@ std::vector<std::string> device_verdict(const DumpedFile& file) {
   ExplainOptions options;
   options.attribution = store->attribution.get();
   auto explanation = analyze_explain(*store, symbols, options);
-  return explanation ? device_oom_lines(*explanation) : std::vector<std::string>{explanation.error().message};
+  return explanation ? device_oom_lines(*explanation, address_space_limit())
+                     : std::vector<std::string>{explanation.error().message};
 }
 
 std::vector<std::string> host_verdict(const Dump& dump, const DumpedFile* file) {

@@ -171,7 +171,8 @@ void find_causes(const Store& store, const OutOfMemory& event, OomFailure& failu
   const auto found = [&](OomCause cause, std::uint64_t bytes, bool certain = true) {
     failure.findings.push_back({cause, bytes, certain});
   };
-  if (failure.leaked != 0 && failure.leaked >= failure.missing.value_or(failure.request.driver)) {
+  const std::uint64_t wanted = failure.caching ? failure.request.driver : failure.request.bytes;
+  if (failure.leaked != 0 && failure.leaked >= failure.missing.value_or(wanted)) {
     found(OomCause::leak, failure.leaked, steps_are_certain(failure));
   }
   if (const std::uint64_t others = taken_by_others(failure)) found(OomCause::other_process, others);

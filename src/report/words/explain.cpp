@@ -54,6 +54,9 @@ std::string outside_text(const OomFailure& failure, std::uint64_t bytes) {
 
 // "12.0 MiB leaked in previous steps".
 std::string main_cause_text(const OomFailure& failure) {
+  if (!failure.cause && !failure.caching && !failure.findings.empty()) {  // of the host nothing else is known
+    return fmt::format("{} may have leaked", format_bytes(failure.findings.front().bytes));
+  }
   if (!failure.cause) return "cause unknown";
   const std::string bytes = format_bytes(failure.findings.front().bytes);
   switch (*failure.cause) {
@@ -92,8 +95,9 @@ std::string verdict_text(const OomFailure& failure) {
 }
 
 std::string out_of_memory_headline(const OomFailure& failure, const RecordingInfo& recording) {
-  const std::string free =
-      failure.device_free ? format_bytes(*failure.device_free) + " free" : "free device memory unknown";
+  const std::string free = failure.device_free ? format_bytes(*failure.device_free) + " free"
+                           : failure.caching   ? "free device memory unknown"
+                                               : format_bytes(failure.allocated) + " allocated";
   const std::string cause = failure.cause == OomCause::limit ? kLimitReached : main_cause_text(failure);
   return fmt::format("Out of memory on {}: {} requested, {}; {}. More: `tidemark explain {}`",
                      to_string(failure.device), requested_text(failure), free, cause, printable(recording.path));
@@ -107,8 +111,8 @@ std::string evidence_text(const OomFailure& failure, const OomFinding& finding) 
           finding.certain
               ? ""
               : fmt::format(" (if the pattern repeated {} times is a training step)", format_count(failure.step_count));
-      return fmt::format("{} leaked{}, {} missing; {}", format_bytes(finding.bytes), condition, missing,
-                         leaking_text(failure));
+      return fmt::format("{} leaked{}{}; {}", format_bytes(finding.bytes), condition,
+                         failure.caching ? fmt::format(", {} missing", missing) : "", leaking_text(failure));
     }
     case OomCause::other_process:
       return fmt::format("{}; {} missing", outside_text(failure, finding.bytes), missing);

@@ -23,8 +23,12 @@ std::string holder_line(std::uint64_t bytes, double share, const NamedStack& sta
   return fmt::format("  {:>10} {:>6}  {}", format_bytes(bytes), share_text(share), stack_text(stack, kStackColumns));
 }
 
-std::string memory_line(const OomFailure& failure) {
+std::string memory_line(const OomFailure& failure, std::optional<std::uint64_t> address_space_limit) {
   std::string text = fmt::format("  {} allocated", format_bytes(failure.allocated));
+  if (!failure.caching && address_space_limit) {
+    text +=
+        fmt::format("; the process's address space is limited to {} (ulimit -v)", format_bytes(*address_space_limit));
+  }
   if (!failure.caching) return text;
   return text + fmt::format(", {} cached, {} free on the device, {} used outside PyTorch", bytes_text(failure.cached),
                             bytes_text(failure.device_free), bytes_text(failure.outside));
@@ -32,13 +36,17 @@ std::string memory_line(const OomFailure& failure) {
 
 }  // namespace
 
-std::vector<std::string> device_oom_lines(const Explanation& explanation) {
+std::vector<std::string> device_oom_lines(const Explanation& explanation,
+                                          std::optional<std::uint64_t> address_space_limit) {
   if (explanation.failures.empty()) return {};
   const OomFailure& failure = explanation.failures.front();
   std::vector<std::string> lines = {out_of_memory_headline(failure, explanation.recording)};
   lines.push_back("  requested by " + stack_text_with_callers(failure.stack, kStackColumns));
-  lines.push_back(memory_line(failure));
-  if (!failure.findings.empty()) lines.push_back("  cause: " + evidence_text(failure, failure.findings.front()));
+  lines.push_back(memory_line(failure, address_space_limit));
+  if (!failure.findings.empty()) {
+    const char* certainty = !failure.caching && !failure.cause ? "possible " : "";
+    lines.push_back(fmt::format("  {}cause: {}", certainty, evidence_text(failure, failure.findings.front())));
+  }
   for (std::size_t index = 0; index < std::min(kMostHolders, failure.top_allocations.size()); ++index) {
     const TopAllocation& held = failure.top_allocations[index];
     lines.push_back(holder_line(held.bytes, held.share, held.stack));

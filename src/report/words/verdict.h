@@ -32,7 +32,9 @@ struct DumpedRecording {
 };
 
 /// The latest failed request: what, why, what held most, what would have helped. Empty where none failed.
-[[nodiscard]] std::vector<std::string> device_oom_lines(const Explanation& explanation);
+/// `address_space_limit`: bytes, of the program, where there is one; said of requests on the CPU.
+[[nodiscard]] std::vector<std::string> device_oom_lines(const Explanation& explanation,
+                                                        std::optional<std::uint64_t> address_space_limit);
 /// Who was killed, at what limit, and what held most. `held`: what the recording had of the host at its end; may be
 /// null.
 [[nodiscard]] std::vector<std::string> host_oom_lines(const HostOomFacts& facts, const Table* held);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/units.h"
+#include "report/words/verdict.h"
 #include "temporary_folder.h"
 #include "trace/writer.h"
 
@@ -103,6 +104,30 @@ TEST_F(Verdict, DeviceOutOfMemory) {
   EXPECT_THAT(lines[2], StartsWith("  4.0 GiB allocated"));  // 3 GiB + 4 × 256 MiB
   EXPECT_THAT(lines, Contains("     3.0 GiB  75.0%  build (train.py:20)"));
   EXPECT_EQ(lines.back(), folder_.at("run.tide") + ": the last 5.000 s of process 10, 6 events, 2.0 KiB");
+}
+
+// Of the host no free memory and no missing bytes are known: what may have leaked is said as such in each line.
+TEST_F(Verdict, CpuOutOfMemory) {
+  Explanation explanation;
+  explanation.recording.path = "run.tide";
+  OomFailure& failure = explanation.failures.emplace_back();
+  failure.caching = false;
+  failure.request.bytes = 16 * kMiB;
+  failure.allocated = 3 * kGiB;
+  EXPECT_EQ(device_oom_lines(explanation, {})[0],
+            "Out of memory on cpu: 16.0 MiB requested, 3.0 GiB allocated; cause unknown. More: `tidemark explain "
+            "run.tide`");
+  EXPECT_EQ(device_oom_lines(explanation, {})[2], "  3.0 GiB allocated");
+  failure.findings.push_back({OomCause::leak, 2 * kGiB, false});
+  failure.step_count = 136;
+  failure.leaks.emplace_back();
+  const auto lines = device_oom_lines(explanation, 4 * kGiB);
+  EXPECT_EQ(lines[0],
+            "Out of memory on cpu: 16.0 MiB requested, 3.0 GiB allocated; 2.0 GiB may have leaked. More: `tidemark "
+            "explain run.tide`");
+  EXPECT_EQ(lines[2], "  3.0 GiB allocated; the process's address space is limited to 4.0 GiB (ulimit -v)");
+  EXPECT_THAT(lines[3], StartsWith("  possible cause: 2.0 GiB leaked (if the pattern repeated 136 times is a training "
+                                   "step); leaking call site: "));
 }
 
 TEST_F(Verdict, OfTheProcessWhoseRequestFailed) {
