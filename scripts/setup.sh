@@ -4,9 +4,9 @@
 #   scripts/setup.sh                   to build it and its tests
 #   scripts/setup.sh --no-tests        to build it only, by `pip install .` too
 #   scripts/setup.sh --portable        to build what runs on older distributions too (scripts/portable.sh): zig (400 MB)
-#   scripts/setup.sh --dev             also clang, for sanitizers, fuzzing and linters, and what tests look with: Chromium at report pages,
-#                                      zsh and fish at completion, Prometheus at metrics, curl's header at our declarations,
-#                                      doxygen at the C++ API
+#   scripts/setup.sh --dev             also clang, for sanitizers, fuzzing and linters, and what tests look with: zsh and fish at
+#                                      completion, Prometheus at metrics, curl's header at our declarations, doxygen at the C++ API
+#   scripts/setup.sh --browser         also Chromium, with which tests look at report pages (500 MB)
 #   scripts/setup.sh --torch           also Debian's PyTorch 1.13, with an optimized BLAS
 #   scripts/setup.sh --torch-newest    also PyPI's newest PyTorch (5 GB) in a virtual environment, and NVIDIA's nvml.h
 #   scripts/setup.sh --python          also what the Python package is tested with, beside the newest PyTorch (2 GB)
@@ -34,9 +34,10 @@ for option in "$@"; do
       packages+=(python3-venv)
       ;;
     --dev)
-      packages+=(clang clang-format lld libclang-rt-14-dev shellcheck zsh fish
-        chromium chromium-driver python3-selenium python3-pil fonts-dejavu-core prometheus libcurl4-openssl-dev doxygen)
+      packages+=(clang clang-format lld libclang-rt-14-dev shellcheck zsh fish fonts-dejavu-core prometheus
+        libcurl4-openssl-dev doxygen)
       ;;
+    --browser) packages+=(chromium chromium-driver python3-selenium python3-pil fonts-dejavu-core) ;;
     --torch) packages+=(python3-torch libopenblas0-pthread) ;;
     --torch-newest)
       newest=true
@@ -51,7 +52,7 @@ for option in "$@"; do
       truth=true
       packages+=(python3-venv)
       ;;
-    *) fail "unknown option $option (known: --no-tests --portable --dev --torch --torch-newest --python --torch-truth)" ;;
+    *) fail "unknown option $option (known: --no-tests --portable --dev --browser --torch --torch-newest --python --torch-truth)" ;;
   esac
 done
 
