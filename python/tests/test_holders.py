@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import tidemark
-from tidemark._holders import _heap, _scene, _search
+from tidemark._holders import Holders, _answer, _heap, _scene, _search
+from tidemark._holders._types import HolderChain, HolderStep, StorageOwner
 
 torch = pytest.importorskip("torch")
 
@@ -381,9 +382,19 @@ def test_a_search_that_is_not_given_the_time(late: ModuleType, monkeypatch: pyte
     key = torch.Tensor.untyped_storage(kept["x"][0])._cdata
     looks = itertools.chain([time.perf_counter()] if late is _scene else [], itertools.repeat(math.inf))  # it begins in time
     monkeypatch.setattr(late, "time", SimpleNamespace(perf_counter=looks.__next__))
-    (found,), complete = _scene.explain_storages(torch, [key], seconds=3600)
+    (found,), complete, _ = _scene.explain_storages(torch, [key], seconds=3600)
     assert not complete
     assert [(owner.kind, owner.chains) for owner in found.owners] == [("tensor", ())]
+
+
+def test_answers_have_the_chains_that_lead_somewhere() -> None:
+    """An owner that native code holds has a chain too, the shortest: its type."""
+    native = StorageOwner("tensor", "Tensor float32 [2]", (HolderChain("native", "<Tensor>", ()),))
+    named = StorageOwner("view", "Tensor float32 [1]", (HolderChain("global", "train.kept[3]", (HolderStep("list", "[3]"),)),))
+    assert _answer._chains(Holders(8, 8, "cpu", (native, named))) == {"chains": ["train.kept[3]"], "native": False}
+    assert _answer._chains(Holders(8, 8, "cpu", (native,))) == {"chains": [], "native": True}
+    unknown = StorageOwner("tensor", "Tensor float32 [2]", ())  # the time was over
+    assert _answer._chains(Holders(8, 8, "cpu", (unknown,))) == {"chains": [], "native": False}
 
 
 def test_tensors_without_memory_are_passed_over() -> None:

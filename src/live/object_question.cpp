@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostStorages = 256;
-constexpr std::size_t kMostChains = 8;
+constexpr std::size_t kMostTexts = 8;  // chains of a storage, or notes
 constexpr std::size_t kMostText = 2000;
 
 std::string text_of(const Json& object, const char* key) {
@@ -30,16 +30,26 @@ std::uint64_t count_of(const Json& object, const char* key) {
   return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
 }
 
-HeldStorage storage_of(const Json& entry) {
-  HeldStorage storage{count_of(entry, "address"), count_of(entry, "bytes"), text_of(entry, "device"),
-                      text_of(entry, "kind"),     text_of(entry, "type"),   {}};
-  const auto chains = entry.find("chains");
-  if (chains == entry.end() || !chains->is_array()) return storage;
-  for (const Json& chain : *chains) {
-    if (storage.chains.size() == kMostChains) break;
-    if (chain.is_string()) storage.chains.push_back(chain.get<std::string>().substr(0, kMostText));
+std::vector<std::string> texts_of(const Json& object, const char* key) {
+  std::vector<std::string> texts;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) return texts;
+  for (const Json& text : *found) {
+    if (texts.size() == kMostTexts) break;
+    if (text.is_string()) texts.push_back(text.get<std::string>().substr(0, kMostText));
   }
-  return storage;
+  return texts;
+}
+
+HeldStorage storage_of(const Json& entry) {
+  const auto native = entry.find("native");
+  return {count_of(entry, "address"),
+          count_of(entry, "bytes"),
+          text_of(entry, "device"),
+          text_of(entry, "kind"),
+          text_of(entry, "type"),
+          texts_of(entry, "chains"),
+          native != entry.end() && native->is_boolean() && native->get<bool>()};
 }
 
 std::optional<std::string> read_small(const std::string& path) {
@@ -75,6 +85,7 @@ std::optional<ObjectAnswer> parse_object_answer(std::string_view json) {
   if (const auto limit = object.find("stopped_after_seconds"); limit != object.end() && limit->is_number()) {
     answer.stopped_after_seconds = limit->get<double>();
   }
+  answer.notes = texts_of(object, "notes");
   for (const Json& entry : *storages) {
     if (answer.storages.size() == kMostStorages) break;
     if (entry.is_object()) answer.storages.push_back(storage_of(entry));

@@ -23,12 +23,14 @@ struct HeldStorage {
   std::string kind;                 ///< of its owner: "tensor", "saved tensor"; empty: nobody owns it any more
   std::string type;                 ///< likewise: "Tensor", "Parameter"
   std::vector<std::string> chains;  ///< from a root, shortest first: "__main__.losses[12].grad_fn"
+  bool native = false;              ///< no object refers to it: native code holds it, or a temporary
 };
 
 struct ObjectAnswer {
   std::uint64_t new_storages = 0;
   std::uint64_t new_bytes = 0;
   std::vector<HeldStorage> storages;            ///< some of them
+  std::vector<std::string> notes;               ///< what the program could not find out; sentences
   double seconds = 0;                           ///< for which the program was held up
   std::optional<double> stopped_after_seconds;  ///< some chains were not looked for, because that took so long
 };

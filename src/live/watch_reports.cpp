@@ -81,9 +81,10 @@ std::vector<GrowingType> types_of(const ObjectAnswer& answer) {
     auto type = std::find_if(types.begin(), types.end(), [&](const GrowingType& known) {
       return known.kind == storage.kind && known.type == storage.type;
     });
-    if (type == types.end()) type = types.insert(types.end(), {storage.kind, storage.type, 0, 0, {}});
+    if (type == types.end()) type = types.insert(types.end(), {storage.kind, storage.type, 0, 0, 0, {}});
     ++type->storages;
     type->bytes += storage.bytes;
+    type->native += storage.native ? 1 : 0;
     if (type->chains.size() < kSampleChains && !storage.chains.empty()) type->chains.push_back(storage.chains.front());
   }
   std::ranges::stable_sort(types, std::greater<>(), &GrowingType::bytes);

@@ -64,6 +64,7 @@ struct GrowingType {
   std::string type;  ///< "Tensor"; empty: not known
   std::uint64_t storages = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t native = 0;         ///< storages without a chain, as HeldStorage has it
   std::vector<std::string> chains;  ///< samples, of different storages
 };
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ._scene import explain_storages, live_storages
+from ._types import Holders
 
 _MOST_SAMPLES = 64  # storages whose holders are told
 _MOST_CHAINS = 3
@@ -61,11 +62,12 @@ def _look(first: bool) -> dict[str, Any]:
     new = sorted((key for key in live if live[key] != _first.get(key)), key=lambda key: -live[key][1])
     samples = new[:: max(1, len(new) // _MOST_SAMPLES)][:_MOST_SAMPLES]
     left = _MOST_SECONDS - (time.perf_counter() - begun)
-    found, complete = explain_storages(torch, samples, _MOST_CHAINS, left)
+    found, complete, notes = explain_storages(torch, samples, _MOST_CHAINS, left)
     return {
         "stopped_after_seconds": None if complete else _MOST_SECONDS,
         "new_storages": len(new),
         "new_bytes": sum(live[key][1] for key in new),
+        "notes": [template.format(**values)[:_MOST_TEXT] for template, values in notes],
         "storages": [
             {
                 "address": each.address,
@@ -73,8 +75,14 @@ def _look(first: bool) -> dict[str, Any]:
                 "device": each.device,
                 "kind": each.owners[0].kind if each.owners else None,
                 "type": each.owners[0].what.partition(" ")[0][:_MOST_TEXT] if each.owners else None,
-                "chains": [chain.path[:_MOST_TEXT] for chain in each.chains[:_MOST_CHAINS]],
+                **_chains(each),
             }
             for each in found
         ],
     }
+
+
+def _chains(found: Holders) -> dict[str, Any]:
+    """The chains that lead somewhere, and whether there are others only: those are no more than the owner's type."""
+    paths = [chain.path[:_MOST_TEXT] for chain in found.chains if chain.kind != "native" or chain.steps]
+    return {"chains": paths[:_MOST_CHAINS], "native": bool(found.chains) and not paths}

@@ -28,14 +28,14 @@ def live_storages(torch: Any) -> dict[int, tuple[int, int, str]]:
 
 def explain_storages(
     torch: Any, keys: list[int], max_chains: int = 3, seconds: float | None = None
-) -> tuple[list[Holders], bool]:
+) -> tuple[list[Holders], bool, list[Note]]:
     """Who holds these storages, those that are gone by now left out.
 
-    Also whether the search came to its end: after ``seconds`` it stops looking for chains.
+    Also whether the search came to its end: after ``seconds`` it stops looking for chains; and what could not be found out.
     """
     with Scene(torch, seconds=seconds) as scene:
         live = [scene.storages.by_key[key] for key in keys if key in scene.storages.by_key]
-        return scene.explain(live, max_chains, max_depth=40, lang=None), scene.complete
+        return scene.explain(live, max_chains, max_depth=40, lang=None), scene.complete, scene.notes
 
 
 class Scene:

@@ -71,7 +71,7 @@ def _named(keys: list[int]) -> list[str]:
     from tidemark._holders._scene import explain_storages
 
     torch: Any = torch_if_loaded()
-    found, _ = explain_storages(torch, keys[:_NAMED])
+    found, _, _ = explain_storages(torch, keys[:_NAMED])
     lines = [str(each) for each in found]
     return [*lines, f"({len(keys) - _NAMED} more storages)"] if len(keys) > _NAMED else lines
 

@@ -11,7 +11,7 @@ namespace tidemark::advice {
 std::vector<EarlierFree> retained_graph(const Subject& subject) {
   const TrainingSteps& steps = subject.steps;
   const auto boundaries = static_cast<std::uint32_t>(steps.starts.size());
-  const std::uint32_t warmup = default_warmup(boundaries);
+  const std::uint32_t warmup = default_warmup(subject.store, boundaries);
   if (analyzed_steps(boundaries, warmup) < kMinAnalyzedSteps) return {};
   std::vector<GroupGrowth> leaks = find_device_growth(subject.store, subject.symbols, steps, warmup, subject.device);
   std::erase_if(leaks, [](const GroupGrowth& leak) { return leak.growth.classification != GrowthClass::leak; });

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "analyze/leaks/grown_steps.h"
+#include "analyze/steps/lead_in.h"
 
 namespace tidemark {
 namespace {
@@ -16,6 +17,8 @@ constexpr std::uint32_t kSlower = 3;
 constexpr double kSteadyRise = 0.8;  // Kendall's tau of a replaced block's size
 constexpr double kWorkRises = 0.5;   // Kendall's tau of the work in a step
 constexpr std::size_t kMostValues = 200;
+constexpr std::uint32_t kFewestWarmup = 2;
+constexpr std::uint64_t kWarmupPart = 10;  // a tenth
 
 std::uint32_t round_down(double value) {
   return static_cast<std::uint32_t>(value);
@@ -83,7 +86,13 @@ std::vector<double> thinned(std::span<const double> values, std::size_t stride) 
 }  // namespace
 
 std::uint32_t default_warmup(std::size_t steps) {
-  return std::max<std::uint32_t>(2, static_cast<std::uint32_t>(steps / 10));
+  return std::max<std::uint32_t>(kFewestWarmup, static_cast<std::uint32_t>(steps / kWarmupPart));
+}
+
+std::uint32_t default_warmup(const Store& store, std::size_t steps) {
+  const LeadIn lead_in = lead_in_of(store);  // how many steps were before it nobody knows: a part of the time instead
+  const bool warm = lead_in.end_ns != 0 && lead_in.began_ns >= lead_in.whole_ns / kWarmupPart;
+  return warm ? 0 : default_warmup(steps);
 }
 
 std::uint32_t analyzed_steps(std::uint32_t boundaries, std::uint32_t warmup) {

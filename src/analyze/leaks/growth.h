@@ -70,6 +70,8 @@ inline constexpr std::uint32_t kMinGrownSteps = 4;
 
 /// Steps at the beginning that may leave anything, unless the caller says.
 [[nodiscard]] std::uint32_t default_warmup(std::size_t steps);
+/// Of a recording that has so many: none where it is the last part of a longer one, and that had warmed up.
+[[nodiscard]] std::uint32_t default_warmup(const Store& store, std::size_t steps);
 
 /// Maximum number of analyzed steps: those from `warmup` on whose blocks could be seen to outlive a whole step.
 [[nodiscard]] std::uint32_t analyzed_steps(std::uint32_t boundaries, std::uint32_t warmup);

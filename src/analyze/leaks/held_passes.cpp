@@ -24,6 +24,9 @@ void ForwardPasses::add_held(BlockId block, HeldPasses& passes) const {
   if (!store_.blocks.sequence.empty()) {
     const std::uint64_t sequence = store_.blocks.sequence[block.value];
     pass.first_sequence = pass.held_bytes == 0 ? sequence : std::min(pass.first_sequence, sequence);
+    // What made no node has the number of what came before it.
+    const bool is_alike = sequence == pass.last_sequence && pass.graph_end.valid();
+    if (sequence > pass.last_sequence || (is_alike && block < pass.graph_end)) pass.graph_end = block;
     pass.last_sequence = std::max(pass.last_sequence, sequence);
   }
   pass.held_bytes += store_.blocks.size[block.value];
@@ -50,9 +53,12 @@ bool ForwardPasses::are_graphs(const HeldPasses& passes) const {
   return static_cast<std::size_t>(graphs) * 2 > passes.size();
 }
 
-StackId ForwardPasses::usual_last(const HeldPasses& passes) const {
+StackId ForwardPasses::usual_last(const HeldPasses& passes, bool are_graphs) const {
   std::map<StackId, std::size_t> counts;
-  for (const auto& [number, pass] : passes) ++counts[store_.blocks.stack[pass.last.value]];
+  for (const auto& [number, pass] : passes) {
+    const BlockId end = are_graphs && pass.graph_end.valid() ? pass.graph_end : pass.last;
+    ++counts[store_.blocks.stack[end.value]];
+  }
   const auto usual = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
   return usual == counts.end() ? StackId{} : usual->first;
 }

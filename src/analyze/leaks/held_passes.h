@@ -16,6 +16,7 @@ namespace tidemark {
 /// What is held of one forward pass. Forward passes with nothing but inputs in between count as one.
 struct HeldPass {
   BlockId last;                        ///< the one that was made last
+  BlockId graph_end;                   ///< the activation with which the last autograd node was made
   std::uint64_t held_bytes = 0;        ///< of activations
   std::uint64_t activation_bytes = 0;  ///< of all that were made up to `last`, held or not
   std::uint64_t first_sequence = 0;    ///< of the held activations: the autograd node that would be made next
@@ -50,8 +51,9 @@ class ForwardPasses {
   /// states) is less than half of the activations, or no autograd node was made. Where the recording has no numbers of
   /// nodes, a backward pass that comes next tells that there was a graph.
   [[nodiscard]] bool are_graphs(const HeldPasses& passes) const;
-  /// Of the block that was made last in most of them.
-  [[nodiscard]] StackId usual_last(const HeldPasses& passes) const;
+  /// Of the block that most of them end in: in graphs the tensor that autograd made last, where the recording has
+  /// numbers of nodes, else what was made last. A pass that no backward pass follows goes on into the next input.
+  [[nodiscard]] StackId usual_last(const HeldPasses& passes, bool are_graphs) const;
 
  private:
   const Store& store_;

@@ -8,6 +8,7 @@
 
 #include "analyze/common/devices.h"
 #include "analyze/leaks/leak_list.h"
+#include "analyze/steps/lead_in.h"
 
 namespace tidemark {
 std::uint64_t grown_bytes(const Growth& growth, std::uint64_t held_bytes) {
@@ -31,7 +32,8 @@ Result<Leaks> analyze_leaks(const Store& store, Symbols& symbols, const LeakOpti
   leaks.steps = given.empty() ? find_training_steps(store) : given_training_steps(store, given);
   const auto count = static_cast<std::uint32_t>(leaks.steps.starts.size());
   leaks.min_growth = options.min_growth;
-  leaks.warmup_steps = options.warmup_steps.value_or(default_warmup(count));
+  leaks.warmup_steps = options.warmup_steps.value_or(default_warmup(store, count));
+  leaks.of_last_part = lead_in_of(store).end_ns != 0;
   leaks.analyzed_steps = analyzed_steps(count, leaks.warmup_steps);
   if (store.devices.empty()) {
     leaks.insufficient = InsufficientData::no_events;

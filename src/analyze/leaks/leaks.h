@@ -35,7 +35,7 @@ inline constexpr double kLeakFloorOfPeak = 0.01;
 struct LeakOptions {
   std::optional<std::string> device;          ///< only this one: "cuda:0"
   std::size_t top = 10;                       ///< objects to list, and stacks and owners of each; 0 = all
-  std::optional<std::uint32_t> warmup_steps;  ///< steps that may leave anything; none: a tenth of them, at least 2
+  std::optional<std::uint32_t> warmup_steps;  ///< steps that may leave anything; none: default_warmup()
   std::optional<std::uint64_t> min_growth;    ///< the floor instead, in bytes per step alone; 0: none
   std::vector<std::uint64_t> step_starts_ns;  ///< when steps begin, increasing; empty: found in the recording
   BlockFilter filter = {};                    ///< whose growth is listed
@@ -121,6 +121,7 @@ struct Leaks {
   NamedStack anchor;                ///< of steps.anchor
   std::optional<std::string> mark;  ///< text of steps.mark
   std::uint32_t warmup_steps = 0;
+  bool of_last_part = false;                ///< the recording is that of a longer one: steps are the last ones
   std::uint32_t analyzed_steps = 0;         ///< steps after warm-up that could leave something, at most
   std::optional<std::uint64_t> min_growth;  ///< as asked for
   std::uint64_t leak_count = 0;             ///< all, also those not listed

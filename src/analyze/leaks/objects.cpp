@@ -133,8 +133,9 @@ class ObjectJoiner {
       object.leaks.push_back(std::move(leak));
     }
     passes_.add_activations(held);
-    object.kind = passes_.are_graphs(held) ? LeakObjectKind::autograd_graph : LeakObjectKind::forward_pass;
-    object.last = passes_.usual_last(held);
+    const bool are_graphs = passes_.are_graphs(held);
+    object.kind = are_graphs ? LeakObjectKind::autograd_graph : LeakObjectKind::forward_pass;
+    object.last = passes_.usual_last(held, are_graphs);
     return object;
   }
 

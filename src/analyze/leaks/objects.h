@@ -31,7 +31,7 @@ struct GrownObject {
   LeakObjectKind kind = LeakObjectKind::call_site;
   std::vector<GroupGrowth> leaks;       ///< fastest first
   Growth growth;                        ///< of all of them
-  StackId last;                         ///< where most of the forward passes made the last of these blocks
+  StackId last;                         ///< where most of the forward passes made the block that they end in
   std::vector<StackId> forward_stacks;  ///< of the leaks of activations
   bool keeps_graphs = false;   ///< of a call site: its blocks by themselves are most of what those passes left behind
   bool perhaps_input = false;  ///< of a call site: it grows with the forward passes of another object, which may be

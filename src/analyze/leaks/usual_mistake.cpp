@@ -29,24 +29,26 @@ std::string_view before_graph(std::string_view chain) {
   return chain.substr(0, chain.find(".grad_fn"));
 }
 
-UsualMistake mistake_of(std::string_view written) {
+UsualMistake mistake_of(std::string_view written, LeakObjectKind object) {
   const std::string chain = lower(written);
   const std::string_view keeper = before_graph(chain);
   const bool is_graph = keeper.size() < chain.size();
   if (keeper.find(kHookName) != keeper.npos) return UsualMistake::capturing_hook;
   const bool is_element = keeper.find('[') != keeper.npos || keeper.find("deque") != keeper.npos;
-  if (is_graph) {
-    return has_any(keeper, kMetricNames) ? UsualMistake::metrics_not_detached : UsualMistake::losses_with_graph;
-  }
+  const UsualMistake with_graph =
+      has_any(keeper, kMetricNames) ? UsualMistake::metrics_not_detached : UsualMistake::losses_with_graph;
+  if (is_graph) return with_graph;
   if (has_any(keeper, kCacheNames)) return UsualMistake::unbounded_cache;
-  return is_element ? UsualMistake::growing_container : UsualMistake::none;
+  if (!is_element) return UsualMistake::none;
+  // The chain to the tensor that a graph ends in does not go through the graph.
+  return object == LeakObjectKind::autograd_graph ? with_graph : UsualMistake::growing_container;
 }
 
 }  // namespace
 
 MatchedMistake match_usual_mistake(const LeakEvidence& evidence) {
   for (const std::string& chain : evidence.chains) {
-    const UsualMistake mistake = mistake_of(chain);
+    const UsualMistake mistake = mistake_of(chain, evidence.object);
     if (mistake != UsualMistake::none) return {mistake, KnownAs::exact};
   }
   for (const std::string& function : evidence.functions) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "analyze/steps/lead_in.h"
+
 namespace tidemark {
 namespace {
 
@@ -18,6 +20,7 @@ constexpr std::size_t kSizesInARow = 4;
 constexpr std::size_t kFewestStacks = 8;
 
 void list_blocks(const Store& store, std::size_t device, KeySequence& sequence) {
+  const std::uint64_t begin_ns = lead_in_of(store).end_ns;
   std::uint64_t live = 0;
   for (const LiveChange& live_change : store.live_changes) {
     if (store.blocks.device[live_change.block.value] != device) continue;
@@ -26,8 +29,10 @@ void list_blocks(const Store& store, std::size_t device, KeySequence& sequence) 
       live -= size;
       continue;
     }
-    sequence.blocks.push_back(live_change.block);
-    sequence.live.push_back(live);
+    if (live_change.time_ns >= begin_ns) {
+      sequence.blocks.push_back(live_change.block);
+      sequence.live.push_back(live);
+    }
     live += size;
   }
 }

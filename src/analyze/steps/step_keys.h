@@ -26,7 +26,7 @@ struct Occurrence {
 
 struct KeySequence {
   bool by_stack = false;                ///< keys are stacks; otherwise four sizes in a row
-  std::vector<BlockId> blocks;          ///< of the device, in order of birth
+  std::vector<BlockId> blocks;          ///< of the device, in order of birth; not what a window begins with
   std::vector<std::uint64_t> live;      ///< bytes alive on the device before each of them
   std::vector<StepKey> keys;            ///< only those that occur all over the sequence
   std::vector<Occurrence> occurrences;  ///< of these keys, in order

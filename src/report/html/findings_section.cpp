@@ -48,7 +48,7 @@ void add_leak_object(std::string& out, const LeakObject& object) {
   for (const GrowthByOwner& growth : object.owners) {
     text += fmt::format(" By {}: {}.", name_in(kOwnerKindNames, growth.kind), owners_text(growth));
   }
-  if (const std::string mistake = mistake_line(object.mistake); !mistake.empty()) {
+  if (const std::string mistake = mistake_line(object); !mistake.empty()) {
     text += fmt::format(" {}.", escaped(mistake));
   }
   add_paragraph(out, text);
@@ -63,7 +63,7 @@ std::string perhaps_input(const Leaks& leaks, const LeakSite& site) {
 std::string mistake_of(const Leaks& leaks, const LeakSite& site) {
   if (site.object >= leaks.objects.size()) return "";
   const LeakObject& object = leaks.objects[site.object];
-  const std::string line = object.kind == LeakObjectKind::call_site ? mistake_line(object.mistake) : "";
+  const std::string line = object.kind == LeakObjectKind::call_site ? mistake_line(object) : "";
   return line.empty() ? "" : fmt::format("<small>{}</small>", escaped(line));
 }
 

@@ -25,11 +25,12 @@ Json owners_json(const GrowthByOwner& growth) {
           {std::string("other_") + plural_of(growth.kind), numbers({{"count", growth.other_rows}}, growth.other)}};
 }
 
-Json mistake_json(const MatchedMistake& mistake) {
+Json mistake_json(const LeakObject& object) {
+  const MatchedMistake& mistake = object.mistake;
   if (mistake.mistake == UsualMistake::none) return nullptr;
   return {{"name", name_of(mistake.mistake)},
           {"known_as", name_in(kKnownAsNames, mistake.known_as)},
-          {"advice", usual_mistake_text(mistake.mistake)}};
+          {"advice", usual_mistake_text(mistake.mistake, object.device)}};
 }
 
 Json object_json(const LeakObject& object) {
@@ -52,7 +53,7 @@ Json object_json(const LeakObject& object) {
                {"held_block_count", object.held_blocks},
                {"leak_count", object.leaks},
                {"perhaps_input", object.perhaps_input},
-               {"mistake", mistake_json(object.mistake)},
+               {"mistake", mistake_json(object)},
                {"retained_by", joined ? stack_json(object.last) : Json(nullptr)},
                {"caller", object.caller ? frame_json(*object.caller) : Json(nullptr)}};
   for (const GrowthByOwner& owners : object.owners) json.update(owners_json(owners));

@@ -133,6 +133,7 @@ Json object_types_json(const RecordedLeaks& of) {
                     {"type", nullable_text(type.type)},
                     {"storage_count", type.storages},
                     {"bytes", type.bytes},
+                    {"native_count", type.native},
                     {"chains", type.chains}});
   }
   return rows;
@@ -144,7 +145,8 @@ Json objects_json(const RecordedLeaks& of) {
           {"bytes", of.objects->new_bytes},
           {"asked_about", of.objects->storages.size()},
           {"seconds_to_answer", of.objects->seconds},
-          {"stopped_after_seconds", nullable(of.objects->stopped_after_seconds)}};
+          {"stopped_after_seconds", nullable(of.objects->stopped_after_seconds)},
+          {"notes", of.objects->notes}};
 }
 
 Json tracking_json(const LeakReport& report) {

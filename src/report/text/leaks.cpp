@@ -45,8 +45,8 @@ void add_fitted(Columns& columns, std::string line) {
   columns.add_below([line = std::move(line)](std::size_t width) { return fit(line, width); });
 }
 
-void add_mistake(Columns& columns, const MatchedMistake& mistake) {
-  if (std::string line = mistake_line(mistake); !line.empty()) add_fitted(columns, std::move(line));
+void add_mistake(Columns& columns, const LeakObject& object) {
+  if (std::string line = mistake_line(object); !line.empty()) add_fitted(columns, std::move(line));
 }
 
 // A part of what an object grows by.
@@ -77,7 +77,7 @@ void add_object(Columns& columns, const Leaks& leaks, std::size_t index) {
   });
   if (object.caller) add_fitted(columns, "common caller: " + frame_text(*object.caller));
   add_fitted(columns, held_text(object));
-  add_mistake(columns, object.mistake);
+  add_mistake(columns, object);
   for (const GrowthByOwner& growth : object.owners) add_owners(columns, growth);
   add_fitted(columns, "call sites");
   const std::vector<const LeakSite*> sites = leaks_of(leaks, index);
@@ -106,7 +106,7 @@ std::string leaks_table(const Leaks& leaks, const Terminal& terminal) {
       columns.add_below(fitted_site(*site));
       add_fitted(columns, held_text(*site));
       if (object.perhaps_input) add_fitted(columns, kPerhapsInput);
-      add_mistake(columns, object.mistake);
+      add_mistake(columns, object);
     }
   }
   std::string text = columns.text(terminal, 2);

@@ -24,6 +24,10 @@ std::string percent_text(const std::optional<double>& percent) {
   return percent ? fmt::format("{:.1f}%", *percent) : "n/a";
 }
 
+// As holders() says it of an owner without a reference.
+constexpr const char* kHeldByNative =
+    "held by native code, such as an autograd graph, or a temporary of a running function";
+
 std::string peak_cell(const WatchedUsage& used) {
   return used.empty() ? "n/a" : format_bytes(used.peak_bytes());
 }
@@ -206,7 +210,9 @@ std::string types_text(const RecordedLeaks& of, const Terminal& terminal) {
                         shown(type.type.empty() ? type.kind : type.kind + " (" + type.type + ")"),
                         format_bytes(type.bytes), format_count(type.storages));
     for (const std::string& chain : type.chains) text += "    " + shown(chain) + "\n";
+    if (type.native > 0) text += fmt::format("    {} of them: {}\n", format_count(type.native), kHeldByNative);
   }
+  for (const std::string& note : of.objects->notes) text += fmt::format("  ({})\n", printable(note));
   if (of.objects->stopped_after_seconds) text += "  " + search_stopped_text(*of.objects->stopped_after_seconds) + "\n";
   return text;
 }

@@ -77,7 +77,7 @@ std::string no_large_leak(const Leaks& leaks) {
 
 }  // namespace
 
-std::string_view usual_mistake_text(UsualMistake mistake) {
+std::string_view usual_mistake_text(UsualMistake mistake, Device device) {
   switch (mistake) {
     case UsualMistake::losses_with_graph:
       return "losses are kept with their autograd graphs: keep loss.item() or loss.detach()";
@@ -88,6 +88,7 @@ std::string_view usual_mistake_text(UsualMistake mistake) {
     case UsualMistake::unbounded_cache:
       return "a cache keeps every entry: give it a maximum size, or empty it";
     case UsualMistake::growing_container:
+      if (device.type == DeviceType::cpu) return "a list or dictionary only grows: empty it";
       return "a list or dictionary only grows: empty it, or keep its tensors on the CPU";
     case UsualMistake::none:
       break;
@@ -95,10 +96,11 @@ std::string_view usual_mistake_text(UsualMistake mistake) {
   return {};
 }
 
-std::string mistake_line(const MatchedMistake& mistake) {
+std::string mistake_line(const LeakObject& object) {
+  const MatchedMistake& mistake = object.mistake;
   if (mistake.mistake == UsualMistake::none) return {};
   const char* known = mistake.known_as == KnownAs::exact ? "mistake" : "likely mistake";
-  return fmt::format("{}: {}", known, usual_mistake_text(mistake.mistake));
+  return fmt::format("{}: {}", known, usual_mistake_text(mistake.mistake, object.device));
 }
 
 std::string rate_text(double bytes) {
@@ -165,9 +167,11 @@ std::string small_leaks_text(const Leaks& leaks) {
 std::string leak_steps(const Leaks& leaks) {
   const auto& starts = leaks.steps.starts;
   if (starts.empty()) return {};
-  return fmt::format("Training steps: {}, from {} to {}; {}; warm-up: {} steps\n", format_count(starts.size()),
-                     format_duration_ns(starts.front().time_ns), format_duration_ns(starts.back().time_ns),
-                     beginning_text(leaks), format_count(leaks.warmup_steps));
+  const std::string warmup =
+      leaks.warmup_steps == 0 ? "no warm-up" : fmt::format("warm-up: {} steps", format_count(leaks.warmup_steps));
+  return fmt::format("Training steps: {}{}, from {} to {}; {}; {}\n", leaks.of_last_part ? "the last " : "",
+                     format_count(starts.size()), format_duration_ns(starts.front().time_ns),
+                     format_duration_ns(starts.back().time_ns), beginning_text(leaks), warmup);
 }
 
 }  // namespace tidemark

@@ -40,6 +40,8 @@ class GraphLoop {
   std::uint64_t weight = 10'000'000;  // what the rest is little beside
   int first_kept = 0;                 // step
 
+  bool keeps_after_step = false;  // the graph of another forward pass, which no backward pass follows
+
   void keep_graph() { keep_input = keep_up = keep_down = keep_loss = true; }
 
   void run() {
@@ -48,7 +50,8 @@ class GraphLoop {
     allocate("weight", weight, place(main, "init", 1), Phase::other, Category::parameter);
     for (int step = 0; step < kRounds; ++step) {
       const std::string number = std::to_string(step);
-      allocate("input" + number, kInput, place(train, "load", 3), input_phase, Category::input);
+      allocate("input" + number, kInput, place(train, "load", 3), input_phase,
+               input_phase == Phase::forward ? Category::activation : Category::input);
       allocate("up" + number, kUp, place(train, "forward", 5), Phase::forward, Category::activation, "layers.0");
       allocate("temporary", 64, place(train, "forward", 6), Phase::forward, Category::temporary, "layers.0");
       free("temporary");
@@ -64,6 +67,10 @@ class GraphLoop {
       free("gradient");
       if (!keep_loss || !may_keep) free("loss" + number);
       if (!keep_input || !may_keep) free("input" + number);
+      if (keeps_after_step) {
+        allocate("kept up" + number, kUp, place(train, "forward", 5), Phase::forward, Category::activation);
+        allocate("kept loss" + number, kLoss, place(main, "mean", 55), Phase::forward, Category::activation);
+      }
       if (cached != 0) allocate("cached" + number, cached, place(main, "cache", 77), Phase::other, Category::unknown);
     }
   }
@@ -108,7 +115,7 @@ class GraphLoop {
   void allocate(const std::string& block, std::uint64_t bytes, StackId stack, Phase phase, Category category,
                 const std::string& module = "") {
     scenario_.allocate(time_ += 1000, block, bytes, kGpu, stack);
-    if (makes_nodes && phase == Phase::forward) ++sequence_;
+    if (makes_nodes && phase == Phase::forward && !block.starts_with("input")) ++sequence_;
     scenario_.events.back().sequence = sequence_;
     Owner& owner = attribution_.blocks.emplace_back();
     owner.phase = phase;
@@ -168,6 +175,22 @@ TEST(LeakObjectsTest, RetainedGraphIsOneFinding) {
   EXPECT_DOUBLE_EQ(leaks.bytes_per_step, kGraph);
   ASSERT_EQ(leaks.leaks.size(), 4U);
   for (const LeakSite& site : leaks.leaks) EXPECT_EQ(site.object, 0U);
+}
+
+// The forward pass of the graph that is kept and the next step's are one, with the next step's input between them: it
+// is newer than the tensor that the graph ends in.
+TEST(LeakObjectsTest, AGraphEndsInTheTensorThatAutogradMadeLast) {
+  GraphLoop loop;
+  loop.keeps_after_step = true;
+  loop.keep_input = true;
+  loop.input_phase = Phase::forward;
+  loop.run();
+  const Leaks leaks = *loop.analyze();
+  ASSERT_EQ(leaks.objects.size(), 1U);
+  const LeakObject& graph = leaks.objects[0];
+  EXPECT_EQ(graph.kind, LeakObjectKind::autograd_graph);
+  EXPECT_EQ(graph.leaks, 3U);
+  EXPECT_EQ(graph.last.frames.at(graph.last.call_site).function, "mean");
 }
 
 TEST(LeakObjectsTest, WhatMayBeAnInputStaysByItself) {

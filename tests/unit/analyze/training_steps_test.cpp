@@ -30,6 +30,20 @@ TEST(TrainingStepsTest, TheOptimizerIsTheClock) {
   EXPECT_GT(steps.regularity, 0.95);  // the state of the first step is made nowhere else
 }
 
+// A file of a flight recorder begins with the blocks that were alive before, at its time 0: the optimizer's state too.
+TEST(TrainingStepsTest, WhatAWindowBeginsWithIsNoStep) {
+  TrainingLoop loop(Stacks::named_optimizer);
+  std::size_t until = 0;  // events of the first ten steps
+  loop.run(30, [&](int step) { until = step == 9 ? loop.scenario.events.size() : until; });
+  Store store = loop.scenario.store();
+  store.window_began_ns = 1'000'000;
+  for (std::size_t change = 0; change < until; ++change) store.live_changes[change].time_ns = 0;
+  const TrainingSteps steps = find_training_steps(store);
+  EXPECT_EQ(steps.source, Source::optimizer);
+  EXPECT_EQ(steps.starts.size(), 20U);
+  EXPECT_GE(steps.starts.front().event_count, until);
+}
+
 // Marks of the optimizer at each of `times`, named so.
 void annotate(testing::Scenario& scenario, const std::vector<std::uint64_t>& times, const std::string& name) {
   for (const std::uint64_t time_ns : times) {

@@ -41,6 +41,10 @@ TEST(ObjectAnswer, IsReadWithItsChains) {
   EXPECT_EQ(storage.bytes, 512U);
   EXPECT_EQ(storage.device + storage.kind + storage.type, "cuda:0tensorParameter");
   EXPECT_THAT(storage.chains, ElementsAre("a.b", "c[1]"));
+  EXPECT_FALSE(storage.native);
+  const auto unreadable = parse_object_answer(R"({"storages": [{"native": true}], "notes": ["not listed", 7]})");
+  EXPECT_TRUE(unreadable->storages.at(0).native);
+  EXPECT_THAT(unreadable->notes, ElementsAre("not listed"));
 }
 
 TEST(ObjectAnswer, IsBounded) {

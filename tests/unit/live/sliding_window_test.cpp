@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
+#include "analyze/leaks/leaks.h"
 #include "live/recording_so_far.h"
 #include "unit/analyze/model_scenario.h"
+#include "unit/analyze/training_loop.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark::testing {
@@ -169,6 +171,30 @@ TEST(SlidingWindow, IsAttributedAsTheRecordingIs) {
   const Attribution attribution = attribute_blocks(store);
   EXPECT_EQ(attribution.blocks.at(0).category, Category::parameter);
   EXPECT_EQ(attribution.blocks.at(0).category_known, KnownAs::exact);
+}
+
+// Blocks that were alive before it begin no step, the run has long warmed up, and the leak is what it is.
+TEST(SlidingWindow, HasTheLastStepsOnly) {
+  TrainingLoop loop(TrainingLoop::Stacks::named_optimizer);
+  loop.keep_losses = true;
+  std::vector<std::uint64_t> ends;
+  loop.run(100, [&](int) { ends.push_back(loop.scenario.events.back().time_ns); });
+  for (const std::size_t left : {std::size_t{60}, std::size_t{5}}) {  // steps before the window
+    SlidingWindow window({.length = 1h, .events = 1'000'000});
+    for (const Event& event : loop.scenario.events) window.add(event);
+    window.forget_before(ends.at(left - 1) + 1);
+    const Store store = window.store("run.tide", loop.scenario.definitions);
+    Symbols symbols(store.definitions);
+    LeakOptions options;
+    options.min_growth = 0;
+    const Leaks leaks = *analyze_leaks(store, symbols, options);
+    EXPECT_EQ(leaks.steps.starts.size(), 100 - left);
+    EXPECT_GT(leaks.steps.starts.front().time_ns, window.begin_ns());
+    EXPECT_TRUE(leaks.of_last_part);
+    EXPECT_EQ(leaks.warmup_steps, left == 60 ? 0U : 9U);
+    ASSERT_EQ(leaks.leaks.size(), 1U);
+    EXPECT_DOUBLE_EQ(leaks.leaks[0].growth.bytes_per_step.value, 512);
+  }
 }
 
 TEST(RecordingSoFar, IsWhatTheWholeFileGives) {
