@@ -50,9 +50,9 @@ struct RiskPrediction {
   RiskLevel risk_level = RiskLevel::low;             ///< how bad it is
   std::optional<double> confidence;                  ///< how often such forecasts are right, 0 to 1
   std::optional<double> current_usage_percent;       ///< of the limit
-  double growth_rate_mb_per_sec = 0;                 ///< of the running peaks, in MiB; 0 where they do not grow
+  std::optional<double> growth_rate_mb_per_sec;      ///< of the running peaks, in MiB; 0 where they do not grow
   std::optional<double> predicted_oom_time_seconds;  ///< until the limit is reached; none where it will not be
-  std::string recommendation;                        ///< a sentence
+  std::string recommendation;                        ///< what to know and do, in sentences
 };
 
 /// Called with a device ("0", or "cpu" for the host) and the forecast. Runs on a thread of its own, one at a time.

@@ -42,7 +42,7 @@ class OOMPrediction:
     risk_level: RiskLevel
     confidence: float | None  #: how often such forecasts are right, 0 to 1
     current_usage_percent: float | None  #: of the limit
-    growth_rate_mb_per_sec: float  #: of the running peaks, in MiB; 0 where they do not grow
+    growth_rate_mb_per_sec: float | None  #: of the running peaks, in MiB; 0 where they do not grow
     predicted_oom_time_seconds: float | None  #: until the limit is reached; ``None`` where it will not be
     recommendation: str
 

@@ -44,9 +44,11 @@ RiskPrediction prediction_of(const RiskChange& change) {
   prediction.risk_level = static_cast<RiskLevel>(risk.level);
   prediction.confidence = risk.confidence;
   prediction.current_usage_percent = risk.used_percent;
-  prediction.growth_rate_mb_per_sec = risk.growth_bytes_per_second / static_cast<double>(kMiB);
+  if (risk.pattern != UsagePattern::unknown) {
+    prediction.growth_rate_mb_per_sec = risk.growth_bytes_per_second / static_cast<double>(kMiB);
+  }
   if (risk.seconds_to_limit) prediction.predicted_oom_time_seconds = risk.seconds_to_limit->expected;
-  prediction.recommendation = change_text(change);
+  prediction.recommendation = recommendation_text(change);
   return prediction;
 }
 

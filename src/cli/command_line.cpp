@@ -14,6 +14,7 @@
 #include "analyze/common/analysis_options.h"
 #include "base/units.h"
 #include "cli/command_model.h"
+#include "cli/time_span.h"
 
 namespace tidemark::cli {
 namespace {
@@ -152,6 +153,20 @@ Option* Option::milliseconds(double least, double most) {
       },
       ""));
   return show_default(option_->get_default_str() + "ms");
+}
+
+Option* Option::seconds() {
+  option_->type_name("TIME");
+  option_->transform(CLI::Validator(
+      [](std::string& value) {
+        const auto seconds = parse_seconds(value);
+        if (!seconds)
+          return fmt::format("invalid value '{}' (expected seconds, or a time such as 500ms, 10min or 2h)", value);
+        value = fmt::format("{}", *seconds);
+        return std::string();
+      },
+      ""));
+  return this;
 }
 
 Option* Option::bytes(std::uint64_t least) {

@@ -41,6 +41,8 @@ class Option {
   Option* one_of(const std::string& words);
   /// A time with its unit ("50ms", "2s") or without (ms), from `least` to `most` ms; the variable gets ms.
   Option* milliseconds(double least, double most);
+  /// A time with its unit ("500ms", "10min", "2h") or in seconds; the variable gets seconds, of any size.
+  Option* seconds();
   /// A size with its unit ("500MB", 1024 bytes to a kB) or in bytes, of `least` bytes or more; the variable gets bytes,
   /// and 0 is no default.
   Option* bytes(std::uint64_t least);

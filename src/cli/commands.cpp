@@ -37,7 +37,7 @@ std::span<const Command> commands() {
     ADD_COMMAND(export, "Read", "Export to PyTorch, Perfetto, pprof, speedscope, CSV or Parquet");
     ADD_COMMAND(model, "Read", "What a model's safetensors files take, by module, layer and type");
     ADD_COMMAND(interactive, "Watch", "Devices, processes, charts and findings, live on the whole terminal");
-    ADD_COMMAND(top, "Watch", "The same, beginning with the processes");
+    ADD_COMMAND(top, "Watch", "As `interactive`, beginning with the processes");
     ADD_COMMAND(profile, "Watch", "Memory of devices and processes over a while");
     ADD_COMMAND(oom, "Watch", "Whether a device or the host will run out of memory, and when");
     ADD_COMMAND(leak, "Watch", "Which memory grows, and how fast");

@@ -27,8 +27,8 @@ std::function<int()> setup_distributed(CommandLine& app) {
   app.add_option("--role", options->role, "What this node is")->one_of("master|worker");
   app.add_option("--master-host", options->master_host, "Where the master is; of a worker")->type_name("HOST");
   app.add_option("--port", options->port, "Where the master listens")->type_name("PORT");
-  app.add_option("--duration", options->duration_seconds, "How long to watch, in seconds")
-      ->type_name("SECONDS")
+  app.add_option("--duration", options->duration_seconds, "How long to watch: seconds, or 10min, 2h")
+      ->seconds()
       ->show_default("until stopped");
   app.footer(
       "Not there yet: whatever the options, it says so and ends with exit code 2. The options are kept for it. What "

@@ -39,7 +39,7 @@ int run(const HistoryArguments& arguments) {
   const auto history = read_history(arguments.file, query);
   if (!history) return fail(history.error().message);
   if (!arguments.plot.empty()) {
-    const auto picture = draw_usage(as_state(*history), ChartFormat::png);
+    const auto picture = draw_usage(as_state(*history), ChartFormat::png, UsageTimes::of_day);
     const auto written = picture ? write_file(arguments.plot, *picture) : Result<void>(picture.error());
     if (!written) return fail(written.error().message);
   }

@@ -134,7 +134,7 @@ void add_outputs(CommandLine& app, OutputOptions& options) {
       ->type_name("FILE");
   app.add_option("--otlp", options.otlp, "Push metrics to this OpenTelemetry collector (OTLP over HTTP, as JSON)")
       ->type_name("URL");
-  app.add_option("--otlp-interval", options.otlp_seconds, "Seconds between two pushes")->type_name("SECONDS");
+  app.add_option("--otlp-interval", options.otlp_seconds, "Time between two pushes, in seconds or as 1min")->seconds();
   app.add_option("--history", options.history,
                  "Keep what was seen in this file (SQLite); `tidemark history` reads it. Continues one that is there")
       ->type_name("FILE");
@@ -155,8 +155,8 @@ void add_outputs(CommandLine& app, OutputOptions& options) {
       ->one_at_a_time()
       ->type_name("URL");
   app.add_option("--action-interval", options.action_seconds,
-                 "Seconds in which the same action is not repeated for the same device and level")
-      ->type_name("SECONDS");
+                 "In this time the same action is not repeated for the same device and level; seconds, or 10min")
+      ->seconds();
 }
 
 MonitorOutputs::MonitorOutputs(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

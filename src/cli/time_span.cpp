@@ -10,29 +10,33 @@
 
 namespace tidemark::cli {
 
-std::optional<std::chrono::seconds> parse_time_span(const std::string& text) {
-  constexpr std::array<std::pair<std::string_view, double>, 9> kUnits = {{{"", 1},
-                                                                          {"s", 1},
-                                                                          {"sec", 1},
-                                                                          {"m", 60},
-                                                                          {"min", 60},
-                                                                          {"h", 3600},
-                                                                          {"d", 86'400},
-                                                                          {"w", 604'800},
-                                                                          {"y", 31'536'000}}};
-  constexpr double kMost = 100 * 31'536'000.0;
+std::optional<double> parse_seconds(const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, double>, 10> kUnits = {{{"", 1},
+                                                                           {"ms", 0.001},
+                                                                           {"s", 1},
+                                                                           {"sec", 1},
+                                                                           {"m", 60},
+                                                                           {"min", 60},
+                                                                           {"h", 3600},
+                                                                           {"d", 86'400},
+                                                                           {"w", 604'800},
+                                                                           {"y", 31'536'000}}};
   double number = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc()) return std::nullopt;
   const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
   for (const auto& [name, seconds] : kUnits) {
-    if (unit != name) continue;
-    number *= seconds;
-    if (!(number >= 1 && number <= kMost)) return std::nullopt;
-    return std::chrono::seconds(std::llround(number));
+    if (unit == name) return number * seconds;
   }
   return std::nullopt;
+}
+
+std::optional<std::chrono::seconds> parse_time_span(const std::string& text) {
+  constexpr double kMost = 100 * 31'536'000.0;
+  const auto seconds = parse_seconds(text);
+  if (!seconds || !(*seconds >= 1 && *seconds <= kMost)) return std::nullopt;
+  return std::chrono::seconds(std::llround(*seconds));
 }
 
 std::string time_span_problem(const std::string& text) {

@@ -116,8 +116,8 @@ class ProgressLine {
 
 void add_watched(CommandLine& app, WatchOptions& options) {
   app.add_option("--interval", options.interval_seconds,
-                 "Seconds between two samples; lists of processes are read once a second at most")
-      ->type_name("SECONDS");
+                 "Time between two samples, in seconds or as 500ms; lists of processes are read once a second at most")
+      ->seconds();
   app.add_option("--devices", options.devices,
                  "Only these: numbers as in `tidemark devices` (0), 0:1 for MIG instance 1 of GPU 0, UUIDs, or cpu "
                  "for the host's memory")
@@ -153,7 +153,7 @@ void add_choice(CommandLine& app, WatchOptions& options) {
 }
 
 void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments& arguments) {
-  app.add_option("--duration", options.duration_seconds, "How long to watch, in seconds")->type_name("SECONDS");
+  app.add_option("--duration", options.duration_seconds, "How long to watch: seconds, or 10min, 2h")->seconds();
   add_choice(app, options);
   app.add_option("-o,--output", options.output, "Write the report as JSON to this file")->type_name("FILE");
   if (arguments.plot) {

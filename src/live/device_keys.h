@@ -14,6 +14,10 @@ inline constexpr const char* kHostKey = "cpu";
 /// instance 1 of GPU 0. Those of other vendors beside them have the vendor's name in front: "amd-0".
 [[nodiscard]] std::vector<std::string> device_keys(const std::vector<DeviceInfo>& devices);
 
+/// The reverse, for a device of which only the key was kept: its number, and that of the GPU whose instance it is.
+/// Nothing where it is no such key.
+void set_numbers(DeviceInfo& info, const std::string& key);
+
 /// Whether `choice` means the device: its key or its UUID.
 [[nodiscard]] bool is_choice(const std::string& choice, const std::string& key, const DeviceInfo& device);
 

@@ -43,6 +43,15 @@ std::optional<std::uint64_t> WatchedHost::used_bytes() const {
                              : difference(memory.total_bytes, memory.available_bytes);
 }
 
+std::optional<std::uint64_t> WatchedHost::free_bytes() const {
+  return difference(limit_bytes(), used_bytes());
+}
+
+std::uint64_t WatchedHost::new_oom_kills() const {
+  const std::uint64_t before = cgroup_oom_kills_at_start.value_or(0);
+  return std::max(cgroup_oom_kills.value_or(before), before) - before;
+}
+
 bool MachineState::complete() const {
   return devices_known && host.memory.total_bytes &&
          std::all_of(devices.begin(), devices.end(), [](const WatchedDevice& device) {

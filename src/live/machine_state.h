@@ -118,6 +118,9 @@ struct WatchedHost {
   [[nodiscard]] const MemoryParts& parts() const { return limited_by_cgroup() ? cgroup_parts : machine_parts; }
   [[nodiscard]] std::optional<std::uint64_t> limit_bytes() const;
   [[nodiscard]] std::optional<std::uint64_t> used_bytes() const;
+  [[nodiscard]] std::optional<std::uint64_t> free_bytes() const;
+  /// In the control group, since watching began.
+  [[nodiscard]] std::uint64_t new_oom_kills() const;
 };
 
 /// Training steps of a recorded process on one device.

@@ -21,12 +21,6 @@ std::optional<std::uint64_t> limit_of(const std::optional<std::uint64_t>& bytes,
   return std::min(*bytes + *free, all.value_or(*bytes + *free));
 }
 
-std::optional<std::uint64_t> free_of(const WatchedHost& host) {
-  const auto limit = host.limit_bytes();
-  const auto used = host.used_bytes();
-  return limit && used ? std::optional(*limit - std::min(*limit, *used)) : std::nullopt;
-}
-
 }  // namespace
 
 ProcessRisks::OfProcess* ProcessRisks::find(const WatchedProcess& process, std::size_t device) {
@@ -80,7 +74,7 @@ void ProcessRisks::assess(MachineState& state, bool now) {
       if (!on.held) continue;
       assess(process, on.device, limit_of(on.bytes, device.free_bytes(), device.limit_bytes()), on.risk);
     }
-    assess(process, kRss, limit_of(process.rss_bytes, free_of(state.host), state.host.limit_bytes()), process.risk);
+    assess(process, kRss, limit_of(process.rss_bytes, state.host.free_bytes(), state.host.limit_bytes()), process.risk);
   }
   const auto cost = processor_time() - before;
   pace_.done(time, cost, cost);

@@ -1,5 +1,6 @@
 #include "live/risk_notifier.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -20,6 +21,25 @@ struct RiskNotifier::Shared {
   bool stop = false;
   bool ended = false;
 };
+
+namespace {
+
+// What there is to say of the moment: it is told later, or after it, when the state has gone on.
+void add_circumstances(RiskChange& change, const MachineState& state) {
+  if (change.device == kHostKey) {
+    change.free_bytes = state.host.free_bytes();
+    change.holder = largest_holder(state, nullptr);
+    change.new_oom_kills = state.host.new_oom_kills();
+    return;
+  }
+  const auto device = std::find_if(state.devices.begin(), state.devices.end(),
+                                   [&](const WatchedDevice& known) { return known.key == change.device; });
+  if (device == state.devices.end()) return;
+  change.free_bytes = device->free_bytes();
+  change.holder = largest_holder(state, &*device);
+}
+
+}  // namespace
 
 RiskNotifier::RiskNotifier() : shared_(std::make_shared<Shared>()) {}
 
@@ -74,6 +94,7 @@ std::vector<RiskChange> RiskNotifier::observe(const MachineState& state) {
              state.wall_ns(*state.host.assessed_at_ns), state.host.limit_bytes()},
             changes);
   }
+  for (RiskChange& change : changes) add_circumstances(change, state);
   if (changes.empty() || !started_) return changes;
   const std::lock_guard lock(shared_->mutex);
   for (const RiskChange& change : changes) {

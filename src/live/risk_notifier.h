@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "live/largest_holder.h"
 #include "live/machine_state.h"
 
 namespace tidemark {
@@ -21,6 +22,9 @@ struct RiskChange {
   std::uint64_t time_ns = 0;  ///< as in MachineState
   std::uint64_t wall_ns = 0;  ///< since 1970
   std::optional<std::uint64_t> limit_bytes;
+  std::optional<std::uint64_t> free_bytes = {};
+  std::optional<MemoryHolder> holder = {};
+  std::uint64_t new_oom_kills = 0;  ///< of the host's control group, since watching began
 };
 
 /// What happens on a change. Runs on a thread that does nothing else, one at a time, so that it may take its time; must

@@ -48,6 +48,10 @@ bool RiskTracker::assess(MachineState& state, bool now) {
   const std::chrono::nanoseconds before = processor_time();
   for (std::size_t n = 0; n < devices_.size(); ++n) {
     WatchedDevice& device = state.devices[n];
+    if (!device.lost.empty()) {
+      device.risk = {};  // nobody knows what it has now
+      device.assessed_at_ns.reset();
+    }
     if (!device.lost.empty() || device.used.empty()) continue;
     device.risk = devices_[n].forecaster.assess(device.limit_bytes());
     device.assessed_at_ns = device.used.end_ns();

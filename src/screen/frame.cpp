@@ -32,9 +32,10 @@ void draw_bar_of_views(const Region& region, const Content& content, const State
 }
 
 // One line about what keeps the rest from being complete; empty where nothing does.
-std::string notice_of(const MachineState& machine) {
+std::string notice_of(const Content& content) {
+  const MachineState& machine = content.machine;
   const std::uint64_t silence = machine.now_ns - std::min(machine.now_ns, machine.latest_reading_ns);
-  if (machine.devices_known && silence > kStaleNs) {
+  if (machine.devices_known && silence > stale_after_ns(content)) {
     return fmt::format("no answer from the driver for {}: values are old",
                        span_text(static_cast<double>(silence) / 1e9));
   }
@@ -114,7 +115,7 @@ void draw_frame(Canvas& canvas, const Content& content, const State& state) {
   const Region region(canvas);
   if (region.width() < kLeastWidth || region.height() < kLeastHeight) return draw_too_small(region);
   draw_bar_of_views(region, content, state);
-  region.print(0, 1, fit(notice_of(content.machine), region.width()), Role::warning);
+  region.print(0, 1, fit(notice_of(content), region.width()), Role::warning);
   const Region body = region.part(0, kBody, region.width(), region.height() - kBody - 1);
   if (state.help) {
     draw_help(body);

@@ -76,7 +76,8 @@ Content Session::content() const {
   return {.machine = held_ ? *held_ : monitor_.state(),
           .recorded = recorded_,
           .marks = marks_,
-          .cuda_pinned_bytes = cuda_pinned_bytes_};
+          .cuda_pinned_bytes = cuda_pinned_bytes_,
+          .interval_ns = static_cast<std::uint64_t>(options_.monitor.interval.count())};
 }
 
 void Session::hold(bool held) {

@@ -27,6 +27,7 @@ struct Content {
   std::span<const ProcessResults> recorded;
   std::span<const Mark> marks;
   std::optional<std::uint64_t> cuda_pinned_bytes = {};  ///< of what is recorded; none where it is not known
+  std::uint64_t interval_ns = 0;                        ///< between two samples
 };
 
 inline constexpr std::size_t kNoRow = ~std::size_t{0};

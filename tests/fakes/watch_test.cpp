@@ -147,6 +147,12 @@ TEST_F(WatchTest, GrowthThatReachesTheLimitIsARisk) {
   EXPECT_GT(risk["predicted_oom_time_seconds"], 0);
 }
 
+TEST_F(WatchTest, TimesHaveUnits) {
+  const Output output = run("profile --duration 200ms --interval 0.001min --output " + report("p.json"));
+  EXPECT_EQ(output.code, 0) << output.text;
+  EXPECT_EQ(read(report("p.json"))["interval_seconds"], 0.06);
+}
+
 TEST_F(WatchTest, LeakReport) {
   script_["devices"][0]["grows"] = 20 * kMiB;
   const Output output = run("leak --threshold 10 --enable-tracking --duration 4 --interval 0.05" + kOfThisProcess +
@@ -264,6 +270,7 @@ TEST_F(WatchTest, MistakesAreSaidBeforeAnythingIsWatched) {
       {"profile --plot", "--plot: the picture is written beside the report"},
       {"profile --interval 0", "--interval 0: from 0.01 to 3600 seconds"},
       {"profile --duration 0", "--duration 0: seconds, more than 0"},
+      {"profile --duration 1x", "--duration: invalid value '1x' (expected seconds, or a time such as 500ms, 10min"},
       {"oom --threshold 0", "--threshold 0: percent"},
       {"leak --threshold -1", "--threshold -1: MB per minute"}};
   for (const auto& [arguments, problem] : mistakes) {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -48,7 +49,7 @@ class Reader {
 
   /// What was read is not whole where it failed.
   Result<void> read(History& history) {
-    read_devices(history);
+    if (auto found = read_devices(history); !found) return found;
     for (HistoryDevice& device : history.devices) {
       read_peak(device);
       read_points(device);
@@ -80,7 +81,20 @@ class Reader {
     return statement;
   }
 
-  void read_devices(History& history) {
+  // A device that was asked for and never seen is a mistake, not an empty answer.
+  [[nodiscard]] Result<void> check_choice(const std::string& path, const std::vector<std::string>& names,
+                                          const std::vector<std::string>& keys) const {
+    if (keys.empty()) return {};  // a monitor has only just begun
+    for (const std::string& chosen : query_.devices) {
+      if (std::find(names.begin(), names.end(), chosen) != names.end()) continue;
+      return Error{fmt::format("--device {}: {} has no such device (it has {})", chosen, path, fmt::join(keys, ", "))};
+    }
+    return {};
+  }
+
+  Result<void> read_devices(History& history) {
+    std::vector<std::string> names;  // by which they may be asked for
+    std::vector<std::string> keys;
     Statement row =
         database_.prepare("SELECT device, key, max(name) FROM series GROUP BY device, key ORDER BY key LIMIT ?1");
     row.bind(1, kMostDevices);
@@ -89,8 +103,11 @@ class Reader {
       device.id = row.text(0);
       device.key = row.text(1);
       device.name = row.text(2);
+      names.insert(names.end(), {device.id, device.key});
+      if (std::find(keys.begin(), keys.end(), device.key) == keys.end()) keys.push_back(device.key);
       if (is_chosen(device.key, device.id)) history.devices.push_back(std::move(device));
     }
+    return failed_ ? Result<void>() : check_choice(history.path, names, keys);
   }
 
   void read_peak(HistoryDevice& device) {

@@ -35,9 +35,14 @@ Result<std::string> draw_sweep_curves(const Sweep& sweep, ChartFormat format);
 /// What fits, a panel for each GPU.
 Result<std::string> draw_sweep_fits(const Sweep& sweep, ChartFormat format);
 
+enum class UsageTimes : std::uint8_t {
+  since_begin = 0,  ///< of watching
+  of_day = 1,       ///< UTC, by MachineState::wall_ns()
+};
 /// How much of each watched device was used over time, and a heat map of all of them. Devices without samples have no
 /// panel.
-Result<std::string> draw_usage(const MachineState& state, ChartFormat format);
+Result<std::string> draw_usage(const MachineState& state, ChartFormat format,
+                               UsageTimes times = UsageTimes::since_begin);
 
 /// Metrics, durations of steps and the machine over time, a panel each; of more metrics than kMostDrawnMetrics the
 /// first.

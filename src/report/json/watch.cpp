@@ -52,10 +52,13 @@ Json profile_device_json(const WatchedDevice& device, const WatchRun& run) {
 }
 
 Json change_json(const RiskChange& change) {
-  return {
-      {"timestamp", iso_time(change.wall_ns)},       {"device", change.device},
-      {"name", nullable_text(change.name)},          {"before", name_of(change.before)},
-      {"limit_bytes", nullable(change.limit_bytes)}, {"risk_assessment", risk_json(change.now, change_text(change))}};
+  return {{"timestamp", iso_time(change.wall_ns)},
+          {"device", change.device},
+          {"name", nullable_text(change.name)},
+          {"before", name_of(change.before)},
+          {"change", change_text(change)},
+          {"limit_bytes", nullable(change.limit_bytes)},
+          {"risk_assessment", risk_json(change.now, recommendation_text(change))}};
 }
 
 Json growth_json(const MemoryGrowth& growth, const WatchRun& run) {
@@ -234,7 +237,7 @@ std::string to_json(const FragmentReport& report) {
     row["current_memory"] = current_memory_json(device);
     const auto unused = report.unused_share(device.key);
     row["avg_fragmentation"] = nullable(unused);
-    row["unknown_because"] = unused ? Json(nullptr) : Json(kNoFragmentation);
+    row["unknown_because"] = unused ? Json(nullptr) : Json(no_fragmentation_text(report, device));
     object["devices"][device.key] = std::move(row);
   }
   object["recorded"] = recorded_json(report);

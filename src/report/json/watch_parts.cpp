@@ -188,15 +188,16 @@ Json host_json(const WatchedHost& host) {
 
 Json risk_json(const RiskAssessment& risk, const std::string& recommendation) {
   const auto in_mib = [](double bytes) { return bytes / static_cast<double>(kMiB); };
+  const bool grows_or_not = risk.pattern != UsagePattern::unknown;  // is known
   Json object;
   object["risk_level"] = name_of(risk.level);
   object["confidence"] = nullable(risk.confidence);
   object["current_usage_percent"] = nullable(risk.used_percent);
-  object["growth_rate_mb_per_sec"] = in_mib(risk.growth_bytes_per_second);
+  object["growth_rate_mb_per_sec"] = grows_or_not ? Json(in_mib(risk.growth_bytes_per_second)) : Json(nullptr);
   object["predicted_oom_time_seconds"] = risk.seconds_to_limit ? Json(risk.seconds_to_limit->expected) : Json(nullptr);
   object["recommendation"] = recommendation;
   object["pattern"] = name_of(risk.pattern);
-  object["growth_error_mb_per_sec"] = in_mib(risk.growth_error_bytes_per_second);
+  object["growth_error_mb_per_sec"] = grows_or_not ? Json(in_mib(risk.growth_error_bytes_per_second)) : Json(nullptr);
   object["seconds_to_limit"] = interval_json(risk.seconds_to_limit);
   object["steps_to_limit"] = interval_json(risk.steps_to_limit);
   object["evidence"] = {{"sample_count", risk.sample_count},

@@ -25,6 +25,8 @@ struct TimeFrame {
   std::uint64_t duration_ns = 0;  ///< that the x-axis spans
   double height = 250;
   bool names_times = true;  ///< labels at the x-axis
+  /// When the frame begins, since 1970: times are then those of day, UTC. None: times since the begin.
+  std::optional<std::uint64_t> begin_wall_ns = {};
 };
 
 /// Allocated bytes as an area, reserved bytes as a line (active ones too, where they differ, and the driver's, where
@@ -76,8 +78,9 @@ struct SegmentPlotInput {
 /// How much of a device was used over time: the highest of each moment as a line, the lowest to it as an area, and the
 /// limit where it is known. It has samples.
 [[nodiscard]] Plot usage_plot(const WatchedDevice& device, const TimeFrame& frame);
-/// A row for each device, a column for each stretch of time: how much of it was used at most.
-[[nodiscard]] Plot usage_heat_map(const MachineState& state, std::uint64_t duration_ns);
+/// A row for each device, a column for each stretch of time: how much of it was used at most. The frame's
+/// height is not heeded.
+[[nodiscard]] Plot usage_heat_map(const MachineState& state, const TimeFrame& frame);
 
 /// Numbers that an axis shows whatever the values are.
 struct ShownNumbers {

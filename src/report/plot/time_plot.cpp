@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "report/plot/axis.h"
+#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {
@@ -16,8 +17,17 @@ constexpr double kNear = 0.001;  // of the width
 
 }  // namespace
 
+std::vector<Tick> ticks_of(const TimeFrame& frame) {
+  const std::uint64_t duration_ns = std::max<std::uint64_t>(frame.duration_ns, 1);
+  return frame.begin_wall_ns ? clock_ticks(*frame.begin_wall_ns, duration_ns) : time_ticks(duration_ns);
+}
+
+std::string moment_text(const TimeFrame& frame, std::uint64_t time_ns) {
+  return frame.begin_wall_ns ? wall_clock_text(*frame.begin_wall_ns + time_ns) : format_duration_ns(time_ns);
+}
+
 TimePlot::TimePlot(const TimeFrame& frame, std::uint64_t highest, double above)
-    : duration_ns_(static_cast<double>(std::max<std::uint64_t>(frame.duration_ns, 1))) {
+    : frame_(frame), duration_ns_(static_cast<double>(std::max<std::uint64_t>(frame.duration_ns, 1))) {
   plot_.frame_top = above + kAbove;
   plot_.frame_height = frame.height;
   plot_.height = plot_.frame_top + frame.height + (frame.names_times ? kBelow : kBelowTicks);
@@ -25,7 +35,7 @@ TimePlot::TimePlot(const TimeFrame& frame, std::uint64_t highest, double above)
   top_bytes_ = std::max(bytes.back().value, 1.0);
   plot_.grid = true;
   for (const Tick& tick : bytes) plot_.margin.push_back({y(tick.value), tick.label});
-  for (Tick& tick : time_ticks(static_cast<std::uint64_t>(duration_ns_))) {
+  for (Tick& tick : ticks_of(frame)) {
     const double at = tick.value / duration_ns_;
     // Words at the edges stay inside.
     const PlotAlign align = at > 0.96 ? PlotAlign::end : at < 0.02 ? PlotAlign::start : PlotAlign::middle;
@@ -45,7 +55,7 @@ void TimePlot::add_hints_at(const std::vector<std::uint64_t>& times_ns,
     while (next < times_ns.size() && static_cast<double>(times_ns[next]) <= middle) ++next;
     if (next == 0) continue;
     PlotHint hint{static_cast<double>(index) / kHints, 1.0 / kHints, words(next - 1)};
-    hint.tooltip.insert(hint.tooltip.begin(), format_duration_ns(static_cast<std::uint64_t>(middle)));
+    hint.tooltip.insert(hint.tooltip.begin(), moment_text(frame_, static_cast<std::uint64_t>(middle)));
     plot_.hints.push_back(std::move(hint));
   }
 }
@@ -77,7 +87,7 @@ void TimePlot::label_peak(Role role, std::uint64_t time_ns, std::uint64_t bytes)
   const double at = x(time_ns);
   plot_.label = PlotLabel{role,
                           {at, y(static_cast<double>(bytes))},
-                          fmt::format("peak {} at {}", format_bytes(bytes), format_duration_ns(time_ns)),
+                          fmt::format("peak {} at {}", format_bytes(bytes), moment_text(frame_, time_ns)),
                           at < 0.2   ? PlotAlign::start
                           : at > 0.8 ? PlotAlign::end
                                      : PlotAlign::middle};

@@ -9,11 +9,17 @@
 #include <utility>
 #include <vector>
 
+#include "report/plot/axis.h"
 #include "report/plot/plot.h"
 #include "report/plot/plots.h"
 #include "store/store.h"
 
 namespace tidemark {
+
+/// At the x-axis of a frame.
+[[nodiscard]] std::vector<Tick> ticks_of(const TimeFrame& frame);
+/// "3.2 s", or "2026-11-23 10:02:11 UTC" where the frame has times of day.
+[[nodiscard]] std::string moment_text(const TimeFrame& frame, std::uint64_t time_ns);
 
 /// Makes a Plot; take() hands it over.
 class TimePlot {
@@ -68,6 +74,7 @@ class TimePlot {
                     const std::function<std::vector<std::string>(std::size_t)>& words);
 
   Plot plot_;
+  const TimeFrame frame_;
   const double duration_ns_;
   double top_bytes_ = 1;  // at the top of the frame
 };

@@ -6,11 +6,9 @@
 #include <vector>
 
 #include "base/units.h"
-#include "report/plot/axis.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"
 #include "report/words/printable.h"
-#include "report/words/recording.h"
 #include "report/words/watch.h"
 
 namespace tidemark {
@@ -99,8 +97,8 @@ Plot usage_plot(const WatchedDevice& device, const TimeFrame& frame) {
   const auto total = device.info.total_bytes;
   TimePlot time(frame, std::max(device.used.peak_bytes(), total.value_or(0)));
   Plot& plot = time.plot();
-  plot.description = fmt::format("Used memory of {} over time: peak {} {}", short_title(device),
-                                 format_bytes(device.used.peak_bytes()), at_text(device.used.peak_at_ns()));
+  plot.description = fmt::format("Used memory of {} over time: peak {} at {}", short_title(device),
+                                 format_bytes(device.used.peak_bytes()), moment_text(frame, device.used.peak_at_ns()));
   time.add_curve(Role::allocated, 1.2, plot_layout::kAreaOpacity, points,
                  [](const UsageAt& at) { return std::optional(at.point->high_bytes); });
   plot.legend.push_back({Role::allocated, Sample::area, "used"});
@@ -115,19 +113,21 @@ Plot usage_plot(const WatchedDevice& device, const TimeFrame& frame) {
   return time.take();
 }
 
-Plot usage_heat_map(const MachineState& state, std::uint64_t duration_ns) {
+Plot usage_heat_map(const MachineState& state, const TimeFrame& frame) {
+  const std::uint64_t duration_ns = std::max<std::uint64_t>(frame.duration_ns, 1);
   Plot plot;
   plot.description = "How much of each device was used over time";
   double top = 0;
   for (const WatchedDevice& device : state.devices) {
-    plot.margin.push_back({top + kHeatCell / 2, shown(short_title(device), 16)});
+    // By their keys: there is no room for "GPU 0 instance 1".
+    plot.margin.push_back({top + kHeatCell / 2, device.is_host ? "host" : shown("GPU " + device.key, 16)});
     add_heat_row(plot, device, top, duration_ns);
     top += kHeatRow;
   }
   plot.frame_height = top;
   plot.height = top + kHeatBelow;
-  for (const Tick& tick : time_ticks(std::max<std::uint64_t>(duration_ns, 1))) {
-    const double at = tick.value / static_cast<double>(std::max<std::uint64_t>(duration_ns, 1));
+  for (const Tick& tick : ticks_of(frame)) {
+    const double at = tick.value / static_cast<double>(duration_ns);
     const PlotAlign align = at > 0.96 ? PlotAlign::end : at < 0.02 ? PlotAlign::start : PlotAlign::middle;
     plot.ticks.push_back({at, tick.label, align});
   }

@@ -20,8 +20,9 @@
 namespace tidemark {
 namespace {
 
-std::string percent_text(const std::optional<double>& percent) {
-  return percent ? fmt::format("{:.1f}%", *percent) : "n/a";
+std::string mean_and_most_text(const RunningValue& percent) {
+  if (percent.count == 0) return "n/a";
+  return fmt::format("{:.1f}% on average, {:.1f}% at most", percent.average, percent.highest);
 }
 
 // As holders() says it of an owner without a reference.
@@ -226,14 +227,11 @@ std::string to_text(const ProfileReport& report, const Terminal& terminal) {
     text += heading(device, state, terminal);
     text += fact("memory", memory_line(device));
     text += fact("peak", peak_line(device));
-    text +=
-        fact("used", fmt::format("{} on average, {} at most, {}", percent_text(device.used_percent.mean()),
-                                 percent_text(device.used_percent.most()), samples_text(device.used.sample_count())));
+    text += fact("used", fmt::format("{}, {}", mean_and_most_text(device.used_percent),
+                                     samples_text(device.used.sample_count())));
     if (device.is_host) text += fact("holds", host_holds_text(report));
     if (device.is_host) continue;
-    text +=
-        fact("utilization", fmt::format("{} on average, {} at most", percent_text(device.utilization_percent.mean()),
-                                        percent_text(device.utilization_percent.most())));
+    text += fact("utilization", mean_and_most_text(device.utilization_percent));
   }
   text += processes_of(state, terminal) + recorded_of(report, terminal);
   return shows_host(state) ? text + host_text(report) : text;
@@ -308,7 +306,7 @@ std::string to_text(const FragmentReport& report, const Terminal& terminal) {
     text += fact("memory", memory_line(device));
     const auto unused = report.unused_share(device.key);
     text += unused ? fact("unused", share_text(unused) + " of what recorded processes have reserved, on average")
-                   : fact("unused", fmt::format("n/a: {}", kNoFragmentation));
+                   : fact("unused", "n/a: " + no_fragmentation_text(report, device));
   }
   text += recorded_of(report, terminal);
   for (const RecordedFragmentation& of : report.of_recorded) text += "\n" + to_text(of.fragmentation, terminal);

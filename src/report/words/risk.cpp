@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "report/words/machine.h"
 #include "report/words/recording.h"
 #include "report/words/watch.h"
 
@@ -31,37 +30,19 @@ std::string process_text(const WatchedProcess& process) {
   return words.empty() ? fmt::format("process {}", process.pid) : fmt::format("process {} ({})", process.pid, words);
 }
 
-struct Holder {
-  const WatchedProcess* process = nullptr;
-  std::uint64_t bytes = 0;
-};
-
-// The process that has most of a device; of the host where there is none.
-Holder largest_holder(const MachineState& state, const WatchedDevice* device) {
-  Holder largest;
-  const auto look_at = [&](const WatchedProcess& process, std::uint64_t bytes) {
-    if (bytes > largest.bytes) largest = {&process, bytes};
-  };
-  for (const WatchedProcess& process : state.processes) {
-    if (process.ended) continue;
-    if (device == nullptr) {
-      look_at(process, process.pss_bytes.value_or(process.rss_bytes.value_or(0)));
-      continue;
-    }
-    for (const ProcessOnDevice& on : process.devices) {
-      if (&state.devices[on.device] == device && on.held) look_at(process, on.bytes.value_or(0));
-    }
-  }
-  return largest;
+std::string holder_sentence(const std::optional<MemoryHolder>& holder) {
+  if (!holder) return "";
+  return fmt::format(" {} has {} of it.",
+                     holder->process.kind == ProcessKind::other_namespace
+                         ? fmt::format("Process {} of another container", holder->process.pid)
+                         : "P" + process_text(holder->process).substr(1),
+                     format_bytes(holder->bytes));
 }
 
-std::string holder_sentence(const Holder& holder) {
-  if (holder.process == nullptr) return "";
-  return fmt::format(" {} has {} of it.",
-                     holder.process->kind == ProcessKind::other_namespace
-                         ? fmt::format("Process {} of another container", holder.process->pid)
-                         : "P" + process_text(*holder.process).substr(1),
-                     format_bytes(holder.bytes));
+std::string killed_sentence(std::uint64_t kills) {
+  if (kills == 0) return "";
+  return fmt::format(" Meanwhile the kernel killed {} of this control group for lack of memory.",
+                     kills == 1 ? "a process" : format_count(kills) + " processes");
 }
 
 std::string seen_text(const RiskAssessment& risk) {
@@ -72,7 +53,7 @@ struct Memory {
   const RiskAssessment* risk;
   std::optional<std::uint64_t> limit_bytes;
   std::optional<std::uint64_t> free_bytes;
-  Holder holder;
+  std::optional<MemoryHolder> holder;
   std::string leak_options;  ///< of `tidemark leak`, to look closer
 };
 
@@ -116,7 +97,7 @@ std::string span_text(double seconds) {
 }
 
 std::string watched_title(const WatchedDevice& device, const MachineState& state) {
-  if (!device.is_host) return device_title(device.info);
+  if (!device.is_host) return short_title(device) + (device.info.name.empty() ? "" : ": " + device.info.name);
   return state.host.limited_by_cgroup() ? "cpu: memory of " + control_group_text(state.host) : "cpu: host memory";
 }
 
@@ -181,7 +162,7 @@ std::string time_to_limit_text(const RiskAssessment& risk) {
 
 std::string recommendation_text(const WatchedDevice& device, const MachineState& state) {
   if (device.is_host) return host_recommendation_text(state);
-  if (!device.lost.empty()) return "The device does not answer any more: " + device.lost + ".";
+  if (!device.lost.empty()) return device.lost + ".";
   if (device.used.empty()) return "The driver does not say how much memory of the device is used.";
   return recommendation({&device.risk, device.limit_bytes(), device.free_bytes(), largest_holder(state, &device),
                          " --devices " + device.key});
@@ -190,16 +171,15 @@ std::string recommendation_text(const WatchedDevice& device, const MachineState&
 std::string host_recommendation_text(const MachineState& state) {
   const WatchedHost& host = state.host;
   if (host.used.empty()) return "The system does not say how much memory is used.";
-  const auto limit = host.limit_bytes();
-  const auto used = host.used_bytes();
-  const auto free = limit && used ? std::optional(*limit - std::min(*limit, *used)) : std::nullopt;
-  std::string text = recommendation({&host.risk, limit, free, largest_holder(state, nullptr), " --devices cpu"});
-  const std::uint64_t before = host.cgroup_oom_kills_at_start.value_or(0);
-  if (const std::uint64_t kills = host.cgroup_oom_kills.value_or(before); kills > before) {
-    text += fmt::format(" Meanwhile the kernel killed {} processes of this control group for lack of memory.",
-                        format_count(kills - before));
-  }
-  return text;
+  return recommendation(
+             {&host.risk, host.limit_bytes(), host.free_bytes(), largest_holder(state, nullptr), " --devices cpu"}) +
+         killed_sentence(host.new_oom_kills());
+}
+
+std::string recommendation_text(const RiskChange& change) {
+  return recommendation(
+             {&change.now, change.limit_bytes, change.free_bytes, change.holder, " --devices " + change.device}) +
+         killed_sentence(change.new_oom_kills);
 }
 
 std::string process_recommendation_text(const WatchedProcess& process, const WatchedDevice* device,

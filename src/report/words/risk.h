@@ -46,6 +46,8 @@ namespace tidemark {
 /// What to do about it, and the evidence that says so. Of a device, or of the host's memory.
 [[nodiscard]] std::string recommendation_text(const WatchedDevice& device, const MachineState& state);
 [[nodiscard]] std::string host_recommendation_text(const MachineState& state);
+/// The same of the moment of the change.
+[[nodiscard]] std::string recommendation_text(const RiskChange& change);
 
 /// "GPU 0", "GPU 0 of process 4242 (python train.py)", "RSS of process 4242 (python train.py)", "allocated on cuda:0 by
 /// process 4242 (python train.py)".

@@ -16,7 +16,7 @@ namespace tidemark {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
-constexpr std::uint64_t kSilentNs = 3'000'000'000;
+constexpr double kSilentSeconds = 3;
 
 double seconds_of(std::uint64_t ns) {
   return static_cast<double>(ns) / kNsPerSecond;
@@ -57,27 +57,32 @@ void add_recorder_notes(const WatchRun& run, std::vector<std::string>& notes) {
   }
 }
 
+void add_unrecorded_note(const WatchRun& run, std::vector<std::string>& notes) {
+  if (!run.recorded.empty()) return;
+  notes.push_back(
+      fmt::format("process {} is not recorded: what is shown is what the driver and the kernel say of it. With "
+                  "`tidemark run` there are allocator statistics and stacks too",
+                  run.pid.value_or(0)));
+}
+
 void add_pid_note(const WatchRun& run, std::vector<std::string>& notes) {
   switch (run.state.watched_pid) {
     case WatchedPid::not_listed:
       notes.push_back(fmt::format("no device lists process {} or one below it", run.pid.value_or(0)));
+      add_unrecorded_note(run, notes);
       break;
     case WatchedPid::hidden:
       notes.push_back(
           fmt::format("the driver's PIDs are those of another PID namespace: what process {} has of the devices "
                       "cannot be told; run tidemark on the host, or in a container with --pid=host",
                       run.pid.value_or(0)));
+      add_unrecorded_note(run, notes);
       break;
     case WatchedPid::ended:
       notes.push_back(fmt::format("process {} has ended", run.pid.value_or(0)));
       break;
     case WatchedPid::running:
-      if (run.recorded.empty()) {
-        notes.push_back(
-            fmt::format("process {} is not recorded: what is shown is what the driver and the kernel say of it. With "
-                        "`tidemark run` there are allocator statistics and stacks too",
-                        run.pid.value_or(0)));
-      }
+      add_unrecorded_note(run, notes);
       break;
     case WatchedPid::none:
       break;
@@ -162,9 +167,11 @@ std::vector<std::string> watch_notes(const WatchRun& run) {
   add_recorder_notes(run, notes);
   add_killed_notes(run, notes);
   add_cgroup_note(run, notes);
-  if (state.now_ns > state.latest_reading_ns + kSilentNs && state.devices_known) {
-    notes.push_back(fmt::format("a driver has not answered for {}; what is shown is from before",
-                                span_text(seconds_of(state.now_ns - state.latest_reading_ns))));
+  const double silence = seconds_of(state.now_ns - std::min(state.now_ns, state.latest_reading_ns));
+  if (state.devices_known && silence > std::max(kSilentSeconds, 2 * run.interval_seconds)) {
+    notes.push_back(fmt::format("{} for {}; what is shown is from before",
+                                state.no_gpu ? "nothing could be read" : "a driver has not answered",
+                                span_text(silence)));
   }
   if (state.forgotten_processes > 0) {
     notes.push_back(
@@ -201,6 +208,19 @@ std::string change_text(const RiskChange& change) {
   text += pattern_text(change.now);
   if (change.now.seconds_to_limit) text += "; the limit is reached " + time_to_limit_text(change.now);
   return printable(text);
+}
+
+std::string no_fragmentation_text(const WatchRun& run, const WatchedDevice& device) {
+  if (run.recorded.empty()) return kNoFragmentation;
+  if (device.is_host) return "PyTorch's allocator of the CPU reserves nothing";
+  const auto is_elsewhere = [](const RecordedDevice& on) {
+    return on.key.empty() && on.device.type == DeviceType::cuda;
+  };
+  const bool untold = std::any_of(run.recorded.begin(), run.recorded.end(), [&](const RecordedProcess& process) {
+    return std::any_of(process.devices.begin(), process.devices.end(), is_elsewhere);
+  });
+  if (untold) return "it cannot be told which GPU is meant by those of the recorded processes, which are below";
+  return "no recorded process has reserved memory of it while it was watched";
 }
 
 std::string search_stopped_text(double seconds) {

@@ -34,6 +34,8 @@ namespace tidemark {
 inline constexpr const char* kNoFragmentation =
     "how much of what a process has reserved is fragmented, only its allocator knows: record the program with "
     "`tidemark run`";
+/// Why nothing is known of the fragmentation of this one, for which WatchRun::unused_share() has nothing: a clause.
+[[nodiscard]] std::string no_fragmentation_text(const WatchRun& run, const WatchedDevice& device);
 /// Why growth has no stacks.
 inline constexpr const char* kNoTracking = "no process is being recorded: start the program with `tidemark run`";
 

@@ -44,13 +44,14 @@ void draw_device(const Region& region, std::size_t y, const MachineState& machin
               device.assessed_at_ns ? device.risk.level : RiskLevel::low);
 }
 
-void draw_detail(const Region& region, const MachineState& machine, const WatchedDevice& device) {
+void draw_detail(const Region& region, const Content& content, const WatchedDevice& device) {
+  const MachineState& machine = content.machine;
   draw_rule(region, 0, printable(watched_title(device, machine)));
   std::size_t y = 1 + draw_evidence(region.below(1), machine, device);
   if (device.latest.driver_reserved_bytes) {
     region.print(0, y++, fmt::format("reserved by the driver: {}", format_bytes(*device.latest.driver_reserved_bytes)));
   }
-  if (device.sampled_at_ns && machine.now_ns - *device.sampled_at_ns > kStaleNs) {
+  if (device.sampled_at_ns && machine.now_ns - *device.sampled_at_ns > stale_after_ns(content)) {
     region.print(
         0, y,
         fmt::format("no answer for {}", span_text(static_cast<double>(machine.now_ns - *device.sampled_at_ns) / 1e9)),
@@ -89,7 +90,7 @@ void draw_devices(const Region& region, const Content& content, const ViewState&
     draw_device(region, y, machine, machine.devices[n]);
     if (n == selected) region.part(0, y, end, 1).select_row(0);
   }
-  if (count != 0) draw_detail(region.below(std::max(y, region.height() - details)), machine, machine.devices[selected]);
+  if (count != 0) draw_detail(region.below(std::max(y, region.height() - details)), content, machine.devices[selected]);
 }
 
 }  // namespace

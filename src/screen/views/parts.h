@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,8 +17,10 @@ namespace tidemark::screen {
 // Columns: there is room for peaks and longer names.
 inline constexpr std::size_t kWide = 100;
 
-/// A reading that is older is called old.
-inline constexpr std::uint64_t kStaleNs = 5'000'000'000;
+/// A reading that is older is called old: between two samples none is.
+[[nodiscard]] inline std::uint64_t stale_after_ns(const Content& content) {
+  return std::max<std::uint64_t>(5'000'000'000, 2 * content.interval_ns);
+}
 
 /// "n/a" where the value is not known.
 template <typename T>

@@ -77,6 +77,24 @@ TEST(RiskTracker, GoesOnCountingWhereAnotherProcessHasMost) {
   EXPECT_GT(risk.growth_seconds, 250) << "what was seen before is not forgotten";
 }
 
+TEST(RiskTracker, NothingIsKnownOfALostDevice) {
+  RiskTracker risks{ForecastOptions{}};
+  MachineState state;
+  WatchedDevice& device = state.devices.emplace_back();
+  device.info.total_bytes = 80 * kGiB;
+  for (std::uint64_t second = 0; second < 60; ++second) {
+    device.used.add(second * 1'000'000'000, 79 * kGiB);
+    risks.add(state);
+  }
+  risks.assess(state, true);
+  EXPECT_TRUE(device.assessed_at_ns);
+  EXPECT_NE(device.risk.level, RiskLevel::low);
+  device.lost = "it fell off the bus";
+  risks.assess(state, true);
+  EXPECT_FALSE(device.assessed_at_ns);
+  EXPECT_FALSE(device.risk.confidence);
+}
+
 TEST(RiskTracker, KnowsNoStepsWhereNobodyTellsThem) {
   RiskTracker risks{ForecastOptions{}};
   FillingDevice device;

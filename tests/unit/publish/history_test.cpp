@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 
+#include "publish/history/history_state.h"
 #include "publish/history/history_writer.h"
 #include "publish/history/schema.h"
 #include "temporary_folder.h"
@@ -191,7 +192,31 @@ TEST_F(HistoryTest, OfATimeAndADevice) {
   EXPECT_EQ(read(kWallMs + 2000)->devices[0].peak_bytes, 300U);
   EXPECT_EQ(read(kWallMs + 2001)->risks.size(), 0U);
   EXPECT_EQ(read({}, {"GPU-1"})->devices.size(), 1U);
-  EXPECT_THAT(read({}, {"1"})->devices, IsEmpty());
+  const auto never_seen = read({}, {"0", "1"});
+  ASSERT_FALSE(never_seen.ok());
+  EXPECT_EQ(never_seen.error().message, "--device 1: " + path_ + " has no such device (it has 0)");
+  EXPECT_THAT(read(kWallMs + 4000, {"0"})->devices, IsEmpty()) << "known, but not seen in this time";
+}
+
+// For a picture: each device by its own number, at times of day.
+TEST(HistoryState, HasNumbersAndTimesOfDay) {
+  History history;
+  for (const char* key : {"1", "0:2", "cpu"}) {
+    HistoryDevice& device = history.devices.emplace_back();
+    device.key = key;
+    device.id = device.key == "cpu" ? "host" : "GPU";
+    device.first_ms = kWallMs;
+    device.peak_ms = kWallMs + 90'000;
+    device.points = {{kWallMs, 60'000, 5, 4}, {kWallMs + 60'000, 60'000, 9, 6}, {kWallMs + 120'000, 60'000, 3, 2}};
+  }
+  const MachineState state = as_state(history);
+  ASSERT_EQ(state.devices.size(), 3U);
+  EXPECT_EQ(state.devices[0].info.index, 1U);
+  EXPECT_EQ(state.devices[1].info.index, 2U);
+  EXPECT_EQ(state.devices[1].info.instance_of, 0U);
+  EXPECT_TRUE(state.devices[2].is_host);
+  EXPECT_EQ(state.wall_ns(0), kWall);
+  EXPECT_EQ(state.wall_ns(state.devices[0].used.peak_at_ns()), kWall + 90 * kSecond) << "within its point";
 }
 
 TEST_F(HistoryTest, IsForItsOwnerAndGoesOn) {

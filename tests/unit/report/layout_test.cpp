@@ -129,6 +129,32 @@ TEST(TimeTicks, StayInsideTheRun) {
   for (const Tick& tick : time_ticks(2'076'000'000)) EXPECT_LE(tick.value, 2'076'000'000);
 }
 
+std::vector<std::string> tick_labels(const std::vector<Tick>& ticks) {
+  std::vector<std::string> labels;
+  for (const Tick& tick : ticks) labels.push_back(tick.label);
+  return labels;
+}
+
+TEST(ClockTicks, AreRoundTimesOfDay) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  constexpr std::uint64_t kBegin = 1'795'453'920 * kSecond;  // 2026-11-23 17:12:00 UTC
+  const std::vector<Tick> day = clock_ticks(kBegin, 24 * 3600 * kSecond);
+  EXPECT_EQ(tick_labels(day), (std::vector<std::string>{"2026-11-23 18:00", "21:00", "2026-11-24", "03:00", "06:00",
+                                                        "09:00", "12:00", "15:00"}));
+  EXPECT_DOUBLE_EQ(day[0].value, 48 * 60 * 1e9);
+  EXPECT_EQ(tick_labels(clock_ticks(kBegin, 4 * 86'400 * kSecond)),
+            (std::vector<std::string>{"2026-11-24", "12:00", "2026-11-25", "12:00", "2026-11-26", "12:00", "2026-11-27",
+                                      "12:00"}));
+  EXPECT_EQ(tick_labels(clock_ticks(kBegin + 1, 3 * kSecond)),
+            (std::vector<std::string>{"2026-11-23 17:12:01", "17:12:02", "17:12:03"}));
+  for (const std::uint64_t seconds : {60U, 3600U, 604'800U, 2'592'000U, 31'536'000U, 3'153'600'000U}) {
+    const std::vector<Tick> ticks = clock_ticks(kBegin, seconds * kSecond);
+    EXPECT_GE(ticks.size(), 2U) << seconds;
+    EXPECT_LE(ticks.size(), 9U) << seconds;
+    EXPECT_LE(ticks.back().value, static_cast<double>(seconds) * 1e9);
+  }
+}
+
 TEST(NumberTicks, AreRoundForAnySignAndSize) {
   const auto covers = [](double lowest, double highest) {
     const std::vector<Tick> ticks = number_ticks(lowest, highest);

@@ -109,6 +109,23 @@ TEST(HostPlot, DrawsRssAndPss) {
   EXPECT_EQ(host_plot(host, {10 * kSecond, 200, true}).curves.at(0).role, Role::pss);
 }
 
+// Of a history: what was an hour ago is found by the time of day.
+TEST(UsagePlot, HasTimesOfDayWhereItBeganAtOne) {
+  MachineState state;
+  WatchedDevice& device = state.devices.emplace_back();
+  device.key = "1";
+  device.used.add(0, kGiB);
+  device.used.add(3600 * kSecond, 2 * kGiB);
+  device.used.add(7200 * kSecond, kGiB);
+  TimeFrame frame{7200 * kSecond};
+  EXPECT_EQ(usage_plot(device, frame).label->words, "peak 2.0 GiB at 3600.000 s");
+  frame.begin_wall_ns = 1'795'453'920 * kSecond;  // 2026-11-23 17:12:00 UTC
+  const Plot plot = usage_plot(device, frame);
+  EXPECT_EQ(plot.label->words, "peak 2.0 GiB at 2026-11-23 18:12:00 UTC");
+  EXPECT_EQ(plot.ticks.front().label, "2026-11-23 17:15");
+  EXPECT_EQ(usage_heat_map(state, frame).ticks.front().label, "2026-11-23 17:15");
+}
+
 TEST(TimelinePlot, DrawsDriverMemoryWhereLibrariesHeldSome) {
   Timeline timeline = gap();
   TimelineSeries& series = timeline.series[0];

@@ -55,6 +55,20 @@ TEST(Views, At120x40) {
   }
 }
 
+// Between two samples no driver is silent.
+TEST(Views, SilenceIsLongerThanTwoIntervals) {
+  MachineState machine = busy_machine();
+  machine.devices_known = true;
+  machine.now_ns = machine.latest_reading_ns + 9 * kSecondNs;
+  const auto says = [&](std::uint64_t interval_ns) {
+    Canvas canvas(80, 24, true);
+    draw_frame(canvas, {.machine = machine, .recorded = {}, .marks = {}, .interval_ns = interval_ns}, {});
+    return canvas.text().find("no answer from the driver for 9 s") != std::string::npos;
+  };
+  EXPECT_TRUE(says(kSecondNs));
+  EXPECT_FALSE(says(5 * kSecondNs));
+}
+
 TEST(Views, TooSmall) {
   expect_golden("too-small-40x10", frame(busy_machine(), {}, {}, 40, 10));
   Canvas none(0, 0);
@@ -102,7 +116,11 @@ TEST(Views, HelpAndTheNameOfAFile) {
 
 TEST(Views, LostDeviceSilentDriverAndPause) {
   MachineState machine = busy_machine();
-  machine.devices[1].lost = "GPU 1 (NVIDIA H100 80GB HBM3): NVML: GPU is lost (15)";
+  WatchedDevice& lost = machine.devices[1];
+  lost.lost = "GPU 1 (GPU-2222) does not answer any more (NVML: GPU is lost (15))";
+  lost.latest = {};
+  lost.risk = {};
+  lost.assessed_at_ns.reset();
   machine.now_ns += 12 * kSecondNs;
   State state;
   state.paused = true;
