@@ -11,7 +11,7 @@
 #include "base/units.h"
 #include "live/on_risk.h"
 #include "report/json/watch.h"
-#include "report/words/watch.h"
+#include "report/words/risk.h"
 #include "runtime/watch/background_watch.h"
 
 namespace tidemark {
