@@ -148,7 +148,7 @@ Json recorded_json(const WatchRun& run) {
                                        {"peak_reserved_bytes", nullable(on.most_reserved())},
                                        {"avg_unused_share", nullable(on.unused_share.mean())},
                                        {"max_unused_share", nullable(on.unused_share.most())},
-                                       {"num_snapshots", on.reserved.sample_count()}};
+                                       {"num_snapshots", on.allocated.sample_count()}};
     }
     rows.push_back({{"pid", process.recording.pid},
                     {"command", process.recording.command},
