@@ -13,7 +13,6 @@
 namespace tidemark {
 namespace {
 
-using nlohmann::json;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -97,7 +96,7 @@ TEST(WatchNotes, SayOfAnUnrecordedProcessThatItIs) {
 TEST(OomReport, GrowthIsUnknownBeforeThereAreEnoughSamples) {
   MachineState state = watched_machine();
   const auto risk_of = [](const MachineState& of) {
-    return json::parse(to_json(watch_report<OomReport>(of)))["devices"]["0"]["risk_assessment"];
+    return nlohmann::json::parse(to_json(watch_report<OomReport>(of)))["devices"]["0"]["risk_assessment"];
   };
   EXPECT_EQ(risk_of(state)["growth_rate_mb_per_sec"], 0.0);
   EXPECT_EQ(risk_of(state)["growth_error_mb_per_sec"], 0.0);
@@ -114,7 +113,7 @@ TEST(OomReport, NothingIsSaidOfALostDeviceButWhy) {
   device.risk = {};
   device.assessed_at_ns.reset();
   device.latest = {};
-  const json risk = json::parse(to_json(report))["devices"]["0"]["risk_assessment"];
+  const nlohmann::json risk = nlohmann::json::parse(to_json(report))["devices"]["0"]["risk_assessment"];
   EXPECT_EQ(risk["risk_level"], nullptr);
   EXPECT_EQ(risk["confidence"], nullptr);
   EXPECT_EQ(risk["recommendation"], "GPU 0 (GPU-1) does not answer any more (NVML: GPU is lost (15)).");
@@ -149,8 +148,8 @@ TEST(RiskChangeJson, HasTheRecommendationOfAReport) {
   RiskNotifier notifier;
   const auto changes = notifier.observe(state);
   ASSERT_EQ(changes.size(), 1U);
-  const json change = json::parse(to_json(changes[0]));
-  const json report = json::parse(to_json(watch_report<OomReport>(state)));
+  const nlohmann::json change = nlohmann::json::parse(to_json(changes[0]));
+  const nlohmann::json report = nlohmann::json::parse(to_json(watch_report<OomReport>(state)));
   EXPECT_EQ(change["risk_assessment"], report["devices"]["0"]["risk_assessment"]);
   EXPECT_EQ(
       change["risk_assessment"]["recommendation"],
@@ -179,7 +178,7 @@ TEST(RiskChangeJson, OfTheHostHasWhomTheKernelKilled) {
 
 TEST(FragmentReport, SaysWhyNothingIsKnownOfADevice) {
   FragmentReport report = watch_report<FragmentReport>(watched_machine());
-  const auto why = [&] { return json::parse(to_json(report))["devices"]["0"]["unknown_because"]; };
+  const auto why = [&] { return nlohmann::json::parse(to_json(report))["devices"]["0"]["unknown_because"]; };
   EXPECT_THAT(why().get<std::string>(), HasSubstr("record the program with `tidemark run`"));
   RecordedProcess& process = report.recorded.emplace_back();
   EXPECT_EQ(why(), "no recorded process has reserved memory of it while it was watched");
