@@ -8,10 +8,10 @@
 
 namespace tidemark {
 
-/// Assessments of a level are sorted by what speaks for them; 0 to kEvidenceClasses - 1, the more the better. Where
-/// the limit will be reached: how many times the time that is left it has grown already. Otherwise: how long it was
-/// watched since the latest change, in horizons.
-inline constexpr std::size_t kEvidenceClasses = 4;
+/// Assessments of a level are sorted by what speaks for them; 0 to kEvidenceClasses - 1. The first half of the classes
+/// is for what does not come to the limit: how long it was watched since the latest change, in horizons. The second
+/// half is for growth: how many times the time that is left it has grown already. In each half, the more the better.
+inline constexpr std::size_t kEvidenceClasses = 8;
 [[nodiscard]] std::size_t evidence_class(const RiskAssessment& risk, const ForecastOptions& options);
 
 /// The share of assessments of that level and class that were right on the training seeds of bench/detectors: low and

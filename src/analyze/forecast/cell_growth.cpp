@@ -14,11 +14,11 @@ constexpr double kFirstThird = 0.1;
 constexpr double kBend = 0.1;       // of the growth, that is missing where it began late
 constexpr double kRise = 0.01;      // of the growth: less is none
 constexpr double kLongPause = 1.5;  // times the longest one before: growth that has stopped
-// Growth that has all but stopped, though each noisy peak is a little higher than those before: in the last sixth of the
-// cells, or the last two of the longest pauses, less than this share of what growth at one rate would have added.
+// Growth that has all but stopped, though now and then a noisy peak is a little higher than all before: in the last
+// quarter of the cells, or the last two of the longest pauses, or half of these, the slope is less than this share.
 constexpr double kStillGrowing = 0.4;
 constexpr std::size_t kLatestPauses = 2;
-constexpr std::size_t kLatestPart = 6;
+constexpr std::size_t kLatestPart = 4;
 constexpr double kAboveNoise = 3;
 constexpr double kAboveBefore = 0.5;
 constexpr double kRising = 0.5;      // Kendall's tau
@@ -59,14 +59,15 @@ std::optional<CellGrowth> find_cell_growth(std::span<const double> peaks, double
     ++growth.rises;
   }
   if (static_cast<double>(count - 1 - latest) > kLongPause * pause) return std::nullopt;
-  const std::size_t recent = std::max(kLatestPauses * static_cast<std::size_t>(pause), count / kLatestPart);
-  const double expected = static_cast<double>(recent) / static_cast<double>(count - 1);
-  if (recent < count && share(count - 1 - recent, count - 1) < kStillGrowing * expected) return std::nullopt;
   if (kendall_tau(peaks) < std::max(kRising, std::min(kAlwaysRising, kSurelyRising * kendall_tau_deviation(count)))) {
     return std::nullopt;
   }
   growth.per_cell = theil_sen(peaks, kNormal90);
   if (growth.per_cell.low <= 0) return std::nullopt;
+  const std::size_t latest_cells = std::max(kLatestPauses * static_cast<std::size_t>(pause), count / kLatestPart);
+  for (std::size_t part = std::max<std::size_t>(latest_cells / 2, 4); part <= latest_cells && part < count; ++part) {
+    if (theil_sen(peaks.last(part)).value < kStillGrowing * growth.per_cell.value) return std::nullopt;
+  }
 
   std::vector<double> residuals(count);
   for (std::size_t cell = 0; cell < count; ++cell) {

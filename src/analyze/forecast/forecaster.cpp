@@ -35,21 +35,23 @@ constexpr double kEarlier = 0.05;      // of its age: so long ago it looked alik
 constexpr double kCriticalSeconds = 60;
 constexpr double kCriticalSteps = 20;
 constexpr double kDependence = 3;
-constexpr double kFlat = 0.02;       // of what is used: less is no change of it
-constexpr double kWarmedUp = 0.5;    // of the growth of the first half, that the second one has at most
-constexpr double kBarelySlower = 3;  // of what it has grown: to grow by more in the future is hardly to slow down
-constexpr double kFewRises = 0.5;    // of the cells: fewer are steps
-constexpr double kTeeth = 0.1;       // of the peak, that it goes down by in between
-constexpr double kReleased = 0.5;    // of the least that was used before
+constexpr double kFlat = 0.02;            // of what is used: less is no change of it
+constexpr std::size_t kFewestCells = 12;  // to tell that nothing grows where the peaks rise
+constexpr double kWarmedUp = 0.5;         // of the growth of the first half, that the second one has at most
+constexpr double kBarelySlower = 3;       // of what it has grown: to grow by more in the future is hardly to slow down
+constexpr double kFewestToSlow = 16;      // cells: with fewer the two halves of a line differ by chance
+constexpr double kFewRises = 0.5;         // of the cells: fewer are steps
+constexpr double kTeeth = 0.1;            // of the peak, that it goes down by in between
+constexpr double kReleased = 0.5;         // of the least that was used before
 
 std::optional<double> age_in_steps(const PeakGrowth& growth) {
   if (!growth.steps) return std::nullopt;
-  return *growth.steps * growth.age_seconds / growth.span_seconds;
+  return *growth.steps * growth.evidence_seconds / growth.span_seconds;
 }
 
 // Where steps are known they began in the first half of it: what is loaded has none.
 bool lasts(const PeakGrowth& growth) {
-  return growth.age_seconds >= kShortestGrowthSeconds && (!growth.steps || growth.steps_all_along) &&
+  return growth.evidence_seconds >= kShortestGrowthSeconds && (!growth.steps || growth.steps_all_along) &&
          age_in_steps(growth).value_or(kShortestGrowthSteps) >= kShortestGrowthSteps;
 }
 
@@ -67,7 +69,7 @@ std::optional<double> needed_age(const PeakGrowth& growth, bool soon) {
 // Whether it looked alike a little earlier. What fills up passes for growth at one rate at some moment, and no longer
 // at the next.
 bool grew_before(const std::vector<UsageSpan>& spans, const PeakGrowth& growth, std::uint64_t limit_bytes) {
-  const auto ago = static_cast<std::uint64_t>(kEarlier * growth.age_seconds * kNanosecondsPerSecond);
+  const auto ago = static_cast<std::uint64_t>(kEarlier * growth.evidence_seconds * kNanosecondsPerSecond);
   std::vector<UsageSpan> before = spans;
   std::erase_if(before, [&](const UsageSpan& span) { return span.to_ns > spans.back().to_ns - ago; });
   const auto earlier = find_peak_growth(before, limit_bytes);
@@ -77,6 +79,7 @@ bool grew_before(const std::vector<UsageSpan>& spans, const PeakGrowth& growth, 
 // Growth at one rate, as far as can be told: the second half of its stretch has, by chance, a little less than the
 // first. It may end before the limit, and nothing says that it will.
 bool barely_slows(const PeakGrowth& growth) {
+  if (growth.span_seconds < kFewestToSlow * growth.cell_seconds) return true;
   return growth.saturates_after && *growth.saturates_after >= kBarelySlower * growth.cells.grown;
 }
 
@@ -126,9 +129,13 @@ UsagePattern pattern_without_growth(const UsageGrid& grid, const std::vector<std
   std::vector<double> highest = grid.peaks;
   for (std::size_t cell = 1; cell < highest.size(); ++cell) highest[cell] = std::max(highest[cell], highest[cell - 1]);
   const double now = highest.back();
-  const double first = highest[highest.size() / 2] - highest.front();
-  const double second = now - highest[highest.size() / 2];
-  if (second > kFlat / 4 * now && second < kWarmedUp * first) return UsagePattern::warm_up;
+  const std::size_t last = highest.size() - 1;
+  const std::size_t middle = last / 2;
+  const double first = highest[middle] - highest.front();
+  const double second = now - highest[middle];
+  const double halves = middle > 0 ? static_cast<double>(last - middle) / static_cast<double>(middle) : 1;
+  if (second > kFlat / 4 * now && second < kWarmedUp * first * halves) return UsagePattern::warm_up;
+  if (grid.peaks.size() < kFewestCells && second > kFlat * now) return UsagePattern::unknown;  // it may grow
   const std::size_t from = changes.empty() ? 0 : changes.back();
   const auto [low, high] =
       std::minmax_element(grid.floors.begin() + static_cast<std::ptrdiff_t>(from), grid.floors.end());
@@ -204,7 +211,6 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
   if (growth && limit_bytes) {
     const double left = growth->left_to(*limit_bytes);
     if (growth->ends_before(left)) {
-      risk.confidence = calibrated_confidence(risk, options);  // of no alarm: those are without a time
       if (barely_slows(*growth)) {
         tell_time_to_limit(risk, *growth, left);
         risk.seconds_to_limit->latest.reset();
@@ -222,13 +228,13 @@ RiskAssessment Forecaster::assess(std::optional<std::uint64_t> limit_bytes) cons
       if (seconds <= options.horizon_seconds) {
         risk.level = std::max(risk.level, RiskLevel::medium);
         const auto needed = needed_age(*growth, within(kSoonSeconds, kSoonSteps));
-        if (needed && growth->age_seconds >= *needed * seconds && grew_before(spans, *growth, *limit_bytes)) {
+        if (needed && growth->evidence_seconds >= *needed * seconds && grew_before(spans, *growth, *limit_bytes)) {
           risk.level = within(kCriticalSeconds, kCriticalSteps) ? RiskLevel::critical : RiskLevel::high;
         }
       }
     }
   }
-  if (!risk.confidence) risk.confidence = calibrated_confidence(risk, options);
+  if (risk.pattern != UsagePattern::unknown) risk.confidence = calibrated_confidence(risk, options);
   return risk;
 }
 

@@ -15,6 +15,7 @@ constexpr double kShortest = 0.25;  // stretches, to the longest at one rate
 constexpr double kLonger = 2;       // stretches that have a say in whether growth ends
 constexpr double kSaturationMargin = 0.5;
 constexpr double kStepsKnown = 0.5;  // of a stretch
+constexpr double kLittleRoom = 0.9;  // of the limit, that are used
 
 bool is_at_one_rate(const CellGrowth& growth) {
   return growth.later_share >= kSlowest && growth.later_share <= kFastest;
@@ -119,8 +120,12 @@ std::optional<PeakGrowth> find_peak_growth(const std::vector<UsageSpan>& spans,
   if (!found) found = stretches.front();
   const auto doubled = std::ranges::find_if(
       spans, [&](const UsageSpan& span) { return 2 * static_cast<double>(span.peak_bytes) >= found->cells.peak_now; });
-  found->age_seconds = std::min(std::max(age, found->span_seconds * (1 - found->cells.began)),
-                                static_cast<double>(spans.back().to_ns - doubled->from_ns) / kNanosecondsPerSecond);
+  found->age_seconds = std::max(age, found->span_seconds * (1 - found->cells.began));
+  found->evidence_seconds = found->age_seconds;
+  if (!limit_bytes || found->cells.peak_now < kLittleRoom * static_cast<double>(*limit_bytes)) {
+    const double since = static_cast<double>(spans.back().to_ns - doubled->from_ns) / kNanosecondsPerSecond;
+    found->evidence_seconds = std::min(found->age_seconds, since);
+  }
   return found;
 }
 

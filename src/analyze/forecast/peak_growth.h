@@ -16,8 +16,11 @@ namespace tidemark {
 struct PeakGrowth {
   CellGrowth cells;
   double cell_seconds = 0;
-  double span_seconds = 0;       ///< of that stretch
-  double age_seconds = 0;        ///< for how long they have grown, at other rates too; see `find_peak_growth`
+  double span_seconds = 0;  ///< of that stretch
+  double age_seconds = 0;   ///< for how long they have grown, at other rates too
+  /// What of the age says that it goes on. No longer than the use took to double: what loads a model or a data set
+  /// fills memory at a steady rate too, and ends, but seldom where less than a tenth of the limit is left.
+  double evidence_seconds = 0;
   std::uint64_t samples = 0;     ///< in the stretch
   std::optional<double> steps;   ///< in the stretch
   bool steps_all_along = false;  ///< they are known, and began in the first half of it
@@ -33,8 +36,7 @@ struct PeakGrowth {
 };
 
 /// `spans`: oldest first. `limit_bytes`: peaks at the limit say nothing about where growth ends, others do: what fell
-/// by itself once may do so again. The age is no longer than the use took to double: what loads a model or a data set
-/// fills memory at a steady rate too, and ends.
+/// by itself once may do so again.
 [[nodiscard]] std::optional<PeakGrowth> find_peak_growth(const std::vector<UsageSpan>& spans,
                                                          std::optional<std::uint64_t> limit_bytes);
 

@@ -85,6 +85,57 @@ TEST(ForecasterTest, RapidGrowthWithoutStepsMayBeLoading) {
   EXPECT_EQ(assess_rapid_growth(9, 33).level, RiskLevel::medium) << "it is too young: the limit is 16 s away";
 }
 
+// From 2.5% on, full after 87 s: until nine tenths are used it may be a model that is loaded.
+TEST(ForecasterTest, FromLittleOnTheWholeAgeCountsNearTheLimit) {
+  const auto fills = [](double time) { return 0.025 + 0.0112 * time; };
+  EXPECT_EQ(assess(76, fills).level, RiskLevel::medium) << "86.5% are used";
+  const RiskAssessment risk = assess(80, fills);
+  EXPECT_EQ(risk.level, RiskLevel::critical);
+  EXPECT_NEAR(risk.growth_seconds, 79, 3);
+  ASSERT_TRUE(risk.seconds_to_limit);
+  EXPECT_NEAR(risk.seconds_to_limit->expected, (1 - fills(79)) / 0.0112, 0.3);
+}
+
+TEST(ForecasterTest, FewSamplesOfALineAreNeitherSteadyNorAWarmUp) {
+  for (int seconds = 8; seconds <= 40; ++seconds) {
+    const RiskAssessment risk = assess(seconds, [](double time) { return 0.025 + 0.0112 * time; });
+    EXPECT_TRUE(risk.pattern == UsagePattern::unknown || risk.pattern == UsagePattern::growth) << seconds;
+    EXPECT_EQ(risk.confidence.has_value(), risk.pattern != UsagePattern::unknown) << seconds;
+  }
+}
+
+// A model is loaded for 90 s, then trains on batches of many lengths: now and then one is a little larger than all
+// before.
+TEST(ForecasterTest, PeaksThatAllButStoppedGrowingAreNoGrowth) {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    std::minstd_rand random(seed);
+    Forecaster forecaster;
+    for (std::uint64_t second = 0; second < 150; ++second) {
+      const double length = static_cast<double>(random()) / static_cast<double>(std::minstd_rand::max());
+      const double used = second < 90 ? 0.69 * static_cast<double>(second) / 90 : 0.69 + 0.16 * length;
+      forecaster.add({second * 1'000'000'000, static_cast<std::uint64_t>(used * kLimit), std::nullopt, std::nullopt});
+      if (second < 112) continue;
+      EXPECT_LE(forecaster.assess(static_cast<std::uint64_t>(kLimit)).level, RiskLevel::medium)
+          << seed << ", " << second;
+    }
+  }
+}
+
+// The same growth, with the first step after two thirds of it.
+TEST(ForecasterTest, WhatGrewBeforeTheFirstStepIsLoading) {
+  const auto assess_from = [](std::uint64_t first_step) {
+    Forecaster forecaster;
+    for (std::uint64_t second = 0; second < 150; ++second) {
+      const std::uint64_t steps = second < first_step ? 0 : second - first_step;
+      const double used = 0.3 + 0.0042 * static_cast<double>(second);
+      forecaster.add({second * 1'000'000'000, static_cast<std::uint64_t>(used * kLimit), std::nullopt, steps});
+    }
+    return forecaster.assess(static_cast<std::uint64_t>(kLimit)).level;
+  };
+  EXPECT_EQ(assess_from(0), RiskLevel::critical);
+  EXPECT_EQ(assess_from(135), RiskLevel::medium);
+}
+
 TEST(ForecasterTest, WhatDoesNotReachTheLimitIsNoAlarm) {
   EXPECT_EQ(assess(600, [](double) { return 0.5; }).level, RiskLevel::low);
   EXPECT_EQ(assess(600, [](double time) { return 0.5 + 0.3 * std::fmod(time, 20) / 20; }).level, RiskLevel::low);
