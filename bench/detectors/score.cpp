@@ -28,11 +28,11 @@ bool reaches_limit(const LabelledRun& run, double from, double within) {
 void calibrate(const LabelledRun& run, const RiskAssessment& risk, double now, Calibration& calibration) {
   if (!risk.confidence) return;
   auto& cell = calibration.cells[static_cast<std::size_t>(risk.level)][evidence_class(risk, {})];
-  const bool alarm = risk.level >= RiskLevel::high;
+  const bool foreseen = foresees_limit(risk, {});
   ++cell.assessments;
-  cell.right += reaches_limit(run, now, alarm ? kRightWithin * kHorizon : kHorizon) == alarm ? 1U : 0U;
+  cell.right += reaches_limit(run, now, foreseen ? kRightWithin * kHorizon : kHorizon) == foreseen ? 1U : 0U;
   cell.confidence += *risk.confidence;
-  if (!alarm || !run.limit_at || !risk.seconds_to_limit) return;
+  if (risk.level < RiskLevel::high || !run.limit_at || !risk.seconds_to_limit) return;
   const double left = *run.limit_at - now;
   ++calibration.intervals;
   const Interval& interval = *risk.seconds_to_limit;

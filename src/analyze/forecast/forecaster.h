@@ -16,7 +16,7 @@ namespace tidemark {
 
 enum class RiskLevel : std::uint8_t {
   low = 0,       ///< no growth that would reach the limit
-  medium = 1,    ///< above the threshold, or growth that would reach the limit later than within the horizon
+  medium = 1,    ///< above the threshold, or growth to the limit within the horizon that is too young for an alarm
   high = 2,      ///< growth reaches the limit within the horizon
   critical = 3,  ///< about to reach the limit
 };
