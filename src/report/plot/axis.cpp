@@ -69,26 +69,26 @@ std::vector<Tick> time_ticks(std::uint64_t duration_ns) {
 
 std::vector<Tick> clock_ticks(std::uint64_t begin_wall_ns, std::uint64_t duration_ns) {
   constexpr std::uint64_t kIntervals = 8;
-  constexpr std::uint64_t kSecond = 1'000'000'000;
+  constexpr std::uint64_t kSecondNs = 1'000'000'000;
   constexpr std::uint64_t kDay = 86'400;
   std::uint64_t step = 28 * kDay;
   for (const std::uint64_t round :
        {1U,    2U,    5U,    10U,     15U,     30U,     60U,     120U,     300U,     600U,      900U,
         1800U, 3600U, 7200U, 10'800U, 21'600U, 43'200U, 86'400U, 172'800U, 604'800U, 1'209'600U}) {
-    if (round * kSecond < duration_ns / kIntervals) continue;
+    if (round * kSecondNs < duration_ns / kIntervals) continue;
     step = round;
     break;
   }
-  while (step < duration_ns / kSecond / kIntervals) step *= 2;
+  while (step < duration_ns / kSecondNs / kIntervals) step *= 2;
   std::vector<Tick> ticks;
-  for (std::uint64_t at = (begin_wall_ns + step * kSecond - 1) / (step * kSecond) * step;
-       at * kSecond - begin_wall_ns <= duration_ns; at += step) {
+  for (std::uint64_t at = (begin_wall_ns + step * kSecondNs - 1) / (step * kSecondNs) * step;
+       at * kSecondNs - begin_wall_ns <= duration_ns; at += step) {
     const std::tm time = fmt::gmtime(static_cast<std::time_t>(at));
     const std::string clock = step < 60 ? fmt::format("{:%H:%M:%S}", time) : fmt::format("{:%H:%M}", time);
     const std::string day = fmt::format("{:%Y-%m-%d}", time);
-    ticks.push_back({static_cast<double>(at * kSecond - begin_wall_ns), at % kDay == 0  ? day
-                                                                        : ticks.empty() ? day + " " + clock
-                                                                                        : clock});
+    ticks.push_back({static_cast<double>(at * kSecondNs - begin_wall_ns), at % kDay == 0  ? day
+                                                                          : ticks.empty() ? day + " " + clock
+                                                                                          : clock});
   }
   return ticks;
 }

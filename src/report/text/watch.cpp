@@ -138,9 +138,8 @@ Tone tone_of(RiskLevel level) {
 std::string risk_lines(const RiskAssessment& risk, bool assessed, const std::string& recommendation,
                        const Terminal& terminal) {
   const std::string level = assessed ? std::string(name_of(risk.level)) : "n/a";
-  const std::string confidence =
-      risk.confidence ? fmt::format(", confidence {:.0f}%", *risk.confidence * 100) : std::string();
-  std::string text = fact("risk", assessed ? paint(terminal, tone_of(risk.level), level) + confidence : level);
+  std::string text =
+      fact("risk", assessed ? paint(terminal, tone_of(risk.level), level) + confidence_text(risk) : level);
   return text + fact("evidence", printable(recommendation));
 }
 

@@ -109,6 +109,12 @@ std::string samples_text(std::uint64_t samples) {
   return fmt::format("{} {}", format_count(samples), samples == 1 ? "sample" : "samples");
 }
 
+std::string confidence_text(const RiskAssessment& risk) {
+  constexpr double kMost = 99;  // nothing is certain
+  if (!risk.confidence) return "";
+  return fmt::format(", confidence {:.0f}%", std::min(kMost, *risk.confidence * 100));
+}
+
 std::string per_minute_text(double bytes_per_second) {
   const std::string text = bytes_of(std::abs(bytes_per_second) * 60) + "/min";
   return bytes_per_second < 0 ? "-" + text : text;

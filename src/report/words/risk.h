@@ -31,6 +31,9 @@ namespace tidemark {
 /// "1 sample", "1,234 samples".
 [[nodiscard]] std::string samples_text(std::uint64_t samples);
 
+/// ", confidence 87%", 99% at most; empty where it is not known.
+[[nodiscard]] std::string confidence_text(const RiskAssessment& risk);
+
 /// "12.3 MiB/min".
 [[nodiscard]] std::string per_minute_text(double bytes_per_second);
 

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "report/words/printable.h"
+#include "report/words/risk.h"
 #include "screen/bar.h"
 #include "screen/glyphs.h"
 
@@ -60,7 +61,7 @@ std::size_t draw_risk(const Region& region, const RiskAssessment& risk, bool ass
   std::size_t x = region.print(0, 0, "risk: ");
   if (assessed) {
     x = region.print(x, 0, name_of(risk.level), role_of(risk.level));
-    if (risk.confidence) region.print(x, 0, fmt::format(", confidence {:.0f}%", *risk.confidence * 100));
+    region.print(x, 0, confidence_text(risk));
   } else {
     region.print(x, 0, "n/a", Role::quiet);
   }
