@@ -223,7 +223,11 @@ class Monitors:
     def check_leak(self, running, began, leaking):
         ended = leaking.tell("hold")
         self.finish(running)
-        rows = [row for row in self.report("leak")["growth"] if row["memory"] == "allocated" and row["pid"] == ended["pid"]]
+        rows = [
+            row
+            for row in self.report("leak")["growth"]
+            if row["memory"] == "allocated" and row["pid"] == ended["pid"] and row["device"] != "cpu"
+        ]
         per_step = (ended["allocated"] - began["allocated"]) / (ended["steps"] - began["steps"])
         for row in rows:
             self.require(

@@ -69,6 +69,10 @@ std::optional<CellGrowth> find_cell_growth(std::span<const double> peaks, double
     if (theil_sen(peaks.last(part)).value < kStillGrowing * growth.per_cell.value) return std::nullopt;
   }
 
+  for (std::size_t cell = count - count / kLatestPart; cell < count; ++cell) {
+    growth.latest_jump = std::max(growth.latest_jump, (highest[cell] - highest[cell - 1]) / growth.per_cell.value);
+  }
+
   std::vector<double> residuals(count);
   for (std::size_t cell = 0; cell < count; ++cell) {
     residuals[cell] = peaks[cell] - growth.per_cell.value * static_cast<double>(cell);

@@ -19,7 +19,8 @@ struct PeakGrowth {
   double span_seconds = 0;  ///< of that stretch
   double age_seconds = 0;   ///< for how long they have grown, at other rates too
   /// What of the age says that it goes on. No longer than the use took to double: what loads a model or a data set
-  /// fills memory at a steady rate too, and ends, but seldom where less than a tenth of the limit is left.
+  /// fills memory at a steady rate too, and ends, but seldom where less than a tenth of the limit is left and it still
+  /// grows evenly.
   double evidence_seconds = 0;
   std::uint64_t samples = 0;     ///< in the stretch
   std::optional<double> steps;   ///< in the stretch
