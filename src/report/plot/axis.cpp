@@ -84,11 +84,12 @@ std::vector<Tick> clock_ticks(std::uint64_t begin_wall_ns, std::uint64_t duratio
   for (std::uint64_t at = (begin_wall_ns + step * kSecondNs - 1) / (step * kSecondNs) * step;
        at * kSecondNs - begin_wall_ns <= duration_ns; at += step) {
     const std::tm time = fmt::gmtime(static_cast<std::time_t>(at));
-    const std::string clock = step < 60 ? fmt::format("{:%H:%M:%S}", time) : fmt::format("{:%H:%M}", time);
     const std::string day = fmt::format("{:%Y-%m-%d}", time);
-    ticks.push_back({static_cast<double>(at * kSecondNs - begin_wall_ns), at % kDay == 0  ? day
-                                                                          : ticks.empty() ? day + " " + clock
-                                                                                          : clock});
+    const std::string clock = step < 60 ? fmt::format("{:%H:%M:%S}", time) : fmt::format("{:%H:%M}", time);
+    std::string label = clock;
+    if (ticks.empty()) label = fmt::format("{} {}", day, clock);
+    if (at % kDay == 0) label = day;
+    ticks.push_back({static_cast<double>(at * kSecondNs - begin_wall_ns), std::move(label)});
   }
   return ticks;
 }
