@@ -17,6 +17,7 @@ import torch
 assert importlib.util.find_spec("tidemark") is None
 MIB = 1 << 20
 losses = []
+over = threading.Event()
 ours = set()  # files whose functions a profiler of the program has seen, as far as they are not the program's
 
 
@@ -47,14 +48,13 @@ def watch(frame, _event, _argument):
 
 
 def work_in_thread():
-    """Until the program ends."""
+    """Until there are no more lines."""
 
     def run():
-        while True:
+        while not over.wait(0.001):
             work()
-            time.sleep(0.001)
 
-    threading.Thread(target=run, daemon=True).start()
+    threading.Thread(target=run).start()
 
 
 def fork():
@@ -96,3 +96,5 @@ if __name__ == "__main__":
             line.strip()
         ]()
         print(said, flush=True)
+    # A thread that returns to the interpreter from PyTorch's C++ after the interpreter has ended calls std::terminate.
+    over.set()

@@ -58,9 +58,9 @@ class Asked(Case):
     def end(self):
         self.recorder.stdin.close()
         self.assertEqual(self.recorder.stdout.read(), b"0\n")  # how the child ended
-        self.assertEqual(self.recorder.wait(), 0)
         errors = self.recorder.stderr.read().decode().splitlines()
         self.assertEqual([line for line in errors if not line.startswith("tidemark: ")], [])
+        self.assertEqual(self.recorder.wait(), 0)
 
     def test_one_program(self):
         """One after the other: to import PyTorch takes seconds."""
