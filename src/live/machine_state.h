@@ -4,6 +4,7 @@
 // Times are nanoseconds since watching began, of a clock that is not set. Sizes are bytes. None: not known.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -144,7 +145,7 @@ struct MachineState {
   std::uint64_t began_wall_ns = 0;        ///< since 1970, as the machine's clock then was
   std::uint64_t now_ns = 0;               ///< of the latest update
   std::uint64_t now_wall_ns = 0;          ///< likewise, since 1970: the machine's clock, which may be set meanwhile
-  std::uint64_t latest_reading_ns = 0;    ///< long before now: a driver does not answer
+  std::uint64_t latest_reading_ns = 0;    ///< is_old(): a driver does not answer
   bool devices_known = false;             ///< drivers are loaded; nothing else is known before
   std::vector<std::string> problems;      ///< of drivers that are there and do not work; sentences
   bool no_gpu = false;                    ///< the only device is the host's memory
@@ -157,6 +158,11 @@ struct MachineState {
   std::vector<ProcessSteps> steps;  ///< as MachineMonitor::set_steps() was told
   WatchedPid watched_pid = WatchedPid::none;
 
+  /// Whether what was read at `time_ns` is old: a driver that answers is read again at every interval.
+  [[nodiscard]] bool is_old(std::uint64_t time_ns, std::uint64_t interval_ns) const {
+    constexpr std::uint64_t kOldNs = 3'000'000'000;
+    return now_ns > time_ns && now_ns - time_ns > std::max(kOldNs, 2 * interval_ns);
+  }
   /// Wall time, since 1970, of a moment: by the machine's clock as it was at the latest update.
   [[nodiscard]] std::uint64_t wall_ns(std::uint64_t time_ns) const { return now_wall_ns - now_ns + time_ns; }
   /// Whether the host and every device have answered once, or will not.

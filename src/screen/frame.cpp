@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 #include "report/words/printable.h"
@@ -34,10 +33,9 @@ void draw_bar_of_views(const Region& region, const Content& content, const State
 // One line about what keeps the rest from being complete; empty where nothing does.
 std::string notice_of(const Content& content) {
   const MachineState& machine = content.machine;
-  const std::uint64_t silence = machine.now_ns - std::min(machine.now_ns, machine.latest_reading_ns);
-  if (machine.devices_known && silence > stale_after_ns(content)) {
-    return fmt::format("no answer from the driver for {}: values are old",
-                       span_text(static_cast<double>(silence) / 1e9));
+  if (machine.devices_known && machine.is_old(machine.latest_reading_ns, content.interval_ns)) {
+    const auto silence = static_cast<double>(machine.now_ns - machine.latest_reading_ns);
+    return fmt::format("no answer from the driver for {}: values are old", span_text(silence / kNanosecondsPerSecond));
   }
   if (!machine.problems.empty()) return printable(machine.problems.front());
   if (!machine.missing_keys.empty()) return "no such device: " + printable(machine.missing_keys.front());

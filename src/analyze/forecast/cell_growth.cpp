@@ -19,6 +19,9 @@ constexpr double kLongPause = 1.5;  // times the longest one before: growth that
 constexpr double kStillGrowing = 0.4;
 constexpr std::size_t kLatestPauses = 2;
 constexpr std::size_t kLatestPart = 4;
+constexpr double kJump = 2;             // slopes
+constexpr double kUnlikeBefore = 1.25;  // times the largest rise before
+constexpr std::size_t kFewestSinceJump = 7;
 constexpr double kAboveNoise = 3;
 constexpr double kAboveBefore = 0.5;
 constexpr double kRising = 0.5;      // Kendall's tau
@@ -29,6 +32,21 @@ double median_of(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
+}
+
+// CellGrowth::jumped. `highest`: the highest peak until each cell.
+bool has_jumped(std::span<const double> peaks, std::span<const double> highest, double slope) {
+  const std::size_t count = peaks.size();
+  const auto rise_to = [&](std::size_t cell) { return highest[cell] - highest[cell - 1]; };
+  const std::size_t latest = count - count / kLatestPart;
+  double earlier = 0;
+  for (std::size_t cell = count / 8 + 1; cell < latest; ++cell) earlier = std::max(earlier, rise_to(cell));
+  std::size_t jump = latest;
+  for (std::size_t cell = latest + 1; cell < count; ++cell) {
+    if (rise_to(cell) > rise_to(jump)) jump = cell;
+  }
+  if (rise_to(jump) <= std::max(kJump * slope, kUnlikeBefore * earlier)) return false;
+  return count - jump < kFewestSinceJump || theil_sen(peaks.subspan(jump)).value < kStillGrowing * slope;
 }
 
 }  // namespace
@@ -69,9 +87,7 @@ std::optional<CellGrowth> find_cell_growth(std::span<const double> peaks, double
     if (theil_sen(peaks.last(part)).value < kStillGrowing * growth.per_cell.value) return std::nullopt;
   }
 
-  for (std::size_t cell = count - count / kLatestPart; cell < count; ++cell) {
-    growth.latest_jump = std::max(growth.latest_jump, (highest[cell] - highest[cell - 1]) / growth.per_cell.value);
-  }
+  growth.jumped = has_jumped(peaks, highest, growth.per_cell.value);
 
   std::vector<double> residuals(count);
   for (std::size_t cell = 0; cell < count; ++cell) {

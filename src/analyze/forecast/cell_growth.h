@@ -21,7 +21,9 @@ struct CellGrowth {
   double began = 0;         ///< share of the cells that came before the growth
   double later_share = 0;   ///< what the second half of it grew by for each byte that the first half did
   std::uint32_t rises = 0;  ///< cells that were higher than all before
-  double latest_jump = 0;   ///< the largest rise to one of the last quarter of the cells, in slopes
+  /// One of the last quarter of the cells rose by more than any before, and since then nothing has grown for long
+  /// enough to tell: what grew before may have ended there, as loading does with the first step.
+  bool jumped = false;
 };
 
 /// None where the peaks do not grow all along: a single jump, noise, growth that has stopped. `before`: how high the

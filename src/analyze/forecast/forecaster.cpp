@@ -49,20 +49,17 @@ std::optional<double> age_in_steps(const PeakGrowth& growth) {
   return *growth.steps * growth.evidence_seconds / growth.span_seconds;
 }
 
-// Where steps are known they began in the first half of it: what is loaded has none.
-bool lasts(const PeakGrowth& growth) {
-  return growth.evidence_seconds >= kShortestGrowthSeconds && (!growth.steps || growth.steps_all_along) &&
-         age_in_steps(growth).value_or(kShortestGrowthSteps) >= kShortestGrowthSteps;
-}
-
-bool has_many_steps(const PeakGrowth& growth) {
-  return growth.steps_all_along && age_in_steps(growth).value_or(0) >= kManySteps;
-}
-
-// How old growth has to be for an alarm, as a multiple of the time that is left; none where it is none at any age.
+// How old growth has to be for an alarm, as a multiple of the time that is left; none where it is none at any age. What
+// is loaded has no steps, so these began in its first half where they are known; where they are not, a jump may be the
+// first one.
 std::optional<double> needed_age(const PeakGrowth& growth, bool soon) {
-  if (lasts(growth)) return soon ? kAgePerTimeLeftSoon : kAgePerTimeLeft;
-  if (soon && has_many_steps(growth)) return kAgePerTimeLeftOfManySteps;
+  const std::optional<double> steps = age_in_steps(growth);
+  if (steps ? !growth.steps_all_along : growth.cells.jumped) return std::nullopt;
+  if (growth.evidence_seconds >= kShortestGrowthSeconds &&
+      steps.value_or(kShortestGrowthSteps) >= kShortestGrowthSteps) {
+    return soon ? kAgePerTimeLeftSoon : kAgePerTimeLeft;
+  }
+  if (soon && steps.value_or(0) >= kManySteps) return kAgePerTimeLeftOfManySteps;
   return std::nullopt;
 }
 

@@ -16,7 +16,6 @@ constexpr double kLonger = 2;       // stretches that have a say in whether grow
 constexpr double kSaturationMargin = 0.5;
 constexpr double kStepsKnown = 0.5;  // of a stretch
 constexpr double kLittleRoom = 0.9;  // of the limit, that are used
-constexpr double kSmooth = 2.5;      // slopes: a larger jump may be the first step after loading
 
 bool is_at_one_rate(const CellGrowth& growth) {
   return growth.later_share >= kSlowest && growth.later_share <= kFastest;
@@ -123,8 +122,7 @@ std::optional<PeakGrowth> find_peak_growth(const std::vector<UsageSpan>& spans,
       spans, [&](const UsageSpan& span) { return 2 * static_cast<double>(span.peak_bytes) >= found->cells.peak_now; });
   found->age_seconds = std::max(age, found->span_seconds * (1 - found->cells.began));
   found->evidence_seconds = found->age_seconds;
-  if (!limit_bytes || found->cells.peak_now < kLittleRoom * static_cast<double>(*limit_bytes) ||
-      found->cells.latest_jump > kSmooth) {
+  if (!limit_bytes || found->cells.peak_now < kLittleRoom * static_cast<double>(*limit_bytes) || found->cells.jumped) {
     const double since = static_cast<double>(spans.back().to_ns - doubled->from_ns) / kNanosecondsPerSecond;
     found->evidence_seconds = std::min(found->age_seconds, since);
   }

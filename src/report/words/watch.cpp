@@ -16,7 +16,6 @@ namespace tidemark {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
-constexpr double kSilentSeconds = 3;
 
 double seconds_of(std::uint64_t ns) {
   return static_cast<double>(ns) / kNsPerSecond;
@@ -167,11 +166,11 @@ std::vector<std::string> watch_notes(const WatchRun& run) {
   add_recorder_notes(run, notes);
   add_killed_notes(run, notes);
   add_cgroup_note(run, notes);
-  const double silence = seconds_of(state.now_ns - std::min(state.now_ns, state.latest_reading_ns));
-  if (state.devices_known && silence > std::max(kSilentSeconds, 2 * run.interval_seconds)) {
+  const auto interval_ns = static_cast<std::uint64_t>(run.interval_seconds * kNsPerSecond);
+  if (state.devices_known && state.is_old(state.latest_reading_ns, interval_ns)) {
     notes.push_back(fmt::format("{} for {}; what is shown is from before",
                                 state.no_gpu ? "nothing could be read" : "a driver has not answered",
-                                span_text(silence)));
+                                span_text(seconds_of(state.now_ns - state.latest_reading_ns))));
   }
   if (state.forgotten_processes > 0) {
     notes.push_back(

@@ -51,11 +51,9 @@ void draw_detail(const Region& region, const Content& content, const WatchedDevi
   if (device.latest.driver_reserved_bytes) {
     region.print(0, y++, fmt::format("reserved by the driver: {}", format_bytes(*device.latest.driver_reserved_bytes)));
   }
-  if (device.sampled_at_ns && machine.now_ns - *device.sampled_at_ns > stale_after_ns(content)) {
-    region.print(
-        0, y,
-        fmt::format("no answer for {}", span_text(static_cast<double>(machine.now_ns - *device.sampled_at_ns) / 1e9)),
-        Role::warning);
+  if (device.sampled_at_ns && machine.is_old(*device.sampled_at_ns, content.interval_ns)) {
+    const auto silence = static_cast<double>(machine.now_ns - *device.sampled_at_ns);
+    region.print(0, y, fmt::format("no answer for {}", span_text(silence / kNanosecondsPerSecond)), Role::warning);
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,11 +15,6 @@ namespace tidemark::screen {
 
 // Columns: there is room for peaks and longer names.
 inline constexpr std::size_t kWide = 100;
-
-/// A reading that is older is called old: between two samples none is.
-[[nodiscard]] inline std::uint64_t stale_after_ns(const Content& content) {
-  return std::max<std::uint64_t>(5'000'000'000, 2 * content.interval_ns);
-}
 
 /// "n/a" where the value is not known.
 template <typename T>

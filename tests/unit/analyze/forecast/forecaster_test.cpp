@@ -104,21 +104,31 @@ TEST(ForecasterTest, FewSamplesOfALineAreNeitherSteadyNorAWarmUp) {
   }
 }
 
-// A model is loaded for 90 s, then trains on batches of many lengths: now and then one is a little larger than all
-// before.
-TEST(ForecasterTest, PeaksThatAllButStoppedGrowingAreNoGrowth) {
-  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
-    std::minstd_rand random(seed);
-    Forecaster forecaster;
-    for (std::uint64_t second = 0; second < 150; ++second) {
-      const double length = static_cast<double>(random()) / static_cast<double>(std::minstd_rand::max());
-      const double used = second < 90 ? 0.69 * static_cast<double>(second) / 90 : 0.69 + 0.16 * length;
-      forecaster.add({second * 1'000'000'000, static_cast<std::uint64_t>(used * kLimit), std::nullopt, std::nullopt});
-      if (second < 112) continue;
-      EXPECT_LE(forecaster.assess(static_cast<std::uint64_t>(kLimit)).level, RiskLevel::medium)
-          << seed << ", " << second;
+// A model is loaded, then trains on batches of many lengths: now and then one is a little larger than all before.
+TEST(ForecasterTest, WhatJumpsOrAllButStopsWhereLoadingEndsIsNoAlarm) {
+  for (const std::uint64_t loading : {90U, 180U}) {
+    for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+      std::minstd_rand random(seed);
+      Forecaster forecaster;
+      for (std::uint64_t second = 0; second < loading + 60; ++second) {
+        const double length = static_cast<double>(random()) / static_cast<double>(std::minstd_rand::max());
+        const double loaded = 0.69 * std::min(1.0, static_cast<double>(second) / static_cast<double>(loading));
+        const double used = second < loading ? loaded : loaded + 0.16 * length;
+        forecaster.add({second * 1'000'000'000, static_cast<std::uint64_t>(used * kLimit), std::nullopt, std::nullopt});
+        if (second < loading) continue;
+        EXPECT_LE(forecaster.assess(static_cast<std::uint64_t>(kLimit)).level, RiskLevel::medium)
+            << loading << ", " << seed << ", " << second;
+      }
     }
   }
+}
+
+// 0.15% a second, and 4% at once after 240 s, which may be the first step after loading until growth is seen to go on.
+TEST(ForecasterTest, GrowthThatGoesOnAfterAJumpIsAnAlarm) {
+  const auto used = [](double time) { return 0.49 + 0.0015 * time + (time < 240 ? 0 : 0.04); };
+  EXPECT_EQ(assess(250, used).level, RiskLevel::medium);
+  EXPECT_EQ(assess(300, used).level, RiskLevel::critical);
+  EXPECT_EQ(assess(277, [](double time) { return 0.49 + 0.0015 * time; }).level, RiskLevel::high) << "the same use";
 }
 
 // The same growth, with the first step after two thirds of it.
