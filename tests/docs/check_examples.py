@@ -7,9 +7,9 @@ A block that begins with ```console has commands behind `$ ` and their output be
 `...` within a line for any part of it. The commands of a page run one after the other in an empty folder that has the
 repository's examples/ and tests/. What differs from run to run (times, dates, process ids, versions, addresses, differences
 in percent) may differ, and so may spaces. `python` is this interpreter, or with the comment `<!-- python: cuda -->` at the
-page's top the one in TIDEMARK_PHANTOM_PYTHON, for the phantom GPU. A page that differs is run again, twice at most: PyTorch's
-threads let go of a tensor a moment earlier or later, which a rounded size may show. --update puts what was printed into the
-page where it differs.
+page's top the one in TIDEMARK_PHANTOM_PYTHON, for the phantom GPU. A page with `<!-- attempts: 3 -->` that differs is run again,
+so many times at most: threads of PyTorch let go of a tensor a moment earlier or later, which a rounded size may show. --update
+puts what was printed into the page where it differs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 ANY = "..."
 SKIPPED = 77
-ATTEMPTS = 3
+ATTEMPTS = re.compile(r"<!-- attempts: (\d+) -->")
 VARYING = [
     (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d", "(date)"),
     (r"\b\d+(\.\d+)* ?(ns|us|µs|ms|s|min|h)\b", "(time)"),
@@ -115,12 +115,14 @@ def main() -> int:
     good = True
     for page in args.page:
         python = sys.executable
-        if "<!-- python: cuda -->" in page.read_text():
+        text = page.read_text()
+        if "<!-- python: cuda -->" in text:
             python = os.environ.get("TIDEMARK_PHANTOM_PYTHON", "")
             if not python:
                 print(f"{page}: skipped, TIDEMARK_PHANTOM_PYTHON names no interpreter with a PyTorch for CUDA")
                 return SKIPPED
-        attempts = 1 if args.update else ATTEMPTS
+        asked = ATTEMPTS.search(text)
+        attempts = int(asked[1]) if asked and not args.update else 1
         good = any(check(page, python, args.update) for _ in range(attempts)) and good
     return 0 if good else 1
 
