@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/performance/training_monitor.h"
+#include "inprocess/performance/training_monitor.h"
 
 namespace tidemark {
 namespace {
@@ -39,7 +39,7 @@ void log_among_many(benchmark::State& state) {
   static TrainingMonitor many({});
   static const auto names = [] {
     std::vector<std::string> made;
-    for (std::size_t n = 0; n < MetricTable::kMostNames; ++n) made.push_back("layers." + std::to_string(n) + ".grad");
+    for (std::size_t n = 0; n < MetricTable::kMaxNames; ++n) made.push_back("layers." + std::to_string(n) + ".grad");
     return made;
   }();
   std::uint64_t value = 1;

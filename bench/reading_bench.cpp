@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
-#include "analyze/summary.h"
-#include "report/text/terminal.h"
-#include "report/text/text.h"
+#include "analyze/usage/summary.h"
+#include "report/common/terminal.h"
+#include "report/common/text.h"
 #include "store/store.h"
 #include "store/symbols.h"
 #include "trace/writer.h"

@@ -12,12 +12,12 @@ foreach(name xterm-256color screen-256color linux)
   string(APPEND entries "    {\"${name}\",\n     \"${description}\"},\n")
 endforeach()
 file(WRITE ${OUTPUT} "// Made by cmake/embed_terminfo.cmake.
-#include \"screen/terminal/descriptions.h\"
+#include \"tui/terminal/descriptions.h\"
 
-namespace tidemark::screen {
+namespace tidemark::tui {
 
 const std::array<TerminalDescription, 3> kTerminalDescriptions = {{
 ${entries}}};
 
-}  // namespace tidemark::screen
+}  // namespace tidemark::tui
 ")

@@ -1,7 +1,7 @@
 # What `cmake --install` puts where, apart from the program with its manual page and completion scripts, and the preloaded
 # library: the API meant for others, which is include/tidemark/, and programs that it starts. With find_package(tidemark), a program in C or C++ links
 # tidemark::control and includes <tidemark/control.h>; the functions themselves come with the preloaded library. One in C++17 links
-# tidemark::tidemark, the library of src/api, and includes the other headers. None of that is in a wheel, but control.h is.
+# tidemark::tidemark, the library of src/cpp_api, and includes the other headers. None of that is in a wheel, but control.h is.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tidemark)

@@ -25,7 +25,7 @@
 namespace tidemark::detectors {
 namespace {
 
-constexpr double kMostConfident = 0.999;  // of a few runs, whose assessments look alike
+constexpr double kMaxConfident = 0.999;  // of a few runs, whose assessments look alike
 
 struct Arguments {
   std::uint64_t seed = 1001;
@@ -125,7 +125,7 @@ void print_fit(const Calibration& calibration) {
     std::string row = "    {";
     for (const Calibration::Cell& cell : level) {
       const double right = std::min(
-          kMostConfident, (static_cast<double>(cell.right) + 0.5) / (static_cast<double>(cell.assessments) + 1));
+          kMaxConfident, (static_cast<double>(cell.right) + 0.5) / (static_cast<double>(cell.assessments) + 1));
       row += fmt::format("{}{:.3f}", row.size() > 5 ? ", " : "", right);
     }
     std::puts((row + "},").c_str());

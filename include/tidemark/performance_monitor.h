@@ -96,7 +96,7 @@ class TIDEMARK_API PhaseScope {
 /// thread-safe. After stop_monitoring(), and in a forked child, what is logged is not kept; stderr says so once.
 class TIDEMARK_API PerformanceMonitor {
  public:
-  static constexpr std::size_t kMostNames = 1000;  ///< Values of further names are counted only.
+  static constexpr std::size_t kMaxNames = 1000;  ///< Values of further names are counted only.
 
   /// Values are taken from now on. Throws Error for settings that cannot be.
   explicit PerformanceMonitor(const PerformanceSettings& settings = {});

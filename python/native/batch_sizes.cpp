@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "batching/batch_search.h"
 #include "python_objects.h"
-#include "runtime/memory/batch_search.h"
 
 namespace tidemark::python {
 namespace {

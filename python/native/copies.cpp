@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "loading/device_conversions.h"
+#include "loading/element_conversion.h"
+#include "loading/host_to_device.h"
 #include "python_objects.h"
-#include "runtime/prefetch/device_conversions.h"
-#include "runtime/prefetch/element_conversion.h"
-#include "runtime/prefetch/host_to_device.h"
 
 namespace tidemark::python {
 namespace {

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <utility>
 
+#include "inprocess/performance/training_monitor.h"
 #include "publish/metrics/performance.h"
 #include "publish/metrics/prometheus.h"
 #include "python_objects.h"
 #include "report/chart/chart.h"
-#include "report/json/performance.h"
-#include "runtime/performance/training_monitor.h"
+#include "report/performance/json.h"
 
 namespace tidemark::python {
 namespace {

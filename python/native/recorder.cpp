@@ -11,8 +11,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "inprocess/recording/control_library.h"
 #include "module_slots.h"
-#include "runtime/recording/control_library.h"
 
 namespace {
 
@@ -147,11 +147,11 @@ PyObject* loaded(PyObject* /*module*/, PyObject* /*none*/) {
 }
 
 PyObject* connect(PyObject* /*module*/, PyObject* settings) {
-  constexpr Py_ssize_t kMost = 64;
-  const char* lines[kMost + 1] = {};
+  constexpr Py_ssize_t kMax = 64;
+  const char* lines[kMax + 1] = {};
   const Py_ssize_t count = PyList_Size(settings);
   if (count < 0) return nullptr;
-  if (count > kMost) {
+  if (count > kMax) {
     PyErr_SetString(PyExc_ValueError, "too many settings");
     return nullptr;
   }

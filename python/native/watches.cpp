@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/units.h"
+#include "inprocess/background_watch.h"
 #include "python_objects.h"
-#include "report/json/watch.h"
-#include "runtime/watch/background_watch.h"
+#include "report/monitor/json.h"
 
 namespace tidemark::python {
 namespace {

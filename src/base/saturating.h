@@ -7,8 +7,8 @@
 namespace tidemark {
 
 [[nodiscard]] constexpr std::uint64_t saturating_add(std::uint64_t left, std::uint64_t right) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-  return left > kMost - right ? kMost : left + right;
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  return left > kMax - right ? kMax : left + right;
 }
 
 /// 0 where `right` is more.

@@ -19,10 +19,10 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostParts = 4;
+constexpr std::size_t kMaxParts = 4;
 
 // Where poll() keeps finding room that write() does not.
-constexpr int kMostRefusals = 100;
+constexpr int kMaxRefusals = 100;
 
 std::optional<std::chrono::nanoseconds> stderr_patience;  // that is left for its readers; none: without end
 std::uint64_t stderr_dropped = 0;                         // messages
@@ -66,7 +66,7 @@ void hold_closed_descriptors() noexcept {
 }
 
 void write_stderr(std::initializer_list<std::string_view> parts) noexcept {
-  std::array<iovec, kMostParts> left{};
+  std::array<iovec, kMaxParts> left{};
   std::size_t count = 0;
   for (const std::string_view part : parts) {
     if (count < left.size()) left[count++] = {const_cast<char*>(part.data()), part.size()};
@@ -78,7 +78,7 @@ void write_stderr(std::initializer_list<std::string_view> parts) noexcept {
     if (stderr_patience && !own && !wait_for_room(fd)) return;
     const ssize_t wrote = ::writev(fd, &left[first], static_cast<int>(count - first));
     if (wrote < 0 && errno == EAGAIN) {  // ours, or another process has set the file description to O_NONBLOCK
-      if (!wait_for_room(fd) || ++refusals > kMostRefusals) return;
+      if (!wait_for_room(fd) || ++refusals > kMaxRefusals) return;
     } else if (wrote == 0 || (wrote < 0 && errno != EINTR)) {
       return;
     }

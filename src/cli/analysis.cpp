@@ -8,8 +8,8 @@
 
 #include "cli/follow.h"
 #include "cli/reading.h"
-#include "reading/simulated_advice.h"
-#include "report/text/terminal.h"
+#include "query/simulated_advice.h"
+#include "report/common/terminal.h"
 
 namespace tidemark::cli {
 namespace {

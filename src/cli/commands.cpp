@@ -5,12 +5,12 @@
 #include "base/standard_streams.h"
 #include "cli/command.h"
 #include "report/analyses/analysis.h"
-#include "report/words/printable.h"
+#include "report/common/printable.h"
 
 namespace tidemark::cli {
 namespace {
 
-constexpr std::size_t kMostErrorColumns = 2000;
+constexpr std::size_t kMaxErrorColumns = 2000;
 
 }  // namespace
 
@@ -57,7 +57,7 @@ std::span<const Command> commands() {
 }
 
 int fail(const std::string& message) {
-  say(shown(message, kMostErrorColumns));  // names in it may come from a file
+  say(shown(message, kMaxErrorColumns));  // names in it may come from a file
   return kError;
 }
 

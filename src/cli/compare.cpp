@@ -1,4 +1,4 @@
-#include "analyze/compare.h"
+#include "analyze/usage/compare.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 #include "base/standard_streams.h"
 #include "cli/reading.h"
 #include "import/open.h"
-#include "reading/comparison.h"
-#include "report/json/json.h"
-#include "report/text/terminal.h"
-#include "report/text/text.h"
+#include "query/comparison.h"
+#include "report/common/json.h"
+#include "report/common/terminal.h"
+#include "report/common/text.h"
 
 namespace tidemark::cli {
 namespace {
@@ -33,7 +33,7 @@ std::uintmax_t size_of(const std::string& path) {
 
 int run(CompareArguments& options) {
   for (const std::string& path : {options.a, options.b}) {
-    if (auto fine = check_recording_path(path); !fine) return fail(fine.error().message);
+    if (auto status = check_recording_path(path); !status) return fail(status.error().message);
   }
   // Both at once; the progress is that of the larger one.
   const bool a_is_larger = size_of(options.a) > size_of(options.b);

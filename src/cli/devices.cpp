@@ -4,8 +4,8 @@
 #include "cli/reading.h"
 #include "collect/machine/inventory.h"
 #include "plan/gpu_profile_text.h"
-#include "report/json/machine.h"
-#include "report/text/machine.h"
+#include "report/machine/json.h"
+#include "report/machine/text.h"
 
 namespace tidemark::cli {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "cli/reading.h"
 #include "doctor/diagnosis.h"
-#include "report/json/machine.h"
-#include "report/text/machine.h"
+#include "report/machine/json.h"
+#include "report/machine/text.h"
 
 namespace tidemark::cli {
 

@@ -8,8 +8,8 @@
 #include "base/standard_streams.h"
 #include "cli/reading.h"
 #include "export/format.h"
-#include "report/text/parts.h"
-#include "report/text/terminal.h"
+#include "report/common/terminal.h"
+#include "report/common/text_parts.h"
 
 namespace tidemark::cli {
 namespace {
@@ -63,11 +63,11 @@ Result<void> export_store(const AttributedStore& store, const ExportArguments& o
 
 int run(const ExportArguments& options) {
   const ExportFormat& format = format_of(options.to);
-  if (auto fine = check_recording_path(options.file); !fine) return fail(fine.error().message);
-  if (auto fine = check_output({&options.file, 1}, options.output, format.binary,
-                               fmt::format("a file of the format {}", format.name), usual_name(options.file, format));
-      !fine) {
-    return fail(fine.error().message);
+  if (auto status = check_recording_path(options.file); !status) return fail(status.error().message);
+  if (auto status = check_output({&options.file, 1}, options.output, format.binary,
+                                 fmt::format("a file of the format {}", format.name), usual_name(options.file, format));
+      !status) {
+    return fail(status.error().message);
   }
   if (options.at_given && !format.one_moment) {
     return fail(fmt::format("--at: {} contains the whole run, not one point in time", format.name));

@@ -14,11 +14,11 @@
 
 #include "cli/live_screen.h"
 #include "cli/reading.h"
-#include "collect/recorder/kept_folder.h"
-#include "collect/recorder/live_recordings.h"
-#include "live/followed_recording.h"
-#include "reading/open_recording.h"
-#include "report/words/follow.h"
+#include "collect/recorder/live/kept_folder.h"
+#include "collect/recorder/live/live_recordings.h"
+#include "follow/followed_recording.h"
+#include "query/open_recording.h"
+#include "report/common/follow.h"
 
 namespace tidemark::cli {
 namespace {
@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kLook = 100ms;
 constexpr std::chrono::milliseconds kPatienceForLater = 1s;
 // Where an analysis takes long, because the recording is long, it is not repeated all the time.
-constexpr int kMostOfTheTime = 4;  // one part in so many is spent on analyses
+constexpr int kMaxOfTheTime = 4;  // one part in so many is spent on analyses
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): signals have no other way
 volatile std::sig_atomic_t interrupted = 0;
@@ -98,7 +98,7 @@ Result<Target> find_target(const FollowArguments& arguments, const std::vector<s
         fmt::format("{}: of several processes; choose one with --pid; {}", files.front(), what_there_is(recorders))};
   }
   if (!files.empty()) {
-    if (auto fine = check_recording_path(files.front()); !fine) return fine.error();
+    if (auto status = check_recording_path(files.front()); !status) return status.error();
     auto found = target_among(recorders, [&](const LiveRecording& recording) {
       std::error_code error;
       return std::filesystem::equivalent(recording.path, files.front(), error);
@@ -156,7 +156,7 @@ class Following {
       const Clock::time_point began = Clock::now();
       if (over || began >= next) {
         if (auto shown = show(over); !shown) return shown;
-        next = began + std::max<Clock::duration>(interval_, kMostOfTheTime * (Clock::now() - began));
+        next = began + std::max<Clock::duration>(interval_, kMaxOfTheTime * (Clock::now() - began));
       }
       if (over) return {};
       wait();

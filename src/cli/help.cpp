@@ -12,7 +12,7 @@
 
 #include "cli/application.h"
 #include "cli/command.h"
-#include "report/text/terminal.h"
+#include "report/common/terminal.h"
 
 namespace tidemark::cli {
 namespace {

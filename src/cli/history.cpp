@@ -9,8 +9,8 @@
 #include "cli/time_span.h"
 #include "publish/history/history_state.h"
 #include "report/chart/chart.h"
-#include "report/json/history.h"
-#include "report/text/history.h"
+#include "report/history/json.h"
+#include "report/history/text.h"
 
 namespace tidemark::cli {
 namespace {

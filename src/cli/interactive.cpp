@@ -4,12 +4,12 @@
 #include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/watching.h"
-#include "report/words/printable.h"
-#include "screen/notices.h"
-#include "screen/program.h"
-#include "screen/signals.h"
-#include "screen/terminal/display.h"
-#include "screen/view.h"
+#include "report/common/printable.h"
+#include "tui/notices.h"
+#include "tui/program.h"
+#include "tui/signals.h"
+#include "tui/terminal/display.h"
+#include "tui/view.h"
 
 namespace tidemark::cli {
 namespace {
@@ -21,21 +21,21 @@ struct InteractiveOptions : WatchOptions {
 int run(const InteractiveOptions& options) {
   const auto monitor = monitor_options(options);
   if (!monitor) return fail(monitor.error().message);
-  screen::Notices notices;
+  tui::Notices notices;
   auto outputs = MonitorOutputs::start(
       options.outputs, [&notices](const std::string& text) { notices.add({.text = printable(text), .error = true}); });
   if (!outputs) return fail(outputs.error().message);
   if (const std::string url = (*outputs)->url(); !url.empty()) notices.add({.text = "metrics at " + url});
-  screen::ProgramOptions program{.monitor = *monitor, .first_view = options.first_view, .notices = &notices};
+  tui::ProgramOptions program{.monitor = *monitor, .first_view = options.first_view, .notices = &notices};
   program.follow = (*outputs)->wants_recordings();
   program.on_update = [&outputs](const MachineMonitor& watched, const MonitorOutputs::Recorded& recorded) {
     (*outputs)->update(watched, recorded);
   };
-  const auto end = screen::can_open_display() ? screen::run_full_screen(program) : screen::run_prompt(program);
+  const auto end = tui::can_open_display() ? tui::run_full_screen(program) : tui::run_prompt(program);
   outputs->reset();  // what is to be written still is
   while (const auto notice = notices.take()) say(notice->text);
   if (!end) return fail(end.error().message);
-  if (end->signal) screen::die_of(*end->signal);
+  if (end->signal) tui::die_of(*end->signal);
   return end->code;
 }
 
@@ -68,11 +68,11 @@ std::function<int()> setup(CommandLine& app, std::size_t first_view, const std::
 }  // namespace
 
 std::function<int()> setup_interactive(CommandLine& app) {
-  return setup(app, screen::kDevicesView, "interactive");
+  return setup(app, tui::kDevicesView, "interactive");
 }
 
 std::function<int()> setup_top(CommandLine& app) {
-  return setup(app, screen::kProcessesView, "top");
+  return setup(app, tui::kProcessesView, "top");
 }
 
 }  // namespace tidemark::cli

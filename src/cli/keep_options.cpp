@@ -14,10 +14,10 @@ namespace tidemark::cli {
 namespace {
 
 // Each segment, an eighth of it, begins with the live blocks.
-constexpr std::uint64_t kLeastTimeNs = 5'000'000'000;
-constexpr double kMostTimeNs = 366.0 * 24 * 3600 * 1e9;
-constexpr std::uint64_t kLeastBytes = kMiB;
-constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024 * 1024;
+constexpr std::uint64_t kMinTimeNs = 5'000'000'000;
+constexpr double kMaxTimeNs = 366.0 * 24 * 3600 * 1e9;
+constexpr std::uint64_t kMinBytes = kMiB;
+constexpr double kMaxBytes = 1024.0 * 1024 * 1024 * 1024 * 1024;
 
 constexpr std::pair<std::string_view, double> kTimeUnits[] = {
     {"s", 1e9}, {"min", 60e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 24 * 3600e9}};
@@ -72,11 +72,11 @@ Result<WindowLimits> parse_keep(const std::string& text) {
       return Error{
           fmt::format("'{}' has two {} (expected one time, one size, or one of each)", text, time ? "times" : "sizes")};
     }
-    if (time && !(*time >= static_cast<double>(kLeastTimeNs) && *time <= kMostTimeNs)) {
+    if (time && !(*time >= static_cast<double>(kMinTimeNs) && *time <= kMaxTimeNs)) {
       return Error{fmt::format("'{}' is not between 5s and 366d", part)};
     }
-    if (bytes && !(*bytes >= static_cast<double>(kLeastBytes) && *bytes <= kMostBytes)) {
-      return Error{fmt::format("'{}' is not between {} and 1024 TiB", part, format_bytes(kLeastBytes))};
+    if (bytes && !(*bytes >= static_cast<double>(kMinBytes) && *bytes <= kMaxBytes)) {
+      return Error{fmt::format("'{}' is not between {} and 1024 TiB", part, format_bytes(kMinBytes))};
     }
     if (time) limits.time_ns = static_cast<std::uint64_t>(std::llround(*time));
     if (bytes) limits.bytes = static_cast<std::uint64_t>(std::llround(*bytes));

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "cli/command_line.h"
-#include "collect/recorder/dump.h"
+#include "collect/recorder/session/dump.h"
 
 namespace tidemark::cli {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/standard_streams.h"
-#include "report/words/follow.h"
+#include "report/common/follow.h"
 
 namespace tidemark::cli {
 namespace {

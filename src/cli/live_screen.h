@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "report/text/terminal.h"
+#include "report/common/terminal.h"
 
 namespace tidemark::cli {
 

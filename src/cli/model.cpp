@@ -1,12 +1,11 @@
 // tidemark model: what a model's safetensors files take. Neither PyTorch nor the values are needed.
-#include "report/json/model.h"
-
 #include <memory>
 #include <utility>
 
 #include "cli/reading.h"
 #include "model/model_facts.h"
-#include "report/text/model.h"
+#include "report/model/json.h"
+#include "report/model/text.h"
 
 namespace tidemark::cli {
 namespace {

@@ -14,15 +14,15 @@
 
 #include "base/standard_streams.h"
 #include "cli/time_span.h"
+#include "http/curl_api.h"
+#include "http/endpoint.h"
 #include "publish/actions/risk_actions.h"
 #include "publish/history/history_writer.h"
-#include "publish/http/curl_api.h"
-#include "publish/http/endpoint.h"
 #include "publish/metrics/families.h"
 #include "publish/metrics/otlp_push.h"
 #include "publish/metrics/prometheus.h"
-#include "report/json/watch.h"
-#include "report/words/printable.h"
+#include "report/common/printable.h"
+#include "report/monitor/json.h"
 
 namespace tidemark::cli {
 namespace {
@@ -30,11 +30,11 @@ namespace {
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr std::chrono::seconds kMetricsInterval{1};
-constexpr std::size_t kMostProblemColumns = 500;
+constexpr std::size_t kMaxProblemColumns = 500;
 
 // Threads of outputs say it; names in it come from elsewhere.
 void say_problem(const std::string& text) {
-  say(shown(text, kMostProblemColumns));
+  say(shown(text, kMaxProblemColumns));
 }
 
 Result<RiskAction> parse_action(const std::string& text) {
@@ -55,7 +55,7 @@ Result<std::vector<RiskAction>> parse_actions(const OutputOptions& options) {
   }
   for (const std::string& command : options.on_critical) actions.push_back({RiskLevel::critical, command, ""});
   for (const std::string& url : options.webhooks) {
-    if (const auto fine = check_url(url); !fine) return Error{"--webhook: " + fine.error().message};
+    if (const auto status = check_url(url); !status) return Error{"--webhook: " + status.error().message};
     actions.push_back({RiskLevel::high, "", url});
   }
   return actions;
@@ -164,10 +164,10 @@ MonitorOutputs::~MonitorOutputs() = default;
 
 Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOptions& options, Say say) {
   if (!say) say = say_problem;
-  constexpr double kLeastSeconds = 0.1;
-  constexpr double kMostSeconds = 86'400;
+  constexpr double kMinSeconds = 0.1;
+  constexpr double kMaxSeconds = 86'400;
   auto parts = std::make_unique<Parts>();
-  const auto in_range = [](double seconds) { return seconds >= kLeastSeconds && seconds <= kMostSeconds; };
+  const auto in_range = [](double seconds) { return seconds >= kMinSeconds && seconds <= kMaxSeconds; };
   const auto nanoseconds = [](double seconds) {
     return std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9));
   };
@@ -184,12 +184,12 @@ Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOption
         .actions = std::move(*actions), .interval = nanoseconds(options.action_seconds), .problem = say});
   }
   if (!options.history.empty()) {
-    if (const auto fine = check_history(options.history); !fine) return fine.error();
+    if (const auto status = check_history(options.history); !status) return status.error();
     parts->history = std::make_unique<HistoryWriter>(
         HistoryOptions{options.history, parse_time_span(options.keep_history).value_or(std::chrono::seconds(0)), say});
   }
   if (!options.otlp.empty()) {
-    if (const auto fine = check_url(options.otlp); !fine) return Error{"--otlp: " + fine.error().message};
+    if (const auto status = check_url(options.otlp); !status) return Error{"--otlp: " + status.error().message};
     parts->push_interval = nanoseconds(options.otlp_seconds);
     parts->otlp = std::make_unique<OtlpPush>(options.otlp, otlp_resource(TIDEMARK_VERSION), say);
   }

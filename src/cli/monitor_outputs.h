@@ -8,8 +8,8 @@
 
 #include "base/result.h"
 #include "cli/command_line.h"
-#include "live/monitor.h"
-#include "live/recordings_watch.h"
+#include "monitor/monitor.h"
+#include "monitor/recordings_watch.h"
 
 namespace tidemark::cli {
 

@@ -5,10 +5,10 @@
 
 #include "cli/command.h"
 #include "cli/watching.h"
-#include "live/kept_changes.h"
-#include "report/json/watch.h"
-#include "report/text/watch.h"
-#include "report/words/watch.h"
+#include "monitor/kept_changes.h"
+#include "report/monitor/json.h"
+#include "report/monitor/text.h"
+#include "report/monitor/words.h"
 
 namespace tidemark::cli {
 namespace {

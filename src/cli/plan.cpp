@@ -25,8 +25,8 @@
 namespace tidemark::cli {
 namespace {
 
-constexpr std::uint64_t kLeastMemory = 256 * kMiB;
-constexpr std::uint64_t kMostDevices = 64;
+constexpr std::uint64_t kMinMemory = 256 * kMiB;
+constexpr std::uint64_t kMaxPlannedDevices = 64;
 // Beyond what PyTorch reserved, of each rank on two H200 connected by NVLink: driver 580, NCCL 2.28.9, 2026-11-22.
 constexpr NcclMemory kNcclMemory = {880'803'840, 507'510'784};
 
@@ -95,7 +95,8 @@ bool was_interrupted(const ChildProcess& child) {
 
 Result<void> check(const PlanOptions& options) {
   for (const auto& [name, count] : {std::pair("--nproc", options.ranks), std::pair("--devices", options.devices)}) {
-    if (count < 1 || count > kMostDevices) return Error{fmt::format("{} {}: from 1 to {}", name, count, kMostDevices)};
+    if (count < 1 || count > kMaxPlannedDevices)
+      return Error{fmt::format("{} {}: from 1 to {}", name, count, kMaxPlannedDevices)};
   }
   return {};
 }
@@ -119,7 +120,7 @@ int run_verify(const PlanOptions& options, const CommandLine& app) {
 }
 
 int run(PlanOptions& options) {
-  if (auto fine = check(options); !fine) return fail(fine.error().message);
+  if (auto status = check(options); !status) return fail(status.error().message);
   const auto gpu = find_gpu_profile(options.gpu);
   if (!gpu) return fail(gpu.error().message);
   const auto python = find_python(options);
@@ -208,7 +209,7 @@ std::function<int()> setup_plan(CommandLine& app) {
       ->type_name("NAME|FILE");
   app.add_option("--memory", options->memory_bytes,
                  "Memory of each device, such as 24GiB, where it is not that of the GPU")
-      ->bytes(kLeastMemory)
+      ->bytes(kMinMemory)
       ->type_name("SIZE");
   app.add_option("--steps", options->steps,
                  "Training steps after which the program is ended; 0: none, it runs to its end")

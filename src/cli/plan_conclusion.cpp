@@ -11,9 +11,9 @@
 
 #include "base/units.h"
 #include "cli/reading.h"
-#include "report/json/json.h"
-#include "report/text/text.h"
-#include "report/words/plan.h"
+#include "report/common/json.h"
+#include "report/common/text.h"
+#include "report/plan/words.h"
 
 namespace tidemark::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/plan.h"
+#include "analyze/plan/plan.h"
 
 namespace tidemark::cli {
 

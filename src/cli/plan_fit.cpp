@@ -10,9 +10,9 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/record_program.h"
-#include "report/json/json.h"
-#include "report/text/text.h"
-#include "report/words/sweep.h"
+#include "report/common/json.h"
+#include "report/common/text.h"
+#include "report/sweep/words.h"
 #include "sweep/arguments.h"
 #include "sweep/trials.h"
 

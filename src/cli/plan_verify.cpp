@@ -10,15 +10,15 @@
 #include <system_error>
 #include <utility>
 
-#include "analyze/verification.h"
+#include "analyze/plan/verification.h"
 #include "base/scratch_folder.h"
 #include "cli/command.h"
 #include "cli/record_program.h"
 #include "cli/stdout_to_stderr.h"
 #include "plan/driver_profile.h"
 #include "plan/planned_job.h"
-#include "report/json/json.h"
-#include "report/text/text.h"
+#include "report/common/json.h"
+#include "report/common/text.h"
 #include "sweep/trials.h"
 
 namespace tidemark::cli {

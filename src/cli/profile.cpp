@@ -3,8 +3,8 @@
 
 #include "cli/command.h"
 #include "cli/watching.h"
-#include "report/json/watch.h"
-#include "report/text/watch.h"
+#include "report/monitor/json.h"
+#include "report/monitor/text.h"
 
 namespace tidemark::cli {
 namespace {

@@ -139,7 +139,7 @@ Result<std::string> output_format(const ReadingOptions& options) {
     }
   }
   if (format == "png" && options.output.empty()) {
-    if (auto fine = check_output({}, "", true, "a PNG file", "picture.png"); !fine) return fine.error();
+    if (auto status = check_output({}, "", true, "a PNG file", "picture.png"); !status) return status.error();
   }
   return format.empty() ? "text" : format;
 }

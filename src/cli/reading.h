@@ -14,8 +14,8 @@
 #include "analyze/common/analysis_options.h"
 #include "base/result.h"
 #include "cli/command.h"
-#include "reading/open_recording.h"
-#include "report/text/progress.h"
+#include "query/open_recording.h"
+#include "report/common/progress.h"
 #include "store/store.h"
 #include "store/symbols.h"
 
@@ -74,7 +74,7 @@ void add_owners(CommandLine& app, OwnerArguments& owners);
 template <typename Load, typename Take>
 Result<void> read_files(const std::vector<std::string>& files, const Load& load, const Take& take) {
   for (const std::string& file : files) {
-    if (auto fine = check_recording_path(file); !fine) return fine;
+    if (auto status = check_recording_path(file); !status) return status;
     const auto recording = load(file, make_progress(file));
     if (!recording) return recording.error();
     Symbols symbols(recording->definitions);

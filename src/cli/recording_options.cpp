@@ -11,14 +11,14 @@
 #include <system_error>
 
 #include "base/units.h"
-#include "collect/recorder/output_files.h"
+#include "collect/recorder/session/output_files.h"
 #include "collect/ring/ranks.h"
 
 namespace tidemark::cli {
 namespace {
 
 // Names of functions and files come before the first event.
-constexpr std::uint64_t kLeastFileBytes = 64 * kKiB;
+constexpr std::uint64_t kMinFileBytes = 64 * kKiB;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void RecordingOptions::add_to(CommandLine& app) {
       ->one_of("on|off");
   app.add_option("--max-size", recorder.max_file_bytes,
                  "Stop recording before a file exceeds this size, such as 500MB or 2GB; at least 64KB")
-      ->bytes(kLeastFileBytes)
+      ->bytes(kMinFileBytes)
       ->type_name("SIZE");
   app.add_option("--sample-interval", sample_interval_ms,
                  "Interval between samples of device and host memory, such as 50ms or 2s (1ms to 1 hour)")

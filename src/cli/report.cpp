@@ -27,8 +27,8 @@ html::PageOptions options_for(const ReportOptions& options) {
 }
 
 int run(const ReportOptions& options) {
-  const auto fine = check_output(options.files, options.output, true, "an HTML page", "report.html");
-  if (!fine) return fail(fine.error().message);
+  const auto status = check_output(options.files, options.output, true, "an HTML page", "report.html");
+  if (!status) return fail(status.error().message);
   const auto rules = read_rules(options.owners.rules);
   if (!rules) return fail(rules.error().message);
   const html::PageOptions what = options_for(options);

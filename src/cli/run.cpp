@@ -14,7 +14,7 @@
 namespace tidemark::cli {
 namespace {
 
-constexpr std::size_t kMostListed = 10;  // recordings, at the end
+constexpr std::size_t kMaxListed = 10;  // recordings, at the end
 
 struct RunOptions {
   ProgramOptions program;
@@ -45,7 +45,7 @@ void summarize(const Recorder& recorder) {
   for (std::size_t index = 0; index < files.size(); ++index) {
     const RecordedFile& file = files[index];
     dropped += file.dropped_count;
-    if (index >= kMostListed) {
+    if (index >= kMaxListed) {
       others.event_count += file.event_count;
       others.bytes += file.bytes;
       continue;
@@ -54,8 +54,8 @@ void summarize(const Recorder& recorder) {
     say_printable(fmt::format("{}: {} events of process {}, {}{}", file.path, format_count(file.event_count), file.pid,
                               format_bytes(file.bytes), file.failed ? " (stopped early)" : ""));
   }
-  if (files.size() > kMostListed) {
-    say_printable(fmt::format("and {} more recordings: {} events, {}", format_count(files.size() - kMostListed),
+  if (files.size() > kMaxListed) {
+    say_printable(fmt::format("and {} more recordings: {} events, {}", format_count(files.size() - kMaxListed),
                               format_count(others.event_count), format_bytes(others.bytes)));
   }
   if (dropped > 0)
@@ -65,7 +65,8 @@ void summarize(const Recorder& recorder) {
 
 void say_kept_in_vain(const Recorder& recorder) {
   if (recorder.files().empty()) return say_printable("nothing was recorded: " + recorder.why_nothing());
-  if (recorder.kept_in_vain()) say_printable("nothing happened that --dump names: what was kept has been deleted");
+  if (recorder.has_unrequested_window())
+    say_printable("nothing happened that --dump names: what was kept has been deleted");
 }
 
 int run(RunOptions& options, const CommandLine& app) {

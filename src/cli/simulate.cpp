@@ -6,14 +6,14 @@
 
 #include "base/units.h"
 #include "cli/reading.h"
-#include "report/json/json.h"
-#include "report/text/text.h"
-#include "report/words/recording.h"
+#include "report/common/json.h"
+#include "report/common/recording_text.h"
+#include "report/common/text.h"
 
 namespace tidemark::cli {
 namespace {
 
-constexpr std::uint64_t kLeastSimulatedMemory = 20 * kMiB;
+constexpr std::uint64_t kMinSimulatedMemory = 20 * kMiB;
 
 struct SimulateArguments : ReadingOptions {
   SimulateOptions what;
@@ -66,7 +66,7 @@ std::function<int()> setup_simulate(CommandLine& app) {
   app.add_option("--memory", options->memory,
                  "Memory that PyTorch may reserve on each GPU, such as 24GiB: that of the GPU without what the context "
                  "and others take")
-      ->bytes(kLeastSimulatedMemory)
+      ->bytes(kMinSimulatedMemory)
       ->type_name("SIZE")
       ->show_default("where requests were refused, what was reserved; otherwise without a limit");
   app.add_option("--recorded", options->recorded, "Settings of the recorded program, where the file does not say")

@@ -17,17 +17,17 @@
 #include "cli/sweep_program.h"
 #include "plan/gpu_profiles.h"
 #include "report/chart/chart.h"
-#include "report/json/json.h"
-#include "report/text/csv.h"
-#include "report/text/text.h"
-#include "report/words/sweep.h"
+#include "report/common/csv.h"
+#include "report/common/json.h"
+#include "report/common/text.h"
+#include "report/sweep/words.h"
 #include "sweep/arguments.h"
 #include "sweep/run_sweep.h"
 
 namespace tidemark::cli {
 namespace {
 
-constexpr std::uint64_t kMostJobs = 1024;
+constexpr std::uint64_t kMaxJobs = 1024;
 
 Result<std::vector<SweptGpu>> swept_gpus(const SweepOptions& options) {
   std::vector<SweptGpu> gpus;
@@ -74,7 +74,7 @@ Result<void> write_outputs(const std::string& folder, const Sweep& sweep, const 
 }
 
 Result<SweepRequest> request_of(const SweepOptions& options, const ListedPreset* preset) {
-  if (options.jobs > kMostJobs) return Error{fmt::format("--jobs {}: from 1 to {}, or 0", options.jobs, kMostJobs)};
+  if (options.jobs > kMaxJobs) return Error{fmt::format("--jobs {}: from 1 to {}, or 0", options.jobs, kMaxJobs)};
   if (options.folder.empty()) return Error{"name a folder for the results with -o"};
   auto gpus = swept_gpus(options);
   if (!gpus) return gpus.error();

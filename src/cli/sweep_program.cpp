@@ -12,7 +12,7 @@
 namespace tidemark::cli {
 namespace {
 
-constexpr std::uint64_t kMostRanks = 64;
+constexpr std::uint64_t kMaxRanks = 64;
 
 Result<SweptProgram> own_program(const SweepOptions& options) {
   if (options.command.empty()) return Error{"name the PROGRAM, or one that comes with Tidemark by --preset"};
@@ -54,8 +54,8 @@ Result<SweptProgram> preset_program(const SweepOptions& options, const ListedPre
   call.python = *interpreter;
   if (const auto ranks = take_option(program.passed_on, "--nproc")) {
     const auto number = number_of(*ranks);
-    if (!number || *number < 1 || *number > kMostRanks)
-      return Error{fmt::format("--nproc {}: from 1 to {}", *ranks, kMostRanks)};
+    if (!number || *number < 1 || *number > kMaxRanks)
+      return Error{fmt::format("--nproc {}: from 1 to {}", *ranks, kMaxRanks)};
     call.ranks = static_cast<std::uint64_t>(*number);
   }
   auto preset = listed.preset->program(call);

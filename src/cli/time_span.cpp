@@ -33,9 +33,9 @@ std::optional<double> parse_seconds(const std::string& text) {
 }
 
 std::optional<std::chrono::seconds> parse_time_span(const std::string& text) {
-  constexpr double kMost = 100 * 31'536'000.0;
+  constexpr double kMax = 100 * 31'536'000.0;
   const auto seconds = parse_seconds(text);
-  if (!seconds || !(*seconds >= 1 && *seconds <= kMost)) return std::nullopt;
+  if (!seconds || !(*seconds >= 1 && *seconds <= kMax)) return std::nullopt;
   return std::chrono::seconds(std::llround(*seconds));
 }
 

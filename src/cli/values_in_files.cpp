@@ -7,13 +7,13 @@
 #include "analyze/common/moment.h"
 #include "cli/reading.h"
 #include "import/open.h"
-#include "report/words/printable.h"
+#include "report/common/printable.h"
 #include "trace/reader.h"
 
 namespace tidemark::cli {
 namespace {
 
-constexpr std::size_t kMostValues = 200;
+constexpr std::size_t kMaxValues = 200;
 constexpr std::size_t kLongestValue = 200;  // bytes
 
 class ValuesInFiles {
@@ -61,7 +61,7 @@ class ValuesInFiles {
     }
   }
   void add(const std::string& value) {
-    if (seen_.size() == kMostValues || printable(value) != value || !seen_.insert(value).second) return;
+    if (seen_.size() == kMaxValues || printable(value) != value || !seen_.insert(value).second) return;
     take_(value);
   }
 

@@ -9,17 +9,17 @@
 
 #include "analyze/ledger/replay.h"
 #include "analyze/oom/explain.h"
-#include "analyze/table.h"
+#include "analyze/usage/table.h"
 #include "import/open.h"
-#include "reading/open_recording.h"
-#include "report/words/verdict.h"
+#include "query/open_recording.h"
+#include "report/explain/verdict.h"
 
 namespace tidemark::cli {
 namespace {
 
 // Their blocks take some 1.2 GB while they are read, perhaps on a machine that has just run out of memory.
-constexpr std::uint64_t kMostEvents = 15'000'000;
-constexpr std::size_t kMostFiles = 3;
+constexpr std::uint64_t kMaxEvents = 15'000'000;
+constexpr std::size_t kMaxFiles = 3;
 
 // A program has the one of who recorded it, unless it sets another.
 std::optional<std::uint64_t> address_space_limit() {
@@ -44,7 +44,7 @@ std::vector<std::string> host_verdict(const Dump& dump, const DumpedFile* file) 
   for (const KilledProcess& killed : dump.killed) facts.kills.push_back({killed, {}});
   facts.unexplained_kills = dump.unexplained_kills;
   facts.cgroup = dump.cgroup;
-  if (file == nullptr || file->event_count > kMostEvents) return host_oom_lines(facts, nullptr);
+  if (file == nullptr || file->event_count > kMaxEvents) return host_oom_lines(facts, nullptr);
   auto store = open_attributed(file->path);
   if (!store) return host_oom_lines(facts, nullptr);
   // As the recording has them, with where the memory was. One that ended before knows of none.
@@ -83,7 +83,7 @@ std::vector<std::string> cause_lines(const Dump& dump, const DumpedFile* file) {
   if (dump.reason == DumpReason::host_oom) return host_verdict(dump, file);
   if (file == nullptr) return {};
   const bool failed_request = file->oom_count > 0 && dump.reason != DumpReason::signal;
-  if (failed_request && file->event_count > kMostEvents) {
+  if (failed_request && file->event_count > kMaxEvents) {
     return {unexplained_oom_line(file->path)};
   }
   return failed_request ? device_verdict(*file) : other_verdict(dump, *file);
@@ -98,9 +98,9 @@ std::vector<std::string> verdict_of(const Dump& dump) {
   }
   std::vector<std::string> errors;
   if (!dump.errors.empty()) errors.push_back(not_dumped_line(dump.errors.front(), dump.left_in));
-  const std::vector<std::string> files = dumped_lines(recordings, kMostFiles - errors.size());
+  const std::vector<std::string> files = dumped_lines(recordings, kMaxFiles - errors.size());
   std::vector<std::string> lines = cause_lines(dump, file_to_explain(dump));
-  lines.resize(std::min(lines.size(), kMostVerdictLines - files.size() - errors.size()));
+  lines.resize(std::min(lines.size(), kMaxVerdictLines - files.size() - errors.size()));
   lines.insert(lines.end(), files.begin(), files.end());
   lines.insert(lines.end(), errors.begin(), errors.end());
   return lines;

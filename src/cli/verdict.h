@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/recorder/dump.h"
+#include "collect/recorder/session/dump.h"
 
 namespace tidemark::cli {
 

@@ -18,12 +18,12 @@
 #include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/reading.h"
-#include "live/job_finder.h"
+#include "monitor/job_finder.h"
 #include "report/chart/chart.h"
-#include "report/text/terminal.h"
-#include "report/words/missing_device.h"
-#include "report/words/printable.h"
-#include "report/words/watch.h"
+#include "report/common/printable.h"
+#include "report/common/terminal.h"
+#include "report/monitor/missing_device.h"
+#include "report/monitor/words.h"
 
 namespace tidemark::cli {
 namespace {
@@ -31,9 +31,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr double kLeastInterval = 0.01;
-constexpr double kMostInterval = 3600;
-constexpr double kMostDuration = 10.0 * 365 * 86400;
+constexpr double kMinInterval = 0.01;
+constexpr double kMaxInterval = 3600;
+constexpr double kMaxDuration = 10.0 * 365 * 86400;
 constexpr std::chrono::nanoseconds kScreen = 500ms;
 constexpr std::chrono::nanoseconds kFirstAnswers = 20ms;  // between looks while they are awaited
 
@@ -87,7 +87,7 @@ Result<void> check_outputs(const WatchOptions& options) {
     return Error{"--plot: the picture is written beside the report; name that with --output FILE.json"};
   }
   if (options.output.empty()) return {};
-  if (auto fine = check_writable(options.output); !fine) return fine;
+  if (auto status = check_writable(options.output); !status) return status;
   return options.plot ? check_writable(plot_path(options.output)) : Result<void>();
 }
 
@@ -127,11 +127,11 @@ void add_watched(CommandLine& app, WatchOptions& options) {
 }
 
 Result<MonitorOptions> monitor_options(const WatchOptions& options, const WatchHooks& hooks) {
-  if (!(options.interval_seconds >= kLeastInterval && options.interval_seconds <= kMostInterval)) {
+  if (!(options.interval_seconds >= kMinInterval && options.interval_seconds <= kMaxInterval)) {
     return Error{
-        fmt::format("--interval {}: from {} to {} seconds", options.interval_seconds, kLeastInterval, kMostInterval)};
+        fmt::format("--interval {}: from {} to {} seconds", options.interval_seconds, kMinInterval, kMaxInterval)};
   }
-  if (!(options.duration_seconds > 0 && options.duration_seconds <= kMostDuration)) {
+  if (!(options.duration_seconds > 0 && options.duration_seconds <= kMaxDuration)) {
     return Error{fmt::format("--duration {}: seconds, more than 0", options.duration_seconds)};
   }
   MonitorOptions monitor;
@@ -166,15 +166,14 @@ void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments&
 
 SlidingWindow::Limits window_of(const WatchOptions& options) {
   SlidingWindow::Limits limits;
-  limits.length =
-      std::chrono::nanoseconds(std::llround(std::clamp(options.duration_seconds, 1.0, kMostDuration) * 1e9));
+  limits.length = std::chrono::nanoseconds(std::llround(std::clamp(options.duration_seconds, 1.0, kMaxDuration) * 1e9));
   return limits;
 }
 
 Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   const auto monitored = monitor_options(options, hooks);
   if (!monitored) return monitored.error();
-  if (auto fine = check_outputs(options); !fine) return fine.error();
+  if (auto status = check_outputs(options); !status) return status.error();
   const EndingSignals signals;
   const auto outputs = MonitorOutputs::start(options.outputs);
   if (!outputs) return outputs.error();
@@ -191,7 +190,7 @@ Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
   ProgressLine progress;
   const std::optional<double> duration = hooks.endless ? std::nullopt : std::optional(options.duration_seconds);
   const Clock::time_point end =
-      duration ? Clock::now() + std::chrono::nanoseconds(std::llround(std::min(*duration, kMostDuration) * 1e9))
+      duration ? Clock::now() + std::chrono::nanoseconds(std::llround(std::min(*duration, kMaxDuration) * 1e9))
                : Clock::time_point::max();
   const auto step = std::clamp<std::chrono::nanoseconds>(monitored->interval, kFirstAnswers, kScreen);
   WatchRun run;

@@ -10,10 +10,10 @@
 #include "base/result.h"
 #include "cli/command_line.h"
 #include "cli/monitor_outputs.h"
-#include "live/monitor.h"
-#include "live/recordings_watch.h"
-#include "live/watch_reports.h"
-#include "report/text/terminal.h"
+#include "monitor/monitor.h"
+#include "monitor/recordings_watch.h"
+#include "monitor/watch_reports.h"
+#include "report/common/terminal.h"
 
 namespace tidemark::cli {
 

@@ -27,10 +27,10 @@ Check check_memfd() {
 
 // As collect/recorder chooses it: the socket's path must fit into a sockaddr_un.
 Check check_socket() {
-  constexpr std::size_t kMostBytes = 60;
+  constexpr std::size_t kMaxBytes = 60;
   for (const char* variable : {"XDG_RUNTIME_DIR", "TMPDIR", ""}) {
     const char* folder = *variable == '\0' ? "/tmp" : std::getenv(variable);
-    if (folder == nullptr || *folder == '\0' || std::strlen(folder) > kMostBytes) continue;
+    if (folder == nullptr || *folder == '\0' || std::strlen(folder) > kMaxBytes) continue;
     if (::access(folder, W_OK | X_OK) == 0) return {"socket", Finding::socket_folder_found, CheckStatus::ok, folder};
   }
   return {"socket", Finding::socket_folder_missing, CheckStatus::problem, {}};

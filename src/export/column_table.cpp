@@ -12,9 +12,9 @@
 #include "analyze/common/annotations.h"
 #include "analyze/common/devices.h"
 #include "analyze/common/stack_names.h"
-#include "report/words/frame_text.h"
-#include "report/words/printable.h"
-#include "report/words/stack_text.h"
+#include "report/common/frame_text.h"
+#include "report/common/printable.h"
+#include "report/common/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -250,7 +250,7 @@ class BlockColumns {
 
   void add_owner(const std::shared_ptr<const Attribution>& owners) {
     named("category", kCategoryNames, [owners](std::size_t block) { return owners->blocks[block].category; });
-    named("category_known_as", kKnownAsNames,
+    named("category_known_as", kConfidenceNames,
           [owners](std::size_t block) { return owners->blocks[block].category_known; });
     named("phase", kPhaseNames, [owners](std::size_t block) { return owners->blocks[block].phase; });
     named("component", kComponentNames, [owners](std::size_t block) { return owners->blocks[block].component; });

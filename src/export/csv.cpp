@@ -8,7 +8,7 @@
 
 #include "export/column_table.h"
 #include "export/format.h"
-#include "report/text/csv_field.h"
+#include "report/common/csv_field.h"
 
 namespace tidemark {
 namespace {

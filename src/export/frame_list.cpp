@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "report/words/frame_text.h"
+#include "report/common/frame_text.h"
 
 namespace tidemark {
 

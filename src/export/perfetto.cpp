@@ -11,17 +11,17 @@
 
 #include "analyze/common/annotations.h"
 #include "analyze/common/devices.h"
-#include "analyze/common/recording.h"
+#include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/common/totals.h"
 #include "base/crc32c.h"
 #include "base/units.h"
 #include "export/format.h"
 #include "export/perfetto_messages.h"
-#include "report/words/attribution.h"
-#include "report/words/printable.h"
-#include "report/words/recording.h"
-#include "report/words/stack_text.h"
+#include "report/common/attribution.h"
+#include "report/common/printable.h"
+#include "report/common/recording_text.h"
+#include "report/common/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -29,7 +29,7 @@ namespace {
 template <typename Message>
 using Builder = protozero::pbf_builder<Message>;
 
-constexpr std::size_t kMostLanes = 32;  // of annotations that overlap; more are left out
+constexpr std::size_t kMaxLanes = 32;  // of annotations that overlap; more are left out
 
 // A counter's track, and what it showed last.
 struct Counter {
@@ -187,7 +187,7 @@ class TraceWriter {
       for (Lane& lane : lanes) end_until(lane, range.begin_ns);
       auto lane = std::find_if(lanes.begin(), lanes.end(),
                                [&](const Lane& each) { return each.ends.empty() || each.ends.back() >= end_ns; });
-      if (lane == lanes.end() && lanes.size() == kMostLanes) continue;
+      if (lane == lanes.end() && lanes.size() == kMaxLanes) continue;
       if (lane == lanes.end()) lane = lanes.insert(lane, {add_track(process_, "annotations", [](auto&) {}), {}});
       const bool moment = range.begin_ns == range.end_ns;
       const auto type = moment ? perfetto::EventType::instant : perfetto::EventType::slice_begin;

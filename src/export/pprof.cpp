@@ -9,14 +9,14 @@
 #include <vector>
 
 #include "analyze/common/profile.h"
-#include "analyze/common/recording.h"
+#include "analyze/common/recording_info.h"
 #include "base/saturating.h"
 #include "base/units.h"
 #include "export/format.h"
 #include "export/frame_list.h"
 #include "export/gzip.h"
-#include "report/words/printable.h"
-#include "report/words/recording.h"
+#include "report/common/printable.h"
+#include "report/common/recording_text.h"
 
 namespace tidemark {
 namespace {

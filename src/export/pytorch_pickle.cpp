@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "report/words/frame_text.h"
-#include "report/words/printable.h"
+#include "report/common/frame_text.h"
+#include "report/common/printable.h"
 
 namespace tidemark::pytorch {
 namespace {

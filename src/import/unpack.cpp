@@ -143,7 +143,7 @@ class ZstdUnpacker {
       done.wrong = ::ZSTD_getErrorName(code);
       return done;
     }
-    const auto room = static_cast<std::ptrdiff_t>(std::min(kMostHeaderBytes - header_.size(), done.used));
+    const auto room = static_cast<std::ptrdiff_t>(std::min(kMaxHeaderBytes - header_.size(), done.used));
     header_.insert(header_.end(), in.begin(), in.begin() + room);
     made_ += done.made;
     done.part_done = code == 0;
@@ -152,7 +152,7 @@ class ZstdUnpacker {
   }
 
  private:
-  static constexpr std::size_t kMostHeaderBytes = 18;  // ZSTD_FRAMEHEADERSIZE_MAX
+  static constexpr std::size_t kMaxHeaderBytes = 18;  // ZSTD_FRAMEHEADERSIZE_MAX
 
   /// At the end of a frame; begins the next. libzstd compares the sizes only where the last block is not empty, or
   /// where it finds all of the frame in one piece.

@@ -16,12 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostTextBytes = std::size_t{1} << 26;
+constexpr std::size_t kMaxTextBytes = std::size_t{1} << 26;
 
 Result<std::string> read_text(const std::string& path) {
   auto stream = open_byte_stream(path);
   if (!stream) return stream.error();
-  std::string text(static_cast<std::size_t>(std::min<std::uint64_t>((*stream)->stored_size(), kMostTextBytes)), '\0');
+  std::string text(static_cast<std::size_t>(std::min<std::uint64_t>((*stream)->stored_size(), kMaxTextBytes)), '\0');
   std::size_t filled = 0;
   while (filled < text.size()) {
     const auto got = (*stream)->read(std::as_writable_bytes(std::span(text).subspan(filled)));

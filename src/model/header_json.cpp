@@ -13,11 +13,11 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostDimensions = 64;  // as many as PyTorch's tensors can have
+constexpr std::size_t kMaxDimensions = 64;  // as many as PyTorch's tensors can have
 
 // Far beyond any model's: what is kept of each module that a name is in is bounded by the two.
 constexpr std::size_t kLongestName = 1000;
-constexpr std::ptrdiff_t kMostDots = 32;
+constexpr std::ptrdiff_t kMaxDots = 32;
 
 struct Dtype {
   std::string_view stored;
@@ -123,7 +123,7 @@ class HeaderReader {
   bool number_unsigned(number_unsigned_t value) {
     HeaderEntry* const entry = entries_.tensors.empty() ? nullptr : &entries_.tensors.back();
     if (entry != nullptr && place_ == Place::sizes) {
-      if (entry->shape.size() == kMostDimensions) return stop(fmt::format("has more than 64 dimensions of {}", name_));
+      if (entry->shape.size() == kMaxDimensions) return stop(fmt::format("has more than 64 dimensions of {}", name_));
       entry->shape.push_back(value);
       return true;
     }
@@ -193,9 +193,9 @@ Result<HeaderEntries> parse_header_json(std::span<const std::byte> header, const
 }
 
 Result<StoredTensor> stored_tensor(HeaderEntry& entry, const std::string& file) {
-  if (entry.name.size() > kLongestName || std::count(entry.name.begin(), entry.name.end(), '.') > kMostDots) {
+  if (entry.name.size() > kLongestName || std::count(entry.name.begin(), entry.name.end(), '.') > kMaxDots) {
     return Error{fmt::format("{}: a tensor's name is longer than {} bytes, or has more than {} dots: {}", file,
-                             kLongestName, kMostDots, entry.name)};
+                             kLongestName, kMaxDots, entry.name)};
   }
   const auto* const dtype = std::find_if(std::begin(kDtypes), std::end(kDtypes),
                                          [&entry](const Dtype& known) { return known.stored == entry.dtype; });

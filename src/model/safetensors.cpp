@@ -74,8 +74,8 @@ Result<SafetensorsHeader> parse_safetensors_header(std::span<const std::byte> he
     result.tensors.push_back(std::move(*tensor));
     extents.push_back({entry.begin, entry.end, &result.tensors.back()});
   }
-  const Result<void> fine = check_extents(std::move(extents), data_bytes, file);
-  if (!fine) return fine.error();
+  const Result<void> status = check_extents(std::move(extents), data_bytes, file);
+  if (!status) return status.error();
   return result;
 }
 
@@ -91,16 +91,16 @@ Result<std::uint64_t> safetensors_header_bytes(std::span<const std::byte> start,
   }
   std::uint64_t length = 0;
   for (std::size_t byte = kPrefix; byte-- > 0;) length = length << 8U | std::to_integer<std::uint64_t>(start[byte]);
-  if (length > kMostHeaderBytes && (text.starts_with("PK\x03\x04") || text.starts_with("\x80"))) {
+  if (length > kMaxHeaderBytes && (text.starts_with("PK\x03\x04") || text.starts_with("\x80"))) {
     return Error{file +
                  ": a checkpoint that torch.save wrote, not a safetensors file (tidemark.analyze_model takes what "
                  "torch.load returns)"};
   }
-  if (length > kMostHeaderBytes) {
+  if (length > kMaxHeaderBytes) {
     return Error{
         fmt::format("{}: not a safetensors file: its first 8 bytes say that its header has {} bytes, and {} "
                     "are the most",
-                    file, length, kMostHeaderBytes)};
+                    file, length, kMaxHeaderBytes)};
   }
   if (length > file_bytes - kPrefix) {
     return Error{

@@ -28,7 +28,7 @@ struct SafetensorsHeader {
 };
 
 /// The longest header that the safetensors library reads.
-inline constexpr std::uint64_t kMostHeaderBytes = 100'000'000;
+inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
 /// `header`: the JSON after the first eight bytes. `data_bytes`: what follows it in the file. Fails, naming the file
 /// and the tensor, for what the safetensors library would not read either: JSON that is none, or with a name twice, and

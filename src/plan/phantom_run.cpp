@@ -144,7 +144,7 @@ PhantomUsage PhantomRun::usage() const {
     usage.reads += file->reads.load();
     for (std::size_t kind = 0; kind < phantom::kEstimates; ++kind)
       usage.estimates[kind] += file->estimates[kind].load();
-    const std::size_t names = std::min<std::size_t>(file->unanswered.load(), phantom::UsageFile::kMostNames);
+    const std::size_t names = std::min<std::size_t>(file->unanswered.load(), phantom::UsageFile::kMaxNames);
     for (std::size_t index = 0; index < names; ++index)
       unanswered.insert(text_in(file->names[index], phantom::UsageFile::kNameBytes));
   }

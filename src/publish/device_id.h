@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "live/machine_state.h"
+#include "monitor/machine_state.h"
 
 namespace tidemark {
 

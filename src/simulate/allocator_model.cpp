@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 // No GPU has so much; the addresses are enough for it however they are broken up.
-constexpr std::uint64_t kMostReserved = std::uint64_t{1} << 50;
+constexpr std::uint64_t kMaxReserved = std::uint64_t{1} << 50;
 // Expandable segments have addresses of their own, far from all others.
 constexpr std::uint64_t kFirstExpandable = std::uint64_t{1} << 60;
 
@@ -226,7 +226,7 @@ void AllocatorModel::release_block(Handle block) {
 }
 
 bool AllocatorModel::driver_has(std::uint64_t bytes) const {
-  const std::uint64_t limit = std::min(limit_.bytes.value_or(kMostReserved), kMostReserved);
+  const std::uint64_t limit = std::min(limit_.bytes.value_or(kMaxReserved), kMaxReserved);
   return bytes <= limit && reserved_ <= limit - bytes;
 }
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "allocator/rules.h"
-#include "analyze/simulation.h"
+#include "analyze/plan/simulation.h"
 
 namespace tidemark {
 

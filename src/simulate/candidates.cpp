@@ -13,7 +13,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::uint64_t kMostSplitSize = 1 << 20;  // MiB; blocks of which no GPU has one are not worth a setting
+constexpr std::uint64_t kMaxSplitSize = 1 << 20;  // MiB; blocks of which no GPU has one are not worth a setting
 
 // Powers of two above the median of the requests that have a segment for themselves, above nine tenths of them, and
 // between: max_split_size keeps larger blocks whole.
@@ -35,7 +35,7 @@ std::set<std::uint64_t> split_sizes(const Store& store, const Requests& requests
     for (const std::uint64_t percent : {50U, 75U, 90U}) {
       if (before * 100 >= all * percent || below * 100 < all * percent) continue;
       const std::uint64_t size = (std::uint64_t{1} << bits) / kMiB;
-      if (size > pytorch::kLargeBuffer / kMiB && size <= kMostSplitSize) sizes.insert(size);
+      if (size > pytorch::kLargeBuffer / kMiB && size <= kMaxSplitSize) sizes.insert(size);
     }
   }
   return sizes;

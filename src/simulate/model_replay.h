@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "analyze/simulation.h"
+#include "analyze/plan/simulation.h"
 #include "base/result.h"
 #include "simulate/allocator_model.h"
 #include "simulate/requests.h"

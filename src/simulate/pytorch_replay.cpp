@@ -29,8 +29,8 @@ using Json = nlohmann::json;
 
 // Of each phantom GPU where there is no limit: expandable segments reserve more addresses than that for each stream and
 // pool, which have to have room together.
-constexpr std::uint64_t kLeastPlenty = 256 * kGiB;
-constexpr std::uint64_t kMostPlenty = 4096 * kGiB;
+constexpr std::uint64_t kMinPlenty = 256 * kGiB;
+constexpr std::uint64_t kMaxPlenty = 4096 * kGiB;
 constexpr std::uint64_t kPlentyForPeak = 16;
 
 // PyTorch rounds the product down; what this is above `limit` is less than any block.
@@ -43,7 +43,7 @@ PhantomOptions phantom_options(const Store& store, const Requests& requests, con
   for (const RequestDevice& device : requests.devices) {
     peak = std::max(peak, store.devices[device.index].peak_reserved_bytes.value_or(0));
   }
-  const std::uint64_t plenty = std::clamp(std::min(peak, kMostPlenty) * kPlentyForPeak, kLeastPlenty, kMostPlenty);
+  const std::uint64_t plenty = std::clamp(std::min(peak, kMaxPlenty) * kPlentyForPeak, kMinPlenty, kMaxPlenty);
   PhantomOptions options;
   options.gpu = gpu_profiles().front();
   options.gpu.context_bytes = 0;  // the limit is what the allocator may have

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/simulation.h"
+#include "analyze/plan/simulation.h"
 #include "base/result.h"
 #include "launch/interpreter_probe.h"
 #include "simulate/requests.h"

@@ -24,7 +24,7 @@ enum : std::int64_t {
 };
 
 std::int64_t size_of(const Request& request) {
-  return static_cast<std::int64_t>(std::min(request.size, kMostRequestBytes));
+  return static_cast<std::int64_t>(std::min(request.size, kMaxRequestBytes));
 }
 
 // Calls put(operand, second) for each pair that a request becomes, and keeps the device, stream and pool that were set.

@@ -24,7 +24,7 @@
 namespace tidemark {
 
 /// Sizes above this, of which no device has so much, are written as this.
-inline constexpr std::uint64_t kMostRequestBytes = std::uint64_t{1} << 50;
+inline constexpr std::uint64_t kMaxRequestBytes = std::uint64_t{1} << 50;
 
 Result<void> write_request_file(const Store& store, const Requests& requests, const std::string& path);
 

@@ -16,7 +16,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::uint16_t kOtherDevice = 0xFFFF;
-constexpr std::size_t kMostSimulatedDevices = 64;  // as many phantom GPUs as there can be
+constexpr std::size_t kMaxSimulatedDevices = 64;  // as many phantom GPUs as there can be
 
 // What stands between two changes of the live set.
 struct Between {
@@ -240,7 +240,7 @@ Result<Requests> find_requests(const Store& store, const std::optional<std::stri
                              device ? *device + " is no GPU that PyTorch allocated on"
                                     : "PyTorch allocated nothing on a GPU, so there is nothing to simulate")};
   }
-  if (requests.devices.size() > kMostSimulatedDevices) {
+  if (requests.devices.size() > kMaxSimulatedDevices) {
     return Error{
         fmt::format("{}: PyTorch allocated on {} GPUs; name one with --device", store.path, requests.devices.size())};
   }

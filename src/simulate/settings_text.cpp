@@ -119,24 +119,24 @@ Result<pytorch::AllocatorSettings> allocator_settings(const SettingList& setting
   pytorch::AllocatorSettings read;
   read.text = settings_text(settings);
   for (const auto& [name, value] : settings) {
-    bool fine = true;
+    bool valid = true;
     if (name == "expandable_segments") {
-      fine = value == "True" || value == "False";
+      valid = value == "True" || value == "False";
       read.expandable_segments = value == "True";
     } else if (name == "max_split_size_mb") {
       const auto mebibytes = number_in<std::uint32_t>(value);
-      fine = mebibytes && *mebibytes > pytorch::kLargeBuffer / kMiB;
-      if (fine) read.max_split_size = static_cast<std::int64_t>(*mebibytes * kMiB);
+      valid = mebibytes && *mebibytes > pytorch::kLargeBuffer / kMiB;
+      if (valid) read.max_split_size = static_cast<std::int64_t>(*mebibytes * kMiB);
     } else if (name == "garbage_collection_threshold") {
       const auto threshold = number_in<double>(value);
-      fine = threshold && *threshold > 0 && *threshold < 1;
-      if (fine) read.garbage_collection_threshold = threshold;
+      valid = threshold && *threshold > 0 && *threshold < 1;
+      if (valid) read.garbage_collection_threshold = threshold;
     } else if (name == "roundup_power2_divisions") {
-      fine = read_divisions(value, read.roundup_power2_divisions);
+      valid = read_divisions(value, read.roundup_power2_divisions);
     } else {
       return Error{fmt::format("{}: Tidemark's model of the allocator does not know this setting", name)};
     }
-    if (!fine) return Error{fmt::format("{}:{} is not a value that PyTorch takes", name, value)};
+    if (!valid) return Error{fmt::format("{}:{} is not a value that PyTorch takes", name, value)};
   }
   return read;
 }

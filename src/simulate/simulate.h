@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/simulation.h"
+#include "analyze/plan/simulation.h"
 #include "base/result.h"
 #include "simulate/pytorch_replay.h"
 #include "store/symbols.h"

@@ -104,7 +104,7 @@ Result<ReadDefinitions> feed(const std::string& path, const Progress& progress, 
       window.shift(event.time_ns);
       consumer.add(event);
     }
-    if (Result<void> fine = check(); !fine) return fine.error();
+    if (Result<void> status = check(); !status) return status.error();
     if (progress) progress(trace.offset(), trace.size());
   }
   samples.finish(trace.offset(), consumer);

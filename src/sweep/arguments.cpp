@@ -89,8 +89,8 @@ Result<std::vector<std::string>> parse_values(std::string_view text) {
     const auto written = parse_range(text);
     if (!written) return written.error();
     const ValueRange& range = written->range;
-    if (written->has_step && (range.high - range.low) / range.step >= kMostValues) {
-      return Error{fmt::format("'{}': more than {} values", text, kMostValues)};
+    if (written->has_step && (range.high - range.low) / range.step >= kMaxValues) {
+      return Error{fmt::format("'{}': more than {} values", text, kMaxValues)};
     }
     for (std::uint64_t value = range.low; value < range.high;
          value = written->has_step ? value + range.step : 2 * value)
@@ -149,7 +149,7 @@ Result<std::vector<std::string>> parse_list(std::string_view text) {
     std::string value(text.substr(0, comma));
     if (value.empty()) return Error{"a value is empty"};
     if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(std::move(value));
-    if (values.size() > kMostValues) return Error{fmt::format("more than {} values", kMostValues)};
+    if (values.size() > kMaxValues) return Error{fmt::format("more than {} values", kMaxValues)};
     if (comma == text.size()) return values;
     text.remove_prefix(comma + 1);
   }

@@ -15,7 +15,7 @@
 namespace tidemark {
 
 /// More values than these are a mistake.
-inline constexpr std::size_t kMostValues = 4096;
+inline constexpr std::size_t kMaxValues = 4096;
 /// The highest value that --fit tries where no range is given.
 inline constexpr std::uint64_t kHighestFit = 1 << 20;
 

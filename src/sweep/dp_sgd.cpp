@@ -13,7 +13,7 @@ using ReportJson = nlohmann::ordered_json;
 
 constexpr std::string_view kReportBegin = "DP_SGD {";
 constexpr std::size_t kLongestReport = 65'536;
-constexpr std::size_t kMostParts = 64;  // phases, kinds, components of one
+constexpr std::size_t kMaxParts = 64;  // phases, kinds, components of one
 
 Error malformed() {
   return Error{"the line DP_SGD of its output is not as dp_sgd.py writes it"};
@@ -26,7 +26,7 @@ std::optional<std::uint64_t> bytes_in(const ReportJson& object, const char* key)
 }
 
 bool is_list(const ReportJson& report, const char* key) {
-  return report.contains(key) && report[key].is_object() && report[key].size() <= kMostParts;
+  return report.contains(key) && report[key].is_object() && report[key].size() <= kMaxParts;
 }
 
 bool add_phases(DpSgdReport& report, const ReportJson& phases) {
@@ -42,7 +42,7 @@ bool add_phases(DpSgdReport& report, const ReportJson& phases) {
 
 bool add_kinds(DpSgdReport& report, const ReportJson& kinds) {
   for (const auto& [kind, components] : kinds.items()) {
-    if (!components.is_object() || components.size() > kMostParts) return false;
+    if (!components.is_object() || components.size() > kMaxParts) return false;
     ParameterMemory memory{kind, {}};
     for (const auto& [name, bytes] : components.items()) {
       if (!bytes.is_number_unsigned()) return false;

@@ -7,9 +7,9 @@
 namespace tidemark {
 
 std::string end_of_file(const std::string& path) {
-  constexpr std::streamoff kMost = 1 << 20;
+  constexpr std::streamoff kMaxTail = 1 << 20;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
-  file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - kMost));
+  file.seekg(std::max<std::streamoff>(0, static_cast<std::streamoff>(file.tellg()) - kMaxTail));
   std::ostringstream text;
   text << file.rdbuf();
   return std::move(text).str();

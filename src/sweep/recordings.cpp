@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "analyze/attribution/attribution.h"
-#include "analyze/breakdown.h"
 #include "analyze/ledger/samples.h"
-#include "analyze/summary.h"
+#include "analyze/usage/breakdown.h"
+#include "analyze/usage/summary.h"
 #include "import/open.h"
 #include "store/symbols.h"
 

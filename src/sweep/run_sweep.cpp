@@ -165,9 +165,9 @@ class SweepRun {
     TrialResult result = read_trial(trial.request, path, end);
     if (result.fits && !result.out_of_memory) result.categories = categories_at_peak(path);
     if (result.fits && !result.out_of_memory && request_.check) {
-      if (const auto fine = request_.check(path); !fine) {
+      if (const auto status = request_.check(path); !status) {
         TrialResult failed;
-        failed.failure = fine.error().message;
+        failed.failure = status.error().message;
         failed.duration_ns = result.duration_ns;
         failed.host_bytes = result.host_bytes;
         result = std::move(failed);
@@ -212,11 +212,11 @@ Result<SweepOutcome> run_sweep(const SweepRequest& request,
                                const std::function<void(const Sweep&, const SweepProgress&)>& show) {
   std::size_t rows = request.gpus.size();
   for (const VariedArgument& argument : request.program.arguments()) {
-    rows = std::min(rows, kMostRows + 1) * argument.values.size();
+    rows = std::min(rows, kMaxRows + 1) * argument.values.size();
   }
-  if (rows > kMostRows) {
+  if (rows > kMaxRows) {
     return Error{
-        fmt::format("more than {} configurations; give fewer values, or a range with a larger step", kMostRows)};
+        fmt::format("more than {} configurations; give fewer values, or a range with a larger step", kMaxRows)};
   }
   auto kept = KeptTrials::open(request.folder, common_line(request));
   if (!kept) return kept.error();

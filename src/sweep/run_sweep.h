@@ -14,7 +14,7 @@
 namespace tidemark {
 
 /// More configurations than these, on all GPUs, are a mistake.
-inline constexpr std::size_t kMostRows = 4096;
+inline constexpr std::size_t kMaxRows = 4096;
 
 struct SweepRequest {
   VariedProgram program;

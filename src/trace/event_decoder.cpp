@@ -53,7 +53,7 @@ struct EventDecoder::Columns {
     const auto number = [&] { return next < stop ? get_varint(next) : kNonsense; };
     const std::uint64_t count = number();
     const std::uint64_t column_count = number();
-    if (column_count < format::kLeastColumns || column_count > format::kMaxColumns) return kNonsense;
+    if (column_count < format::kMinColumns || column_count > format::kMaxColumns) return kNonsense;
     std::array<std::uint64_t, format::kMaxColumns> lengths{};
     for (std::size_t n = 0; n < column_count; ++n) lengths[n] = number();
     if (next > stop) return kNonsense;

@@ -202,7 +202,7 @@ std::size_t EventEncoder::payload_bytes() const {
 
 std::size_t EventEncoder::column_count() const {
   if (has_nodes_) return format::kColumnCount;
-  return has_sequences_ ? std::size_t{format::kNode} : format::kLeastColumns;
+  return has_sequences_ ? std::size_t{format::kNode} : format::kMinColumns;
 }
 
 void EventEncoder::append_frame(FrameEncoder& frames, std::vector<std::byte>& out) {

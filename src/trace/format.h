@@ -96,7 +96,7 @@ enum Column : std::size_t {
   kColumnCount
 };
 /// Every frame has so many.
-inline constexpr std::size_t kLeastColumns = kSequence;
+inline constexpr std::size_t kMinColumns = kSequence;
 /// A later version may append columns, up to this many in all.
 inline constexpr std::size_t kMaxColumns = 64;
 

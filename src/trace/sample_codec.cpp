@@ -200,12 +200,12 @@ bool refers_to_known(const SampleRecord& record, std::uint32_t devices) {
 /// The most that a record with a body of so many bytes can take in memory: what it has lists or texts of, it takes as
 /// many bytes of the file for, at least.
 std::size_t most_memory(std::uint64_t kind, std::size_t bytes) {
-  constexpr std::size_t kLeastDeviceProcess = 4;
+  constexpr std::size_t kMinDeviceProcess = 4;
   switch (static_cast<SampleKind>(std::min<std::uint64_t>(kind, 255))) {
     case SampleKind::device_processes:
-      return sizeof(DeviceProcessesSample) + bytes * (sizeof(SampledProcess) / kLeastDeviceProcess);
+      return sizeof(DeviceProcessesSample) + bytes * (sizeof(SampledProcess) / kMinDeviceProcess);
     case SampleKind::host_parts:
-      return sizeof(HostPartsSample) + bytes * (sizeof(HostProcess) / kLeastHostProcessBytes);
+      return sizeof(HostPartsSample) + bytes * (sizeof(HostProcess) / kMinHostProcessBytes);
     case SampleKind::device_sample:
     case SampleKind::host:
     case SampleKind::slow_driver_call:

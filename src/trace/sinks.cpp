@@ -16,7 +16,7 @@ namespace tidemark {
 namespace {
 
 // How many appends make room for what ends a file.
-constexpr std::size_t kMostDropped = 8;
+constexpr std::size_t kMaxDropped = 8;
 
 class FileSink final : public Sink {
  public:
@@ -33,7 +33,7 @@ class FileSink final : public Sink {
     if (has_name_ && lost_name()) return Error{fmt::format("{}: was deleted while it was being written", path_)};
     if (const int error = write_all(bytes); error != 0) return undo(error);
     if (size_ > 0) ends_.push_back(size_);
-    if (ends_.size() > kMostDropped) ends_.pop_front();
+    if (ends_.size() > kMaxDropped) ends_.pop_front();
     size_ += static_cast<::off_t>(bytes.size());
     return {};
   }

@@ -11,7 +11,7 @@ namespace {
 
 // A window is so many segments, and one that is being written.
 constexpr std::uint64_t kParts = 8;
-constexpr std::size_t kMostOpenRanges = 4096;
+constexpr std::size_t kMaxOpenRanges = 4096;
 
 }  // namespace
 
@@ -196,7 +196,7 @@ void WindowWriter::write(const Mark& mark) {
 void WindowWriter::mark(const Mark& mark) {
   if (!segment_) return;
   if (mark.kind == Mark::Kind::range_begin) {
-    if (open_ranges_.size() == kMostOpenRanges) open_ranges_.erase(open_ranges_.begin());
+    if (open_ranges_.size() == kMaxOpenRanges) open_ranges_.erase(open_ranges_.begin());
     open_ranges_.push_back(mark);
   } else if (mark.kind == Mark::Kind::range_end) {
     const auto latest = std::find_if(open_ranges_.rbegin(), open_ranges_.rend(),

@@ -129,7 +129,7 @@ class WindowWriter final : public RecordingWriter {
   LiveBlocks live_;
   std::vector<SampledDevice> devices_;
   std::vector<Loss> losses_;       ///< each kind, text and limit once
-  std::vector<Mark> open_ranges_;  ///< at most kMostOpenRanges, the latest
+  std::vector<Mark> open_ranges_;  ///< at most kMaxOpenRanges, the latest
   std::map<TensorKey, ModelTensor> tensors_;
   std::deque<std::shared_ptr<SegmentFile>> complete_;
   std::shared_ptr<SegmentFile> file_;     ///< of the segment that is being written

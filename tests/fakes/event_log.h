@@ -40,10 +40,10 @@ struct Entry {
 };
 
 struct Content {
-  static constexpr std::size_t kMost = 1 << 18;
+  static constexpr std::size_t kMax = 1 << 18;
 
   std::atomic<std::uint64_t> count;
-  Entry entries[kMost];
+  Entry entries[kMax];
 };
 
 /// The file that an environment variable names, mapped and shared: libraries that are loaded again, and forked
@@ -63,7 +63,7 @@ class __attribute__((visibility("hidden"))) EventLog {
   void add(Kind kind, const void* address, std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
            std::int8_t device_type, std::int8_t device_index) noexcept {
     const std::uint64_t index = content_->count.fetch_add(1);
-    if (index >= Content::kMost) std::abort();
+    if (index >= Content::kMax) std::abort();
     Entry& entry = content_->entries[index];
     entry.pid = ::getpid();
     entry.tid = static_cast<std::int32_t>(::syscall(SYS_gettid));

@@ -14,8 +14,8 @@
 #include "publish/history/history.h"
 #include "publish/history/history_state.h"
 #include "publish/history/history_writer.h"
-#include "report/json/history.h"
-#include "report/text/history.h"
+#include "report/history/json.h"
+#include "report/history/text.h"
 
 namespace {
 
@@ -70,10 +70,10 @@ void check(const History& history) {
   const HistoryQuery defaults{};
   for (const HistoryDevice& device : history.devices) {
     require(device.points.size() <= static_cast<std::size_t>(defaults.most_points) + 1, "points are bounded");
-    require(device.processes.size() <= kMostHistoryProcesses, "processes are bounded");
+    require(device.processes.size() <= kMaxHistoryProcesses, "processes are bounded");
     require(device.samples > 0, "devices have samples");
   }
-  require(history.risks.size() <= kMostHistoryRisks, "changes of risk are bounded");
+  require(history.risks.size() <= kMaxHistoryRisks, "changes of risk are bounded");
   require(!to_json(history).empty() && !to_text(history, {}).empty() && !to_csv(history).empty(), "it can be printed");
   (void)as_state(history);
 }

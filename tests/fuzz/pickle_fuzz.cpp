@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
-#include "analyze/summary.h"
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
+#include "analyze/usage/summary.h"
 #include "base/byte_stream.h"
 #include "import/pytorch_snapshot/large_tables.h"
 #include "import/pytorch_snapshot/load_snapshot.h"

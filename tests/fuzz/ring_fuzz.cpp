@@ -23,7 +23,7 @@
 #include <span>
 #include <vector>
 
-#include "collect/recorder/session.h"
+#include "collect/recorder/session/session.h"
 #include "trace/reader.h"
 
 namespace {

@@ -122,34 +122,34 @@ void write_host_job(const std::string& path) {
 }
 
 void write_hostile_host(const std::string& path) {
-  constexpr std::uint64_t kMost = ~std::uint64_t{0} - 1;
+  constexpr std::uint64_t kMax = ~std::uint64_t{0} - 1;
   const auto writer = open_recording(path);
   HostPartsSample parts;
-  parts.time_ns = kMost;
-  parts.machine = {kMost, kMost, kMost, kMost, kMost, kMost, kMost, kMost};
+  parts.time_ns = kMax;
+  parts.machine = {kMax, kMax, kMax, kMax, kMax, kMax, kMax, kMax};
   parts.processes.push_back({-5,
-                             kMost >> 1,
+                             kMax >> 1,
                              ProcessRole::data_worker,
                              true,
                              0xffffffff,
                              0,
-                             {kMost, kMost, kMost, kMost, kMost, kMost, kMost},
-                             kMost,
-                             kMost,
+                             {kMax, kMax, kMax, kMax, kMax, kMax, kMax},
+                             kMax,
+                             kMax,
                              "\x1b[31mred <b>\n"});
   parts.other_processes = 0xffffffff;
-  parts.other_pages.anon_bytes = kMost;
+  parts.other_pages.anon_bytes = kMax;
   writer->sample(parts);
   parts.time_ns = 1;
   parts.processes.front().pages = {};
   writer->sample(parts);
   KilledProcess killed;
-  killed.time_ns = kMost;
+  killed.time_ns = kMax;
   killed.process = parts.processes.front();
   writer->sample(killed);
   HostSample usage;
   usage.time_ns = 5;
-  usage.anon_bytes = usage.file_bytes = usage.shmem_bytes = kMost;
+  usage.anon_bytes = usage.file_bytes = usage.shmem_bytes = kMax;
   writer->sample(usage);
   EXPECT_TRUE(writer->finish({10, true}).ok());
 }

@@ -29,9 +29,9 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual((code, output), (0, ""))
 
     def test_stages_above_may_not(self):
-        code, output = self.check(store__load='#include <string>\n\n#include "analyze/summary.h"\n')
+        code, output = self.check(store__load='#include <string>\n\n#include "analyze/usage/summary.h"\n')
         self.assertEqual(code, 1)
-        self.assertIn('src/store/load.cpp:3: "analyze/summary.h": store may include base, allocator, trace only', output)
+        self.assertIn('src/store/load.cpp:3: "analyze/usage/summary.h": store may include base, allocator, trace only', output)
 
     def test_what_is_collected_never_sees_the_store(self):
         for stage in ("process", "machine", "recorder", "ring"):

@@ -54,7 +54,7 @@ Advice describe(const advice::Subject& subject, const AdviceRule& entry, const s
   const Store& store = subject.store;
   Advice found;
   found.kind = entry.kind;
-  found.known_as = KnownAs::exact;
+  found.known_as = Confidence::exact;
   std::unordered_map<StackId, std::uint64_t> stacks;
   std::unordered_map<std::string, std::uint64_t> modules;
   for (const EarlierFree& away : frees) {

@@ -56,7 +56,7 @@ struct AdviceModule {
 
 struct Advice {
   AdviceKind kind = AdviceKind::checkpoint_activations;
-  KnownAs known_as = KnownAs::derived;     ///< the least certain of the blocks concerned
+  Confidence known_as = Confidence::derived;  ///< the least certain of the blocks concerned
   std::uint64_t avoidable_peak_bytes = 0;  ///< by which the device's peak would be lower, or what it held at a failure
   std::uint64_t peak_bytes = 0;            ///< of the blocks concerned that are alive then
   std::uint64_t peak_blocks = 0;

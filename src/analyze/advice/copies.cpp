@@ -22,7 +22,7 @@ class Units {
   explicit Units(const Subject& subject) : modules_(subject.attribution.modules) {
     for (const BlockId block : subject.blocks) {
       const Owner& owner = subject.owner(block);
-      if (!subject.is_copy(block, Making::gathered_parameter) || !owner.module.valid()) continue;
+      if (!subject.is_copy(block, AllocationOrigin::gathered_parameter) || !owner.module.valid()) continue;
       const std::string& path = modules_[owner.module.value].path;
       if (!layer_of(path).empty()) units_[path].module = owner.module;
     }
@@ -51,7 +51,7 @@ class Units {
 std::vector<EarlierFree> checkpoint_copies(const Subject& subject) {
   std::vector<EarlierFree> frees;
   for (const BlockId block : subject.blocks) {
-    if (subject.is_copy(block, Making::copy)) frees.push_back(never_there(subject.store, block));
+    if (subject.is_copy(block, AllocationOrigin::copy)) frees.push_back(never_there(subject.store, block));
   }
   return frees;
 }
@@ -69,7 +69,7 @@ std::vector<EarlierFree> gathered_parameters(const Subject& subject) {
         owner.phase == Phase::forward || owner.phase == Phase::backward || owner.phase == Phase::recomputation;
     if (!owner.module.valid() || !in_pass) continue;
     const std::uint64_t birth = blocks.birth_change[block.value];
-    const bool is_gathered = subject.is_copy(block, Making::gathered_parameter);
+    const bool is_gathered = subject.is_copy(block, AllocationOrigin::gathered_parameter);
     for (GatheredUnit* unit : units.around(owner.module)) {
       if (owner.phase == Phase::forward) {
         unit->used_until = birth + 1;

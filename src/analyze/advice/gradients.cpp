@@ -80,7 +80,7 @@ std::vector<EarlierFree> gradient_buckets(const Subject& subject) {
   std::vector<EarlierFree> frees;
   bool has_buckets = false;
   for (const BlockId block : subject.blocks) {
-    has_buckets |= subject.is_copy(block, Making::gradient_bucket);
+    has_buckets |= subject.is_copy(block, AllocationOrigin::gradient_bucket);
     if (has_buckets && subject.owner(block).category == Category::gradient) {
       frees.push_back(never_there(subject.store, block));
     }

@@ -25,7 +25,7 @@ struct Subject {
 
   [[nodiscard]] const Owner& owner(BlockId block) const { return attribution.blocks[block.value]; }
   /// Of a copy of a model's tensors: what made it.
-  [[nodiscard]] bool is_copy(BlockId block, Making made_by) const {
+  [[nodiscard]] bool is_copy(BlockId block, AllocationOrigin made_by) const {
     return owner(block).category == Category::copy && owner(block).making == made_by;
   }
 };

@@ -88,13 +88,13 @@ class Attributor {
 
   static void set_category(Owner& owner, Category category) {
     owner.category = category;
-    owner.category_known = category == Category::unknown ? KnownAs::unknown : KnownAs::derived;
+    owner.category_known = category == Category::unknown ? Confidence::unknown : Confidence::derived;
   }
 
   void name_module(Owner& owner, StackId stack) const {
     const StackFacts facts = this->facts(stack);
     owner.module = facts.module;
-    owner.module_known = facts.module.valid() ? KnownAs::exact : KnownAs::unknown;
+    owner.module_known = facts.module.valid() ? Confidence::exact : Confidence::unknown;
     owner.component = rules_.component(facts.component);
   }
 
@@ -118,7 +118,7 @@ class Attributor {
     if (owner.phase == Phase::forward && owner.module.valid()) latest_model_ = facts(stack).outermost;
     if (owner.phase != Phase::backward || owner.module.valid() || !latest_model_.valid()) return;
     owner.module = latest_model_;
-    owner.module_known = KnownAs::derived;
+    owner.module_known = Confidence::derived;
     if (owner.component == Component::other) owner.component = modules_.paths[latest_model_.value].component;
   }
 
@@ -128,16 +128,16 @@ class Attributor {
     owner.forward_stack = store_.blocks.stack[side.value];
     if (owner.phase == Phase::recomputation && owner.module.valid()) return;
     name_module(owner, owner.forward_stack);
-    if (owner.module.valid()) owner.module_known = KnownAs::derived;
+    if (owner.module.valid()) owner.module_known = Confidence::derived;
   }
 
   void take(Owner& owner, const TensorInBlock& found) const {
     owner.category = category_of(store_.definitions.tensors[found.tensor].role);
-    owner.category_known = KnownAs::exact;
+    owner.category_known = Confidence::exact;
     const ModulePathId module = modules_.around(found.modules);
     if (!module.valid()) return;
     owner.module = module;
-    owner.module_known = KnownAs::exact;
+    owner.module_known = Confidence::exact;
     owner.component = modules_.paths[module.value].component;
   }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/attribution/making.h"
+#include "analyze/attribution/allocation_origin.h"
 #include "analyze/attribution/model_tensors.h"
 #include "base/enum_names.h"
 #include "store/store.h"
@@ -17,13 +17,13 @@
 namespace tidemark {
 
 /// How an answer is known.
-enum class KnownAs : std::uint8_t {
+enum class Confidence : std::uint8_t {
   exact,    ///< from the pointer of a tensor, or of the module in a frame of the stack
   derived,  ///< from the lifetime, from what a stack calls, or from the forward side of an autograd node
   unknown,
 };
-inline constexpr EnumName<KnownAs> kKnownAsNames[] = {
-    {KnownAs::exact, "exact"}, {KnownAs::derived, "derived"}, {KnownAs::unknown, "unknown"}};
+inline constexpr EnumName<Confidence> kConfidenceNames[] = {
+    {Confidence::exact, "exact"}, {Confidence::derived, "derived"}, {Confidence::unknown, "unknown"}};
 
 /// Part of a training step in which a block was allocated.
 enum class Phase : std::uint8_t { data, forward, backward, recomputation, optimizer, other };
@@ -87,9 +87,9 @@ struct Owner {
   Phase phase = Phase::other;
   Component component = Component::other;
   Category category = Category::unknown;
-  KnownAs category_known = KnownAs::unknown;
-  KnownAs module_known = KnownAs::unknown;
-  Making making = Making::nothing_known;  ///< what the code makes that allocated it
+  Confidence category_known = Confidence::unknown;
+  Confidence module_known = Confidence::unknown;
+  AllocationOrigin making = AllocationOrigin::nothing_known;  ///< what the code makes that allocated it
 };
 
 /// A stretch of the recording in which the program was in one phase: from its first allocation up to, not including,

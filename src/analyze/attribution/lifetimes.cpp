@@ -88,25 +88,25 @@ Category Lifetimes::outside_phases(std::size_t block) const {
   return forward_passes > 0 && !stays ? Category::input : Category::unknown;
 }
 
-Category Lifetimes::category(std::size_t block, Making making) const {
+Category Lifetimes::category(std::size_t block, AllocationOrigin making) const {
   const PhaseRun& run = runs_.run(block);
   const Pass& pass = runs_.passes[run.pass];
   const std::uint32_t end = run.phase == Phase::recomputation ? run.end_change : pass.end_change;
   switch (making) {
-    case Making::copy:
-    case Making::gathered_parameter:
+    case AllocationOrigin::copy:
+    case AllocationOrigin::gathered_parameter:
       return Category::copy;
-    case Making::model:
+    case AllocationOrigin::model:
       if (run.phase == Phase::other) return Category::parameter;
       break;
-    case Making::gradient_bucket:
+    case AllocationOrigin::gradient_bucket:
       return dies_before(block, end) ? Category::temporary : Category::copy;
-    case Making::input:
+    case AllocationOrigin::input:
       return Category::input;
-    case Making::per_sample_gradient:
+    case AllocationOrigin::per_sample_gradient:
       if (pass.phase == Phase::backward && !dies_before(block, pass.end_change)) return Category::per_sample_gradient;
       break;
-    case Making::nothing_known:
+    case AllocationOrigin::nothing_known:
       break;
   }
   if (run.phase == Phase::data) return Category::input;

@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "analyze/attribution/allocation_origin.h"
 #include "analyze/attribution/attribution.h"
-#include "analyze/attribution/making.h"
 #include "analyze/attribution/model_tensors.h"
 #include "analyze/attribution/phase_runs.h"
 #include "store/store.h"
@@ -30,7 +30,7 @@ class Lifetimes {
  public:
   Lifetimes(const Store& store, const PhaseRuns& runs, const std::vector<TensorInBlock>& tensors);
 
-  [[nodiscard]] Category category(std::size_t block, Making making) const;
+  [[nodiscard]] Category category(std::size_t block, AllocationOrigin making) const;
   /// Of what was never freed, or never allocated: a request that failed.
   [[nodiscard]] Category usual_category(Phase phase, StackId stack, std::uint64_t size) const;
 

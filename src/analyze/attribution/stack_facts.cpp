@@ -11,7 +11,7 @@ namespace {
 
 struct FrameFacts {
   FrameStep step = FrameStep::none;
-  Making making = Making::nothing_known;
+  AllocationOrigin making = AllocationOrigin::nothing_known;
   bool is_backward_hook = false;
   ModulePathId module;
   ComponentRules::RuleIndex component = ComponentRules::kNoRule;
@@ -28,7 +28,7 @@ FrameFacts read_frame(const Definitions& definitions, const ModulePaths& modules
   if (location.kind == Location::Kind::named_native) facts.step = step_of_native_frame(function);
   if (location.kind != Location::Kind::python) return facts;
   facts.step = location.nn_module.valid() ? FrameStep::module_call : step_of_frame(file, function);
-  facts.making = made_by_frame(file, function);
+  facts.making = origin_of_frame(file, function);
   facts.is_backward_hook = is_module_backward_hook(file, function);
   facts.module = modules.of(location.nn_module);
   const std::string_view installed = installed_path(file);
@@ -40,8 +40,8 @@ FrameFacts read_frame(const Definitions& definitions, const ModulePaths& modules
 StackFacts below(StackFacts facts, const FrameFacts& frame) {
   facts.phase = phase_below(facts.phase, frame.step);
   facts.phase_in_node = phase_below(facts.phase_in_node, frame.step);
-  if (frame.step == FrameStep::module_call && facts.making != Making::per_sample_gradient) {
-    facts.making = Making::nothing_known;
+  if (frame.step == FrameStep::module_call && facts.making != AllocationOrigin::per_sample_gradient) {
+    facts.making = AllocationOrigin::nothing_known;
   }
   facts.making = std::max(facts.making, frame.making);
   facts.in_backward_hook = facts.in_backward_hook || frame.is_backward_hook;

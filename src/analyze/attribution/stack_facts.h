@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "analyze/attribution/allocation_origin.h"
 #include "analyze/attribution/attribution.h"
 #include "analyze/attribution/component_rules.h"
-#include "analyze/attribution/making.h"
 #include "analyze/attribution/module_paths.h"
 #include "trace/definitions.h"
 
@@ -14,7 +14,7 @@ namespace tidemark {
 struct StackFacts {
   Phase phase = Phase::other;
   Phase phase_in_node = Phase::backward;  ///< of a block that an autograd node allocates
-  Making making = Making::nothing_known;
+  AllocationOrigin making = AllocationOrigin::nothing_known;
   bool in_backward_hook = false;  ///< of a module: what it does when its input's gradient is known
   ModulePathId module;            ///< the innermost one that has a name
   ModulePathId outermost;

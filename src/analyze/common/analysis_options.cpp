@@ -6,7 +6,7 @@
 #include <charconv>
 #include <utility>
 
-#include "analyze/budget.h"
+#include "analyze/plan/budget.h"
 
 namespace tidemark {
 namespace {

@@ -17,7 +17,7 @@
 #include "analyze/common/block_filter.h"
 #include "analyze/common/holders.h"
 #include "analyze/common/moment.h"
-#include "analyze/simulation.h"
+#include "analyze/plan/simulation.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"

@@ -48,7 +48,7 @@ std::string_view text_of(const Definitions& definitions, StringId name) {
 
 /// "forward (40 times), step (40 times)": most frequent first.
 std::string listed(const Definitions& definitions, const std::vector<AnnotatedRange>& ranges) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMaxListed = 8;
   std::unordered_map<std::string_view, std::size_t> counts;
   for (const AnnotatedRange& range : ranges) ++counts[text_of(definitions, range.name)];
   std::vector<std::pair<std::size_t, std::string_view>> sorted;
@@ -58,12 +58,12 @@ std::string listed(const Definitions& definitions, const std::vector<AnnotatedRa
     return left.first != right.first ? left.first > right.first : left.second < right.second;
   });
   std::string text;
-  for (std::size_t index = 0; index < std::min(kMost, sorted.size()); ++index) {
+  for (std::size_t index = 0; index < std::min(kMaxListed, sorted.size()); ++index) {
     const auto& [count, name] = sorted[index];
     text += fmt::format("{}'{}'{}", index == 0 ? "" : ", ", name,
                         count == 1 ? "" : fmt::format(" ({} times)", format_count(count)));
   }
-  if (sorted.size() > kMost) text += fmt::format(" and {} more", format_count(sorted.size() - kMost));
+  if (sorted.size() > kMaxListed) text += fmt::format(" and {} more", format_count(sorted.size() - kMaxListed));
   return text;
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analyze/common/analysis_options.h"
-#include "analyze/common/recording.h"
+#include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
 #include "base/result.h"
 #include "store/store.h"

@@ -6,8 +6,8 @@
 #include <array>
 #include <string>
 
+#include "analyze/attribution/allocation_origin.h"
 #include "analyze/attribution/attributed_store.h"
-#include "analyze/attribution/making.h"
 
 namespace tidemark {
 namespace {
@@ -58,7 +58,7 @@ bool gathers_parameters(const NamedStack& stack) {
   if (!stack.module || stack.backward) return false;
   const auto called = stack.frames.begin() + static_cast<std::ptrdiff_t>(*stack.module) + 1;
   return std::any_of(called, stack.frames.end(), [](const FrameName& frame) {
-    return made_by_frame(frame.file, frame.function) == Making::gathered_parameter;
+    return origin_of_frame(frame.file, frame.function) == AllocationOrigin::gathered_parameter;
   });
 }
 

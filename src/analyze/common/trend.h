@@ -54,10 +54,10 @@ struct ShareTrend {
   std::uint64_t begin_ns = 0;  ///< of the time that they are of
   std::uint64_t end_ns = 0;
 
-  static constexpr double kLeast = 0.01;  ///< less is no change
+  static constexpr double kMin = 0.01;  ///< less is no change
   /// With 97.5% confidence each.
-  [[nodiscard]] bool rises() const { return over_recording.rises() && over_recording.value >= kLeast; }
-  [[nodiscard]] bool falls() const { return over_recording.falls() && over_recording.value <= -kLeast; }
+  [[nodiscard]] bool rises() const { return over_recording.rises() && over_recording.value >= kMin; }
+  [[nodiscard]] bool falls() const { return over_recording.falls() && over_recording.value <= -kMin; }
 };
 
 inline constexpr std::size_t kMinTrendPoints = 8;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kParametersOfAPart = 3;       // level, slope, and where it begins
 constexpr double kDeviationOfMedian = 1.4826;  // normal noise: deviation / median of absolute values
-constexpr double kLeastNoise = 1e-3;           // of the range: less would make every bend of a curve a change
+constexpr double kMinNoise = 1e-3;             // of the range: less would make every bend of a curve a change
 
 // Sums of x, x^2, y, xy and y^2 up to each index, from which any line's squares follow.
 class LineCosts {
@@ -65,7 +65,7 @@ std::vector<std::size_t> find_change_points(std::span<const double> values, std:
   // Large sizes that differ by little would lose their digits in sums of squares.
   std::vector<double> scaled(values.begin(), values.end());
   for (double& value : scaled) value = (value - *least) / range;
-  const double noise = std::max(kLeastNoise, noise_of(scaled));
+  const double noise = std::max(kMinNoise, noise_of(scaled));
   const double penalty = kParametersOfAPart * std::log(static_cast<double>(count)) * noise * noise;
   const LineCosts cost(scaled);
 

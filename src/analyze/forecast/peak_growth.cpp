@@ -5,7 +5,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostCells = 32;
+constexpr std::size_t kMaxCells = 32;
 constexpr std::uint64_t kFewestForGrowth = 12;
 constexpr double kShorter = 0.75;  // each stretch to the one before
 constexpr double kSlowest = 0.7;   // CellGrowth::later_share of growth at one rate
@@ -67,7 +67,7 @@ std::vector<PeakGrowth> growing_stretches(const std::vector<UsageSpan>& spans,
     const auto first = static_cast<std::size_t>(place);
     const std::uint64_t samples = samples_since[first];
     if (samples < kFewestForGrowth) break;
-    const auto cells = static_cast<std::size_t>(std::clamp<std::uint64_t>(samples / 2, kFewestGrownCells, kMostCells));
+    const auto cells = static_cast<std::size_t>(std::clamp<std::uint64_t>(samples / 2, kFewestGrownCells, kMaxCells));
     const UsageGrid grid = cut_into_cells(spans, from, cells);
     const auto growth = find_cell_growth(grid.peaks, peak_before[first]);
     if (!growth) continue;

@@ -21,7 +21,7 @@ constexpr double kSecondsOfTrend = 400;  // where floors go up and down
 constexpr std::uint64_t kStepsOfGrowth = 20;
 constexpr double kFasterBefore = 1.3;     // than in the stretch itself: growth that slows down
 constexpr double kAboveEarlier = 0.5;     // share of the growth
-constexpr double kLeastOfPeak = 1e-4;     // that counts as growth of a cell
+constexpr double kMinOfPeak = 1e-4;       // that counts as growth of a cell
 constexpr double kFloorsAboveNoise = 3;   // times how far floors are above what lasts, on average
 constexpr std::uint32_t kGrownCells = 7;  // a step has one end, a cell only what was seen of it
 constexpr double kYoungShare = 0.25;      // of what was seen, that growth of a shorter time has at least
@@ -94,7 +94,7 @@ class Stretches {
         const std::size_t possible = std::min(cells, most_cells(length_ns));
         if (possible < kMinAnalyzedSteps + 4) continue;
         const UsageGrid grid = cut_into_cells(spans_, begin_of(length_ns), possible);
-        const auto growth = find_series_growth(grid.floors, 1, kLeastOfPeak * peak_);
+        const auto growth = find_series_growth(grid.floors, 1, kMinOfPeak * peak_);
         if (growth && growth->classification == GrowthClass::slowing) return true;
       }
     }
@@ -126,7 +126,7 @@ class Stretches {
     const std::vector<double> floors(grid.floors.begin() + static_cast<std::ptrdiff_t>(before), grid.floors.end());
     const std::uint32_t warmup = whole ? default_warmup(cells) : 1;
     const bool long_enough = length >= kSecondsOfTrend * kNanosecondsPerSecond;
-    auto growth = find_series_growth(floors, warmup, kLeastOfPeak * peak_);
+    auto growth = find_series_growth(floors, warmup, kMinOfPeak * peak_);
     const bool clear = growth && growth->classification != GrowthClass::too_few && growth->grown_steps >= kGrownCells;
     if (!clear) growth = long_enough ? find_floor_trend(std::span(floors).subspan(warmup)) : std::nullopt;
     if (!growth || growth->classification != GrowthClass::leak) return std::nullopt;

@@ -8,13 +8,13 @@
 
 #include "analyze/common/holders.h"
 #include "analyze/common/moment.h"
-#include "analyze/common/recording.h"
+#include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/common/trend.h"
 #include "analyze/fragmentation/fragmentation_advice.h"
 #include "analyze/fragmentation/segment_map.h"
 #include "analyze/fragmentation/unused_memory.h"
-#include "analyze/simulation.h"
+#include "analyze/plan/simulation.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
@@ -28,7 +28,8 @@ struct FragmentationOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t top = 10;               ///< segments and stacks to list; 0 = all
   std::size_t samples = 12;           ///< equidistant times over the recording, from begin_ns on
-  std::uint64_t begin_ns = 0;  ///< of a window (live/sliding_window.h): only the blocks that survived are known before
+  std::uint64_t begin_ns =
+      0;  ///< of a window (follow/sliding_window.h): only the blocks that survived are known before
 };
 
 /// A device at one time. Values that the source does not contain are nullopt.

@@ -10,7 +10,7 @@ namespace tidemark {
 namespace {
 
 constexpr double kMuch = 0.1;            // of what is reserved
-constexpr double kMostError = 0.05;      // of the recorded peak reserved, that a replay misses it by
+constexpr double kMaxError = 0.05;       // of the recorded peak reserved, that a replay misses it by
 constexpr std::uint64_t kManySizes = 8;  // blocks of fewer find a free one of their own size again
 
 class AdviceFinder {
@@ -84,7 +84,7 @@ void cite_simulation(const Simulation& simulation, Device device, std::vector<Fr
   const std::uint64_t recorded = found->recorded.peak_reserved;
   const std::uint64_t reserved = simulation.check.devices[index].peak_reserved;
   const std::uint64_t error = std::max(recorded, reserved) - std::min(recorded, reserved);
-  if (static_cast<double>(error) > kMostError * static_cast<double>(recorded)) return;
+  if (static_cast<double>(error) > kMaxError * static_cast<double>(recorded)) return;
   std::erase_if(advice,
                 [](const FragmentationAdvice& each) { return each.kind != FragmentationAdviceKind::empty_cache; });
   const SimulatedSettings& best = simulation.runs.front();

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analyze/fragmentation/unused_memory.h"
-#include "analyze/simulation.h"
+#include "analyze/plan/simulation.h"
 #include "base/enum_names.h"
 #include "store/store.h"
 

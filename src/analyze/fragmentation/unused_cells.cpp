@@ -90,7 +90,7 @@ UnusedCells unused_cells(const Store& store, std::size_t device, std::uint64_t b
     if (found.changes++ == 0) found.begin_ns = totals.time_ns;
   });
   if (found.changes < kFewestUnusedChanges || store.end_ns <= found.begin_ns) return found;
-  const auto count = std::min<std::uint64_t>(kMostUnusedCells, found.changes / 2);
+  const auto count = std::min<std::uint64_t>(kMaxUnusedCells, found.changes / 2);
   CellMaker cells(found.begin_ns, store.end_ns, count);
   visit_reserved(store, device, begin_ns, [&](const DeviceTotals& totals) {
     cells.add(std::min(totals.time_ns, store.end_ns), totals.allocated_bytes, *totals.reserved_bytes);

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t kShortestStretch = 8;
 constexpr std::size_t kFewestForPeriod = 32;  // fewer values of noise repeat by chance
-constexpr double kLeastChange = 0.01;         // of what is reserved: less is none
+constexpr double kMinChange = 0.01;           // of what is reserved: less is none
 constexpr double kStable = 0.05;              // likewise, between the least and the most
-constexpr double kLeastTeeth = 0.1;           // of the most unused memory, that a sawtooth goes down by
+constexpr double kMinTeeth = 0.1;             // of the most unused memory, that a sawtooth goes down by
 constexpr double kGoneDown = 0.75;            // of a peak, that is allocated at most when it is over
 constexpr double kStillReserved = 0.9;
 constexpr double kHeld = 0.1;        // of what is reserved
@@ -128,7 +128,7 @@ class Description {
     if (found_.device_free) limit = saturating_add(cells_.back().least, *found_.device_free);
     const RiskAssessment risk = forecaster.assess(limit);
     if (risk.pattern != UsagePattern::growth && risk.pattern != UsagePattern::steps) return false;
-    if (risk.growth_bytes_per_second * risk.span_seconds < kLeastChange * reserved()) return false;
+    if (risk.growth_bytes_per_second * risk.span_seconds < kMinChange * reserved()) return false;
     found_.pattern = risk.pattern == UsagePattern::steps ? UnusedPattern::steps : UnusedPattern::growing;
     found_.seconds_to_limit = risk.seconds_to_limit;
     const auto cells = static_cast<std::size_t>(std::lround(risk.span_seconds / cell_seconds()));
@@ -141,7 +141,7 @@ class Description {
     const auto range = static_cast<double>(most_of(since) - least_of(since));
     if (range <= kStable * reserved()) {
       found_.pattern = UnusedPattern::stable;
-    } else if (part.period && deepest_fall(since) >= kLeastTeeth * static_cast<double>(most_of(since))) {
+    } else if (part.period && deepest_fall(since) >= kMinTeeth * static_cast<double>(most_of(since))) {
       found_.pattern = UnusedPattern::sawtooth;
       found_.period_seconds = *part.period * cell_seconds();
     } else {
@@ -179,7 +179,7 @@ class Description {
     trend.change = {change(slope.value), change(slope.low), change(slope.high)};
     trend.begin_ns = begin_of(from);
     trend.end_ns = found_.end_ns;
-    trend.least_change = kLeastChange * reserved();
+    trend.least_change = kMinChange * reserved();
   }
 
   std::span<const UnusedCell> cells_;

@@ -54,7 +54,7 @@ struct UnusedCells {
 };
 
 inline constexpr std::size_t kFewestUnusedCells = 16;
-inline constexpr std::size_t kMostUnusedCells = 96;
+inline constexpr std::size_t kMaxUnusedCells = 96;
 /// Two for each cell.
 inline constexpr std::uint64_t kFewestUnusedChanges = 2 * kFewestUnusedCells;
 

@@ -16,7 +16,7 @@ constexpr std::size_t kPerLateFree = 4;  // blocks that must be left for each on
 constexpr std::uint32_t kSlower = 3;
 constexpr double kSteadyRise = 0.8;  // Kendall's tau of a replaced block's size
 constexpr double kWorkRises = 0.5;   // Kendall's tau of the work in a step
-constexpr std::size_t kMostValues = 200;
+constexpr std::size_t kMaxValues = 200;
 constexpr std::uint32_t kFewestWarmup = 2;
 constexpr std::uint64_t kWarmupPart = 10;  // a tenth
 
@@ -160,7 +160,7 @@ std::optional<Growth> find_replacement_growth(std::span<const StepSpan> spans, s
   if (values_by_step.back() <= values_by_step.front() ||
       *std::min_element(values_by_step.begin(), values_by_step.end()) <= 0)
     return std::nullopt;
-  const std::size_t stride = 1 + values_by_step.size() / kMostValues;
+  const std::size_t stride = 1 + values_by_step.size() / kMaxValues;
   const std::vector<double> values = thinned(values_by_step, stride);
   if (kendall_tau(values) < kSteadyRise) return std::nullopt;
   Growth growth;

@@ -13,7 +13,7 @@
 #include "analyze/attribution/attribution.h"
 #include "analyze/attribution/groups.h"
 #include "analyze/common/block_filter.h"
-#include "analyze/common/recording.h"
+#include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/leaks/growth.h"
 #include "analyze/leaks/objects.h"
@@ -102,8 +102,8 @@ struct LeakObject {
   std::vector<GrowthByOwner> owners;  ///< by category, and by layer where the recording knows modules
 
   /// How it is known that the leaks are of one object.
-  [[nodiscard]] KnownAs known_as() const {
-    return kind == LeakObjectKind::call_site ? KnownAs::exact : KnownAs::derived;
+  [[nodiscard]] Confidence known_as() const {
+    return kind == LeakObjectKind::call_site ? Confidence::exact : Confidence::derived;
   }
 };
 

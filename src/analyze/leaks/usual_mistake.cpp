@@ -49,14 +49,14 @@ UsualMistake mistake_of(std::string_view written, LeakObjectKind object) {
 MatchedMistake match_usual_mistake(const LeakEvidence& evidence) {
   for (const std::string& chain : evidence.chains) {
     const UsualMistake mistake = mistake_of(chain, evidence.object);
-    if (mistake != UsualMistake::none) return {mistake, KnownAs::exact};
+    if (mistake != UsualMistake::none) return {mistake, Confidence::exact};
   }
   for (const std::string& function : evidence.functions) {
     const std::string name = lower(function);
-    if (name.find(kHookName) != name.npos) return {UsualMistake::capturing_hook, KnownAs::derived};
-    if (has_any(name, kCacheNames)) return {UsualMistake::unbounded_cache, KnownAs::derived};
+    if (name.find(kHookName) != name.npos) return {UsualMistake::capturing_hook, Confidence::derived};
+    if (has_any(name, kCacheNames)) return {UsualMistake::unbounded_cache, Confidence::derived};
   }
-  if (evidence.object == LeakObjectKind::autograd_graph) return {UsualMistake::losses_with_graph, KnownAs::derived};
+  if (evidence.object == LeakObjectKind::autograd_graph) return {UsualMistake::losses_with_graph, Confidence::derived};
   return {};
 }
 

@@ -42,7 +42,8 @@ struct LeakEvidence {
 
 struct MatchedMistake {
   UsualMistake mistake = UsualMistake::none;
-  KnownAs known_as = KnownAs::unknown;  ///< exact: a reference shows it; derived: from the stack or the kind of object
+  Confidence known_as =
+      Confidence::unknown;  ///< exact: a reference shows it; derived: from the stack or the kind of object
 };
 
 /// Chains decide where there are any, and of these the first that tells.

@@ -12,8 +12,8 @@ namespace {
 
 // cuda_index of a recording may be anything; the program's devices have few numbers.
 std::optional<Device> program_device(const SampledDevice& sampled) {
-  constexpr std::uint32_t kMost = 127;
-  if (!sampled.cuda_index || *sampled.cuda_index > kMost) return std::nullopt;
+  constexpr std::uint32_t kMax = 127;
+  if (!sampled.cuda_index || *sampled.cuda_index > kMax) return std::nullopt;
   return Device{DeviceType::cuda, static_cast<std::int8_t>(*sampled.cuda_index)};
 }
 

@@ -9,7 +9,7 @@ namespace tidemark {
 namespace {
 
 // Of more processes, those with less memory are one line.
-constexpr std::size_t kMostProcessLines = 10;
+constexpr std::size_t kMaxProcessLines = 10;
 
 // Whether its memory began as that of its parent. Of torch.compile's workers all but the first are forked from that
 // one.
@@ -50,7 +50,7 @@ std::uint64_t add_processes(HostBreakdown& ledger, const SharedAnon& shared) {
   std::uint64_t sum = rest.bytes.value_or(0);
   for (const HostLine& line : lines) {
     sum = saturating_add(sum, line.bytes.value_or(0));
-    if (ledger.lines.size() < kMostProcessLines) {
+    if (ledger.lines.size() < kMaxProcessLines) {
       ledger.lines.push_back(line);
     } else {
       add_known(rest.bytes, line.bytes);

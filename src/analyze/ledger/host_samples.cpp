@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostKills = 16;
+constexpr std::size_t kMaxKills = 16;
 
 std::optional<std::uint64_t>& bytes_for(HostPoint& point, const HostLine& line, const HostBreakdown& ledger) {
   switch (line.part) {
@@ -48,7 +48,7 @@ void HostLedgerCollector::add(const SampleRecord& record, const EventsSoFar* eve
   if (const auto* sample = std::get_if<HostPartsSample>(&record)) {
     add_parts(*sample, events);
   } else if (const auto* killed = std::get_if<KilledProcess>(&record)) {
-    if (kills_.size() < kMostKills) kills_.push_back({*killed, latest_.ledger});
+    if (kills_.size() < kMaxKills) kills_.push_back({*killed, latest_.ledger});
   }
 }
 

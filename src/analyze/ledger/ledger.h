@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analyze/common/moment.h"
-#include "analyze/common/recording.h"
+#include "analyze/common/recording_info.h"
 #include "analyze/ledger/host_samples.h"
 #include "analyze/ledger/lines.h"
 #include "analyze/ledger/samples.h"

@@ -10,7 +10,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostLibraries = 5;  // as many as pictures have colours for
+constexpr std::size_t kMaxLibraries = 5;  // as many as pictures have colours for
 
 LedgerPoint point_of(const LedgerBreakdown& ledger, const std::vector<std::string>& libraries) {
   LedgerPoint point;
@@ -50,7 +50,7 @@ std::vector<std::string> largest_libraries(const std::vector<LedgerBreakdown>& l
   for (const auto& [name, bytes] : highest) sorted.emplace_back(bytes, name);
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& left, const auto& right) { return left.first > right.first; });
-  if (sorted.size() > kMostLibraries) sorted.resize(kMostLibraries);
+  if (sorted.size() > kMaxLibraries) sorted.resize(kMaxLibraries);
   std::vector<std::string> names;
   names.reserve(sorted.size());
   for (auto& [bytes, name] : sorted) names.push_back(std::move(name));

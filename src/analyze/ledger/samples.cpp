@@ -7,12 +7,12 @@ namespace tidemark {
 namespace {
 
 // A slow call is known only after the samples that it covers, at 10 a second: those of 6 seconds.
-constexpr std::size_t kMostPeakCandidates = 64;
+constexpr std::size_t kMaxPeakCandidates = 64;
 
 }  // namespace
 
 void HighestSample::add(const LedgerInput& input) {
-  if (candidates_.size() == kMostPeakCandidates) candidates_.erase(candidates_.begin());
+  if (candidates_.size() == kMaxPeakCandidates) candidates_.erase(candidates_.begin());
   candidates_.push_back(input);
 }
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "analyze/attribution/attributed_store.h"
-#include "analyze/host_usage.h"
 #include "analyze/ledger/host_samples.h"
-#include "analyze/peak_owners.h"
+#include "analyze/timeline/host_usage.h"
+#include "analyze/usage/peak_owners.h"
 #include "base/result.h"
 #include "store/held_memory.h"
 #include "store/store.h"

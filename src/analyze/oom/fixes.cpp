@@ -12,7 +12,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostStacks = 3;
+constexpr std::size_t kMaxStacks = 3;
 
 struct BlocksToFree {
   StackId stack;
@@ -92,7 +92,7 @@ class FixFinder {
     for (auto& [stack, blocks] : by_stack) {
       if (const auto least = newest_that_do(stack, blocks)) found.push_back(*least);
     }
-    const std::size_t kept = std::min(found.size(), kMostStacks);
+    const std::size_t kept = std::min(found.size(), kMaxStacks);
     std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(kept), found.end(),
                       [](const BlocksToFree& left, const BlocksToFree& right) {
                         return std::tuple(left.bytes, left.stack) < std::tuple(right.bytes, right.stack);

@@ -10,7 +10,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostClocks = 16;
+constexpr std::size_t kMaxClocks = 16;
 // A clock must order at least so much of what repeats; measured: 0.65 and more for real training, with varying lengths
 // too.
 constexpr double kLowestScore = 0.35;
@@ -114,7 +114,7 @@ std::vector<Clock> candidate_clocks(const KeySequence& sequence) {
   }
   std::stable_sort(clocks.begin(), clocks.end(),
                    [](const Clock& left, const Clock& right) { return left.keys_alike > right.keys_alike; });
-  if (clocks.size() > kMostClocks) clocks.resize(kMostClocks);
+  if (clocks.size() > kMaxClocks) clocks.resize(kMaxClocks);
   return clocks;
 }
 

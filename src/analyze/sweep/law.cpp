@@ -10,12 +10,12 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostTerms = 4;       // besides the constant
-constexpr std::size_t kMostTried = 40'000;  // sums of products
-constexpr int kMostDegree = 3;              // batch * seq * seq
-constexpr double kPrice = 2;                // of a coefficient: the factor by which it has to lower the squared error
-constexpr std::size_t kMostLeftOut = 48;    // trials of which the error of the choice is found
-constexpr double kExact = 1e-6;             // shares of bytes; less than that are roundings of sizes
+constexpr std::size_t kMaxTerms = 4;       // besides the constant
+constexpr std::size_t kMaxTried = 40'000;  // sums of products
+constexpr int kMaxDegree = 3;              // batch * seq * seq
+constexpr double kPrice = 2;               // of a coefficient: the factor by which it has to lower the squared error
+constexpr std::size_t kMaxLeftOut = 48;    // trials of which the error of the choice is found
+constexpr double kExact = 1e-6;            // shares of bytes; less than that are roundings of sizes
 constexpr std::size_t kNoGroup = std::numeric_limits<std::size_t>::max();
 
 using Powers = std::vector<int>;
@@ -32,7 +32,7 @@ std::vector<Powers> products(std::size_t arguments) {
   Powers powers(arguments, 0);
   const auto add = [&](const auto& self, std::size_t argument, int left) -> void {
     if (argument == arguments) {
-      if (left < kMostDegree) found.push_back(powers);
+      if (left < kMaxDegree) found.push_back(powers);
       return;
     }
     for (int power = 0; power <= std::min(left, 2); ++power) {
@@ -41,22 +41,22 @@ std::vector<Powers> products(std::size_t arguments) {
     }
     powers[argument] = 0;
   };
-  add(add, 0, kMostDegree);
+  add(add, 0, kMaxDegree);
   const auto degree = [](const Powers& of) { return std::accumulate(of.begin(), of.end(), 0); };
   std::stable_sort(found.begin(), found.end(), [&](const Powers& a, const Powers& b) { return degree(a) < degree(b); });
   return found;
 }
 
-// Calls `visit` with the indexes of each choice of up to kMostTerms of `count`, the smallest choices first.
+// Calls `visit` with the indexes of each choice of up to kMaxTerms of `count`, the smallest choices first.
 template <typename Visit>
 void choose(std::size_t count, const Visit& visit) {
   std::size_t tried = 0;
-  for (std::size_t size = 0; size <= std::min(count, kMostTerms); ++size) {
+  for (std::size_t size = 0; size <= std::min(count, kMaxTerms); ++size) {
     std::vector<std::size_t> chosen(size);
     std::iota(chosen.begin(), chosen.end(), std::size_t{0});
     while (true) {
       visit(chosen);
-      if (++tried == kMostTried) return;
+      if (++tried == kMaxTried) return;
       std::size_t last = size;
       while (last > 0 && chosen[last - 1] == count - size + last - 1) --last;
       if (last == 0) break;
@@ -98,7 +98,7 @@ double score_of(double squares, std::size_t points, std::size_t coefficients) {
 // For each of some trials, the law that would have been chosen without it, and what that predicts of it.
 class LeftOut {
  public:
-  explicit LeftOut(std::size_t points) : points_(points), best_(std::min(points, kMostLeftOut)) {}
+  explicit LeftOut(std::size_t points) : points_(points), best_(std::min(points, kMaxLeftOut)) {}
 
   void consider(const LeastSquares& solved) {
     if (points_ < 3) return;

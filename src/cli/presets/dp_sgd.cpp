@@ -165,7 +165,7 @@ Result<std::string> DpSgdPreset::write_model_config(const PresetCall& call) cons
 Result<PresetProgram> DpSgdPreset::program(const PresetCall& call) const {
   auto varied = arguments();
   if (!varied) return varied.error();
-  if (auto fine = check(call, (*varied)[kClipping].values); !fine) return fine.error();
+  if (auto status = check(call, (*varied)[kClipping].values); !status) return status.error();
   const auto program = find_own_file("presets/dp_sgd.py");
   if (!program) return program.error();
   const auto config = write_model_config(call);

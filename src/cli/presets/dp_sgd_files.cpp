@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
 #include "base/output_file.h"
 #include "import/open.h"
 #include "report/chart/chart.h"
-#include "report/json/json.h"
-#include "report/text/csv.h"
-#include "report/text/text.h"
+#include "report/common/csv.h"
+#include "report/common/json.h"
+#include "report/common/text.h"
 #include "store/symbols.h"
 #include "sweep/dp_sgd.h"
 

@@ -12,13 +12,13 @@ namespace tidemark {
 
 // Plain system calls: these files are read ten times a second, and a stream allocates and asks for locales.
 std::optional<std::string> read_file(const std::string& path) {
-  constexpr std::size_t kMost = std::size_t{1} << 20;
+  constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
   const ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return std::nullopt;
   std::string text;
   std::array<char, 4096> part{};
   ssize_t got = 0;
-  while (text.size() < kMost && (got = ::read(fd.get(), part.data(), part.size())) > 0) {
+  while (text.size() < kMaxFileBytes && (got = ::read(fd.get(), part.data(), part.size())) > 0) {
     text.append(part.data(), static_cast<std::size_t>(got));
   }
   if (got < 0) return std::nullopt;

@@ -10,12 +10,12 @@ namespace tidemark {
 namespace {
 
 constexpr std::uint64_t kIntelVendor = 0x8086;
-constexpr int kMostTiles = 4;
+constexpr int kMaxTiles = 4;
 
 /// Memory of all tiles, as xe says; none for other drivers.
 std::optional<std::uint64_t> memory_of(const DrmCard& card) {
   std::optional<std::uint64_t> total;
-  for (int tile = 0; tile < kMostTiles; ++tile) {
+  for (int tile = 0; tile < kMaxTiles; ++tile) {
     const auto bytes = read_number(fmt::format("{}/tile{}/physical_vram_size_bytes", card.folder, tile));
     if (bytes) total = total.value_or(0) + *bytes;
   }

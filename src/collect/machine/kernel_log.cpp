@@ -18,9 +18,9 @@ std::optional<std::uint64_t> number_behind(const std::string& line, const std::s
 }
 
 std::optional<std::uint64_t> kib_behind(const std::string& line, const std::string& key) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 50;
   const auto kib = number_behind(line, key);
-  return kib && *kib < kMost ? std::optional(*kib << 10) : std::nullopt;
+  return kib && *kib < kMax ? std::optional(*kib << 10) : std::nullopt;
 }
 
 }  // namespace
@@ -55,10 +55,10 @@ KernelLog::KernelLog(const std::string& root) {
 }
 
 std::vector<LoggedKill> KernelLog::read() {
-  constexpr int kMostLines = 4096;
+  constexpr int kMaxLines = 4096;
   std::vector<LoggedKill> kills;
   std::array<char, 8192> record{};
-  for (int n = 0; fd_ && n < kMostLines; ++n) {
+  for (int n = 0; fd_ && n < kMaxLines; ++n) {
     const ssize_t got = ::read(fd_.get(), record.data(), record.size());
     if (got < 0 && errno == EPIPE) continue;  // older lines were overwritten meanwhile
     if (got <= 0) break;

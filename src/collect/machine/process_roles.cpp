@@ -64,12 +64,12 @@ std::optional<ProcessRole> role_by_command(const std::string& command) {
 }  // namespace
 
 ProcessRoles::Known ProcessRoles::look_at(std::int64_t pid, std::uint64_t started, std::int64_t parent) const {
-  constexpr std::size_t kMostCommand = 4096;
+  constexpr std::size_t kMaxCommand = 4096;
   const std::string folder = fmt::format("{}/proc/{}", root_, pid);
   Known process;
   process.started = started;
   process.parent = parent;
-  process.command = read_file(folder + "/cmdline").value_or("").substr(0, kMostCommand);
+  process.command = read_file(folder + "/cmdline").value_or("").substr(0, kMaxCommand);
   std::replace(process.command.begin(), process.command.end(), '\0', ' ');
   process.name = short_command(pid, root_);
   const std::string environment = read_file(folder + "/environ").value_or("");

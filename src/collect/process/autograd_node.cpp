@@ -22,8 +22,8 @@ constexpr std::size_t kFirstWithCounts = 2;
 constexpr std::size_t kThreadAfterSequence = 3;
 
 constexpr std::uint64_t kAccumulateGrad = ~std::uint64_t{0};
-constexpr std::uint64_t kMostSequence = std::uint64_t{1} << 40;  // less than any address
-constexpr std::uint64_t kMostThread = std::uint64_t{1} << 32;
+constexpr std::uint64_t kMaxSequence = std::uint64_t{1} << 40;  // less than any address
+constexpr std::uint64_t kMaxThread = std::uint64_t{1} << 32;
 
 // torch::autograd::PyNode. Its Python object (torch/csrc/autograd/python_function.h: THPFunction) is in a word of the
 // node that differs by version, and has the node's address in one of its own.
@@ -32,7 +32,7 @@ constexpr std::size_t kNodeWords = 128;
 constexpr std::size_t kObjectWords = 96;
 constexpr std::size_t kTypeOfObject = 1;  // words: PyObject::ob_type
 constexpr std::size_t kNameOfType = 3;    // PyTypeObject::tp_name
-constexpr std::size_t kMostName = 256;
+constexpr std::size_t kMaxName = 256;
 
 std::atomic<std::uint64_t> python_vtable{0};
 std::atomic<std::size_t> python_object_word{0};  // 0 = not known
@@ -66,8 +66,8 @@ std::size_t safe_read_words(std::uint64_t address, std::uint64_t* to, std::size_
 
 /// Whether a PyTypeObject is there: the class of its class, and so on, is soon `type`, which is its own class.
 bool is_python_class(std::uint64_t type) noexcept {
-  constexpr int kMostMetaclasses = 8;
-  for (int step = 0; step < kMostMetaclasses; ++step) {
+  constexpr int kMaxMetaclasses = 8;
+  for (int step = 0; step < kMaxMetaclasses; ++step) {
     std::uint64_t metaclass = 0;
     if (!safe_load(type + kTypeOfObject * sizeof(metaclass), &metaclass)) return false;
     if (metaclass == type) {
@@ -82,7 +82,7 @@ bool is_python_class(std::uint64_t type) noexcept {
 }
 
 bool is_name(std::uint64_t address) noexcept {
-  char text[kMostName];
+  char text[kMaxName];
   for (std::size_t length = 0; length < sizeof(text); ++length) {
     if (!safe_load(address + length, &text[length])) return false;
     if (text[length] == '\0') return length > 0;
@@ -134,8 +134,8 @@ bool read_node(const void* node, NodeFields* out) noexcept {
   if (out->class_key == python_vtable.load(std::memory_order_relaxed)) {
     if (const char* name = python_name(node); name != nullptr) out->class_key = mix(out->class_key, hash(name));
   }
-  return (out->sequence < kMostSequence || out->sequence == kAccumulateGrad) && out->thread != 0 &&
-         out->thread < kMostThread;
+  return (out->sequence < kMaxSequence || out->sequence == kAccumulateGrad) && out->thread != 0 &&
+         out->thread < kMaxThread;
 }
 
 // The vtable has the type_info before it: its own vtable, and the name (Itanium C++ ABI 2.9.5).

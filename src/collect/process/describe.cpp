@@ -6,8 +6,8 @@
 
 #include "collect/process/definition_writer.h"
 #include "collect/process/describe_lines.h"
+#include "collect/process/event_writer.h"
 #include "collect/process/file_names.h"
-#include "collect/process/recording.h"
 #include "collect/ring/ranks.h"
 
 namespace tidemark::process {
@@ -83,8 +83,9 @@ bool describe_module(ThreadState* thread, std::uintptr_t return_address) noexcep
     if (pc >= thread->modules[index].start && pc < thread->modules[index].end) return true;
   }
   NativeModule facts;
-  constexpr std::size_t kMost = sizeof(thread->modules) / sizeof(thread->modules[0]);
-  if (thread->module_count == kMost || !native_module_at(pc, &facts)) return true;  // stays an address without a module
+  constexpr std::size_t kMaxModules = sizeof(thread->modules) / sizeof(thread->modules[0]);
+  if (thread->module_count == kMaxModules || !native_module_at(pc, &facts))
+    return true;  // stays an address without a module
   DefinitionWriter definition(&thread->writer, ring::DefinitionKind::module);
   definition.u64(facts.start);
   definition.u64(facts.end);

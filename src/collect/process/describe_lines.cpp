@@ -6,7 +6,7 @@
 namespace tidemark::process {
 namespace {
 
-constexpr std::size_t kMostTraceBytes = 4 << 20;  // of a file; the pool holds 16 MiB
+constexpr std::size_t kMaxTraceBytes = 4 << 20;  // of a file; the pool holds 16 MiB
 
 std::size_t size_of(const PythonText& text) noexcept {
   return text.length * text.kind;
@@ -53,11 +53,11 @@ class SentTraces {
 void put_lines(DefinitionWriter* definition, const LineMap& map) noexcept {
   SentTraces sent;
   std::size_t trace_bytes = 0;
-  for (std::size_t index = 0; index < map.size && trace_bytes < kMostTraceBytes; ++index) {
+  for (std::size_t index = 0; index < map.size && trace_bytes < kMaxTraceBytes; ++index) {
     std::uint32_t line = 0;
     PythonText trace = {};
     bool is_new = false;
-    const bool has_trace = python_line_map_entry(map, index, &line, &trace) && size_of(trace) <= kMostTraceBytes;
+    const bool has_trace = python_line_map_entry(map, index, &line, &trace) && size_of(trace) <= kMaxTraceBytes;
     const std::uint32_t number = has_trace ? sent.number_of(trace, &is_new) : 0;
     definition->u32(line);
     definition->u32(number);

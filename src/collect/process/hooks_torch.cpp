@@ -10,8 +10,8 @@
 // This file is compiled with frame pointers: native_caller_context() reads ours.
 #include "collect/process/hooks_torch.h"
 
+#include "collect/process/event_writer.h"
 #include "collect/process/forward.h"
-#include "collect/process/recording.h"
 
 #define TIDEMARK_HOOK extern "C" __attribute__((visibility("default"), used))
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "collect/process/definition_writer.h"
-#include "collect/process/recording.h"
+#include "collect/process/event_writer.h"
 
 namespace tidemark::process {
 

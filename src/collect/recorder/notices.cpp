@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMost = 3;
+constexpr std::size_t kMaxLines = 3;
 
 // By kind; empty where the end of a run tells the total.
 constexpr std::string_view kOthers[] = {
@@ -20,13 +20,13 @@ constexpr std::string_view kOthers[] = {
 }  // namespace
 
 void Notices::say(Kind kind, const std::string& message) {
-  if (counts_[static_cast<std::size_t>(kind)]++ < kMost) say_(message);
+  if (counts_[static_cast<std::size_t>(kind)]++ < kMaxLines) say_(message);
 }
 
 void Notices::say_others() {
   for (std::size_t kind = 0; kind < counts_.size(); ++kind) {
-    if (counts_[kind] > kMost && !kOthers[kind].empty()) {
-      say_(fmt::format("more {}: {}", kOthers[kind], counts_[kind] - kMost));
+    if (counts_[kind] > kMaxLines && !kOthers[kind].empty()) {
+      say_(fmt::format("more {}: {}", kOthers[kind], counts_[kind] - kMaxLines));
     }
     counts_[kind] = 0;
   }

@@ -16,8 +16,8 @@ namespace {
 // A process that was killed may take so long to go: the kernel takes back its memory first.
 constexpr std::chrono::seconds kPatience{30};
 // More kills than this at a time are not told apart.
-constexpr std::size_t kMostOpen = 64;
-constexpr std::size_t kMostEnded = 1024;
+constexpr std::size_t kMaxOpen = 64;
+constexpr std::size_t kMaxEnded = 1024;
 // Some two seconds at the usual interval.
 constexpr std::size_t kReadings = 20;
 // Usage that is so close to the limit has reached it: what was freed meanwhile is missing.
@@ -29,7 +29,7 @@ void OomWatch::Count::see(const std::optional<std::uint64_t>& kills, Clock::time
   if (!kills) return;
   if (last && *kills <= *last) return;  // also what was read before
   const std::uint64_t more = last ? *kills - *last : 0;
-  for (std::uint64_t n = 0; n < more && open.size() < kMostOpen; ++n) open.push_back(now);
+  for (std::uint64_t n = 0; n < more && open.size() < kMaxOpen; ++n) open.push_back(now);
   last = kills;
 }
 
@@ -61,7 +61,7 @@ void OomWatch::read_log() {
   const Clock::time_point now = now_();
   std::erase_if(logged_, [&](const auto& entry) { return now - entry.second.read > kPatience; });
   for (const LoggedKill& kill : log_.read()) {
-    if (logged_.size() < kMostEnded) logged_[kill.pid] = {kill, now};
+    if (logged_.size() < kMaxEnded) logged_[kill.pid] = {kill, now};
   }
 }
 
@@ -157,7 +157,7 @@ HostProcess OomWatch::forget(std::int64_t pid, std::uint64_t ticks) {
     }
   }
   ended_.push_back({pid, ticks});
-  if (ended_.size() > kMostEnded) ended_.pop_front();
+  if (ended_.size() > kMaxEnded) ended_.pop_front();
   return process;
 }
 

@@ -17,7 +17,7 @@
 
 #include "collect/machine/host_memory.h"
 #include "collect/machine/kernel_log.h"
-#include "collect/recorder/readings.h"
+#include "collect/recorder/sampling/readings.h"
 
 namespace tidemark {
 

@@ -142,7 +142,7 @@ bool Recorder::end_earlier_image(pid_t pid) {
   bool ended = false;
   for (Client& client : clients_) {
     if (pid <= 0 || client.pid != pid || client.session == nullptr) continue;
-    if (is_gone(client.pidfd, pid)) look_how_it_ended(client);  // else the process lives on
+    if (is_gone(client.pidfd, pid)) record_exit_reason(client);  // else the process lives on
     end(client, true);
     ended = true;
   }
@@ -274,7 +274,7 @@ void Recorder::say_size_limit(const Client& client) {
                            client.path));
 }
 
-void Recorder::look_how_it_ended(const Client& client) {
+void Recorder::record_exit_reason(const Client& client) {
   if (!oom_watch_ || client.session->ended_by_process()) return;
   const std::uint64_t now = clock_.now();
   auto killed = oom_watch_->ended(client.pid, ending_signal(client.pid, client.pidfd.get()), now);
@@ -310,7 +310,7 @@ void Recorder::end_exited() {
   for (Client& client : clients_) {
     if (client.session == nullptr) continue;
     const bool gone = !client.session->ended_by_process() && is_gone(client.pidfd, client.pid);
-    if (gone) look_how_it_ended(client);
+    if (gone) record_exit_reason(client);
     if (gone || client.session->ended_by_process()) end(client, true);
   }
   std::erase_if(clients_, [](const Client& client) { return client.session == nullptr; });

@@ -19,15 +19,15 @@
 
 #include "base/result.h"
 #include "base/scoped_fd.h"
-#include "collect/recorder/dump.h"
-#include "collect/recorder/live_clients.h"
+#include "collect/recorder/live/live_clients.h"
+#include "collect/recorder/live/socket_folder.h"
 #include "collect/recorder/notices.h"
 #include "collect/recorder/oom_watch.h"
-#include "collect/recorder/output_files.h"
 #include "collect/recorder/reception.h"
-#include "collect/recorder/sampler.h"
-#include "collect/recorder/session.h"
-#include "collect/recorder/socket_folder.h"
+#include "collect/recorder/sampling/sampler.h"
+#include "collect/recorder/session/dump.h"
+#include "collect/recorder/session/output_files.h"
+#include "collect/recorder/session/session.h"
 
 namespace tidemark {
 
@@ -82,7 +82,7 @@ class Recorder {
   /// After finish(): the program has ended so, of a signal where there is one. Writes what that asks for, and waits.
   void program_ended(std::optional<int> exit_code);
   /// Whether recordings were kept that nobody asked for.
-  [[nodiscard]] bool kept_in_vain() const { return kept_in_vain_; }
+  [[nodiscard]] bool has_unrequested_window() const { return has_unrequested_window_; }
 
   /// Ends all recordings: those of processes that end within `grace` as complete, the others are told to stop.
   void finish(std::chrono::milliseconds grace);
@@ -121,7 +121,7 @@ class Recorder {
   /// none.
   bool end_earlier_image(pid_t pid);
   /// The process is gone, and had not ended its recording.
-  void look_how_it_ended(const Client& client);
+  void record_exit_reason(const Client& client);
   void not_recorded(pid_t pid, const std::string& why);
   void take_samples();
   void name_workers(HostPartsSample& sample) const;
@@ -172,7 +172,7 @@ class Recorder {
   std::vector<KilledProcess> killed_;                               ///< likewise
   std::chrono::steady_clock::time_point first_killed_;
   std::optional<std::chrono::steady_clock::time_point> last_dump_;  ///< that nobody asked for
-  bool kept_in_vain_ = false;
+  bool has_unrequested_window_ = false;
   bool finished_ = false;
   DumpWriter dump_writer_;  // ends first
 };

@@ -16,23 +16,23 @@ using namespace std::chrono_literals;
 constexpr std::chrono::seconds kOomGrace{10};
 // A program that survives its failures, over and over, shall not fill the disk.
 constexpr std::chrono::minutes kBetweenDumps{10};
-constexpr int kMostDumps = 16;
+constexpr int kMaxDumps = 16;
 // What ends so soon after a failed request ends because of it; and one failure is told by one dump.
 constexpr std::chrono::seconds kSameFailure{60};
 // The kernel may kill one process after the other: one dump tells of all.
 constexpr std::chrono::seconds kKillGrace{1};
-constexpr std::size_t kMostKilled = 64;
+constexpr std::size_t kMaxKilled = 64;
 // Where no time was given.
 constexpr std::chrono::hours kKeptOfEnded{1};
 
 }  // namespace
 
 bool Recorder::may_dump() const {
-  return !last_dump_ || (Clock::now() - *last_dump_ > kBetweenDumps && dump_count_ < kMostDumps);
+  return !last_dump_ || (Clock::now() - *last_dump_ > kBetweenDumps && dump_count_ < kMaxDumps);
 }
 
 void Recorder::note_killed(const KilledProcess& killed) {
-  if (!options_.keep || !options_.keep->dump.on_oom || killed_.size() >= kMostKilled) return;
+  if (!options_.keep || !options_.keep->dump.on_oom || killed_.size() >= kMaxKilled) return;
   if (killed_.empty()) {
     if (!may_dump()) return;
     first_killed_ = Clock::now();
@@ -148,7 +148,7 @@ void Recorder::program_ended(std::optional<int> exit_code) {
   }
   dump_writer_.wait();
   take_written_dump();
-  kept_in_vain_ = dump_count_ == 0 && !retired_.empty();
+  has_unrequested_window_ = dump_count_ == 0 && !retired_.empty();
   retired_.clear();
   finished_ = true;
 }

@@ -3,7 +3,7 @@
 //   objects.PID.question  "first" or "again": which storages the process has, or which are new since and who holds
 //   them.
 //                         The process takes it away when it begins to answer.
-//   objects.PID.answer    JSON; live/object_question.h reads it
+//   objects.PID.answer    JSON; monitor/object_question.h reads it
 //
 // While there is a question, the recorder says so in the lanes of the process's threads, which so need not look for
 // files.

@@ -17,7 +17,7 @@ namespace tidemark::phantom {
 namespace {
 
 using Process = MemoryTable::Process;
-constexpr int kMostProcesses = MemoryTable::kMostProcesses;
+constexpr int kMaxProcesses = MemoryTable::kMaxProcesses;
 
 // Locks of a byte of the file belong to a process, and the kernel lifts them when it ends: byte 0 is that of the table,
 // the others say whose places are in use.
@@ -64,7 +64,7 @@ class DeviceMemory {
       };
       add(own());
       if (memory_.table_ == nullptr) return found;
-      for (int place = 0; place < kMostProcesses && memory_.table_->processes[place].number != 0; ++place) {
+      for (int place = 0; place < kMaxProcesses && memory_.table_->processes[place].number != 0; ++place) {
         const Process& process = memory_.table_->processes[place];
         if (&process != memory_.own_ && process.context[device] && memory_.is_alive(place)) add(process);
       }
@@ -102,7 +102,7 @@ class DeviceMemory {
   void find_place() {
     if (own_ != nullptr && own_->number == getpid()) return;
     own_ = &alone_;
-    for (int place = 0; table_ != nullptr && place < kMostProcesses; ++place) {
+    for (int place = 0; table_ != nullptr && place < kMaxProcesses; ++place) {
       if (!lock_byte(file_.get(), place + 1, F_WRLCK, F_SETLK)) continue;
       own_ = &table_->processes[place];
       break;

@@ -10,7 +10,7 @@ namespace tidemark::phantom {
 
 /// The file. All zeros at first; places are given out in order and used again when their process has ended.
 struct MemoryTable {
-  static constexpr int kMostProcesses = 1024;
+  static constexpr int kMaxProcesses = 1024;
 
   struct Process {
     std::int32_t number;  ///< getpid(); 0: the place was never used
@@ -18,7 +18,7 @@ struct MemoryTable {
     std::uint64_t bytes[kMaximumDevices];  ///< without the context
   };
 
-  Process processes[kMostProcesses];
+  Process processes[kMaxProcesses];
   std::uint64_t peaks[kMaximumDevices];  ///< the most that all processes held of a device at once, with their contexts
 };
 

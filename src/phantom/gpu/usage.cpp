@@ -116,7 +116,7 @@ void count_unanswered(const char* function) {
   const std::lock_guard lock(mutex);
   if (!kSeen->insert(function).second) return;
   const std::uint32_t place = usage().unanswered.load();
-  if (place < UsageFile::kMostNames) {
+  if (place < UsageFile::kMaxNames) {
     std::snprintf(usage().names[place], UsageFile::kNameBytes, "%s", function);
     usage().unanswered.store(place + 1);
   }
@@ -129,7 +129,7 @@ std::optional<std::size_t> count_taken(const void* caller, int device, std::uint
   if (name.empty() || name.starts_with("libc10_cuda.so")) return std::nullopt;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  for (std::size_t place = 0; place < UsageFile::kMostLibraries; ++place) {
+  for (std::size_t place = 0; place < UsageFile::kMaxLibraries; ++place) {
     LibraryMemory& library = usage().libraries[place];
     if (library.name[0] == '\0') {
       library.device = device;

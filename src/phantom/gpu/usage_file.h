@@ -26,11 +26,11 @@ struct LibraryMemory {
 struct UsageFile {
   static constexpr std::uint32_t kMagic = 0x55746d33;
   static constexpr std::size_t kNameBytes = 60;
-  static constexpr std::size_t kMostNames = 256;
-  static constexpr std::size_t kMostLibraries = 32;
+  static constexpr std::size_t kMaxNames = 256;
+  static constexpr std::size_t kMaxLibraries = 32;
 
   std::uint32_t magic;
-  std::atomic<std::uint32_t> unanswered;             ///< functions in `names`, at most kMostNames
+  std::atomic<std::uint32_t> unanswered;             ///< functions in `names`, at most kMaxNames
   std::atomic<std::uint64_t> reads;                  ///< copies from a device to the host
   std::atomic<std::uint64_t> estimates[kEstimates];  ///< by Estimate: different operations or kernels
   std::atomic<std::uint64_t> requests;               ///< for device memory
@@ -40,8 +40,8 @@ struct UsageFile {
   std::atomic<std::uint32_t> communicators;    ///< of NCCL that the process joined
   std::atomic<std::uint64_t> driver_bytes[kMaximumDevices];  ///< of each device, taken by the driver and its libraries
   std::atomic<std::uint32_t> steps_by_marks;                 ///< 1: the steps are those that the program marks itself
-  char names[kMostNames][kNameBytes];  ///< functions without an answer, each once; ends in a zero byte
-  LibraryMemory libraries[kMostLibraries];
+  char names[kMaxNames][kNameBytes];  ///< functions without an answer, each once; ends in a zero byte
+  LibraryMemory libraries[kMaxLibraries];
   char own_runtime[256];  ///< path of a library that has a CUDA runtime of its own, ends in a zero byte; or empty
 };
 

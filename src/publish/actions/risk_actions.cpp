@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <utility>
 
+#include "http/post.h"
 #include "publish/actions/command.h"
-#include "publish/http/post.h"
 
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostActionsWaiting = 64;
+constexpr std::size_t kMaxActionsWaiting = 64;
 constexpr std::chrono::milliseconds kPatienceWithActions{5000};  // at the end
 
 }  // namespace
@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kPatienceWithActions{5000};  // at the end
 RiskActions::RiskActions(RiskActionOptions options)
     : options_(std::move(options)),
       limit_(options_.interval),
-      worker_(kMostActionsWaiting,
+      worker_(kMaxActionsWaiting,
               [this](const std::string& why) { options_.problem(fmt::format("commands and webhooks: {}", why)); }) {}
 
 RiskActions::~RiskActions() {

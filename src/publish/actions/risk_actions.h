@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "live/risk_notifier.h"
+#include "base/worker.h"
+#include "monitor/risk_notifier.h"
 #include "publish/actions/rate_limit.h"
-#include "publish/worker.h"
 
 namespace tidemark {
 

@@ -12,7 +12,7 @@ namespace tidemark {
 namespace {
 
 constexpr int kPatienceWithLocksMs = 2000;
-constexpr int kMostTextBytes = 1 << 20;
+constexpr int kMaxTextBytes = 1 << 20;
 
 }  // namespace
 
@@ -99,7 +99,7 @@ std::optional<Database> Database::open(const std::string& path, DatabaseUse use,
     return std::nullopt;
   }
   sqlite3_busy_timeout(opened, kPatienceWithLocksMs);
-  sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, kMostTextBytes);
+  sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, kMaxTextBytes);
   sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);

@@ -43,7 +43,7 @@ struct HistoryDevice {
   std::uint64_t mean_bytes = 0;
   std::uint64_t last_bytes = 0;           ///< the mean of the last point
   std::vector<HistoryPoint> points;       ///< at most HistoryQuery::most_points
-  std::vector<HistoryProcess> processes;  ///< highest peak first; at most kMostHistoryProcesses
+  std::vector<HistoryProcess> processes;  ///< highest peak first; at most kMaxHistoryProcesses
   std::uint64_t more_processes = 0;
 };
 
@@ -65,8 +65,8 @@ struct History {
   std::uint64_t earlier_risks = 0;
 };
 
-inline constexpr std::size_t kMostHistoryProcesses = 50;  ///< of a device
-inline constexpr std::size_t kMostHistoryRisks = 200;
+inline constexpr std::size_t kMaxHistoryProcesses = 50;  ///< of a device
+inline constexpr std::size_t kMaxHistoryRisks = 200;
 
 struct HistoryQuery {
   std::optional<std::int64_t> since_ms;  ///< none: all there is

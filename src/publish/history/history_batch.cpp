@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "live/device_keys.h"
+#include "monitor/device_keys.h"
 #include "publish/device_id.h"
 
 namespace tidemark {
@@ -13,8 +13,8 @@ namespace {
 constexpr std::int64_t kNsPerMs = 1'000'000;
 
 std::int64_t as_integer(std::uint64_t value) {
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  return value > static_cast<std::uint64_t>(kMost) ? kMost : static_cast<std::int64_t>(value);
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+  return value > static_cast<std::uint64_t>(kMax) ? kMax : static_cast<std::int64_t>(value);
 }
 
 }  // namespace
@@ -99,8 +99,8 @@ std::vector<HistoryRow> HistoryCollector::take(std::int64_t before_ms) {
     if (complete) close(one.first, one.second);
     return complete;
   });
-  constexpr std::size_t kMostKeys = 4096;
-  if (seen_.size() > kMostKeys) {  // processes come and go
+  constexpr std::size_t kMaxKeys = 4096;
+  if (seen_.size() > kMaxKeys) {  // processes come and go
     std::erase_if(seen_, [this](const auto& one) { return one.second.look != looks_; });
   }
   return std::exchange(done_, {});

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "live/machine_state.h"
+#include "monitor/machine_state.h"
 
 namespace tidemark {
 

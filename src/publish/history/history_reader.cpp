@@ -16,7 +16,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::int64_t kMostDevices = 1024;
+constexpr std::int64_t kMaxHistoryDevices = 1024;
 
 // Sizes are never negative but in a file that somebody else wrote.
 std::uint64_t size_of(std::int64_t value) {
@@ -97,7 +97,7 @@ class Reader {
     std::vector<std::string> keys;
     Statement row =
         database_.prepare("SELECT device, key, max(name) FROM series GROUP BY device, key ORDER BY key LIMIT ?1");
-    row.bind(1, kMostDevices);
+    row.bind(1, kMaxHistoryDevices);
     while (next(row)) {
       HistoryDevice device;
       device.id = row.text(0);
@@ -163,7 +163,7 @@ class Reader {
         "WHERE device = ?3 AND key = ?4 AND pid != 0 AND time BETWEEN ?1 AND ?2 GROUP BY series ORDER BY 4 DESC, 5, 1");
     row.bind(3, device.id).bind(4, device.key);
     while (next(row)) {
-      if (device.processes.size() == kMostHistoryProcesses) {
+      if (device.processes.size() == kMaxHistoryProcesses) {
         ++device.more_processes;
         continue;
       }
@@ -185,7 +185,7 @@ class Reader {
     while (next(row)) {
       HistoryRisk risk{time_of(row.integer(0)), row.text(1), row.text(2), row.text(3), row.text(4), row.text(5)};
       if (!is_chosen(risk.key, risk.device)) continue;
-      if (history.risks.size() < kMostHistoryRisks) {
+      if (history.risks.size() < kMaxHistoryRisks) {
         history.risks.push_back(std::move(risk));
       } else {
         ++history.earlier_risks;

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/saturating.h"
-#include "live/device_keys.h"
+#include "monitor/device_keys.h"
 
 namespace tidemark {
 namespace {
@@ -30,8 +30,8 @@ MachineState as_state(const History& history) {
       // Its highest moment, where that is known: points of a long time are of many minutes.
       const bool has_peak = past.peak_ms > point.time_ms && past.peak_ms < saturating_add(point.time_ms, point.span_ms);
       const std::int64_t since_ms = saturating_add(has_peak ? past.peak_ms : point.time_ms, -begin_ms);
-      constexpr std::int64_t kMostMs = std::numeric_limits<std::int64_t>::max() / 2'000'000;
-      const auto time_ns = static_cast<std::uint64_t>(std::clamp<std::int64_t>(since_ms, 0, kMostMs)) * kNsInOneMs;
+      constexpr std::int64_t kMaxMs = std::numeric_limits<std::int64_t>::max() / 2'000'000;
+      const auto time_ns = static_cast<std::uint64_t>(std::clamp<std::int64_t>(since_ms, 0, kMaxMs)) * kNsInOneMs;
       device.used.add(time_ns, point.mean_bytes, point.high_bytes);
       state.now_ns = std::max(state.now_ns, time_ns);
     }

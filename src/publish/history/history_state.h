@@ -1,7 +1,7 @@
 // The past as a machine's state, for what is drawn of one.
 #pragma once
 
-#include "live/machine_state.h"
+#include "monitor/machine_state.h"
 #include "publish/history/history.h"
 
 namespace tidemark {

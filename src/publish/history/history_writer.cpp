@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostBatches = 64;
+constexpr std::size_t kMaxBatches = 64;
 constexpr std::chrono::seconds kFlushInterval{5};
 constexpr std::chrono::milliseconds kPatienceWithHistory{3000};  // at the end
 constexpr std::chrono::minutes kCareInterval{10};
@@ -21,7 +21,7 @@ constexpr const char* kDamaged = "damaged, or no history: nothing is written to 
 }  // namespace
 
 HistoryWriter::HistoryWriter(HistoryOptions options)
-    : options_(std::move(options)), worker_(kMostBatches, [this](const std::string& why) {
+    : options_(std::move(options)), worker_(kMaxBatches, [this](const std::string& why) {
         options_.problem(fmt::format("{}: {}", options_.path, why));
       }) {}
 

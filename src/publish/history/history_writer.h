@@ -8,11 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "live/machine_state.h"
-#include "live/risk_notifier.h"
+#include "base/worker.h"
+#include "monitor/machine_state.h"
+#include "monitor/risk_notifier.h"
 #include "publish/history/database.h"
 #include "publish/history/history_batch.h"
-#include "publish/worker.h"
 
 namespace tidemark {
 

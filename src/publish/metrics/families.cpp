@@ -95,8 +95,8 @@ constexpr std::array<MetricFamily, kBuildInfo + 1> kFamilies = {{
 }};
 
 std::int64_t integer(std::uint64_t value) {
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  return value > static_cast<std::uint64_t>(kMost) ? kMost : static_cast<std::int64_t>(value);
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+  return value > static_cast<std::uint64_t>(kMax) ? kMax : static_cast<std::int64_t>(value);
 }
 
 class Builder {

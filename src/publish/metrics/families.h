@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "live/machine_state.h"
-#include "live/recordings_watch.h"
+#include "monitor/machine_state.h"
+#include "monitor/recordings_watch.h"
 #include "publish/metrics/metric.h"
 
 namespace tidemark {

@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostWaiting = 32;
+constexpr std::size_t kMaxWaiting = 32;
 constexpr std::chrono::milliseconds kFirstPause{1000};
 constexpr std::chrono::milliseconds kLongestPause{60'000};
 constexpr std::chrono::milliseconds kPatienceAtEnd{2000};
@@ -47,8 +47,8 @@ PushOutcome outcome_of(int status) {
 }
 
 std::chrono::milliseconds retry_pause(std::uint32_t attempt) {
-  constexpr std::uint32_t kMostDoublings = 6;
-  const auto doublings = std::min(attempt == 0 ? 0 : attempt - 1, kMostDoublings);
+  constexpr std::uint32_t kMaxDoublings = 6;
+  const auto doublings = std::min(attempt == 0 ? 0 : attempt - 1, kMaxDoublings);
   return std::min(kFirstPause * (1 << doublings), kLongestPause);
 }
 
@@ -81,7 +81,7 @@ OtlpPush::OtlpPush(const std::string& endpoint, OtlpResource resource, std::func
     : url_(otlp_url(endpoint)),
       resource_(std::move(resource)),
       problem_(std::move(problem)),
-      worker_(kMostWaiting, [this](const std::string& why) { problem_(fmt::format("OTLP: {}", why)); }) {
+      worker_(kMaxWaiting, [this](const std::string& why) { problem_(fmt::format("OTLP: {}", why)); }) {
   const char* const headers = std::getenv("OTEL_EXPORTER_OTLP_HEADERS");
   if (headers != nullptr) headers_ = otlp_headers(headers);
   headers_.emplace_back("Content-Type: application/json");

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "publish/http/post.h"
+#include "base/worker.h"
+#include "http/post.h"
 #include "publish/metrics/otlp.h"
-#include "publish/worker.h"
 
 namespace tidemark {
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
+#include "inprocess/performance/performance_report.h"
 #include "publish/metrics/metric.h"
-#include "runtime/performance/performance_report.h"
 
 namespace tidemark {
 

@@ -1,5 +1,5 @@
 #include "report/analyses/analysis.h"
-#include "report/text/csv.h"
+#include "report/common/csv.h"
 
 namespace tidemark {
 

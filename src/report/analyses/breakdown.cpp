@@ -1,8 +1,8 @@
-#include "analyze/breakdown.h"
+#include "analyze/usage/breakdown.h"
 
 #include "report/analyses/analysis.h"
 #include "report/chart/chart.h"
-#include "report/text/csv.h"
+#include "report/common/csv.h"
 
 namespace tidemark {
 

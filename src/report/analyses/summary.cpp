@@ -1,11 +1,11 @@
-#include "analyze/summary.h"
+#include "analyze/usage/summary.h"
 
 #include <memory>
 #include <utility>
 
-#include "analyze/ranks.h"
+#include "analyze/usage/ranks.h"
 #include "report/analyses/analysis.h"
-#include "report/words/ranks.h"
+#include "report/ranks/words.h"
 
 namespace tidemark {
 namespace {
@@ -42,7 +42,7 @@ Result<std::string> write_summaries(const std::vector<Summary>& summaries, const
   std::vector<RankRow> rows;
   rows.reserve(summaries.size());
   for (const Summary& summary : summaries) rows.push_back(rank_row(rows.size(), summary));
-  if (auto fine = check_rank(rows); !fine) return fine.error();
+  if (auto status = check_rank(rows); !status) return status.error();
   if (summaries.size() == 1) {
     return json ? to_json(std::span<const Summary>(summaries)) : to_text(summaries.front(), terminal);
   }
@@ -84,7 +84,7 @@ Analysis summary_analysis() {
     chosen.host_ledgers = overview.host_ledgers;
     chosen.load_blocks = overview.load_blocks;
     chosen.owners = overview.owners;
-    if (auto fine = choose_holders(overview, options, chosen); !fine) return fine.error();
+    if (auto status = choose_holders(overview, options, chosen); !status) return status.error();
     return analyze_summary(overview, symbols, chosen);
   };
   parts.text_has_title = true;

@@ -1,7 +1,7 @@
-#include "analyze/table.h"
+#include "analyze/usage/table.h"
 
 #include "report/analyses/analysis.h"
-#include "report/text/csv.h"
+#include "report/common/csv.h"
 
 namespace tidemark {
 namespace {

@@ -1,7 +1,7 @@
-#include "analyze/temporary.h"
+#include "analyze/usage/temporary.h"
 
 #include "report/analyses/analysis.h"
-#include "report/text/csv.h"
+#include "report/common/csv.h"
 
 namespace tidemark {
 

@@ -1,11 +1,11 @@
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
 
 #include "analyze/attribution/groups.h"
-#include "analyze/timeline_bands.h"
-#include "analyze/timeline_layers.h"
+#include "analyze/timeline/timeline_bands.h"
+#include "analyze/timeline/timeline_layers.h"
 #include "report/analyses/analysis.h"
 #include "report/chart/chart.h"
-#include "report/text/csv.h"
+#include "report/common/csv.h"
 
 namespace tidemark {
 
@@ -36,7 +36,7 @@ Analysis timeline_analysis() {
     auto timeline = analyze_timeline(store, symbols, {options.device, options.count("points"), *chosen});
     if (!timeline) return timeline;
     if (with_bands) timeline->bands = find_bands(store, *attribution, options.count("points"));
-    if (options.word("by") == "call-site") add_call_sites(*timeline, store, symbols, kMostLayers, *chosen);
+    if (options.word("by") == "call-site") add_call_sites(*timeline, store, symbols, kMaxLayers, *chosen);
     if (!by) return timeline;
     const auto groups = OwnerGroups::create(store, *attribution, *by);
     if (!groups) return groups.error();

@@ -7,9 +7,9 @@
 
 #include "base/units.h"
 #include "report/chart/picture.h"
+#include "report/common/printable.h"
+#include "report/common/recording_text.h"
 #include "report/plot/plots.h"
-#include "report/words/printable.h"
-#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

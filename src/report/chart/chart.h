@@ -5,15 +5,15 @@
 #include <span>
 #include <string>
 
-#include "analyze/breakdown.h"
 #include "analyze/fragmentation/fragmentation.h"
 #include "analyze/ledger/ledger.h"
 #include "analyze/sweep/dp_sgd.h"
 #include "analyze/sweep/sweep.h"
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
+#include "analyze/usage/breakdown.h"
 #include "base/result.h"
-#include "live/machine_state.h"
-#include "runtime/performance/performance_report.h"
+#include "inprocess/performance/performance_report.h"
+#include "monitor/machine_state.h"
 
 namespace tidemark {
 
@@ -44,9 +44,9 @@ enum class UsageTimes : std::uint8_t {
 Result<std::string> draw_usage(const MachineState& state, ChartFormat format,
                                UsageTimes times = UsageTimes::since_begin);
 
-/// Metrics, durations of steps and the machine over time, a panel each; of more metrics than kMostDrawnMetrics the
+/// Metrics, durations of steps and the machine over time, a panel each; of more metrics than kMaxDrawnMetrics the
 /// first.
-inline constexpr std::size_t kMostDrawnMetrics = 24;
+inline constexpr std::size_t kMaxDrawnMetrics = 24;
 Result<std::string> draw_performance(const PerformanceReport& report, ChartFormat format);
 
 /// What hung on the parameters, by component: a panel for each kind.

@@ -1,5 +1,3 @@
-#include "report/words/dp_sgd.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,13 +7,14 @@
 
 #include "report/chart/chart.h"
 #include "report/chart/picture.h"
+#include "report/common/printable.h"
+#include "report/dp_sgd/words.h"
 #include "report/plot/plots.h"
-#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostConfigurations = 12;  // with a panel of their own
+constexpr std::size_t kMaxConfigurations = 12;  // with a panel of their own
 constexpr std::array kRolesOfNames = {Role::site5, Role::site2, Role::site3, Role::site4,
                                       Role::site7, Role::site6, Role::site8, Role::site1};
 
@@ -41,7 +40,7 @@ std::vector<std::size_t> largest_rows(const DpSgdSweep& result) {
     return trial ? trial->peak_allocated_bytes.value_or(0) : 0;
   };
   std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) { return peak(a) > peak(b); });
-  rows.resize(std::min(rows.size(), kMostConfigurations));
+  rows.resize(std::min(rows.size(), kMaxConfigurations));
   std::sort(rows.begin(), rows.end());
   return rows;
 }

@@ -7,14 +7,14 @@
 
 #include "report/chart/chart.h"
 #include "report/chart/picture.h"
+#include "report/common/printable.h"
+#include "report/monitor/risk.h"
 #include "report/plot/plots.h"
-#include "report/words/printable.h"
-#include "report/words/risk.h"
 
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostDrawnDevices = 16;
+constexpr std::size_t kMaxDrawnDevices = 16;
 
 struct DrawnValues {
   std::string title;
@@ -26,7 +26,7 @@ constexpr ShownNumbers kPercent{0, 100};
 std::vector<DrawnValues> drawn_values(const PerformanceReport& report) {
   std::vector<DrawnValues> drawn;
   for (const MetricReport& metric : report.metrics) {
-    if (drawn.size() < kMostDrawnMetrics) drawn.push_back({metric.name, &metric.history});
+    if (drawn.size() < kMaxDrawnMetrics) drawn.push_back({metric.name, &metric.history});
   }
   drawn.push_back({"step, in seconds", &report.step_history});
   drawn.push_back({"processors, in percent", &report.system.cpu.history, kPercent});
@@ -46,14 +46,14 @@ Result<std::string> draw_performance(const PerformanceReport& report, ChartForma
     picture.panels.push_back(
         {shown(values.title), value_plot(values.history->points(), {duration_ns, height, true}, values.shown)});
   }
-  if (report.metrics.size() > kMostDrawnMetrics) {
+  if (report.metrics.size() > kMaxDrawnMetrics) {
     picture.panels.back().plot.remark =
-        fmt::format("Not drawn: {} further metrics.", report.metrics.size() - kMostDrawnMetrics);
+        fmt::format("Not drawn: {} further metrics.", report.metrics.size() - kMaxDrawnMetrics);
   }
   std::size_t devices = 0;
   if (report.machine) {
     for (const WatchedDevice& device : report.machine->devices) {
-      if (device.is_host || device.used.empty() || ++devices > kMostDrawnDevices) continue;
+      if (device.is_host || device.used.empty() || ++devices > kMaxDrawnDevices) continue;
       picture.panels.push_back({shown(watched_title(device, *report.machine)),
                                 usage_plot(device, {std::max(duration_ns, device.used.end_ns()), height, true})});
     }

@@ -5,8 +5,8 @@
 #include "base/units.h"
 #include "report/chart/chart.h"
 #include "report/chart/picture.h"
+#include "report/common/printable.h"
 #include "report/plot/plots.h"
-#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "report/chart/chart.h"
 #include "report/chart/picture.h"
+#include "report/common/printable.h"
+#include "report/monitor/risk.h"
 #include "report/plot/plots.h"
-#include "report/words/printable.h"
-#include "report/words/risk.h"
 
 namespace tidemark {
 

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "base/units.h"
+#include "report/common/attribution.h"
+#include "report/common/recording_text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/html/svg_plot.h"
 #include "report/plot/plots.h"
-#include "report/words/attribution.h"
-#include "report/words/recording.h"
 
 namespace tidemark::html {
 namespace {
@@ -18,7 +18,7 @@ void add_categories(std::string& out, const BreakdownDevice& device) {
   open_table(out, {"held", "share", "blocks", "known as", "category"});
   for (const CategoryBytes& category : device.categories) {
     add_row(out, {format_bytes(category.bytes), share_text(category.share), format_count(category.blocks),
-                  std::string(name_in(kKnownAsNames, category.known_as())), category_text(category.category)});
+                  std::string(name_in(kConfidenceNames, category.known_as())), category_text(category.category)});
   }
   if (device.unrecorded_bytes != 0) {
     add_row(out, {format_bytes(device.unrecorded_bytes), "", "", "", "<i>not recorded</i>"});

@@ -1,19 +1,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/common/json_objects.h"
+#include "report/common/printable.h"
 #include "report/html/sections.h"
-#include "report/json/objects.h"
-#include "report/words/printable.h"
 
 namespace tidemark::html {
 namespace {
 
-constexpr std::size_t kMostTextColumns = 2000;  // of one text: what is longer is no name
+constexpr std::size_t kMaxTextColumns = 2000;  // of one text: what is longer is no name
 
 void shorten_texts(Json& value) {
   if (value.is_string()) {
     auto& text = value.get_ref<std::string&>();
-    if (text.size() > kMostTextColumns) text = shown(text, kMostTextColumns);
+    if (text.size() > kMaxTextColumns) text = shown(text, kMaxTextColumns);
   } else if (value.is_structured()) {
     for (Json& part : value) shorten_texts(part);
   }

@@ -3,11 +3,11 @@
 #include <iterator>
 
 #include "base/units.h"
+#include "report/advice/words.h"
+#include "report/common/recording_text.h"
+#include "report/explain/words.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/words/advice.h"
-#include "report/words/explain.h"
-#include "report/words/recording.h"
 
 namespace tidemark::html {
 namespace {

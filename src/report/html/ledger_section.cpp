@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "report/host_ledger/words.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/html/svg_plot.h"
+#include "report/ledger/words.h"
 #include "report/plot/plots.h"
-#include "report/words/host_ledger.h"
-#include "report/words/ledger.h"
 
 namespace tidemark::html {
 namespace {

@@ -4,14 +4,14 @@
 
 #include <iterator>
 
-#include "report/words/frame_text.h"
-#include "report/words/printable.h"
-#include "report/words/stack_text.h"
+#include "report/common/frame_text.h"
+#include "report/common/printable.h"
+#include "report/common/stack_text.h"
 
 namespace tidemark::html {
 namespace {
 
-constexpr std::size_t kMostColumns = 400;
+constexpr std::size_t kMaxColumns = 400;
 
 std::string place_of(const FrameName& frame) {
   if (frame.file.empty()) return {};
@@ -22,7 +22,7 @@ std::string place_of(const FrameName& frame) {
 
 std::string escaped(std::string_view text) {
   std::string safe;
-  for (const char letter : fit(printable(text), kMostColumns)) {
+  for (const char letter : fit(printable(text), kMaxColumns)) {
     switch (letter) {
       case '&':
         safe += "&amp;";

@@ -6,16 +6,16 @@
 #include <string>
 #include <utility>
 
-#include "analyze/ranks.h"
+#include "analyze/usage/ranks.h"
 #include "base/units.h"
+#include "report/common/recording_text.h"
 #include "report/html/html.h"
 #include "report/html/markup.h"
 #include "report/html/page_budget.h"
 #include "report/html/page_files.h"
 #include "report/html/sections.h"
 #include "report/plot/palette.h"
-#include "report/words/ranks.h"
-#include "report/words/recording.h"
+#include "report/ranks/words.h"
 
 namespace tidemark {
 namespace {
@@ -121,7 +121,7 @@ Result<std::string> to_html(std::vector<html::PageContents> contents) {
   std::vector<RankRow> rows;
   rows.reserve(contents.size());
   for (const html::PageContents& each : contents) rows.push_back(rank_row(rows.size(), each.summary));
-  if (auto fine = check_rank(rows); !fine) return fine.error();
+  if (auto status = check_rank(rows); !status) return status.error();
   const RankComparison ranks = compare_ranks(std::move(rows));
   std::vector<html::PageContents> pages;  // in the order of the table
   pages.reserve(contents.size());

@@ -7,8 +7,8 @@
 
 #include "analyze/common/holders.h"
 #include "analyze/ledger/replay.h"
-#include "analyze/timeline_bands.h"
-#include "analyze/timeline_layers.h"
+#include "analyze/timeline/timeline_bands.h"
+#include "analyze/timeline/timeline_layers.h"
 #include "report/html/page_budget.h"
 
 namespace tidemark::html {
@@ -124,7 +124,7 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
     contents.breakdown = *breakdown;
     add_categories(contents.timeline, store, *attribution, chosen);
   }
-  add_call_sites(contents.timeline, store, symbols, kMostLayers, chosen);
+  add_call_sites(contents.timeline, store, symbols, kMaxLayers, chosen);
   // One point a stretch; the timeline has up to four.
   if (auto ledger = analyze_ledger(store, symbols, {options.device, Moment{}, options.points / 2})) {
     contents.ledger = std::move(*ledger);

@@ -6,9 +6,9 @@
 
 #include "analyze/common/arithmetic.h"
 #include "base/units.h"
+#include "report/common/recording_text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/words/recording.h"
 
 namespace tidemark::html {
 namespace {

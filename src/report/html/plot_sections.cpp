@@ -6,11 +6,11 @@
 
 #include "analyze/common/frame_origin.h"
 #include "base/units.h"
+#include "report/common/recording_text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/html/svg_plot.h"
 #include "report/plot/plots.h"
-#include "report/words/recording.h"
 
 namespace tidemark::html {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/ranks.h"
+#include "analyze/usage/ranks.h"
 #include "report/html/page_contents.h"
 
 namespace tidemark::html {

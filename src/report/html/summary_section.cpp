@@ -4,13 +4,13 @@
 
 #include "analyze/common/advice.h"
 #include "base/units.h"
+#include "report/common/data_quality.h"
+#include "report/common/recording_text.h"
+#include "report/explain/words.h"
+#include "report/host_ledger/host_usage.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/words/data_quality.h"
-#include "report/words/explain.h"
-#include "report/words/host_usage.h"
-#include "report/words/leak.h"
-#include "report/words/recording.h"
+#include "report/leaks/words.h"
 
 namespace tidemark::html {
 namespace {

@@ -96,7 +96,7 @@ std::vector<Tick> clock_ticks(std::uint64_t begin_wall_ns, std::uint64_t duratio
 
 std::vector<Tick> number_ticks(double lowest, double highest) {
   constexpr double kIntervals = 4;
-  constexpr int kMostTicks = 16;
+  constexpr int kMaxTicks = 16;
   constexpr double kLargest = 1e300;
   constexpr double kSmallest = 1e-305;
   lowest = std::clamp(lowest, -kLargest, kLargest);
@@ -111,7 +111,7 @@ std::vector<Tick> number_ticks(double lowest, double highest) {
   const double step = round_step((highest - lowest) / kIntervals);
   const double first = std::floor(lowest / step);
   std::vector<Tick> ticks;
-  for (int n = 0; n < kMostTicks; ++n) {
+  for (int n = 0; n < kMaxTicks; ++n) {
     const double value = (first + n) * step;
     ticks.push_back({value, fmt::format("{:.6g}", value == 0 ? 0.0 : value)});
     if (ticks.size() > 1 && value >= highest) break;

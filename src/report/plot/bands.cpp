@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/timeline_bands.h"
+#include "analyze/timeline/timeline_bands.h"
 #include "base/units.h"
 #include "report/plot/palette.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kStrip = 16;
 constexpr double kGapBelow = 4;
-constexpr std::size_t kMostSteps = 32;     // that have room for their numbers
+constexpr std::size_t kMaxSteps = 32;      // that have room for their numbers
 constexpr std::size_t kPhaseCells = 400;   // of the width
 constexpr double kWidthOfLetter = 0.0075;  // of a plot as wide as a page
 
@@ -39,7 +39,7 @@ std::vector<std::string> fitting_number(std::uint64_t number, double width) {
 }
 
 void add_steps(TimePlot& time, const std::vector<TimelineStep>& steps, std::uint64_t duration_ns, double top) {
-  const std::size_t stride = step_stride(steps.size(), kMostSteps);
+  const std::size_t stride = step_stride(steps.size(), kMaxSteps);
   bool even = true;
   for (std::size_t index = 0; index < steps.size(); index += stride, even = !even) {
     const TimelineStep& step = steps[index];

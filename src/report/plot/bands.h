@@ -1,7 +1,7 @@
 // Strips above a plot over time: the steps and phases of training.
 #pragma once
 
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
 #include "report/plot/time_plot.h"
 
 namespace tidemark {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/common/printable.h"
 #include "report/plot/axis.h"
 #include "report/plot/plots.h"
-#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
@@ -14,7 +14,7 @@ constexpr double kBarRow = 22;
 constexpr double kBarBox = 18;
 constexpr double kBelowBars = 26;  // room for the sizes
 constexpr std::size_t kLongestLabel = 17;
-constexpr std::size_t kMostBars = 100;
+constexpr std::size_t kMaxBars = 100;
 
 void add_bar_key(Plot& plot, const BarRow::Part& part) {
   const PlotKey key{part.role, PlotKey::Sample::box, shown(part.words)};
@@ -26,7 +26,7 @@ void add_bar_key(Plot& plot, const BarRow::Part& part) {
 Plot bars_plot(const std::vector<BarRow>& rows, std::uint64_t scale_bytes) {
   Plot plot;
   std::uint64_t longest = std::max<std::uint64_t>(scale_bytes, 1);
-  const std::size_t drawn = std::min(rows.size(), kMostBars);
+  const std::size_t drawn = std::min(rows.size(), kMaxBars);
   for (const BarRow& row : rows) {
     std::uint64_t bytes = 0;
     for (const BarRow::Part& part : row.parts) bytes += part.bytes;

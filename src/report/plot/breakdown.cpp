@@ -1,10 +1,10 @@
-#include "analyze/breakdown.h"
+#include "analyze/usage/breakdown.h"
 
 #include <algorithm>
 
+#include "report/common/attribution.h"
 #include "report/plot/category_role.h"
 #include "report/plot/plots.h"
-#include "report/words/attribution.h"
 
 namespace tidemark {
 namespace {

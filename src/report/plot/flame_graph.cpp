@@ -6,10 +6,10 @@
 #include "analyze/common/arithmetic.h"
 #include "analyze/common/frame_origin.h"
 #include "base/units.h"
+#include "report/common/frame_text.h"
+#include "report/common/printable.h"
+#include "report/common/recording_text.h"
 #include "report/plot/plots.h"
-#include "report/words/frame_text.h"
-#include "report/words/printable.h"
-#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/units.h"
+#include "report/common/recording_text.h"
 #include "report/plot/layers.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"
-#include "report/words/recording.h"
 #include "store/samples.h"
 
 namespace tidemark {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
 #include "base/saturating.h"
 #include "report/plot/palette.h"
 #include "report/plot/time_plot.h"

@@ -1,15 +1,14 @@
-#include "report/words/ledger.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/units.h"
+#include "report/common/printable.h"
+#include "report/ledger/words.h"
 #include "report/plot/ledger_layers.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"
-#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {

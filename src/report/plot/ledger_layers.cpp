@@ -4,13 +4,13 @@
 #include <optional>
 #include <utility>
 
-#include "report/words/ledger.h"
-#include "report/words/printable.h"
+#include "report/common/printable.h"
+#include "report/ledger/words.h"
 
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMostLabelWidth = 40;
+constexpr std::size_t kMaxLabelWidth = 40;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ std::vector<PlotLayer> ledger_layers(const LedgerDevice& device) {
   add(Role::allocated, "allocated", [](const LedgerPoint& point) { return point.allocated_bytes; });
   add(Role::cached, "cached", [](const LedgerPoint& point) { return point.cached_bytes; });
   for (std::size_t library = 0; library < device.libraries.size(); ++library) {
-    add(library_role(device, device.libraries[library]), shown(device.libraries[library], kMostLabelWidth),
+    add(library_role(device, device.libraries[library]), shown(device.libraries[library], kMaxLabelWidth),
         [&](const LedgerPoint& point) { return point.library_bytes[library]; });
   }
   add(Role::other_libraries, "other libraries", [](const LedgerPoint& point) { return point.other_library_bytes; });

@@ -6,17 +6,17 @@
 #include <optional>
 #include <span>
 
-#include "analyze/breakdown.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/fragmentation/segment_map.h"
-#include "analyze/host_timeline.h"
 #include "analyze/ledger/ledger.h"
 #include "analyze/sweep/sweep.h"
-#include "analyze/timeline.h"
-#include "analyze/tree.h"
-#include "live/machine_state.h"
+#include "analyze/timeline/host_timeline.h"
+#include "analyze/timeline/timeline.h"
+#include "analyze/usage/breakdown.h"
+#include "analyze/usage/tree.h"
+#include "inprocess/performance/value_history.h"
+#include "monitor/machine_state.h"
 #include "report/plot/plot.h"
-#include "runtime/performance/value_history.h"
 
 namespace tidemark {
 

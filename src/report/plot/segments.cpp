@@ -4,9 +4,9 @@
 #include <array>
 
 #include "base/units.h"
+#include "report/common/stack_text.h"
 #include "report/plot/plots.h"
 #include "report/plot/segment_rows.h"
-#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 using State = MapBlock::State;
 using Sample = PlotKey::Sample;
 
-constexpr std::size_t kMostRows = 80;
+constexpr std::size_t kMaxRows = 80;
 constexpr double kSegmentRow = 18;
 constexpr double kBox = 14;
 
@@ -59,7 +59,7 @@ std::vector<std::string> tooltip_of(const SegmentPlotInput& input, const DrawnBl
 }  // namespace
 
 Plot segment_plot(const SegmentPlotInput& input) {
-  const SegmentRows rows = lay_out_segments(input.segments, kMostRows);
+  const SegmentRows rows = lay_out_segments(input.segments, kMaxRows);
   Plot plot;
   plot.description = "Segments and the blocks in them, to scale";
   plot.frame_height = static_cast<double>(std::max<std::size_t>(rows.rows, 1)) * kSegmentRow;

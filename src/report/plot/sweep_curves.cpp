@@ -5,18 +5,18 @@
 #include <map>
 
 #include "base/units.h"
+#include "report/common/printable.h"
 #include "report/plot/axis.h"
 #include "report/plot/plots.h"
-#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {
 
 constexpr double kCurvesHeight = 260;
-constexpr double kCurvesAbove = 12;    // the frame
-constexpr double kCurvesBelow = 26;    // it: room for the values
-constexpr double kAside = 0.02;        // of the width, left and right of the first and last value
-constexpr std::size_t kMostLines = 8;  // as many as there are colours
+constexpr double kCurvesAbove = 12;   // the frame
+constexpr double kCurvesBelow = 26;   // it: room for the values
+constexpr double kAside = 0.02;       // of the width, left and right of the first and last value
+constexpr std::size_t kMaxLines = 8;  // as many as there are colours
 
 struct SweepPoint {
   double number = 0;
@@ -111,9 +111,9 @@ Plot sweep_curves_plot(const Sweep& sweep, std::size_t argument) {
   for (const Tick& tick : bytes) plot.margin.push_back({y(tick.value), tick.label});
   plot.ticks = axis.ticks();
 
-  if (lines.size() > kMostLines) {
-    plot.remark = fmt::format("Not drawn: {} other combinations.", format_count(lines.size() - kMostLines));
-    lines.resize(kMostLines);
+  if (lines.size() > kMaxLines) {
+    plot.remark = fmt::format("Not drawn: {} other combinations.", format_count(lines.size() - kMaxLines));
+    lines.resize(kMaxLines);
   }
   for (std::size_t index = 0; index < lines.size(); ++index) {
     const auto& [name, points] = lines[index];

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "base/units.h"
+#include "report/common/printable.h"
 #include "report/plot/plots.h"
-#include "report/words/printable.h"
-#include "report/words/sweep.h"
+#include "report/sweep/words.h"
 
 namespace tidemark {
 namespace {
@@ -16,7 +16,7 @@ using Sample = PlotKey::Sample;
 constexpr double kFitsRow = 26;
 constexpr double kFitsCell = 24;
 constexpr double kFitsBelow = 24;  // room for the values
-constexpr std::size_t kMostFitsRows = 60;
+constexpr std::size_t kMaxFitsRows = 60;
 
 Role cell_role(const SweepRow& row) {
   const std::optional<bool> fits = row.fits();
@@ -51,7 +51,7 @@ Plot sweep_fits_plot(const Sweep& sweep, std::size_t gpu, std::size_t across) {
       others += fmt::format("{}{}={}", others.empty() ? "" : " ", sweep.arguments[index].name, row.values[index]);
     }
     const auto [place, added] = places.emplace(others, places.size());
-    if (place->second >= kMostFitsRows) {
+    if (place->second >= kMaxFitsRows) {
       ++left_out;
       continue;
     }
@@ -66,7 +66,7 @@ Plot sweep_fits_plot(const Sweep& sweep, std::size_t gpu, std::size_t across) {
                           {configuration_text(sweep, row) + ": " + fits_text(row)},
                           {cell_text(row)}});
   }
-  plot.frame_height = static_cast<double>(std::min(places.size(), kMostFitsRows)) * kFitsRow;
+  plot.frame_height = static_cast<double>(std::min(places.size(), kMaxFitsRows)) * kFitsRow;
   plot.height = plot.frame_height + kFitsBelow;
   for (std::size_t column = 0; column < values.size(); ++column) {
     if (values.size() > 24 && column % (values.size() / 12) != 0) continue;

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "report/common/recording_text.h"
 #include "report/plot/axis.h"
-#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

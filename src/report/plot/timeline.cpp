@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/units.h"
+#include "report/common/recording_text.h"
 #include "report/plot/bands.h"
 #include "report/plot/layers.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"
-#include "report/words/recording.h"
 
 namespace tidemark {
 namespace {

@@ -1,16 +1,16 @@
-#include "analyze/timeline_layers.h"
+#include "analyze/timeline/timeline_layers.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/units.h"
+#include "report/common/attribution.h"
+#include "report/common/stack_text.h"
 #include "report/plot/bands.h"
 #include "report/plot/category_role.h"
 #include "report/plot/layers.h"
 #include "report/plot/plots.h"
-#include "report/words/attribution.h"
-#include "report/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -28,7 +28,7 @@ std::vector<PlotLayer> plot_layers(const TimelineLayers& split) {
   std::vector<std::uint64_t> other = split.other;
   for (std::size_t layer_index = 0; layer_index < split.layers.size(); ++layer_index) {
     const TimelineLayers::Layer& layer = split.layers[layer_index];
-    if (layer_index < kMostLayers || split.by == OwnerKind::category) {
+    if (layer_index < kMaxLayers || split.by == OwnerKind::category) {
       stack.add(role_of(layer, layer_index, split.by),
                 split.by ? owner_text(layer.owner) : stack_text(layer.stack, kStackInSentence),
                 [&](std::size_t index) { return layer.bytes[index]; });

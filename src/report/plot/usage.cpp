@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/units.h"
+#include "report/common/printable.h"
+#include "report/monitor/words.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"
-#include "report/words/printable.h"
-#include "report/words/watch.h"
 
 namespace tidemark {
 namespace {

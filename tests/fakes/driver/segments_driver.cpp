@@ -13,7 +13,7 @@ namespace {
 using namespace fakes;
 
 constexpr std::uint64_t kPage = 2 << 20;
-constexpr std::uint64_t kMostPages = 1 << 12;
+constexpr std::uint64_t kMaxPages = 1 << 12;
 constexpr int kCuda = 1;  // c10::DeviceType::CUDA
 
 struct Segments {
@@ -34,7 +34,7 @@ void add_page(Segments& segments, Device device) {
   AllocationProperties properties{};
   properties.type = 1;  // CU_MEM_ALLOCATION_TYPE_PINNED
   properties.location = {tidemark::process::cuda::kLocationDevice, device};
-  if (segments.base == 0) DRIVER(cuMemAddressReserve)(&segments.base, kMostPages * kPage, 0, 0, 0);
+  if (segments.base == 0) DRIVER(cuMemAddressReserve)(&segments.base, kMaxPages * kPage, 0, 0, 0);
   AllocationHandle handle = 0;
   DRIVER(cuMemCreate)(&handle, kPage, &properties, 0);
   DRIVER(cuMemMap)(segments.base + segments.pages++ * kPage, kPage, 0, handle, 0);

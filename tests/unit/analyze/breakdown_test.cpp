@@ -1,12 +1,12 @@
 // Breakdowns, groups and filters of hand-made attributions.
-#include "analyze/breakdown.h"
+#include "analyze/usage/breakdown.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analyze/attribution/filter.h"
-#include "analyze/table.h"
-#include "analyze/timeline_layers.h"
+#include "analyze/timeline/timeline_layers.h"
+#include "analyze/usage/table.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {
@@ -36,16 +36,22 @@ class BreakdownTest : public ::testing::Test {
                             {"model.layers.0.attention", "Attention", Component::attention},
                             {"model.norm", "Norm", Component::normalization}};
     attribution_.blocks = {
-        {ModulePathId{0}, {}, Phase::other, Component::mlp, Category::parameter, KnownAs::exact, KnownAs::exact},
-        {{}, {}, Phase::optimizer, Component::mlp, Category::optimizer_state, KnownAs::exact, KnownAs::unknown},
-        {ModulePathId{0}, {}, Phase::forward, Component::mlp, Category::activation, KnownAs::derived, KnownAs::exact},
+        {ModulePathId{0}, {}, Phase::other, Component::mlp, Category::parameter, Confidence::exact, Confidence::exact},
+        {{}, {}, Phase::optimizer, Component::mlp, Category::optimizer_state, Confidence::exact, Confidence::unknown},
+        {ModulePathId{0},
+         {},
+         Phase::forward,
+         Component::mlp,
+         Category::activation,
+         Confidence::derived,
+         Confidence::exact},
         {ModulePathId{1},
          {},
          Phase::forward,
          Component::attention,
          Category::activation,
-         KnownAs::exact,
-         KnownAs::exact}};
+         Confidence::exact,
+         Confidence::exact}};
   }
   [[nodiscard]] Result<Breakdown> breakdown(const BreakdownOptions& options = {}) const {
     const Store store = scenario_.store();
@@ -76,11 +82,11 @@ TEST_F(BreakdownTest, CategoriesAddUpToAllocated) {
   EXPECT_EQ(device.categories[0].category, Category::parameter);
   EXPECT_EQ(device.categories[0].bytes, 300U);
   EXPECT_DOUBLE_EQ(device.categories[0].share, 300.0 / 674);
-  EXPECT_EQ(device.categories[0].known_as(), KnownAs::exact);
+  EXPECT_EQ(device.categories[0].known_as(), Confidence::exact);
   EXPECT_EQ(device.categories[2].category, Category::activation);
   EXPECT_EQ(device.categories[2].bytes, 150U);
   EXPECT_EQ(device.categories[2].exact_bytes, 100U);
-  EXPECT_EQ(device.categories[2].known_as(), KnownAs::derived) << "where a part of it is";
+  EXPECT_EQ(device.categories[2].known_as(), Confidence::derived) << "where a part of it is";
 }
 
 TEST_F(BreakdownTest, EveryGroupAddsUpToWhatIsRecorded) {

@@ -1,4 +1,4 @@
-#include "analyze/budget.h"
+#include "analyze/plan/budget.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "analyze/compare.h"
+#include "analyze/usage/compare.h"
 
 #include <gtest/gtest.h>
 
@@ -291,7 +291,7 @@ ComparedRecording by_category(const Scenario& scenario, const std::vector<Catego
   for (const Category category : categories) {
     Owner& owner = attribution->blocks.emplace_back();
     owner.category = category;
-    owner.category_known = KnownAs::exact;
+    owner.category_known = Confidence::exact;
     chosen.push_back(category == only);
   }
   const Holders holders(only ? BlockFilter(std::move(chosen)) : BlockFilter(),

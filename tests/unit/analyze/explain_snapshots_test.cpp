@@ -6,7 +6,7 @@
 #include <string>
 
 #include "analyze/oom/explain.h"
-#include "analyze/table.h"
+#include "analyze/usage/table.h"
 #include "import/open.h"
 #include "unit/import/recorded_snapshots.h"
 

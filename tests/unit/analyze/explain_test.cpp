@@ -353,21 +353,21 @@ TEST_F(Explain, HoldersAndEqualFailures) {
 
 // Nothing in a damaged file makes sums wrap around.
 TEST_F(Explain, ImpossibleSizes) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
   gpu.reserve(0, 60 * kMiB);
   gpu.allocate(0, 10 * kMiB, 10 * kMiB, stack("first"));
-  gpu.fail(kMost, kMost);
-  gpu.fail(kMost - 1, 1);
-  gpu.fail(1, kMost);
+  gpu.fail(kMax, kMax);
+  gpu.fail(kMax - 1, 1);
+  gpu.fail(1, kMax);
   ExplainOptions options;
   options.failures = 0;
   options.capacity = 1;
   const Explanation explanation = explain(gpu.finish(names.definitions), options);
   ASSERT_EQ(explanation.failures.size(), 3U);
   EXPECT_EQ(explanation.failures[0].refused_by, OomRefusedBy::limit);
-  EXPECT_EQ(explanation.failures[1].missing, kMost - 1) << "the whole of it, but for one byte";
+  EXPECT_EQ(explanation.failures[1].missing, kMax - 1) << "the whole of it, but for one byte";
   EXPECT_EQ(explanation.failures[2].cause, OomCause::demand);
-  EXPECT_EQ(explanation.failures[2].findings[0].bytes, kMost - 1) << "of a device of one byte";
+  EXPECT_EQ(explanation.failures[2].findings[0].bytes, kMax - 1) << "of a device of one byte";
 }
 
 TEST_F(Explain, NoFailure) {

@@ -21,13 +21,13 @@ using testing::Scenario;
 class Loop {
  public:
   void allocate(const std::string& block, std::uint64_t mib, Phase phase, Category category,
-                const std::string& module = "", Making making = Making::nothing_known) {
+                const std::string& module = "", AllocationOrigin making = AllocationOrigin::nothing_known) {
     scenario.allocate(++time_ns_, block, mib * kMiB, kGpu);
     Owner owner;
     owner.making = making;
     owner.phase = phase;
     owner.category = category;
-    owner.category_known = KnownAs::derived;
+    owner.category_known = Confidence::derived;
     if (!module.empty()) {
       owner.module = path(module);
       if (module == "lm_head") owner.component = attribution.modules[owner.module.value].component = Component::head;
@@ -117,7 +117,7 @@ TEST(FindAdvice, FreesGradientsBeforeTheForwardPass) {
   EXPECT_EQ(advice.avoidable_peak_bytes, 10 * kMiB);
   EXPECT_EQ(advice.peak_bytes, 10 * kMiB);
   EXPECT_EQ(advice.peak_blocks, 1U);
-  EXPECT_EQ(advice.known_as, KnownAs::derived);
+  EXPECT_EQ(advice.known_as, Confidence::derived);
   EXPECT_FALSE(training(false).advice().contains(AdviceKind::gradients_in_forward));
 }
 
@@ -267,7 +267,7 @@ TEST(FindAdvice, FindsGradientBucketsBesideGradients) {
     Loop loop;
     loop.allocate("weights", 40, Phase::other, Category::parameter);
     loop.allocate("bucket", 20, Phase::forward, view ? Category::gradient : Category::copy, "",
-                  Making::gradient_bucket);
+                  AllocationOrigin::gradient_bucket);
     if (!view) loop.allocate("gradient", 19, Phase::backward, Category::gradient);
     const auto found = loop.advice();
     EXPECT_EQ(found.size(), view ? 0U : 1U);
@@ -279,7 +279,7 @@ TEST(FindAdvice, FindsGradientBucketsBesideGradients) {
 TEST(FindAdvice, FindsCopiesOfCheckpoints) {
   Loop loop;
   loop.allocate("weights", 40, Phase::other, Category::parameter);
-  loop.allocate("saved", 40, Phase::other, Category::copy, "", Making::copy);
+  loop.allocate("saved", 40, Phase::other, Category::copy, "", AllocationOrigin::copy);
   loop.allocate("other copy", 20, Phase::other, Category::copy);
   const auto found = loop.advice();
   ASSERT_EQ(found.size(), 1U);
@@ -291,7 +291,7 @@ TEST(FindAdvice, FindsCopiesOfCheckpoints) {
 TEST(FindAdvice, FindsGatheredParametersHeldUntilTheBackwardPass) {
   for (const bool reshards : {false, true}) {
     Loop loop;
-    const Making made = Making::gathered_parameter;
+    const AllocationOrigin made = AllocationOrigin::gathered_parameter;
     loop.allocate("weights", 10, Phase::other, Category::parameter);
     loop.allocate("all", 30, Phase::forward, Category::copy, "Model", made);
     for (const std::string layer : {"layers.0", "layers.1"}) {

@@ -1,4 +1,4 @@
-#include "analyze/host_usage.h"
+#include "analyze/timeline/host_usage.h"
 
 #include <gtest/gtest.h>
 

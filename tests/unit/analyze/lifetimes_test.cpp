@@ -168,11 +168,12 @@ TEST(LifetimeTest, WhatSomeCodeMakesWhateverThePhase) {
                                                                {"norm", Category::temporary},
                                                                {"moment", Category::optimizer_state},
                                                                {"checkpoint", Category::copy}}));
-  std::vector<Making> made;
+  std::vector<AllocationOrigin> made;
   for (const Owner& owner : attribute_blocks(run.store()).blocks) made.push_back(owner.making);
-  EXPECT_EQ(made, (std::vector<Making>{Making::model, Making::nothing_known, Making::gathered_parameter,
-                                       Making::per_sample_gradient, Making::per_sample_gradient, Making::nothing_known,
-                                       Making::copy}));
+  EXPECT_EQ(made, (std::vector<AllocationOrigin>{
+                      AllocationOrigin::model, AllocationOrigin::nothing_known, AllocationOrigin::gathered_parameter,
+                      AllocationOrigin::per_sample_gradient, AllocationOrigin::per_sample_gradient,
+                      AllocationOrigin::nothing_known, AllocationOrigin::copy}));
 }
 
 TEST(LifetimeTest, WhatStaysAndIsNotNamedIsUnknown) {

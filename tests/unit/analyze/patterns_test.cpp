@@ -1,4 +1,4 @@
-#include "analyze/patterns.h"
+#include "analyze/advice/patterns.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

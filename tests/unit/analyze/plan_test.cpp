@@ -1,4 +1,4 @@
-#include "analyze/plan.h"
+#include "analyze/plan/plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "analyze/ranks.h"
+#include "analyze/usage/ranks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

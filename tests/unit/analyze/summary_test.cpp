@@ -1,4 +1,4 @@
-#include "analyze/summary.h"
+#include "analyze/usage/summary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "analyze/common/profile.h"
-#include "analyze/compare.h"
-#include "analyze/temporary.h"
+#include "analyze/usage/compare.h"
+#include "analyze/usage/temporary.h"
 #include "base/units.h"
 #include "unit/store/store_scenario.h"
 

@@ -1,4 +1,4 @@
-#include "analyze/table.h"
+#include "analyze/usage/table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

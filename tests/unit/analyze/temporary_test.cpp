@@ -1,4 +1,4 @@
-#include "analyze/temporary.h"
+#include "analyze/usage/temporary.h"
 
 #include <gtest/gtest.h>
 

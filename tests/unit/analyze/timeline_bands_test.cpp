@@ -1,5 +1,5 @@
 // Steps and phases beside a timeline, and the passes that advice works with.
-#include "analyze/timeline_bands.h"
+#include "analyze/timeline/timeline_bands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

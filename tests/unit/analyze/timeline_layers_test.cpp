@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
 #include "unit/analyze/ledger_support.h"
 
 namespace tidemark::testing {

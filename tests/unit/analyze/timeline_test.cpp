@@ -1,4 +1,4 @@
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "analyze/tree.h"
+#include "analyze/usage/tree.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "analyze/verification.h"
+#include "analyze/plan/verification.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/units.h"
-#include "report/words/verdict.h"
+#include "report/explain/verdict.h"
 #include "temporary_folder.h"
 #include "trace/writer.h"
 

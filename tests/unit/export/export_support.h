@@ -34,10 +34,16 @@ inline Attribution small_attribution() {
   Attribution attribution;
   attribution.modules = {{"layers.0", "Linear", Component::mlp}};
   attribution.blocks = {
-      {{}, {}, Phase::forward, Component::other, Category::temporary, KnownAs::derived, KnownAs::unknown},
-      {ModulePathId{0}, {}, Phase::forward, Component::mlp, Category::activation, KnownAs::derived, KnownAs::exact},
+      {{}, {}, Phase::forward, Component::other, Category::temporary, Confidence::derived, Confidence::unknown},
+      {ModulePathId{0},
+       {},
+       Phase::forward,
+       Component::mlp,
+       Category::activation,
+       Confidence::derived,
+       Confidence::exact},
       {},
-      {ModulePathId{0}, {}, Phase::other, Component::mlp, Category::parameter, KnownAs::exact, KnownAs::exact}};
+      {ModulePathId{0}, {}, Phase::other, Component::mlp, Category::parameter, Confidence::exact, Confidence::exact}};
   return attribution;
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
 #include "import/open.h"
 #include "unit/import/recorded_snapshots.h"
 

@@ -12,12 +12,12 @@
 #include <string>
 #include <thread>
 
-#include "live/on_risk.h"
+#include "http/curl_api.h"
+#include "monitor/on_risk.h"
 #include "publish/actions/command.h"
 #include "publish/actions/risk_actions.h"
-#include "publish/http/curl_api.h"
 #include "temporary_folder.h"
-#include "unit/publish/http_peer.h"
+#include "unit/http/http_peer.h"
 
 namespace tidemark {
 namespace {

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "publish/http/curl_api.h"
+#include "http/curl_api.h"
 #include "publish/metrics/otlp_push.h"
-#include "unit/publish/http_peer.h"
+#include "unit/http/http_peer.h"
 
 namespace tidemark {
 namespace {

@@ -1,5 +1,5 @@
 // Work on a thread of its own, and what becomes of it where no thread is to be had.
-#include "publish/worker.h"
+#include "base/worker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "http/endpoint.h"
 #include "publish/actions/risk_actions.h"
 #include "publish/history/history_writer.h"
-#include "publish/http/endpoint.h"
 #include "temporary_folder.h"
 #include "unit/publish/no_threads.h"
 

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <set>
 
-#include "report/words/data_quality.h"
+#include "report/common/data_quality.h"
 
 namespace tidemark {
 namespace {

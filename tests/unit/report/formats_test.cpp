@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "analyze/summary.h"
-#include "analyze/table.h"
-#include "report/json/json.h"
-#include "report/text/csv.h"
-#include "report/text/csv_field.h"
-#include "report/text/text.h"
-#include "report/words/printable.h"
+#include "analyze/usage/summary.h"
+#include "analyze/usage/table.h"
+#include "report/common/csv.h"
+#include "report/common/csv_field.h"
+#include "report/common/json.h"
+#include "report/common/printable.h"
+#include "report/common/text.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {

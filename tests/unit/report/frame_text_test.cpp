@@ -1,4 +1,4 @@
-#include "report/words/frame_text.h"
+#include "report/common/frame_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/words/host_usage.h"
+#include "report/host_ledger/host_usage.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

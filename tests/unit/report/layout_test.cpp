@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "report/common/columns.h"
+#include "report/common/printable.h"
+#include "report/common/terminal.h"
+#include "report/common/text.h"
 #include "report/plot/axis.h"
-#include "report/text/columns.h"
-#include "report/text/terminal.h"
-#include "report/text/text.h"
-#include "report/words/printable.h"
 
 namespace tidemark {
 namespace {

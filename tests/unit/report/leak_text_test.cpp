@@ -2,14 +2,14 @@
 
 #include <string>
 
-#include "report/words/leak.h"
+#include "report/leaks/words.h"
 
 namespace tidemark {
 namespace {
 
 TEST(LeakText, OnlyMemoryOfAGpuIsToGoToTheCpu) {
   LeakObject object;
-  object.mistake = {UsualMistake::growing_container, KnownAs::exact};
+  object.mistake = {UsualMistake::growing_container, Confidence::exact};
   object.device = {DeviceType::cuda, 0};
   EXPECT_EQ(mistake_line(object), "mistake: a list or dictionary only grows: empty it, or keep its tensors on the CPU");
   object.device = {DeviceType::cpu, 0};

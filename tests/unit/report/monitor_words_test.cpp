@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "report/json/watch.h"
-#include "report/text/watch.h"
-#include "report/words/risk.h"
-#include "report/words/watch.h"
+#include "report/monitor/json.h"
+#include "report/monitor/risk.h"
+#include "report/monitor/text.h"
+#include "report/monitor/words.h"
 
 namespace tidemark {
 namespace {

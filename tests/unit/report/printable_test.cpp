@@ -1,4 +1,4 @@
-#include "report/words/printable.h"
+#include "report/common/printable.h"
 
 #include <gtest/gtest.h>
 

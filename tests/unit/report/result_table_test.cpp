@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "report/analyses/analysis.h"
+#include "report/common/csv.h"
 #include "report/html/html.h"
 #include "report/html/page_budget.h"
-#include "report/text/csv.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {

@@ -1,8 +1,8 @@
-#include "report/words/stack_text.h"
+#include "report/common/stack_text.h"
 
 #include <gtest/gtest.h>
 
-#include "report/words/printable.h"
+#include "report/common/printable.h"
 
 namespace tidemark {
 namespace {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/units.h"
-#include "report/text/watch.h"
+#include "report/monitor/text.h"
 
 namespace tidemark {
 namespace {

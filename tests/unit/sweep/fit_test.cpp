@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "report/json/json.h"
-#include "report/text/text.h"
+#include "report/common/json.h"
+#include "report/common/text.h"
 
 namespace tidemark {
 namespace {

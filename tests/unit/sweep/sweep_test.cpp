@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "report/chart/chart.h"
-#include "report/json/json.h"
-#include "report/text/csv.h"
-#include "report/text/text.h"
+#include "report/common/csv.h"
+#include "report/common/json.h"
+#include "report/common/text.h"
 
 namespace tidemark {
 namespace {

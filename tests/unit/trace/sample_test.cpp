@@ -46,25 +46,25 @@ HostPartsSample whole_parts() {
 }
 
 std::vector<SampleRecord> every_kind() {
-  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max() - 1;
+  constexpr auto kMax = std::numeric_limits<std::uint64_t>::max() - 1;
   return {SampledDevice{"nvidia", 2, 1, 0, "H100", "GPU-1", "0000:65:00.0", 80},
           SampledDevice{"", 0, {}, {}, "", "", "", {}},
           DeviceSample{5, {0}, 1, 2, 3, 4, 5},
           DeviceSample{6, {1}, 0, 0, 0, 0, 0},
-          DeviceSample{kMost, {1}, {}, {}, {}, -273, {}},
+          DeviceSample{kMax, {1}, {}, {}, {}, -273, {}},
           DeviceProcessesSample{
               7, {0}, {{1, ProcessKind::recorded, 5, "python"}, {-3, ProcessKind::other_namespace, {}, ""}}},
           DeviceProcessesSample{8, {1}, {}},
           HostSample{9, 1, 2, 3, 4, 5, 6, 7, 8},
-          HostSample{9, kMost, 0, 0, 0, 0, 0, kMost, 0},
+          HostSample{9, kMax, 0, 0, 0, 0, 0, kMax, 0},
           HostSample{10, {}, {}, {}, {}, {}, {}, {}, {}},
           whole_host_sample(),
           whole_parts(),
           HostPartsSample{},
-          KilledProcess{12, whole_parts().processes[0], KillEvidence::exit_signal, KillScope::cgroup, kMost, 0},
+          KilledProcess{12, whole_parts().processes[0], KillEvidence::exit_signal, KillScope::cgroup, kMax, 0},
           KilledProcess{},
           SlowDriverCall{11, 3},
-          SlowDriverCall{0, kMost}};
+          SlowDriverCall{0, kMax}};
 }
 
 TEST(Samples, ComeBackAsTheyWere) {

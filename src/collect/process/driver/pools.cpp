@@ -21,8 +21,8 @@ struct Known {
 // No addresses of pools.
 constexpr std::uint64_t kGone = 1;   // free again
 constexpr std::uint64_t kGoing = 2;  // its pool is about to be destroyed
-constexpr std::size_t kMostPools = 128;
-Known known[kMostPools];
+constexpr std::size_t kMaxPools = 128;
+Known known[kMaxPools];
 std::atomic<bool> any_used;  ///< since all were looked at
 std::atomic<bool> graphs_allocate;
 

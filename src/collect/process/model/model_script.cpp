@@ -1,9 +1,9 @@
 #include "collect/process/model/model_script.h"
 
 #include "collect/process/definition_writer.h"
+#include "collect/process/event_writer.h"
 #include "collect/process/model/modules.h"
 #include "collect/process/python/python_walker.h"
-#include "collect/process/recording.h"
 #include "collect/process/script/script.h"
 
 namespace tidemark::process {

@@ -159,23 +159,23 @@ bool Unpickler::refuse(std::uint8_t opcode) {
 
 /// "os.system", for the message; empty where the opcode has no name or it is not there.
 std::string Unpickler::global_name(std::uint8_t opcode) {
-  constexpr std::size_t kMost = 100;
+  constexpr std::size_t kMax = 100;
   std::string name;
   const auto add = [&](std::string_view part) {
     if (!name.empty()) name += '.';
-    for (const char each : part.substr(0, kMost)) name += each >= 0x20 && each < 0x7F ? each : '?';
+    for (const char each : part.substr(0, kMax)) name += each >= 0x20 && each < 0x7F ? each : '?';
   };
   if (refused_opcode(opcode).name == "STACK_GLOBAL") {
     if (above_mark() < 2 || top_[-1].tag() != Tag::text || top_[-2].tag() != Tag::text) return {};
     add(tables_.texts[top_[-2].id()]);
     add(tables_.texts[top_[-1].id()]);
   } else if (opcode == 'c' || opcode == 'i') {  // two lines
-    input_.advance(opcode_at_, 1 + 2 * kMost);
+    input_.advance(opcode_at_, 1 + 2 * kMax);
     opcode_at_ = input_.begin();
     at_ = opcode_at_ + 1;
     end_ = input_.end();
     std::string_view rest(reinterpret_cast<const char*>(at_), static_cast<std::size_t>(end_ - at_));
-    rest = rest.substr(0, 2 * kMost);
+    rest = rest.substr(0, 2 * kMax);
     for (int line = 0; line < 2; ++line) {
       const std::size_t size = rest.find('\n');
       if (size == std::string_view::npos) break;

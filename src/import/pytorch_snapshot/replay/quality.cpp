@@ -49,7 +49,7 @@ std::vector<QualityIssue> ReplayQuality::issues() const {
   const auto add = [&](QualityId id, std::uint64_t count, std::vector<QualityParam> params = {}) {
     if (count != 0) issues.push_back({id, count, std::move(params)});
   };
-  constexpr std::uint64_t kMostUs = std::numeric_limits<std::uint64_t>::max() / 1000;
+  constexpr std::uint64_t kMaxUs = std::numeric_limits<std::uint64_t>::max() / 1000;
   add(QualityId::trace_start_lost, initial_segments,
       {{"bytes", QualityBytes{initial_bytes}}, {"blocks", initial_blocks}});
   add(QualityId::uncertain_sizes, uncertain_blocks, {{"bytes", QualityBytes{uncertain_bytes}}});
@@ -57,7 +57,7 @@ std::vector<QualityIssue> ReplayQuality::issues() const {
   add(QualityId::sizes_corrected, sizes_corrected);
   add(QualityId::unknown_times, unknown_times);
   add(QualityId::clock_steps_back, clock_steps_back,
-      {{"duration_ns", QualityDuration{std::min(largest_step_back_us, kMostUs) * 1000}}});
+      {{"duration_ns", QualityDuration{std::min(largest_step_back_us, kMaxUs) * 1000}}});
   if (!has_settings) issues.push_back({QualityId::no_settings, std::nullopt});
   if (!has_final_segments) issues.push_back({QualityId::no_segments, std::nullopt});
   for (const Contradiction& contradiction : kContradictions) add(contradiction.id, this->*contradiction.count);

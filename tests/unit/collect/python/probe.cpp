@@ -14,7 +14,7 @@
 #include "collect/process/python/layout.h"
 #include "collect/process/python/python_walker.h"
 #include "collect/process/python/verify.h"
-#include "collect/recorder/python_lines.h"
+#include "collect/recorder/lanes/python_lines.h"
 
 #define PROBE_API extern "C" __attribute__((visibility("default")))
 
@@ -23,7 +23,7 @@ namespace {
 using namespace tidemark;
 using namespace tidemark::process;
 
-constexpr std::size_t kMostFrames = 4096;
+constexpr std::size_t kMaxFrames = 4096;
 
 // Appends to a fixed buffer and notes when it did not fit.
 struct Text {
@@ -127,11 +127,11 @@ PROBE_API std::uint64_t probe_last_key() {
 /// Writes the caller's frames, innermost first, as "file \x1f function \x1f line \x1e" into `out`, and the length to
 /// `*length`. Returns the number of frames; -1 when one could not be described, -2 when `out` is too small.
 PROBE_API int probe_walk(char* out, std::size_t size, std::size_t* length, std::size_t capacity, int* truncated) {
-  PythonFrame frames[kMostFrames];
+  PythonFrame frames[kMaxFrames];
   bool more = false;
-  const std::size_t count = python_walk(frames, capacity < kMostFrames ? capacity : kMostFrames, &more);
+  const std::size_t count = python_walk(frames, capacity < kMaxFrames ? capacity : kMaxFrames, &more);
   *truncated = more ? 1 : 0;
-  const PythonStackKey key = python_stack_key(capacity < kMostFrames ? capacity : kMostFrames);
+  const PythonStackKey key = python_stack_key(capacity < kMaxFrames ? capacity : kMaxFrames);
   last_key = key.hash;
   if (key.truncated != more || key.count < count) return -1;
   Text text{out, out + size};

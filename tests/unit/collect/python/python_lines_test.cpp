@@ -1,6 +1,6 @@
 // Tables worked out by hand after Objects/lnotab_notes.txt and Objects/locations.md, and hostile ones. What real
 // interpreters say of their own tables is compared in python_walker_test.py.
-#include "collect/recorder/python_lines.h"
+#include "collect/recorder/lanes/python_lines.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // What lanes say of autograd becomes nodes and numbers of the events behind it.
 #include <gtest/gtest.h>
 
-#include "collect/recorder/session.h"
+#include "collect/recorder/session/session.h"
 #include "ring_process.h"
 #include "trace_test_support.h"
 

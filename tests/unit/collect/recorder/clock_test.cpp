@@ -1,4 +1,4 @@
-#include "collect/recorder/clock.h"
+#include "collect/recorder/lanes/clock.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What calls of the CUDA driver did, as events; each list of events was worked out by hand.
-#include "collect/recorder/driver_memory.h"
+#include "collect/recorder/lanes/driver_memory.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

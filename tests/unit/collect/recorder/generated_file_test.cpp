@@ -1,6 +1,6 @@
 // What files that torch.compile generated say: tests/data/inductor holds pieces of such files, as PyTorch wrote them
 // for two layers of normalization, Linear, GELU and Linear, and a Linear with softmax behind them.
-#include "collect/recorder/generated_file.h"
+#include "collect/recorder/lanes/generated_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "collect/recorder/live_clients.h"
-#include "collect/recorder/live_recordings.h"
+#include "collect/recorder/live/live_clients.h"
+#include "collect/recorder/live/live_recordings.h"
 #include "recorder_fixture.h"
 
 namespace tidemark::testing {
@@ -34,7 +34,7 @@ TEST(LiveMessage, ComesBackAsItWas) {
 TEST(LiveMessage, IsBounded) {
   const std::vector<LiveRecording> recordings(1000, {7, std::string(4000, 'x'), {}, "python", 0});
   const std::string message = live_message(recordings);
-  EXPECT_THAT(message.size(), Lt(kMostLiveBytes));
+  EXPECT_THAT(message.size(), Lt(kMaxLiveBytes));
   const auto read = parse_live_message(message);
   ASSERT_TRUE(read.has_value());
   EXPECT_THAT(message, HasSubstr("\"left_out\":" + std::to_string(1000 - read->size())));
@@ -45,7 +45,7 @@ TEST(LiveMessage, TakesNothingForGranted) {
   EXPECT_FALSE(parse_live_message("[1]").has_value());
   EXPECT_FALSE(parse_live_message("{}").has_value());
   EXPECT_FALSE(parse_live_message("{\"recordings\": 3}").has_value());
-  EXPECT_FALSE(parse_live_message(std::string(kMostLiveBytes + 1, ' ')).has_value());
+  EXPECT_FALSE(parse_live_message(std::string(kMaxLiveBytes + 1, ' ')).has_value());
   const auto read = parse_live_message(
       R"({"recordings": [3, {"pid": -1, "path": "/a"}, {"pid": 99999999999, "path": "/a"}, {"pid": 1},
           {"pid": 5, "path": "/b", "rank": "x", "later": {}}], "later": 1})");
@@ -141,7 +141,7 @@ TEST_F(LiveTest, ReadersCanDoNoHarm) {
   }
   for (int attempt = 0; attempt < 5; ++attempt) recorder->poll_once({});
   const auto kept = std::count_if(crowd.begin(), crowd.end(), [](LiveRecorder& one) { return one.update(); });
-  EXPECT_EQ(kept, static_cast<std::ptrdiff_t>(LiveClients::kMost - 1));
+  EXPECT_EQ(kept, static_cast<std::ptrdiff_t>(LiveClients::kMaxClients - 1));
   EXPECT_TRUE(is_kept(good));
   crowd.clear();
   for (int attempt = 0; attempt < 5; ++attempt) recorder->poll_once({});

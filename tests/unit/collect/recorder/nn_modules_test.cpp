@@ -1,5 +1,5 @@
 // Which object is at an address, and what it is called, whatever order the lanes of a process are drained in.
-#include "collect/recorder/nn_modules.h"
+#include "collect/recorder/lanes/nn_modules.h"
 
 #include <gtest/gtest.h>
 

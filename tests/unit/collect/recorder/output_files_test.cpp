@@ -1,4 +1,4 @@
-#include "collect/recorder/output_files.h"
+#include "collect/recorder/session/output_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

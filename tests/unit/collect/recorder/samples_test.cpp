@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "base/units.h"
-#include "collect/recorder/sample_taker.h"
-#include "collect/recorder/sample_writer.h"
-#include "collect/recorder/sampler.h"
+#include "collect/recorder/sampling/sample_taker.h"
+#include "collect/recorder/sampling/sample_writer.h"
+#include "collect/recorder/sampling/sampler.h"
 #include "temporary_folder.h"
 #include "trace_test_support.h"
 

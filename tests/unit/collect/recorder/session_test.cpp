@@ -1,5 +1,5 @@
 // The recorder's side of one process: what its threads wrote into their lanes becomes a recording in the order of time.
-#include "collect/recorder/session.h"
+#include "collect/recorder/session/session.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

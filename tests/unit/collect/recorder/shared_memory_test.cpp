@@ -1,5 +1,5 @@
 // What a process may hand over as its ring.
-#include "collect/recorder/shared_memory.h"
+#include "collect/recorder/lanes/shared_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

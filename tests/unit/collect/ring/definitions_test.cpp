@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "collect/process/definition_writer.h"
-#include "collect/recorder/lane_definitions.h"
-#include "collect/recorder/lane_reader.h"
+#include "collect/recorder/lanes/lane_definitions.h"
+#include "collect/recorder/lanes/lane_reader.h"
 #include "ring_memory.h"
 #include "trace_test_support.h"
 

@@ -13,7 +13,7 @@ namespace {
 
 using Table = KeyTable<4096>;
 constexpr std::size_t kFirstRoom = 256;  // half of the 512 entries that a table begins with
-constexpr std::size_t kMostRoom = 2048;  // half of 4096
+constexpr std::size_t kMaxRoom = 2048;   // half of 4096
 
 /// As the process gets it: zero-filled memory, no constructor.
 struct ZeroedTable {
@@ -45,13 +45,13 @@ TEST(KeyTable, DoublesUpToItsMaximumAndForgets) {
   while (true) {
     EXPECT_EQ(fill(*table, 1), room);
     EXPECT_EQ(table->find(room), 1U);
-    EXPECT_EQ(table->growth(), room < kMostRoom ? 2 * room * entry_bytes : 0);
+    EXPECT_EQ(table->growth(), room < kMaxRoom ? 2 * room * entry_bytes : 0);
     table->clear(true);
     EXPECT_EQ(table->find(room), Table::kMissing);
-    if (room == kMostRoom) break;
+    if (room == kMaxRoom) break;
     room *= 2;
   }
-  EXPECT_EQ(fill(*table, 7), kMostRoom) << "a full-grown table is cleared and stays as large";
+  EXPECT_EQ(fill(*table, 7), kMaxRoom) << "a full-grown table is cleared and stays as large";
 }
 
 TEST(KeyTable, ClearsWithoutGrowing) {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "collect/recorder/lane_reader.h"
+#include "collect/recorder/lanes/lane_reader.h"
 #include "ring_memory.h"
 
 namespace tidemark::testing {

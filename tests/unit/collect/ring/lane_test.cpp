@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collect/process/lane_writer.h"
-#include "collect/recorder/lane_reader.h"
+#include "collect/recorder/lanes/lane_reader.h"
 #include "ring_memory.h"
 
 namespace tidemark::testing {

@@ -1,0 +1,23 @@
+// What some code makes, whatever the phase: models, copies, per-sample gradients, what distributed training gathers.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tidemark {
+
+enum class AllocationOrigin : std::uint8_t {
+  nothing_known,
+  gradient_bucket,      ///< of DistributedDataParallel, beside the gradients themselves
+  input,                ///< moves batches to the device
+  copy,                 ///< of a checkpoint that is saved or loaded, of a model
+  model,                ///< constructs, loads or moves modules
+  gathered_parameter,   ///< of FSDP: shards of all ranks put together
+  per_sample_gradient,  ///< Opacus
+};
+
+/// Of a Python frame in this file, with the function's name, qualified or not. What it calls makes the same, unless
+/// that is a later one of these, until a module is called.
+[[nodiscard]] AllocationOrigin origin_of_frame(std::string_view file, std::string_view function);
+
+}  // namespace tidemark

@@ -1,0 +1,113 @@
+// Allocated, active and reserved bytes over time, what libraries hold beside them, and the host's memory: thinned out
+// to what can be drawn without losing an extreme.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/attribution/groups.h"
+#include "analyze/common/block_filter.h"
+#include "analyze/common/recording_info.h"
+#include "analyze/common/stack_names.h"
+#include "analyze/timeline/host_timeline.h"
+#include "base/result.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+struct TimelineOptions {
+  std::optional<std::string> device;  ///< only this one: "cuda:0"
+  std::size_t points = 2000;          ///< at most so many for each device; at least 8
+  /// Where it chooses some blocks, the points are of these: nothing is known of reserved memory.
+  BlockFilter filter = {};
+};
+
+/// State of a device from `time_ns` until the next point.
+struct TimelinePoint {
+  std::uint64_t time_ns = 0;
+  std::uint64_t allocated_bytes = 0;
+  std::optional<std::uint64_t> reserved_bytes;
+  std::optional<std::uint64_t> active_bytes;       ///< none where it is not known (recordings)
+  std::optional<std::uint64_t> driver_bytes = {};  ///< as of DriverBytes; none where no calls were recorded
+  std::uint64_t change_count = 0;                  ///< how many of Store::live_changes had happened by then
+};
+
+/// What was allocated at each point of a series, by call site or owner. The sum is what was allocated there; where
+/// frees were lost, more.
+struct TimelineLayers {
+  struct Layer {
+    NamedStack stack;
+    BlockOwner owner;                  ///< in place of the stack, where the layers are by owner
+    std::vector<std::uint64_t> bytes;  ///< of each point
+  };
+  std::optional<OwnerKind> by;  ///< none: by call site
+  /// Those that held most at the device's peak, most first; categories and phases: all, in their order.
+  std::vector<Layer> layers;
+  std::vector<std::uint64_t> other;       ///< of others
+  std::vector<std::uint64_t> unrecorded;  ///< in no recorded block
+};
+
+struct TimelineSeries {
+  Device device;
+  /// In order of time. Each of (points / 2n) equal stretches of the run keeps its lowest and highest values of those n
+  /// that are known (two to four: allocated, reserved, active, driver) at their exact times, so the highest point is
+  /// the exact peak. All values of a point are of the same moment. The last one is at the end.
+  std::vector<TimelinePoint> points;
+  std::uint64_t peak_allocated_bytes = 0;
+  std::optional<std::uint64_t> peak_allocated_at_ns;
+  std::optional<std::uint64_t> peak_reserved_bytes;
+  std::optional<std::uint64_t> peak_active_bytes;
+  std::optional<std::uint64_t> peak_driver_bytes;
+  std::optional<std::uint64_t> peak_driver_at_ns;  ///< the first time; none where it is 0 or not known
+  std::vector<TimelineLayers> splits;              ///< see timeline_layers.h
+
+  /// Whether memory was ever pending: freed by the program, but still used by another stream.
+  [[nodiscard]] bool active_differs() const {
+    return std::any_of(points.begin(), points.end(), [](const TimelinePoint& point) {
+      return point.active_bytes && *point.active_bytes != point.allocated_bytes;
+    });
+  }
+};
+
+struct TimelineOutOfMemory {
+  std::uint64_t time_ns = 0;
+  std::uint64_t requested_bytes = 0;
+  Device device;
+};
+
+/// A step of training, or several where there are more than can be listed.
+struct TimelineStep {
+  std::uint64_t number = 0;  ///< of the first, as `leaks` counts them
+  std::uint64_t begin_ns = 0;
+};
+
+struct TimelinePhase {
+  Phase phase = Phase::other;  ///< never that
+  std::uint64_t begin_ns = 0;
+  std::uint64_t end_ns = 0;
+};
+
+/// What the program did when: see timeline_bands.h.
+struct TimelineBands {
+  std::vector<TimelineStep> steps;  ///< in order of time; empty: not known. The end of the last one is not known
+  std::optional<std::vector<TimelinePhase>> phases =
+      std::vector<TimelinePhase>();  ///< likewise; none: too many to list
+};
+
+struct Timeline {
+  RecordingInfo recording;
+  TimelineBands bands;
+  std::vector<TimelineSeries> series;  ///< one for each device
+  std::vector<TimelineOutOfMemory> out_of_memory;
+  std::vector<Pause> pauses;         ///< of recording, in which no change was seen
+  std::optional<HostTimeline> host;  ///< of the whole process, whatever the device; none where it was not sampled
+};
+
+/// Fails only when the recording does not contain the requested device.
+Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, const TimelineOptions& options);
+
+}  // namespace tidemark

@@ -1,0 +1,94 @@
+// What held memory at a point in time: component, layer or module × category × phase.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/attribution/attribution.h"
+#include "analyze/attribution/groups.h"
+#include "analyze/common/block_filter.h"
+#include "analyze/common/moment.h"
+#include "analyze/common/recording_info.h"
+#include "base/result.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+struct BreakdownOptions {
+  std::optional<OwnerKind> by;  ///< the first of BreakdownDevice::groups; none: the first that is known
+  Moment at;
+  std::optional<std::string> device;  ///< only this one: "cuda:0"
+  std::size_t top = 20;               ///< rows of each of the groups to list; 0 = all
+  BlockFilter filter = {};
+};
+
+/// Blocks that have something in common.
+struct OwnedBytes {
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+  double share = 0;  ///< of what the device had allocated
+};
+
+struct CategoryBytes : OwnedBytes {
+  Category category = Category::unknown;
+  std::uint64_t exact_bytes = 0;   ///< whose category is known from pointers
+  std::uint64_t tensor_bytes = 0;  ///< of the storages in these, as the program says; allocators round up
+
+  /// How the category of all these blocks is known.
+  [[nodiscard]] Confidence known_as() const {
+    if (category == Category::unknown) return Confidence::unknown;
+    return exact_bytes == bytes ? Confidence::exact : Confidence::derived;
+  }
+};
+
+/// What one category, allocated in one phase, holds of a row.
+struct BreakdownCell {
+  Category category = Category::unknown;
+  Phase phase = Phase::other;
+  Confidence known_as = Confidence::unknown;
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+};
+
+struct BreakdownRow : OwnedBytes {
+  BlockOwner owner;
+  std::vector<BreakdownCell> cells;  ///< in the order of categories, then of phases; their sum is the row
+
+  [[nodiscard]] std::uint64_t bytes_of(Category category) const;
+};
+
+/// The same blocks by one property.
+struct BreakdownGroup {
+  OwnerKind kind = OwnerKind::component;
+  std::vector<BreakdownRow> rows;  ///< most bytes first
+  std::uint64_t other_rows = 0;    ///< beyond the listed ones
+  std::uint64_t other_bytes = 0;
+  std::uint64_t other_blocks = 0;
+};
+
+/// Categories and unrecorded_bytes add up to allocated_bytes, and so do the rows of each group.
+struct BreakdownDevice {
+  Device device;
+  std::optional<std::uint64_t> at_ns;
+  std::uint64_t allocated_bytes = 0;
+  std::uint64_t unrecorded_bytes = 0;     ///< of these, in no recorded block
+  std::vector<CategoryBytes> categories;  ///< that hold memory, most bytes first; unknown last
+  /// By BreakdownOptions::by, then by what else is known of component, phase and module; the same of all devices.
+  std::vector<BreakdownGroup> groups;
+};
+
+struct Breakdown {
+  RecordingInfo recording;
+  std::vector<BreakdownDevice> devices;
+};
+
+/// Fails when the recording does not contain the requested device, or when nothing is known of what the memory is to be
+/// broken down by.
+Result<Breakdown> analyze_breakdown(const Store& store, const Symbols& symbols, const Attribution& attribution,
+                                    const BreakdownOptions& options);
+
+}  // namespace tidemark

@@ -1,0 +1,131 @@
+#include "analyze/usage/ranks.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+namespace tidemark {
+namespace {
+
+constexpr double kMinRankShare = 0.05;   // of the median
+constexpr double kDeviations = 3;        // scaled MADs
+constexpr double kNormalScale = 1.4826;  // of the MAD, to estimate a standard deviation
+
+std::uint64_t median_peak(std::vector<std::uint64_t> values) {
+  std::sort(values.begin(), values.end());
+  const std::uint64_t upper = values[values.size() / 2];
+  if (values.size() % 2 == 1) return upper;
+  const std::uint64_t lower = values[values.size() / 2 - 1];
+  return lower + (upper - lower) / 2;
+}
+
+std::uint64_t gap_between(std::uint64_t left, std::uint64_t right) {
+  return left < right ? right - left : left - right;
+}
+
+// On one machine: a pid means nothing on another.
+using Process = std::pair<std::string, std::int64_t>;
+
+class RankComparer {
+ public:
+  explicit RankComparer(std::vector<RankRow> rows) {
+    for (const RankRow& row : rows) {
+      const ProcessInfo& process = row.recording.process;
+      if (process.pid) processes_.insert({process.hostname, *process.pid});
+    }
+    result_.rows = std::move(rows);
+    for (RankRow& row : result_.rows) row.child = is_child(row);
+  }
+
+  RankComparison run() && {
+    std::stable_sort(result_.rows.begin(), result_.rows.end(),
+                     [](const RankRow& left, const RankRow& right) { return key_of(left) < key_of(right); });
+    for (const RankRow& row : result_.rows) {
+      if (row.device && find_group(row) == result_.groups.end()) add_group(row);
+    }
+    for (RankRow& row : result_.rows) compare(row);
+    return std::move(result_);
+  }
+
+ private:
+  // A worker's parent may be an unrecorded one.
+  [[nodiscard]] bool is_child(const RankRow& row) const {
+    const ProcessInfo& process = row.recording.process;
+    return row.recording.is_worker ||
+           (process.parent_pid && processes_.count({process.hostname, *process.parent_pid}) != 0);
+  }
+  [[nodiscard]] static std::pair<std::int32_t, bool> key_of(const RankRow& row) {
+    return {row.recording.process.rank.value_or(std::numeric_limits<std::int32_t>::max()), row.child};
+  }
+  [[nodiscard]] std::vector<RankGroup>::iterator find_group(const RankRow& row) {
+    return std::find_if(result_.groups.begin(), result_.groups.end(), [&](const RankGroup& group) {
+      return group.type == row.device->type && group.children == row.child;
+    });
+  }
+
+  void add_group(const RankRow& first) {
+    RankGroup group{first.device->type, first.child, 0, 0, 0};
+    std::vector<std::uint64_t> peaks;
+    for (const RankRow& row : result_.rows) {
+      if (row.device && row.device->type == group.type && row.child == group.children) {
+        peaks.push_back(row.peak_allocated_bytes);
+      }
+    }
+    group.count = peaks.size();
+    group.median_bytes = median_peak(peaks);
+    for (std::uint64_t& peak : peaks) peak = gap_between(peak, group.median_bytes);
+    const double deviation = kDeviations * kNormalScale * static_cast<double>(median_peak(peaks));
+    const double least = kMinRankShare * static_cast<double>(group.median_bytes);
+    group.limit_bytes = static_cast<std::uint64_t>(std::max(deviation, least));
+    result_.groups.push_back(group);
+  }
+
+  void compare(RankRow& row) {
+    if (!row.device) return;
+    const RankGroup& group = *find_group(row);
+    if (group.median_bytes != 0 && group.count > 1) {
+      const auto median = static_cast<double>(group.median_bytes);
+      row.difference = (static_cast<double>(row.peak_allocated_bytes) - median) / median;
+    }
+    row.outlier = group.has_outliers() && gap_between(row.peak_allocated_bytes, group.median_bytes) > group.limit_bytes;
+  }
+
+  std::set<Process> processes_;
+  RankComparison result_;
+};
+
+}  // namespace
+
+RankRow rank_row(std::size_t index, const Summary& summary) {
+  RankRow row;
+  row.index = index;
+  row.recording = summary.recording;
+  row.chosen = summary.chosen;
+  const SummaryDevice* busiest = nullptr;
+  for (const SummaryDevice& device : summary.devices) {
+    const DeviceSummary& totals = device.totals;
+    row.out_of_memory |= totals.out_of_memory_count != 0;
+    if (!totals.peak_allocated_at_ns) continue;
+    // GPUs come first.
+    const bool is_cpu = totals.device.type == DeviceType::cpu;
+    if (busiest == nullptr || (!is_cpu && totals.peak_allocated_bytes > busiest->totals.peak_allocated_bytes)) {
+      busiest = &device;
+    }
+  }
+  if (busiest == nullptr) return row;
+  row.device = busiest->totals.device;
+  row.peak_allocated_bytes = busiest->totals.peak_allocated_bytes;
+  row.peak_reserved_bytes = busiest->totals.peak_reserved_bytes;
+  const std::string name = to_string(*row.device);
+  for (const LedgerExtremes& ledger : summary.ledgers) {
+    if (ledger.device == name) row.device_used_bytes = ledger.peak.used_bytes;
+  }
+  return row;
+}
+
+RankComparison compare_ranks(std::vector<RankRow> rows) {
+  return RankComparer(std::move(rows)).run();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,55 @@
+// The processes of one job side by side: what each needed at most, and which of them stand out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/common/recording_info.h"
+#include "analyze/usage/summary.h"
+#include "trace/event.h"
+
+namespace tidemark {
+
+/// One recording. Peaks are of `device`.
+struct RankRow {
+  std::size_t index = 0;  ///< of the recording among those given
+  RecordingInfo recording;
+  bool child = false;            ///< a DataLoader worker, or started by another one of the processes
+  std::optional<bool> chosen;    ///< Summary::chosen
+  std::optional<Device> device;  ///< the GPU with the highest peak allocated, else the CPU; none: nothing was allocated
+  std::uint64_t peak_allocated_bytes = 0;
+  std::optional<std::uint64_t> peak_reserved_bytes;
+  std::optional<std::uint64_t> device_used_bytes;  ///< by the driver, at its peak; none without samples
+  bool out_of_memory = false;                      ///< on any device
+  std::optional<double> difference;                ///< of the peak allocated to the median, as a share of the median
+  bool outlier = false;
+};
+
+/// Processes that can be compared: all main processes whose device is of one type, or all their children likewise.
+struct RankGroup {
+  DeviceType type = DeviceType::cuda;
+  bool children = false;
+  std::size_t count = 0;
+  std::uint64_t median_bytes = 0;  ///< of the peaks allocated; of an even number the mean of the middle two
+  std::uint64_t limit_bytes = 0;   ///< an outlier differs from the median by more
+
+  /// Of less than three none can be told to be the odd one.
+  [[nodiscard]] bool has_outliers() const { return count >= 3; }
+};
+
+struct RankComparison {
+  std::vector<RankRow> rows;      ///< by rank, those without one last; main processes before their children
+  std::vector<RankGroup> groups;  ///< in order of the rows
+};
+
+[[nodiscard]] RankRow rank_row(std::size_t index, const Summary& summary);
+
+/// An outlier's peak differs from the median of its group by more than 5% of it, and by more than three scaled median
+/// absolute deviations (MAD * 1.4826), the conservative choice of Leys et al. 2013, doi:10.1016/j.jesp.2013.03.013.
+/// See also RankGroup::has_outliers().
+[[nodiscard]] RankComparison compare_ranks(std::vector<RankRow> rows);
+
+}  // namespace tidemark

@@ -1,0 +1,191 @@
+#include "analyze/usage/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "analyze/common/annotations.h"
+#include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
+
+namespace tidemark {
+namespace {
+
+struct RowSum {
+  std::uint64_t key = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+};
+
+// What blocks are grouped by, as a number; key_of() below turns it back into what it stands for.
+class Groups {
+ public:
+  Groups(const Store& store, GroupBy by, std::optional<OwnerGroups> owners)
+      : blocks_(store.blocks), by_(by), owners_(std::move(owners)) {
+    if (by == GroupBy::annotation) annotations_ = annotations_of_blocks(store);
+  }
+  [[nodiscard]] std::uint64_t of(std::size_t block) const;
+  [[nodiscard]] const std::optional<OwnerGroups>& owners() const { return owners_; }
+
+ private:
+  const Blocks& blocks_;
+  const GroupBy by_;
+  std::vector<StringId> annotations_;  // by block
+  std::optional<OwnerGroups> owners_;  // where they are grouped by an OwnerKind
+};
+
+std::uint64_t Groups::of(std::size_t block) const {
+  switch (by_) {
+    case GroupBy::stack:
+      return blocks_.stack[block].value;
+    case GroupBy::size:
+      return blocks_.size[block];
+    case GroupBy::thread:
+      return blocks_.thread[block].value;
+    case GroupBy::stream:
+      return blocks_.stream[block];
+    case GroupBy::pool:
+      return blocks_.pool[block];
+    case GroupBy::annotation:
+      return annotations_[block].value;
+    case GroupBy::device:
+      return 0;  // blocks of one device at a time: one group
+    case GroupBy::category:
+    case GroupBy::component:
+    case GroupBy::layer:
+    case GroupBy::module:
+    case GroupBy::phase:
+    case GroupBy::step:
+      break;
+  }
+  return owners_->of(block);
+}
+
+std::vector<RowSum> largest_first(const Store& store, const std::vector<BlockId>& live, const Groups& groups) {
+  std::unordered_map<std::uint64_t, RowSum> sums;
+  for (const BlockId block : live) {
+    RowSum& sum = sums[groups.of(block.value)];
+    sum.bytes += store.blocks.size[block.value];
+    ++sum.blocks;
+  }
+  std::vector<RowSum> sorted;
+  sorted.reserve(sums.size());
+  for (auto& [key, sum] : sums) {
+    sum.key = key;
+    sorted.push_back(sum);
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const RowSum& left, const RowSum& right) {
+    return left.bytes != right.bytes ? left.bytes > right.bytes : left.key < right.key;
+  });
+  return sorted;
+}
+
+decltype(TableRow::key) key_of(const Store& store, Symbols& symbols, GroupBy by, const Groups& groups,
+                               std::uint64_t group) {
+  if (groups.owners()) return groups.owners()->owner(static_cast<std::uint32_t>(group));
+  switch (by) {
+    case GroupBy::stack:
+      return name_stack(symbols, StackId{static_cast<std::uint32_t>(group)});
+    case GroupBy::thread:
+      return group < store.definitions.threads.size() ? store.definitions.threads[group] : ThreadInfo{};
+    case GroupBy::stream:
+      return StreamHandle{store.streams[group]};
+    case GroupBy::pool:
+      return store.pools[group];
+    case GroupBy::annotation:
+      if (group >= store.definitions.strings.size()) return BlockAnnotation{};
+      return BlockAnnotation{store.definitions.strings[group]};
+    default:
+      break;
+  }
+  return BlockSize{group};
+}
+
+std::uint64_t total_bytes(const std::vector<RowSum>& sums) {
+  std::uint64_t bytes = 0;
+  for (const RowSum& sum : sums) bytes += sum.bytes;
+  return bytes;
+}
+
+TableSection section_of_device(const Store& store, Symbols& symbols, const TableOptions& options, const Groups& groups,
+                               std::size_t device) {
+  const HeldBlocks held = held_blocks(store, options.at, device, options.filter);
+  const std::vector<RowSum> sums = largest_first(store, held.blocks, groups);
+  TableSection section;
+  section.device = DeviceAt{store.devices[device].device, held.time_ns};
+  section.unrecorded_bytes = held.unrecorded_bytes;
+  section.allocated_bytes = total_bytes(sums) + held.unrecorded_bytes;
+  for (const RowSum& sum : sums) {
+    if (options.top != 0 && section.rows.size() == options.top) {
+      ++section.other_rows;
+      section.other_bytes += sum.bytes;
+      section.other_blocks += sum.blocks;
+      continue;
+    }
+    section.rows.push_back({key_of(store, symbols, options.by, groups, sum.key), sum.bytes, sum.blocks,
+                            share_of(sum.bytes, section.allocated_bytes).value_or(0)});
+  }
+  if (options.by == GroupBy::stack) {
+    tell_rows_apart(section.rows, [](TableRow& row) -> NamedStack& { return std::get<NamedStack>(row.key); });
+  }
+  return section;
+}
+
+TableSection section_of_all(const Store& store, const TableOptions& options, const Groups& groups,
+                            const std::vector<std::size_t>& devices) {
+  TableSection section;
+  for (const std::size_t device : devices) {
+    const HeldBlocks held = held_blocks(store, options.at, device, options.filter);
+    TableRow row;
+    row.key = DeviceAt{store.devices[device].device, held.time_ns};
+    row.bytes = held.unrecorded_bytes;
+    for (const RowSum& sum : largest_first(store, held.blocks, groups)) {
+      row.bytes += sum.bytes;
+      row.blocks += sum.blocks;
+    }
+    section.allocated_bytes += row.bytes;
+    section.rows.push_back(std::move(row));
+  }
+  for (TableRow& row : section.rows) row.share = share_of(row.bytes, section.allocated_bytes).value_or(0);
+  return section;
+}
+
+}  // namespace
+
+Result<Table> analyze_table(const Store& store, Symbols& symbols, const TableOptions& options) {
+  const auto selected = select_devices(store, options.device);
+  if (!selected) return selected.error();
+  if ((options.by == GroupBy::stream || options.by == GroupBy::pool) &&
+      store.blocks.stream.size() != store.blocks.count()) {
+    return Error{fmt::format("{}: no {} data for its blocks (only PyTorch snapshots contain it)", store.path,
+                             options.by == GroupBy::stream ? "stream" : "pool")};
+  }
+  if (options.by == GroupBy::annotation && store.definitions.marks.empty() && store.blocks.metadata.empty()) {
+    return Error{
+        fmt::format("{}: no annotations (PyTorch snapshots: torch.profiler.record_function with "
+                    "_record_memory_history(global_record_annotations=True); recordings: tidemark_range_begin)",
+                    store.path)};
+  }
+  std::optional<OwnerGroups> owners;
+  if (const auto kind = value_in(kOwnerKindNames, name_of(options.by))) {
+    auto made = OwnerGroups::create(store, *options.attribution, *kind);
+    if (!made) return made.error();
+    owners = std::move(*made);
+  }
+  const Groups groups(store, options.by, std::move(owners));
+  Table table;
+  table.by = options.by;
+  if (options.by == GroupBy::device) {
+    if (!selected->empty()) table.sections.push_back(section_of_all(store, options, groups, *selected));
+  } else {
+    for (const std::size_t device : *selected) {
+      table.sections.push_back(section_of_device(store, symbols, options, groups, device));
+    }
+  }
+  table.recording = describe_recording(store, symbols);
+  return table;
+}
+
+}  // namespace tidemark

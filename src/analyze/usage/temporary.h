@@ -1,0 +1,76 @@
+// Short-lived allocations: which stacks or owners make them, the traffic they cause, and what the peak would be without
+// them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/attribution/attribution.h"
+#include "analyze/attribution/groups.h"
+#include "analyze/common/block_filter.h"
+#include "analyze/common/recording_info.h"
+#include "analyze/common/stack_names.h"
+#include "base/result.h"
+#include "store/store.h"
+#include "store/symbols.h"
+
+namespace tidemark {
+
+struct TemporaryOptions {
+  /// A block is temporary when it is freed after at most so many other allocations on its device (as memray's
+  /// --temporary-allocation-threshold counts, there for each thread).
+  std::uint64_t within = 1;
+  std::optional<std::string> device;         ///< only this one: "cuda:0"
+  std::size_t top = 20;                      ///< rows to list for each device; 0 = all
+  BlockFilter filter = {};                   ///< which temporary blocks are listed and left out
+  std::optional<OwnerKind> by = {};          ///< what rows are of; none: stacks
+  const Attribution* attribution = nullptr;  ///< of this store; needed for `by`
+};
+
+/// The temporary blocks of one stack or owner.
+struct TemporaryRow {
+  NamedStack stack;
+  std::optional<BlockOwner> owner;  ///< instead of the stack
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;  ///< the sum of their sizes: traffic, not what is alive at one time
+  std::uint64_t largest_bytes = 0;
+  std::optional<double> share;  ///< of the device's traffic; none when that is 0
+};
+
+struct TemporaryDevice {
+  DeviceSummary totals;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::optional<double> share;  ///< of totals.total_bytes_allocated; none when that is 0
+  /// What the peak would be if these blocks had never been allocated and everything else had happened as it did.
+  std::uint64_t reduced_peak_bytes = 0;
+  std::optional<std::uint64_t> reduced_peak_at_ns;  ///< its first time; none when nothing else was allocated
+  std::vector<TemporaryRow> rows;                   ///< most bytes first
+  std::uint64_t other_rows = 0;                     ///< beyond the listed ones
+  std::uint64_t other_count = 0;
+  std::uint64_t other_bytes = 0;
+
+  /// An upper bound of what avoiding them can save.
+  [[nodiscard]] std::uint64_t avoidable_peak_bytes() const {
+    return totals.peak_allocated_bytes - std::min(totals.peak_allocated_bytes, reduced_peak_bytes);
+  }
+};
+
+struct Temporary {
+  RecordingInfo recording;
+  std::uint64_t within = 0;
+  std::optional<OwnerKind> by;  ///< as asked for
+  std::vector<TemporaryDevice> devices;
+};
+
+/// By block: whether it is freed after at most `within` other allocations on its device. A block from before the first
+/// event is not: when it was allocated is not known.
+[[nodiscard]] std::vector<bool> find_temporary(const Store& store, std::uint64_t within);
+
+/// Fails when the recording does not contain the requested device or the property to group by.
+Result<Temporary> analyze_temporary(const Store& store, Symbols& symbols, const TemporaryOptions& options);
+
+}  // namespace tidemark

@@ -1,0 +1,230 @@
+#include "analyze/usage/tree.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
+#include "analyze/common/frame_origin.h"
+#include "analyze/usage/owner_stacks.h"
+
+namespace tidemark {
+namespace {
+
+struct Weight {
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+
+  Weight& operator+=(const Weight& other) {
+    bytes += other.bytes;
+    blocks += other.blocks;
+    return *this;
+  }
+};
+
+// The recording's tree of stacks with what each node holds. Parents have smaller ids than their children, so one pass
+// backwards adds everything up.
+class WeightedStacks {
+ public:
+  WeightedStacks(const Store& store, const std::vector<BlockId>& live, StackTree tree)
+      : owners_(std::move(tree.owners)),
+        first_owner_(store.definitions.locations.size()),
+        nodes_(std::move(tree.nodes)),
+        own_(nodes_.size()),
+        total_(nodes_.size()),
+        children_(nodes_.size()),
+        runs_python_(nodes_.size()) {
+    for (std::size_t index = 0; index < live.size(); ++index) {
+      const Weight weight = {store.blocks.size[live[index].value], 1};
+      const StackId stack = tree.stacks[index];
+      (stack.value < own_.size() ? own_[stack.value] : no_stack) += weight;
+      all += weight;
+    }
+    for (std::size_t index = nodes_.size(); index-- > 0;) {
+      if (const StackId parent = nodes_[index].parent; parent.value < index) {
+        const LocationId location = nodes_[index].location;
+        const bool python = location.value < store.definitions.locations.size() &&
+                            store.definitions.locations[location.value].kind == Location::Kind::python;
+        if (python || runs_python_[index]) runs_python_[parent.value] = true;
+      }
+      total_[index] += own_[index];
+      if (total_[index].blocks == 0) continue;
+      const StackId parent = nodes_[index].parent;
+      const auto id = static_cast<std::uint32_t>(index);
+      if (parent.value < index) {
+        total_[parent.value] += total_[index];
+        children_[parent.value].push_back(id);
+      } else {
+        roots.push_back(id);
+      }
+    }
+  }
+
+  [[nodiscard]] Weight own(std::uint32_t node) const { return own_[node]; }
+  [[nodiscard]] Weight total(std::uint32_t node) const { return total_[node]; }
+  [[nodiscard]] const std::vector<std::uint32_t>& children(std::uint32_t node) const { return children_[node]; }
+  /// Whether Python code is somewhere below the node.
+  [[nodiscard]] bool runs_python(std::uint32_t node) const { return runs_python_[node]; }
+  [[nodiscard]] const FrameName& name(std::uint32_t node, Symbols& symbols) const {
+    const LocationId location = nodes_[node].location;
+    const std::size_t owner = location.value - first_owner_;
+    return location.value >= first_owner_ && owner < owners_.size() ? owners_[owner] : symbols.name(location);
+  }
+
+  std::vector<std::uint32_t> roots;
+  Weight no_stack;
+  Weight all;
+
+ private:
+  std::vector<FrameName> owners_;
+  std::size_t first_owner_;
+  std::vector<StackNode> nodes_;
+  std::vector<Weight> own_;
+  std::vector<Weight> total_;
+  std::vector<std::vector<std::uint32_t>> children_;
+  std::vector<bool> runs_python_;
+};
+
+// Sibling nodes that people cannot tell apart: different addresses in one native function, for instance.
+struct NodeGroup {
+  std::vector<std::uint32_t> nodes;
+  Weight total;
+  std::uint32_t depth = 0;
+};
+
+class TreeBuilder {
+ public:
+  TreeBuilder(const WeightedStacks& stacks, Symbols& symbols, const TreeOptions& options, TreeSection& section)
+      : stacks_(stacks), symbols_(symbols), options_(options), section_(section) {}
+
+  void build() {
+    std::vector<std::uint32_t> roots = stacks_.roots;
+    const Weight outside = leave_out(roots);
+    section_.outside_bytes = outside.bytes;
+    section_.outside_blocks = outside.blocks;
+    push(roots, 0, section_.hidden);
+    while (!pending_.empty()) {
+      const NodeGroup group = std::move(pending_.back());
+      pending_.pop_back();
+      add(group);
+    }
+  }
+
+ private:
+  void add(const NodeGroup& group) {
+    TreeNode node;
+    node.depth = group.depth;
+    node.frame = stacks_.name(group.nodes.front(), symbols_);
+    node.bytes = group.total.bytes;
+    node.blocks = group.total.blocks;
+    node.share = share(group.total);
+    std::vector<std::uint32_t> below;
+    Weight own;
+    for (const std::uint32_t member : group.nodes) {
+      own += stacks_.own(member);
+      const std::vector<std::uint32_t>& children = stacks_.children(member);
+      below.insert(below.end(), children.begin(), children.end());
+    }
+    own += leave_out(below);
+    node.own_bytes = own.bytes;
+    node.own_blocks = own.blocks;
+    push(below, group.depth + 1, node.hidden);
+    section_.nodes.push_back(std::move(node));
+  }
+
+  // Frames of the interpreter that allocate themselves stay.
+  [[nodiscard]] bool is_left_out(std::uint32_t node) {
+    if (!options_.skip_interpreter && !options_.project_only) return false;
+    const FrameName& frame = stacks_.name(node, symbols_);
+    if (options_.project_only) return !is_project_code(frame);
+    return frame.kind != Location::Kind::python && stacks_.runs_python(node) && stacks_.own(node).blocks == 0;
+  }
+
+  // Puts what is below left out frames in their place; what these allocated themselves is returned.
+  Weight leave_out(std::vector<std::uint32_t>& nodes) {
+    Weight own;
+    std::vector<std::uint32_t> kept;
+    while (!nodes.empty()) {
+      const std::uint32_t node = nodes.back();
+      nodes.pop_back();
+      if (!is_left_out(node)) {
+        kept.push_back(node);
+        continue;
+      }
+      own += stacks_.own(node);
+      const std::vector<std::uint32_t>& below = stacks_.children(node);
+      nodes.insert(nodes.end(), below.begin(), below.end());
+    }
+    nodes = std::move(kept);
+    return own;
+  }
+
+  // Groups `nodes` and puts those worth listing on the stack of pending ones, largest on top.
+  void push(const std::vector<std::uint32_t>& nodes, std::uint32_t depth, HiddenNodes& hidden) {
+    std::map<std::tuple<Location::Kind, std::string, std::string, std::uint32_t, CompiledGraph>, NodeGroup> groups;
+    for (const std::uint32_t node : nodes) {
+      const FrameName& name = stacks_.name(node, symbols_);
+      NodeGroup& group = groups[{name.kind, name.function, name.file, name.line, name.graph}];
+      group.nodes.push_back(node);
+      group.total += stacks_.total(node);
+      group.depth = depth;
+    }
+    const auto first = static_cast<std::ptrdiff_t>(pending_.size());
+    for (auto& [key, group] : groups) {
+      if (depth < std::min(options_.depth, TreeOptions::kMaxDepth) && share(group.total) >= options_.min_share) {
+        pending_.push_back(std::move(group));
+      } else {
+        ++hidden.count;
+        hidden.bytes += group.total.bytes;
+        hidden.blocks += group.total.blocks;
+      }
+    }
+    // Equals keep the order of their names, which the reversal turns around first.
+    std::reverse(pending_.begin() + first, pending_.end());
+    std::stable_sort(pending_.begin() + first, pending_.end(), [this](const NodeGroup& left, const NodeGroup& right) {
+      return options_.by_count ? left.total.blocks < right.total.blocks : left.total.bytes < right.total.bytes;
+    });
+  }
+
+  [[nodiscard]] double share(const Weight& weight) const {
+    const std::uint64_t part = options_.by_count ? weight.blocks : weight.bytes;
+    const std::uint64_t whole = options_.by_count ? section_.blocks : section_.allocated_bytes;
+    return share_of(part, whole).value_or(0);
+  }
+
+  const WeightedStacks& stacks_;
+  Symbols& symbols_;
+  const TreeOptions& options_;
+  TreeSection& section_;
+  std::vector<NodeGroup> pending_;
+};
+
+}  // namespace
+
+Result<Tree> analyze_tree(const Store& store, Symbols& symbols, const TreeOptions& options) {
+  const auto selected = select_devices(store, options.device);
+  if (!selected) return selected.error();
+  Tree tree;
+  tree.by_count = options.by_count;
+  for (const std::size_t device : *selected) {
+    const HeldBlocks held = held_blocks(store, options.at, device, options.filter);
+    const WeightedStacks stacks(store, held.blocks,
+                                options.groups != nullptr ? stacks_by_owner(store, held.blocks, *options.groups)
+                                                          : recorded_stacks(store, held.blocks));
+    TreeSection& section = tree.sections.emplace_back();
+    section.device = store.devices[device].device;
+    section.at_ns = held.time_ns;
+    section.unrecorded_bytes = held.unrecorded_bytes;
+    section.allocated_bytes = stacks.all.bytes + held.unrecorded_bytes;
+    section.no_stack_bytes = stacks.no_stack.bytes;
+    section.no_stack_blocks = stacks.no_stack.blocks;
+    section.blocks = stacks.all.blocks;
+    TreeBuilder(stacks, symbols, options, section).build();
+  }
+  tree.recording = describe_recording(store, symbols);
+  return tree;
+}
+
+}  // namespace tidemark

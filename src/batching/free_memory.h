@@ -1,0 +1,48 @@
+// The free memory of a device while something runs: its lowest value, by a thread that asks the driver.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/result.h"
+#include "inprocess/cuda/cuda_driver.h"
+
+namespace tidemark {
+
+struct FreeMemory {
+  std::uint64_t free_bytes = 0;
+  std::uint64_t total_bytes = 0;
+};
+
+/// Of the device of the context. Any thread.
+[[nodiscard]] Result<FreeMemory> free_memory(const cuda::Driver& driver, cuda::Context context);
+
+/// Asks from its making on, every millisecond.
+class LowestFreeMemory {
+ public:
+  LowestFreeMemory(const cuda::Driver& driver, cuda::Context context);
+  ~LowestFreeMemory();
+  LowestFreeMemory(const LowestFreeMemory&) = delete;
+  LowestFreeMemory& operator=(const LowestFreeMemory&) = delete;
+
+  /// Ends, after a last question. None where the driver has not said it.
+  [[nodiscard]] std::optional<std::uint64_t> stop();
+
+ private:
+  void end() noexcept;
+  void ask();
+  void run();
+
+  const cuda::Driver& driver_;
+  cuda::Context context_;
+  std::mutex mutex_;
+  std::condition_variable ending_;
+  bool ends_ = false;
+  std::optional<std::uint64_t> lowest_;  ///< the thread's until it has ended
+  std::thread thread_;
+};
+
+}  // namespace tidemark

@@ -1,0 +1,135 @@
+// What a lane has defined so far: its code objects, modules and stacks, as ids of the recording being written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "collect/recorder/lanes/generated_file.h"
+#include "collect/recorder/lanes/model_definition.h"
+#include "collect/recorder/lanes/nn_modules.h"
+#include "collect/ring/layout.h"
+#include "trace/kept_definitions.h"
+#include "trace/recording_writer.h"
+
+namespace tidemark {
+
+/// The `process` definition, as it came.
+struct ProcessFacts {
+  std::optional<std::int32_t> rank;
+  std::optional<std::int32_t> local_rank;
+  std::optional<std::int32_t> world_size;
+  std::string python_version;
+  std::string reporting_library;
+};
+
+/// A `mark` definition: the program's own name for a moment.
+struct LaneMark {
+  Mark::Kind kind = Mark::Kind::point;
+  std::uint64_t ticks = 0;
+  StringId name;
+};
+
+/// An `autograd_node` definition: of AutogradNode, with autograd's own number of the thread.
+struct LaneNode {
+  StringId type;
+  std::uint64_t thread_number = 0;
+};
+
+/// One for each lane of a recorded process. Not thread-safe.
+class LaneDefinitions {
+ public:
+  /// `nn_modules` are the process's.
+  explicit LaneDefinitions(NnModules& nn_modules) : nn_modules_(nn_modules) {}
+
+  /// Adds a piece of a definition. False when the pieces make no sense.
+  bool blob(const ring::RecordHeader& header, std::span<const std::uint64_t> fields, RecordingWriter& writer);
+
+  void reset();
+
+  /// Has `definitions` keep what later records of the lane may refer to.
+  void keep(KeptDefinitions& definitions) const;
+
+  /// The stack with the lane's number; invalid when it has not been defined.
+  [[nodiscard]] StackId stack(std::uint32_t number) const;
+  /// The lane's current thread; invalid before the first.
+  [[nodiscard]] ThreadId thread() const { return thread_; }
+  /// The autograd nodes with the lane's number; none when it has not been defined.
+  [[nodiscard]] std::optional<LaneNode> autograd_node(std::uint32_t number) const;
+  /// Set by the latest `process` definition; taken away by the reader.
+  std::unique_ptr<ProcessFacts> process_facts;
+  /// Set by the latest `mark` definition; taken away by the reader.
+  std::optional<LaneMark> mark;
+  /// Set by the latest `model` definition; taken away by the reader.
+  std::optional<ModelTensors> model;
+  /// Whether Python ran the loop that a worker of a torch.utils.data.DataLoader consists of.
+  [[nodiscard]] bool has_worker_loop() const { return has_worker_loop_; }
+  /// Set by the latest `autograd_thread` definition; taken away by the reader.
+  std::optional<std::uint64_t> thread_number;
+
+ private:
+  using Fields = DefinitionFields;
+  struct PythonPlace {
+    LocationId location;
+    std::uint32_t line = 0;
+  };
+  struct Code {
+    StringId file;
+    StringId function;
+    std::uint16_t python_version = 0;
+    std::uint32_t first_line = 0;
+    std::uint32_t code_offset = 0;
+    std::vector<std::byte> line_table;
+    std::string generated_path;                ///< of a file that torch.compile generated; empty: of no such file
+    const GeneratedFile* generated = nullptr;  ///< null until its lines are defined
+    std::unordered_map<std::uint64_t, PythonPlace> places;  ///< by module and instruction
+  };
+  struct Module {
+    std::uint64_t end = 0;
+    std::uint64_t load_address = 0;
+    ModuleId id;
+    // How CUPTI came to call us, and our part in calls that are passed on, say nothing about the program.
+    bool cupti = false;
+    bool ours = false;
+  };
+
+  bool define(RecordingWriter& writer);
+  bool define_code(Fields& fields, RecordingWriter& writer);
+  bool define_module(Fields& fields, RecordingWriter& writer);
+  bool define_stack(Fields& fields, RecordingWriter& writer);
+  bool define_mark(Fields& fields, RecordingWriter& writer);
+  bool define_autograd_node(Fields& fields, RecordingWriter& writer);
+  std::vector<NnModuleId> read_nn_modules(Fields& fields, std::uint32_t frames, RecordingWriter& writer);
+  bool define_lines(Fields& fields, RecordingWriter& writer);
+  /// Those that awaited the lines which have just been defined.
+  void redefine_stacks(RecordingWriter& writer);
+  /// Of a stack definition, behind its number. `awaits_lines` turns true where a frame's lines are not defined yet.
+  StackId read_stack(Fields& fields, RecordingWriter& writer, bool& awaits_lines);
+  /// Appends a frame, and before it, as what it called, the lines of the program that it was made from.
+  void add_python_frame(Code& code, std::uint32_t instruction, NnModuleId nn_module, RecordingWriter& writer,
+                        std::vector<LocationId>& innermost_first);
+  PythonPlace python_place(Code& code, std::uint32_t instruction, NnModuleId nn_module, RecordingWriter& writer);
+  LocationId native_location(std::uint64_t address, RecordingWriter& writer);
+  /// The module of the call that returns to `address`, or null.
+  [[nodiscard]] const Module* module_of(std::uint64_t address) const;
+
+  NnModules& nn_modules_;
+  std::vector<std::byte> pending_;  ///< pieces of the definition that is being received
+  bool receiving_ = false;
+  bool has_worker_loop_ = false;
+  ThreadId thread_;
+  std::unordered_map<std::uint64_t, Code> codes_;
+  std::map<std::uint64_t, Module> modules_;  ///< by start
+  std::vector<StackId> stacks_;
+  std::vector<LaneNode> autograd_nodes_;
+  std::unordered_map<std::string, GeneratedFile> generated_files_;  ///< by path, which tells the content: never reset
+  std::map<std::uint32_t, std::vector<std::byte>> awaiting_lines_;  ///< stack number → its definition
+};
+
+}  // namespace tidemark

@@ -1,0 +1,78 @@
+#include "collect/recorder/live/live_recordings.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+
+#include "collect/recorder/live/socket_folder.h"
+
+namespace tidemark {
+
+std::optional<LiveRecorder> LiveRecorder::connect(const std::string& socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket.size() >= sizeof(address.sun_path)) return std::nullopt;
+  socket.copy(address.sun_path, socket.size());
+  ScopedFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    return std::nullopt;
+  }
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != ::geteuid()) {
+    return std::nullopt;
+  }
+  return LiveRecorder(std::move(fd));
+}
+
+bool LiveRecorder::update() {
+  std::string message(kMaxLiveBytes, '\0');
+  while (connection_) {
+    const ssize_t got = ::recv(connection_.get(), message.data(), message.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return true;
+    auto said =
+        got > 0 ? parse_live_message(std::string_view(message).substr(0, static_cast<std::size_t>(got))) : std::nullopt;
+    if (!said) {  // gone, or no recorder of ours
+      connection_.reset();
+      recordings_.clear();
+      return false;
+    }
+    recordings_ = std::move(*said);
+    heard_ = true;
+  }
+  return false;
+}
+
+std::vector<LiveRecorder> find_live_recorders(std::chrono::milliseconds patience) {
+  std::vector<LiveRecorder> found;
+  for (const std::string& socket : SocketFolder::live_sockets()) {
+    if (auto recorder = LiveRecorder::connect(socket)) found.push_back(std::move(*recorder));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (LiveRecorder& recorder : found) {
+    while (recorder.update() && !recorder.heard()) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+      pollfd entry{recorder.descriptor(), POLLIN, 0};
+      if (left.count() <= 0 || (::poll(&entry, 1, static_cast<int>(left.count())) < 0 && errno != EINTR)) break;
+    }
+  }
+  std::erase_if(found, [](const LiveRecorder& recorder) { return !recorder.heard(); });
+  return found;
+}
+
+std::vector<LiveRecording> find_live_recordings() {
+  std::vector<LiveRecording> all;
+  for (const LiveRecorder& recorder : find_live_recorders()) {
+    all.insert(all.end(), recorder.recordings().begin(), recorder.recordings().end());
+  }
+  std::sort(all.begin(), all.end(), [](const auto& left, const auto& right) { return left.pid < right.pid; });
+  return all;
+}
+
+}  // namespace tidemark

@@ -1,0 +1,90 @@
+// What was kept of a job, written as recordings: why, which, and the thread that does it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/enum_names.h"
+#include "collect/recorder/live/kept_folder.h"
+#include "trace/definitions.h"
+#include "trace/host_sample.h"
+#include "trace/window_writer.h"
+
+namespace tidemark {
+
+enum class DumpReason : std::uint8_t { device_oom, host_oom, signal, exit_code };
+
+struct DumpedFile {
+  std::string path;
+  std::optional<std::int64_t> pid;
+  std::uint64_t event_count = 0;
+  std::uint64_t oom_count = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t duration_ns = 0;  ///< from the beginning of what was kept to its end
+};
+
+struct Dump {
+  DumpReason reason = DumpReason::signal;
+  std::vector<DumpedFile> files;
+  std::vector<std::string> errors;  ///< of what could not be written: its segments stay where they are
+  std::string left_in;              ///< the folder where they stay; empty: none do
+  // Of host_oom.
+  std::vector<KilledProcess> killed;    ///< the job's; without times
+  std::uint64_t unexplained_kills = 0;  ///< where there are none: what the control group counted
+  std::string cgroup;                   ///< its folder; empty where there is none
+  std::vector<std::string> verdict;     ///< lines that DumpOptions::describe made
+};
+
+/// A dump is written when one of these happens.
+struct DumpTriggers {
+  bool on_oom = false;
+  bool on_signal = false;
+  bool on_exit_code = false;
+};
+
+struct KeepOptions {
+  WindowLimits limits;  ///< of each process
+  DumpTriggers dump;
+  /// Called on the thread that writes dumps, once the files are there.
+  std::function<std::vector<std::string>(const Dump&)> describe = {};
+};
+
+/// Of one process: what is kept of it.
+struct KeptWindow {
+  ProcessInfo process;
+  SegmentFiles files;
+};
+
+/// Joins segments on a thread of its own: they may be gigabytes, and the rings must be drained meanwhile. Owned and
+/// called by one thread.
+class DumpWriter {
+ public:
+  DumpWriter() = default;
+  ~DumpWriter() { wait(); }
+  DumpWriter(const DumpWriter&) = delete;
+  DumpWriter& operator=(const DumpWriter&) = delete;
+
+  /// One after the other: waits for the one before. `output`: of its first process, as OutputFiles takes it. `folder`:
+  /// where the segments are.
+  void start(Dump dump, std::vector<KeptWindow> windows, std::string output, bool overwrite, std::string folder,
+             std::function<std::vector<std::string>(const Dump&)> describe);
+  [[nodiscard]] bool busy() const { return thread_.joinable() && !ready_; }
+  /// The latest, once it is written.
+  [[nodiscard]] std::optional<Dump> take();
+  void wait();
+
+ private:
+  std::thread thread_;
+  std::atomic<bool> ready_ = false;
+  std::optional<Dump> dump_;  // the thread's until it is ready
+};
+
+}  // namespace tidemark

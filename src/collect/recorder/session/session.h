@@ -1,0 +1,179 @@
+// The recording of one process, from the recorder's side: drains its lanes into a writer, in the order of time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "collect/recorder/lanes/clock.h"
+#include "collect/recorder/lanes/driver_memory.h"
+#include "collect/recorder/lanes/lane_definitions.h"
+#include "collect/recorder/lanes/lane_reader.h"
+#include "collect/recorder/lanes/nn_modules.h"
+#include "collect/recorder/lanes/shared_memory.h"
+#include "collect/recorder/sampling/sample_writer.h"
+#include "trace/recording_writer.h"
+#include "trace/window_writer.h"
+
+namespace tidemark {
+
+/// One thread at a time. Never blocks on the recorded process.
+class Session {
+ public:
+  struct Limits {
+    std::uint64_t max_file_bytes = 0;  ///< never exceeded, from some KiB on; 0 = none
+    WindowWriter* window = nullptr;    ///< the writer, where it keeps the last part only
+  };
+
+  Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, std::unique_ptr<RecordingWriter> writer,
+          ProcessInfo process, Limits limits);
+  /// Tells the process to stop.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Takes what is there and writes all events that no earlier one can follow any more. Returns how many bytes of
+  /// records were taken. An error is a write error: the session has then told the process to stop.
+  /// `recorder_was_stopped`: for long before; what was dropped since the last call is due to that.
+  Result<std::uint64_t> drain(bool recorder_was_stopped = false);
+
+  /// How long drain() keeps what it could write: a second, and less where somebody reads the file meanwhile. Smaller
+  /// frames compress worse.
+  void flush_after(std::chrono::nanoseconds time) { flush_ns_ = static_cast<std::uint64_t>(time.count()); }
+
+  /// Takes in what was read of the machine, DevicesFound first; drain() writes it.
+  void add(const Reading& reading);
+
+  /// After drain() has thrown std::bad_alloc: gives memory back and ends the recording where it is. Says so.
+  Error out_of_memory();
+  /// Adds to what is missing.
+  void add(const Loss& loss);
+
+  /// Takes everything, ends the recording. `exited`: the process is gone or has ended its recording (else it is told to
+  /// stop).
+  Result<void> finish(bool exited);
+
+  /// Of a window: ends the segment with what has happened so far. The session goes on.
+  Result<void> cut();
+
+  /// The process has ended its recording, and goes on.
+  [[nodiscard]] bool ended_by_process() const {
+    return memory_->get()->control.ended.load(std::memory_order_acquire) != 0;
+  }
+
+  /// A monitor's question waits for the process: it is told so.
+  void tell_of_question();
+
+  /// Whether the process was seen to be a worker of a torch.utils.data.DataLoader.
+  [[nodiscard]] bool is_data_worker() const;
+
+  /// The session no longer writes (error, size limit).
+  [[nodiscard]] bool stopped() const { return stopped_; }
+  [[nodiscard]] bool size_limit_reached() const { return size_limit_reached_; }
+  [[nodiscard]] const ProcessInfo& process() const { return process_; }
+  /// Time 0 of the recording, in nanoseconds of the recorder's clock.
+  [[nodiscard]] std::uint64_t started_ns() const;
+  [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
+  /// Requests for memory that failed.
+  [[nodiscard]] std::uint64_t oom_count() const { return oom_count_; }
+  [[nodiscard]] std::uint64_t dropped_count() const;
+  [[nodiscard]] std::uint64_t bytes_written() const { return writer_->bytes_written(); }
+
+ private:
+  struct PendingEvent {
+    std::uint64_t ticks;
+    Event event;
+    std::optional<DriverCallRecord> driver_call = {};  ///< what it did follows from the calls before it
+    std::optional<LaneNode> node = {};                 ///< of the event, whose own is set when it is written
+  };
+  struct LaneState {
+    LaneState(ring::Shared* shared, std::uint32_t lane, NnModules& nn_modules)
+        : reader(shared, lane), definitions(nn_modules) {}
+    LaneReader reader;
+    LaneDefinitions definitions;
+    std::deque<PendingEvent> pending;
+    std::uint64_t last_ticks = 0;
+    bool reported_broken = false;
+    // Of the latest `autograd` record.
+    std::uint64_t sequence = 0;
+    std::uint64_t node_sequence = 0;
+    std::optional<LaneNode> node;
+  };
+
+  /// What was taken of the lanes in one go.
+  struct Round {
+    std::uint64_t until = 0;  ///< ticks; what happened before has been taken
+    std::uint64_t bytes = 0;
+    bool more = false;  ///< a lane may have more
+  };
+  static constexpr std::uint64_t kMaxTakenBytes = std::uint64_t{1} << 20;  ///< of a lane in one go
+  Round take_round(std::uint64_t now);
+
+  // session_records.cpp
+  /// Bytes; fewer than kMaxTakenBytes: all that it had.
+  std::uint64_t take(LaneState& lane);
+  void take_record(LaneState& lane, const RingRecord& record);
+  void take_driver_call(LaneState& lane, const RingRecord& record);
+  void take_autograd(LaneState& lane, const RingRecord& record);
+  /// The ticks themselves, or the lane's last ones when they lie in the future.
+  std::uint64_t clamp_timestamp(std::uint64_t ticks, LaneState& lane);
+  void learn(const ProcessFacts& facts);
+  void write_mark(const LaneMark& mark, LaneState& lane);
+  void write_tensors(ModelTensors model, LaneState& lane);
+  // session_writing.cpp
+  void limit_size();
+  Result<void> next_segment(std::uint64_t now_ns);
+  void keep_definitions(KeptDefinitions& definitions) const;
+  Result<void> write_until(std::uint64_t ticks);
+  Result<void> write(const PendingEvent& pending);
+  AutogradNodeId autograd_node(const LaneNode& node);
+  Result<void> write(const Event& event);
+  Result<void> check_size();
+  void stop();
+  void stop_after_error(bool exited);
+  // session.cpp
+  void add_losses();
+  [[nodiscard]] std::uint64_t dropped_by_lanes() const;
+
+  std::unique_ptr<SharedMemory> memory_;
+  const TickClock& clock_;
+  std::unique_ptr<RecordingWriter> writer_;
+  ProcessInfo process_;
+  Limits limits_;
+  SampleWriter samples_;
+  DriverMemory driver_memory_;
+  std::vector<Event> driver_events_;  ///< of one call
+  NnModules nn_modules_;
+  std::unordered_map<std::uint64_t, ThreadId> autograd_threads_;  ///< by autograd's own numbers
+  std::vector<std::unique_ptr<LaneState>> lanes_;  ///< the first ones of the process; grows as lanes come into use
+  struct {
+    std::uint64_t definitions = 0;
+    std::uint64_t records = 0;
+    std::uint64_t times = 0;
+  } invalid_;                        ///< in the rings
+  std::uint64_t latest_ticks_ = 0;   ///< a bound on the times seen so far
+  std::uint64_t written_ticks_ = 0;  ///< of the latest event in the file
+  std::uint64_t last_flush_ticks_ = 0;
+  std::uint64_t flush_ns_ = 1'000'000'000;
+  std::uint64_t last_event_ns_ = 0;
+  std::uint64_t event_count_ = 0;
+  std::uint64_t oom_count_ = 0;
+  std::uint64_t told_until_ns_ = 0;                            ///< by the last drain()
+  std::array<std::uint64_t, kStoredLossCount> told_losses_{};  ///< of those that lanes count
+  std::uint64_t dropped_before_ = 0;                           ///< by the lanes, at the end of the last drain()
+  std::uint64_t dropped_while_stopped_ = 0;                    ///< of these, while the recorder did not run
+  bool unflushed_ = false;
+  bool stopped_ = false;
+  bool size_limit_reached_ = false;
+};
+
+}  // namespace tidemark

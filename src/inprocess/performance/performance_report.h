@@ -1,0 +1,59 @@
+// What a performance monitor has seen.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/machine/host_activity.h"
+#include "inprocess/performance/metric_values.h"
+#include "inprocess/performance/step_times.h"
+#include "inprocess/performance/value_history.h"
+#include "monitor/machine_state.h"
+
+namespace tidemark {
+
+struct MetricReport {
+  std::string name;
+  ValueSummary values;
+  ValueHistory history;
+};
+
+/// A percentage that was read again and again.
+struct WatchedPercent {
+  std::optional<double> latest;
+  RunningValue all;
+  ValueHistory history;
+};
+
+struct SystemReport {
+  std::uint32_t processors = 0;  ///< that this process may use
+  WatchedPercent cpu;            ///< of all processors
+  WatchedPercent process_cpu;    ///< of one: 200 where this process keeps two busy
+  WatchedPercent memory;         ///< of the host, what is not available
+  std::string disk;              ///< a path on it
+  std::optional<double> disk_percent;
+  HostActivity first;  ///< when watching began
+  HostActivity latest;
+  ProcessPages process;  ///< of this process
+};
+
+/// Times are nanoseconds since the monitor was made.
+struct PerformanceReport {
+  std::uint64_t began_wall_ns = 0;  ///< since 1970, as the machine's clock then was
+  std::uint64_t now_ns = 0;
+  std::uint64_t now_wall_ns = 0;      ///< the same moment since 1970: the clock may have been set meanwhile
+  bool watching = false;              ///< the machine, still
+  std::int64_t pid = -1;              ///< this process
+  std::vector<MetricReport> metrics;  ///< in the order in which they were first logged
+  std::uint64_t unnamed_values = 0;   ///< of names beyond MetricTable::kMaxNames
+  std::uint64_t late_values = 0;      ///< that came when the monitor had been stopped
+  StepSummary steps;
+  ValueHistory step_history;  ///< seconds
+  SystemReport system;
+  std::uint64_t machine_began_ns = 0;   ///< time 0 of `machine`
+  std::optional<MachineState> machine;  ///< none where it was not watched
+};
+
+}  // namespace tidemark

@@ -1,0 +1,43 @@
+#include "monitor/device_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+namespace tidemark {
+
+std::vector<std::string> device_keys(const std::vector<DeviceInfo>& devices) {
+  std::vector<std::string> keys;
+  keys.reserve(devices.size());
+  for (const DeviceInfo& device : devices) {
+    const std::string vendor = device.vendor == devices.front().vendor ? "" : device.vendor + "-";
+    keys.push_back(device.instance_of ? fmt::format("{}{}:{}", vendor, *device.instance_of, device.index)
+                                      : fmt::format("{}{}", vendor, device.index));
+  }
+  return keys;
+}
+
+void set_numbers(DeviceInfo& info, const std::string& key) {
+  std::string_view numbers = key;
+  numbers.remove_prefix(std::min(numbers.rfind('-') + 1, numbers.size()));  // of the vendor
+  const auto number = [](std::string_view digits) {
+    std::uint32_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
+  };
+  const std::size_t colon = numbers.find(':');
+  const auto first = number(numbers.substr(0, colon));
+  const auto second = colon == std::string_view::npos ? std::nullopt : number(numbers.substr(colon + 1));
+  if (!first || (colon != std::string_view::npos && !second)) return;
+  info.index = second.value_or(*first);
+  if (second) info.instance_of = first;
+}
+
+bool is_choice(const std::string& choice, const std::string& key, const DeviceInfo& device) {
+  return choice == key || (!device.uuid.empty() && choice == device.uuid);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,366 @@
+#include "monitor/recordings_watch.h"
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "collect/recorder/live/kept_folder.h"
+#include "collect/recorder/live/socket_folder.h"
+#include "trace/host_sample.h"
+
+namespace tidemark {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr std::chrono::nanoseconds kFindInterval = 1s;
+constexpr std::chrono::nanoseconds kReadAtMost = 50ms;
+constexpr std::chrono::nanoseconds kPatience = 30s;  // of a program that has answered before
+constexpr std::chrono::nanoseconds kAnswerInterval = 20ms;
+constexpr std::size_t kMaxKilled = 16;
+constexpr std::size_t kPastForSteps = 50'000;  // events of before watching, where they are for the last steps only
+constexpr std::uint64_t kAllTime = std::numeric_limits<std::uint64_t>::max();
+
+void add_killed(std::vector<KilledProcess>& all, const KilledProcess& killed) {
+  if (all.size() == kMaxKilled) all.erase(all.begin());
+  all.push_back(killed);
+}
+
+bool is_listed(const MachineState& state, std::int64_t pid) {
+  return std::any_of(state.processes.begin(), state.processes.end(), [pid](const WatchedProcess& process) {
+    return process.pid == pid && process.kind != ProcessKind::other_namespace;
+  });
+}
+
+// None where a shorter window may have other steps: those that are found by what repeats in it.
+std::optional<std::uint64_t> begin_of_last(std::size_t count, const TrainingSteps& steps) {
+  const bool named =
+      steps.source == TrainingSteps::Source::annotation || steps.source == TrainingSteps::Source::optimizer;
+  if (count == 0 || !named || steps.starts.size() <= count) return std::nullopt;
+  return steps.starts[steps.starts.size() - count].time_ns;
+}
+
+}  // namespace
+
+bool RecordingsWatch::is_of(const Followed& followed, const LiveRecording& recording) {
+  return same_recording(followed.process.recording.path, recording.path) &&
+         followed.process.recording.started_wall_ns == recording.started_wall_ns;
+}
+
+const LiveGrowths* RecordedProcess::growth_on(Device device) const {
+  const auto found = std::find_if(growths.begin(), growths.end(), [&](const auto& of) { return of.first == device; });
+  return found == growths.end() ? nullptr : &found->second;
+}
+
+void RecordingsWatch::update(const MachineState& state, bool only_listed) {
+  find(state, only_listed);
+  const Clock::time_point until = Clock::now() + kReadAtMost;
+  for (Followed& followed : followed_) {
+    while (followed.follower != nullptr && followed.process.problem.empty() && Clock::now() < until) {
+      const std::uint64_t before = followed.follower->offset();
+      read(followed);
+      if (followed.follower->offset() == before) break;
+    }
+    if (!followed.process.goes_on()) peaks_.end(followed.recording);
+    sample(followed, state);
+    if (!asks_ || followed.question || !followed.process.caught_up || !followed.process.goes_on()) continue;
+    followed.question = std::make_unique<ObjectQuestion>(followed.folder, followed.process.recording.pid);
+    followed.question->ask(true);
+  }
+  const Clock::time_point now = Clock::now();
+  if (!window_ || !steps_pace_.due(now)) return;
+  take_steps();
+  const std::chrono::nanoseconds cost = Clock::now() - now;
+  steps_pace_.done(now, cost, cost);
+}
+
+void RecordingsWatch::take_steps() {
+  for (Followed& followed : followed_) {
+    if (!followed.process.caught_up || !std::exchange(followed.read_since, false)) continue;
+    const TrainingSteps steps = followed.sources.take(window_of(followed), followed.window->begin_ns());
+    followed.process.steps = followed.sources.steps();
+    if (const auto begin = begin_of_last(window_->steps, steps)) followed.window->forget_before(*begin);
+  }
+}
+
+void RecordingsWatch::ask_again() {
+  std::size_t waiting = 0;
+  for (Followed& followed : followed_) {
+    if (!followed.question || !followed.process.goes_on() || !followed.question->is_answered()) continue;
+    followed.question->ask(false);
+    followed.asked_again = true;
+    ++waiting;
+  }
+  for (const Clock::time_point until = Clock::now() + kPatience; waiting > 0 && Clock::now() < until;) {
+    std::this_thread::sleep_for(kAnswerInterval);
+    waiting = static_cast<std::size_t>(std::count_if(followed_.begin(), followed_.end(), [](Followed& followed) {
+      return followed.asked_again && !followed.question->is_answered();
+    }));
+  }
+}
+
+Result<ObjectAnswer> RecordingsWatch::objects(std::size_t position) const {
+  const Followed& followed = followed_[position];
+  if (followed.asked_again) return followed.question->answer();
+  return Error{followed.process.state == FollowState::growing ? kNoAnswer
+                                                              : "the program ended before it was asked again"};
+}
+
+void RecordingsWatch::assess() {
+  if (asks_) ask_again();
+  if (window_) take_steps();
+  for (Followed& followed : followed_) followed.process.growths = followed.sources.assess();
+}
+
+// One that its recorder still tells of would be followed again.
+bool RecordingsWatch::can_be_forgotten(const Followed& followed) const {
+  if (followed.process.goes_on()) return false;
+  return std::none_of(recorders_.begin(), recorders_.end(), [&](const auto& entry) {
+    const std::vector<LiveRecording>& told = entry.second.recordings();
+    return std::any_of(told.begin(), told.end(),
+                       [&](const LiveRecording& recording) { return is_of(followed, recording); });
+  });
+}
+
+bool RecordingsWatch::heard() const {
+  return std::all_of(recorders_.begin(), recorders_.end(), [](const auto& entry) { return entry.second.heard(); });
+}
+
+bool RecordingsWatch::caught_up() const {
+  return std::all_of(followed_.begin(), followed_.end(), [](const Followed& followed) {
+    return followed.process.caught_up || !followed.process.goes_on();
+  });
+}
+
+void RecordingsWatch::forget_ended() {
+  std::erase_if(followed_, [this](const Followed& followed) { return can_be_forgotten(followed); });
+}
+
+void RecordingsWatch::update_owners() {
+  const Clock::time_point now = Clock::now();
+  if (!window_ || !owners_pace_.due(now)) return;
+  for (std::size_t n = 0; n < followed_.size(); ++n) {
+    const Followed& followed = followed_[n];
+    if (!followed.process.goes_on() || !followed.process.caught_up) continue;
+    if (has_attribution(followed.follower->definitions())) {
+      add_up_owners(followed_[n].process.owners, attribute(window(n)));
+    }
+  }
+  const Clock::duration took = Clock::now() - now;
+  owners_pace_.done(now, took, took);
+}
+
+void RecordingsWatch::find(const MachineState& state, bool only_listed) {
+  for (auto recorder = recorders_.begin(); recorder != recorders_.end();) {
+    recorder = recorder->second.update() ? std::next(recorder) : recorders_.erase(recorder);
+  }
+  if (!found_at_ || Clock::now() - *found_at_ >= kFindInterval) {
+    found_at_ = Clock::now();
+    for (const std::string& socket : SocketFolder::live_sockets()) {
+      if (recorders_.contains(socket)) continue;
+      if (auto recorder = LiveRecorder::connect(socket)) recorders_.emplace(socket, std::move(*recorder));
+    }
+  }
+  for (const auto& [socket, recorder] : recorders_) {
+    for (const LiveRecording& recording : recorder.recordings()) {
+      if (!only_listed || is_listed(state, recording.pid)) follow(recording, socket);
+    }
+  }
+}
+
+void RecordingsWatch::follow(const LiveRecording& recording, const std::string& socket) {
+  const bool known = std::any_of(followed_.begin(), followed_.end(),
+                                 [&](const Followed& followed) { return is_of(followed, recording); });
+  if (known) return;
+  if (followed_.size() >= most_) {
+    const auto over = std::find_if(followed_.begin(), followed_.end(),
+                                   [this](const Followed& followed) { return can_be_forgotten(followed); });
+    if (over == followed_.end()) return;
+    followed_.erase(over);
+  }
+  Followed& followed = followed_.emplace_back();
+  followed.process.recording = recording;
+  followed.folder = socket.substr(0, socket.rfind('/'));
+  followed.recording = begin_peaks(followed);
+  if (window_) {
+    SlidingWindow::Limits past = *window_;
+    if (past.steps > 0) past.events = std::min(past.events, kPastForSteps);
+    followed.window.emplace(past);
+  }
+  auto follower = Follower::open_live(recording.path);
+  if (follower) {
+    followed.follower = std::move(*follower);
+  } else {
+    followed.process.problem = follower.error().message;
+  }
+}
+
+RecordedPeaks::Recording RecordingsWatch::begin_peaks(const Followed& followed) {
+  const LiveRecording& recording = followed.process.recording;
+  return peaks_.begin(followed.folder, recording.path, recording.started_ns);
+}
+
+// Of a part that is kept no more than that is remembered; all of it is gone when the job is. Until it has been read as
+// far as before, the window is one of the past.
+void RecordingsWatch::read_anew(Followed& followed) {
+  auto follower = Follower::open_live(followed.process.recording.path);
+  if (!follower) return;
+  followed.follower = std::move(*follower);
+  peaks_.end(followed.recording);
+  followed.recording = begin_peaks(followed);
+  followed.process.caught_up = false;
+  followed.process.cuda_pinned_bytes.reset();
+  followed.cpu_bytes = 0;
+  if (window_) followed.window.emplace(*window_);
+}
+
+void RecordingsWatch::read(Followed& followed) {
+  FollowedBatch batch;
+  const FollowState before = followed.follower->state();
+  const bool lost_track = followed.follower->is_kept_part() && before == FollowState::changed;
+  if (lost_track || (before == FollowState::growing && followed.follower->moved_on())) read_anew(followed);
+  const auto more = followed.follower->next(batch);
+  followed.process.state = followed.follower->state();
+  if (!more) {
+    followed.process.problem = more.error().message;
+    return;
+  }
+  for (const SampleRecord& record : batch.samples) {
+    if (const auto* killed = std::get_if<KilledProcess>(&record)) add_killed(followed.process.killed, *killed);
+    const auto* device = std::get_if<SampledDevice>(&record);
+    if (device == nullptr || !device->cuda_index) continue;
+    followed.uuids[static_cast<std::int8_t>(*device->cuda_index)] = device->uuid;
+  }
+  for (const Event& event : batch.events) {
+    count_pinned(followed.process, event);
+    take(followed, event);
+  }
+  if (!batch.events.empty()) followed.taken_until_ns = std::max(followed.taken_until_ns, batch.events.back().time_ns);
+  peaks_.add(followed.recording, batch);
+  if (!*more) {
+    followed.process.caught_up = true;
+    if (followed.window) followed.window->set_limits(*window_);
+    peaks_.caught_up(followed.recording);
+  }
+  followed.read_since = followed.read_since || *more;
+  if (followed.window) batch.deliver_to(*followed.window);
+  // A program may run for weeks: marks before the window, of which nothing is made, go.
+  followed.follower->forget_marks_before(followed.window ? followed.window->begin_ns() : kAllTime);
+}
+
+void RecordingsWatch::take(Followed& followed, const Event& event) {
+  const bool is_block = event.kind == EventKind::allocate || event.kind == EventKind::free;
+  const bool on_cpu = is_block && event.device.type == DeviceType::cpu;
+  // What is read anew begins with what was alive. A free has the size of its block.
+  if (on_cpu) followed.cpu_bytes = held_after(event.kind, event.size, followed.cpu_bytes);
+  if (event.time_ns < followed.taken_until_ns) return;
+  if ((!event.has_totals && !on_cpu) || is_driver_memory(event.device)) return;
+  std::vector<RecordedDevice>& devices = followed.process.devices;
+  auto device = std::find_if(devices.begin(), devices.end(),
+                             [&](const RecordedDevice& known) { return known.device == event.device; });
+  if (device == devices.end()) {
+    device = devices.emplace(devices.end());
+    device->device = event.device;
+  }
+  device->allocated_bytes = event.has_totals ? event.total_allocated : followed.cpu_bytes;
+  device->peak_allocated_bytes = std::max(device->peak_allocated_bytes, device->allocated_bytes);
+  if (!event.has_totals) return;
+  device->reserved_bytes = event.total_reserved;
+  device->peak_reserved_bytes = std::max(device->peak_reserved_bytes, event.total_reserved);
+}
+
+// Of what is read anew too: it begins with what was alive.
+void RecordingsWatch::count_pinned(RecordedProcess& process, const Event& event) {
+  if (!is_driver_memory(event.device)) return;
+  if (!process.cuda_pinned_bytes) process.cuda_pinned_bytes = 0;
+  if (event.device.type != DeviceType::cuda_host) return;
+  process.cuda_pinned_bytes = held_after(event.kind, event.size, *process.cuda_pinned_bytes);
+}
+
+// The host is a device where there is no GPU.
+bool RecordingsWatch::is_same(const Followed& followed, Device device, const WatchedDevice& watched) {
+  if (device.type == DeviceType::cpu) return watched.is_host;
+  const auto uuid = followed.uuids.find(device.index);
+  return uuid != followed.uuids.end() && !uuid->second.empty() && watched.info.uuid == uuid->second;
+}
+
+void RecordingsWatch::sample(Followed& followed, const MachineState& state) const {
+  RecordedProcess& process = followed.process;
+  if (!process.caught_up || !process.goes_on()) return;
+  const bool first = !followed.sampled_at_ns.has_value();
+  if (!first && state.now_ns < *followed.sampled_at_ns + static_cast<std::uint64_t>(interval_.count())) return;
+  followed.sampled_at_ns = state.now_ns;
+  for (RecordedDevice& device : process.devices) {
+    if (device.key.empty()) {
+      for (const WatchedDevice& watched : state.devices) {
+        if (is_same(followed, device.device, watched)) device.key = watched.key;
+      }
+    }
+    // Peaks from before watching began are not its own.
+    const bool begins = device.allocated.empty() && first;
+    const auto peak_allocated = begins ? std::nullopt : std::optional(device.peak_allocated_bytes);
+    device.allocated.add(state.now_ns, device.allocated_bytes, peak_allocated);
+    followed.sources.add(device.device, {state.now_ns, device.allocated_bytes, peak_allocated, process.steps});
+    device.peak_allocated_bytes = device.allocated_bytes;
+    if (!device.reserved_bytes) continue;
+    const std::uint64_t reserved = *device.reserved_bytes;
+    device.reserved.add(state.now_ns, reserved, begins ? std::nullopt : std::optional(device.peak_reserved_bytes));
+    if (reserved > 0 && device.allocated_bytes <= reserved) {
+      device.unused_share.add(1 - static_cast<double>(device.allocated_bytes) / static_cast<double>(reserved));
+    }
+    device.peak_reserved_bytes = reserved;
+  }
+}
+
+std::optional<std::uint64_t> cuda_pinned_bytes(const std::vector<RecordedProcess>& processes) {
+  std::optional<std::uint64_t> all;
+  for (const RecordedProcess& process : processes) {
+    if (process.goes_on()) add_known(all, process.cuda_pinned_bytes);
+  }
+  return all;
+}
+
+std::vector<RecordedProcess> RecordingsWatch::processes() const {
+  std::vector<RecordedProcess> processes;
+  processes.reserve(followed_.size());
+  for (const Followed& followed : followed_) processes.push_back(followed.process);
+  return processes;
+}
+
+std::vector<ProcessSteps> RecordingsWatch::steps() const {
+  std::vector<ProcessSteps> all;
+  for (const Followed& followed : followed_) {
+    const RecordedProcess& process = followed.process;
+    if (!process.steps || !process.goes_on()) continue;
+    const std::int64_t pid = process.recording.pid;
+    for (const RecordedDevice& device : process.devices) {
+      all.push_back({pid, device.key, device.reserved_bytes.value_or(0), *process.steps});
+    }
+    if (process.devices.empty()) all.push_back({pid, "", 0, *process.steps});
+  }
+  return all;
+}
+
+Store RecordingsWatch::window(std::size_t position) const {
+  return window_of(followed_[position]);
+}
+
+const Definitions& RecordingsWatch::definitions_of(const Followed& followed) {
+  static const Definitions kNone;
+  return followed.follower == nullptr ? kNone : followed.follower->definitions();
+}
+
+Store RecordingsWatch::window_of(const Followed& followed) {
+  Store store = followed.window->store(followed.process.recording.path, definitions_of(followed));
+  store.source.growing = followed.process.state == FollowState::growing;  // that it has no end yet is no loss
+  return store;
+}
+
+std::uint64_t RecordingsWatch::window_begin_ns(std::size_t position) const {
+  return followed_[position].window->begin_ns();
+}
+
+}  // namespace tidemark

@@ -1,0 +1,170 @@
+// Follows what the recorders of this machine write: what the allocators of the recorded processes hold, with the peaks
+// between two looks, and the last part of each recording for the analyses that files have.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collect/recorder/live/live_recordings.h"
+#include "collect/recorder/sampling/sample_taker.h"
+#include "follow/follower.h"
+#include "follow/sliding_window.h"
+#include "follow/step_sources.h"
+#include "monitor/machine_state.h"
+#include "monitor/object_question.h"
+#include "monitor/recorded_owners.h"
+#include "monitor/recorded_peaks.h"
+#include "monitor/watched_usage.h"
+#include "trace/event.h"
+
+namespace tidemark {
+
+/// What the allocator of one device holds for a recorded process. The CPU's keeps no totals: its recorded allocations
+/// and frees are added up, of a part that is kept with the blocks that were alive when it begins.
+struct RecordedDevice {
+  Device device;
+  std::string key;  ///< of the WatchedDevice; empty where it cannot be told
+  std::uint64_t allocated_bytes = 0;
+  std::optional<std::uint64_t> reserved_bytes;  ///< none on the CPU
+  // Since watching began; peaks are true ones.
+  WatchedUsage allocated{256};
+  WatchedUsage reserved{256};
+  RunningValue unused_share;               ///< 1 - allocated / reserved, at each sample
+  std::uint64_t peak_allocated_bytes = 0;  ///< since the sample before
+  std::uint64_t peak_reserved_bytes = 0;
+
+  // The most since watching began; none before the first sample.
+  [[nodiscard]] std::optional<std::uint64_t> most_allocated() const { return most(allocated, peak_allocated_bytes); }
+  [[nodiscard]] std::optional<std::uint64_t> most_reserved() const { return most(reserved, peak_reserved_bytes); }
+
+ private:
+  static std::optional<std::uint64_t> most(const WatchedUsage& used, std::uint64_t since) {
+    return used.empty() ? std::nullopt : std::optional(used.peak_bytes() < since ? since : used.peak_bytes());
+  }
+};
+
+struct RecordedProcess {
+  LiveRecording recording;
+  FollowState state = FollowState::growing;
+  std::string problem;                 ///< why it is not read any further; else empty
+  bool caught_up = false;              ///< what was recorded before watching began, or is read anew, has been read
+  std::optional<std::uint64_t> steps;  ///< of training, as far as they were looked for and found; never fewer
+  std::vector<RecordedDevice> devices;
+  /// Page-locked memory of the host that it has from the CUDA driver, such as a DataLoader's with pin_memory; none
+  /// where its calls of the driver are not recorded.
+  std::optional<std::uint64_t> cuda_pinned_bytes;
+  std::vector<KilledProcess> killed;   ///< of its job, by the kernel's OOM killer; the latest ones
+  std::vector<RecordedOwners> owners;  ///< as of the latest update_owners(); the CPU's too
+  /// Of what is allocated, as of the latest assess(), the CPU's too; sources are stacks by the value of their id.
+  std::vector<std::pair<Device, LiveGrowths>> growths;
+
+  /// Whether it is being written, and read: else what is here is of the past.
+  [[nodiscard]] bool goes_on() const { return state == FollowState::growing && problem.empty(); }
+  [[nodiscard]] const LiveGrowths* growth_on(Device device) const;
+};
+
+/// The page-locked memory that those that go on have from the CUDA driver; none where no recording has its calls.
+[[nodiscard]] std::optional<std::uint64_t> cuda_pinned_bytes(const std::vector<RecordedProcess>& processes);
+
+/// Owned and used by one thread. Neither programs nor recorders wait for it; one call reads for some 50 ms at most.
+class RecordingsWatch {
+ public:
+  static constexpr std::size_t kMaxRecordings = 64;  ///< recordings
+
+  /// What update_owners() needs of each recording: 2.4 MB at most, and 130 bytes for each live block.
+  static constexpr SlidingWindow::Limits kOwnersWindow = {.length = std::chrono::seconds(30), .events = 30'000};
+
+  /// `window`: what of the events is kept for window(), and to find training steps in; none: nothing. `most`:
+  /// recordings at a time; for further ones, those that have ended are forgotten.
+  RecordingsWatch(std::chrono::nanoseconds interval, std::optional<SlidingWindow::Limits> window,
+                  std::size_t most = kMaxRecordings)
+      : interval_(interval), window_(window), most_(most) {}
+
+  /// Reads what was written since the last call. `only_listed`: only of processes that the state lists.
+  void update(const MachineState& state, bool only_listed);
+  /// Has RecordedProcess::owners worked out anew, where that is due: every two seconds, less often where it would take
+  /// more than a two-hundredth of the time. Needs a window.
+  void update_owners();
+  /// From now on, programs with the Python package are asked what storages they have; when assess() is called, which
+  /// are new since and who holds them. Each answer holds a program up for some seconds where it has a million objects.
+  void ask_for_objects() { asks_ = true; }
+  /// Looks for training steps now, not when it is due, and says what grows: before a report. Waits for the answers of
+  /// programs that have answered the first time, 30 s at most.
+  void assess();
+  /// For those who watch for weeks: recordings that have ended are no longer among processes().
+  void forget_ended();
+  /// Whether every recorder that was found has told what it writes.
+  [[nodiscard]] bool heard() const;
+  /// Whether what was recorded before is read.
+  [[nodiscard]] bool caught_up() const;
+
+  /// In the order in which they were found; also those that have ended.
+  [[nodiscard]] std::vector<RecordedProcess> processes() const;
+  /// Of those that go on, where steps are known.
+  [[nodiscard]] std::vector<ProcessSteps> steps() const;
+  /// What was found since the last call of what was used of devices between their samples.
+  [[nodiscard]] std::vector<RecordedPeak> take_peaks() { return peaks_.take(); }
+  /// What a program answered, by position in processes(); an error that is a clause: why there is nothing.
+  [[nodiscard]] Result<ObjectAnswer> objects(std::size_t position) const;
+  /// What a recording, by position in processes(), has defined so far; of its marks those of the window.
+  [[nodiscard]] const Definitions& definitions(std::size_t position) const {
+    return definitions_of(followed_[position]);
+  }
+  /// The last part of a recording, by position in processes(); a window was asked for. Without attribution.
+  [[nodiscard]] Store window(std::size_t position) const;
+  /// Where that begins, as SlidingWindow has it.
+  [[nodiscard]] std::uint64_t window_begin_ns(std::size_t position) const;
+
+ private:
+  struct Followed {
+    RecordedProcess process;
+    std::string folder;  // of its recorder
+    RecordedPeaks::Recording recording = 0;
+    std::unique_ptr<Follower> follower;  // null: it could not be opened
+    std::optional<SlidingWindow> window;
+    StepSources sources;
+    bool read_since = false;                   // sources.take()
+    std::unique_ptr<ObjectQuestion> question;  // null: not asked
+    bool asked_again = false;
+    std::map<std::int8_t, std::string> uuids;  // of GPUs, by their number in the program
+    std::optional<std::uint64_t> sampled_at_ns;
+    std::uint64_t taken_until_ns = 0;  // what is read again is not counted again
+    std::uint64_t cpu_bytes = 0;       // allocated on the CPU, as far as was read
+  };
+
+  [[nodiscard]] static bool is_of(const Followed& followed, const LiveRecording& recording);
+  [[nodiscard]] bool can_be_forgotten(const Followed& followed) const;
+  void find(const MachineState& state, bool only_listed);
+  void follow(const LiveRecording& recording, const std::string& socket);
+  [[nodiscard]] RecordedPeaks::Recording begin_peaks(const Followed& followed);
+  void read_anew(Followed& followed);
+  void read(Followed& followed);
+  static void take(Followed& followed, const Event& event);
+  static void count_pinned(RecordedProcess& process, const Event& event);
+  [[nodiscard]] static bool is_same(const Followed& followed, Device device, const WatchedDevice& watched);
+  void sample(Followed& followed, const MachineState& state) const;
+  void take_steps();
+  void ask_again();
+  [[nodiscard]] static const Definitions& definitions_of(const Followed& followed);
+  [[nodiscard]] static Store window_of(const Followed& followed);
+
+  std::chrono::nanoseconds interval_;
+  std::optional<SlidingWindow::Limits> window_;
+  std::size_t most_;
+  Pace owners_pace_{std::chrono::seconds(2), 200};
+  std::map<std::string, LiveRecorder> recorders_;  // by socket
+  std::vector<Followed> followed_;
+  RecordedPeaks peaks_;
+  std::optional<std::chrono::steady_clock::time_point> found_at_;
+  bool asks_ = false;
+  Pace steps_pace_{std::chrono::seconds(2), 20};
+};
+
+}  // namespace tidemark

@@ -1,0 +1,83 @@
+#include "report/advice/words.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "report/common/printable.h"
+#include "report/common/stack_text.h"
+
+namespace tidemark {
+namespace {
+
+struct AdviceWords {
+  AdviceKind kind;
+  const char* finding;
+  const char* change;
+};
+
+constexpr AdviceWords kWords[] = {
+    {AdviceKind::checkpoint_activations, "Activations of the repeated layers are held until the backward pass",
+     "recompute them there: torch.utils.checkpoint, or gradient_checkpointing_enable() of transformers"},
+    {AdviceKind::gradients_in_forward, "Gradients are held through the forward pass",
+     "call optimizer.zero_grad(set_to_none=True) right after optimizer.step()"},
+    {AdviceKind::frozen_gradients, "Parameters that need no gradient have one", "set their .grad to None"},
+    {AdviceKind::frozen_optimizer_state, "The optimizer keeps state for parameters that need no gradient",
+     "give the optimizer only the parameters that are trained"},
+    {AdviceKind::large_optimizer_state,
+     "The optimizer keeps more than two tensors of each trained parameter's size and type",
+     "keep its state in the parameters' type, or in 8 bits (bitsandbytes), where the training allows it; without "
+     "amsgrad"},
+    {AdviceKind::logits, "Several tensors of the size of the logits exist at once",
+     "compute the loss in chunks of the sequence, or with a fused cross-entropy"},
+    {AdviceKind::logits_upcast,
+     "The logits are copied to twice their precision, and several tensors of their size exist",
+     "convert them in chunks of the sequence, with the loss, or use a fused cross-entropy"},
+    {AdviceKind::gradient_buckets, "DistributedDataParallel keeps buckets beside the gradients",
+     "DistributedDataParallel(gradient_as_bucket_view=True) makes the gradients views of the buckets"},
+    {AdviceKind::gathered_parameters, "FSDP holds gathered parameters of the repeated layers until the backward pass",
+     "fully_shard(layer, reshard_after_forward=True), or ShardingStrategy.FULL_SHARD"},
+    {AdviceKind::checkpoint_copies, "Copies of a checkpoint being saved are on the device",
+     "copy one tensor at a time to the CPU before saving"},
+    {AdviceKind::retained_graph, "Autograd graphs are retained over steps",
+     "keep loss.item() or loss.detach() instead of the loss, and evaluate in torch.no_grad()"},
+};
+
+const AdviceWords& words_of(AdviceKind kind) {
+  for (const AdviceWords& words : kWords) {
+    if (words.kind == kind) return words;
+  }
+  return kWords[0];
+}
+
+}  // namespace
+
+std::string advice_finding(const Advice& advice) {
+  std::string text =
+      fmt::format("{} ({} in {} block{} at the peak", words_of(advice.kind).finding, format_bytes(advice.peak_bytes),
+                  format_count(advice.peak_blocks), advice.peak_blocks == 1 ? "" : "s");
+  if (advice.modules.size() == 1) text += fmt::format(", {}", printable(advice.modules[0].path));
+  if (advice.modules.size() > 1) {
+    text += fmt::format(", in {} modules, most in {}: {}", format_count(advice.modules.size()),
+                        printable(advice.modules[0].path), format_bytes(advice.modules[0].bytes));
+  }
+  return text + ")";
+}
+
+std::string advice_place(const Advice& advice, std::size_t width) {
+  if (advice.modules.empty()) return stack_text(advice.stack, width);
+  std::string first = printable(advice.modules[0].path);
+  if (advice.modules.size() == 1) return first;
+  return fmt::format("{} and {} more", first, format_count(advice.modules.size() - 1));
+}
+
+std::string advice_change(const Advice& advice) {
+  return words_of(advice.kind).change;
+}
+
+std::string advice_saving(const Advice& advice) {
+  const char* known = advice.known_as == Confidence::exact ? "the tensors' addresses" : "stacks and lifetimes";
+  return fmt::format("{} of the peak, by a replay of this run (whose memory it is: from {})",
+                     format_bytes(advice.avoidable_peak_bytes), known);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,47 @@
+// Results as comma-separated values (RFC 4180, with \n line ends). Unknown values are empty fields.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "analyze/common/result_table.h"
+#include "analyze/sweep/dp_sgd.h"
+#include "analyze/sweep/sweep.h"
+#include "analyze/timeline/timeline.h"
+#include "analyze/usage/breakdown.h"
+#include "analyze/usage/table.h"
+#include "analyze/usage/temporary.h"
+
+namespace tidemark {
+
+/// One row for each group. Columns: file, rank, device, at_ns, <what it is grouped by>, bytes, blocks, share; by stack
+/// also all frames, outermost first, separated by ';'.
+[[nodiscard]] std::string to_csv(std::span<const Table> tables);
+
+/// One row for each stack. Columns: file, rank, device, stack, frames (as above), count, bytes, largest_bytes, share.
+[[nodiscard]] std::string to_csv(std::span<const Temporary> results);
+
+/// One row for each owner of the first group, category, phase and how it is known. Columns: file, rank, device, at_ns,
+/// <what it is grouped by>, category, phase, known_as, bytes, block_count.
+[[nodiscard]] std::string to_csv(std::span<const Breakdown> results);
+
+/// One row for each point. Columns: file, rank, device, time_ns, allocated_bytes, reserved_bytes; with layers, for each
+/// of them at each point: file, rank, device, time_ns, stack, frames (or what it is grouped by), held_bytes.
+[[nodiscard]] std::string to_csv(std::span<const Timeline> timelines);
+
+/// One row for each row. Columns: file, rank, device, those of the table by their keys; a stack is "stack,frames".
+[[nodiscard]] std::string to_csv(std::span<const ResultTable> tables);
+
+/// One row for each configuration. Columns: gpu, the arguments by their names, fits, peak_allocated_bytes,
+/// peak_reserved_bytes, device_used_bytes, out_of_memory, predicted_fits, predicted_peak_allocated_bytes,
+/// predicted_peak_reserved_bytes, failure, duration_ns, host_bytes, folder.
+[[nodiscard]] std::string to_csv(const Sweep& sweep);
+/// One row for each configuration, with the bytes of each kind and the peak of each phase.
+[[nodiscard]] std::string to_csv(const DpSgdSweep& result);
+
+/// "FILE,RANK", the fields with which every row begins.
+[[nodiscard]] std::string recording_fields(const RecordingInfo& recording);
+/// "STACK,FRAMES": on one line, and all frames, outermost first, separated by ';'.
+[[nodiscard]] std::string stack_fields(const NamedStack& stack);
+
+}  // namespace tidemark

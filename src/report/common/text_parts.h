@@ -1,0 +1,49 @@
+// What the text reports share.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analyze/advice/advice.h"
+#include "analyze/common/data_quality.h"
+#include "analyze/common/recording_info.h"
+#include "analyze/ledger/host_samples.h"
+#include "analyze/oom/explain.h"
+#include "report/common/columns.h"
+#include "report/common/recording_text.h"
+#include "report/common/terminal.h"
+
+namespace tidemark {
+
+/// "  label           value\n": the labels of a list of facts are as wide as one another.
+[[nodiscard]] std::string fact(const char* label, const std::string& value);
+/// The same in a line that the terminal has room for.
+[[nodiscard]] std::string fact(const char* label, const std::string& value, const Terminal& terminal);
+[[nodiscard]] std::string fact(const char* label, const FittedText& value, const Terminal& terminal);
+
+/// "Data quality: complete", or its issues, one a line.
+[[nodiscard]] std::string quality_text(const DataQuality& quality, const Terminal& terminal);
+
+/// One line for reports other than the summary: nothing when the recording is complete, else that it is not.
+[[nodiscard]] std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal);
+
+/// A table of advice, what saves most first; nothing without any.
+[[nodiscard]] std::string advice_text(const std::vector<Advice>& list, const Terminal& terminal);
+/// The same for a request that failed.
+[[nodiscard]] std::string advice_text(const std::vector<OomAdvice>& list, const Terminal& terminal);
+
+/// Who was killed for lack of host memory, and why; nothing without any.
+[[nodiscard]] std::string kills_text(std::span<const HostKill> kills, const Terminal& terminal);
+
+/// The texts of devices one below the other: those of one line without a blank line between them.
+[[nodiscard]] std::string join_devices(const std::vector<std::string>& texts);
+template <typename Device, typename Text>
+[[nodiscard]] std::string join_devices(const std::vector<Device>& devices, const Text& text_of) {
+  std::vector<std::string> texts;
+  texts.reserve(devices.size());
+  for (const Device& device : devices) texts.push_back(text_of(device));
+  return join_devices(texts);
+}
+
+}  // namespace tidemark

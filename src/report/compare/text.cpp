@@ -1,0 +1,175 @@
+#include "report/common/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/units.h"
+#include "report/common/attribution.h"
+#include "report/common/columns.h"
+#include "report/common/magnitude.h"
+#include "report/common/printable.h"
+#include "report/common/stack_text.h"
+#include "report/common/text_parts.h"
+
+namespace tidemark {
+namespace {
+
+constexpr const char* kUnknown = "n/a";
+
+/// "+3.0 MiB", "-512 B", "0 B".
+std::string signed_text(std::int64_t change, std::string (*format)(std::uint64_t)) {
+  const char* sign = change > 0 ? "+" : "";
+  return (change < 0 ? "-" : sign) + format(magnitude(change));
+}
+
+std::string signed_bytes(std::int64_t change) {
+  return signed_text(change, format_bytes);
+}
+
+std::string recording_line(const char* name, const RecordingInfo& recording) {
+  const bool snapshot = recording.source == SourceKind::pytorch_snapshot;
+  return fmt::format("{}  {}: {}, {}, {} {}\n", name, printable(recording.path),
+                     snapshot ? "PyTorch memory snapshot" : "recording", format_duration_ns(recording.duration_ns),
+                     format_count(recording.event_count), recording.event_count == 1 ? "event" : "events");
+}
+
+std::string settings_line(const RecordingInfo& a, const RecordingInfo& b) {
+  if (a.allocator_settings == b.allocator_settings) return {};
+  const auto text = [](const std::optional<std::string>& settings) {
+    if (!settings) return std::string(kUnknown);
+    return settings->empty() ? std::string("default") : shown(*settings);
+  };
+  return fmt::format("   allocator settings: {} in A, {} in B\n", text(a.allocator_settings),
+                     text(b.allocator_settings));
+}
+
+std::string matching_line(const StackMatching& matching) {
+  if (!matching.python_frames && !matching.native_frames) {
+    return "   stacks cannot be matched: A and B have no frames of the same kind\n";
+  }
+  std::string text = "   stacks matched by function and file";
+  if (matching.lines) text = "   stacks matched by function, file and line";
+  if (!matching.native_frames) text += "; Python frames only";
+  if (!matching.python_frames) text += "; native frames only";
+  return text + "\n";
+}
+
+void add_total(Columns& columns, const char* name, const ComparedTotal& total,
+               std::string (*format)(std::uint64_t) = format_bytes) {
+  if (!total.a && !total.b) return;
+  const auto value = [&](const std::optional<std::uint64_t>& side) { return side ? format(*side) : kUnknown; };
+  const auto change = total.change();
+  std::string share = kUnknown;
+  if (change == 0)
+    share = "0.0%";
+  else if (change && *total.a != 0) {
+    share = fmt::format("{:+.1f}%", static_cast<double>(*change) / static_cast<double>(*total.a) * 100);
+  }
+  columns.add({value(total.a), value(total.b), change ? signed_text(*change, format) : kUnknown, share, name});
+}
+
+std::string totals_text(const ComparedDevice& device, const Terminal& terminal) {
+  Columns columns({"A", "B", "change", "relative", "metric"});
+  add_total(columns, "peak allocated", device.peak_allocated);
+  add_total(columns, "peak reserved", device.peak_reserved);
+  add_total(columns, "peak active", device.peak_active);
+  add_total(columns, "allocations", device.allocations, format_count);
+  add_total(columns, "total allocated", device.traffic);
+  return columns.text(terminal, 2);
+}
+
+std::string group_text(const ChangeGroup& group, const char* word) {
+  if (group.stacks == 0) return {};
+  return fmt::format("{} {} ({}), ", format_count(group.stacks), word, signed_bytes(group.bytes));
+}
+
+std::string groups_line(const ComparedDevice& device, CompareBy by, std::optional<OwnerKind> owners) {
+  return fmt::format("  {} {}: {}{}{}{}{} unchanged\n", owners ? plural_of(*owners) : "stacks",
+                     by == CompareBy::peak ? "at the peak" : "by total allocated", group_text(device.added, "added"),
+                     group_text(device.removed, "removed"), group_text(device.grew, "grew"),
+                     group_text(device.shrank, "shrank"), format_count(device.unchanged.stacks));
+}
+
+/// "1 → 3", or the one number.
+std::string count_text(const ComparedValue& count) {
+  if (count.a == count.b) return format_count(count.a);
+  return fmt::format("{} \xE2\x86\x92 {}", format_count(count.a), format_count(count.b));
+}
+
+// `all`: the rows are of all blocks.
+std::string rows_text(const ComparedDevice& device, CompareBy by, bool all, const Terminal& terminal) {
+  const bool peak = by == CompareBy::peak;
+  Columns columns({"change", "A", "B", peak ? "blocks" : "allocations", "status",
+                   holder_words(device.rows, &ComparedStack::stack, "stack").one});
+  for (const ComparedStack& row : device.rows) {
+    const ComparedValue& bytes = peak ? row.peak_bytes : row.traffic_bytes;
+    columns.add({signed_bytes(bytes.change()), format_bytes(bytes.a), format_bytes(bytes.b),
+                 count_text(peak ? row.peak_blocks : row.allocations), std::string(name_of(row.kind))},
+                fitted_with_callers(row.stack));
+  }
+  if (device.other_rows != 0) {
+    columns.add({signed_bytes(device.other_change), "", "", "", "",
+                 fmt::format("({} more; --top 0 lists all)", format_count(device.other_rows))});
+  }
+  const ComparedTotal& unrecorded = device.unrecorded_at_peak;
+  const bool show_unrecorded = all && peak && unrecorded.change().value_or(0) != 0;
+  if (show_unrecorded) {
+    columns.add({signed_bytes(*unrecorded.change()), format_bytes(*unrecorded.a), format_bytes(*unrecorded.b), "", "",
+                 "(not recorded)"});
+  }
+  return device.rows.empty() && !show_unrecorded ? std::string() : columns.text(terminal, 2);
+}
+
+std::string device_text(const ComparedDevice& device, const Comparison& comparison, const Terminal& terminal) {
+  const std::string name = to_string(device.device);
+  std::string text = "\n" + paint(terminal, Tone::heading, name) + "\n" + totals_text(device, terminal) + "\n";
+  if (!device.in_a || !device.in_b) {
+    const RecordingInfo& recording = device.in_a ? comparison.a : comparison.b;
+    return text + fmt::format("  only in {}: `tidemark table {} --device {}` lists its stacks\n",
+                              device.in_a ? "A" : "B", printable(recording.path), name);
+  }
+  return text + groups_line(device, comparison.by, comparison.owners) +
+         rows_text(device, comparison.by, comparison.a.chosen_blocks.empty(), terminal);
+}
+
+std::string missing_events(const char* name, const RecordingInfo& recording, const Terminal& terminal) {
+  if (recording.quality.complete) return {};
+  const std::string text = fmt::format("Events are missing in {}: see the data quality in `tidemark summary`.", name);
+  return paint(terminal, Tone::warning, text) + "\n";
+}
+
+}  // namespace
+
+std::string to_text(const Comparison& comparison, const Terminal& terminal) {
+  std::string text = recording_line("A", comparison.a) + recording_line("B", comparison.b);
+  text += settings_line(comparison.a, comparison.b);
+  const bool has_both = std::any_of(comparison.devices.begin(), comparison.devices.end(),
+                                    [](const ComparedDevice& device) { return device.in_a && device.in_b; });
+  if (has_both && !comparison.owners) text += matching_line(comparison.matching);
+  text += chosen_blocks_text(comparison.a, true);
+  for (const ComparedDevice& device : comparison.devices) text += device_text(device, comparison, terminal);
+  if (comparison.devices.empty()) text += "\nNo events recorded in A or B.\n";
+  text += missing_events("A", comparison.a, terminal);
+  return text + missing_events("B", comparison.b, terminal);
+}
+
+std::string budget_text(const Comparison& comparison) {
+  std::string text;
+  for (const OverBudget& over : comparison.over_budget) {
+    if (!text.empty()) text += "; ";
+    const std::uint64_t before = over.a.value_or(0);
+    std::string share;
+    if (before != 0) {
+      share = fmt::format(" ({:.1f}%)", static_cast<double>(over.b - before) / static_cast<double>(before) * 100);
+    }
+    text +=
+        fmt::format("{}: peak allocated {} in B exceeds {} in A by {}{}", to_string(over.device), format_bytes(over.b),
+                    over.a ? format_bytes(before) : "n/a", format_bytes(over.b - before), share);
+  }
+  if (text.empty()) return text;
+  return text + fmt::format("; --fail-over limit: {}", printable(comparison.budget->text));
+}
+
+}  // namespace tidemark

@@ -1,0 +1,134 @@
+#include "report/explain/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "base/units.h"
+#include "report/common/printable.h"
+#include "report/common/recording_text.h"
+#include "report/common/stack_text.h"
+#include "report/explain/words.h"
+#include "report/host_ledger/words.h"
+
+namespace tidemark {
+namespace {
+
+constexpr std::size_t kMaxHolders = 3;
+constexpr std::size_t kStackColumns = 90;
+constexpr std::size_t kMaxVictims = 2;
+
+std::string holder_line(std::uint64_t bytes, double share, const NamedStack& stack) {
+  return fmt::format("  {:>10} {:>6}  {}", format_bytes(bytes), share_text(share), stack_text(stack, kStackColumns));
+}
+
+std::string memory_line(const OomFailure& failure, std::optional<std::uint64_t> address_space_limit) {
+  std::string text = fmt::format("  {} allocated", format_bytes(failure.allocated));
+  if (!failure.caching && address_space_limit) {
+    text +=
+        fmt::format("; the process's address space is limited to {} (ulimit -v)", format_bytes(*address_space_limit));
+  }
+  if (!failure.caching) return text;
+  return text + fmt::format(", {} cached, {} free on the device, {} used outside PyTorch", bytes_text(failure.cached),
+                            bytes_text(failure.device_free), bytes_text(failure.outside));
+}
+
+}  // namespace
+
+std::vector<std::string> device_oom_lines(const Explanation& explanation,
+                                          std::optional<std::uint64_t> address_space_limit) {
+  if (explanation.failures.empty()) return {};
+  const OomFailure& failure = explanation.failures.front();
+  std::vector<std::string> lines = {out_of_memory_headline(failure, explanation.recording)};
+  lines.push_back("  requested by " + stack_text_with_callers(failure.stack, kStackColumns));
+  lines.push_back(memory_line(failure, address_space_limit));
+  if (!failure.findings.empty()) {
+    const char* certainty = !failure.caching && !failure.cause ? "possible " : "";
+    lines.push_back(fmt::format("  {}cause: {}", certainty, evidence_text(failure, failure.findings.front())));
+  }
+  for (std::size_t index = 0; index < std::min(kMaxHolders, failure.top_allocations.size()); ++index) {
+    const TopAllocation& held = failure.top_allocations[index];
+    lines.push_back(holder_line(held.bytes, held.share, held.stack));
+  }
+  if (!failure.fixes.empty()) {
+    const OomFix& fix = failure.fixes.front();
+    lines.push_back(fmt::format("  possible fix ({}): {}", format_bytes(fix.bytes), fix_text(failure, fix)));
+  }
+  return lines;
+}
+
+std::vector<std::string> host_oom_lines(const HostOomFacts& facts, const Table* held) {
+  const std::string what = "Out of memory on the host: ";
+  std::vector<std::string> lines;
+  for (std::size_t index = 0; index < std::min(kMaxVictims, facts.kills.size()); ++index) {
+    const KilledProcess& killed = facts.kills[index].killed;
+    lines.push_back((index == 0 ? what : "  and ") + process_words(killed.process) + " " + killed_words(killed, ""));
+  }
+  if (facts.kills.size() > kMaxVictims) {
+    lines.back() += fmt::format(", and {} more", format_count(facts.kills.size() - kMaxVictims));
+  }
+  if (facts.kills.empty()) {
+    lines.push_back(
+        fmt::format("{}the kernel killed {} of the control group{}, none that is known to be the program's", what,
+                    facts.unexplained_kills == 1 ? "a process" : format_count(facts.unexplained_kills) + " processes",
+                    facts.cgroup.empty() ? "" : " " + printable(facts.cgroup)));
+  } else {
+    const HostKill& first = facts.kills.front();
+    const KilledProcess& killed = first.killed;
+    if (!facts.cgroup.empty()) {
+      lines.push_back(fmt::format("  control group {}: limit {}, {} in use shortly before", printable(facts.cgroup),
+                                  bytes_text(killed.cgroup_limit_bytes), bytes_text(killed.cgroup_usage_bytes)));
+    }
+    lines.push_back("  " + held_words(killed.process.pages));
+    lines.push_back(fmt::format("  {}", evidence_words(killed.evidence)));
+    std::string most = first.before ? most_memory_words(*first.before) : std::string();
+    if (!most.empty()) lines.push_back("  " + most);
+  }
+  if (held == nullptr || held->sections.empty()) return lines;
+  const TableSection& section = held->sections.front();
+  lines.push_back(fmt::format("  {} in recorded CPU tensors at the end{}", format_bytes(section.allocated_bytes),
+                              section.rows.empty() ? "" : ", most of it by"));
+  for (std::size_t index = 0; index < std::min(kMaxHolders, section.rows.size()); ++index) {
+    const TableRow& row = section.rows[index];
+    if (const auto* stack = std::get_if<NamedStack>(&row.key))
+      lines.push_back(holder_line(row.bytes, row.share, *stack));
+  }
+  return lines;
+}
+
+std::string unexplained_oom_line(const std::string& path) {
+  return fmt::format("Out of memory on a device. More: `tidemark explain {}`", printable(path));
+}
+
+std::vector<std::string> held_lines(const Overview& overview, bool asked) {
+  std::vector<std::string> lines = {asked ? "Dump as asked for by SIGUSR1"
+                                          : "The program failed; no out-of-memory error recorded"};
+  for (const DeviceSummary& device : overview.devices) {
+    if (!device.peak_allocated_at_ns) continue;
+    lines.push_back(fmt::format("  {}: peak allocated {}, at the end {}", to_string(device.device),
+                                format_bytes(device.peak_allocated_bytes), format_bytes(device.live_allocated_bytes)));
+  }
+  return lines;
+}
+
+std::vector<std::string> dumped_lines(const std::vector<DumpedRecording>& recordings, std::size_t most) {
+  std::vector<std::string> lines;
+  for (const DumpedRecording& recording : recordings) {
+    if (lines.size() + 1 == most && recordings.size() > most) {
+      lines.push_back(fmt::format("  and {} more recordings", format_count(recordings.size() - lines.size())));
+      break;
+    }
+    lines.push_back(fmt::format("{}: the last {} of process {}, {} events, {}", printable(recording.path),
+                                format_duration_ns(recording.duration_ns),
+                                recording.pid ? std::to_string(*recording.pid) : "n/a",
+                                format_count(recording.event_count), format_bytes(recording.bytes)));
+  }
+  return lines;
+}
+
+std::string not_dumped_line(const std::string& error, const std::string& folder) {
+  return fmt::format("no dump: {}; what was kept is in {}", printable(error), printable(folder));
+}
+
+}  // namespace tidemark

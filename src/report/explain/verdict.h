@@ -1,0 +1,50 @@
+// What a dump says at once, below a program's traceback: a few lines of what `explain` and `table` say in full.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/ledger/host_samples.h"
+#include "analyze/oom/explain.h"
+#include "analyze/usage/table.h"
+
+namespace tidemark {
+
+/// Lines of a verdict, with those that name its files.
+inline constexpr std::size_t kMaxVerdictLines = 10;
+
+/// The kernel killed processes for lack of memory.
+struct HostOomFacts {
+  std::vector<HostKill> kills;  ///< those of the job that are known
+  std::uint64_t unexplained_kills = 0;
+  std::string cgroup;  ///< folder of the control group; may be empty
+};
+
+/// A recording that was written.
+struct DumpedRecording {
+  std::string path;
+  std::optional<std::int64_t> pid;
+  std::uint64_t duration_ns = 0;
+  std::uint64_t event_count = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// The latest failed request: what, why, what held most, what would have helped. Empty where none failed.
+/// `address_space_limit`: bytes, of the program, where there is one; said of requests on the CPU.
+[[nodiscard]] std::vector<std::string> device_oom_lines(const Explanation& explanation,
+                                                        std::optional<std::uint64_t> address_space_limit);
+/// Who was killed, at what limit, and what held most. `held`: what the recording had of the host at its end; may be
+/// null.
+[[nodiscard]] std::vector<std::string> host_oom_lines(const HostOomFacts& facts, const Table* held);
+/// Of a device whose recording is too long to be explained at once.
+[[nodiscard]] std::string unexplained_oom_line(const std::string& path);
+/// Where nothing ran out: that the program failed, or somebody `asked`; peak and end of each device.
+[[nodiscard]] std::vector<std::string> held_lines(const Overview& overview, bool asked);
+/// At most `most` lines.
+[[nodiscard]] std::vector<std::string> dumped_lines(const std::vector<DumpedRecording>& recordings, std::size_t most);
+/// What could not be written, and where it still is.
+[[nodiscard]] std::string not_dumped_line(const std::string& error, const std::string& folder);
+
+}  // namespace tidemark

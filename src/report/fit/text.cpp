@@ -1,0 +1,57 @@
+#include "report/common/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/sweep/fit.h"
+#include "base/units.h"
+#include "report/common/columns.h"
+#include "report/common/printable.h"
+#include "report/common/recording_text.h"
+#include "report/sweep/words.h"
+
+namespace tidemark {
+namespace {
+
+std::string answer_text(const Fit& fit, const std::optional<std::uint64_t>& largest) {
+  const std::string where = fmt::format("{} of {} with a margin of {}", format_bytes(fit.memory_bytes), fit.gpu,
+                                        share_text(fit.margin_share));
+  if (!largest) return fmt::format("no {} fits into the {}: not even {}", fit.name, where, fit.range.low);
+  const char* const end = *largest == fit.range.high ? ", the largest that was asked for," : "";
+  return fmt::format("{} {}{} fits into the {}", fit.name, *largest, end, where);
+}
+
+}  // namespace
+
+std::string to_text(const Fit& fit, const Terminal& terminal) {
+  const std::optional<std::uint64_t> largest = fit.largest();
+  std::string text = paint(terminal, largest ? Tone::heading : Tone::error, answer_text(fit, largest)) + "\n\n";
+  Columns columns({fit.name, "fits", "peak allocated", "peak reserved", "device used", "time", ""});
+  std::vector<FitTrial> trials = fit.trials;
+  std::sort(trials.begin(), trials.end(), [](const FitTrial& a, const FitTrial& b) { return a.value < b.value; });
+  for (const FitTrial& trial : trials) {
+    const TrialResult& result = trial.result;
+    const std::string mark = result.fits ? (largest == trial.value ? "largest that fits" : "") : shown(result.failure);
+    columns.add({std::to_string(trial.value), fits_text(result), trial_bytes_text(result, result.peak_allocated_bytes),
+                 trial_bytes_text(result, result.peak_reserved_bytes),
+                 trial_bytes_text(result, result.device_used_bytes),
+                 fmt::format("{:.1f} s", static_cast<double>(result.duration_ns) / 1e9), mark});
+  }
+  text += columns.text(terminal, 2);
+  std::vector<std::string> uncertain;
+  for (const FitTrial& trial : fit.trials) {
+    if (largest ? trial.value == *largest : trial.value == fit.range.low) uncertain = trial.result.uncertain;
+  }
+  if (!fit.monotone()) {
+    uncertain.insert(uncertain.begin(), fmt::format("The peak does not grow with every {}: values that were not tried "
+                                                    "may take more, or less.",
+                                                    fit.name));
+  }
+  if (uncertain.empty()) return text;
+  text += "\n" + paint(terminal, Tone::heading, "What is not certain") + "\n";
+  for (const std::string& sentence : uncertain) text += "  " + printable(sentence) + "\n";
+  return text;
+}
+
+}  // namespace tidemark

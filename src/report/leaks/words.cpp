@@ -1,0 +1,177 @@
+#include "report/leaks/words.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/units.h"
+#include "report/common/printable.h"
+#include "report/common/stack_text.h"
+
+namespace tidemark {
+namespace {
+
+std::string doubt_text(const Leaks& leaks) {
+  switch (leaks.insufficient) {
+    case InsufficientData::no_steps:
+      return "no training steps detected";
+    case InsufficientData::too_few_steps:
+      return fmt::format("{} training steps found, at least {} required with a warm-up of {}",
+                         format_count(leaks.steps.starts.size()),
+                         format_count(leaks.warmup_steps + kMinAnalyzedSteps + 2), format_count(leaks.warmup_steps));
+    case InsufficientData::none:
+    case InsufficientData::no_events:
+      break;
+  }
+  return "no events recorded";
+}
+
+std::string beginning_text(const Leaks& leaks) {
+  switch (leaks.steps.source) {
+    case TrainingSteps::Source::given:
+      return "start times as specified";
+    case TrainingSteps::Source::annotation:
+      return fmt::format("a step starts at each mark '{}'", shown(leaks.mark.value_or("")));
+    case TrainingSteps::Source::optimizer:
+      return "a step starts at the first allocation of the optimizer";
+    case TrainingSteps::Source::stack:
+      return "a step starts at each allocation by " + stack_text(leaks.anchor, kStackInSentence);
+    case TrainingSteps::Source::sizes:
+      return "detected from repeating allocation sizes";
+    case TrainingSteps::Source::none:
+      break;
+  }
+  return {};
+}
+
+std::string found_text(const Leaks& leaks) {
+  std::string text =
+      fmt::format("Leak: {} {} by {} per step", format_count(leaks.leak_count),
+                  leaks.leak_count == 1 ? "call site grows" : "call sites grow", rate_text(leaks.bytes_per_step));
+  std::uint64_t objects = 0;
+  std::uint64_t sites = 0;
+  bool graphs = true;
+  for (const LeakObject& object : leaks.objects) {
+    if (object.kind == LeakObjectKind::call_site) continue;
+    ++objects;
+    sites += object.leaks;
+    graphs &= object.kind == LeakObjectKind::autograd_graph;
+  }
+  if (objects == 0) return text;
+  const std::string which =
+      sites == leaks.leak_count ? (objects == 1 ? "all" : "") : fmt::format("{} of them", format_count(sites));
+  const char* what = graphs ? "autograd graph" : "forward pass";
+  const std::string where = objects == 1 ? fmt::format("in {} {}", graphs ? "a retained" : "what is kept of a", what)
+                            : graphs     ? fmt::format("in {} retained autograd graphs", format_count(objects))
+                                         : fmt::format("in what is kept of {} forward passes", format_count(objects));
+  return fmt::format("{}, {}{}{}", text, which, which.empty() ? "" : " ", where);
+}
+
+std::string no_large_leak(const Leaks& leaks) {
+  const std::string steps = format_count(leaks.analyzed_steps);
+  if (leaks.min_growth)
+    return fmt::format("No leak of {} per step or more in {} steps", format_bytes(*leaks.min_growth), steps);
+  return fmt::format("No leak of {} per step, or of {:.0f}% of the peak in {} steps", format_bytes(kLeakFloorPerStep),
+                     kLeakFloorOfPeak * 100, steps);
+}
+
+}  // namespace
+
+std::string_view usual_mistake_text(UsualMistake mistake, Device device) {
+  switch (mistake) {
+    case UsualMistake::losses_with_graph:
+      return "losses are kept with their autograd graphs: keep loss.item() or loss.detach()";
+    case UsualMistake::metrics_not_detached:
+      return "metrics are kept with their autograd graphs: compute them under torch.no_grad(), or keep .detach()";
+    case UsualMistake::capturing_hook:
+      return "a hook keeps the tensors that it is called with: keep what is computed from them, or remove the hook";
+    case UsualMistake::unbounded_cache:
+      return "a cache keeps every entry: give it a maximum size, or empty it";
+    case UsualMistake::growing_container:
+      if (device.type == DeviceType::cpu) return "a list or dictionary only grows: empty it";
+      return "a list or dictionary only grows: empty it, or keep its tensors on the CPU";
+    case UsualMistake::none:
+      break;
+  }
+  return {};
+}
+
+std::string mistake_line(const LeakObject& object) {
+  const MatchedMistake& mistake = object.mistake;
+  if (mistake.mistake == UsualMistake::none) return {};
+  const char* known = mistake.known_as == Confidence::exact ? "mistake" : "likely mistake";
+  return fmt::format("{}: {}", known, usual_mistake_text(mistake.mistake, object.device));
+}
+
+std::string rate_text(double bytes) {
+  if (bytes >= 1024) return format_bytes(static_cast<std::uint64_t>(std::llround(bytes)));
+  return bytes == std::floor(bytes) ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} B", bytes);
+}
+
+std::string growth_text(const Growth& growth) {
+  switch (growth.classification) {
+    case GrowthClass::leak:
+      break;
+    case GrowthClass::too_few:
+      return fmt::format("grew in only {} of {} steps", format_count(growth.grown_steps),
+                         format_count(growth.analyzed_steps));
+    case GrowthClass::stopped:
+      return fmt::format("stopped growing after {} steps", format_count(growth.grown_steps));
+    case GrowthClass::slowing:
+      return "growth slows down, as in a cache that fills up";
+    case GrowthClass::unclear:
+      return fmt::format("recording too short: blocks are freed after up to {} steps",
+                         format_count(growth.released_after));
+    case GrowthClass::with_work:
+      return "grows with the work per step";
+  }
+  return {};
+}
+
+std::string leak_verdict(const Leaks& leaks) {
+  switch (leaks.verdict) {
+    case LeakVerdict::leak:
+      return found_text(leaks);
+    case LeakVerdict::no_leak:
+      if (leaks.small_leak_count != 0) return no_large_leak(leaks);
+      return fmt::format("No leak: no call site kept growing over {} steps", format_count(leaks.analyzed_steps));
+    case LeakVerdict::insufficient_data:
+      return "Insufficient data: " + doubt_text(leaks);
+  }
+  return {};
+}
+
+std::string leak_object_text(const LeakObject& object) {
+  if (object.kind == LeakObjectKind::autograd_graph) {
+    return "An autograd graph is retained, likely by the tensor that it ends in";
+  }
+  return "Several tensors of one forward pass are retained; the last of them";
+}
+
+std::vector<const LeakSite*> leaks_of(const Leaks& leaks, std::size_t object) {
+  std::vector<const LeakSite*> sites;
+  for (const LeakSite& site : leaks.leaks) {
+    if (site.object == object) sites.push_back(&site);
+  }
+  return sites;
+}
+
+std::string small_leaks_text(const Leaks& leaks) {
+  if (leaks.small_leak_count == 0) return {};
+  const std::string rate = rate_text(leaks.small_bytes_per_step);
+  if (leaks.small_leak_count == 1) return fmt::format("1 smaller leak, {} per step; `--min-growth 0` lists it", rate);
+  return fmt::format("{} smaller leaks, {} per step in total; `--min-growth 0` lists them",
+                     format_count(leaks.small_leak_count), rate);
+}
+
+std::string leak_steps(const Leaks& leaks) {
+  const auto& starts = leaks.steps.starts;
+  if (starts.empty()) return {};
+  const std::string warmup =
+      leaks.warmup_steps == 0 ? "no warm-up" : fmt::format("warm-up: {} steps", format_count(leaks.warmup_steps));
+  return fmt::format("Training steps: {}{}, from {} to {}; {}; {}\n", leaks.of_last_part ? "the last " : "",
+                     format_count(starts.size()), format_duration_ns(starts.front().time_ns),
+                     format_duration_ns(starts.back().time_ns), beginning_text(leaks), warmup);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,21 @@
+// A plan's verdict and what limits it, in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analyze/plan/plan.h"
+
+namespace tidemark {
+
+/// "fits on H200: at most 1.8 GiB of 139.8 GiB used in 3 training steps, 138.0 GiB left", or why it does not.
+[[nodiscard]] std::string verdict_text(const Plan& plan);
+
+/// "3 training steps".
+[[nodiscard]] std::string steps_text(const Plan& plan);
+
+/// What the figures do not say for certain, one sentence each; empty where nothing is known to limit them.
+[[nodiscard]] std::vector<std::string> uncertainties(const Plan& plan);
+
+}  // namespace tidemark

@@ -1,0 +1,65 @@
+#include "report/common/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/usage/ranks.h"
+#include "base/units.h"
+#include "report/common/columns.h"
+#include "report/common/printable.h"
+#include "report/common/text_parts.h"
+#include "report/ranks/words.h"
+
+namespace tidemark {
+namespace {
+
+// The file where there is room for it.
+std::string fit_name(const RankRow& row, std::size_t width) {
+  const std::string name = rank_name(row);
+  if (row.recording.source != SourceKind::recording) return fit(name, width);  // which is the file
+  std::string with_file = fmt::format("{} ({})", name, printable(base_name(row.recording.path)));
+  return width == 0 || display_width(with_file) <= width ? with_file : fit(name, width);
+}
+
+std::string table_of_all(const RankComparison& ranks, const Terminal& terminal) {
+  Columns columns({"allocated", "reserved", "used", "to median", "OOM", "process"}, LastColumn::beside);
+  std::size_t incomplete = 0;
+  for (const RankRow& row : ranks.rows) {
+    columns.add(
+        {format_bytes(row.peak_allocated_bytes), bytes_text(row.peak_reserved_bytes), bytes_text(row.device_used_bytes),
+         difference_text(row.difference) + (row.outlier ? " outlier" : ""), row.out_of_memory ? "yes" : "no"},
+        [&row](std::size_t width) { return fit_name(row, width); });
+    if (!row.recording.quality.complete) ++incomplete;
+  }
+  const std::string title =
+      fmt::format("{} recordings: the peak of the most used device of each", format_count(ranks.rows.size()));
+  std::string text = paint(terminal, Tone::heading, title) + "\n" + columns.text(terminal, 2);
+  for (const RankGroup& group : ranks.groups) {
+    if (group.count > 1) text += "  " + group_text(group) + "\n";
+  }
+  if (incomplete != 0) {
+    text += "  " +
+            paint(terminal, Tone::warning,
+                  fmt::format("events are missing in {} of {} recordings", format_count(incomplete),
+                              format_count(ranks.rows.size()))) +
+            "\n";
+  }
+  return text;
+}
+
+std::string how_to_see_more(const RankComparison& ranks) {
+  const bool has_rank = std::any_of(ranks.rows.begin(), ranks.rows.end(),
+                                    [](const RankRow& row) { return row.recording.process.rank.has_value(); });
+  return has_rank ? "\n--rank N shows the details of one rank.\n" : "\nName one file to see its details.\n";
+}
+
+}  // namespace
+
+std::string to_text(const RankComparison& ranks, const std::vector<const Summary*>& details, const Terminal& terminal) {
+  std::string text = table_of_all(ranks, terminal);
+  for (const Summary* summary : details) text += "\n" + to_text(*summary, terminal);
+  return details.empty() ? text + how_to_see_more(ranks) : text;
+}
+
+}  // namespace tidemark

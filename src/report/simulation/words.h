@@ -1,0 +1,24 @@
+// Simulated allocator settings in words, the same in every report.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyze/plan/simulation.h"
+
+namespace tidemark {
+
+/// "the defaults", or the settings as PYTORCH_CUDA_ALLOC_CONF has them.
+[[nodiscard]] std::string settings_words(const std::string& settings);
+
+/// Whose allocator replayed, how far the replay is from the recording, which limit it had, and what is not known: one
+/// sentence each.
+[[nodiscard]] std::vector<std::string> simulation_sentences(const Simulation& simulation);
+
+/// "expandable_segments:True would have saved 9.2 GiB of 18.3 GiB reserved.", of the best run.
+[[nodiscard]] std::string best_settings_text(const Simulation& simulation);
+
+/// The same for reports of something else: who replayed, how exact it is, and which command says more.
+[[nodiscard]] std::string cited_simulation_text(const Simulation& simulation);
+
+}  // namespace tidemark

@@ -1,0 +1,98 @@
+// A picture of a terminal: cells of text with a role, onto which views are drawn without a terminal.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tidemark::tui {
+
+/// What a cell is, which says how it looks; the terminal has the colours.
+enum class Role : unsigned char {
+  plain,
+  heading,   ///< names of views and columns
+  quiet,     ///< what is beside the point: axes, units, hints
+  key,       ///< a key that can be pressed
+  used,      ///< memory in use, in bars and charts
+  peak,      ///< peaks above that
+  room,      ///< what is left, in bars
+  good,      ///< no risk
+  warning,   ///< medium risk; what to look at
+  high,      ///< high risk
+  critical,  ///< critical risk; errors
+};
+
+struct Style {
+  Role role = Role::plain;
+  bool selected = false;  ///< shown as the cursor is
+
+  bool operator==(const Style&) const = default;
+};
+
+struct Cell {
+  std::string text = " ";  ///< one character with its combining marks; empty: the right half of the one before
+  Style style;
+};
+
+/// Not thread-safe. What is drawn outside is cut off.
+class Canvas {
+ public:
+  /// `unicode`: whether the terminal shows more than ASCII. Where it does not, other characters are replaced.
+  Canvas(std::size_t width, std::size_t height, bool unicode = true);
+
+  [[nodiscard]] std::size_t width() const { return width_; }
+  [[nodiscard]] std::size_t height() const { return height_; }
+  [[nodiscard]] bool unicode() const { return unicode_; }
+  [[nodiscard]] const Cell& at(std::size_t x, std::size_t y) const { return cells_[y * width_ + x]; }
+
+  /// `text` is printable (report/common/printable.h). Returns the column behind it. A wide character of which only half
+  /// would fit is left out.
+  std::size_t print(std::size_t x, std::size_t y, std::string_view text, Style style = {});
+  /// Makes a row selected from `x` on, `columns` wide.
+  void select(std::size_t x, std::size_t y, std::size_t columns);
+
+  /// Its lines without spaces at their ends, each with a newline.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::size_t width_;
+  std::size_t height_;
+  bool unicode_;
+  std::vector<Cell> cells_;
+};
+
+/// A rectangle of a canvas, with places of its own. Copied by value; the canvas must outlive it.
+class Region {
+ public:
+  explicit Region(Canvas& canvas) : Region(canvas, 0, 0, canvas.width(), canvas.height()) {}
+
+  [[nodiscard]] std::size_t width() const { return width_; }
+  [[nodiscard]] std::size_t height() const { return height_; }
+  [[nodiscard]] bool unicode() const { return canvas_->unicode(); }
+  /// Of it, what lies inside.
+  [[nodiscard]] Region part(std::size_t x, std::size_t y, std::size_t width, std::size_t height) const;
+  /// From a row on, to the end.
+  [[nodiscard]] Region below(std::size_t y) const { return part(0, y, width_, height_); }
+
+  /// As Canvas::print(), with text that is too long cut off at its end.
+  std::size_t print(std::size_t x, std::size_t y, std::string_view text, Style style = {}) const;
+  std::size_t print(std::size_t x, std::size_t y, std::string_view text, Role role) const {
+    return print(x, y, text, Style{role});
+  }
+  /// Ends at column `end`, which it does not take.
+  void print_right(std::size_t end, std::size_t y, std::string_view text, Style style = {}) const;
+  void select_row(std::size_t y) const;
+
+ private:
+  Region(Canvas& canvas, std::size_t x, std::size_t y, std::size_t width, std::size_t height)
+      : canvas_(&canvas), x_(x), y_(y), width_(width), height_(height) {}
+
+  Canvas* canvas_;
+  std::size_t x_;
+  std::size_t y_;
+  std::size_t width_;
+  std::size_t height_;
+};
+
+}  // namespace tidemark::tui

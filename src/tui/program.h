@@ -1,0 +1,37 @@
+// The program: full screen on a terminal, else a prompt that reads commands line by line.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "monitor/monitor.h"
+#include "monitor/recordings_watch.h"
+#include "tui/notices.h"
+
+namespace tidemark::tui {
+
+struct ProgramOptions {
+  MonitorOptions monitor = {};
+  std::size_t first_view = 0;  ///< position in views()
+  /// Called after each look at the machine, on the program's thread, with what gives the recorded processes as of then.
+  std::function<void(const MachineMonitor&, const std::function<std::vector<RecordedProcess>()>&)> on_update = {};
+  bool follow = false;         ///< recordings are followed from the beginning, not from when a view shows them
+  Notices* notices = nullptr;  ///< to be shown; null: there are none
+};
+
+struct ProgramEnd {
+  int code = 0;               ///< exit code
+  std::optional<int> signal;  ///< that ended it, and has to end this process: die_of()
+};
+
+/// Full screen, until a key or a signal ends it; the terminal is given back. Needs can_open_display().
+[[nodiscard]] Result<ProgramEnd> run_full_screen(const ProgramOptions& options);
+
+/// Reads commands from stdin until `quit`, its end or a signal, and prints what they ask for. The exit code: 2 where
+/// one of them failed.
+[[nodiscard]] Result<ProgramEnd> run_prompt(const ProgramOptions& options);
+
+}  // namespace tidemark::tui

@@ -1,0 +1,61 @@
+// What both faces of the program work on: the watched machine, the recorded processes, marks, what is saved.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "monitor/monitor.h"
+#include "tui/program.h"
+#include "tui/recorded_results.h"
+#include "tui/state.h"
+#include "tui/view.h"
+
+namespace tidemark::tui {
+
+/// One thread. No call waits for a driver or for the reading of a recording.
+class Session {
+ public:
+  explicit Session(const ProgramOptions& options);
+
+  /// Starts watching; loads drivers on another thread.
+  void start();
+  /// Takes what was read meanwhile. True when there was something.
+  bool update();
+  /// Whether results of recordings are shown: until then they are not read.
+  void look_at_recordings(bool wanted);
+  /// Whether these have come since, of all that is being recorded.
+  [[nodiscard]] bool has_recordings() const;
+  /// What is shown; while it is held, that is what was there when holding began. References hold until the next call.
+  [[nodiscard]] Content content() const;
+  void hold(bool held);
+  /// Whether every device has answered once, or will not.
+  [[nodiscard]] bool complete() const { return monitor_.state().complete(); }
+  /// That a device was chosen which is not there.
+  [[nodiscard]] std::optional<Error> wrong_choice() const;
+  /// Whether first values may come at any moment.
+  [[nodiscard]] bool begins() const { return monitor_.state().begins(); }
+
+  Message mark(const std::string& name = "");
+  /// The report of `tidemark profile` so far, with risks and marks. `path` as typed: "~/" is the home folder.
+  Message save(const std::string& path);
+  /// Asks the flight recorder of a process for a recording.
+  Message record(std::optional<std::int64_t> pid);
+
+ private:
+  [[nodiscard]] std::string report();
+  void hand_on();
+
+  ProgramOptions options_;
+  MachineMonitor monitor_;
+  std::optional<MachineState> held_;
+  RecordedResults recorded_results_;
+  std::vector<ProcessResults> recorded_;
+  std::optional<std::uint64_t> cuda_pinned_bytes_;
+  bool recordings_came_ = false;
+  std::vector<Mark> marks_;
+};
+
+}  // namespace tidemark::tui

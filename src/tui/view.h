@@ -1,0 +1,68 @@
+// The contract of a view, and the list of them. A new view is one file and one line in views.cpp.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "monitor/machine_state.h"
+#include "tui/canvas.h"
+#include "tui/process_results.h"
+
+namespace tidemark::tui {
+
+/// A moment that was marked with a key.
+struct Mark {
+  std::uint64_t time_ns = 0;  ///< as in MachineState
+  std::string name;           ///< printable
+};
+
+/// What there is to show. Outlives the views that get it.
+struct Content {
+  const MachineState& machine;
+  std::span<const ProcessResults> recorded;
+  std::span<const Mark> marks;
+  std::optional<std::uint64_t> cuda_pinned_bytes = {};  ///< of what is recorded; none where it is not known
+  std::uint64_t interval_ns = 0;                        ///< between two samples
+};
+
+inline constexpr std::size_t kNoRow = ~std::size_t{0};
+
+/// Where somebody is in a view.
+struct ViewState {
+  std::size_t selected = 0;  ///< row; may be beyond the last: then it is the last. kNoRow: text, with everything
+  std::size_t order = 0;     ///< of View::orders
+  std::size_t other = 0;     ///< what left and right choose: a time span, a process; may be beyond the last
+};
+
+struct View {
+  const char* name = "";   ///< as the prompt's command, in lower case
+  const char* title = "";  ///< as in the bar at the top
+  const char* keys = "";   ///< its own keys, for the line at the bottom
+  /// What the key s goes through, as the prompt's argument; empty where there is nothing to choose.
+  std::span<const char* const> orders = {};
+  bool of_recordings = false;  ///< shows what is recorded
+  /// How many rows can be selected.
+  std::size_t (*rows)(const Content&, const ViewState&) = nullptr;
+  /// How many things left and right choose among; null where there is nothing to choose.
+  std::size_t (*others)(const Content&) = nullptr;
+  void (*draw)(const Region&, const Content&, const ViewState&) = nullptr;
+};
+
+inline constexpr std::size_t kViews = 6;
+inline constexpr std::size_t kDevicesView = 0;  ///< position in views()
+inline constexpr std::size_t kProcessesView = 1;
+/// In the order of their keys.
+[[nodiscard]] const std::array<View, kViews>& views();
+
+/// Which row is selected of so many.
+[[nodiscard]] constexpr std::size_t row_of(std::size_t selected, std::size_t rows) {
+  if (selected == kNoRow) return kNoRow;
+  return rows == 0 ? 0 : selected < rows ? selected : rows - 1;
+}
+
+}  // namespace tidemark::tui

@@ -1,0 +1,45 @@
+// What several views draw.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tui/view.h"
+
+namespace tidemark::tui {
+
+// Columns: there is room for peaks and longer names.
+inline constexpr std::size_t kWide = 100;
+
+/// "n/a" where the value is not known.
+template <typename T>
+[[nodiscard]] std::string known_text(fmt::format_string<const T&> format, const std::optional<T>& value) {
+  return value ? fmt::format(format, *value) : std::string("n/a");
+}
+[[nodiscard]] std::string size_text(const std::optional<std::uint64_t>& bytes);
+
+[[nodiscard]] Role role_of(RiskLevel level);
+
+/// "waiting for …" or what else stands where there is nothing to show yet. Whether there is something to show.
+bool draw_waiting(const Region& region, const MachineState& machine);
+
+/// One row: a bar, what is used of what, and the peak.
+void draw_memory(const Region& region, std::optional<std::uint64_t> used, std::optional<std::uint64_t> total,
+                 const WatchedUsage* history, RiskLevel level);
+
+/// A line along the row, with a title in it.
+void draw_rule(const Region& region, std::size_t y, std::string_view title);
+
+/// The risk, and what follows from its evidence. How many rows it took.
+std::size_t draw_risk(const Region& region, const RiskAssessment& risk, bool assessed,
+                      const std::string& recommendation);
+
+/// `text`, printable, in lines of the region's width from row `y` on. The row behind it.
+std::size_t draw_paragraph(const Region& region, std::size_t y, std::string_view text, Role role = Role::plain);
+
+}  // namespace tidemark::tui

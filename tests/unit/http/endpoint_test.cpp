@@ -1,0 +1,139 @@
+// The page over HTTP: who gets it, and what bad requests and settings lead to.
+#include "http/endpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <string>
+
+#include "temporary_folder.h"
+#include "unit/http/http_peer.h"
+
+namespace tidemark {
+namespace {
+
+using testing::exchange;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using testing::TemporaryFolder;
+
+std::unique_ptr<Endpoint> start(const EndpointOptions& options = {"127.0.0.1", 0, ""}) {
+  auto endpoint = Endpoint::start(options, "text/plain", [] { return std::string("the page\n"); });
+  EXPECT_TRUE(endpoint.ok()) << (endpoint ? "" : endpoint.error().message);
+  return std::move(*endpoint);
+}
+
+std::uint16_t port_of(const Endpoint& endpoint) {
+  const std::string& url = endpoint.url();
+  return static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
+}
+
+std::string get(const Endpoint& endpoint, const std::string& path, const std::string& headers) {
+  return exchange(port_of(endpoint), "GET " + path + " HTTP/1.1\r\nConnection: close\r\n" + headers + "\r\n");
+}
+
+const std::string kHere = "Host: 127.0.0.1:9400\r\n";
+
+TEST(EndpointOptions, AreParsed) {
+  const auto parsed = [](const std::string& text) {
+    const auto options = parse_endpoint(text);
+    return options ? options->address + " " + std::to_string(options->port) : options.error().message;
+  };
+  EXPECT_EQ(parsed("127.0.0.1:9400"), "127.0.0.1 9400");
+  EXPECT_EQ(parsed("9400"), "127.0.0.1 9400");
+  EXPECT_EQ(parsed(":9400"), "127.0.0.1 9400");
+  EXPECT_EQ(parsed("localhost:1"), "127.0.0.1 1");
+  EXPECT_EQ(parsed("[::1]:9400"), "::1 9400");
+  EXPECT_EQ(parsed("0.0.0.0:9400"), "0.0.0.0 9400");
+  for (const char* wrong : {"", "x", "::1:9400", "127.0.0.1:", "127.0.0.1:70000", "host:9400", "1.2.3:1", "1:2:3"}) {
+    EXPECT_THAT(parsed(wrong), HasSubstr("expected ADDRESS:PORT")) << wrong;
+  }
+  EXPECT_TRUE(is_loopback({"127.3.2.1", 1}));
+  EXPECT_TRUE(is_loopback({"::1", 1}));
+  EXPECT_FALSE(is_loopback({"0.0.0.0", 1}));
+  EXPECT_FALSE(is_loopback({"::", 1}));
+  EXPECT_FALSE(is_loopback({"10.0.0.1", 1}));
+}
+
+TEST(Endpoint, ServesThePage) {
+  const auto endpoint = start();
+  const std::string answer = get(*endpoint, "/metrics", kHere);
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Content-Type: text/plain\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\n\r\nthe page\n"));
+  EXPECT_THAT(get(*endpoint, "/metrics?x=1", kHere), HasSubstr("the page"));
+  EXPECT_THAT(get(*endpoint, "/", kHere), HasSubstr("/metrics"));
+  EXPECT_THAT(get(*endpoint, "/other", kHere), StartsWith("HTTP/1.1 404"));
+}
+
+TEST(Endpoint, ServesIpv6) {
+  auto endpoint = Endpoint::start({"::1", 0, ""}, "text/plain", [] { return std::string("the page\n"); });
+  if (!endpoint) GTEST_SKIP() << endpoint.error().message;
+  EXPECT_THAT((*endpoint)->url(), StartsWith("http://[::1]:"));
+  const std::string port = (*endpoint)->url().substr((*endpoint)->url().rfind(':') + 1);
+  EXPECT_THAT(
+      exchange(static_cast<std::uint16_t>(std::stoi(port)), "GET /metrics HTTP/1.0\r\nHost: [::1]:1\r\n\r\n", true),
+      HasSubstr("the page"));
+}
+
+// A browser can be made to ask for another name that leads here (DNS rebinding).
+TEST(Endpoint, OtherHostsNamesAreRefused) {
+  const auto endpoint = start();
+  EXPECT_THAT(get(*endpoint, "/metrics", "Host: attacker.example\r\n"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(get(*endpoint, "/metrics", "Host: 127.attacker.example\r\n"), StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(get(*endpoint, "/metrics", ""), Not(HasSubstr("the page")));
+  EXPECT_THAT(get(*endpoint, "/metrics", "Host: localhost:1\r\n"), HasSubstr("the page"));
+}
+
+TEST(Endpoint, ATokenHasToBeShown) {
+  const auto endpoint = start({"127.0.0.1", 0, "0123456789abcdef"});
+  EXPECT_THAT(get(*endpoint, "/metrics", kHere), StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(get(*endpoint, "/metrics", kHere + "Authorization: Bearer 0123456789abcdeg\r\n"),
+              StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(get(*endpoint, "/metrics", "Host: gpu1:1\r\nAuthorization: Bearer 0123456789abcdef\r\n"),
+              HasSubstr("the page"));
+}
+
+TEST(Endpoint, OnlyReadingIsAllowed) {
+  const auto endpoint = start();
+  EXPECT_THAT(exchange(port_of(*endpoint), "POST /metrics HTTP/1.0\r\nContent-Length: 1\r\n" + kHere + "\r\nx"),
+              Not(HasSubstr("the page")));
+  EXPECT_THAT(get(*endpoint, "/metrics", kHere + "X: " + std::string(20'000, 'x') + "\r\n"),
+              Not(HasSubstr("the page")));
+  EXPECT_THAT(exchange(port_of(*endpoint), "\x16\x03\x01\r\n\r\n"), Not(HasSubstr("the page")));
+  EXPECT_THAT(get(*endpoint, "/metrics", kHere), HasSubstr("the page"));  // it goes on
+}
+
+TEST(Endpoint, OtherMachinesNeedAToken) {
+  const auto endpoint = Endpoint::start({"0.0.0.0", 0, ""}, "text/plain", [] { return std::string(); });
+  ASSERT_FALSE(endpoint.ok());
+  EXPECT_THAT(endpoint.error().message, HasSubstr("--listen-token-file"));
+}
+
+TEST(Endpoint, PortInUse) {
+  const auto first = start();
+  const auto second = Endpoint::start({"127.0.0.1", port_of(*first), ""}, "text/plain", [] { return std::string(); });
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(second.error().message, HasSubstr("another program does"));
+}
+
+TEST(TokenFile, IsForItsOwnerOnly) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("token", "0123456789abcdef0123\nmore\n");
+  ::chmod(path.c_str(), 0644);
+  EXPECT_THAT(read_token_file(path).error().message, HasSubstr("chmod 600"));
+  ::chmod(path.c_str(), 0600);
+  const auto token = read_token_file(path);
+  ASSERT_TRUE(token.ok());
+  EXPECT_EQ(*token, "0123456789abcdef0123");
+  for (const std::string text : {"", "short", "0123456789 abcdef0123"}) {
+    folder.write("token", text);
+    EXPECT_THAT(read_token_file(path).error().message, HasSubstr("no token")) << text;
+  }
+  EXPECT_THAT(read_token_file(folder.at("none")).error().message, HasSubstr("cannot be read"));
+}
+
+}  // namespace
+}  // namespace tidemark

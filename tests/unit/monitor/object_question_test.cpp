@@ -1,0 +1,124 @@
+// A program's answers are hostile input: bounds, files that are none, and answers that are none.
+#include "monitor/object_question.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "temporary_folder.h"
+
+namespace tidemark {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string storages(std::size_t count, const std::string& entry) {
+  std::string text = R"({"new_storages": 3, "new_bytes": 4096, "seconds": 0.5, "storages": [)";
+  for (std::size_t n = 0; n < count; ++n) text.append(n == 0 ? "" : ", ").append(entry);
+  return text + "]}";
+}
+
+TEST(ObjectAnswer, IsReadWithItsChains) {
+  const auto answer = parse_object_answer(storages(
+      1,
+      R"({"address": 4096, "bytes": 512, "device": "cuda:0", "kind": "tensor", "type": "Parameter", "chains": ["a.b", "c[1]"]})"));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->new_storages, 3U);
+  EXPECT_EQ(answer->new_bytes, 4096U);
+  EXPECT_EQ(answer->seconds, 0.5);
+  EXPECT_FALSE(answer->stopped_after_seconds);
+  EXPECT_EQ(parse_object_answer(R"({"storages": [], "stopped_after_seconds": 10.0})")->stopped_after_seconds, 10);
+  ASSERT_EQ(answer->storages.size(), 1U);
+  const HeldStorage& storage = answer->storages.front();
+  EXPECT_EQ(storage.address, 4096U);
+  EXPECT_EQ(storage.bytes, 512U);
+  EXPECT_EQ(storage.device + storage.kind + storage.type, "cuda:0tensorParameter");
+  EXPECT_THAT(storage.chains, ElementsAre("a.b", "c[1]"));
+  EXPECT_FALSE(storage.native);
+  const auto unreadable = parse_object_answer(R"({"storages": [{"native": true}], "notes": ["not listed", 7]})");
+  EXPECT_TRUE(unreadable->storages.at(0).native);
+  EXPECT_THAT(unreadable->notes, ElementsAre("not listed"));
+}
+
+TEST(ObjectAnswer, IsBounded) {
+  const std::string chains = fmt::format(R"({{"chains": [{}"last"]}})", [] {
+    std::string text;
+    for (int n = 0; n < 99; ++n) text += fmt::format(R"("{}", )", std::string(3000, 'x'));
+    return text;
+  }());
+  const auto answer = parse_object_answer(storages(1, chains));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->storages.front().chains.size(), 8U);
+  EXPECT_EQ(answer->storages.front().chains.front().size(), 2000U);
+  EXPECT_EQ(parse_object_answer(storages(1000, "{}"))->storages.size(), 256U);
+  EXPECT_FALSE(parse_object_answer(storages(1, "{}") + std::string(kMaxAnswerBytes, ' ')));
+  EXPECT_FALSE(parse_object_answer(std::string(kMaxAnswerBytes, '['))) << "nested, and never closed";
+  const std::string nested = std::string(100'000, '[') + std::string(100'000, ']');
+  EXPECT_TRUE(parse_object_answer(storages(1, nested))->storages.empty());
+}
+
+TEST(ObjectAnswer, OfOtherTypesIsNone) {
+  for (const char* text : {"", "null", "[]", "{}", R"({"storages": {}})", "{\"storages\": [\"\xff\"]}", "storages"}) {
+    EXPECT_FALSE(parse_object_answer(text)) << text;
+  }
+  const auto answer = parse_object_answer(
+      R"({"new_storages": -1, "new_bytes": 1e300, "seconds": "long", "storages": [7, {"bytes": -5, "kind": [], "chains": {"a": "b"}}]})");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->new_storages + answer->new_bytes, 0U);
+  EXPECT_EQ(answer->seconds, 0);
+  ASSERT_EQ(answer->storages.size(), 1U);
+  EXPECT_EQ(answer->storages.front().bytes, 0U);
+  EXPECT_TRUE(answer->storages.front().kind.empty() && answer->storages.front().chains.empty());
+}
+
+TEST(ObjectQuestion, IsAFileThatTheProgramAnswers) {
+  const testing::TemporaryFolder folder;
+  const std::string stem = folder.at("objects.7");
+  {
+    ObjectQuestion question(folder.at(""), 7);
+    question.ask(true);
+    std::ifstream asked(stem + ".question");
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(asked), {}), "first\n");
+    struct ::stat facts {};
+    ASSERT_EQ(::stat((stem + ".question").c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 0777, 0600U);
+    EXPECT_FALSE(question.is_answered());
+    EXPECT_EQ(question.answer().error().message, kNoAnswer);
+    std::ofstream(stem + ".answer") << storages(2, "{}");
+    EXPECT_TRUE(question.is_answered());
+    EXPECT_EQ(question.answer()->storages.size(), 2U);
+    question.ask(false);
+    EXPECT_FALSE(question.is_answered()) << "asked anew";
+    std::ofstream(stem + ".answer") << R"({"problem": "no PyTorch"})";
+    EXPECT_TRUE(question.is_answered());
+    EXPECT_THAT(question.answer().error().message, HasSubstr("no PyTorch"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(stem + ".question"));
+  EXPECT_FALSE(std::filesystem::exists(stem + ".answer"));
+}
+
+TEST(ObjectQuestion, WhatIsNoFileIsNoAnswer) {
+  const testing::TemporaryFolder folder;
+  const std::string answer = folder.at("objects.7.answer");
+  ObjectQuestion question(folder.at(""), 7);
+  question.ask(true);
+  std::ofstream(folder.at("elsewhere")) << storages(1, "{}");
+  ASSERT_EQ(::symlink(folder.at("elsewhere").c_str(), answer.c_str()), 0);
+  EXPECT_FALSE(question.is_answered()) << "a link";
+  ::unlink(answer.c_str());
+  ASSERT_EQ(::mkfifo(answer.c_str(), 0600), 0);
+  EXPECT_FALSE(question.is_answered()) << "a pipe, for which nothing waits";
+  ::unlink(answer.c_str());
+  ASSERT_EQ(::mkdir(answer.c_str(), 0700), 0);
+  EXPECT_FALSE(question.is_answered()) << "a folder";
+}
+
+}  // namespace
+}  // namespace tidemark

@@ -1,0 +1,460 @@
+// A recorder that is this test: what is known of a process that leaks, from the file that is being written.
+#include "monitor/recordings_watch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "base/locked_file.h"
+#include "collect/recorder/live/kept_folder.h"
+#include "collect/recorder/live/live_clients.h"
+#include "collect/recorder/live/socket_folder.h"
+#include "temporary_folder.h"
+#include "trace/sink.h"
+#include "unit/trace/trace_test_support.h"
+
+namespace tidemark::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Device kRecordedGpu = {DeviceType::cuda, 0};
+constexpr pid_t kPid = 7;
+constexpr std::uint64_t kStepNs = 100'000'000;
+constexpr std::uint64_t kKept = 1 << 20;
+constexpr WindowLimits kEightSeconds = {80 * kStepNs, 0};  // segments of ten steps
+
+// In each step, which a mark begins: a block that is freed at its end, and one that is not. It is recorded as a whole,
+// or the last part of it.
+class LeakingProgram {
+ public:
+  explicit LeakingProgram(std::optional<WindowLimits> keep = {}) {
+    if (const char* place = std::getenv("TMPDIR")) usual_place_ = place;
+    ::setenv("TMPDIR", folder_.path().c_str(), 1);
+    ::unsetenv("XDG_RUNTIME_DIR");
+    auto sockets = SocketFolder::create();
+    sockets_.emplace(std::move(sockets.value()));
+    clients_.emplace(sockets_->listen_to_readers().value());
+    if (keep) {
+      kept_ = KeptFolder::create(file_path()).value();
+      auto window = WindowWriter::create(open_segments(kept_, kPid), *keep, {}).value();
+      window_ = window.get();
+      writer_ = std::move(window);
+    } else {
+      file_ = create_locked_file(file_path(), true).value();
+      writer_ = write_to(&bytes_);
+    }
+    work_ = stack("forward");
+    keep_ = stack("remember");
+    (void)writer_->flush();
+  }
+
+  ~LeakingProgram() { usual_place_ ? ::setenv("TMPDIR", usual_place_->c_str(), 1) : ::unsetenv("TMPDIR"); }
+  LeakingProgram(const LeakingProgram&) = delete;
+  LeakingProgram& operator=(const LeakingProgram&) = delete;
+
+  void run(std::uint64_t steps) {
+    for (const std::uint64_t end = step_ + steps; step_ < end; ++step_) {
+      const std::uint64_t time = kStepNs * (1 + step_);
+      if (window_ != nullptr && window_->is_due(time)) {
+        EXPECT_TRUE(window_->next_segment(time));
+      }
+      writer_->mark({Mark::Kind::point, time, writer_->string("step"), {}});
+      add(allocate(time + 1, 0x1000, 8 * kKept, kRecordedGpu), work_);
+      add(allocate(time + 2, 0x100000 + kKept * step_, kKept, kRecordedGpu), keep_);
+      add(free_at(time + 3, 0x1000, kRecordedGpu), {});
+    }
+    EXPECT_TRUE(writer_->flush().ok());
+    if (window_ != nullptr) return;
+    EXPECT_EQ(::write(file_.get(), bytes_.data() + written_, bytes_.size() - written_),
+              static_cast<::ssize_t>(bytes_.size() - written_));
+    written_ = bytes_.size();
+  }
+
+  /// Page-locked memory, from the driver; and a block of the driver that is not.
+  void pin(std::uint64_t address, std::uint64_t size) {
+    add_driver(allocate(kStepNs * (1 + step_), address, size, {DeviceType::cuda_host, 0}));
+    add_driver(allocate(kStepNs * (1 + step_), address, 32 * kKept, {DeviceType::cuda_driver, 0}));
+  }
+  void unpin(std::uint64_t address) { add_driver(free_at(kStepNs * (1 + step_), address, {DeviceType::cuda_host, 0})); }
+  void allocate_on_cpu(std::uint64_t address, std::uint64_t size) {
+    add_driver(allocate(kStepNs * (1 + step_), address, size));
+  }
+  void free_on_cpu(std::uint64_t address) { add_driver(free_at(kStepNs * (1 + step_), address)); }
+
+  /// The kernel ends a DataLoader worker of it.
+  void kill_worker() {
+    KilledProcess killed;
+    killed.time_ns = kStepNs * (1 + step_);
+    killed.process.pid = 8;
+    killed.process.role = ProcessRole::data_worker;
+    killed.scope = KillScope::cgroup;
+    writer_->sample(killed);
+  }
+
+  /// Until the watch has read all there is, `seconds` after the program began.
+  void let_read(RecordingsWatch& watch, std::uint64_t seconds) {
+    MachineState state;
+    state.now_ns = seconds * 1'000'000'000;
+    state.processes.emplace_back().pid = kPid;  // and not what else is recorded on this machine
+    WatchedDevice& host = state.devices.emplace_back();
+    host.key = "cpu";
+    host.is_host = true;
+    for (int look = 0; look < 3; ++look) {
+      watch.update(state, true);
+      clients_->welcome();
+      std::vector<LiveRecording> told;
+      if (writer_) told.push_back({kPid, window_ != nullptr ? window_->path() : file_path(), {}, "python train.py", 5});
+      clients_->tell(told);
+    }
+    watch.update(state, true);
+  }
+  /// The program exits, and nobody wants what is kept.
+  void end() {
+    EXPECT_TRUE(writer_->finish({kStepNs * step_ + 3, true}));
+    writer_.reset();
+    kept_.reset();
+    EXPECT_FALSE(std::filesystem::exists(kept_path()));
+  }
+  [[nodiscard]] StackId keeps() const { return keep_; }
+  [[nodiscard]] std::string file_path() const { return folder_.at("run.tide"); }
+  [[nodiscard]] std::string kept_path() const { return file_path() + ".kept"; }
+  /// What is allocated most of the time, at the end of the steps so far.
+  [[nodiscard]] std::uint64_t held() const { return step_ * kKept; }
+  /// In its middle the latest step has had its other block too.
+  [[nodiscard]] std::uint64_t peak() const { return (step_ + 8) * kKept; }
+
+ private:
+  StackId stack(const std::string& function) {
+    Location location;
+    location.function = writer_->string(function);
+    return writer_->stack({}, writer_->location(location));
+  }
+  void add(Event event, StackId stack) {
+    event.stack = stack;
+    event.has_totals = true;
+    allocated_ += event.kind == EventKind::allocate ? event.size : 0;
+    if (event.kind == EventKind::free) allocated_ -= 8 * kKept;
+    event.total_allocated = allocated_;
+    event.total_reserved = 4096 * kKept;
+    EXPECT_TRUE(writer_->event(event).ok());
+  }
+
+  void add_driver(const Event& event) { EXPECT_TRUE(writer_->event(event).ok()); }
+
+  std::optional<std::string> usual_place_;
+  TemporaryFolder folder_;
+  std::optional<SocketFolder> sockets_;
+  std::optional<LiveClients> clients_;
+  ScopedFd file_;
+  Bytes bytes_;
+  std::size_t written_ = 0;
+  std::shared_ptr<KeptFolder> kept_;
+  std::unique_ptr<RecordingWriter> writer_;
+  WindowWriter* window_ = nullptr;  // the writer, where only the last part is kept
+  StackId work_;
+  StackId keep_;
+  std::uint64_t step_ = 0;
+  std::uint64_t allocated_ = 0;
+};
+
+class StepsOfRecordings : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(StepsOfRecordings, AreKnownAndWhatGrowsInThem) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000, .steps = GetParam()});
+  program.run(20);
+  program.let_read(watch, 2);
+  watch.assess();
+  program.run(20);
+  program.let_read(watch, 4);
+  watch.assess();
+  const auto processes = watch.processes();
+  ASSERT_EQ(processes.size(), 1U);
+  EXPECT_EQ(processes[0].steps, 40U);
+  ASSERT_EQ(processes[0].devices.size(), 1U);
+  ASSERT_NE(processes[0].growth_on(kRecordedGpu), nullptr);
+  const LiveGrowths& growth = *processes[0].growth_on(kRecordedGpu);
+  EXPECT_EQ(growth.steps, 40U);
+  ASSERT_EQ(growth.sources.size(), 1U);
+  EXPECT_EQ(growth.sources[0].source, program.keeps().value);
+  const auto whole = growth.whole();
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(whole->classification, GrowthClass::leak);
+  EXPECT_DOUBLE_EQ(whole->bytes_per_step->value, static_cast<double>(kKept));
+  EXPECT_NEAR(whole->bytes_per_minute.value, 600.0 * kKept, 1);
+  const auto told = watch.steps();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].steps, 40U);
+  EXPECT_EQ(told[0].reserved_bytes, 4096 * kKept);
+}
+
+// In a window of all events, and in one that is cut to the last steps each time they are looked for.
+INSTANTIATE_TEST_SUITE_P(Windows, StepsOfRecordings, ::testing::Values(0, 8));
+
+TEST(RecordingsWatch, CutsItsWindowToTheLastSteps) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000, .steps = 8});
+  program.run(40);
+  program.let_read(watch, 4);
+  watch.assess();
+  EXPECT_EQ(watch.window_begin_ns(0), kStepNs * (1 + 32));
+}
+
+// Of a recording that is found late, 50,000 events are enough for the steps before; what comes then is not among them.
+TEST(RecordingsWatch, TakesStepsOfTheLatestPast) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 24h, .events = 200'000, .steps = 32});
+  program.run(20'000);
+  for (int look = 0; look == 0 || !watch.caught_up(); ++look) program.let_read(watch, 2000);
+  watch.assess();
+  const auto processes = watch.processes();
+  ASSERT_EQ(processes.size(), 1U);
+  EXPECT_EQ(processes[0].steps, 50'000 / 3);
+  program.run(20'000);  // more than the past may have: all of them count
+  for (int look = 0; look == 0 || !watch.caught_up(); ++look) program.let_read(watch, 4000);
+  watch.assess();
+  EXPECT_EQ(watch.processes()[0].steps, 50'000 / 3 + 20'000);
+}
+
+TEST(RecordingsWatch, KnowsWhomTheOomKillerEnded) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, {});
+  program.run(2);
+  program.let_read(watch, 1);
+  EXPECT_TRUE(watch.processes()[0].killed.empty());
+  program.kill_worker();
+  program.run(2);
+  program.let_read(watch, 2);
+  const auto processes = watch.processes();
+  ASSERT_EQ(processes[0].killed.size(), 1U);
+  EXPECT_EQ(processes[0].killed[0].process.role, ProcessRole::data_worker);
+  EXPECT_EQ(processes[0].killed[0].scope, KillScope::cgroup);
+}
+
+std::optional<std::uint64_t> pinned_bytes(const RecordingsWatch& watch) {
+  const auto processes = watch.processes();
+  EXPECT_EQ(processes.size(), 1U);
+  return processes.empty() ? std::nullopt : processes.front().cuda_pinned_bytes;
+}
+
+// Of a whole recording, and of the last part of one, whose beginning is left out again and again.
+TEST(RecordingsWatch, KnowsWhatIsPinned) {
+  for (const std::optional<WindowLimits>& keep : {std::optional<WindowLimits>(), std::optional(kEightSeconds)}) {
+    LeakingProgram program(keep);
+    RecordingsWatch watch(1s, {});
+    program.run(1);
+    program.let_read(watch, 1);
+    EXPECT_FALSE(pinned_bytes(watch)) << "the driver's calls may not be recorded";
+    program.pin(0x10, 4 * kKept);
+    program.pin(0x20, kKept);
+    for (std::uint64_t second = 2; second < 40; ++second) {
+      program.run(10);
+      program.let_read(watch, second);
+      EXPECT_EQ(pinned_bytes(watch), 5 * kKept) << second;
+    }
+    program.unpin(0x10);
+    program.run(1);
+    program.let_read(watch, 40);
+    EXPECT_EQ(pinned_bytes(watch), kKept);
+  }
+}
+
+// Its events have no totals. Of a whole recording, and of a part that begins with what was alive.
+TEST(RecordingsWatch, AddsUpWhatIsAllocatedOnTheCpu) {
+  for (const std::optional<WindowLimits>& keep : {std::optional<WindowLimits>(), std::optional(kEightSeconds)}) {
+    LeakingProgram program(keep);
+    RecordingsWatch watch(1s, {});
+    const auto on_cpu = [&watch] {
+      const std::vector<RecordedDevice> devices = watch.processes().at(0).devices;
+      const auto found = std::find_if(devices.begin(), devices.end(),
+                                      [](const RecordedDevice& on) { return on.device.type == DeviceType::cpu; });
+      return found == devices.end() ? std::nullopt : std::optional(*found);
+    };
+    program.run(1);
+    program.let_read(watch, 1);
+    EXPECT_FALSE(on_cpu());
+    program.allocate_on_cpu(0x1000, 4 * kKept);  // where the GPU has a block too
+    program.allocate_on_cpu(0x2000, 3 * kKept);
+    program.free_on_cpu(0x2000);
+    program.free_on_cpu(0x3000);  // of before the recording
+    program.run(1);
+    program.let_read(watch, 2);
+    ASSERT_TRUE(on_cpu());
+    EXPECT_EQ(on_cpu()->allocated_bytes, 4 * kKept);
+    for (std::uint64_t second = 3; second < 40; ++second) {
+      program.allocate_on_cpu(0x2000, 2 * kKept);
+      program.free_on_cpu(0x2000);
+      program.run(10);
+      program.let_read(watch, second);
+    }
+    EXPECT_EQ(on_cpu()->allocated_bytes, 4 * kKept);
+    EXPECT_EQ(on_cpu()->allocated.newest().back().high_bytes, 6 * kKept);
+    EXPECT_EQ(on_cpu()->key, "cpu");
+    EXPECT_EQ(on_cpu()->reserved_bytes, std::nullopt);
+    EXPECT_EQ(on_cpu()->most_reserved(), std::nullopt);
+    EXPECT_EQ(on_cpu()->unused_share.mean(), std::nullopt);
+    program.allocate_on_cpu(0x1000, kKept);  // its free was not seen
+    program.run(10);
+    program.let_read(watch, 40);
+    EXPECT_EQ(on_cpu()->allocated_bytes, kKept);
+  }
+}
+
+TEST(RecordingsWatch, StepsGoOnWhereTheWindowForgetsThem) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 60});  // 20 steps
+  for (std::uint64_t turn = 0; turn < 10; ++turn) {
+    program.run(15);
+    program.let_read(watch, 1 + turn);
+    watch.assess();
+  }
+  EXPECT_EQ(watch.processes()[0].steps, 150U);
+  const auto whole = watch.processes()[0].growth_on(kRecordedGpu)->whole();
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(whole->classification, GrowthClass::leak);
+  EXPECT_DOUBLE_EQ(whole->bytes_per_step->value, static_cast<double>(kKept));
+  EXPECT_LE(watch.definitions(0).marks.size(), 21U) << "marks older than the window are kept";
+}
+
+TEST(RecordingsWatch, StepsThatWereMissedMakeTheirNumberUnknown) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 60});
+  for (std::uint64_t turn = 0; turn < 4; ++turn) {
+    program.run(50);
+    program.let_read(watch, 1 + turn);
+    watch.assess();
+  }
+  EXPECT_EQ(watch.processes()[0].steps, std::nullopt);
+  EXPECT_TRUE(watch.steps().empty());
+  const auto whole = watch.processes()[0].growth_on(kRecordedGpu)->whole();
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(whole->classification, GrowthClass::leak);
+  EXPECT_DOUBLE_EQ(whole->bytes_per_step->value, static_cast<double>(kKept)) << "by the steps of the window alone";
+}
+
+TEST(RecordingsWatch, WithoutAWindowNoMarkIsKept) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, {});
+  program.run(30);
+  program.let_read(watch, 1);
+  ASSERT_EQ(watch.processes().size(), 1U);
+  EXPECT_TRUE(watch.processes()[0].caught_up);
+  EXPECT_TRUE(watch.definitions(0).marks.empty());
+}
+
+// Segments go between any two looks, and now and then all are read anew.
+TEST(RecordingsWatch, OfWhatIsKeptNothingIsCountedTwice) {
+  LeakingProgram program(kEightSeconds);
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
+  program.run(5);
+  program.let_read(watch, 1);
+  const std::string first = program.kept_path() + "/000001.1.pid7.tide";
+  ASSERT_TRUE(std::filesystem::exists(first));
+  for (std::uint64_t turn = 0; turn < 20; ++turn) {
+    program.run(15);
+    program.let_read(watch, 2 + turn);
+    watch.assess();
+    const RecordedProcess process = watch.processes().at(0);
+    EXPECT_EQ(process.problem, "");
+    EXPECT_EQ(process.state, FollowState::growing);
+    EXPECT_EQ(process.steps, 5 + 15 * (turn + 1));
+    ASSERT_EQ(process.devices.size(), 1U);
+    EXPECT_EQ(process.devices[0].allocated_bytes, program.held());
+    EXPECT_EQ(process.devices[0].most_allocated(), program.peak());
+  }
+  EXPECT_FALSE(std::filesystem::exists(first));
+  const std::vector<RecordedProcess> processes = watch.processes();
+  ASSERT_EQ(processes.size(), 1U) << "all segments are of one recording";
+  const LiveGrowths& growth = *processes[0].growth_on(kRecordedGpu);
+  EXPECT_EQ(growth.steps, 305U);
+  ASSERT_EQ(growth.sources.size(), 1U);
+  const auto whole = growth.whole();
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(whole->classification, GrowthClass::leak);
+  EXPECT_DOUBLE_EQ(whole->bytes_per_step->value, static_cast<double>(kKept));
+  // All blocks that are alive are there, each once: those of before the window too.
+  const Store window = watch.window(0);
+  ASSERT_EQ(window.devices.size(), 1U);
+  EXPECT_EQ(window.devices[0].live_allocated_bytes, program.held());
+}
+
+TEST(RecordingsWatch, WhatWasKeptIsGoneAtTheNextLook) {
+  LeakingProgram program(kEightSeconds);
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
+  program.run(20);
+  program.let_read(watch, 1);
+  watch.assess();
+  EXPECT_EQ(watch.processes().at(0).steps, 20U);
+  program.run(200);
+  program.let_read(watch, 21);
+  watch.assess();
+  const RecordedProcess process = watch.processes().at(0);
+  EXPECT_EQ(process.problem, "");
+  EXPECT_EQ(process.state, FollowState::growing);
+  EXPECT_EQ(process.steps, std::nullopt) << "some were seen by nobody";
+  ASSERT_EQ(process.devices.size(), 1U);
+  EXPECT_EQ(process.devices[0].allocated_bytes, program.held());
+  EXPECT_EQ(process.devices[0].most_allocated(), program.peak());
+  const auto whole = process.growth_on(kRecordedGpu)->whole();
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(whole->classification, GrowthClass::leak);
+  EXPECT_DOUBLE_EQ(whole->bytes_per_step->value, static_cast<double>(kKept)) << "by the steps that are kept alone";
+  EXPECT_EQ(watch.window(0).devices.at(0).live_allocated_bytes, program.held());
+  EXPECT_GE(watch.window_begin_ns(0), 130 * kStepNs) << "nine seconds before the end";
+  EXPECT_EQ(watch.processes().size(), 1U);
+}
+
+// In place of the latest segment lies a file that is none.
+TEST(RecordingsWatch, WhatCannotBeReadDoesNotGoOn) {
+  LeakingProgram program(kEightSeconds);
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
+  program.run(15);
+  program.let_read(watch, 1);
+  watch.assess();
+  EXPECT_EQ(watch.processes().at(0).problem, "");
+  ASSERT_EQ(watch.steps().size(), 1U);
+  EXPECT_EQ(watch.steps()[0].steps, 15U);
+  program.run(25);
+  std::string latest;
+  for (const auto& file : std::filesystem::directory_iterator(program.kept_path())) {
+    if (file.path().extension() == ".tide") latest = std::max(latest, file.path().string());
+  }
+  std::filesystem::remove(latest);
+  std::ofstream(latest) << std::string(100, 'x');
+  program.let_read(watch, 3);
+  const RecordedProcess process = watch.processes().at(0);
+  EXPECT_EQ(process.state, FollowState::growing);
+  EXPECT_NE(process.problem.find(latest), std::string::npos) << process.problem;
+  EXPECT_FALSE(process.goes_on());
+  EXPECT_TRUE(watch.steps().empty()) << "how many there are now is not known";
+}
+
+// In between, the last segment has begun, and all of them are deleted.
+TEST(RecordingsWatch, WhatIsKeptGoesWithItsProgram) {
+  LeakingProgram program(kEightSeconds);
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
+  program.run(38);
+  program.let_read(watch, 1);
+  program.run(5);
+  program.end();
+  program.let_read(watch, 2);
+  watch.assess();
+  const RecordedProcess process = watch.processes().at(0);
+  EXPECT_EQ(process.problem, "");
+  EXPECT_EQ(process.state, FollowState::ended);
+  EXPECT_EQ(process.devices.at(0).allocated_bytes, program.held());
+  EXPECT_EQ(process.devices.at(0).most_allocated(), program.peak());
+  EXPECT_TRUE(watch.steps().empty()) << "of those that go on";
+  watch.forget_ended();
+  EXPECT_TRUE(watch.processes().empty());
+}
+
+}  // namespace
+}  // namespace tidemark::testing
