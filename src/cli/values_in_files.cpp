@@ -7,7 +7,7 @@
 #include "analyze/common/moment.h"
 #include "cli/reading.h"
 #include "import/open.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "trace/reader.h"
 
 namespace tidemark::cli {

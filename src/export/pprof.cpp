@@ -15,7 +15,7 @@
 #include "export/format.h"
 #include "export/frame_list.h"
 #include "export/gzip.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/recording_text.h"
 
 namespace tidemark {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/monitor/risk.h"
 #include "tui/views/parts.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/thread_without_signals.h"
 #include "follow/sliding_window.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/host_ledger/words.h"
 #include "tui/window_results.h"
 

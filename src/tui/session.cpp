@@ -9,7 +9,7 @@
 
 #include "base/output_file.h"
 #include "monitor/watch_reports.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/monitor/json.h"
 #include "report/monitor/missing_device.h"
 #include "tui/flight_recorder.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "analyze/usage/breakdown.h"
-#include "report/common/attribution.h"
+#include "query/words/attribution.h"
 #include "report/common/json_objects.h"
 
 namespace tidemark {

@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "report/chart/picture.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/recording_text.h"
 #include "report/plot/plots.h"
 

@@ -28,8 +28,17 @@
 #include "analyze/usage/table.h"
 #include "analyze/usage/temporary.h"
 #include "analyze/usage/tree.h"
+#include "query/results/results.h"
 
 namespace tidemark {
+
+/// Of what has a description.
+template <typename Result>
+[[nodiscard]] std::string to_json(std::span<const Result> results) {
+  std::vector<Json> objects;
+  for (const Result& result : results) objects.push_back(to_object(result));
+  return print_json(std::move(objects));
+}
 
 [[nodiscard]] std::string to_json(std::span<const Summary> summaries);
 /// {"ranks": {...}, "recordings": [object, ...]}.
@@ -40,7 +49,6 @@ namespace tidemark {
 [[nodiscard]] std::string to_json(std::span<const Temporary> results);
 [[nodiscard]] std::string to_json(std::span<const Patterns> results);
 [[nodiscard]] std::string to_json(std::span<const Fragmentation> results);
-[[nodiscard]] std::string to_json(std::span<const Leaks> leaks);
 [[nodiscard]] std::string to_json(std::span<const Ledger> ledgers);
 [[nodiscard]] std::string to_json(std::span<const Explanation> explanations);
 [[nodiscard]] std::string to_json(const Comparison& comparison);

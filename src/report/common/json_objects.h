@@ -19,6 +19,7 @@
 #include "analyze/usage/table.h"
 #include "analyze/usage/temporary.h"
 #include "analyze/usage/tree.h"
+#include "query/results/results.h"
 #include "report/common/json_parts.h"
 
 namespace tidemark {
@@ -31,7 +32,6 @@ Json to_object(const Tree& tree);
 Json to_object(const Timeline& timeline);
 Json to_object(const Fragmentation& fragmentation);
 Json to_object(const Temporary& temporary);
-Json to_object(const Leaks& leaks);
 Json to_object(const Ledger& ledger);
 Json to_object(const Explanation& explanation);
 Json to_object(const Patterns& patterns);

@@ -1,17 +1,15 @@
 // What the JSON reports share.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/timeline/host_usage.h"
+#include "query/describe/json_object.h"
 
 namespace tidemark {
-
-using Json = nlohmann::ordered_json;  // fields in the order in which they are written below
 
 template <typename T>
 Json nullable(const std::optional<T>& value) {
@@ -34,7 +32,5 @@ void add_key(Json& row, const BlockOwner& owner);
 Json sampled_json(const std::optional<SampledBytes>& bytes);
 /// "file", "process", "event_count", "duration_ns", "data_quality".
 Json recording_json(const RecordingInfo& recording);
-/// One object for one result, {"recordings": [...]} for several.
-std::string print_json(std::vector<Json> objects);
 
 }  // namespace tidemark

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/sweep/words.h"
 
 namespace tidemark {

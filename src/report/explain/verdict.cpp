@@ -6,9 +6,9 @@
 #include <variant>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/recording_text.h"
-#include "report/common/stack_text.h"
+#include "query/words/stack_text.h"
 #include "report/explain/words.h"
 #include "report/host_ledger/words.h"
 

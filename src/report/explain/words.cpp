@@ -6,9 +6,9 @@
 
 #include "analyze/common/arithmetic.h"
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/recording_text.h"
-#include "report/common/stack_text.h"
+#include "query/words/stack_text.h"
 
 namespace tidemark {
 namespace {

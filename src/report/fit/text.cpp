@@ -7,7 +7,7 @@
 #include "analyze/sweep/fit.h"
 #include "base/units.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/recording_text.h"
 #include "report/sweep/words.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/recording_text.h"
 
 namespace tidemark {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "report/common/attribution.h"
+#include "query/words/attribution.h"
 #include "report/common/recording_text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"

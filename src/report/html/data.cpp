@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "report/common/json_objects.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/html/sections.h"
 
 namespace tidemark::html {

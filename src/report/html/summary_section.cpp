@@ -4,7 +4,7 @@
 
 #include "analyze/common/advice.h"
 #include "base/units.h"
-#include "report/common/data_quality.h"
+#include "query/words/data_quality.h"
 #include "report/common/recording_text.h"
 #include "report/explain/words.h"
 #include "report/host_ledger/host_usage.h"

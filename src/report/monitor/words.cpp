@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/recording_text.h"
 #include "report/host_ledger/words.h"
 #include "report/machine/words.h"

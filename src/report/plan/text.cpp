@@ -4,7 +4,7 @@
 
 #include "analyze/plan/plan.h"
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/recording_text.h"
 #include "report/common/text_parts.h"
 #include "report/plan/words.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 namespace {

@@ -6,8 +6,8 @@
 #include "analyze/common/arithmetic.h"
 #include "analyze/common/frame_origin.h"
 #include "base/units.h"
-#include "report/common/frame_text.h"
-#include "report/common/printable.h"
+#include "query/words/frame_text.h"
+#include "query/words/printable.h"
 #include "report/common/recording_text.h"
 #include "report/plot/plots.h"
 

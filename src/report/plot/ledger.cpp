@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/ledger/words.h"
 #include "report/plot/ledger_layers.h"
 #include "report/plot/plots.h"

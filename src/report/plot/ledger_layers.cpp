@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/ledger/words.h"
 
 namespace tidemark {

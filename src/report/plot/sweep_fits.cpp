@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/plot/plots.h"
 #include "report/sweep/words.h"
 

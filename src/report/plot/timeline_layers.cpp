@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "report/common/attribution.h"
-#include "report/common/stack_text.h"
+#include "query/words/attribution.h"
+#include "query/words/stack_text.h"
 #include "report/plot/bands.h"
 #include "report/plot/category_role.h"
 #include "report/plot/layers.h"

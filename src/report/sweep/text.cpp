@@ -7,9 +7,9 @@
 
 #include "analyze/sweep/sweep.h"
 #include "base/units.h"
-#include "report/common/attribution.h"
+#include "query/words/attribution.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/sweep/words.h"
 
 namespace tidemark {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "report/common/attribution.h"
+#include "query/words/attribution.h"
 #include "report/common/json_objects.h"
 
 namespace tidemark {

@@ -11,7 +11,7 @@
 #include "report/common/csv.h"
 #include "report/common/csv_field.h"
 #include "report/common/json.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/text.h"
 #include "unit/store/store_scenario.h"
 

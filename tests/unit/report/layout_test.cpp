@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "report/common/columns.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/terminal.h"
 #include "report/common/text.h"
 #include "report/plot/axis.h"

@@ -1,4 +1,4 @@
-#include "report/common/stack_text.h"
+#include "query/words/stack_text.h"
 
 #include <algorithm>
 #include <array>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "analyze/common/frame_origin.h"
-#include "report/common/attribution.h"
-#include "report/common/frame_text.h"
-#include "report/common/printable.h"
+#include "query/words/attribution.h"
+#include "query/words/frame_text.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 #include <fmt/format.h>
 #include <utf8proc.h>

@@ -1,4 +1,4 @@
-#include "report/common/data_quality.h"
+#include "query/words/data_quality.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 namespace {

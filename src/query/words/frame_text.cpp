@@ -1,4 +1,4 @@
-#include "report/common/frame_text.h"
+#include "query/words/frame_text.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "analyze/common/frame_origin.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 namespace {

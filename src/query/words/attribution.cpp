@@ -1,8 +1,8 @@
-#include "report/common/attribution.h"
+#include "query/words/attribution.h"
 
 #include <algorithm>
 
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 
