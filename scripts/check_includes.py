@@ -11,16 +11,19 @@ import re
 import sys
 from pathlib import Path
 
+REPOSITORY = Path(__file__).resolve().parent.parent
+
 # Rows of the table of rooms in docs/architecture.md: | `room` | what is in it | `room`, `header.h` |. A room is a folder of src/, or of src/collect; a longer
 # name of the last column is a single header.
 ROW = re.compile(r"^\| `([a-z_/]+)` \| .* \| ([^|]*) \|$")
 
 
-def read_table(root):
+def read_table():
     """Room -> what it may include apart from itself."""
-    lines = (Path(root) / "docs/architecture.md").read_text(encoding="utf-8").splitlines()
-    rooms = [found for line in lines if (found := ROW.match(line))]
-    return {found[1]: re.findall(r"`([^`]+)`", found[2]) for found in rooms if (Path(root) / "src" / found[1]).is_dir()}
+    text = (REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8")
+    section = text.split("\n## Rooms", 1)[1].split("\n## ", 1)[0]
+    rows = [found for line in section.splitlines() if (found := ROW.match(line))]
+    return {found[1]: re.findall(r"`([^`]+)`", found[2]) for found in rows}
 
 
 # What the code inside the recorded program may include of C++'s library: what C has too, and what makes no use of its runtime.
@@ -62,7 +65,7 @@ def check_include(table, stage, included, system):
 
 def check(root):
     source = Path(root) / "src"
-    table = read_table(root)
+    table = read_table()
     problems = []
     for path in sorted(source.rglob("*")):
         if path.suffix not in (".h", ".cpp", ".c"):
@@ -81,7 +84,7 @@ def check(root):
 
 
 def main():
-    problems = check(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent)
+    problems = check(sys.argv[1] if len(sys.argv) > 1 else REPOSITORY)
     for problem in problems:
         print(problem)
     return 1 if problems else 0
