@@ -5,7 +5,7 @@ modules of python/tidemark/reading/results, and the tables of keys in docs/comma
     <!-- keys of leaks -->
     <!-- end of keys -->
 
-    scripts/refresh_results.py [--check] [PROGRAM]    PROGRAM: build/release/src/cli/tidemark
+    scripts/refresh_results.py [--check] [PROGRAM]    PROGRAM: build/release/bin/tidemark
     --check: writes nothing, prints which files differ and exits with 1 if any does
 """
 
@@ -25,12 +25,14 @@ def made_files(program):
     def schema(*words):
         return subprocess.run([program, "schema", *words], check=True, capture_output=True, encoding="utf-8").stdout
 
-    listed = [line.split(maxsplit=1) for line in schema("--list").splitlines()]
+    listed = [line.split() for line in schema("--list").splitlines()]
     names = [words[0] for words in listed]
-    shared = {words[0] for words in listed if len(words) > 1}
+    shared = {words[0] for words in listed if "shared" in words}
+    in_python = {words[0] for words in listed if "python" in words}
     files = {ROOT / "share/types/results.d.ts": schema("--to", "typescript")}
     for name in names:
-        files[ROOT / f"python/tidemark/reading/results/{name.replace('-', '_')}.py"] = schema(name, "--to", "python")
+        if name in in_python:
+            files[ROOT / f"python/tidemark/reading/results/{name.replace('-', '_')}.py"] = schema(name, "--to", "python")
         if name not in shared:
             files[ROOT / f"share/schema/{name}.json"] = schema(name)
     page = ROOT / "docs/commands.md"
@@ -41,13 +43,15 @@ def made_files(program):
     problems += [f"docs/commands.md has a table of {name}, which is not described" for name in placed if name not in tables]
     files[page] = TABLE.sub(lambda found: f"{found[1]}\n{tables.get(found[2], '')}\n{found[3]}", text)
     known = {path.name for path in files if path.parent == ROOT / "share/schema"}
-    problems += [f"share/schema/{path.name} is of no command" for path in (ROOT / "share/schema").glob("*") if path.name not in known]
+    problems += [
+        f"share/schema/{path.name} is of no command" for path in (ROOT / "share/schema").glob("*") if path.name not in known
+    ]
     return files, problems
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", nargs="?", default=str(ROOT / "build/release/src/cli/tidemark"))
+    parser.add_argument("program", nargs="?", default=str(ROOT / "build/release/bin/tidemark"))
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     files, problems = made_files(options.program)

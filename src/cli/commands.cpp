@@ -4,7 +4,7 @@
 
 #include "base/standard_streams.h"
 #include "cli/command.h"
-#include "report/analyses/analysis.h"
+#include "query/analyses/analysis.h"
 #include "query/words/printable.h"
 
 namespace tidemark::cli {

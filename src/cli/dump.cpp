@@ -12,7 +12,7 @@
 #include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/dump_host.h"
-#include "report/ledger/words.h"
+#include "query/words/ledger.h"
 #include "trace/data_quality.h"
 #include "trace/reader.h"
 

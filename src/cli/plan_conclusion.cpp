@@ -11,9 +11,9 @@
 
 #include "base/units.h"
 #include "cli/reading.h"
-#include "report/common/json.h"
+#include "query/results/results.h"
+#include "query/words/plan.h"
 #include "report/common/text.h"
-#include "report/plan/words.h"
 
 namespace tidemark::cli {
 namespace {

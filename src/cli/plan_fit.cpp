@@ -10,9 +10,9 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/record_program.h"
-#include "report/common/json.h"
+#include "query/results/results.h"
+#include "query/words/sweep.h"
 #include "report/common/text.h"
-#include "report/sweep/words.h"
 #include "sweep/arguments.h"
 #include "sweep/trials.h"
 

@@ -17,7 +17,7 @@
 #include "cli/stdout_to_stderr.h"
 #include "plan/driver_profile.h"
 #include "plan/planned_job.h"
-#include "report/common/json.h"
+#include "query/results/results.h"
 #include "report/common/text.h"
 #include "sweep/trials.h"
 

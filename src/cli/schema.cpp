@@ -27,8 +27,12 @@ std::vector<std::string> described_names() {
 
 std::string list_text() {
   std::string text;
-  for (const DescribedCommand& command : described_results().commands) text += command.name + "\n";
-  for (const SharedModule& shared : described_results().shared) text += shared.name + "  (types that commands share)\n";
+  const auto add = [&text](const std::string& name, const char* what) {
+    const bool in_python = described_results().in_python(DescribedResults::module_of(name));
+    text += fmt::format("{} {}{}\n", name, what, in_python ? " python" : "");
+  };
+  for (const DescribedCommand& command : described_results().commands) add(command.name, "command");
+  for (const SharedModule& shared : described_results().shared) add(shared.name, "shared");
   return text;
 }
 
@@ -65,7 +69,8 @@ std::function<int()> setup_schema(CommandLine& app) {
   app.add_option("--to", options->to,
                  "What it is written as: a JSON Schema (draft 2020-12), types, or a table of the keys")
       ->one_of("json|python|typescript|markdown");
-  app.add_flag("-l,--list", options->list, "List the commands, and the names of what they share");
+  app.add_flag("-l,--list", options->list,
+               "List what is described: commands and what they share, and which of these the Python package has");
   app.footer(
       "The schemas of all commands are installed with the program, in share/tidemark/schema.\n\n"
       "Examples:\n"

@@ -20,7 +20,7 @@
 #include "export/perfetto_messages.h"
 #include "query/words/attribution.h"
 #include "query/words/printable.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
 
 namespace tidemark {

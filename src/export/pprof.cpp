@@ -16,7 +16,7 @@
 #include "export/frame_list.h"
 #include "export/gzip.h"
 #include "query/words/printable.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 
 namespace tidemark {
 namespace {

@@ -9,7 +9,7 @@
 #include "export/format.h"
 #include "export/frame_list.h"
 #include "query/words/attribution.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 
 namespace tidemark {
 namespace {

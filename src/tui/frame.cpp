@@ -5,6 +5,7 @@
 #include <string>
 
 #include "query/words/printable.h"
+#include "query/words/rates.h"
 #include "report/monitor/risk.h"
 #include "tui/views/parts.h"
 

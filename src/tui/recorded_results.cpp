@@ -9,8 +9,8 @@
 
 #include "base/thread_without_signals.h"
 #include "follow/sliding_window.h"
+#include "query/words/host_ledger.h"
 #include "query/words/printable.h"
-#include "report/host_ledger/words.h"
 #include "tui/window_results.h"
 
 namespace tidemark::tui {

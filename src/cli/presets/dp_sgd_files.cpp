@@ -13,9 +13,9 @@
 #include "analyze/timeline/timeline.h"
 #include "base/output_file.h"
 #include "import/open.h"
+#include "query/results/results.h"
 #include "report/chart/chart.h"
 #include "report/common/csv.h"
-#include "report/common/json.h"
 #include "report/common/text.h"
 #include "store/symbols.h"
 #include "sweep/dp_sgd.h"
@@ -87,8 +87,8 @@ Result<void> write_pictures(const DpSgdSweep& result, const std::string& folder,
 Result<std::string> write_dp_sgd_files(const Sweep& sweep, const std::string& model, const std::string& folder,
                                        const std::string& plot) {
   const DpSgdSweep result = with_reports(sweep, model, folder);
-  for (const auto& [name, text] : {std::pair("memory_profile_results.json", dp_sgd_results_json(result)),
-                                   std::pair("detailed_memory_results.json", dp_sgd_details_json(result)),
+  for (const auto& [name, text] : {std::pair("memory_profile_results.json", to_json(result)),
+                                   std::pair("detailed_memory_results.json", to_json(DpSgdComponents{&result})),
                                    std::pair("memory_profile_summary.csv", to_csv(result))}) {
     if (auto written = write_file(folder + "/" + name, text); !written) return written.error();
   }

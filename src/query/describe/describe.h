@@ -16,13 +16,15 @@
 // - `field(key, value, doc)`: what the type is follows from the value: numbers, text, std::optional and pointers
 // (null),
 //   lists, std::variant, Keyed, and objects that are described. values.h has more: named(), one_of(), when(), in().
-// - `field_if(present, key, value, doc)`: a key that is not always there.
+// - `field_if(present, key, value, doc)`: a key that is not always there. It may stand at two places of which one is
+// taken.
 // - `further_field(key, value)`: one whose key is chosen when the program runs.
 // - `part(value)`: the fields of another description at this place. A base class in Python, if that has a name.
 //   `part_if(present, value)` is for fields that may be absent anyway.
 //
 // Descriptions are also run on a result that its default constructor made, for its type alone: they must not read what
-// such a result has not. A value whose description needs more than itself is `in(value, context...)`.
+// such a result has not. A value may be a function, which is called only to write it. A value whose description needs
+// more than itself is `in(value, context...)`.
 #pragma once
 
 #include "query/describe/json_object.h"

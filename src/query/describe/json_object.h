@@ -5,6 +5,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -70,12 +71,29 @@ template <typename Result>
 
 /// How it is printed: one object for one result, {"recordings": [...]} for several. Ends with a newline.
 [[nodiscard]] std::string print_json(std::vector<Json> objects);
+template <typename Result>
+[[nodiscard]] std::string to_json(const Result& result) {
+  return print_json({to_object(result)});
+}
+template <typename Result>
+[[nodiscard]] std::string to_json(std::span<const Result> results) {
+  std::vector<Json> objects;
+  objects.reserve(results.size());
+  for (const Result& result : results) objects.push_back(to_object(result));
+  return print_json(std::move(objects));
+}
+template <typename Result>
+[[nodiscard]] std::string to_json(const std::vector<Result>& results) {
+  return to_json(std::span<const Result>(results));
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 
 template <typename Value, typename... Context>
 Json JsonObject::json_of(const Value& value, const Context&... context) {
-  if constexpr (std::is_arithmetic_v<Value>) {
+  if constexpr (std::is_invocable_v<const Value&>) {
+    return json_of(value(), context...);
+  } else if constexpr (std::is_arithmetic_v<Value>) {
     return value;
   } else if constexpr (std::is_convertible_v<const Value&, std::string_view>) {
     return std::string_view(value);

@@ -82,21 +82,27 @@ std::string json_schema(const DescribedResults& results, std::span<const Describ
   for (const DescribedCommand& command : commands) {
     roots.push_back(command.type);
     documents.push_back(reference(command.type));
-    if (!command.several) continue;
+    if (!command.type_of_several.empty()) {
+      roots.push_back(command.type_of_several);
+      documents.push_back(reference(command.type_of_several));
+    }
+    if (!command.several || !command.type_of_several.empty()) continue;
     documents.push_back({{"type", "object"},
                          {"properties", {{"recordings", {{"type", "array"}, {"items", reference(command.type)}}}}},
                          {"required", {"recordings"}}});
   }
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}};
-  schema["title"] =
-      commands.size() == 1 ? fmt::format("tidemark {} --format json", commands.front().name) : "Results of tidemark";
+  const DescribedCommand& first = commands.front();
+  schema["title"] = commands.size() > 1
+                        ? "Results of tidemark"
+                        : fmt::format("tidemark {} --format json", first.title.empty() ? first.name : first.title);
   schema.update(documents.size() == 1 ? documents.front() : any_of(std::move(documents)));
   Json definitions = Json::object();
   for (const ObjectType* type : results.types.used_by(roots)) {
     definitions[type->name] = definition(results.types, *type);
   }
   schema["$defs"] = std::move(definitions);
-  return schema.dump(2) + "\n";
+  return schema.dump(1) + "\n";
 }
 
 }  // namespace tidemark

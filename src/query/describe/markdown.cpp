@@ -24,14 +24,19 @@ class KeyTable {
  public:
   explicit KeyTable(const ResultTypes& types) : types_(types) {}
 
+  /// A type that is described elsewhere: "the object above".
+  void set_place(const std::string& type, const std::string& words) { elsewhere_[type] = words; }
+
   void add(const ObjectType& type, const std::string& before) {
     for (const auto& member : type.members) {
       if (const auto* field = std::get_if<Field>(&member)) {
         add(*field, before);
       } else if (const ObjectType* part = types_.find(std::get<std::string>(member))) {
         if (part->shared) {
-          rows_ += fmt::format("| `{}…` | keys of {} | |\n", before, link_to(*part));
+          rows_ += fmt::format("| {} | keys of {} | |\n", before.empty() ? "…" : fmt::format("`{}…`", before),
+                               link_to(*part));
         } else {
+          places_.emplace(part->name, before.substr(0, before.size() - 1));
           add(*part, before);
         }
       }
@@ -45,7 +50,8 @@ class KeyTable {
   void add(const Field& field, const std::string& before) {
     const std::string path = before + field.key;
     const ObjectType* inside = object_in(field.type);
-    const bool here = inside != nullptr && !inside->shared && !places_.contains(inside->name);
+    const bool here =
+        inside != nullptr && !inside->shared && !places_.contains(inside->name) && !elsewhere_.contains(inside->name);
     const std::string items = path + brackets(field.type);
     if (here) places_[inside->name] = items;
     rows_ += fmt::format("| `{}` | {}{} | {} |\n", path, type_text(field.type, here ? inside->name : ""),
@@ -86,8 +92,9 @@ class KeyTable {
           const ObjectType* object = types_.find(type.object);
           if (object != nullptr && object->shared) return link_to(*object);
           const auto place = places_.find(type.object);
+          if (const auto words = elsewhere_.find(type.object); words != elsewhere_.end()) return words->second;
           if (type.object == here || place == places_.end()) return "object";
-          return fmt::format("as `{}`", place->second);
+          return fmt::format("object as `{}`", place->second);
         }
         case ValueType::Kind::list:
           return "list of " + plural(type_text(type.of.front(), here));
@@ -106,12 +113,14 @@ class KeyTable {
   static std::string plural(const std::string& text) {
     for (const std::string_view word : {"boolean", "integer", "number", "string", "object"}) {
       if (text == word) return text + "s";
+      if (text.starts_with(word)) return std::string(word) + "s" + text.substr(word.size());
     }
     return text;
   }
 
   const ResultTypes& types_;
   std::map<std::string, std::string> places_;  // of types, by name
+  std::map<std::string, std::string> elsewhere_;
   std::string rows_;
 };
 
@@ -122,7 +131,11 @@ std::string markdown(const DescribedResults& results, const std::string& module)
     if (DescribedResults::module_of(command.name) != module) continue;
     KeyTable table(results.types);
     table.add(*results.types.find(command.type), "");
-    return table.text();
+    if (command.type_of_several.empty()) return table.text();
+    KeyTable of_several(results.types);
+    of_several.set_place(command.type, "object as above");
+    of_several.add(*results.types.find(command.type_of_several), "");
+    return fmt::format("{}\nOf several recordings:\n\n{}", table.text(), of_several.text());
   }
   std::string text;
   for (const ObjectType& type : results.types.all()) {

@@ -11,9 +11,12 @@ namespace tidemark {
 
 /// A command whose JSON is described.
 struct DescribedCommand {
-  std::string name;
-  std::string type;      ///< the name of its result's ObjectType
-  bool several = false;  ///< also for several recordings: {"recordings": [...]}
+  std::string name{};
+  std::string type{};             ///< the name of its result's ObjectType
+  bool several = false;           ///< also for several recordings: {"recordings": [...]}
+  bool in_python = false;         ///< the package has its classes
+  std::string type_of_several{};  ///< where that is no such object
+  std::string title{};            ///< "plan --fit"; empty: the name
 };
 
 /// What commands share.
@@ -28,6 +31,8 @@ struct DescribedResults {
   std::vector<DescribedCommand> commands;  ///< in the order of the help
   std::vector<SharedModule> shared;
 
+  /// Whether the package has types of this module.
+  [[nodiscard]] bool in_python(const std::string& module) const;
   /// The module of Python that has the command's types.
   [[nodiscard]] static std::string module_of(const std::string& command);
 };

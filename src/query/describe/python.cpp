@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 
@@ -47,15 +48,23 @@ bool uses(const ValueType& type, std::string_view object) {
          std::any_of(type.of.begin(), type.of.end(), [&](const ValueType& of) { return uses(of, object); });
 }
 
-// Python's word for it.
-std::string with_none(std::string doc) {
-  for (std::size_t at = 0; (at = doc.find("null", at)) != std::string::npos; at += 4) {
-    const auto letter = [&](std::size_t index) {
-      return index < doc.size() && (std::isalnum(doc[index]) != 0 || doc[index] == '_');
-    };
-    if (!letter(at - 1) && !letter(at + 4)) doc.replace(at, 4, "None");
+// A word of the JSON by that of Python.
+void replace_word(std::string& doc, std::string_view word, std::string_view by) {
+  const auto is_letter = [&](std::size_t at) {
+    return at < doc.size() && (std::isalnum(static_cast<unsigned char>(doc[at])) != 0 || doc[at] == '_');
+  };
+  for (std::size_t at = 0; (at = doc.find(word, at)) != std::string::npos; at += by.size()) {
+    if (!is_letter(at - 1) && !is_letter(at + word.size())) doc.replace(at, word.size(), by);
   }
-  return doc;
+}
+
+// What is null or absent in JSON is None; code has two backticks.
+std::string python_doc(std::string doc) {
+  replace_word(doc, "null", "None");
+  replace_word(doc, "absent", "None");
+  std::string text;
+  for (const char letter : doc) text += letter == '`' ? std::string("``") : std::string(1, letter);
+  return text;
 }
 
 std::string names_text(const ValueType& type) {
@@ -86,7 +95,7 @@ std::string field_lines(const ObjectType& owner, const Field& field) {
   type.nullable |= field.may_be_absent;
   std::string annotation = python_type(type);
   if (uses(type, owner.name)) annotation = fmt::format("\"{}\"", annotation);
-  std::string doc = with_none(field.doc);
+  std::string doc = python_doc(field.doc);
   const std::string names = names_text(field.type);
   if (!names.empty()) doc = doc.empty() ? names : fmt::format("{}: {}", names, doc);
   const std::string line = fmt::format("    {}: {}", field.key, annotation);
@@ -109,7 +118,7 @@ std::string class_text(const ObjectType& type, bool is_result) {
   }
   return fmt::format("@dataclass(frozen=True{})\nclass {}{}:\n    \"\"\"{}\"\"\"\n{}{}",
                      is_result ? ", repr=False" : "", type.name,
-                     bases.empty() ? "" : fmt::format("({})", fmt::join(bases, ", ")), with_none(type.doc),
+                     bases.empty() ? "" : fmt::format("({})", fmt::join(bases, ", ")), python_doc(type.doc),
                      fields.empty() ? "" : "\n", fields);
 }
 
@@ -134,13 +143,25 @@ std::string DescribedResults::module_of(const std::string& command) {
   return module;
 }
 
+bool DescribedResults::in_python(const std::string& module) const {
+  std::vector<std::string> roots;
+  for (const DescribedCommand& command : commands) {
+    if (!command.in_python) continue;
+    roots.push_back(command.type);
+    if (!command.type_of_several.empty()) roots.push_back(command.type_of_several);
+  }
+  const std::vector<const ObjectType*> used = types.used_by(roots);
+  return std::any_of(used.begin(), used.end(), [&](const ObjectType* type) { return type->module == module; });
+}
+
 std::string python_module(const DescribedResults& results, const std::string& module) {
   std::set<std::string> roots;
   std::string doc;
   for (const DescribedCommand& command : results.commands) {
     roots.insert(command.type);
+    if (!command.type_of_several.empty()) roots.insert(command.type_of_several);
     if (DescribedResults::module_of(command.name) == module)
-      doc = fmt::format("What ``tidemark {}`` says.", command.name);
+      doc = fmt::format("What ``tidemark {}`` says.", command.title.empty() ? command.name : command.title);
   }
   for (const SharedModule& shared : results.shared) {
     if (shared.name == module) doc = shared.doc;

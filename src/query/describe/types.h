@@ -114,7 +114,11 @@ class TypeReader {
   }
   template <typename Value>
   void field_if(bool /*present*/, std::string_view key, const Value& value, std::string_view doc = {}) {
-    type_.members.emplace_back(Field{std::string(key), std::string(doc), types_.type_of(value), true});
+    Field field{std::string(key), std::string(doc), types_.type_of(value), true};
+    if (std::find(type_.members.begin(), type_.members.end(), std::variant<Field, std::string>(field)) ==
+        type_.members.end()) {
+      type_.members.emplace_back(std::move(field));  // else: a key with several places
+    }
   }
   template <typename Value>
   void further_field(const std::string& /*key*/, const Value& value) {
@@ -153,7 +157,10 @@ class TypeReader {
 template <typename Value, typename... Context>
 ValueType ResultTypes::type_of(const Value& example, const Context&... context) {
   using Kind = ValueType::Kind;
-  if constexpr (std::is_same_v<Value, bool>) {
+  if constexpr (std::is_invocable_v<const Value&>) {
+    static const std::remove_cvref_t<std::invoke_result_t<const Value&>> kMade{};
+    return type_of(kMade, context...);
+  } else if constexpr (std::is_same_v<Value, bool>) {
     return {Kind::boolean};
   } else if constexpr (std::is_integral_v<Value>) {
     return {Kind::integer};
@@ -174,7 +181,8 @@ ValueType ResultTypes::type_of(const Value& example, const Context&... context) 
     static const typename std::ranges::range_value_t<Value>::second_type kItem{};
     return {Kind::keyed, false, {}, {}, {type_of(kItem, context...)}};
   } else if constexpr (is_list<Value>) {
-    static const std::ranges::range_value_t<Value> kItem{};
+    using Item = std::ranges::range_value_t<Value>;
+    static const std::remove_cv_t<std::remove_pointer_t<Item>> kItem{};  // pointers in a list are to what is there
     return {Kind::list, false, {}, {}, {type_of(kItem, context...)}};
   } else if constexpr (is_in_context<Value>) {
     return std::apply([&](const auto&... own) { return type_of(example.value, own...); }, example.context);

@@ -62,8 +62,14 @@ std::string typescript(const DescribedResults& results, std::span<const Describe
   std::string documents;
   for (const DescribedCommand& command : commands) {
     roots.push_back(command.type);
-    documents += fmt::format("  \"{}\": {}{};\n", command.name, command.type,
-                             command.several ? fmt::format(" | {{ recordings: {}[] }}", command.type) : "");
+    std::string document = command.type;
+    if (!command.type_of_several.empty()) {
+      roots.push_back(command.type_of_several);
+      document += " | " + command.type_of_several;
+    } else if (command.several) {
+      document += fmt::format(" | {{ recordings: {}[] }}", command.type);
+    }
+    documents += fmt::format("  \"{}\": {};\n", command.name, document);
   }
   std::string text =
       "// What `tidemark COMMAND --format json` prints. Made by scripts/refresh_results.py from src/query/results: "

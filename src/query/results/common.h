@@ -9,9 +9,12 @@
 #include <string_view>
 #include <variant>
 
+#include "analyze/advice/advice.h"
+#include "analyze/common/call_sites.h"
 #include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/timeline/host_usage.h"
+#include "analyze/usage/breakdown.h"
 #include "query/describe/describe.h"
 #include "query/words/data_quality.h"
 #include "query/words/stack_text.h"
@@ -36,9 +39,9 @@ void describe(Visitor& v, const FrameName& frame) {
 
 template <typename Visitor>
 void describe(Visitor& v, const NamedStack& stack) {
-  v.type("Stack", "A call stack.", kCommonTypes);
+  v.type("Stack", "A call stack; `frames` begin with the outermost.", kCommonTypes);
   v.field("label", stack_text(stack), "the call site on one line");
-  v.field("frames", stack.frames, "outermost first");
+  v.field("frames", stack.frames);
 }
 /// Null: the stack is not known.
 [[nodiscard]] inline const NamedStack* known(const NamedStack& stack) {
@@ -47,23 +50,77 @@ void describe(Visitor& v, const NamedStack& stack) {
 
 template <typename Visitor>
 void describe(Visitor& v, const BlockOwner& owner) {
-  v.type("Owner", "In a list by owner, the key that was asked for. The other keys are absent.", kCommonTypes);
+  v.type("Owner",
+         "In a list by owner, the key that was asked for; its value is null where it is not known. The other keys are "
+         "absent.",
+         kCommonTypes);
   for (const EnumName<OwnerKind>& kind : kOwnerKindNames) {
-    v.field_if(owner.kind == kind.value, kind.name, owner.name, "null: in none, or not known");
+    v.field_if(owner.kind == kind.value, kind.name, owner.name);
   }
 }
 
 /// What a row of a list of holders is about.
 struct HolderKey {
-  const NamedStack* stack = nullptr;  ///< with its owner, where rows are owners
+  const NamedStack* stack = nullptr;
+  const BlockOwner* owner = nullptr;  ///< in place of the stack
 };
+[[nodiscard]] inline HolderKey holder(const NamedStack& stack) {
+  return {&stack, stack.owner ? &*stack.owner : nullptr};
+}
 template <typename Visitor>
 void describe(Visitor& v, const HolderKey& key) {
+  static const BlockOwner kNoOwner;
   v.type("Holder", "What holds memory: a stack, or the owner that was asked for.", kCommonTypes);
-  const NamedStack none;
-  const NamedStack& stack = key.stack == nullptr ? none : *key.stack;
-  v.part_if(stack.owner.has_value(), stack.owner.value_or(BlockOwner()));
-  v.field_if(!stack.owner, "stack", known(stack), "null: not recorded");
+  v.part_if(key.owner != nullptr, key.owner == nullptr ? kNoOwner : *key.owner);
+  v.field_if(key.owner == nullptr, "stack", key.stack == nullptr ? nullptr : known(*key.stack), "null: not recorded");
+}
+
+/// What rows are by, where they may be stacks.
+using StackOrOwner = OneOf<"stack", "category", "component", "layer", "module", "phase", "step">;
+[[nodiscard]] inline StackOrOwner stack_or(const std::optional<OwnerKind>& owner) {
+  return {owner ? name_in(kOwnerKindNames, *owner) : "stack"};
+}
+
+template <typename Visitor>
+void describe(Visitor& v, const CallSite& site) {
+  v.type("CallSite", "A place in the program, or the owner that was asked for, and what it held at the peak.",
+         kCommonTypes);
+  v.field("bytes", site.bytes);
+  v.field("block_count", site.blocks);
+  v.field("stack_count", site.stacks);
+  v.field("share", site.share, "of what was allocated");
+  v.part(holder(site.stack));
+}
+
+template <typename Visitor>
+void describe(Visitor& v, const CategoryBytes& category) {
+  v.type("CategoryBytes", "Memory of one category, and how it is known.", kCommonTypes);
+  v.field("category", named<kCategoryNames>(category.category));
+  v.field("bytes", category.bytes);
+  v.field("exact_bytes", category.exact_bytes, "known from the pointers of the model's tensors");
+  v.field("tensor_bytes", category.tensor_bytes, "in these tensors themselves");
+  v.field("block_count", category.blocks);
+  v.field("share", category.share, "of what was allocated");
+  v.field("known_as", named<kConfidenceNames>(category.known_as()), "of all these blocks");
+}
+
+template <typename Visitor>
+void describe(Visitor& v, const AdviceModule& module) {
+  v.type("ModuleHeldAtPeak", "A module, and what it held at the peak.", kCommonTypes);
+  v.field("module", module.path);
+  v.field("held_at_peak_bytes", module.bytes);
+}
+
+template <typename Visitor>
+void describe(Visitor& v, const Advice& advice) {
+  v.type("Advice", "A change of the program that would lower the peak.", kCommonTypes);
+  v.field("kind", named<kAdviceKindNames>(advice.kind));
+  v.field("avoidable_peak_bytes", advice.avoidable_peak_bytes, "by which the peak would be lower");
+  v.field("known_as", named<kConfidenceNames>(advice.known_as), "the least certain of the blocks concerned");
+  v.field("held_at_peak_bytes", advice.peak_bytes, "by the blocks concerned");
+  v.field("held_at_peak_block_count", advice.peak_blocks);
+  v.field("modules", advice.modules, "that are concerned, most bytes first");
+  v.field("stack", known(advice.stack), "of most of these bytes");
 }
 
 template <typename Visitor>

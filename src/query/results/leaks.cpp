@@ -135,9 +135,9 @@ void describe(Visitor& v, const LeakSite& site) {
 
 template <typename Visitor>
 void describe(Visitor& v, const LeakSite& site, const OfGroups& /*tag*/) {
-  v.type("Leak", "A stack that leaks.");
+  v.type("Leak", "A stack that leaks; `group` is its index in `groups`.");
   v.part(site);
-  v.field("group", site.object, "index into `groups`");
+  v.field("group", site.object);
 }
 
 template <typename Visitor>

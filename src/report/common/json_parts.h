@@ -1,13 +1,11 @@
-// What the JSON reports share.
+// What the JSON of results has that have no description yet.
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "analyze/common/recording_info.h"
-#include "analyze/common/stack_names.h"
-#include "analyze/timeline/host_usage.h"
 #include "query/describe/json_object.h"
+#include "query/results/common.h"
 
 namespace tidemark {
 
@@ -20,17 +18,5 @@ Json nullable(const std::optional<T>& value) {
 inline Json nullable_text(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
-
-/// {"function", "file", "line", "kind"}.
-Json frame_json(const FrameName& frame);
-/// {"label", "frames": outermost first}; null when the stack is not known.
-Json stack_json(const NamedStack& stack);
-/// The fields that say what a row of holders is about: "stack", or an owner by its kind.
-void add_key(Json& row, const NamedStack& stack);
-void add_key(Json& row, const BlockOwner& owner);
-/// {"peak_bytes", "peak_at_ns", "end_bytes"}; null where there was none.
-Json sampled_json(const std::optional<SampledBytes>& bytes);
-/// "file", "process", "event_count", "duration_ns", "data_quality".
-Json recording_json(const RecordingInfo& recording);
 
 }  // namespace tidemark

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "query/words/printable.h"
-#include "report/sweep/words.h"
+#include "query/words/sweep.h"
 
 namespace tidemark {
 

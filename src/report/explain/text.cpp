@@ -8,7 +8,7 @@
 #include "query/words/printable.h"
 #include "query/words/stack_text.h"
 #include "report/common/text_parts.h"
-#include "report/explain/words.h"
+#include "query/words/explain.h"
 
 namespace tidemark {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "base/units.h"
 #include "query/words/printable.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
-#include "report/explain/words.h"
-#include "report/host_ledger/words.h"
+#include "query/words/explain.h"
+#include "query/words/host_ledger.h"
 
 namespace tidemark {
 namespace {

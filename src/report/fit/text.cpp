@@ -8,8 +8,8 @@
 #include "base/units.h"
 #include "report/common/columns.h"
 #include "query/words/printable.h"
-#include "report/common/recording_text.h"
-#include "report/sweep/words.h"
+#include "query/words/recording_text.h"
+#include "query/words/sweep.h"
 
 namespace tidemark {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 #include "query/words/attribution.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/html/svg_plot.h"

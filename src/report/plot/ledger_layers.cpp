@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "query/words/printable.h"
-#include "report/ledger/words.h"
+#include "query/words/ledger.h"
 
 namespace tidemark {
 namespace {

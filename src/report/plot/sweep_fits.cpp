@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "query/words/printable.h"
 #include "report/plot/plots.h"
-#include "report/sweep/words.h"
+#include "query/words/sweep.h"
 
 namespace tidemark {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "query/words/printable.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
 
 namespace tidemark {

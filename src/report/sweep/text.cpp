@@ -10,7 +10,7 @@
 #include "query/words/attribution.h"
 #include "report/common/columns.h"
 #include "query/words/printable.h"
-#include "report/sweep/words.h"
+#include "query/words/sweep.h"
 
 namespace tidemark {
 namespace {

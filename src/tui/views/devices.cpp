@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "query/words/printable.h"
+#include "query/words/rates.h"
 #include "report/monitor/risk.h"
 #include "tui/bar.h"
 #include "tui/table.h"

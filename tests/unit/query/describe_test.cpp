@@ -76,7 +76,7 @@ struct Toy {
 };
 template <typename Visitor>
 void describe(Visitor& v, const Toy& toy) {
-  v.type("Toy", "What a toy is; null where it is none.");
+  v.type("Toy", "What a `toy` is; null where it is none.");
   v.field("good", toy.good, "null is never said, nor nullable");
   v.field("share", toy.share);
   v.field("color", named<kColorNames, Color::none>(toy.color));
@@ -92,7 +92,8 @@ void describe(Visitor& v, const Toy& toy) {
 
 DescribedResults toys() {
   DescribedResults results;
-  results.commands = {{"toy-box", results.types.read<Toy>("toy_box"), true}};
+  results.commands = {
+      {.name = "toy-box", .type = results.types.read<Toy>("toy_box"), .several = true, .in_python = true}};
   results.shared = {{"shared", "Shared."}};
   return results;
 }
@@ -183,7 +184,7 @@ class Measured:
 
 @dataclass(frozen=True, repr=False)
 class Toy(Result):
-    """What a toy is; None where it is none."""
+    """What a ``toy`` is; None where it is none."""
 
     good: bool  #: None is never said, nor nullable
     share: float
@@ -224,7 +225,7 @@ export interface Measured {
   text: string;
 }
 
-/** What a toy is; null where it is none. */
+/** What a `toy` is; null where it is none. */
 export interface Toy {
   /** null is never said, nor nullable */
   good: boolean;
@@ -262,11 +263,11 @@ TEST(Describe, WritesATableOfKeys) {
 | `leaves` | list of objects | largest first |
 | `leaves[].…` | keys of [Place](#place) | |
 | `leaves[].bytes` | integer |  |
-| `leaves[].children` | list of as `leaves[]` |  |
+| `leaves[].children` | list of objects as `leaves[]` |  |
 | `measured` | list of objects |  |
 | `measured[].text` | string | a sentence |
-| `best` | as `measured[]` or null |  |
-| `counts` | list of integer or null |  |
+| `best` | object as `measured[]` or null |  |
+| `counts` | list of integers or null |  |
 | `by_name` | object of integers |  |
 | `value` | integer or string or list of strings or null | a\|b |
 )");
@@ -311,6 +312,14 @@ TEST(Describe, FindsContradictions) {
               ::testing::ElementsAre("Leaf is of toy_box and mixed: its description has to name a module",
                                      "Twice has two fields bytes", "Leaf has two descriptions",
                                      "Leaf is of toy_box and mixed: its description has to name a module"));
+}
+
+TEST(Describe, KnowsWhatThePackageHas) {
+  DescribedResults results = toys();
+  EXPECT_TRUE(results.in_python("toy_box"));
+  EXPECT_TRUE(results.in_python("shared"));
+  results.commands[0].in_python = false;
+  EXPECT_FALSE(results.in_python("shared"));
 }
 
 TEST(DescribedResults, AreWithoutContradictions) {
