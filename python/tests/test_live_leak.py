@@ -36,7 +36,7 @@ def train():
 def remember():
     kept.append(torch.empty(2 << 20, dtype=torch.uint8))
 
-while True:
+for _ in range(1000):  # some gigabytes: where no report comes, it does not take all memory
     with tidemark.step():
         train()
         remember()  # behind the next forward pass, which nothing ends, it might be of that
