@@ -38,9 +38,9 @@ def changed_since(commit):
     new = run(["git", "ls-files", "--others", "--exclude-standard"], cwd=ROOT)
     if compared.returncode != 0 or new.returncode != 0:
         return None
-    paths = {ROOT / name for name in (compared.stdout + new.stdout).decode().split("\n") if name}
-    concern_all = any(path.name in ("CMakeLists.txt", "CMakePresets.json", ".clang-tidy", "tidy.py") for path in paths)
-    return None if concern_all or any(path.suffix == ".cmake" for path in paths) else paths
+    names = {name for name in (compared.stdout + new.stdout).decode().split("\n") if name}
+    concerns_all = re.compile(r"(src/.*)?CMakeLists\.txt|CMakePresets\.json|cmake/.*|\.clang-tidy|scripts/tidy\.py")
+    return None if any(concerns_all.fullmatch(name) for name in names) else {ROOT / name for name in names}
 
 
 def preprocess_command(entry):
