@@ -17,9 +17,11 @@ from tidemark._program import find_program
 pytest.importorskip("torch")
 
 # Linear(512, 512) on 512 rows: its output, which the loss's graph keeps, is 1 MiB.
+# Where no report comes, it does not take all memory of the machine.
 PROGRAM = """
-import time, torch, tidemark
+import resource, time, torch, tidemark
 from torch import nn
+resource.setrlimit(resource.RLIMIT_DATA, (8 << 30, 8 << 30))
 torch.set_num_threads(1)
 model = nn.Sequential(nn.Linear(512, 512), nn.GELU(), nn.Linear(512, 8))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -36,7 +38,7 @@ def train():
 def remember():
     kept.append(torch.empty(2 << 20, dtype=torch.uint8))
 
-for _ in range(1000):  # some gigabytes: where no report comes, it does not take all memory
+while True:
     with tidemark.step():
         train()
         remember()  # behind the next forward pass, which nothing ends, it might be of that
