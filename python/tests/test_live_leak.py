@@ -56,8 +56,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("leak")
     sockets = folder / "sockets"
     sockets.mkdir()
-    environment = {**os.environ, "TMPDIR": str(sockets)}
-    environment.pop("XDG_RUNTIME_DIR", None)
+    environment = {**os.environ, "TIDEMARK_RUNTIME_DIR": str(sockets)}
     (folder / "leaky.py").write_text(PROGRAM)
     command = [find_program(), "run", "-o", str(folder / "run.tide"), "--", sys.executable, str(folder / "leaky.py")]
     with subprocess.Popen(

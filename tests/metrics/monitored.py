@@ -11,9 +11,9 @@ from pathlib import Path
 
 GIB = 1 << 30
 DEVICES = [
-    {"name": "NVIDIA H100 80GB HBM3", "uuid": "GPU-3e111", "bus": 1, "utilization": 37, "temperature": 41, "power": 71500,
+    {"name": "NVIDIA H100 80GB HBM3", "uuid": "GPU-1111", "bus": 1, "utilization": 37, "temperature": 41, "power": 71500,
      "memory": {"total": 80 * GIB, "reserved": GIB, "used": 2 * GIB}},
-    {"name": 'Odd "name" \\ \n', "uuid": "GPU-3e222", "bus": 2, "utilization": 0, "temperature": 30, "power": 60000,
+    {"name": 'Odd "name" \\ \n', "uuid": "GPU-2222", "bus": 2, "utilization": 0, "temperature": 30, "power": 60000,
      "memory": {"total": 80 * GIB, "used": 5 * GIB}},
 ]  # fmt: skip
 
@@ -26,7 +26,7 @@ class Machine:
         self.folder = tempfile.TemporaryDirectory()
         self.at = Path(self.folder.name)
         # Recorders of others on this machine are not found from there.
-        self.places = {"XDG_RUNTIME_DIR": self.folder.name, "TMPDIR": self.folder.name}
+        self.places = {"TIDEMARK_RUNTIME_DIR": self.folder.name}
         self.log = self.at / "driver.log"
         self.log.touch()
         devices = [dict(device) for device in DEVICES]

@@ -108,7 +108,7 @@ class OutputsTest(unittest.TestCase):
         (process,) = devices["0"]["processes"]
         self.assertEqual((process["pid"], process["name"]), (self.machine.program.pid, "sleep"))
         change = next(change for change in past["risk_changes"] if change["device"] == "0")
-        self.assertEqual((change["id"], change["before"], change["assessment"]["device"]), ("GPU-3e111", "low", "0"))
+        self.assertEqual((change["id"], change["before"], change["assessment"]["device"]), ("GPU-1111", "low", "0"))
         self.assertTrue((self.machine.at / "past.png").read_bytes().startswith(b"\x89PNG"))
         # By another reader: the highest of the rows is the peak.
         with sqlite3.connect(history) as database:
@@ -119,7 +119,7 @@ class OutputsTest(unittest.TestCase):
         text = run("history", str(history), "--device", "1").stdout
         self.assertIn("5.0 GiB of 80.0 GiB", text)
         self.assertNotIn("GPU 0", text.split("Changes of risk")[0])
-        self.assertIn(f",1,GPU-3e222,1000,{5 * GIB},{5 * GIB}\n", run("history", str(history), "--format", "csv").stdout)
+        self.assertIn(f",1,GPU-2222,1000,{5 * GIB},{5 * GIB}\n", run("history", str(history), "--format", "csv").stdout)
 
     @unittest.skipUnless(os.environ["FAKES_CLOCK_LIBRARY"], "not with a sanitizer")
     def test_a_critical_risk_is_told_once(self):
@@ -148,7 +148,7 @@ class OutputsTest(unittest.TestCase):
         url = url_of(monitor)
         before = time_left(url)
         wait_for("the next assessment", lambda: time_left(url) != before)
-        self.assertIn('tidemark_memory_risk_level{tidemark_memory="0",hw_id="GPU-3e111",hw_name="GPU 0"} 3\n', page(url))
+        self.assertIn('tidemark_memory_risk_level{tidemark_memory="0",hw_id="GPU-1111",hw_name="GPU 0"} 3\n', page(url))
         monitor.terminate()
         self.assertEqual(monitor.wait(), 0)
         (line,) = told_file.read_text().splitlines()

@@ -8,7 +8,7 @@ import sys
 
 def places(folder):
     """The environment of recorders and monitors that find each other in `folder` only. All phantom GPUs are the same one to a monitor."""
-    return {**os.environ, "XDG_RUNTIME_DIR": folder, "TMPDIR": folder}
+    return {**os.environ, "TIDEMARK_RUNTIME_DIR": str(folder)}
 
 
 def record(folder, file):

@@ -114,7 +114,7 @@ class Killed(Case):
 
     def start_recorder(self, command, *options):
         """One that will be killed: what it leaves behind is in the test's folder."""
-        return start(self.record_command(command, *options), env=environment(XDG_RUNTIME_DIR=str(self.folder)))
+        return start(self.record_command(command, *options), env=environment(TIDEMARK_RUNTIME_DIR=str(self.folder)))
 
     def test_recorder_killed(self):
         # Far more events than the rings hold, so that the program notices.

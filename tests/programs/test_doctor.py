@@ -58,8 +58,10 @@ class Doctor(unittest.TestCase):
         self.assertEqual(checks["injection"]["status"], "ok")
 
     def test_folder_for_the_socket(self):
-        _, checks = doctor("--", PYTHON, TMPDIR=tempfile.gettempdir(), XDG_RUNTIME_DIR="")
+        _, checks = doctor("--", PYTHON, TMPDIR=tempfile.gettempdir(), XDG_RUNTIME_DIR="", TIDEMARK_RUNTIME_DIR="")
         self.assertIn(tempfile.gettempdir(), checks["socket"]["text"])
+        _, checks = doctor("--", PYTHON, TIDEMARK_RUNTIME_DIR="/nowhere")
+        self.assertEqual(checks["socket"]["status"], "problem")
 
 
 if __name__ == "__main__":

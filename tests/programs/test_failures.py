@@ -121,14 +121,28 @@ class Failures(Case):
         temporary = self.folder / "temporary"
         temporary.mkdir()
         look = [PYTHON, "-c", "import os, torch; torch.ones(10); print(os.listdir(os.environ['XDG_RUNTIME_DIR']))"]
-        done = self.record_well(look, env=environment(XDG_RUNTIME_DIR=str(temporary)))
+        done = self.record_well(look, env=environment(TIDEMARK_RUNTIME_DIR="", XDG_RUNTIME_DIR=str(temporary)))
         self.assertRegex(done.stdout.decode(), r"^\['tidemark-\w{6}'\]\n$")
         self.assertEqual(list(temporary.iterdir()), [])
         nowhere = str(self.folder / "nowhere")
         self.record_well(
-            [PYTHON, "-c", "import torch; torch.ones(30)"], "-f", env=environment(XDG_RUNTIME_DIR=nowhere, TMPDIR=nowhere)
+            [PYTHON, "-c", "import torch; torch.ones(30)"],
+            "-f",
+            env=environment(TIDEMARK_RUNTIME_DIR="", XDG_RUNTIME_DIR=nowhere, TMPDIR=nowhere),
         )
         self.assertIn(120, self.sizes())
+
+    def test_only_folder(self):
+        """Where TIDEMARK_RUNTIME_DIR is set, no other folder serves."""
+        only = self.folder / "only"
+        only.mkdir()
+        look = [PYTHON, "-c", "import os, torch; torch.ones(10); print(os.listdir(os.environ['TIDEMARK_RUNTIME_DIR']))"]
+        done = self.record_well(look, env=environment(TIDEMARK_RUNTIME_DIR=str(only)))
+        self.assertRegex(done.stdout.decode(), r"^\['tidemark-\w{6}'\]\n$")
+        for unusable, why in ((self.folder / "nowhere", "No such file or directory"), ("/tmp/" + 80 * "x", "File name too long")):
+            done = self.record(FAILING, "-f", env=environment(TIDEMARK_RUNTIME_DIR=str(unusable)))
+            self.assertEqual((done.returncode, done.stdout), (9, b"10.0\n"))
+            self.assertIn(f"no directory for the recorder's socket in TIDEMARK_RUNTIME_DIR: {why}", done.stderr.decode())
 
 
 if __name__ == "__main__":

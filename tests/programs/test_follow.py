@@ -38,7 +38,7 @@ class LaterFile(Case):
             listener.bind(str(place / "live"))
             listener.listen()
             command = [TIDEMARK, "summary", "--follow", "--pid", "999999", *INTERVAL]
-            followed = self.kill_at_end(start(command, env=environment(TMPDIR=str(self.folder))))
+            followed = self.kill_at_end(start(command, env=environment(TIDEMARK_RUNTIME_DIR=str(self.folder))))
             connection, _ = listener.accept()
             with connection:
                 connection.send(json.dumps({"recordings": [{"pid": 999999, "path": str(first)}]}).encode())

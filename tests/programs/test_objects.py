@@ -14,8 +14,7 @@ MIB = 1 << 20
 class Asked(Case):
     def setUp(self):
         super().setUp()
-        self.environment = environment(TMPDIR=str(self.folder))
-        self.environment.pop("XDG_RUNTIME_DIR", None)
+        self.environment = environment(TIDEMARK_RUNTIME_DIR=str(self.folder))
         command = self.record_command(program("asked.py"))
         self.recorder = self.kill_at_end(start(command, env=self.environment, stdin=subprocess.PIPE))
         self.addCleanup(self.recorder.stdin.close)

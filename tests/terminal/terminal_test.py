@@ -25,7 +25,7 @@ DEVICES = {
     "devices": [
         {
             "name": "Fake H100",
-            "uuid": "GPU-7e111",
+            "uuid": "GPU-1111",
             "bus": 0x65,
             "memory": {"total": 81559 * MIB, "reserved": 551 * MIB, "used": 2048 * MIB},
             "utilization": 37,
@@ -33,7 +33,7 @@ DEVICES = {
             "power": 71500,
             "processes": [{"pid": "parent", "bytes": 500 * MIB}],
         },
-        {"name": "Fake A100", "uuid": "GPU-7e222", "bus": 0x66, "memory": {"total": 40960 * MIB, "used": 1024 * MIB}},
+        {"name": "Fake A100", "uuid": "GPU-2222", "bus": 0x66, "memory": {"total": 40960 * MIB, "used": 1024 * MIB}},
     ],
 }
 
@@ -237,8 +237,8 @@ class RecordedTest(Case):
             raise unittest.SkipTest("TIDEMARK_TEST_PYTHONS is empty: there is no program to record")
         cls.runtime = tempfile.TemporaryDirectory(prefix="tidemark-terminal-run-")
         cls.addClassCleanup(cls.runtime.cleanup)
-        # Its recorder is not found by other tests. Those of others are, in /tmp, but have no device of these UUIDs.
-        cls.places = {"XDG_RUNTIME_DIR": cls.runtime.name, "TMPDIR": cls.runtime.name}
+        # Recorders of others on this machine are not found from there.
+        cls.places = {"TIDEMARK_RUNTIME_DIR": cls.runtime.name}
         command = [TIDEMARK, "run", "-q", "-o", f"{cls.runtime.name}/run.tide", "--", PYTHON, str(WATCHED)]
         cls.program = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **cls.places}

@@ -45,8 +45,8 @@ class SocketPlaces {
   SocketPlaces& operator=(const SocketPlaces&) = delete;
 
  private:
-  static constexpr std::array<const char*, 2> kVariables = {"XDG_RUNTIME_DIR", "TMPDIR"};
-  std::array<std::optional<std::string>, 2> before_;
+  static constexpr std::array<const char*, 3> kVariables = {"TIDEMARK_RUNTIME_DIR", "XDG_RUNTIME_DIR", "TMPDIR"};
+  std::array<std::optional<std::string>, kVariables.size()> before_;
 };
 
 class RecorderTest : public ::testing::Test {
