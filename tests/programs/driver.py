@@ -1,7 +1,8 @@
 """What the drivers beside this file share: running a program plain or recorded, and reading what was recorded.
 
-TIDEMARK names the program under test, TIDEMARK_PYTHON the interpreter whose PyTorch is recorded. A driver, test_*.py, needs
-nothing but the standard library.
+TIDEMARK names the program under test, TIDEMARK_PYTHON the interpreter whose PyTorch is recorded. Where TIDEMARK_STAND_IN names
+the folder of tests/stand_in, programs of Case import that for PyTorch, which takes a second to start; those of tests with
+@real_pytorch do not. A driver, test_*.py, needs nothing but the standard library.
 """
 
 import functools
@@ -20,6 +21,7 @@ TIDEMARK = os.environ["TIDEMARK"]
 PYTHON = os.environ["TIDEMARK_PYTHON"]
 PROGRAMS = Path(__file__).resolve().parent
 ALLOCATE = [PYTHON, "-c", "import torch; print(torch.ones(10).sum().item())"]  # the smallest program with a tensor
+STAND_IN = os.environ.get("TIDEMARK_STAND_IN", "")
 PATIENCE_S = 900  # how long anything may take before a test gives up on it: on a busy machine, half a minute becomes minutes
 
 # Times and process ids in what libraries write on stderr.
@@ -34,8 +36,19 @@ def program(name, *arguments):
     return [PYTHON, str(PROGRAMS / name), *map(str, arguments)]
 
 
+_stands_in = False  # in the test that runs
+
+
+def real_pytorch(test):
+    """A test whose programs need PyTorch itself, or that is the one of its subject which is run with it in any case."""
+    test.real_pytorch = True
+    return test
+
+
 def environment(**variables):
     inherited = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    if _stands_in:
+        inherited["PYTHONPATH"] = STAND_IN
     return {**inherited, "OMP_NUM_THREADS": "1", **variables}
 
 
@@ -135,6 +148,9 @@ class Case(unittest.TestCase):
     """A test case with a folder of its own, which is empty before each test."""
 
     def setUp(self):
+        global _stands_in
+        test = getattr(self, self._testMethodName)
+        _stands_in = STAND_IN != "" and not hasattr(test, "real_pytorch")
         folder = tempfile.TemporaryDirectory(prefix="tidemark-programs-")
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)

@@ -5,7 +5,7 @@ import os
 import shutil
 import unittest
 
-from driver import PYTHON, Case, environment, program, run
+from driver import PYTHON, Case, environment, program, real_pytorch, run
 
 BYSTANDER = os.environ["TIDEMARK_TEST_BYSTANDER"]
 LIBRARY = os.environ["TIDEMARK_PRELOAD"]
@@ -16,6 +16,7 @@ def sequence(*firsts):
 
 
 class Control(Case):
+    @real_pytorch
     def test_pause_and_resume(self):
         recorded = self.record_well(program("control.py"))
         self.assertEqual(recorded.stdout, b"kept %d\n" % sum(sequence(1001, 2001, 2101, 3001)[5:]))
@@ -45,7 +46,9 @@ class Control(Case):
         self.assertIn(b"recording began paused, and no process that loaded PyTorch called tidemark_resume()", recorded.stderr)
 
     def test_the_functions_are_absent_without_recording(self):
-        self.assertEqual(run([PYTHON, "-c", "import ctypes; print(hasattr(ctypes.CDLL(None), 'tidemark_pause'))"]).stdout, b"False\n")
+        self.assertEqual(
+            run([PYTHON, "-c", "import ctypes; print(hasattr(ctypes.CDLL(None), 'tidemark_pause'))"]).stdout, b"False\n"
+        )
 
     def check_attached(self, *options):
         recorded = self.record_well(program("control.py", "--attach"), "--manual", *options)
@@ -63,6 +66,7 @@ class Control(Case):
         in_thread = ("_bootstrap", "_bootstrap_inner", "run", "allocate", "<genexpr>")
         self.assertEqual(stacks, {in_main, in_thread})
 
+    @real_pytorch
     def test_attached_later_with_both_stacks(self):
         self.check_attached("--stacks", "both")
         for stack in self.stacks():

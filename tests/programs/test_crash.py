@@ -7,7 +7,7 @@ import sys
 import time
 import unittest
 
-from driver import PYTHON, Case, children, environment, program, read_until, split_stderr, start, wait_for
+from driver import PYTHON, Case, children, environment, program, read_until, real_pytorch, split_stderr, start, wait_for
 
 EVERY = 10  # allocations between two lines of growing.py
 KILLS = int(os.environ.get("TIDEMARK_TEST_KILLS", 12))  # of workers; a sixth as many of the recorder
@@ -65,6 +65,7 @@ class Killed(Case):
                 self.assertEqual(tidemark.wait(), -signal.SIGKILL, "tidemark ends as the program did")
                 self.check_recorded("run.tide", lines)
 
+    @real_pytorch
     def test_forked_workers_killed(self):
         workers = KILLS
         tidemark = self.kill_at_end(

@@ -4,7 +4,7 @@ import os
 import unittest
 from pathlib import Path
 
-from driver import Case, program, split_stderr, wait_for
+from driver import Case, program, real_pytorch, split_stderr, wait_for
 
 CHILD = r"run\.pid\d+\.tide"
 LANES = 512  # threads that can be recorded at once, see src/collect/ring/layout.h
@@ -40,6 +40,7 @@ class Edges(Case):
         self.assertEqual(self.children_sizes(), [list(range(2000, 2010))])
         self.check_complete()
 
+    @real_pytorch
     def test_fork_while_others_allocate(self):
         self.check("fork_while_others_allocate", f"{list(range(10))}\n", *[CHILD] * 10)
         expected = [list(range(first, first + 50)) for first in range(100_000, 1_100_000, 100_000)]

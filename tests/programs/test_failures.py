@@ -4,7 +4,7 @@ import re
 import subprocess
 import unittest
 
-from driver import PYTHON, Case, environment, program, run, split_stderr
+from driver import PYTHON, Case, environment, program, real_pytorch, run, split_stderr
 
 UNTIL = 100_000
 GROWING = program("growing.py", "--every", 10_000, "--until", UNTIL)
@@ -45,6 +45,7 @@ class Failures(Case):
         self.assertEqual(sizes, [4096 + n for n in range(1, len(sizes) + 1)])
         self.assertFalse(self.summary(name)["data_quality"]["complete"])
 
+    @real_pytorch
     def test_max_size(self):
         limit = 100_000
         done = self.record(GROWING, "--max-size", str(limit))

@@ -2,7 +2,7 @@
 
 import unittest
 
-from driver import ALLOCATE, TIDEMARK, Case, environment, program, run
+from driver import ALLOCATE, TIDEMARK, Case, environment, program, real_pytorch, run
 
 
 class Files(Case):
@@ -15,6 +15,7 @@ class Files(Case):
         self.assertEqual(self.record_well(ALLOCATE, "--force").stdout, b"10.0\n")
         self.assertIn(40, self.sizes())
 
+    @real_pytorch
     def test_named_after_the_script(self):
         run([TIDEMARK, "run", "--", *program("os_exit.py")], cwd=self.folder)
         (name,) = self.recordings()

@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from driver import PROGRAMS, TIDEMARK, Case, children, environment, program, read_until, run, start, wait_for
+from driver import PROGRAMS, TIDEMARK, Case, children, environment, program, read_until, real_pytorch, run, start, wait_for
 
 INTERVAL = ("--interval", "200ms")
 
@@ -152,6 +152,7 @@ class Follow(Case):
         self.assertIn("Data quality", last)
         self.assertNotIn("\x1b", last)
 
+    @real_pytorch
     def test_a_recorder_that_is_killed(self):
         followed = self.follow("summary", "--follow", self.output)
         read_until(followed.stdout, b"in progress")

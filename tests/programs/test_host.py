@@ -7,7 +7,7 @@ import time
 import unittest
 from pathlib import Path
 
-from driver import PATIENCE_S, PYTHON, TIDEMARK, Case, environment, memory_group, program, read_until, run
+from driver import PATIENCE_S, PYTHON, TIDEMARK, Case, environment, memory_group, program, read_until, real_pytorch, run
 
 MIB = 1 << 20
 # The kernel adds up counters of its processors now and then, and Python goes on a little.
@@ -27,6 +27,7 @@ class Host(Case):
         lines = (json.loads(line) for line in dump.stdout.splitlines() if b'"host_parts"' in line)
         return [line["host_parts"] for line in lines]
 
+    @real_pytorch
     def test_workers_by_name_with_what_the_kernel_counts(self):
         command = self.record_command(program("host_dataloader.py"), "--sample-interval", "100ms")
         started = subprocess.Popen(

@@ -8,7 +8,20 @@ import subprocess
 import sys
 import unittest
 
-from driver import PYTHON, TIDEMARK, Case, children, memory_group, program, read_until, run, split_stderr, start, wait_for
+from driver import (
+    PYTHON,
+    TIDEMARK,
+    Case,
+    children,
+    memory_group,
+    program,
+    read_until,
+    real_pytorch,
+    run,
+    split_stderr,
+    start,
+    wait_for,
+)
 
 EVERY = 10  # allocations between two lines of growing.py
 SEED = int(os.environ.get("TIDEMARK_TEST_SEED", random.SystemRandom().randrange(10**6)))
@@ -157,6 +170,7 @@ class Keep(Case):
             split_stderr(done.stderr), (b"", ["tidemark: nothing happened that --dump names: what was kept has been deleted\n"])
         )
 
+    @real_pytorch
     def test_a_program_that_fails(self):
         done = self.keep([PYTHON, "-c", FAILING])
         self.assertEqual(done.returncode, 1)

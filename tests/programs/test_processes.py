@@ -3,7 +3,7 @@
 import re
 import unittest
 
-from driver import PROGRAMS, PYTHON, program, run
+from driver import PROGRAMS, PYTHON, program, real_pytorch, run
 from same_output import ONE, PID, SameOutput
 
 
@@ -30,6 +30,7 @@ class Processes(SameOutput):
         _, ours = self.check(program("no_torch.py"), 0, [])
         self.assertEqual(ours, ["tidemark: nothing was recorded: no process of the program loaded PyTorch\n"])
 
+    @real_pytorch
     def test_torch_imported_only(self):
         _, ours = self.check(program("imports_only.py"), 0, [])
         self.assertEqual(len(ours), 1)

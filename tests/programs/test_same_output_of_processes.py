@@ -2,7 +2,7 @@
 
 import unittest
 
-from driver import program
+from driver import program, real_pytorch
 from same_output import ONE, PID, SameOutput
 
 
@@ -14,6 +14,7 @@ class OfProcesses(SameOutput):
         own = [event["size"] for event in self.events() if event["kind"] == "allocate" and event["size"] > 1024]
         self.assertEqual({size: own.count(size) for size in own}, {(64 + n) * 16 * 8: 2000 for n in range(4)})
 
+    @real_pytorch
     def test_dataloader_with_forked_workers(self):
         self.check(program("fork_dataloader.py"), 0, [*[PID] * 4, "run.tide"])
         parent = self.summary()["process"]["pid"]
@@ -26,6 +27,7 @@ class OfProcesses(SameOutput):
     def test_signal_handlers_that_allocate(self):
         self.check(program("signals.py"), 0, ONE)
 
+    @real_pytorch
     def test_ranks(self):
         self.check(program("ranks.py"), 0, ["run.rank0.tide", "run.rank1.tide"])
         for rank, name in enumerate(["run.rank0.tide", "run.rank1.tide"]):

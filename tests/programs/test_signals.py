@@ -7,7 +7,7 @@ import subprocess
 import unittest
 from pathlib import Path
 
-from driver import PYTHON, Case, children, environment, program, read_until, run, split_stderr, start, wait_for
+from driver import PYTHON, Case, children, environment, program, read_until, real_pytorch, run, split_stderr, start, wait_for
 
 
 class Signals(Case):
@@ -18,6 +18,7 @@ class Signals(Case):
                 self.assertEqual(run(die).returncode, -number)
                 self.assertEqual(self.record(die).returncode, -number)
 
+    @real_pytorch
     def test_killed_while_tensors_are_alive(self):
         dying = "import os, signal, torch; kept = torch.ones(1000); os.kill(os.getpid(), signal.SIGSEGV)"
         recorded = self.record([PYTHON, "-c", dying])

@@ -1,7 +1,19 @@
-R"python(
 # Counts the training steps of a planned program, and ends it with its last one. Runs inside the program, with its GIL:
 # training_steps.cpp starts it.
-import atexit, ctypes, gc, os, sys, time, weakref
+from __future__ import annotations
+
+import atexit
+import ctypes
+import gc
+import os
+import sys
+import time
+import weakref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
 
 # As PyTorch itself waits for its backward threads.
 SECONDS_TO_END = 10
@@ -13,7 +25,7 @@ PATIENCE = 16
 MOMENT, RANGE_BEGIN, RANGE_END = 0, 1, 2
 
 
-def parameters_of(optimizer):
+def parameters_of(optimizer: Any) -> list[Any]:
     try:
         return [parameter for group in optimizer.param_groups for parameter in group["params"]]
     except Exception:  # a program's own class, not set up yet
@@ -28,19 +40,21 @@ class TrainingSteps:
     training step is complete when the other has followed.
     """
 
-    def __init__(self, optimizer_class, limit):
+    def __init__(self, optimizer_class: type, limit: int) -> None:
         self.optimizer_class = optimizer_class
         self.limit = limit  # 0: none
         self.count = 0  # complete training steps
         self.idle = 0  # optimizers that have parameters of their own on a GPU, and made no step
-        self.under_way = set()  # those that have stepped in the training step under way, by id()
-        self.latest = weakref.WeakKeyDictionary()  # optimizer -> complete training steps when it stepped last
-        self.seen = weakref.WeakSet()  # optimizers, as of the latest search
+        self.under_way: set[int] = set()  # those that have stepped in the training step under way, by id()
+        # Optimizer -> complete training steps when it stepped last.
+        self.latest: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.seen: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers, as of the latest search
         self.asked = 0  # steps after which idle ones were counted
         self.by_marks = False  # the complete steps are those that the program marks
         self.begun = False  # a moment was marked at which a step begins
+        self.listener: object = None  # keeps the C function alive that is called for marks
 
-    def stepped(self, optimizer):
+    def stepped(self, optimizer: Any) -> bool:
         """Whether the call completes a training step."""
         if self.by_marks:  # they were of something else, such as an evaluation before the training
             self.by_marks, self.count = False, 0
@@ -60,8 +74,9 @@ class TrainingSteps:
         self.complete()
         return True
 
-    def marked(self, kind):
-        """Whether a mark of the program's that names a step completes one: the end of a range, the moment at which the next begins.
+    def marked(self, kind: int) -> bool:
+        """Whether a mark of the program's that names a step completes one: the end of a range, or the moment at which the next
+        begins.
 
         Optimizers tell more surely: an evaluation may mark its steps too.
         """
@@ -74,15 +89,15 @@ class TrainingSteps:
             self.count += 1
         return completes
 
-    def end(self):
+    def end(self) -> bool:
         """Whether the program's end completes a step."""
         return self.begun and self.marked(MOMENT)
 
-    def complete(self):
+    def complete(self) -> None:
         self.count += 1
         self.under_way.clear()
 
-    def count_idle(self, search):
+    def count_idle(self, search: bool) -> int:
         if search:
             self.seen.update(thing for thing in gc.get_objects() if issubclass(type(thing), self.optimizer_class))
         used = {id(parameter) for optimizer in self.latest for parameter in parameters_of(optimizer)}
@@ -93,20 +108,20 @@ class TrainingSteps:
             if optimizer not in self.latest
         )
 
-    def is_last(self):
+    def is_last(self) -> bool:
         return 0 < self.limit <= self.count
 
 
-def is_inside_another(frame):
+def is_inside_another(frame: FrameType | None) -> bool:
     """Whether the step() whose hook's caller is `frame` was called by another optimizer's, which wraps it."""
-    code = frame.f_code
-    while frame := frame.f_back:
+    code = frame.f_code if frame else None
+    while frame := frame and frame.f_back:
         if frame.f_code is code:
             return True
     return False
 
 
-def has_backward_threads():
+def has_backward_threads() -> bool:
     for task in os.listdir("/proc/self/task"):
         try:
             with open(f"/proc/self/task/{task}/comm") as name:
@@ -117,14 +132,17 @@ def has_backward_threads():
     return False
 
 
-def end_backward_threads():
-    """PyTorch's backward threads give back Python objects when backward() has returned. Where nothing has to wait for a GPU, that
-    may be when the interpreter ends, which ends a thread that wants the GIL, within C++: that aborts the program. So they are ended
-    before. Functions that the program registered with atexit before it used the GPU come later, and can make no backward pass.
+def end_backward_threads() -> None:
+    """Ends PyTorch's backward threads before the interpreter ends.
+
+    They give back Python objects when backward() has returned. Where nothing has to wait for a GPU, that may be when the
+    interpreter ends, which ends a thread that wants the GIL, within C++: that aborts the program. Functions that the program
+    registered with atexit before it used the GPU come later, and can make no backward pass.
     """
     if not has_backward_threads():
         return
-    folder = os.path.dirname(sys.modules["torch"].__file__)
+    torch: Any = sys.modules["torch"]
+    folder = os.path.dirname(torch.__file__)
     library = ctypes.CDLL(os.path.join(folder, "lib", "libtorch_cpu.so"))  # calls give the GIL away
     find_engine = getattr(library, "_ZN5torch8autograd6Engine18get_default_engineEv", None)
     stop_engine = getattr(library, "_ZN5torch8autograd6Engine4stopEv", None)
@@ -138,10 +156,13 @@ def end_backward_threads():
         time.sleep(0.001)
 
 
-def start(limit, count_at, stop_at, again_at, listen_at):
-    """The addresses are those of C functions: count(steps, idle, by marks), stop(), again(), for when PyTorch is not there yet, and listen(function),
-    which is called for marks."""
-    optim = sys.modules.get("torch.optim.optimizer")
+def start(limit: int, count_at: int, stop_at: int, again_at: int, listen_at: int) -> None:
+    """Registers the hook of optimizers, and ends the program after `limit` training steps (0: never).
+
+    The addresses are those of C functions: count(steps, idle, by marks), stop(), again(), for when PyTorch is not there yet,
+    and listen(function), which is called for marks.
+    """
+    optim: Any = sys.modules.get("torch.optim.optimizer")
     register = getattr(optim, "register_optimizer_step_post_hook", None)
     if register is None:
         ctypes.PYFUNCTYPE(None)(again_at)()
@@ -152,7 +173,7 @@ def start(limit, count_at, stop_at, again_at, listen_at):
     listen = ctypes.PYFUNCTYPE(None, listener)(listen_at)
     steps = TrainingSteps(optim.Optimizer, limit)
 
-    def counted(complete):
+    def counted(complete: bool) -> None:
         count(steps.count, steps.idle, steps.by_marks)
         if complete and steps.is_last():
             for stream in (sys.stdout, sys.stderr):
@@ -162,20 +183,19 @@ def start(limit, count_at, stop_at, again_at, listen_at):
                     pass
             stop()
 
-    def after_step(optimizer, *_):
+    def after_step(optimizer: Any, *_: object) -> None:
         if not is_inside_another(sys._getframe(1)):
             counted(steps.stepped(optimizer))
 
-    def at_exit():
+    def at_exit() -> None:
         listen(listener())
         if steps.end():
             count(steps.count, steps.idle, steps.by_marks)
         end_backward_threads()
 
     atexit.register(at_exit)
-    after_step._torchdynamo_disable = True  # where step() is compiled
+    after_step._torchdynamo_disable = True  # type: ignore[attr-defined]  # where step() is compiled
     count(0, 0, False)
     register(after_step)
     steps.listener = listener(lambda kind: counted(steps.marked(kind)))
     listen(steps.listener)
-)python"

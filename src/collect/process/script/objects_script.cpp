@@ -1,4 +1,4 @@
-#include "collect/process/objects/question.h"
+#include "collect/process/script/objects_script.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -9,17 +9,18 @@
 #include <atomic>
 
 #include "collect/process/connection.h"
-#include "collect/process/objects/holder_modules.h"
 #include "collect/process/python/python_walker.h"
 #include "collect/process/script/script.h"
 #include "collect/ring/questions.h"
 
 namespace tidemark::process {
-namespace {
 
-constexpr char kObjectsScript[] =
-#include "collect/process/objects/objects_script.inc"
-    ;
+extern const char kObjectsScript[];
+/// Name and text by turns, up to a null pointer, in the order in which they are to be loaded: made by the build from
+/// python/tidemark/_holders.
+extern const char* const kHolderModules[];
+
+namespace {
 
 constinit std::atomic<bool> wanted{false};     // an answer
 constinit std::atomic<bool> queued{false};     // run_queued(), in the interpreter's queue
@@ -49,15 +50,13 @@ void* modules(void* /*self*/, void* /*none*/) {
   const PythonApi& api = *python_api();
   void* list = api.PyList_New(0);
   if (list == nullptr) return nullptr;
-  for (std::size_t index = 0; index < kHolderModuleCount; ++index) {
-    for (const char* text : {kHolderModules[index].name, kHolderModules[index].text}) {
-      void* bytes = api.PyBytes_FromStringAndSize(text, static_cast<std::ptrdiff_t>(::strlen(text)));
-      const bool appended = bytes != nullptr && api.PyList_Append(list, bytes) == 0;
-      if (bytes != nullptr) api.Py_DecRef(bytes);
-      if (appended) continue;
-      api.Py_DecRef(list);
-      return nullptr;
-    }
+  for (const char* const* text = kHolderModules; *text != nullptr; ++text) {
+    void* bytes = api.PyBytes_FromStringAndSize(*text, static_cast<std::ptrdiff_t>(::strlen(*text)));
+    const bool appended = bytes != nullptr && api.PyList_Append(list, bytes) == 0;
+    if (bytes != nullptr) api.Py_DecRef(bytes);
+    if (appended) continue;
+    api.Py_DecRef(list);
+    return nullptr;
   }
   return list;
 }

@@ -1,4 +1,4 @@
-R"sh(
+# shellcheck shell=sh disable=SC1007,SC2154  # nvidia_smi.cpp writes name, total, capability, count and uuids before it
 query= format= only=
 while [ $# -gt 0 ]; do
   case $1 in
@@ -44,4 +44,3 @@ for uuid in $uuids; do
   esac
   number=$((number + 1))
 done
-)sh"
