@@ -1,4 +1,4 @@
-#include "inprocess/background_watch.h"
+#include "monitor/monitor_thread.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,15 +20,16 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
 // The host's memory is there on every machine.
-BackgroundWatchOptions host_only() {
-  BackgroundWatchOptions options;
-  options.monitor.interval = 20ms;
-  options.monitor.choice.devices = {"cpu"};
+EngineOptions host_only() {
+  EngineOptions options;
+  options.machine.interval = 20ms;
+  options.machine.choice.devices = {"cpu"};
+  options.follow = false;  // of others on this machine
   return options;
 }
 
-TEST(BackgroundWatch, ReportsWhileItWatchesAndAfterwards) {
-  BackgroundWatch watch(host_only());
+TEST(MonitorThread, ReportsWhileItWatchesAndAfterwards) {
+  MonitorThread watch(host_only());
   EXPECT_FALSE(watch.watching());
   const auto early = watch.profile();
   ASSERT_FALSE(early);
@@ -49,20 +50,20 @@ TEST(BackgroundWatch, ReportsWhileItWatchesAndAfterwards) {
   EXPECT_GT(report->state.devices.front().used_bytes(), 0U);
   EXPECT_GE(report->state.devices.front().used_percent.count, 1U);
   EXPECT_TRUE(watch.oom());
-  EXPECT_TRUE(watch.leak(1 << 20, false));
+  EXPECT_TRUE(watch.leak());
   EXPECT_TRUE(watch.fragment());
   // Anew: what was seen before is forgotten.
   watch.start();
   EXPECT_TRUE(watch.watching());
 }
 
-TEST(BackgroundWatch, TellsOfARiseOnce) {
-  BackgroundWatchOptions options = host_only();
-  options.monitor.forecast.threshold_percent = 0.001;  // any use is above it
+TEST(MonitorThread, TellsOfARiseOnce) {
+  EngineOptions options = host_only();
+  options.machine.forecast.threshold_percent = 0.001;  // any use is above it
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::string> told;
-  BackgroundWatch watch(options);
+  MonitorThread watch(options);
   watch.add_listener([&](const RiskChange& change) {
     const std::lock_guard lock(mutex);
     told.push_back(change.device);
@@ -84,35 +85,25 @@ TEST(BackgroundWatch, TellsOfARiseOnce) {
   EXPECT_EQ(report->changes.front().now.level, RiskLevel::medium);
 }
 
-TEST(BackgroundWatch, ADeviceThatIsNotThereIsAnError) {
-  BackgroundWatchOptions options = host_only();
-  options.monitor.choice.devices = {"77"};
-  BackgroundWatch watch(options);
+TEST(MonitorThread, ADeviceThatIsNotThereIsAnError) {
+  EngineOptions options = host_only();
+  options.machine.choice.devices = {"77"};
+  MonitorThread watch(options);
   watch.start();
   const auto report = watch.profile();
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().message, HasSubstr("there is no device 77 here"));
 }
 
-TEST(BackgroundWatch, WhatCannotBeIsRefused) {
-  MonitorOptions options;
-  EXPECT_TRUE(check_watch(options));
-  options.interval = 1ms;
-  EXPECT_FALSE(check_watch(options));
-  options.interval = 1s;
-  options.forecast.threshold_percent = 101;
-  EXPECT_FALSE(check_watch(options));
-}
-
-TEST(BackgroundWatch, EndsWithTheProcessThatIsWatched) {
+TEST(MonitorThread, EndsWithTheProcessThatIsWatched) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(120);
     ::pause();
   }
-  BackgroundWatchOptions options = host_only();
-  options.monitor.choice.pid = child;
-  BackgroundWatch watch(options);
+  EngineOptions options = host_only();
+  options.machine.choice.pid = child;
+  MonitorThread watch(options);
   watch.start();
   ASSERT_TRUE(watch.profile());
   ::kill(child, SIGKILL);
@@ -122,8 +113,8 @@ TEST(BackgroundWatch, EndsWithTheProcessThatIsWatched) {
   EXPECT_EQ(watch.profile()->end, WatchEnd::process_ended);
 }
 
-TEST(BackgroundWatch, AForkedChildDoesNotWatch) {
-  BackgroundWatch watch(host_only());
+TEST(MonitorThread, AForkedChildDoesNotWatch) {
+  MonitorThread watch(host_only());
   watch.start();
   const pid_t child = ::fork();
   if (child == 0) {

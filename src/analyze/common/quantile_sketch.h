@@ -31,6 +31,7 @@ class QuantileSketch {
   [[nodiscard]] bool joined() const { return negative_.joined || positive_.joined; }
 
  private:
+  friend struct StateFields;  ///< what is sent of it (monitor/state_codec.cpp)
   struct Bins {
     std::vector<std::uint64_t> counts;
     std::int32_t first = 0;  ///< index of counts[0]
