@@ -209,8 +209,7 @@ std::function<int()> setup_plan(CommandLine& app) {
       ->type_name("NAME|FILE");
   app.add_option("--memory", options->memory_bytes,
                  "Memory of each device, such as 24GiB, where it is not that of the GPU")
-      ->bytes(kMinMemory)
-      ->type_name("SIZE");
+      ->bytes(kMinMemory);
   app.add_option("--steps", options->steps,
                  "Training steps after which the program is ended; 0: none, it runs to its end")
       ->type_name("N");

@@ -154,9 +154,7 @@ std::function<int()> setup_sweep(CommandLine& app) {
                  "Run only N trials, those that say most, and predict the others; 0: run all")
       ->type_name("N");
   app.add_flag("--retry", options->retry, "Run trials again that failed");
-  app.add_option("--memory", options->memory_bytes, "Memory of each device, as in `tidemark plan`")
-      ->bytes(1)
-      ->type_name("SIZE");
+  app.add_option("--memory", options->memory_bytes, "Memory of each device, as in `tidemark plan`")->bytes(1);
   add_plan_option(app, *options, "--steps", "N", "Training steps of each trial, as in `tidemark plan`");
   add_plan_option(app, *options, "--nproc", "N", "Ranks to start, as in `tidemark plan`");
   add_plan_option(app, *options, "--devices", "N", "GPUs that the program finds, as in `tidemark plan`");

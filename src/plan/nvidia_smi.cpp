@@ -10,11 +10,10 @@
 #include "phantom/gpu/device_uuid.h"
 
 namespace tidemark {
-namespace {
 
-constexpr char kQueries[] =
-#include "plan/nvidia_smi.inc"
-    ;
+extern const char kNvidiaSmiQueries[];
+
+namespace {
 
 std::string shell_word(const std::string& text) {
   std::string word = "'";
@@ -36,7 +35,7 @@ Result<void> write_nvidia_smi(const std::string& folder, const PhantomOptions& o
               "#!/bin/sh\n# The GPUs of `tidemark plan`.\nname={} total={} capability={}.{} count={} uuids={}\n",
               shell_word(std::string(options.gpu.full_name)), options.memory_bytes / kMiB, options.gpu.major,
               options.gpu.minor, options.devices, shell_word(uuids))
-       << kQueries;
+       << kNvidiaSmiQueries;
   file.close();
   std::filesystem::permissions(path, std::filesystem::perms::owner_all, error);
   if (!file || error) return Error{fmt::format("{}: cannot be written", path)};

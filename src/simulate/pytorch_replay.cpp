@@ -18,10 +18,12 @@
 #include "launch/stop_signals.h"
 #include "plan/gpu_profiles.h"
 #include "plan/phantom_run.h"
-#include "simulate/replay_script.h"
 #include "simulate/request_file.h"
 
 namespace tidemark {
+
+extern const char kReplayScript[];  // replay.py
+
 namespace {
 
 namespace fs = std::filesystem;

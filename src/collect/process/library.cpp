@@ -13,7 +13,7 @@
 #include "collect/process/hooks_autograd.h"
 #include "collect/process/hooks_torch.h"
 #include "collect/process/mark.h"
-#include "collect/process/objects/question.h"
+#include "collect/process/script/objects_script.h"
 #include "tidemark/control.h"
 
 /// What another preloaded library defines where it wants to know of the program's marks, as the phantom GPU does; kinds

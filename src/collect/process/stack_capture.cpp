@@ -4,7 +4,7 @@
 
 #include "collect/process/definition_writer.h"
 #include "collect/process/describe.h"
-#include "collect/process/model/modules.h"
+#include "collect/process/script/model_script.h"
 
 namespace tidemark::process {
 namespace {
@@ -94,9 +94,9 @@ void put_modules(DefinitionWriter* definition, const ThreadState* thread, std::s
   }
 }
 
-void meet_modules(const ThreadState* thread, std::size_t frames) noexcept {
+void report_modules(const ThreadState* thread, std::size_t frames) noexcept {
   for (std::size_t index = 0; index < frames; ++index) {
-    if (thread->python_frames[index].module != 0) meet_module(thread->python_frames[index].module);
+    if (thread->python_frames[index].module != 0) module_seen(thread->python_frames[index].module);
   }
 }
 
@@ -126,7 +126,7 @@ std::uint32_t define_stack(ThreadState* thread, const Key& key, Frames count) no
   if (!definition.finish()) return ring::kNoStack;
   if (is_key) thread->stacks.insert(key.hash, number);
   thread->next_stack = number + 1;
-  meet_modules(thread, count.python);
+  report_modules(thread, count.python);
   if (number >= 32 && (number & (number - 1)) == 0) describe_late_rank(thread);
   return number;
 }

@@ -1,17 +1,18 @@
 #include "phantom/gpu/fat_binary.h"
 
 #include <elf.h>
+#include <lz4.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "phantom/gpu/bytes.h"
-#include "phantom/gpu/lz4.h"
 
 namespace tidemark::phantom {
 namespace {
@@ -105,6 +106,17 @@ std::optional<std::string> cubin_of(const Entry& entry, std::string_view bytes) 
 }
 
 }  // namespace
+
+std::optional<std::string> decompress_lz4(std::string_view block, std::size_t size) {
+  // No byte stands for more than 255: what a size says without so many is not reserved.
+  constexpr std::size_t kMaxSize = std::numeric_limits<int>::max();
+  if (size / 255 > block.size() || size > kMaxSize || block.size() > kMaxSize) return std::nullopt;
+  std::string out(size, '\0');
+  const int written =
+      LZ4_decompress_safe(block.data(), out.data(), static_cast<int>(block.size()), static_cast<int>(size));
+  if (written < 0 || static_cast<std::size_t>(written) != size) return std::nullopt;
+  return out;
+}
 
 std::optional<DeviceCode> choose_code(const void* image, int major, int minor) {
   if (std::memcmp(image, ELFMAG, SELFMAG) == 0) return DeviceCode{major * 10 + minor, std::string(elf_file_at(image))};

@@ -6,16 +6,10 @@
 #include <string_view>
 
 namespace tidemark::phantom {
-namespace {
 
-// Longer than what compilers have to accept in one string; GCC and clang do.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Woverlength-strings"
-constexpr char kText[] =
-#include "phantom/libraries/cudnn_9_19_sm90.inc"
-    ;
-#pragma GCC diagnostic pop
-constexpr std::string_view kMeasured(kText, sizeof kText - 1);
+extern const char kMeasuredConvolutions[];  // cudnn_9_19_sm90.txt
+
+namespace {
 
 // Takes the word before the next separator off the text.
 std::string_view take_word(std::string_view& text) {
@@ -59,7 +53,7 @@ MeasuredLayer read_layer(std::string_view key, std::string_view workspaces) {
 
 std::map<std::string, MeasuredLayer> read_layers() {
   std::map<std::string, MeasuredLayer> layers;
-  for (std::string_view rest = kMeasured; !rest.empty();) {
+  for (std::string_view rest = kMeasuredConvolutions; !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     const std::size_t end = line.find("  ");

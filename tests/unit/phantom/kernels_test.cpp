@@ -12,7 +12,6 @@
 
 #include "phantom/gpu/cubin.h"
 #include "phantom/gpu/fat_binary.h"
-#include "phantom/gpu/lz4.h"
 #include "phantom/gpu/occupancy.h"
 #include "unit/phantom/counted.h"
 
