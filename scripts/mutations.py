@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants faults in hooks, recorder, signals and codecs, one at a time, and says which tests find each. One that no test finds is an error.
+"""Plants faults in hooks, recorder, signals and codecs, one at a time; says which tests find each: if none, that is an error.
 
     scripts/mutations.py RESULTS [--build build/release] [--only NAME...] [--real] [--all]
 
@@ -11,6 +11,7 @@ Sources are changed in place, and are as before at the end, also after Ctrl-C.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -26,15 +27,15 @@ PATIENCE_S = 60  # of tests that wait for what a fault keeps from them
 
 PRELOAD = ["tidemark_preload"]
 TIDEMARK = ["tidemark"]
-FAKES = ["fakes_test"]
-# name: (file below src, text, text with the fault, targets to build, tests by name without PyTorch's version, the quickest first)
+# name: (file below src, text or texts, the same with the fault, targets to build, tests, the quickest first)
+# A test is named without PyTorch's version; behind a colon the case of it that is run.
 FAULTS = {
     "a free on the CPU is not recorded": (
         "collect/process/hooks_torch.cpp",
         "if (address != nullptr) record_free(kCpu, number(address), nullptr);",
         "(void)number;",
         PRELOAD,
-        ["programs.held", "programs.crash", "fakes_test"],
+        ["programs.held", "fakes_test"],
     ),
     "PyTorch's own function is not called": (
         "collect/process/hooks_torch.cpp",
@@ -48,7 +49,7 @@ FAULTS = {
         "record_allocation(ring::RecordKind::allocate, kCpu, number(address), size, nullptr, native_caller_context());",
         "record_allocation(ring::RecordKind::allocate, kCpu, number(address), size + 1, nullptr, native_caller_context());",
         PRELOAD,
-        ["programs.held", "programs.control", "programs.files"],
+        ["programs.held", "programs.control:Control.test_preloaded_and_attached"],
     ),
     "empty tensors are recorded": (
         "collect/process/hooks_torch.cpp",
@@ -66,17 +67,20 @@ FAULTS = {
     ),
     "a forked child goes on in its parent's memory": (
         "collect/process/session.cpp",
-        "if (::madvise(page, size, MADV_WIPEONFORK) != 0) {",
-        "if (false) {",
+        (
+            "if (::madvise(page, size, MADV_WIPEONFORK) != 0) {",
+            "    ::pthread_atfork(nullptr, nullptr, after_fork_in_child);\n",
+        ),
+        ("if (false) {", "    (void)after_fork_in_child;\n"),
         PRELOAD,
-        ["fakes_test", "programs.edges", "programs.crash"],
+        ["programs.edges:Edges.test_generations", "fakes_test"],
     ),
     "a child that is forked while others allocate keeps the parent's lanes": (
         "collect/process/session.cpp",
         "  if (thread->epoch == session.epoch) return;\n  thread->writer.begin",
         "  if (thread->epoch != 0) return;\n  thread->writer.begin",
         PRELOAD,
-        ["programs.edges", "programs.crash"],
+        ["programs.edges:Edges.test_generations", "programs.edges:Edges.test_fork_while_others_allocate", "fakes_test"],
     ),
     "a lane stays with a thread that has ended": (
         "collect/process/session.cpp",
@@ -90,49 +94,49 @@ FAULTS = {
         "  session.shared->control.thread_limit_drops.fetch_add(1, std::memory_order_relaxed);\n  return nullptr;",
         "  return nullptr;",
         PRELOAD,
-        ["programs.edges", "fakes_test"],
+        ["programs.edges:Edges.test_more_threads_than_lanes", "fakes_test"],
     ),
     "a pause is not noticed": (
         "collect/process/session.cpp",
         "  if (session.paused.load(std::memory_order_relaxed)) return nullptr;\n",
         "",
         PRELOAD,
-        ["programs.control"],
+        ["programs.control:Control.test_started_paused", "programs.control:Control.test_pause_and_resume"],
     ),
     "a recorder that is gone is not noticed": (
         "collect/process/session.cpp",
         'if (!recorder_alive()) switch_off("recording stopped: the recorder has exited; the program continues");',
         "",
         PRELOAD,
-        ["programs.crash"],
+        ["programs.crash:Killed.test_recorder_killed"],
     ),
     "signals are not passed on": (
         "launch/passed_signals.cpp",
         "if (!reached && !sent_by(signal, program)) send(program, signal);",
         "(void)send;\n      (void)reached;",
         TIDEMARK,
-        ["programs.signals"],
+        ["programs.signals:Signals.test_handled_by_the_program"],
     ),
     "a signal of the terminal is passed on too": (
         "launch/passed_signals.cpp",
         "if (!reached && !sent_by(signal, program)) send(program, signal);",
         "if (!sent_by(signal, program)) send(program, signal);\n      (void)reached;",
         TIDEMARK,
-        ["programs.signals"],
+        ["programs.signals:Signals.test_ctrl_c_at_a_terminal"],
     ),
     "the program's signal mask stays blocked": (
         "launch/passed_signals.cpp",
         "  ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);\n",
         "",
         TIDEMARK,
-        ["programs.signals"],
+        ["programs.signals:Signals.test_signal_dispositions_are_inherited"],
     ),
     "the end by a signal is an exit code": (
         "launch/child_process.cpp",
         "  ::kill(::getpid(), number);\n",
         "",
         TIDEMARK,
-        ["programs.signals"],
+        ["programs.signals:Signals.test_ended_by_a_signal"],
     ),
     "events are written before earlier ones of a busy thread": (
         "collect/recorder/session/session.cpp",
@@ -146,21 +150,21 @@ FAULTS = {
         "  add(QualityId::ring_full, dropped - std::min(dropped, dropped_while_stopped_));\n",
         "",
         ["tidemark", "recorder_test"],
-        ["recorder_test", "programs.crash"],
+        ["recorder_test"],
     ),
     "a process that calls exec is not ended": (
         "collect/recorder/recorder.cpp",
         "    end(client, true);\n    ended = true;",
         "    ended = true;",
         TIDEMARK,
-        ["programs.processes"],
+        ["programs.processes:Processes.test_exec_chain"],
     ),
     "a torn frame is read": (
         "trace/frame_reader.cpp",
         'if (whole->size() < bytes) return ends_inside("the file ends inside a frame");',
         "if (whole->size() < bytes) return false;",
         ["tidemark", "trace_unit_test"],
-        ["trace_unit_test", "programs.crash"],
+        ["trace_unit_test", "programs.crash:Killed.test_recorder_killed"],
     ),
     "a wrong checksum is not noticed": (
         "trace/frame_reader.cpp",
@@ -181,7 +185,7 @@ FAULTS = {
         "put(format::kTimeHigh, time >> 8);",
         "put(format::kTimeHigh, time >> 7);",
         ["tidemark", "trace_unit_test"],
-        ["trace_unit_test", "programs.control"],
+        ["trace_unit_test", "programs.control:Control.test_pause_and_resume"],
     ),
 }
 
@@ -196,6 +200,12 @@ class Test:
         for one in properties.get("ENVIRONMENT_MODIFICATION", []):
             name, value = one.split("=set:", 1)
             self.variables[name] = value
+
+    def only(self, case):
+        """As it is, with the rest of its cases left out."""
+        self.name += f":{case}"
+        self.command = [*self.command, case if any(word.endswith(".py") for word in self.command) else f"--gtest_filter={case}"]
+        return self
 
     def run(self, log, real):
         """None where it passes, else the cases that failed, as far as it names them."""
@@ -217,10 +227,8 @@ class Test:
             except subprocess.TimeoutExpired:
                 code = "timeout"
             if code != 0:  # programs of the test may wait for ever
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
                 process.wait()
         if code == 0:
             return None
@@ -230,14 +238,17 @@ class Test:
 
 
 def tests_of(build, names):
-    """Those that begin with a name, in the order of names: "programs.crash" for programs.crash.1.13.0, fakes_test for its shards."""
+    """Those of the names, in their order: "programs.crash" is programs.crash.1.13.0, "fakes_test" all its shards."""
     listed = subprocess.run(["ctest", "--show-only=json-v1"], cwd=build, check=True, capture_output=True).stdout
-    known = [Test(one) for one in json.loads(listed)["tests"] if "command" in one]
-    chosen = [test for name in names for test in known if re.fullmatch(rf"{re.escape(name)}(\.[\d.a-z]+)?", test.name)]
-    # Cases that are tests of their own are named after what they test: all of the program, then.
-    for name in set(names) - {name for name in names for test in chosen if test.name.startswith(name)}:
-        program = build / "tests" / "bin" / name
-        chosen.append(Test({"name": name, "command": [str(program), "--gtest_brief=1"], "properties": []}))
+    described = [one for one in json.loads(listed)["tests"] if "command" in one]
+    chosen = []
+    for named in names:
+        name, _, case = named.partition(":")
+        found = [Test(one) for one in described if re.fullmatch(rf"{re.escape(name)}(\.[\d.a-z]+)?", one["name"])]
+        # Cases that are tests of their own are named after what they test: all of the program, then.
+        program = {"name": name, "command": [str(build / "tests" / "bin" / name), "--gtest_brief=1"], "properties": []}
+        found = found or [Test(program)]
+        chosen += [test.only(case) if case else test for test in found]
     return chosen
 
 
@@ -249,10 +260,12 @@ def plant(fault, options):
     """The tests that found it, with their cases."""
     file, before, after, targets, names = FAULTS[fault]
     path = ROOT / "src" / file
-    source = path.read_text()
-    if source.count(before) < 1:
-        raise SystemExit(f"{fault}: src/{file} has changed: the text to replace is not there")
-    path.write_text(source.replace(before, after, 1))
+    source = changed = path.read_text()
+    for old, new in zip(*([text] if isinstance(text, str) else text for text in (before, after))):
+        if changed.count(old) != 1:
+            raise SystemExit(f"{fault}: src/{file} has changed: what to replace is not there once")
+        changed = changed.replace(old, new)
+    path.write_text(changed)
     try:
         built = build(options.build, targets)
         if built.returncode != 0:
