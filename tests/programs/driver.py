@@ -137,7 +137,7 @@ def split_stderr(stderr):
 
 
 @functools.lru_cache
-def _recorded(case, command, options):
+def _recorded(case, command, options, _stands_in):
     folder = tempfile.TemporaryDirectory(prefix="tidemark-programs-")
     case.addClassCleanup(folder.cleanup)
     done = run([TIDEMARK, "run", "-o", f"{folder.name}/run.tide", *options, "--", *command])
@@ -171,7 +171,7 @@ class Case(unittest.TestCase):
 
     def record_once(self, command, *options):
         """As record_well(), but once for all tests of the class, which read the same recording."""
-        self.folder = _recorded(type(self), tuple(command), options)
+        self.folder = _recorded(type(self), tuple(command), options, _stands_in)
         self.output = self.folder / "run.tide"
 
     def recordings(self):

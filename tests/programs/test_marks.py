@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from driver import Case, program
+from driver import Case, program, real_pytorch
 
 
 class Marks(Case):
@@ -25,6 +25,7 @@ class Marks(Case):
         expected = [("point", "before PyTorch allocates"), *step, *step, ("point", "x" * 256)]
         self.assertEqual([(kind, name) for kind, name, _ in self.marks()], expected)
 
+    @real_pytorch
     def test_times_lie_between_the_events(self):
         births = {event["size"]: event["time_ns"] for event in self.events() if event["kind"] == "allocate"}
         last = {(kind, name): time_ns for kind, name, time_ns in self.marks()}
