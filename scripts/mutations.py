@@ -22,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT_S = 300
+PATIENCE_S = 60  # of tests that wait for what a fault keeps from them
 
 PRELOAD = ["tidemark_preload"]
 TIDEMARK = ["tidemark"]
@@ -198,7 +199,7 @@ class Test:
 
     def run(self, log, real):
         """None where it passes, else the cases that failed, as far as it names them."""
-        variables = {**os.environ, **self.variables}
+        variables = {**os.environ, "TIDEMARK_TEST_PATIENCE": str(PATIENCE_S), **self.variables}
         if real:
             variables.pop("TIDEMARK_STAND_IN", None)
         with log.open("wb") as file:

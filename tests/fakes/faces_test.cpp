@@ -172,8 +172,7 @@ TEST(Faces, SeeTheSame) {
                           {"bus", 0x65},
                           {"memory", {{"total", 80 * kGiB}, {"used", kUsedBytes}}},
                           {"grows", kGrowthBytes}}}}};
-  ::setenv("TMPDIR", folder.path().c_str(), 1);
-  ::unsetenv("XDG_RUNTIME_DIR");
+  ::setenv("TIDEMARK_RUNTIME_DIR", folder.path().c_str(), 1);
   ::setenv("FAKES_NVML", folder.write("nvml.json", script.dump()).c_str(), 1);
   ::setenv("LD_LIBRARY_PATH", FAKES_NVML_FOLDER, 1);
   Recorder recorder(folder.at("run.tide"));

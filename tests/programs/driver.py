@@ -22,7 +22,8 @@ PYTHON = os.environ["TIDEMARK_PYTHON"]
 PROGRAMS = Path(__file__).resolve().parent
 ALLOCATE = [PYTHON, "-c", "import torch; print(torch.ones(10).sum().item())"]  # the smallest program with a tensor
 STAND_IN = os.environ.get("TIDEMARK_STAND_IN", "")
-PATIENCE_S = 900  # how long anything may take before a test gives up on it: on a busy machine, half a minute becomes minutes
+# How long anything may take before a test gives up on it: on a busy machine, half a minute becomes minutes.
+PATIENCE_S = int(os.environ.get("TIDEMARK_TEST_PATIENCE", 900))
 
 # Times and process ids in what libraries write on stderr.
 VARIES = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+")

@@ -42,9 +42,8 @@ class ScriptedMachine {
   static constexpr std::uint64_t kOtherBytes = 6 * kGiB;  ///< of the GPU, that is not the program's
 
   ScriptedMachine() {
-    if (const char* place = std::getenv("TMPDIR")) usual_place_ = place;
-    ::setenv("TMPDIR", folder_.path().c_str(), 1);
-    ::unsetenv("XDG_RUNTIME_DIR");
+    if (const char* place = std::getenv("TIDEMARK_RUNTIME_DIR")) usual_place_ = place;
+    ::setenv("TIDEMARK_RUNTIME_DIR", folder_.path().c_str(), 1);
     auto sockets = SocketFolder::create();
     sockets_.emplace(std::move(sockets.value()));
     clients_.emplace(sockets_->listen_to_readers().value());
@@ -57,7 +56,9 @@ class ScriptedMachine {
     writer_->sample(device);
     write();
   }
-  ~ScriptedMachine() { usual_place_ ? ::setenv("TMPDIR", usual_place_->c_str(), 1) : ::unsetenv("TMPDIR"); }
+  ~ScriptedMachine() {
+    usual_place_ ? ::setenv("TIDEMARK_RUNTIME_DIR", usual_place_->c_str(), 1) : ::unsetenv("TIDEMARK_RUNTIME_DIR");
+  }
   ScriptedMachine(const ScriptedMachine&) = delete;
   ScriptedMachine& operator=(const ScriptedMachine&) = delete;
 

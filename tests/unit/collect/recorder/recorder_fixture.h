@@ -31,6 +31,7 @@ class SocketPlaces {
       if (const char* value = ::getenv(kVariables[index])) before_[index] = value;
       ::setenv(kVariables[index], folder.c_str(), 1);
     }
+    ::unsetenv(kVariables[0]);  // where it is set, the others are not looked at
   }
   ~SocketPlaces() {
     for (std::size_t index = 0; index < kVariables.size(); ++index) {
