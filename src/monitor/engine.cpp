@@ -69,6 +69,8 @@ MonitorEngine::MonitorEngine(const EngineOptions& options)
       recordings_(options.machine.interval, options.window, options.max_recordings),
       began_(Clock::now()) {
   if (options.objects) recordings_.ask_for_objects();
+  // However busy the machine is, the same is read at each turn.
+  if (options.machine.scripted) recordings_.set_limits({.time = 1h});
 }
 
 void MonitorEngine::start() {
@@ -94,11 +96,7 @@ const std::vector<MonitorEvent>& MonitorEngine::tick() {
 void MonitorEngine::follow() {
   const bool only_listed = options_.machine.choice.pid.has_value();
   recordings_.update(machine_->state(), only_listed);
-  if (options_.machine.scripted) {
-    // One pass ends early on a busy machine; the second one reads what it has left.
-    recordings_.update(machine_->state(), only_listed);
-    recordings_.assess();
-  }
+  if (options_.machine.scripted) recordings_.assess();
   machine_->set_steps(recordings_.steps());
   machine_->add_peaks(recordings_.take_peaks());
   if (options_.owners) recordings_.update_owners();

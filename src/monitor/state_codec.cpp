@@ -175,9 +175,14 @@ struct StateFields {
     using T = std::pair<Device, LiveGrowths>;
     return std::tuple(&T::first, &T::second);
   }
+  static constexpr auto of(const RecordingLag*) {
+    using T = RecordingLag;
+    return std::tuple(&T::behind_bytes, &T::behind_seconds, &T::skipped_events, &T::skipped_until_ns,
+                      &T::has_newest_totals);
+  }
   static constexpr auto of(const RecordedProcess*) {
     using T = RecordedProcess;
-    return std::tuple(&T::recording, &T::state, &T::problem, &T::caught_up, &T::steps, &T::devices,
+    return std::tuple(&T::recording, &T::state, &T::problem, &T::caught_up, &T::lag, &T::steps, &T::devices,
                       &T::cuda_pinned_bytes, &T::killed, &T::owners, &T::growths);
   }
   static constexpr auto of(const MonitorSnapshot*) {
