@@ -52,7 +52,7 @@ class Machine:
 
     def record(self):
         """Starts a training under `tidemark run`; what it says of its tensors (programs/watched.py)."""
-        program = Path(__file__).resolve().parents[1] / "programs" / "watched.py"
+        program = Path(__file__).resolve().parents[1] / "recorder" / "watched.py"
         command = [
             os.environ["TIDEMARK"],
             "run",

@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parent.parent.parent / "scripts" / "check_includes.py"
+SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "check_includes.py"
 
 
 class CheckIncludes(unittest.TestCase):

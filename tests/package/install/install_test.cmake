@@ -56,7 +56,7 @@ run(${CMAKE_COMMAND} -E env CMAKE_PREFIX_PATH=${PREFIX}:${TORCH}
 message(STATUS "${output}")  # says which examples are left out
 run(${CMAKE_COMMAND} --build ${examples})
 if(TORCH)
-  foreach(program cuda_training libtorch_training)  # tests/phantom/test_examples.py runs them
+  foreach(program cuda_training libtorch_training)  # tests/integration/phantom/test_examples.py runs them
     if(NOT EXISTS ${examples}/${program})
       message(FATAL_ERROR "${TORCH} has all that ${program} needs, and it was left out")
     endif()

@@ -17,7 +17,7 @@ from pathlib import Path
 from tmux import DEADLINE, Terminal, until
 
 TIDEMARK = NVML = PYTHON = ""
-WATCHED = Path(__file__).resolve().parents[1] / "programs" / "watched.py"
+WATCHED = Path(__file__).resolve().parents[1] / "recorder" / "watched.py"
 MIB = 1 << 20
 DEVICES = {
     "driver": "580.1",

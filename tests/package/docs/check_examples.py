@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the commands of documentation pages, and compares what they print with what stands there.
 
-    TIDEMARK_BUILD=build/release tests/docs/check_examples.py docs/scenarios/leak.md [--update]
+    TIDEMARK_BUILD=build/release tests/package/docs/check_examples.py docs/scenarios/leak.md [--update]
 
 A block that begins with ```console has commands behind `$ ` and their output below; a line `...` stands for any lines, and
 `...` within a line for any part of it. The commands of a page run one after the other in an empty folder that has the
@@ -23,7 +23,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 ANY = "..."
 SKIPPED = 77

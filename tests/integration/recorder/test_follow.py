@@ -19,7 +19,7 @@ from driver import PROGRAMS, TIDEMARK, Case, children, environment, program, rea
 INTERVAL = ("--interval", "200ms")
 
 
-COMPAT = PROGRAMS.parent / "compat"
+COMPAT = PROGRAMS.parents[1] / "compat"
 
 
 class LaterFile(Case):

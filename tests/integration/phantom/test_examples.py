@@ -1,4 +1,4 @@
-"""The examples in C++ for libtorch and plain CUDA, as tests/install has built them: what they and their recordings say."""
+"""The examples in C++ for libtorch and plain CUDA, as tests/package/install has built them: what they and their recordings say."""
 
 import json
 import os

@@ -8,7 +8,7 @@ from pathlib import Path
 from phantom import CONTEXT, MIB, Case, driver
 
 HERE = Path(__file__).resolve().parent
-KERNELS = HERE.parent / "data/kernels"
+KERNELS = HERE.parents[1] / "data/kernels"
 
 
 class Extensions(Case):

@@ -1,10 +1,10 @@
-"""What the drivers beside this file share: a PyTorch program on phantom GPUs, planned for an H200. See tests/programs/driver.py."""
+"""What the drivers beside this file share: a PyTorch program on phantom GPUs, planned for an H200. See tests/integration/recorder/driver.py."""
 
 import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "programs"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "recorder"))
 import driver  # noqa: E402
 
 MIB = 1 << 20

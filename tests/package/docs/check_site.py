@@ -13,7 +13,7 @@ import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 # Links for people, in the head.
 NOT_LOADED = {"canonical", "prev", "next"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from driver import PROGRAMS, PYTHON, Case, environment, run
 
-LAYOUT = PROGRAMS.parents[1] / "src" / "collect" / "ring" / "layout.h"
+LAYOUT = PROGRAMS.parents[2] / "src" / "collect" / "ring" / "layout.h"
 # Frames of a recorded stack; deeper ones lose the outermost.
 DEEPEST = int(re.search(r"kMaxFrames = (\d+);", LAYOUT.read_text())[1])
 

@@ -6,7 +6,7 @@ import unittest
 
 from driver import PROGRAMS, TIDEMARK, Case, environment, has_cuda, program, run
 
-READER = PROGRAMS.parent / "compat" / "read_tide.py"
+READER = PROGRAMS.parents[1] / "compat" / "read_tide.py"
 ACCUMULATE_GRAD = (1 << 64) - 1  # Node::sequence_nr() of AccumulateGrad
 
 

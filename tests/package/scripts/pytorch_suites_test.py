@@ -6,7 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parent.parent.parent / "scripts" / "pytorch_suites.py"
+SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "pytorch_suites.py"
 # Stands in for tidemark: runs the program, which can see that it is recorded.
 TIDEMARK = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done

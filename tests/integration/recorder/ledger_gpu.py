@@ -14,7 +14,7 @@ import time
 
 import torch
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def lora():

@@ -104,7 +104,7 @@ def churn():
     """The program with which real GPUs are checked: sizes of all kinds, streams, threads, requests that fail, a graph."""
     sys.argv[1:] = ["--graph"]
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        globals()["churned"] = runpy.run_path(str(Path(__file__).parent.parent / "programs" / "peaks_gpu.py"))
+        globals()["churned"] = runpy.run_path(str(Path(__file__).parent.parent / "recorder" / "peaks_gpu.py"))
     return json.loads(said.getvalue())
 
 

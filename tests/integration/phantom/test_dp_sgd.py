@@ -9,7 +9,7 @@ from pathlib import Path
 import phantom
 from driver import PYTHON, TIDEMARK, Case, run
 
-CONFIG = Path(phantom.__file__).resolve().parent.parent / "data/small_llama.json"
+CONFIG = Path(phantom.__file__).resolve().parents[2] / "data/small_llama.json"
 HAS_OPACUS = all(importlib.util.find_spec(name) for name in ("opacus", "peft", "transformers"))
 RANK, PHYSICAL = 8, 2
 SMALLEST_BLOCK = 512
