@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <string_view>
 
 #include "base/scoped_fd.h"
 #include "http/endpoint.h"
@@ -68,8 +70,8 @@ Result<std::string> read_token_file(const std::string& path) {
   std::array<char, kMaxTokenBytes + 1> bytes{};
   const ssize_t got = ::read(fd.get(), bytes.data(), bytes.size());
   if (got < 0) return Error{fmt::format("{}: cannot be read: {}", path, std::strerror(errno))};
-  std::string token(bytes.data(), static_cast<std::size_t>(got));
-  token.erase(std::min(token.find_first_of("\r\n"), token.size()));
+  std::string_view token(bytes.data(), static_cast<std::size_t>(got));
+  token = token.substr(0, token.find_first_of("\r\n"));
   const auto is_visible = [](unsigned char letter) { return letter > ' ' && letter < 0x7f; };
   if (token.size() < kMinTokenBytes || token.size() >= kMaxTokenBytes ||
       !std::all_of(token.begin(), token.end(), is_visible)) {
@@ -78,7 +80,7 @@ Result<std::string> read_token_file(const std::string& path) {
                     "`openssl rand -hex 32`)",
                     path, kMinTokenBytes, kMaxTokenBytes - 1)};
   }
-  return token;
+  return std::string(token);
 }
 
 }  // namespace tidemark

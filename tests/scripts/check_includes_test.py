@@ -51,7 +51,16 @@ class CheckIncludes(unittest.TestCase):
 
     def test_a_stage_without_rules(self):
         code, output = self.check(novel__x="int x;\n")
-        self.assertEqual((code, output.count("src/novel/x.cpp:1: novel has no line in the table")), (1, 1))
+        self.assertEqual((code, output.count("src/novel/x.cpp:1: novel has no row in the table")), (1, 1))
+
+    def test_each_room_of_the_table_is_a_folder(self):
+        sys.path.insert(0, str(SCRIPT.parent))
+        import check_includes
+
+        rooms = check_includes.read_table()
+        self.assertGreater(len(rooms), 20)
+        for room in rooms:
+            self.assertTrue((SCRIPT.parent.parent / "src" / room).is_dir(), room)
 
 
 if __name__ == "__main__":
