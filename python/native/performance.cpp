@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "inprocess/performance/training_monitor.h"
-#include "publish/metrics/performance.h"
+#include "publish/metrics/families.h"
 #include "publish/metrics/prometheus.h"
 #include "python_objects.h"
 #include "report/chart/chart.h"

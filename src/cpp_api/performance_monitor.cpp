@@ -10,7 +10,7 @@
 #include "cpp_api/results.h"
 #include "inprocess/background_watch.h"
 #include "inprocess/performance/training_monitor.h"
-#include "publish/metrics/performance.h"
+#include "publish/metrics/families.h"
 #include "publish/metrics/prometheus.h"
 #include "report/chart/chart.h"
 #include "report/performance/json.h"

@@ -5,15 +5,12 @@
 
 #include "base/control_functions.h"
 #include "collect/process/connection.h"
-#include "collect/process/describe.h"
 #include "collect/process/driver/subscription.h"
 #include "collect/process/elf_dynamic.h"
 #include "collect/process/event_writer.h"
-#include "collect/process/file_names.h"
-#include "collect/process/hooks_autograd.h"
 #include "collect/process/hooks_torch.h"
-#include "collect/process/mark.h"
 #include "collect/process/script/objects_script.h"
+#include "collect/process/stack_capture.h"
 #include "tidemark/control.h"
 
 /// What another preloaded library defines where it wants to know of the program's marks, as the phantom GPU does; kinds

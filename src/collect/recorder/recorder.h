@@ -7,7 +7,9 @@
 #include <poll.h>
 #include <sys/types.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,7 +23,6 @@
 #include "base/scoped_fd.h"
 #include "collect/recorder/live/live_clients.h"
 #include "collect/recorder/live/socket_folder.h"
-#include "collect/recorder/notices.h"
 #include "collect/recorder/oom_watch.h"
 #include "collect/recorder/reception.h"
 #include "collect/recorder/sampling/sampler.h"
@@ -30,6 +31,24 @@
 #include "collect/recorder/session/session.h"
 
 namespace tidemark {
+
+class Notices {
+ public:
+  enum class Kind : std::uint8_t { not_recorded, stopped, size_limit, still_running };
+
+  /// `say` gets one-line messages.
+  explicit Notices(std::function<void(const std::string&)> say) : say_(std::move(say)) {}
+
+  void say(const std::string& message) const { say_(message); }
+  /// Says the first few of a kind and counts the others.
+  void say(Kind kind, const std::string& message);
+  /// Says how many others there were.
+  void say_others();
+
+ private:
+  std::function<void(const std::string&)> say_;
+  std::array<std::size_t, 4> counts_{};
+};
 
 struct RecorderOptions {
   std::string output;                 ///< path of the first recording

@@ -1,8 +1,7 @@
 // Whose kills count, read from copies of the kernel's files.
-#include "plan/oom_kills.h"
-
 #include <gtest/gtest.h>
 
+#include "plan/planned_job.h"
 #include "temporary_folder.h"
 
 namespace tidemark {

@@ -12,9 +12,8 @@
 #include <mutex>
 #include <string>
 
-#include "publish/history/history_state.h"
+#include "publish/history/database.h"
 #include "publish/history/history_writer.h"
-#include "publish/history/schema.h"
 #include "temporary_folder.h"
 
 namespace tidemark {

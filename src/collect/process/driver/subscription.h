@@ -18,4 +18,8 @@ void enable_calls(bool on) noexcept;
 /// nothing where there is none.
 void give_way() noexcept;
 
+/// From here on, whoever looks a subscribing function up in the CUPTI that contains `function` makes this library give
+/// way when he calls it. Once, after subscribing.
+void watch_lookups(const void* function) noexcept;
+
 }  // namespace tidemark::process::cuda

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "collect/machine/process_memory.h"
 #include "collect/machine/processes.h"
 
 namespace tidemark {
