@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "base/standard_streams.h"
 #include "base/units.h"
-#include "cli/presets/presets.h"
+#include "cli/dp_sgd.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
 #include "launch/interpreter_probe.h"
@@ -54,9 +54,6 @@ struct SweptProgram : PresetProgram {
   std::vector<std::string> passed_on;  // to each plan
 };
 
-/// `preset`: null for PROGRAM.
-Result<SweptProgram> swept_program(const SweepOptions& options, const ListedPreset* preset);
-
 constexpr std::uint64_t kMaxRanks = 64;
 
 Result<SweptProgram> own_program(const SweepOptions& options) {
@@ -85,7 +82,7 @@ std::optional<std::string> take_option(std::vector<std::string>& words, const st
 }
 
 // Each trial runs to the program's own end.
-Result<SweptProgram> preset_program(const SweepOptions& options, const ListedPreset& listed) {
+Result<SweptProgram> preset_program(const SweepOptions& options, const DpSgdPreset& chosen) {
   if (!options.command.empty()) return Error{options.command.front() + ": no PROGRAM is given with --preset"};
   if (!options.varied.empty()) return Error{"--vary: not with --preset, which has options of its own"};
   SweptProgram program;
@@ -103,7 +100,7 @@ Result<SweptProgram> preset_program(const SweepOptions& options, const ListedPre
       return Error{fmt::format("--nproc {}: from 1 to {}", *ranks, kMaxRanks)};
     call.ranks = static_cast<std::uint64_t>(*number);
   }
-  auto preset = listed.preset->program(call);
+  auto preset = chosen.program(call);
   if (!preset) return preset.error();
   static_cast<PresetProgram&>(program) = std::move(*preset);
   if (call.ranks) {
@@ -117,7 +114,8 @@ Result<SweptProgram> preset_program(const SweepOptions& options, const ListedPre
   return program;
 }
 
-Result<SweptProgram> swept_program(const SweepOptions& options, const ListedPreset* preset) {
+// `preset`: null for PROGRAM.
+Result<SweptProgram> swept_program(const SweepOptions& options, const DpSgdPreset* preset) {
   return preset != nullptr ? preset_program(options, *preset) : own_program(options);
 }
 
@@ -152,22 +150,23 @@ void show_progress(const Sweep& sweep, const SweepProgress& now, bool terminal) 
 }
 
 Result<void> write_outputs(const std::string& folder, const Sweep& sweep, const std::string& plot,
-                           const ListedPreset* preset) {
+                           const DpSgdPreset* preset) {
   if (auto written = write_file(folder + "/sweep.json", to_json(sweep)); !written) return written;
   if (auto written = write_file(folder + "/sweep.csv", to_csv(sweep)); !written) return written;
   if (plot == "none") return {};
   const ChartFormat format = plot == "svg" ? ChartFormat::svg : ChartFormat::png;
   const auto curves = draw_sweep_curves(sweep, format);
   if (!curves) return curves.error();
-  if (auto written = write_file(fmt::format("{}/{}.{}", folder, preset ? preset->curves : "curves", plot), *curves);
+  if (auto written = write_file(
+          fmt::format("{}/{}.{}", folder, preset != nullptr ? DpSgdPreset::kCurves : "curves", plot), *curves);
       !written)
     return written;
   const auto fits = draw_sweep_fits(sweep, format);
   if (!fits) return fits.error();
-  return write_file(fmt::format("{}/{}.{}", folder, preset ? preset->fits : "fits", plot), *fits);
+  return write_file(fmt::format("{}/{}.{}", folder, preset != nullptr ? DpSgdPreset::kFits : "fits", plot), *fits);
 }
 
-Result<SweepRequest> request_of(const SweepOptions& options, const ListedPreset* preset) {
+Result<SweepRequest> request_of(const SweepOptions& options, const DpSgdPreset* preset) {
   if (options.jobs > kMaxJobs) return Error{fmt::format("--jobs {}: from 1 to {}, or 0", options.jobs, kMaxJobs)};
   if (options.folder.empty()) return Error{"name a folder for the results with -o"};
   auto gpus = swept_gpus(options);
@@ -186,11 +185,11 @@ Result<SweepRequest> request_of(const SweepOptions& options, const ListedPreset*
       std::move(swept->keeps), std::move(swept->check)};
 }
 
-int run(SweepOptions& options, const Presets& presets) {
-  const auto chosen = presets.chosen();
+int run(SweepOptions& options, const DpSgdPreset& dp_sgd) {
+  const auto chosen = dp_sgd.chosen();
   if (!chosen) return fail(chosen.error().message);
-  const ListedPreset* preset = *chosen;
-  if (preset != nullptr && options.folder.empty()) options.folder = preset->folder;
+  const DpSgdPreset* preset = *chosen ? &dp_sgd : nullptr;
+  if (preset != nullptr && options.folder.empty()) options.folder = DpSgdPreset::kFolder;
   const auto request = request_of(options, preset);
   if (!request) return fail(request.error().message);
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
@@ -204,7 +203,7 @@ int run(SweepOptions& options, const Presets& presets) {
     return fail(written.error().message);
   }
   Result<std::string> below = std::string();
-  if (preset != nullptr) below = preset->preset->write(sweep, options.folder, options.plot);
+  if (preset != nullptr) below = preset->write(sweep, options.folder, options.plot);
   if (!below) return fail(below.error().message);
   if (outcome->stopped_by != 0) {
     say_printable("stopped; the trials that ended are kept, and the same command runs the others");
@@ -256,7 +255,7 @@ std::function<int()> setup_sweep(CommandLine& app) {
   app.add_option("--plot", options->plot, "Format of the pictures")->one_of("png|svg|none");
   add_format(app, options->format, "text|json");
   app.add_option("PROGRAM", options->command, "Program and its arguments");
-  auto presets = std::make_shared<Presets>(app, options->folder);
+  auto dp_sgd = std::make_shared<DpSgdPreset>(app, options->folder);
   app.ends_with_a_program();
   app.footer(
       "Each combination of values is a trial: a plan of its own, in a process of its own. Where the program's "
@@ -273,7 +272,7 @@ std::function<int()> setup_sweep(CommandLine& app) {
       "  tidemark sweep -o sweep --gpu L4 --budget 10 --vary batch=--batch-size=8..512:8 -- python train.py\n"
       "  tidemark sweep -o sweep --on real --vary rank=8,64 -- python train.py --shape {rank}x{rank}\n"
       "  tidemark sweep --preset dp-sgd --gpu H200 --config config.json --batch_sizes 8 16 --clipping hooks ghost");
-  return [options, presets] { return run(*options, *presets); };
+  return [options, dp_sgd] { return run(*options, *dp_sgd); };
 }
 
 }  // namespace tidemark::cli

@@ -1,39 +1,108 @@
-// tidemark sweep --preset dp-sgd: fine-tunes a language model with DP-SGD, with presets/dp_sgd.py.
-#include "sweep/dp_sgd.h"
+#include "cli/dp_sgd.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
-#include "cli/presets/dp_sgd_files.h"
-#include "cli/presets/preset.h"
+#include "analyze/timeline/timeline.h"
+#include "base/output_file.h"
+#include "import/open.h"
 #include "launch/environment.h"
 #include "launch/program_output.h"
+#include "report/chart/chart.h"
+#include "report/common/csv.h"
+#include "report/common/json.h"
+#include "report/common/text.h"
+#include "store/symbols.h"
 #include "sweep/arguments.h"
+#include "sweep/dp_sgd.h"
 
 namespace tidemark::cli {
+
 namespace {
+
+DpSgdSweep with_reports(const Sweep& sweep, const std::string& model, const std::string& folder) {
+  DpSgdSweep result{sweep, model, {}};
+  for (const SweepRow& row : sweep.rows) {
+    std::optional<DpSgdReport>& report = result.reports.emplace_back();
+    if (!row.measured() || row.folder.empty()) continue;
+    if (auto found = read_dp_sgd(folder + "/" + row.folder); found) report = std::move(*found);
+  }
+  return result;
+}
+
+// Of the recordings of a trial, one for each rank; none where it has none.
+Result<std::optional<std::string>> timeline_picture(const std::string& folder, ChartFormat format) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".tide") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<Timeline> timelines;
+  for (const std::string& path : paths) {
+    const auto recording = open_store(path);
+    if (!recording) return recording.error();
+    Symbols symbols(recording->definitions);
+    auto timeline = analyze_timeline(*recording, symbols, {});
+    if (!timeline) return timeline.error();
+    timelines.push_back(std::move(*timeline));
+  }
+  if (timelines.empty()) return std::optional<std::string>();
+  auto picture = draw_chart(timelines, format);
+  if (!picture) return picture.error();
+  return std::optional(std::move(*picture));
+}
+
+Result<void> write_timelines(const Sweep& sweep, const std::string& folder, const std::string& plot,
+                             ChartFormat format) {
+  for (std::size_t row = 0; row < sweep.rows.size(); ++row) {
+    if (!sweep.rows[row].result || sweep.rows[row].folder.empty()) continue;
+    const auto picture = timeline_picture(folder + "/" + sweep.rows[row].folder, format);
+    if (!picture) return picture.error();
+    if (!*picture) continue;
+    const std::string path = fmt::format("{}/memory_timeline_config_{}.{}", folder, row + 1, plot);
+    if (auto written = write_file(path, **picture); !written) return written;
+  }
+  return {};
+}
+
+Result<void> write_pictures(const DpSgdSweep& result, const std::string& folder, const std::string& plot) {
+  const ChartFormat format = plot == "svg" ? ChartFormat::svg : ChartFormat::png;
+  const auto components = draw_dp_sgd_components(result, format);
+  if (!components) return components.error();
+  const auto phases = draw_dp_sgd_phases(result, format);
+  if (!phases) return phases.error();
+  for (const auto& [name, bytes] :
+       {std::pair("detailed_memory_analysis", &*components), std::pair("operation_level_breakdown", &*phases)}) {
+    if (auto written = write_file(fmt::format("{}/{}.{}", folder, name, plot), *bytes); !written) return written;
+  }
+  return write_timelines(result.sweep, folder, plot, format);
+}
 
 using Values = std::vector<std::string>;
 
 constexpr std::chrono::seconds kHubPatience{120};
-
-// The arguments that vary: the option here, and that of dp_sgd.py, which names the column too.
-struct VariedOption {
-  const char* name;
-  const char* option;
-  Values values;
-  const char* words;  // "" for numbers
-  const char* help;
-};
+constexpr const char* kHeading = "With --preset dp-sgd, fine-tuning with DP-SGD (Opacus)";
 
 enum : std::size_t { kSeqLength, kBatchSize, kPhysicalBatchSize, kLoraRank, kClipping };
 
-std::vector<VariedOption> varied_options() {
+std::string number_problem(const std::string& value) {
+  const bool digits = !value.empty() && value.size() <= 9 && value.find_first_not_of("0123456789") == std::string::npos;
+  return digits ? "" : fmt::format("invalid value '{}' (expected an integer)", value);
+}
+
+}  // namespace
+
+std::vector<DpSgdPreset::VariedOption> DpSgdPreset::varied_options() {
   return {{"seq_length", "--seq_lengths", {"128", "256", "512"}, "", "Tokens of a sample"},
           {"batch_size", "--batch_sizes", {"8", "16", "32"}, "", "Samples of an optimizer step of a process"},
           {"max_physical_batch_size",
@@ -49,35 +118,11 @@ std::vector<VariedOption> varied_options() {
            "Per-sample gradients by hooks, or ghost clipping, which has none"}};
 }
 
-std::string number_problem(const std::string& value) {
-  const bool digits = !value.empty() && value.size() <= 9 && value.find_first_not_of("0123456789") == std::string::npos;
-  return digits ? "" : fmt::format("invalid value '{}' (expected an integer)", value);
-}
-
-class DpSgdPreset final : public Preset {
- public:
-  void add_options(CommandLine& app, std::string& folder) override;
-  Result<PresetProgram> program(const PresetCall& call) const override;
-  Result<std::string> write(const Sweep& sweep, const std::string& folder, const std::string& plot) const override {
-    return write_dp_sgd_files(sweep, model_words(), folder, plot);
-  }
-
- private:
-  [[nodiscard]] std::string model_words() const { return config_.empty() ? model_name_ : config_; }
-  [[nodiscard]] Result<std::vector<VariedArgument>> arguments() const;
-  [[nodiscard]] Result<void> check(const PresetCall& call, const Values& clipping) const;
-  [[nodiscard]] Result<std::string> write_model_config(const PresetCall& call) const;
-
-  std::vector<VariedOption> varied_ = varied_options();
-  std::string model_name_ = "meta-llama/Meta-Llama-3-8B";
-  std::string config_;
-  std::string token_;
-  std::string wrap_ = "none";
-  std::string dtype_ = "bf16";
-  std::uint64_t steps_ = 5;
-};
-
-void DpSgdPreset::add_options(CommandLine& app, std::string& folder) {
+DpSgdPreset::DpSgdPreset(CommandLine& app, std::string& folder) : app_(app) {
+  app.add_option("--preset", preset_,
+                 "A program that comes with Tidemark, with options of its own, in place of PROGRAM")
+      ->one_of(kName);
+  app.group(kHeading);
   app.add_option("--model_name", model_name_,
                  "Model on the Hugging Face hub, of which the configuration is read, or a folder")
       ->type_name("NAME");
@@ -99,6 +144,12 @@ void DpSgdPreset::add_options(CommandLine& app, std::string& folder) {
   app.add_option("--wrap", wrap_, "For several GPUs, with --nproc; fsdp takes ghost clipping only")
       ->one_of("none|ddp|fsdp");
   app.add_option("--results_dir", folder, "The same as --output")->type_name("FOLDER")->show_default("results");
+}
+
+Result<bool> DpSgdPreset::chosen() const {
+  const auto given = app_.first_given(kHeading);
+  if (given && preset_ != kName) return Error{fmt::format("{}: only with --preset {}", *given, kName)};
+  return preset_ == kName;
 }
 
 Result<std::vector<VariedArgument>> DpSgdPreset::arguments() const {
@@ -184,10 +235,17 @@ Result<PresetProgram> DpSgdPreset::program(const PresetCall& call) const {
   return preset;
 }
 
-}  // namespace
-
-std::unique_ptr<Preset> make_dp_sgd_preset() {
-  return std::make_unique<DpSgdPreset>();
+Result<std::string> DpSgdPreset::write(const Sweep& sweep, const std::string& folder, const std::string& plot) const {
+  const DpSgdSweep result = with_reports(sweep, model_words(), folder);
+  for (const auto& [name, text] : {std::pair("memory_profile_results.json", dp_sgd_results_json(result)),
+                                   std::pair("detailed_memory_results.json", dp_sgd_details_json(result)),
+                                   std::pair("memory_profile_summary.csv", to_csv(result))}) {
+    if (auto written = write_file(folder + "/" + name, text); !written) return written.error();
+  }
+  if (plot != "none") {
+    if (auto written = write_pictures(result, folder, plot); !written) return written.error();
+  }
+  return to_text(result, detect_terminal(STDOUT_FILENO));
 }
 
 }  // namespace tidemark::cli
