@@ -15,9 +15,6 @@ namespace tidemark {
 
 namespace {
 
-/// None where no name is an adapter's.
-[[nodiscard]] std::optional<AdapterFacts> find_adapters(std::span<const StoredTensor> tensors);
-
 enum class Part : unsigned char { a, b, other };
 
 struct AdapterName {
@@ -109,6 +106,7 @@ class AdapterCollector {
   std::unordered_map<std::string, std::uint64_t> base_;
 };
 
+// None where no name is an adapter's.
 std::optional<AdapterFacts> find_adapters(std::span<const StoredTensor> tensors) {
   AdapterCollector collector;
   for (const StoredTensor& tensor : tensors) collector.add(tensor);

@@ -37,12 +37,6 @@ struct HeaderEntries {
   std::map<std::string, std::string> metadata;
 };
 
-/// Fails for what is not UTF-8, has a key twice, or anything but what a header has.
-Result<HeaderEntries> parse_header_json(std::span<const std::byte> header, const std::string& file);
-
-/// Takes the entry's name and shape. Fails where its type is not known, or its bytes are not what type and shape say.
-Result<StoredTensor> stored_tensor(HeaderEntry& entry, const std::string& file);
-
 constexpr std::size_t kMaxDimensions = 64;  // as many as PyTorch's tensors can have
 
 // Far beyond any model's: what is kept of each module that a name is in is bounded by the two.
@@ -212,6 +206,7 @@ class HeaderReader {
   std::string problem_;
 };
 
+// Fails for what is not UTF-8, has a key twice, or anything but what a header has.
 Result<HeaderEntries> parse_header_json(std::span<const std::byte> header, const std::string& file) {
   const auto* const text = reinterpret_cast<const char*>(header.data());
   HeaderReader reader;
@@ -220,6 +215,7 @@ Result<HeaderEntries> parse_header_json(std::span<const std::byte> header, const
   return reader.take();
 }
 
+// Takes the entry's name and shape. Fails where its type is not known, or its bytes are not what type and shape say.
 Result<StoredTensor> stored_tensor(HeaderEntry& entry, const std::string& file) {
   if (entry.name.size() > kLongestName || std::count(entry.name.begin(), entry.name.end(), '.') > kMaxDots) {
     return Error{fmt::format("{}: a tensor's name is longer than {} bytes, or has more than {} dots: {}", file,

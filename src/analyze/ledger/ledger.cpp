@@ -30,14 +30,6 @@ struct LedgerTarget {
   bool used = false;                     ///< whether the recorded process used it, by its events
 };
 
-/// The sampled devices and those that only events are of, in the order of listed_before().
-[[nodiscard]] std::vector<LedgerTarget> ledger_targets(const Overview& overview,
-                                                       const std::vector<SampledDevice>& sampled);
-
-/// All of `targets`, or only the requested one. An error that lists the devices when it is not among them.
-Result<std::vector<LedgerTarget>> select_targets(const Overview& overview, std::vector<LedgerTarget> targets,
-                                                 const std::optional<std::string>& device);
-
 // cuda_index of a recording may be anything; the program's devices have few numbers.
 std::optional<Device> program_device(const SampledDevice& sampled) {
   constexpr std::uint32_t kMax = 127;
@@ -65,6 +57,7 @@ std::optional<std::size_t> find_device(const Overview& overview, Device device) 
   return static_cast<std::size_t>(found - overview.devices.begin());
 }
 
+// The sampled devices and those that only events are of, in the order of listed_before().
 std::vector<LedgerTarget> ledger_targets(const Overview& overview, const std::vector<SampledDevice>& sampled) {
   std::vector<LedgerTarget> targets;
   targets.reserve(sampled.size() + overview.devices.size());
@@ -94,6 +87,7 @@ std::vector<LedgerTarget> ledger_targets(const Overview& overview, const std::ve
   return targets;
 }
 
+// All of `targets`, or only the requested one. An error that lists the devices when it is not among them.
 Result<std::vector<LedgerTarget>> select_targets(const Overview& overview, std::vector<LedgerTarget> targets,
                                                  const std::optional<std::string>& device) {
   if (!device) return targets;
@@ -109,13 +103,6 @@ Result<std::vector<LedgerTarget>> select_targets(const Overview& overview, std::
   }
   return selected;
 }
-
-/// The libraries that held most at some time, most first; at most five.
-[[nodiscard]] std::vector<std::string> largest_libraries(const std::vector<LedgerBreakdown>& ledgers);
-
-/// One point for each ledger, which has a time and used bytes. `libraries` are told apart, others added up.
-[[nodiscard]] std::vector<LedgerPoint> points_of(const std::vector<LedgerBreakdown>& ledgers,
-                                                 const std::vector<std::string>& libraries);
 
 constexpr std::size_t kMaxLibraries = 5;  // as many as pictures have colours for
 
@@ -141,6 +128,7 @@ LedgerPoint point_of(const LedgerBreakdown& ledger, const std::vector<std::strin
   return point;
 }
 
+// The libraries that held most at some time, most first; at most five.
 std::vector<std::string> largest_libraries(const std::vector<LedgerBreakdown>& ledgers) {
   std::map<std::string, std::uint64_t> highest;
   for (const LedgerBreakdown& ledger : ledgers) {
@@ -162,6 +150,7 @@ std::vector<std::string> largest_libraries(const std::vector<LedgerBreakdown>& l
   return names;
 }
 
+// One point for each ledger, which has a time and used bytes. `libraries` are told apart, others added up.
 std::vector<LedgerPoint> points_of(const std::vector<LedgerBreakdown>& ledgers,
                                    const std::vector<std::string>& libraries) {
   std::vector<LedgerPoint> points;

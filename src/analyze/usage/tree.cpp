@@ -27,13 +27,6 @@ struct StackTree {
   std::vector<FrameName> owners;
 };
 
-/// The recording's own stacks.
-[[nodiscard]] StackTree recorded_stacks(const Store& store, const std::vector<BlockId>& blocks);
-
-/// The stack of each block below a frame that says its owner. By module: the parts of the module's path, and no calls.
-[[nodiscard]] StackTree stacks_by_owner(const Store& store, const std::vector<BlockId>& blocks,
-                                        const OwnerGroups& groups);
-
 class TreeGrower {
  public:
   TreeGrower(const Definitions& definitions, const OwnerGroups& groups) : definitions_(definitions), groups_(groups) {}
@@ -89,6 +82,7 @@ class TreeGrower {
   std::map<std::string, LocationId> owners_;
 };
 
+// The recording's own stacks.
 StackTree recorded_stacks(const Store& store, const std::vector<BlockId>& blocks) {
   StackTree tree{store.definitions.stacks, {}, {}};
   tree.stacks.reserve(blocks.size());
@@ -96,6 +90,7 @@ StackTree recorded_stacks(const Store& store, const std::vector<BlockId>& blocks
   return tree;
 }
 
+// The stack of each block below a frame that says its owner. By module: the parts of the module's path, and no calls.
 StackTree stacks_by_owner(const Store& store, const std::vector<BlockId>& blocks, const OwnerGroups& groups) {
   TreeGrower grower(store.definitions, groups);
   std::vector<StackId> stacks;

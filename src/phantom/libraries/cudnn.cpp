@@ -29,10 +29,6 @@ struct NormalizationWorkspace {
   bool measured = false;  ///< such images were measured; otherwise `bytes` is an estimate by the same formula
 };
 
-/// With cuDNN 9.19 on an H200, in float32 and float16, channels that are a multiple of 8, 3 or 30: formulas that equal
-/// all 416 workspaces that were measured, of up to 8.4 million rows. No reserve is taken there.
-[[nodiscard]] NormalizationWorkspace normalization_workspace(const BatchNormalization& batch, NormalizationPass pass);
-
 // Each tile, so many channels wide and so many rows long, leaves two sums for each channel, and forward a word.
 struct Tile {
   std::uint64_t channels;
@@ -55,6 +51,8 @@ bool is_measured(const BatchNormalization& batch) {
   return is_measured_cudnn() && type && (batch.channels % 8 == 0 || batch.channels == 3 || batch.channels == 30);
 }
 
+// With cuDNN 9.19 on an H200, in float32 and float16, channels that are a multiple of 8, 3 or 30: formulas that equal
+// all 416 workspaces that were measured, of up to 8.4 million rows. No reserve is taken there.
 NormalizationWorkspace normalization_workspace(const BatchNormalization& batch, NormalizationPass pass) {
   const Tile tile = tile_of(batch, pass);
   const std::uint64_t columns = pieces(batch.channels, tile.channels);

@@ -26,18 +26,12 @@ struct CudnnGraph {
   std::uint64_t summed_elements = 0;  ///< of tensors whose matrices are summed, such as gradients of heads in a group
 };
 
-/// Bytes of the workspace that cuDNN asks for. Counts what is an estimate (gpu/usage.h).
-[[nodiscard]] std::uint64_t cudnn_workspace(const CudnnGraph& graph);
-
 /// As PyTorch starts with them.
 struct CudnnSettings {
   bool deterministic = false;  ///< torch.backends.cudnn.deterministic or torch.use_deterministic_algorithms
   bool benchmark = false;
   bool tf32 = true;  ///< of convolutions
 };
-
-/// Asked of the PyTorch in this process; the values at the start where there is none. Thread-safe.
-[[nodiscard]] CudnnSettings cudnn_settings();
 
 // at::Context's members, by the names that libtorch_cpu.so exports from PyTorch 2.4 to 2.15.
 constexpr const char* kGlobalContext = "_ZN2at13globalContextEv";
@@ -50,6 +44,7 @@ constexpr const char* kTf32Of = "_ZNK2at7Context14allowTF32CuDNNESt8optionalINS_
 // at::Float32Op
 enum class Float32Op : int { all, convolution };
 
+// Asked of the PyTorch in this process; the values at the start where there is none. Thread-safe.
 CudnnSettings cudnn_settings() {
   CudnnSettings settings;
   void* const torch = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
@@ -99,6 +94,7 @@ std::string types_of(const CudnnGraph& graph) {
   return text;
 }
 
+// Bytes of the workspace that cuDNN asks for. Counts what is an estimate (gpu/usage.h).
 std::uint64_t cudnn_workspace(const CudnnGraph& graph) {
   const auto products = std::count(graph.operations.begin(), graph.operations.end(), kMatmul);
   // Attention: with cuDNN 9.19 on an H200, 256 bytes, and where heads share keys and values, the gradients of these for

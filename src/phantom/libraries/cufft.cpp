@@ -29,9 +29,6 @@ struct FftWorkspace {
   bool measured = false;  ///< where all plans that were measured are equal; otherwise an estimate
 };
 
-/// With the cuFFT of CUDA 13.0 on an H200 (scripts/measure_workspaces.py); docs/phantom-gpu.md has what was held out.
-[[nodiscard]] FftWorkspace fft_workspace(const FftPlan& plan);
-
 // Which cuFFT computes most directly.
 bool has_small_factors(long long length) {
   for (const long long factor : {2, 3, 5, 7})
@@ -64,6 +61,7 @@ FftWorkspace one_dimension(const FftPlan& plan) {
   return {n % 2 == 0 ? complex / 2 : complex, false};
 }
 
+// With the cuFFT of CUDA 13.0 on an H200 (scripts/measure_workspaces.py); docs/phantom-gpu.md has what was held out.
 FftWorkspace fft_workspace(const FftPlan& plan) {
   if (plan.rank == 1) return one_dimension(plan);
   const long long* end = plan.lengths + plan.rank;
