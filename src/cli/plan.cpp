@@ -105,7 +105,7 @@ class RealRun {
     const auto began = Clock::now();
     const auto events = read_gpu_events(trial_recordings(folder_));
     complete_ = events && reaches(*events, planned_);
-    if (complete_) PlannedJob::end_rest(child.witness());
+    if (complete_) PlannedJob::end_remaining(child.witness());
     next_look_ = Clock::now() + std::max<Clock::duration>(std::chrono::milliseconds(200), 9 * (Clock::now() - began));
   }
 
@@ -206,7 +206,7 @@ int fit_plan(const FitRequest& request) {
 struct PlannedRun {
   PlanFacts facts;
   std::vector<std::string> files;         ///< recordings
-  std::string why_nothing;                ///< why there are none
+  std::string no_recording_reason;        ///< why there are none
   bool steps_asked = true;                ///< whether the plan is of training steps, not of a whole program
   std::optional<int> ending_signal = {};  ///< of the program
   std::uint64_t oom_kills = 0;            ///< processes that the kernel has killed meanwhile for lack of memory
@@ -292,7 +292,7 @@ std::string why_no_plan(const Plan& plan, const PlannedRun& run, const std::vect
   }
   if (facts.interrupted && plan.steps == 0) return "the program was interrupted before a training step was complete";
   if (!facts.stopped && facts.exit_code != 0 && !facts.interrupted) return failure_text(run, recordings);
-  if (run.files.empty()) return "nothing was recorded, so there is no plan: " + run.why_nothing;
+  if (run.files.empty()) return "nothing was recorded, so there is no plan: " + run.no_recording_reason;
   if (plan.devices.empty()) {
     return "the program allocated no memory on a GPU, so there is no plan; does it select a CUDA device?";
   }
@@ -441,22 +441,22 @@ int run(PlanOptions& options) {
   };
   program.watch = [&job, steps_asked = options.steps != 0](const ChildProcess& child) {
     job.watch(child.witness());
-    if (job.became_quiet()) {
+    if (job.turned_idle()) {
       say_printable(
           "the program has not asked for GPU memory for a minute: it waits, or works on the host; Ctrl-C ends "
           "it, and the plan is of what it did until then");
     }
-    if (steps_asked && job.makes_no_steps()) {
+    if (steps_asked && job.stopped_stepping()) {
       say_printable(
           "the program has made no training step for two minutes, though it uses the GPU: --steps 0 plans a program "
           "that makes none to its end; Ctrl-C ends it");
     }
   };
-  program.ended = [](const ChildProcess& child) { PlannedJob::end_rest(child.witness()); };
-  planned.why_nothing = "the recorder could not be started";
+  program.ended = [](const ChildProcess& child) { PlannedJob::end_remaining(child.witness()); };
+  planned.no_recording_reason = "the recorder could not be started";
   const auto at_end = [&](const Recorder& recorder) {
     for (const RecordedFile& file : recorder.files()) planned.files.push_back(file.path);
-    planned.why_nothing = recorder.why_nothing();
+    planned.no_recording_reason = recorder.no_recording_reason();
   };
   std::optional<StdoutToStderr> moved;
   if (options.format == "json") moved.emplace();
@@ -477,7 +477,7 @@ int run(PlanOptions& options) {
     planned.steps_asked = options.steps != 0;
     planned.ending_signal = child.ending_signal();
     planned.oom_kills = oom_kills.count();
-    planned.kills_of_own_group = oom_kills.of_own_group();
+    planned.kills_of_own_group = oom_kills.counts_own_group();
     return conclude(planned, options.format);
   });
 }

@@ -113,18 +113,18 @@ void PlannedJob::watch(std::optional<pid_t> outsider) {
   if (complete_) end_job(processes, outsider);
 }
 
-bool PlannedJob::became_quiet() {
+bool PlannedJob::turned_idle() {
   if (said_quiet_ || steps_.quiet_for(Clock::now()) < kQuiet) return false;
   return said_quiet_ = true;
 }
 
-bool PlannedJob::makes_no_steps() {
+bool PlannedJob::stopped_stepping() {
   const auto now = Clock::now();
-  if (said_no_steps_ || steps_.steps() != 0 || steps_.without_step_for(now) < kWithoutSteps) return false;
+  if (said_no_steps_ || steps_.steps() != 0 || steps_.time_without_step(now) < kWithoutSteps) return false;
   return said_no_steps_ = steps_.quiet_for(now) < kQuiet;
 }
 
-void PlannedJob::end_rest(std::optional<pid_t> outsider) {
+void PlannedJob::end_remaining(std::optional<pid_t> outsider) {
   if (wait_for_ends(outsider, kOwnEnd)) return;
   for (const std::int64_t pid : processes_of_job(outsider)) {
     if (!is_resource_tracker(pid)) ::kill(static_cast<pid_t>(pid), SIGKILL);

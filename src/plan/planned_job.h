@@ -24,7 +24,7 @@ class OomKills {
 
   [[nodiscard]] std::uint64_t count() const;
   /// Whether only processes of this process's control group count.
-  [[nodiscard]] bool of_own_group() const { return group_.has_value(); }
+  [[nodiscard]] bool counts_own_group() const { return group_.has_value(); }
 
  private:
   [[nodiscard]] std::optional<std::uint64_t> read() const;
@@ -43,7 +43,7 @@ class StepWatch {
   /// or it makes no step any more while others wait for it.
   [[nodiscard]] bool is_complete(const std::vector<PhantomProcess>& processes, Time now);
   /// How long no training step has been complete.
-  [[nodiscard]] std::chrono::seconds without_step_for(Time now) const {
+  [[nodiscard]] std::chrono::seconds time_without_step(Time now) const {
     return std::chrono::duration_cast<std::chrono::seconds>(now - last_step_);
   }
   /// Training steps of all processes so far.
@@ -71,12 +71,12 @@ class PlannedJob {
   /// Whether watch() has ended it.
   [[nodiscard]] bool is_complete() const { return complete_; }
   /// True once, when the program has not asked for device memory for a minute.
-  [[nodiscard]] bool became_quiet();
+  [[nodiscard]] bool turned_idle();
   /// True once, when it has not made a training step for two minutes, though it asks for device memory.
-  [[nodiscard]] bool makes_no_steps();
+  [[nodiscard]] bool stopped_stepping();
 
   /// Ends what is left of it, and waits for that: half a second for those that end by themselves.
-  static void end_rest(std::optional<pid_t> outsider);
+  static void end_remaining(std::optional<pid_t> outsider);
 
  private:
   const PhantomRun& phantom_;

@@ -11,6 +11,7 @@
 #include "analyze/common/arithmetic.h"
 #include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
+#include "analyze/ledger/replay.h"
 #include "analyze/oom/diagnosis.h"
 #include "analyze/oom/memory.h"
 

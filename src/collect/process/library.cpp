@@ -62,7 +62,7 @@ int is_torch(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) noexcept 
 // So that `tidemark run` can say why nothing was recorded.
 __attribute__((destructor)) void on_unload() noexcept {
   if (session.shared != nullptr || !connection_configured()) return;
-  leave_mark(::dl_iterate_phdr(is_torch, nullptr) != 0 ? Mark::torch_seen : Mark::no_torch);
+  report_unrecorded(::dl_iterate_phdr(is_torch, nullptr) != 0 ? Unrecorded::torch_seen : Unrecorded::no_torch);
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ void Recorder::poll_once(std::span<pollfd> others) {
     look_for_oom();
     take_written_dump();
   }
-  tell_readers();
+  notify_readers();
 }
 
 void Recorder::not_recorded(pid_t pid, const std::string& why) {
@@ -332,7 +332,7 @@ void Recorder::end(Client& client, bool exited) {
                       session.stopped()});
   client.pidfd.reset();
   client.session = nullptr;
-  reception_.try_again();
+  reception_.retry_listening();
 }
 
 void Recorder::end_exited() {
@@ -345,13 +345,13 @@ void Recorder::end_exited() {
   std::erase_if(clients_, [](const Client& client) { return client.session == nullptr; });
 }
 
-void Recorder::tell_readers() {
+void Recorder::notify_readers() {
   readers_.welcome();
   if (!readers_.any()) return;
   std::vector<LiveRecording> recordings;
   for (const Client& client : clients_) {
     if (client.session->stopped()) continue;
-    if (folder_.has_question(client.pid)) client.session->tell_of_question();
+    if (folder_.has_question(client.pid)) client.session->announce_question();
     const ProcessInfo& process = client.session->process();
     std::error_code error;
     const std::string path = client.window != nullptr ? client.window->path() : client.path;
@@ -378,10 +378,10 @@ void Recorder::finish(std::chrono::milliseconds grace) {
     end(client, false);
   }
   clients_.clear();
-  notices_.say_others();
+  notices_.say_counts();
 }
 
-std::string Recorder::why_nothing() const {
+std::string Recorder::no_recording_reason() const {
   if (unrecorded_.count > 0) return unrecorded_.reason;
   const std::string marks = folder_.marks();
   const auto marked = [&marks](char letter) { return marks.find(letter) != std::string::npos; };
@@ -533,7 +533,7 @@ void Notices::say(Kind kind, const std::string& message) {
   if (counts_[static_cast<std::size_t>(kind)]++ < kMaxLines) say_(message);
 }
 
-void Notices::say_others() {
+void Notices::say_counts() {
   for (std::size_t kind = 0; kind < counts_.size(); ++kind) {
     if (counts_[kind] > kMaxLines && !kOthers[kind].empty()) {
       say_(fmt::format("more {}: {}", kOthers[kind], counts_[kind] - kMaxLines));

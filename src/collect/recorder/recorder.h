@@ -43,7 +43,7 @@ class Notices {
   /// Says the first few of a kind and counts the others.
   void say(Kind kind, const std::string& message);
   /// Says how many others there were.
-  void say_others();
+  void say_counts();
 
  private:
   std::function<void(const std::string&)> say_;
@@ -114,7 +114,7 @@ class Recorder {
   [[nodiscard]] const Unrecorded& unrecorded() const { return unrecorded_; }
 
   /// Why nothing was recorded, as a sentence; asked when files() is empty.
-  [[nodiscard]] std::string why_nothing() const;
+  [[nodiscard]] std::string no_recording_reason() const;
 
  private:
   struct Client {
@@ -150,7 +150,7 @@ class Recorder {
   void say_size_limit(const Client& client);
   void end(Client& client, bool exited);
   void end_exited();
-  void tell_readers();
+  void notify_readers();
   /// The file of a new process, or the first segment of its window.
   Result<std::unique_ptr<RecordingWriter>> open_writer(const ProcessInfo& process, Client& client);
 

@@ -59,7 +59,7 @@ void add_to(StoreBuilder& builder, const ReplayedEvent& replayed) {
   switch (replayed.kind) {
     case ReplayedEvent::Kind::event:
       builder.add(event, replayed.details);
-      if (replayed.held_back) builder.hold_back(event.slot);
+      if (replayed.held_back) builder.defer_free(event.slot);
       break;
     case ReplayedEvent::Kind::out_of_memory:
       builder.add_out_of_memory(event, replayed.failed);

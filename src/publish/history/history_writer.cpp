@@ -76,7 +76,7 @@ void HistoryWriter::write(const HistoryBatch& batch, std::int64_t now_ms) {
   if (now < next_care_) return;
   next_care_ = now + kCareInterval;
   series_.clear();  // those without points go
-  if (!take_care(*database_, now_ms, options_.keep)) tell(database_->error());
+  if (!maintain(*database_, now_ms, options_.keep)) tell(database_->error());
 }
 
 bool HistoryWriter::open() {

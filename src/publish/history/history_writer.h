@@ -139,6 +139,6 @@ class HistoryWriter {
 
 /// Joins points that are old and removes what is older than `keep`, with series that have no points. In one
 /// transaction. False after an error.
-bool take_care(Database& database, std::int64_t now_ms, std::chrono::seconds keep);
+bool maintain(Database& database, std::int64_t now_ms, std::chrono::seconds keep);
 
 }  // namespace tidemark

@@ -132,12 +132,12 @@ void on_pools(std::uint32_t id, const CallbackData& data, const NativeContext& c
     case id::MemPoolTrimTo:
     case id::MemFree_v2:  // of what a pool gave: the pool shrinks at once
       pool_memory_freed();
-      return pools_may_have_shrunk(caller);
+      return check_pool_sizes(caller);
     case id::CtxSynchronize:
     case id::EventSynchronize:
     case id::StreamSynchronize:
     case id::StreamSynchronize_ptsz:
-      return pools_may_have_shrunk(caller);
+      return check_pool_sizes(caller);
     case id::GraphAddMemAllocNode:
     case id::GraphAddNode:  // of any kind
     case id::GraphAddNode_v2:
@@ -155,7 +155,7 @@ void on_pools(std::uint32_t id, const CallbackData& data, const NativeContext& c
 }
 
 void on_enter(std::uint32_t id, const CallbackData& data) noexcept {
-  if (id == id::MemPoolDestroy) pool_going(parameters<PoolParameters>(data).pool);
+  if (id == id::MemPoolDestroy) pool_destroy_begins(parameters<PoolParameters>(data).pool);
   const Timing timing = timing_of(id);
   if (timing.gives_back || timing.how_long) made(data) = ticks(session.clock);
   if (timing.gives_back) set_driver_call_since(made(data));
@@ -167,7 +167,7 @@ void on_exit(std::uint32_t id, const CallbackData& data, const NativeContext& ca
   std::uint64_t returned = 0;
   if (timing.gives_back) {
     if (succeeded) on_given_back(id, data);
-    if (!succeeded && id == id::MemPoolDestroy) pool_stays(parameters<PoolParameters>(data).pool);
+    if (!succeeded && id == id::MemPoolDestroy) pool_destroy_failed(parameters<PoolParameters>(data).pool);
     set_driver_call_since(0);
   } else if (succeeded) {
     returned = on_taken(id, data, caller);

@@ -94,7 +94,7 @@ constexpr int kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED: there is no
 using CuptiFunction = int(void*, void*, void*, void*);
 
 int pass_on(const char* symbol, const void* caller, const void* self, void* a, void* b, void* c, void* d) noexcept {
-  give_way();
+  unsubscribe_for_tool();
   auto* next = reinterpret_cast<CuptiFunction*>(find_next_definition(symbol, caller, self));
   return next != nullptr ? next(a, b, c, d) : kNotInitialized;
 }
@@ -104,13 +104,14 @@ void* originals[kSubscribing.size()];
 
 template <std::size_t index>
 int looked_up(void* a, void* b, void* c, void* d) noexcept {
-  give_way();
+  unsubscribe_for_tool();
   return reinterpret_cast<CuptiFunction*>(originals[index])(a, b, c, d);
 }
 
 template <std::size_t... index>
 void redirect_all(const void* library, std::index_sequence<index...> /*all*/) noexcept {
-  (redirect_definition(library, kSubscribing[index], reinterpret_cast<void*>(&looked_up<index>), &originals[index]), ...);
+  (redirect_definition(library, kSubscribing[index], reinterpret_cast<void*>(&looked_up<index>), &originals[index]),
+   ...);
 }
 
 }  // namespace
@@ -144,7 +145,7 @@ void enable_calls(bool on) noexcept {
   errno = saved;
 }
 
-void give_way() noexcept {
+void unsubscribe_for_tool() noexcept {
   if (!subscribed.load(std::memory_order_acquire) || !subscribed.exchange(false, std::memory_order_acq_rel)) return;
   const int saved = errno;
   cupti.unsubscribe(subscriber);

@@ -144,7 +144,7 @@ void Session::add(const Loss& loss) {
   if (!stopped_) writer_->loss(loss);
 }
 
-void Session::tell_of_question() {
+void Session::announce_question() {
   for (std::size_t index = 0; index < lanes_.size(); ++index) {
     ring::Lane& lane = memory_->get()->lanes[index];
     if (lane.owner.load(std::memory_order_relaxed) == 0) continue;
@@ -244,7 +244,8 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
   switch (header.kind) {
     case ring::RecordKind::blob:
       if (!lane.definitions.blob(header, fields, *writer_)) ++invalid_.definitions;
-      if (lane.definitions.process_facts != nullptr) learn(*std::exchange(lane.definitions.process_facts, nullptr));
+      if (lane.definitions.process_facts != nullptr)
+        set_process_facts(*std::exchange(lane.definitions.process_facts, nullptr));
       if (lane.definitions.mark) write_mark(*std::exchange(lane.definitions.mark, std::nullopt), lane);
       if (lane.definitions.model) write_tensors(*std::exchange(lane.definitions.model, std::nullopt), lane);
       if (const auto number = std::exchange(lane.definitions.thread_number, std::nullopt)) {
@@ -364,7 +365,7 @@ void Session::write_tensors(ModelTensors model, LaneState& lane) {
   }
 }
 
-void Session::learn(const ProcessFacts& facts) {
+void Session::set_process_facts(const ProcessFacts& facts) {
   if (facts.rank) process_.rank = facts.rank;
   if (facts.local_rank) process_.local_rank = facts.local_rank;
   if (facts.world_size) process_.world_size = facts.world_size;
