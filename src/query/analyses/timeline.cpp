@@ -1,8 +1,6 @@
 #include "analyze/timeline/timeline.h"
 
 #include "analyze/attribution/groups.h"
-#include "analyze/timeline/timeline_bands.h"
-#include "analyze/timeline/timeline_layers.h"
 #include "query/analyses/analysis.h"
 
 namespace tidemark {

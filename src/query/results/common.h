@@ -13,7 +13,7 @@
 #include "analyze/common/call_sites.h"
 #include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
-#include "analyze/timeline/host_usage.h"
+#include "analyze/timeline/host_timeline.h"
 #include "analyze/usage/breakdown.h"
 #include "query/describe/describe.h"
 #include "query/words/data_quality.h"
