@@ -8,7 +8,7 @@
 
 #include "inprocess/performance/training_monitor.h"
 #include "monitor/engine.h"
-#include "publish/metrics/performance.h"
+#include "publish/metrics/families.h"
 #include "publish/metrics/prometheus.h"
 #include "python_objects.h"
 #include "report/chart/chart.h"

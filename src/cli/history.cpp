@@ -8,7 +8,6 @@
 #include "base/output_file.h"
 #include "base/parse_units.h"
 #include "cli/reading.h"
-#include "publish/history/history_state.h"
 #include "report/chart/chart.h"
 #include "report/history/json.h"
 #include "report/history/text.h"

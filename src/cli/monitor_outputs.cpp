@@ -20,7 +20,7 @@
 #include "publish/actions/risk_actions.h"
 #include "publish/history/history_writer.h"
 #include "publish/metrics/families.h"
-#include "publish/metrics/otlp_push.h"
+#include "publish/metrics/otlp.h"
 #include "publish/metrics/prometheus.h"
 #include "report/common/printable.h"
 #include "report/monitor/json.h"

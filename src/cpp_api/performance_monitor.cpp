@@ -9,7 +9,7 @@
 #include "cpp_api/results.h"
 #include "inprocess/performance/training_monitor.h"
 #include "monitor/engine.h"
-#include "publish/metrics/performance.h"
+#include "publish/metrics/families.h"
 #include "publish/metrics/prometheus.h"
 #include "report/chart/chart.h"
 #include "report/performance/json.h"

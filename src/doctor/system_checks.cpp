@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "base/scoped_fd.h"
-#include "collect/machine/process_memory.h"
 #include "collect/machine/processes.h"
 #include "doctor/checks.h"
 

@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "analyze/common/annotations.h"
-#include "analyze/steps/annotated_steps.h"
 #include "analyze/steps/training_steps.h"
 #include "base/parse_units.h"
 #include "base/units.h"

@@ -10,7 +10,7 @@
 #include "base/processors.h"
 #include "base/thread_without_signals.h"
 #include "collect/machine/host_activity.h"
-#include "collect/machine/process_memory.h"
+#include "collect/machine/processes.h"
 
 namespace tidemark {
 namespace {

@@ -32,7 +32,7 @@ class SocketFolder {
 
   [[nodiscard]] std::string socket() const { return path_ + "/recorder"; }
   [[nodiscard]] std::string live_socket() const { return path_ + "/live"; }
-  /// What processes say that have no recording: letters of collect/process/connection.h, leave_mark().
+  /// What processes say that have no recording: letters of collect/process/connection.h, report_unrecorded().
   [[nodiscard]] std::string marks() const;
   /// Whether a monitor's question for a process waits (ring/questions.h). A system call.
   [[nodiscard]] bool has_question(pid_t pid) const;
