@@ -56,6 +56,7 @@ ProcessResults results_of(const RecordingsWatch& recordings, const RecordedProce
                                 process_words(killed.process) + " was " + killed_words(killed, ""),
                                 {held_words(killed.process.pages), std::string(evidence_words(killed.evidence))}});
   }
+  if (process.lag.is_known()) results.findings.push_back({FindingKind::warning, printable(lag_text(process)), {}});
   if (process.problem.empty() && process.caught_up) {
     fill_results(results, attribute(recordings.window(position)), recordings.window_begin_ns(position));
   }
