@@ -12,6 +12,7 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(LZ4 REQUIRED liblz4)
 pkg_check_modules(LZMA REQUIRED IMPORTED_TARGET liblzma)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(CAIRO REQUIRED IMPORTED_TARGET cairo)
@@ -30,8 +31,11 @@ find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_builder.hpp REQUIRED)
 add_library(protozero::protozero INTERFACE IMPORTED)
 target_include_directories(protozero::protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
 
-# For what is loaded into programs that bring other versions of it.
-find_library(TIDEMARK_STATIC_ZSTD libzstd.a REQUIRED)
-add_library(tidemark_static_zstd UNKNOWN IMPORTED)
-set_target_properties(tidemark_static_zstd PROPERTIES
-  IMPORTED_LOCATION ${TIDEMARK_STATIC_ZSTD} INTERFACE_INCLUDE_DIRECTORIES "${ZSTD_INCLUDE_DIRS}")
+# For what is loaded into programs that bring other versions of them: tidemark_static_zstd, tidemark_static_lz4.
+foreach(name zstd lz4)
+  string(TOUPPER ${name} prefix)
+  find_library(TIDEMARK_STATIC_${prefix} lib${name}.a REQUIRED)
+  add_library(tidemark_static_${name} UNKNOWN IMPORTED)
+  set_target_properties(tidemark_static_${name} PROPERTIES
+    IMPORTED_LOCATION ${TIDEMARK_STATIC_${prefix}} INTERFACE_INCLUDE_DIRECTORIES "${${prefix}_INCLUDE_DIRS}")
+endforeach()

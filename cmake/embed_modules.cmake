@@ -1,5 +1,5 @@
-# Python modules as a C++ source, in the order of their names in MODULES: each imports those before it alone. Run by the build
-# when one of them changes:
+# Python modules as a list of strings in C++, name and text by turns up to a null pointer, in the order of their names in MODULES: each
+# imports those before it alone. Run by the build when one of them changes:
 #   cmake -D FOLDER=python/tidemark/_holders -D MODULES=_safe,_types -D OUTPUT=holder_modules.cpp -P embed_modules.cmake
 cmake_minimum_required(VERSION 3.25)
 
@@ -11,17 +11,14 @@ foreach(name IN LISTS names)
   if(NOT end EQUAL -1)
     message(FATAL_ERROR "${FOLDER}/${name}.py: contains )tidemark\", which ends the string that it is embedded as")
   endif()
-  string(APPEND entries "    {\"${name}\", R\"tidemark(${text})tidemark\"},\n")
+  string(APPEND entries "    \"${name}\", R\"tidemark(${text})tidemark\",\n")
 endforeach()
-list(LENGTH names count)
 file(WRITE ${OUTPUT} "// Made by cmake/embed_modules.cmake.
-#include \"collect/process/objects/holder_modules.h\"
-
 namespace tidemark::process {
 
-const HolderModule kHolderModules[] = {
-${entries}};
-const std::size_t kHolderModuleCount = ${count};
+extern const char* const kHolderModules[];
+const char* const kHolderModules[] = {
+${entries}    nullptr};
 
 }  // namespace tidemark::process
 ")

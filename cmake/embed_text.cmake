@@ -1,5 +1,5 @@
-# A text file as a C++ string. Run by the build when the file changes:
-#   cmake -D INPUT=replay.py -D HEADER=simulate/replay_script.h -D NAME=kReplayScript -D OUTPUT=replay_script.cpp -P embed_text.cmake
+# A text file as an array of characters in C++; see embed.cmake. Run by the build when the file changes:
+#   cmake -D INPUT=replay.py -D NAMESPACE=tidemark -D NAME=kReplayScript -D OUTPUT=replay_py.cpp -P embed_text.cmake
 cmake_minimum_required(VERSION 3.25)
 
 file(READ ${INPUT} text)
@@ -9,11 +9,14 @@ if(NOT end EQUAL -1)
 endif()
 cmake_path(GET INPUT FILENAME name)
 file(WRITE ${OUTPUT} "// Made by cmake/embed_text.cmake from ${name}.
-#include \"${HEADER}\"
+namespace ${NAMESPACE} {
 
-namespace tidemark {
+extern const char ${NAME}[];
+// It may be longer than what compilers have to accept in one string; GCC and clang do.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored \"-Woverlength-strings\"
+const char ${NAME}[] = R\"tidemark(${text})tidemark\";
+#pragma GCC diagnostic pop
 
-const std::string_view ${NAME} = R\"tidemark(${text})tidemark\";
-
-}  // namespace tidemark
+}  // namespace ${NAMESPACE}
 ")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the #include lines of src/ against the table below: which stage may see which headers.
+"""Checks the #include lines of src/ against the table of rooms in docs/architecture.md: which folder may see which headers.
 
-The CMake targets stop symbols of stages that are not linked, but every header of src/ can be found from everywhere. A new
-stage gets one line in the table. Includes that the compiler does not see (tests, bench) are not checked.
+The CMake targets stop symbols of rooms that are not linked, but every header of src/ can be found from everywhere. A new
+room gets one line in that table. Includes that the compiler does not see (tests, bench) are not checked.
 
     scripts/check_includes.py [ROOT]       prints FILE:LINE: what is wrong; exits with 1 where something is
 """
@@ -11,44 +11,20 @@ import re
 import sys
 from pathlib import Path
 
-# stage -> what it may include apart from itself. A stage is a folder of src/, or of src/collect. A longer name is a single
-# header. docs/architecture.md draws the same.
-TABLE = {
-    "base": [],
-    "allocator": ["base"],
-    "trace": ["base"],
-    "collect/ring": [],
-    # Runs inside the recorded program: nothing but libc, and headers of ours that need no runtime.
-    "collect/process": ["collect/ring", "base/control_functions.h", "base/inductor_file.h", "base/uint128.h", "trace/quality_id.h", "tidemark"],
-    "collect/machine": ["base", "trace/sample.h"],
-    "collect/recorder": ["base", "trace", "collect/ring", "collect/machine"],
-    "store": ["base", "allocator", "trace"],
-    "import": ["base", "allocator", "trace", "store"],
-    "model": ["base"],
-    "analyze": ["base", "allocator", "trace", "store"],
-    "follow": ["base", "trace", "store", "analyze", "collect/recorder"],
-    "monitor": ["base", "trace", "store", "analyze", "follow", "collect/ring", "collect/machine", "collect/recorder"],
-    "inprocess": ["base", "store", "analyze", "monitor", "launch", "collect/machine"],
-    "loading": ["base", "inprocess"],
-    "batching": ["base", "inprocess"],
-    "http": ["base"],
-    "report": ["base", "allocator", "trace", "store", "analyze", "follow", "monitor", "inprocess", "publish/history/history.h", "model", "doctor", "launch",
-               "collect/machine", "collect/recorder/live/live_message.h"],
-    "tui": ["base", "trace", "store", "analyze", "follow", "monitor", "report", "collect/machine", "collect/recorder"],
-    "export": ["base", "allocator", "trace", "store", "analyze", "report"],
-    "launch": ["base", "collect/ring"],
-    "phantom": ["base"],
-    "plan": ["base", "launch", "phantom", "collect/machine"],
-    "simulate": ["base", "allocator", "trace", "store", "analyze", "launch", "plan"],
-    "sweep": ["base", "trace", "store", "import", "analyze", "collect/machine", "launch"],
-    "doctor": ["base", "trace/sample.h", "collect/ring", "collect/machine", "launch"],
-    "publish": ["base", "launch", "analyze", "trace", "collect/machine", "monitor", "inprocess", "http"],
-    "cpp_api": ["base", "store", "analyze", "monitor", "inprocess", "loading", "batching", "report", "publish", "query", "launch", "tidemark"],
-    "query": ["base", "store", "import", "analyze", "report", "simulate"],
-    "cli": ["base", "allocator", "trace", "store", "import", "model", "analyze", "report", "export", "query", "launch",
-            "doctor", "plan", "publish", "simulate", "sweep", "follow", "monitor", "http", "tui", "collect/ring", "collect/machine",
-            "collect/recorder"],
-}  # fmt: skip
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+# Rows of the table of rooms in docs/architecture.md: | `room` | what is in it | `room`, `header.h` |. A room is a folder of src/, or of src/collect; a longer
+# name of the last column is a single header.
+ROW = re.compile(r"^\| `([a-z_/]+)` \| .* \| ([^|]*) \|$")
+
+
+def read_table():
+    """Room -> what it may include apart from itself."""
+    text = (REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8")
+    section = text.split("\n## Rooms", 1)[1].split("\n## ", 1)[0]
+    rows = [found for line in section.splitlines() if (found := ROW.match(line))]
+    return {found[1]: re.findall(r"`([^`]+)`", found[2]) for found in rows}
+
 
 # What the code inside the recorded program may include of C++'s library: what C has too, and what makes no use of its runtime.
 PLAIN = {
@@ -59,29 +35,29 @@ PLAIN = {
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 
 
-def stage_of(path):
-    """The longest name of the table that `path` (below src/, or as it is included) begins with; None outside the table."""
+def stage_of(path, table):
+    """The longest room that `path` (below src/, or as it is included) begins with; None outside of rooms."""
     parts = path.split("/")
     for length in (2, 1):
         name = "/".join(parts[:length])
-        if len(parts) > length and name in TABLE:
+        if len(parts) > length and name in table:
             return name
     return None
 
 
-def check_include(path, stage, included, system):
-    """What is wrong with one include of the file at `path`, or None."""
+def check_include(table, stage, included, system):
+    """What is wrong with one include of a file of room `stage`, or None."""
     if system:
         of_cxx = not included.endswith(".h") and "/" not in included
         if stage == "collect/process" and of_cxx and included not in PLAIN:
             return f"<{included}>: collect/process runs inside other programs and may include only what needs libc alone"
         return None
-    target = stage_of(included)
+    target = stage_of(included, table)
     if target is None and included.split("/")[0] != "tidemark":
         return f'"{included}": not the path of a header from src/ or include/'
     if target == stage:
         return None
-    allowed = TABLE[stage]
+    allowed = table[stage]
     if included in allowed or target in allowed or included.split("/")[0] in allowed:
         return None
     return f'"{included}": {stage} may include {", ".join(allowed) or "nothing"} only'
@@ -89,25 +65,26 @@ def check_include(path, stage, included, system):
 
 def check(root):
     source = Path(root) / "src"
+    table = read_table()
     problems = []
     for path in sorted(source.rglob("*")):
         if path.suffix not in (".h", ".cpp", ".c"):
             continue
         name = path.relative_to(source).as_posix()
-        stage = stage_of(name)
+        stage = stage_of(name, table)
         if stage is None:
-            problems.append(f"src/{name}:1: {name.split('/')[0]} has no line in the table of scripts/check_includes.py")
+            problems.append(f"src/{name}:1: {name.split('/')[0]} has no row in the table of docs/architecture.md")
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             found = INCLUDE.match(line)
-            wrong = found and check_include(name, stage, found[1] or found[2], found[1] is None)
+            wrong = found and check_include(table, stage, found[1] or found[2], found[1] is None)
             if wrong:
                 problems.append(f"src/{name}:{number}: {wrong}")
     return problems
 
 
 def main():
-    problems = check(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent)
+    problems = check(sys.argv[1] if len(sys.argv) > 1 else REPOSITORY)
     for problem in problems:
         print(problem)
     return 1 if problems else 0

@@ -18,7 +18,7 @@ cd "$(dirname "$0")/.."
 . scripts/common.sh
 
 packages=(build-essential ca-certificates cmake ninja-build ccache pkg-config python3-dev
-  libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev liblzma-dev zlib1g-dev libcairo2-dev libutf8proc-dev libelf-dev
+  libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev liblz4-dev liblzma-dev zlib1g-dev libcairo2-dev libutf8proc-dev libelf-dev
   libprotozero-dev libsqlite3-dev libevent-dev libncurses-dev)
 tests=(libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev tmux)
 newest=false

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/forecast/usage_sample.h"
+#include "analyze/forecast/usage_history.h"
 
 namespace tidemark::detectors {
 

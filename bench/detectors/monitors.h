@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analyze/forecast/forecaster.h"
-#include "analyze/forecast/usage_sample.h"
+#include "analyze/forecast/usage_history.h"
 
 namespace tidemark::detectors {
 

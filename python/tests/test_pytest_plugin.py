@@ -30,13 +30,13 @@ def run(pytester: pytest.Pytester, *arguments: str) -> Any:
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("2 GiB", 2 << 30), ("24 MB", 24 << 20), ("1.5KiB", 1536), ("7", 7), ("7 B", 7), (9, 9), (" 3 TiB ", 3 << 40)],
+    [("2 GiB", 2 << 30), ("24 MB", 24 << 20), ("1.5KiB", 1536), ("7", 7), ("7 B", 7), (9, 9), (" 3 TiB ", 3 << 40), ("3 K", 3072), ("2Gi", 2 << 30)],
 )
 def test_sizes(text: object, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "GiB", "-1", "1 XB", "5%", "3 K", None, -4, 1.5])
+@pytest.mark.parametrize("text", ["", "GiB", "-1", "1 XB", "5%", "3 KX", "3 iB", None, -4, 1.5])
 def test_bad_sizes(text: object) -> None:
     with pytest.raises(ValueError, match="is not a size"):
         parse_size(text)

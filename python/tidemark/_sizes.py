@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 MIB = 2**20
-_UNITS = {"": 1, "b": 1, "kb": 2**10, "mb": MIB, "gb": 2**30, "tb": 2**40}
-_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)i?(b?)\s*\Z", re.IGNORECASE)
+_PREFIXES = " kmgtp"
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(?:([kmgtp]?)b?|([kmgtp])ib?)\s*\Z", re.IGNORECASE)
 
 
 def bytes_text(count: int) -> str:
@@ -36,13 +36,14 @@ def signed_mb(size: float | None) -> str:
 
 
 def parse_size(text: object) -> int:
-    """Bytes of ``"2 GiB"``, ``"24MB"``, ``"512"`` or a number of bytes. Raises ``ValueError``."""
+    """Bytes of ``"2 GiB"``, ``"24MB"``, ``"2G"``, ``"512"`` or a number of bytes. Raises ``ValueError``."""
     if type(text) is int and text >= 0:
         return text
     match = _SIZE.match(text) if isinstance(text, str) else None
-    if match is None or (match.group(2) and not match.group(3)):
+    if match is None:
         raise ValueError(f"{text!r} is not a size: write 2 GiB, 24 MB or a number of bytes")
-    return round(float(match.group(1)) * _UNITS[(match.group(2) + match.group(3)).lower()])
+    prefix = (match.group(2) or match.group(3) or " ").lower()
+    return round(float(match.group(1)) * 1024 ** _PREFIXES.index(prefix))
 
 
 def parse_growth(text: str) -> tuple[float, int]:

@@ -5,16 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 
 #include "analyze/common/analysis_options.h"
+#include "base/parse_units.h"
 #include "base/units.h"
 #include "cli/command_model.h"
-#include "cli/time_span.h"
 
 namespace tidemark::cli {
 namespace {
@@ -136,19 +134,15 @@ Option* Option::one_of(const std::string& words) {
 }
 
 Option* Option::milliseconds(double least, double most) {
+  type_name("TIME");
   option_->transform(CLI::Validator(
       [least, most](std::string& value) {
-        double number = 0;
-        const char* const end = value.data() + value.size();
-        const auto [rest, error] = std::from_chars(value.data(), end, number);
-        const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
-        if (unit == "s") number *= 1000;
-        const bool known_unit = unit.empty() || unit == "ms" || unit == "s";
-        if (error != std::errc() || !known_unit || !(number >= least && number <= most)) {
+        const auto number = parse_time(value, kMillisecond);
+        if (!number || !(*number >= least && *number <= most)) {
           return fmt::format("invalid value '{}' (expected a time from {:g}ms to {:g}s, such as 50ms or 2s)", value,
                              least, most / 1000);
         }
-        value = fmt::format("{}", number);
+        value = fmt::format("{}", *number);
         return std::string();
       },
       ""));
@@ -156,10 +150,10 @@ Option* Option::milliseconds(double least, double most) {
 }
 
 Option* Option::seconds() {
-  option_->type_name("TIME");
+  type_name("TIME");
   option_->transform(CLI::Validator(
       [](std::string& value) {
-        const auto seconds = parse_seconds(value);
+        const auto seconds = parse_time(value, kSecond);
         if (!seconds)
           return fmt::format("invalid value '{}' (expected seconds, or a time such as 500ms, 10min or 2h)", value);
         value = fmt::format("{}", *seconds);
@@ -169,17 +163,27 @@ Option* Option::seconds() {
   return this;
 }
 
-Option* Option::bytes(std::uint64_t least) {
-  const auto has_sign = [](const std::string& value) {
-    const bool sign = value.find_first_of("+-") != std::string::npos;  // CLI11 takes "-1" for 2^64 - 1
-    return sign ? fmt::format("invalid size '{}' (expected a number of bytes, or one such as 500MB)", value) : "";
-  };
-  option_->transform(CLI::AsSizeValue(false).description(""));
-  option_->transform(CLI::Validator([has_sign](std::string& value) { return has_sign(value); }, ""));  // comes first
-  check([least](const std::string& bytes) {
-    const bool enough = std::stoull(bytes) >= least;
-    return enough ? std::string() : fmt::format("{} is less than the minimum of {}", bytes, format_bytes(least));
+Option* Option::time_span() {
+  type_name("TIME");
+  return check([](const std::string& value) {
+    constexpr double kMax = 100 * 31'536'000.0;
+    const auto seconds = parse_time(value, kSecond);
+    const bool fine = seconds && *seconds >= 1 && *seconds <= kMax;
+    return fine ? "" : fmt::format("invalid value '{}' (expected a time such as 90s, 10min, 2h or 30d)", value);
   });
+}
+
+Option* Option::bytes(std::uint64_t least) {
+  type_name("SIZE");
+  option_->transform(CLI::Validator(
+      [least](std::string& value) {
+        const auto size = parse_size(value);
+        if (!size) return fmt::format("invalid size '{}' (expected bytes, or a size such as 500MB or 2GiB)", value);
+        value = std::to_string(*size);
+        const bool enough = *size >= least;
+        return enough ? "" : fmt::format("{} is less than the minimum of {}", value, format_bytes(least));
+      },
+      ""));
   return option_->get_default_str() == "0" ? show_default("") : this;
 }
 

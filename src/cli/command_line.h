@@ -39,12 +39,13 @@ class Option {
   Option* check(std::function<std::string(const std::string&)> problem);
   /// The value is one of these words, given as "text|json".
   Option* one_of(const std::string& words);
-  /// A time with its unit ("50ms", "2s") or without (ms), from `least` to `most` ms; the variable gets ms.
+  /// A time as parse_time() takes it, without a unit in ms, from `least` to `most` ms; the variable gets ms.
   Option* milliseconds(double least, double most);
-  /// A time with its unit ("500ms", "10min", "2h") or in seconds; the variable gets seconds, of any size.
+  /// A time as parse_time() takes it, without a unit in seconds; the variable gets seconds, of any size.
   Option* seconds();
-  /// A size with its unit ("500MB", 1024 bytes to a kB) or in bytes, of `least` bytes or more; the variable gets bytes,
-  /// and 0 is no default.
+  /// The same, from a second to 100 years; the variable, a string, gets the text.
+  Option* time_span();
+  /// A size as parse_size() takes it, of `least` bytes or more; the variable gets bytes, and 0 is no default.
   Option* bytes(std::uint64_t least);
   /// What help shows as the default where it is not the variable's value, or where there is no variable.
   Option* show_default(const std::string& text);

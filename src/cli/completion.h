@@ -1,7 +1,9 @@
 // Completion scripts, made from the commands and options themselves, so that they cannot lag behind.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/command_model.h"
 
@@ -10,5 +12,15 @@ namespace tidemark::cli {
 [[nodiscard]] std::string bash_completion(const CommandModel& program);
 [[nodiscard]] std::string zsh_completion(const CommandModel& program);
 [[nodiscard]] std::string fish_completion(const CommandModel& program);
+
+enum class FileValues : unsigned char {
+  devices,  ///< as --device takes them
+  marks,    ///< as --at takes them
+};
+
+/// Hands each value of these files to `take` once, as soon as it is found. Only printable ones of a sensible length,
+/// and only so many; none of a file that cannot be read.
+void find_values_in_files(const std::vector<std::string>& files, FileValues which,
+                          const std::function<void(const std::string&)>& take);
 
 }  // namespace tidemark::cli

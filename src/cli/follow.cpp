@@ -258,7 +258,6 @@ class Following {
 void add_follow(CommandLine& app, FollowArguments& arguments) {
   app.add_flag("--follow", arguments.follow, "Print again while the recording grows, until it ends or Ctrl-C");
   app.add_option("--interval", arguments.interval_ms, "With --follow: time between two outputs, such as 500ms or 10s")
-      ->type_name("TIME")
       ->milliseconds(100, 86'400'000)
       ->show_default("2s");
   app.add_option("--pid", arguments.pid, "With --follow: the recording of this process, in place of FILE")

@@ -2,12 +2,12 @@
 #include "publish/history/history.h"
 
 #include <chrono>
+#include <cmath>
 #include <memory>
 
 #include "base/output_file.h"
+#include "base/parse_units.h"
 #include "cli/reading.h"
-#include "cli/time_span.h"
-#include "publish/history/history_state.h"
 #include "report/chart/chart.h"
 #include "report/history/json.h"
 #include "report/history/text.h"
@@ -33,8 +33,8 @@ int run(const HistoryArguments& arguments) {
   HistoryQuery query;
   query.until_ms = now_ms();
   query.devices = arguments.devices;
-  if (const auto span = parse_time_span(arguments.since)) {
-    query.since_ms = query.until_ms - std::chrono::milliseconds(*span).count();
+  if (const auto seconds = parse_time(arguments.since, kSecond)) {
+    query.since_ms = query.until_ms - 1000 * std::llround(*seconds);
   }
   const auto history = read_history(arguments.file, query);
   if (!history) return fail(history.error().message);
@@ -55,8 +55,7 @@ std::function<int()> setup_history(CommandLine& app) {
   app.add_option("FILE", arguments->file, "What a monitor keeps with --history FILE; it may still be written")
       ->required();
   app.add_option("--since", arguments->since, "Only what was seen in this time until now: 90s, 10min, 2h, 7d")
-      ->type_name("TIME")
-      ->check(time_span_problem)
+      ->time_span()
       ->show_default("all that is kept");
   app.add_option("--device", arguments->devices,
                  "Only this one: its number (0), its UUID, or cpu for the host's memory. Repeatable")

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
-#include <string_view>
-#include <utility>
 #include <vector>
 
+#include "base/parse_units.h"
 #include "base/units.h"
 
 namespace tidemark::cli {
@@ -17,18 +15,7 @@ namespace {
 constexpr std::uint64_t kMinTimeNs = 5'000'000'000;
 constexpr double kMaxTimeNs = 366.0 * 24 * 3600 * 1e9;
 constexpr std::uint64_t kMinBytes = kMiB;
-constexpr double kMaxBytes = 1024.0 * 1024 * 1024 * 1024 * 1024;
-
-constexpr std::pair<std::string_view, double> kTimeUnits[] = {
-    {"s", 1e9}, {"min", 60e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 24 * 3600e9}};
-constexpr std::pair<std::string_view, double> kByteUnits[] = {{"KB", 1 << 10},
-                                                              {"KiB", 1 << 10},
-                                                              {"MB", 1 << 20},
-                                                              {"MiB", 1 << 20},
-                                                              {"GB", 1 << 30},
-                                                              {"GiB", 1 << 30},
-                                                              {"TB", 1024.0 * (1 << 30)},
-                                                              {"TiB", 1024.0 * (1 << 30)}};
+constexpr std::uint64_t kMaxBytes = 1024 * 1024 * kGiB;
 
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> parts;
@@ -47,27 +34,14 @@ Error bad_keep(const std::string& part) {
                   part)};
 }
 
-// The number in units of `units`, one of which `unit` is.
-template <std::size_t Count>
-std::optional<double> in_units(double number, std::string_view unit,
-                               const std::pair<std::string_view, double> (&units)[Count]) {
-  for (const auto& [name, factor] : units) {
-    if (unit == name) return number * factor;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Result<WindowLimits> parse_keep(const std::string& text) {
   WindowLimits limits;
   for (const std::string& part : parts_of(text)) {
-    double number = 0;
-    const auto [rest, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    const std::string_view unit(rest, static_cast<std::size_t>(part.data() + part.size() - rest));
-    const auto time = in_units(number, unit, kTimeUnits);
-    const auto bytes = in_units(number, unit, kByteUnits);
-    if (error != std::errc() || !(number > 0) || (!time && !bytes)) return bad_keep(part);
+    const auto time = has_no_unit(part) ? std::nullopt : parse_time(part, kNanosecond);
+    const auto bytes = has_no_unit(part) || time ? std::nullopt : parse_size(part);
+    if (time.value_or(0) == 0 && bytes.value_or(0) == 0) return bad_keep(part);
     if ((time && limits.time_ns != 0) || (bytes && limits.bytes != 0)) {
       return Error{
           fmt::format("'{}' has two {} (expected one time, one size, or one of each)", text, time ? "times" : "sizes")};
@@ -75,11 +49,11 @@ Result<WindowLimits> parse_keep(const std::string& text) {
     if (time && !(*time >= static_cast<double>(kMinTimeNs) && *time <= kMaxTimeNs)) {
       return Error{fmt::format("'{}' is not between 5s and 366d", part)};
     }
-    if (bytes && !(*bytes >= static_cast<double>(kMinBytes) && *bytes <= kMaxBytes)) {
+    if (bytes && (*bytes < kMinBytes || *bytes > kMaxBytes)) {
       return Error{fmt::format("'{}' is not between {} and 1024 TiB", part, format_bytes(kMinBytes))};
     }
     if (time) limits.time_ns = static_cast<std::uint64_t>(std::llround(*time));
-    if (bytes) limits.bytes = static_cast<std::uint64_t>(std::llround(*bytes));
+    if (bytes) limits.bytes = *bytes;
   }
   return limits;
 }

@@ -40,7 +40,6 @@ std::function<int()> setup_model(CommandLine& app) {
   add_format(app, options->format, "text|json|csv");
   app.add_option("--depth", options->depth, "How many levels of modules text shows")->type_name("N");
   app.add_option("--oversized", options->oversized, "List tensors of this size or more as oversized")
-      ->type_name("SIZE")
       ->bytes(1)
       ->show_default("100MiB");
   app.add_option("-o,--output", options->output, "Write to this file instead of stdout")->type_name("FILE");

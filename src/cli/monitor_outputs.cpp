@@ -6,20 +6,21 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <mutex>
 #include <utility>
 
+#include "base/parse_units.h"
 #include "base/standard_streams.h"
-#include "cli/time_span.h"
 #include "http/curl_api.h"
 #include "http/endpoint.h"
 #include "publish/actions/risk_actions.h"
 #include "publish/history/history_writer.h"
 #include "publish/metrics/families.h"
-#include "publish/metrics/otlp_push.h"
+#include "publish/metrics/otlp.h"
 #include "publish/metrics/prometheus.h"
 #include "report/common/printable.h"
 #include "report/monitor/json.h"
@@ -140,8 +141,7 @@ void add_outputs(CommandLine& app, OutputOptions& options) {
       ->type_name("FILE");
   app.add_option("--keep-history", options.keep_history,
                  "How long that goes back; what is older than an hour is kept in less detail")
-      ->type_name("TIME")
-      ->check(time_span_problem);
+      ->time_span();
   app.add_option("--on-critical", options.on_critical,
                  "Run this with sh when a risk becomes critical, with the assessment as JSON on its stdin. Repeatable")
       ->one_at_a_time()
@@ -185,8 +185,8 @@ Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOption
   }
   if (!options.history.empty()) {
     if (const auto status = check_history(options.history); !status) return status.error();
-    parts->history = std::make_unique<HistoryWriter>(
-        HistoryOptions{options.history, parse_time_span(options.keep_history).value_or(std::chrono::seconds(0)), say});
+    const std::chrono::seconds kept(std::llround(parse_time(options.keep_history, kSecond).value_or(0)));
+    parts->history = std::make_unique<HistoryWriter>(HistoryOptions{options.history, kept, say});
   }
   if (!options.otlp.empty()) {
     if (const auto status = check_url(options.otlp); !status) return Error{"--otlp: " + status.error().message};
@@ -211,14 +211,24 @@ Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOption
   return std::unique_ptr<MonitorOutputs>(new MonitorOutputs(std::move(parts)));
 }
 
-void MonitorOutputs::finish(const MachineMonitor& monitor, const Recorded& recorded) {
+void MonitorOutputs::finish(const MachineState& state, const std::vector<MonitorEvent>& events,
+                            const Recorded& recorded) {
   parts_->next_metrics = parts_->next_push = {};
-  update(monitor, recorded);
+  update(state, events, recorded);
 }
 
-void MonitorOutputs::update(const MachineMonitor& monitor, const Recorded& recorded) {
-  const MachineState& state = monitor.state();
-  for (const RiskChange& change : monitor.changes()) {
+void MonitorOutputs::update(const MachineState& state, const std::vector<MonitorEvent>& events,
+                            const Recorded& recorded) {
+  std::vector<RiskChange> changes;
+  for (const MonitorEvent& event : events) {
+    if (event.risk) changes.push_back(*event.risk);
+  }
+  update(state, changes, recorded);
+}
+
+void MonitorOutputs::update(const MachineState& state, const std::vector<RiskChange>& changes,
+                            const Recorded& recorded) {
+  for (const RiskChange& change : changes) {
     if (parts_->actions) parts_->actions->tell(change, [&] { return to_json(change); });
     if (parts_->history) parts_->history->add(change, device_of(state, change.device), to_json(change));
   }

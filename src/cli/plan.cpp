@@ -1,29 +1,320 @@
 // tidemark plan: runs a program on a GPU that is not there, and says how much memory it would take.
+#include "analyze/plan/plan.h"
+
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
+#include "analyze/plan/verification.h"
+#include "analyze/sweep/fit.h"
+#include "base/scratch_folder.h"
 #include "base/units.h"
-#include "cli/plan_conclusion.h"
-#include "cli/plan_fit.h"
-#include "cli/plan_verify.h"
+#include "cli/command.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
 #include "cli/stdout_to_stderr.h"
 #include "launch/interpreter_probe.h"
 #include "plan/gpu_profiles.h"
-#include "plan/oom_kills.h"
 #include "plan/phantom_run.h"
 #include "plan/phantom_source.h"
 #include "plan/planned_job.h"
-#include "plan/ranks_command.h"
-#include "plan/real_gpus.h"
+#include "report/common/json.h"
+#include "report/common/text.h"
+#include "report/plan/words.h"
+#include "report/sweep/words.h"
+#include "sweep/arguments.h"
+#include "sweep/trials.h"
 
 namespace tidemark::cli {
+
 namespace {
+
+struct VerifyRequest {
+  std::vector<std::string> options;  ///< further ones of the plan
+  std::string gpu;                   ///< --gpu; must be the one of this machine
+  std::vector<std::string> command;  ///< the program
+  bool json = false;
+};
+
+/// Plans the program, runs it for as many events as the plan has, compares and prints. The exit code.
+int verify_plan(const VerifyRequest& request);
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<std::string> trial_recordings(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".tide") files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+Result<std::vector<DeviceEvents>> plan_events(const VerifyRequest& request, const std::string& folder) {
+  const TrialRequest trial{request.gpu, request.options, request.command};
+  StopSignals signals;
+  const auto result = run_trial(trial, folder, signals);
+  if (!result) return result.error();
+  if (signals.take()) return Error{"stopped before the plan was made"};
+  if (!(*result)->failure.empty()) return Error{(*result)->failure};
+  return read_gpu_events(trial_recordings(folder));
+}
+
+// Runs the program on the GPU of this machine until it has done what the plan did; ends it then.
+class RealRun {
+ public:
+  RealRun(const std::vector<DeviceEvents>& planned, std::string folder)
+      : planned_(planned), folder_(std::move(folder)) {}
+
+  // None where the recording failed, which was said.
+  std::optional<std::vector<DeviceEvents>> record(const std::vector<std::string>& command) {
+    ProgramOptions program;
+    program.recorder.output = folder_ + "/real.tide";
+    program.recorder.stack_mode = "none";
+    program.recorder.attribute = false;
+    program.recorder.samples.enabled = false;
+    program.command = command;
+    program.only_recorded = true;
+    program.watch = [this](const ChildProcess& child) { look(child); };
+    record_program(
+        program, [](const Recorder&) {}, [](const ChildProcess&) { return kOk; });
+    auto events = read_gpu_events(trial_recordings(folder_));
+    if (!events) {
+      fail(events.error().message);
+      return std::nullopt;
+    }
+    return std::move(*events);
+  }
+
+ private:
+  // Reading takes longer, the more is there: a tenth of the time at most.
+  void look(const ChildProcess& child) {
+    if (Clock::now() < next_look_ || complete_) return;
+    const auto began = Clock::now();
+    const auto events = read_gpu_events(trial_recordings(folder_));
+    complete_ = events && reaches(*events, planned_);
+    if (complete_) PlannedJob::end_remaining(child.witness());
+    next_look_ = Clock::now() + std::max<Clock::duration>(std::chrono::milliseconds(200), 9 * (Clock::now() - began));
+  }
+
+  const std::vector<DeviceEvents>& planned_;
+  std::string folder_;
+  Clock::time_point next_look_ = Clock::now();
+  bool complete_ = false;
+};
+
+int verify_plan(const VerifyRequest& request) {
+  const auto here = profile_of_this_machine();
+  if (!here) return fail("--verify runs the program on a GPU of this machine too: " + here.error().message);
+  const auto gpu = find_gpu_profile(request.gpu);
+  if (!gpu) return fail(gpu.error().message);
+  if (gpu->full_name != here->full_name) {
+    return fail(fmt::format("--verify: this machine has another GPU than the plan is for, {}; leave --gpu out",
+                            here->full_name));
+  }
+  const auto plan_folder = ScratchFolder::create("tidemark-trial");
+  if (!plan_folder) return fail(plan_folder.error().message);
+  const auto real_folder = ScratchFolder::create("tidemark-trial");
+  if (!real_folder) return fail(real_folder.error().message);
+  const auto planned = plan_events(request, plan_folder->path());
+  if (!planned) return fail(planned.error().message);
+  RealRun run(*planned, real_folder->path());
+  std::optional<StdoutToStderr> moved;
+  if (request.json) moved.emplace();
+  const auto real = run.record(request.command);
+  moved.reset();
+  if (!real) return kError;
+  if (real->empty()) return fail("the program allocated no memory on the GPU of this machine, so nothing is compared");
+  const Verification verification = verify(*planned, *real);
+  const int printed =
+      print(request.json ? to_json(verification) : to_text(verification, detect_terminal(STDOUT_FILENO)));
+  return printed != kOk ? printed : verification.within_tolerance ? kOk : kCheckFailed;
+}
+
+struct FitRequest {
+  std::string argument;     ///< as parse_fitted() takes it
+  double margin_share = 0;  ///< of the memory that must stay free
+  GpuProfile gpu;
+  std::string gpu_option;            ///< as --gpu names it
+  std::uint64_t memory_bytes = 0;    ///< of each device
+  std::vector<std::string> options;  ///< further ones of each plan
+  std::vector<std::string> command;  ///< the program
+  bool json = false;
+};
+
+/// Plans until the answer is known and prints it. The exit code.
+int fit_plan(const FitRequest& request);
+
+void say_trial(const Fit& fit, const FitTrial& trial) {
+  if (::isatty(STDERR_FILENO) != 0)
+    say_printable(fmt::format("{} {}: {}", fit.name, trial.value, outcome_text(trial.result)));
+}
+
+int fit_plan(const FitRequest& request) {
+  auto fitted = parse_fitted(request.argument);
+  if (!fitted) return fail("--fit " + fitted.error().message);
+  Fit fit;
+  fit.name = fitted->argument.name;
+  fit.option = fitted->argument.option;
+  fit.range = fitted->range;
+  fit.gpu = request.gpu.name;
+  fit.memory_bytes = request.memory_bytes;
+  fit.margin_share = request.margin_share;
+  fit.limit_bytes = static_cast<std::uint64_t>(static_cast<double>(request.memory_bytes) * (1 - request.margin_share));
+  const auto program = VariedProgram::create(request.command, {std::move(fitted->argument)});
+  if (!program) return fail(program.error().message);
+  const auto folder = ScratchFolder::create("tidemark-trial");
+  if (!folder) return fail(folder.error().message);
+
+  TrialRequest trial{request.gpu_option, request.options, {}};
+  trial.options.push_back(fmt::format("--memory={}", fit.limit_bytes));
+  std::string problem;
+  {
+    StopSignals signals;
+    find_largest(fit, [&](std::uint64_t value) -> std::optional<TrialResult> {
+      if (!fit.trials.empty()) say_trial(fit, fit.trials.back());
+      const std::string text = std::to_string(value);
+      trial.command = program->with({&text, 1});
+      auto result = run_trial(trial, folder->path(), signals);
+      if (result) return std::move(*result);
+      problem = result.error().message;
+      return std::nullopt;
+    });
+    static_cast<void>(signals.take());  // said below
+  }
+  if (!problem.empty()) return fail(problem);
+  if (fit.stopped) return fail("stopped before the answer was known");
+  const TrialResult& first = fit.trials.front().result;
+  if (!first.fits) return fail(fmt::format("{} {}: {}", fit.name, fit.trials.front().value, first.failure));
+  const int printed = print(request.json ? to_json(fit) : to_text(fit, detect_terminal(STDOUT_FILENO)));
+  return printed != kOk ? printed : fit.largest() ? kOk : kCheckFailed;
+}
+
+/// How the run went, besides what a plan shows.
+struct PlannedRun {
+  PlanFacts facts;
+  std::vector<std::string> files;         ///< recordings
+  std::string no_recording_reason;        ///< why there are none
+  bool steps_asked = true;                ///< whether the plan is of training steps, not of a whole program
+  std::optional<int> ending_signal = {};  ///< of the program
+  std::uint64_t oom_kills = 0;            ///< processes that the kernel has killed meanwhile for lack of memory
+  bool kills_of_own_group = false;        ///< they were in the control group of this process; otherwise anywhere
+  std::string own_runtime = {};           ///< path of a library that has a CUDA runtime of its own; empty: none
+};
+
+/// Prints the plan in `format`. The exit code: whether it fits. Where there is no plan it says why, and removes the
+/// recordings: they would look like one.
+int conclude(const PlannedRun& run, const std::string& format);
+
+Result<std::vector<PlannedRecording>> read_recordings(const std::vector<std::string>& files, bool with_owners) {
+  std::vector<PlannedRecording> recordings;
+  std::vector<SampledDevice> devices;
+  SummaryOptions what;
+  const auto load = [&](const std::string& path, const Progress& progress) {
+    devices.clear();
+    auto overview = open_overview(path, progress, [&devices](const SampleRecord& sample, const EventsSoFar&) {
+      if (const auto* device = std::get_if<SampledDevice>(&sample)) devices.push_back(*device);
+    });
+    if (overview && with_owners) what.owners = take_owners(path, make_progress, ComponentRules::built_in(), *overview);
+    return overview;
+  };
+  const auto read = read_files(files, load, [&](const Overview& overview, Symbols& symbols) -> Result<void> {
+    auto summary = analyze_summary(overview, symbols, what);
+    if (!summary) return summary.error();
+    recordings.push_back({std::move(*summary), devices});
+    return {};
+  });
+  if (!read) return read.error();
+  return recordings;
+}
+
+// The latest request for host memory that PyTorch could not get.
+std::optional<std::uint64_t> refused_host_bytes(const std::vector<PlannedRecording>& recordings) {
+  std::optional<std::uint64_t> bytes;
+  for (const PlannedRecording& recording : recordings) {
+    for (const SummaryOutOfMemory& failure : recording.summary.out_of_memory) {
+      if (failure.device.type == DeviceType::cpu) bytes = failure.event.requested;
+    }
+  }
+  return bytes;
+}
+
+// Why a program that ended before its plan was complete did so.
+std::string failure_text(const PlannedRun& run, const std::vector<PlannedRecording>& recordings) {
+  constexpr const char* kAdvice =
+      "run the plan where more is free, or build the model on the device (torch.device(\"cuda\") as a context), which "
+      "takes none";
+  const bool killed = run.ending_signal == SIGKILL || run.facts.exit_code == 128 + SIGKILL;
+  if (run.oom_kills != 0 && run.kills_of_own_group && killed)
+    return fmt::format("host memory ran out, and the kernel killed the program; {}", kAdvice);
+  std::string text = run.facts.exit_code ? fmt::format("the program failed with exit code {}", *run.facts.exit_code)
+                                         : fmt::format("signal {} ended the program", run.ending_signal.value_or(0));
+  text += " before the plan was complete";
+  if (run.oom_kills != 0) {
+    return fmt::format(
+        "{}; meanwhile the kernel killed a process of {} for lack of memory, which may be one of the "
+        "program's: {}",
+        text, run.kills_of_own_group ? "its control group" : "this machine", kAdvice);
+  }
+  if (const auto bytes = refused_host_bytes(recordings)) {
+    return fmt::format("{}; PyTorch could not allocate {} of host memory: {}", text, format_bytes(*bytes), kAdvice);
+  }
+  if (run.facts.reads != 0) {
+    return text +
+           "; it had read results from the GPU, which no kernel computes in a plan: they are zeros. Where its last "
+           "message comes of that, let it go on with any value";
+  }
+  return text;
+}
+
+// Why the plan says nothing of the program; empty where it does.
+std::string why_no_plan(const Plan& plan, const PlannedRun& run, const std::vector<PlannedRecording>& recordings) {
+  const PlanFacts& facts = plan.facts;
+  if (!plan.devices.empty() && !plan.fits) return "";  // whatever it made of that
+  if (!run.own_runtime.empty()) {
+    return fmt::format(
+        "{} has a CUDA runtime of its own, linked statically or of another version than PyTorch's, and "
+        "what it would take cannot be planned; build it with the shared runtime of PyTorch's CUDA version "
+        "(nvcc --cudart shared)",
+        run.own_runtime);
+  }
+  if (facts.interrupted && plan.steps == 0) return "the program was interrupted before a training step was complete";
+  if (!facts.stopped && facts.exit_code != 0 && !facts.interrupted) return failure_text(run, recordings);
+  if (run.files.empty()) return "nothing was recorded, so there is no plan: " + run.no_recording_reason;
+  if (plan.devices.empty()) {
+    return "the program allocated no memory on a GPU, so there is no plan; does it select a CUDA device?";
+  }
+  if (run.steps_asked && plan.steps == 0) {
+    return "no training step was found: no optimizer of torch.optim made one, and the program marks none "
+           "(tidemark_mark(\"step\")); --steps 0 plans the whole program, such as inference";
+  }
+  return "";
+}
+
+int conclude(const PlannedRun& run, const std::string& format) {
+  const auto recordings = read_recordings(run.files, format != "json");
+  if (!recordings) return fail(recordings.error().message);
+  const Plan plan = make_plan(run.facts, *recordings);
+  if (const std::string why = why_no_plan(plan, run, *recordings); !why.empty()) {
+    std::error_code ignored;
+    for (const std::string& file : run.files) std::filesystem::remove(file, ignored);
+    return fail(why);
+  }
+  const int printed = print(format == "json" ? to_json(plan) : "\n" + to_text(plan, detect_terminal(STDOUT_FILENO)));
+  return printed != kOk ? printed : plan.fits ? kOk : kCheckFailed;
+}
 
 constexpr std::uint64_t kMinMemory = 256 * kMiB;
 constexpr std::uint64_t kMaxPlannedDevices = 64;
@@ -150,22 +441,22 @@ int run(PlanOptions& options) {
   };
   program.watch = [&job, steps_asked = options.steps != 0](const ChildProcess& child) {
     job.watch(child.witness());
-    if (job.became_quiet()) {
+    if (job.turned_idle()) {
       say_printable(
           "the program has not asked for GPU memory for a minute: it waits, or works on the host; Ctrl-C ends "
           "it, and the plan is of what it did until then");
     }
-    if (steps_asked && job.makes_no_steps()) {
+    if (steps_asked && job.stopped_stepping()) {
       say_printable(
           "the program has made no training step for two minutes, though it uses the GPU: --steps 0 plans a program "
           "that makes none to its end; Ctrl-C ends it");
     }
   };
-  program.ended = [](const ChildProcess& child) { PlannedJob::end_rest(child.witness()); };
-  planned.why_nothing = "the recorder could not be started";
+  program.ended = [](const ChildProcess& child) { PlannedJob::end_remaining(child.witness()); };
+  planned.no_recording_reason = "the recorder could not be started";
   const auto at_end = [&](const Recorder& recorder) {
     for (const RecordedFile& file : recorder.files()) planned.files.push_back(file.path);
-    planned.why_nothing = recorder.why_nothing();
+    planned.no_recording_reason = recorder.no_recording_reason();
   };
   std::optional<StdoutToStderr> moved;
   if (options.format == "json") moved.emplace();
@@ -186,7 +477,7 @@ int run(PlanOptions& options) {
     planned.steps_asked = options.steps != 0;
     planned.ending_signal = child.ending_signal();
     planned.oom_kills = oom_kills.count();
-    planned.kills_of_own_group = oom_kills.of_own_group();
+    planned.kills_of_own_group = oom_kills.counts_own_group();
     return conclude(planned, options.format);
   });
 }
@@ -209,8 +500,7 @@ std::function<int()> setup_plan(CommandLine& app) {
       ->type_name("NAME|FILE");
   app.add_option("--memory", options->memory_bytes,
                  "Memory of each device, such as 24GiB, where it is not that of the GPU")
-      ->bytes(kMinMemory)
-      ->type_name("SIZE");
+      ->bytes(kMinMemory);
   app.add_option("--steps", options->steps,
                  "Training steps after which the program is ended; 0: none, it runs to its end")
       ->type_name("N");

@@ -35,12 +35,10 @@ void RecordingOptions::add_to(CommandLine& app) {
       ->one_of("on|off");
   app.add_option("--max-size", recorder.max_file_bytes,
                  "Stop recording before a file exceeds this size, such as 500MB or 2GB; at least 64KB")
-      ->bytes(kMinFileBytes)
-      ->type_name("SIZE");
+      ->bytes(kMinFileBytes);
   app.add_option("--sample-interval", sample_interval_ms,
                  "Interval between samples of device and host memory, such as 50ms or 2s (1ms to 1 hour)")
-      ->milliseconds(1, 3600'000)
-      ->type_name("TIME");
+      ->milliseconds(1, 3600'000);
   app.add_flag("--no-samples", no_samples, "Do not sample device and host memory");
 }
 

@@ -34,7 +34,7 @@ void say_unrecorded(const Recorder& recorder) {
 
 void summarize(const Recorder& recorder) {
   std::vector<RecordedFile> files = recorder.files();
-  if (files.empty()) return say_printable("nothing was recorded: " + recorder.why_nothing());
+  if (files.empty()) return say_printable("nothing was recorded: " + recorder.no_recording_reason());
   // The main process, the ranks in their order, and then those that have a pid.
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) {
     return std::pair(a.path.size(), a.path) < std::pair(b.path.size(), b.path);
@@ -64,7 +64,7 @@ void summarize(const Recorder& recorder) {
 }
 
 void say_kept_in_vain(const Recorder& recorder) {
-  if (recorder.files().empty()) return say_printable("nothing was recorded: " + recorder.why_nothing());
+  if (recorder.files().empty()) return say_printable("nothing was recorded: " + recorder.no_recording_reason());
   if (recorder.has_unrequested_window())
     say_printable("nothing happened that --dump names: what was kept has been deleted");
 }

@@ -67,7 +67,6 @@ std::function<int()> setup_simulate(CommandLine& app) {
                  "Memory that PyTorch may reserve on each GPU, such as 24GiB: that of the GPU without what the context "
                  "and others take")
       ->bytes(kMinSimulatedMemory)
-      ->type_name("SIZE")
       ->show_default("where requests were refused, what was reserved; otherwise without a limit");
   app.add_option("--recorded", options->recorded, "Settings of the recorded program, where the file does not say")
       ->type_name("NAME:VALUE[,NAME:VALUE]...")

@@ -5,17 +5,23 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/output_file.h"
+#include "base/result.h"
 #include "base/standard_streams.h"
 #include "base/units.h"
-#include "cli/presets/presets.h"
+#include "cli/dp_sgd.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
-#include "cli/sweep_program.h"
+#include "launch/interpreter_probe.h"
 #include "plan/gpu_profiles.h"
+#include "plan/planned_job.h"
 #include "report/chart/chart.h"
 #include "report/common/csv.h"
 #include "report/common/json.h"
@@ -25,7 +31,93 @@
 #include "sweep/run_sweep.h"
 
 namespace tidemark::cli {
+
 namespace {
+
+struct SweepOptions {
+  std::vector<std::string> varied;
+  std::string gpus = "auto";
+  std::string on = "phantom";
+  std::string folder;
+  std::uint64_t jobs = 0;
+  std::uint64_t budget = 0;
+  bool retry = false;
+  std::string plot = "png";
+  std::string format = "text";
+  std::vector<std::string> passed_on;  // to each plan, as words
+  std::uint64_t memory_bytes = 0;
+  std::vector<std::string> command;
+};
+
+/// What is swept: the PROGRAM of the command line, or that of a preset.
+struct SweptProgram : PresetProgram {
+  std::vector<std::string> passed_on;  // to each plan
+};
+
+constexpr std::uint64_t kMaxRanks = 64;
+
+Result<SweptProgram> own_program(const SweepOptions& options) {
+  if (options.command.empty()) return Error{"name the PROGRAM, or one that comes with Tidemark by --preset"};
+  if (options.varied.empty()) return Error{"name an argument of the program and its values with --vary"};
+  SweptProgram program;
+  program.command = options.command;
+  program.passed_on = options.passed_on;
+  for (const std::string& text : options.varied) {
+    auto argument = parse_varied(text);
+    if (!argument) return Error{"--vary " + argument.error().message};
+    program.arguments.push_back(std::move(*argument));
+  }
+  return program;
+}
+
+// Takes out an option that would be passed on; the value that was given last.
+std::optional<std::string> take_option(std::vector<std::string>& words, const std::string& name) {
+  std::optional<std::string> value;
+  std::erase_if(words, [&](const std::string& word) {
+    const bool same = word.starts_with(name + "=");
+    if (same) value = word.substr(name.size() + 1);
+    return same;
+  });
+  return value;
+}
+
+// Each trial runs to the program's own end.
+Result<SweptProgram> preset_program(const SweepOptions& options, const DpSgdPreset& chosen) {
+  if (!options.command.empty()) return Error{options.command.front() + ": no PROGRAM is given with --preset"};
+  if (!options.varied.empty()) return Error{"--vary: not with --preset, which has options of its own"};
+  SweptProgram program;
+  program.passed_on = options.passed_on;
+  if (take_option(program.passed_on, "--steps"))
+    return Error{"--steps: not with --preset, whose trials run to their end"};
+  PresetCall call{"", std::nullopt, options.folder};
+  const std::string python = take_option(program.passed_on, "--python").value_or("python3");
+  const auto interpreter = interpreter_of(python);
+  if (!interpreter) return Error{fmt::format("{}: no Python interpreter; name one with --python", python)};
+  call.python = *interpreter;
+  if (const auto ranks = take_option(program.passed_on, "--nproc")) {
+    const auto number = number_of(*ranks);
+    if (!number || *number < 1 || *number > kMaxRanks)
+      return Error{fmt::format("--nproc {}: from 1 to {}", *ranks, kMaxRanks)};
+    call.ranks = static_cast<std::uint64_t>(*number);
+  }
+  auto preset = chosen.program(call);
+  if (!preset) return preset.error();
+  static_cast<PresetProgram&>(program) = std::move(*preset);
+  if (call.ranks) {
+    auto ranks = ranks_command(program.command, call.python, *call.ranks);
+    if (!ranks) return ranks.error();
+    program.command = std::move(*ranks);
+  }
+  if (options.on == "real") return program;
+  program.passed_on.emplace_back("--steps=0");
+  if (call.ranks) program.passed_on.push_back(fmt::format("--devices={}", *call.ranks));
+  return program;
+}
+
+// `preset`: null for PROGRAM.
+Result<SweptProgram> swept_program(const SweepOptions& options, const DpSgdPreset* preset) {
+  return preset != nullptr ? preset_program(options, *preset) : own_program(options);
+}
 
 constexpr std::uint64_t kMaxJobs = 1024;
 
@@ -58,22 +150,23 @@ void show_progress(const Sweep& sweep, const SweepProgress& now, bool terminal) 
 }
 
 Result<void> write_outputs(const std::string& folder, const Sweep& sweep, const std::string& plot,
-                           const ListedPreset* preset) {
+                           const DpSgdPreset* preset) {
   if (auto written = write_file(folder + "/sweep.json", to_json(sweep)); !written) return written;
   if (auto written = write_file(folder + "/sweep.csv", to_csv(sweep)); !written) return written;
   if (plot == "none") return {};
   const ChartFormat format = plot == "svg" ? ChartFormat::svg : ChartFormat::png;
   const auto curves = draw_sweep_curves(sweep, format);
   if (!curves) return curves.error();
-  if (auto written = write_file(fmt::format("{}/{}.{}", folder, preset ? preset->curves : "curves", plot), *curves);
+  if (auto written = write_file(
+          fmt::format("{}/{}.{}", folder, preset != nullptr ? DpSgdPreset::kCurves : "curves", plot), *curves);
       !written)
     return written;
   const auto fits = draw_sweep_fits(sweep, format);
   if (!fits) return fits.error();
-  return write_file(fmt::format("{}/{}.{}", folder, preset ? preset->fits : "fits", plot), *fits);
+  return write_file(fmt::format("{}/{}.{}", folder, preset != nullptr ? DpSgdPreset::kFits : "fits", plot), *fits);
 }
 
-Result<SweepRequest> request_of(const SweepOptions& options, const ListedPreset* preset) {
+Result<SweepRequest> request_of(const SweepOptions& options, const DpSgdPreset* preset) {
   if (options.jobs > kMaxJobs) return Error{fmt::format("--jobs {}: from 1 to {}, or 0", options.jobs, kMaxJobs)};
   if (options.folder.empty()) return Error{"name a folder for the results with -o"};
   auto gpus = swept_gpus(options);
@@ -92,11 +185,11 @@ Result<SweepRequest> request_of(const SweepOptions& options, const ListedPreset*
       std::move(swept->keeps), std::move(swept->check)};
 }
 
-int run(SweepOptions& options, const Presets& presets) {
-  const auto chosen = presets.chosen();
+int run(SweepOptions& options, const DpSgdPreset& dp_sgd) {
+  const auto chosen = dp_sgd.chosen();
   if (!chosen) return fail(chosen.error().message);
-  const ListedPreset* preset = *chosen;
-  if (preset != nullptr && options.folder.empty()) options.folder = preset->folder;
+  const DpSgdPreset* preset = *chosen ? &dp_sgd : nullptr;
+  if (preset != nullptr && options.folder.empty()) options.folder = DpSgdPreset::kFolder;
   const auto request = request_of(options, preset);
   if (!request) return fail(request.error().message);
   const bool terminal = ::isatty(STDERR_FILENO) != 0;
@@ -110,7 +203,7 @@ int run(SweepOptions& options, const Presets& presets) {
     return fail(written.error().message);
   }
   Result<std::string> below = std::string();
-  if (preset != nullptr) below = preset->preset->write(sweep, options.folder, options.plot);
+  if (preset != nullptr) below = preset->write(sweep, options.folder, options.plot);
   if (!below) return fail(below.error().message);
   if (outcome->stopped_by != 0) {
     say_printable("stopped; the trials that ended are kept, and the same command runs the others");
@@ -154,9 +247,7 @@ std::function<int()> setup_sweep(CommandLine& app) {
                  "Run only N trials, those that say most, and predict the others; 0: run all")
       ->type_name("N");
   app.add_flag("--retry", options->retry, "Run trials again that failed");
-  app.add_option("--memory", options->memory_bytes, "Memory of each device, as in `tidemark plan`")
-      ->bytes(1)
-      ->type_name("SIZE");
+  app.add_option("--memory", options->memory_bytes, "Memory of each device, as in `tidemark plan`")->bytes(1);
   add_plan_option(app, *options, "--steps", "N", "Training steps of each trial, as in `tidemark plan`");
   add_plan_option(app, *options, "--nproc", "N", "Ranks to start, as in `tidemark plan`");
   add_plan_option(app, *options, "--devices", "N", "GPUs that the program finds, as in `tidemark plan`");
@@ -164,7 +255,7 @@ std::function<int()> setup_sweep(CommandLine& app) {
   app.add_option("--plot", options->plot, "Format of the pictures")->one_of("png|svg|none");
   add_format(app, options->format, "text|json");
   app.add_option("PROGRAM", options->command, "Program and its arguments");
-  auto presets = std::make_shared<Presets>(app, options->folder);
+  auto dp_sgd = std::make_shared<DpSgdPreset>(app, options->folder);
   app.ends_with_a_program();
   app.footer(
       "Each combination of values is a trial: a plan of its own, in a process of its own. Where the program's "
@@ -181,7 +272,7 @@ std::function<int()> setup_sweep(CommandLine& app) {
       "  tidemark sweep -o sweep --gpu L4 --budget 10 --vary batch=--batch-size=8..512:8 -- python train.py\n"
       "  tidemark sweep -o sweep --on real --vary rank=8,64 -- python train.py --shape {rank}x{rank}\n"
       "  tidemark sweep --preset dp-sgd --gpu H200 --config config.json --batch_sizes 8 16 --clipping hooks ghost");
-  return [options, presets] { return run(*options, *presets); };
+  return [options, dp_sgd] { return run(*options, *dp_sgd); };
 }
 
 }  // namespace tidemark::cli

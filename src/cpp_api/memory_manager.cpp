@@ -2,11 +2,10 @@
 
 #include <memory>
 
-#include "batching/find_batch_size.h"
+#include "batching/batch_search.h"
 #include "batching/free_memory.h"
 #include "cpp_api/results.h"
 #include "inprocess/cuda/cuda_driver.h"
-#include "inprocess/cuda/primary_context.h"
 
 namespace tidemark {
 TIDEMARK_INLINE

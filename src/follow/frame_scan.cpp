@@ -12,7 +12,7 @@
 #include "base/crc32c.h"
 #include "trace/format.h"
 #include "trace/frame_reader.h"
-#include "trace/little_endian.h"
+#include "trace/varint.h"
 
 namespace tidemark {
 namespace {

@@ -68,7 +68,7 @@ void reply(evhttp_request* request, int code, const char* reason, std::string_vi
 
 struct Endpoint::Server {
   template <auto Free>
-  struct With {
+  struct CDeleter {
     template <typename T>
     void operator()(T* object) const {
       Free(object);
@@ -78,10 +78,10 @@ struct Endpoint::Server {
   EndpointOptions options;
   std::string content_type;
   std::function<std::string()> page;
-  std::unique_ptr<event_base, With<event_base_free>> base;
-  std::unique_ptr<evhttp, With<evhttp_free>> http;
+  std::unique_ptr<event_base, CDeleter<event_base_free>> base;
+  std::unique_ptr<evhttp, CDeleter<evhttp_free>> http;
   ScopedFd stop{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::unique_ptr<event, With<event_free>> stopping;
+  std::unique_ptr<event, CDeleter<event_free>> stopping;
   std::thread thread;
 
   ~Server() {

@@ -13,24 +13,12 @@
 #include "launch/program_output.h"
 
 namespace tidemark {
+
+extern const char kInterpreterQuestions[];
+
 namespace {
 
 constexpr std::chrono::seconds kPatience{30};
-
-// find_spec looks for the package and imports nothing of it; its version.py is read as text.
-constexpr const char* kQuestions = R"(
-import importlib.util, json, os, re, sys, sysconfig
-facts = {"executable": sys.executable, "implementation": sys.implementation.name, "version": list(sys.version_info[:3]),
-         "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")), "debug": hasattr(sys, "gettotalrefcount")}
-spec = importlib.util.find_spec("torch")
-if spec and spec.origin:
-    facts["torch_folder"] = folder = os.path.dirname(spec.origin)
-    text = open(os.path.join(folder, "version.py")).read()
-    for name in "__version__", "cuda", "hip":
-        found = re.search(r"^%s\s*(?::[^=\n]*)?=\s*['\"](.*)['\"]" % name, text, re.M)
-        facts["torch" + name] = found.group(1) if found else ""
-print(json.dumps(facts))
-)";
 
 bool is_program(const std::filesystem::path& path) {
   std::error_code error;
@@ -71,7 +59,7 @@ std::optional<std::string> interpreter_of(const std::string& program) {
 }
 
 Result<InterpreterFacts> probe_interpreter(const std::string& interpreter) {
-  const auto answer = program_output({interpreter, "-c", kQuestions}, kPatience);
+  const auto answer = program_output({interpreter, "-c", kInterpreterQuestions}, kPatience);
   if (!answer) return answer.error();
   const auto json = nlohmann::json::parse(answer->text, nullptr, false);
   if (!json.is_object() || !json.contains("version")) {

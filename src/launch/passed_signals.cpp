@@ -1,10 +1,23 @@
 #include "launch/passed_signals.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
 namespace tidemark {
+
 namespace {
 
 constexpr int kPauseMs = 40;  // between looks at what is pending, where nothing wakes us
@@ -19,6 +32,41 @@ void send(pid_t program, const siginfo_t& signal) {
   } else {
     ::kill(program, signal.si_signo);
   }
+}
+
+constexpr char kName[] = "signal-witness";
+constexpr int kPatienceMs = 1000;
+
+// killall, pkill and pidof look for names, command lines and executables. A signal that they send to us and to the
+// witness, one by one, would look like one for the group.
+void go_by_another_name() {
+  ::prctl(PR_SET_NAME, kName);
+  ::prctl(PR_SET_DUMPABLE, 0);  // hides /proc/PID/exe from the same user
+  const ScopedFd file(::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> part{};
+  std::size_t size = 0;
+  for (ssize_t got = 0; (got = ::read(file.get(), part.data(), part.size())) > 0;)
+    size += static_cast<std::size_t>(got);
+  // The arguments lie one after the other, from argv[0] on.
+  std::memset(program_invocation_name, 0, size);
+  std::memcpy(program_invocation_name, kName, std::min(size, sizeof(kName)));
+}
+
+[[noreturn]] void bear_witness(int connection) {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  go_by_another_name();
+  // What we have open (pipes, locks) must not stay open for as long as it takes the witness to end after us.
+  ::dup2(connection, 0);
+  ::syscall(SYS_close_range, 1U, UINT_MAX, 0U);
+  for (char question = 0; ::read(0, &question, 1) == 1;) {
+    SignalSet pending;
+    const timespec now{};
+    for (int signal = 0; (signal = ::sigtimedwait(&all, nullptr, &now)) > 0;) pending.add(signal);
+    if (::write(0, &pending, sizeof(pending)) < 0) break;
+  }
+  ::_exit(0);
 }
 
 }  // namespace
@@ -83,6 +131,44 @@ void PassedSignals::pass_on(pid_t program) {
     }
     early = next_early;
   }
+}
+
+void GroupWitness::start() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return;
+  connection_.reset(ends[0]);
+  const ScopedFd other(ends[1]);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    connection_.reset();
+    bear_witness(other.get());
+  }
+  if (pid > 0) pid_ = pid;    // else take() finds the connection closed
+  static_cast<void>(take());  // it is ready when it answers
+}
+
+void GroupWitness::stop() {
+  connection_.reset();
+  if (!pid_) return;
+  ::kill(*pid_, SIGKILL);
+  ::waitpid(*pid_, nullptr, 0);
+  pid_.reset();
+}
+
+std::optional<SignalSet> GroupWitness::take() {
+  if (!connection_) return std::nullopt;
+  // Who sends a signal to a group holds the kernel's list of processes until all members have it. This call, which
+  // changes nothing, waits for that list: what reached us has now reached the witness.
+  ::setpgid(0, ::getpgrp());
+  const char question = 0;
+  SignalSet pending;
+  pollfd answer{connection_.get(), POLLIN, 0};
+  if (::send(connection_.get(), &question, 1, MSG_NOSIGNAL) == 1 && ::poll(&answer, 1, kPatienceMs) == 1 &&
+      ::recv(connection_.get(), &pending, sizeof(pending), 0) == static_cast<ssize_t>(sizeof(pending))) {
+    return pending;
+  }
+  connection_.reset();  // it was killed or stopped; what it says later would answer another question
+  return std::nullopt;
 }
 
 }  // namespace tidemark

@@ -7,18 +7,77 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "base/result.h"
-#include "loading/batch_layout.h"
-#include "loading/device_buffers.h"
+#include "inprocess/cuda/cuda_driver.h"
 #include "loading/device_conversions.h"
+#include "loading/element_conversion.h"
 #include "loading/host_to_device.h"
 #include "loading/read_ahead.h"
 
 namespace tidemark {
+
+struct DeviceBuffer {
+  cuda::DevicePointer address = 0;
+  std::size_t bytes = 0;
+  cuda::Event used = nullptr;   ///< recorded where the last user is done
+  cuda::Event ready = nullptr;  ///< for the next one: recorded where it has been filled
+};
+
+/// Any thread. `context` is the device's, and outlives it.
+class DeviceBuffers {
+ public:
+  DeviceBuffers(const cuda::Driver& driver, cuda::Context context) : driver_(driver), context_(context) {}
+  /// Frees the buffers that were given back. The others belong to their users.
+  ~DeviceBuffers();
+  DeviceBuffers(const DeviceBuffers&) = delete;
+  DeviceBuffers& operator=(const DeviceBuffers&) = delete;
+
+  /// A buffer of at least `bytes`. `stream` waits for whoever had it before.
+  [[nodiscard]] Result<DeviceBuffer> take(std::size_t bytes, cuda::Stream stream);
+  /// `stream`: what was put on it uses the buffer.
+  void give_back(const DeviceBuffer& buffer, cuda::Stream stream);
+
+ private:
+  [[nodiscard]] Result<DeviceBuffer> allocate(std::size_t bytes);
+  void free(const DeviceBuffer& buffer) const;
+
+  const cuda::Driver& driver_;
+  cuda::Context context_;
+  std::mutex mutex_;
+  std::vector<DeviceBuffer> idle_;
+};
+
+/// An array of a batch, on the host or on a device.
+struct BatchBytes {
+  std::uint64_t address = 0;
+  std::size_t bytes = 0;
+};
+
+/// An array as its source read it.
+struct SourceArray {
+  std::uint64_t address = 0;                         ///< in host memory
+  std::size_t bytes = 0;                             ///< before it is converted
+  std::optional<ElementConversion> conversion = {};  ///< on its way
+};
+
+/// Offsets of the arrays: what the program gets comes first, then what is converted, as it was copied.
+struct BatchLayout {
+  struct Place {
+    std::size_t result = 0;        ///< where the program finds it
+    std::size_t result_bytes = 0;  ///< converted
+    std::size_t copy = 0;          ///< where it is copied to: `result` where it is not converted
+  };
+  std::vector<Place> places;
+  std::size_t bytes = 0;  ///< of all
+};
+
+/// An error names the array whose conversion cannot be made.
+[[nodiscard]] Result<BatchLayout> lay_out(std::span<const SourceArray> arrays);
 
 /// A batch as its source read it.
 struct SourceBatch {

@@ -13,6 +13,12 @@
 
 namespace tidemark {
 
+/// A module with a kernel for each conversion. Its parameters: `to`, `from` and the number of elements, of 64 bits
+/// each; the scale and what is added, float32. A thread converts an element.
+[[nodiscard]] std::string conversion_module();
+/// Of a conversion that converted_bytes() accepts.
+[[nodiscard]] std::string conversion_kernel(const ElementConversion& conversion);
+
 /// Any thread. The kernels are loaded when the first array is converted.
 class DeviceConversions {
  public:

@@ -17,10 +17,25 @@
 
 #include "base/result.h"
 #include "inprocess/cuda/cuda_driver.h"
-#include "inprocess/cuda/primary_context.h"
-#include "loading/load_list.h"
 
 namespace tidemark {
+
+/// An array that is to be copied to a device.
+struct HostArrayCopy {
+  const std::byte* from = nullptr;
+  cuda::DevicePointer to = 0;
+  std::size_t bytes = 0;
+  bool pinned = false;  ///< the device can read it where it is
+};
+
+/// What is copied with one chunk; a pinned array is alone and needs none.
+struct ChunkLoad {
+  std::vector<HostArrayCopy> copies;
+  bool pinned = false;
+};
+
+/// Arrays of no bytes are left out. `chunk_bytes` > 0.
+[[nodiscard]] std::vector<ChunkLoad> cut_into_loads(std::span<const HostArrayCopy> copies, std::size_t chunk_bytes);
 
 struct HostToDeviceOptions {
   int device = 0;                        ///< as CUDA numbers them in this process

@@ -149,6 +149,9 @@ class RecordingsWatch {
 
   /// In the order in which they were found; also those that have ended.
   [[nodiscard]] std::vector<RecordedProcess> processes() const;
+  [[nodiscard]] std::size_t count() const { return followed_.size(); }
+  /// One of them, by its position; until the next update.
+  [[nodiscard]] const RecordedProcess& process(std::size_t position) const { return followed_[position].process; }
   /// Of those that go on, where steps are known.
   [[nodiscard]] std::vector<ProcessSteps> steps() const;
   /// What was found since the last call of what was used of devices between their samples.

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/parse_units.h"
 #include "base/units.h"
 
 namespace tidemark {
@@ -24,19 +25,6 @@ std::optional<T> read_number(std::string_view text) {
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
   return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-// "15095 MiB", "79.18GiB", or bytes without a unit.
-std::optional<std::uint64_t> read_size(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, std::uint64_t>, 3> kUnits = {
-      {{"KiB", kKiB}, {"MiB", kMiB}, {"GiB", kGiB}}};
-  for (const auto& [unit, bytes] : kUnits) {
-    if (!text.ends_with(unit)) continue;
-    const auto number = read_number<double>(trimmed(text.substr(0, text.size() - unit.size())));
-    if (!number || !(*number < 1e9)) return std::nullopt;  // nor "nan"
-    return static_cast<std::uint64_t>(*number * static_cast<double>(bytes));
-  }
-  return read_number<std::uint64_t>(text);
 }
 
 bool read_capability(GpuProfile& gpu, std::string_view text) {
@@ -59,7 +47,7 @@ struct Key {
 
 template <auto Member>
 bool set_size(GpuProfile& gpu, std::string_view text) {
-  const auto size = read_size(text);
+  const auto size = parse_size(text);
   if (size) gpu.*Member = *size;
   return size && *size > 0;
 }
@@ -78,7 +66,7 @@ bool set_count(GpuProfile& gpu, std::string_view text) {
 
 template <auto Member>
 bool set_limit(GpuProfile& gpu, std::string_view text) {
-  const auto size = read_size(text);
+  const auto size = parse_size(text);
   if (!size || *size == 0 || *size > kMiB) return false;
   gpu.limits.*Member = static_cast<int>(*size);
   return true;

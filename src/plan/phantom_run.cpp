@@ -1,28 +1,149 @@
 #include "plan/phantom_run.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/types.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <set>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
+#include "base/result.h"
+#include "base/units.h"
 #include "launch/environment.h"
+#include "launch/interpreter_probe.h"
+#include "phantom/gpu/abi.h"
 #include "phantom/gpu/device_uuid.h"
-#include "phantom/gpu/memory_table.h"
+#include "phantom/gpu/memory.h"
+#include "phantom/gpu/usage_file.h"
 #include "phantom/standins/standins.h"
-#include "plan/nvidia_smi.h"
-#include "plan/torch_requirements.h"
-#include "plan/usage_files.h"
 
 namespace tidemark {
+
 namespace {
+
+/// As the libraries number themselves: CUDA 13.0 is 13000, cuDNN 9.19.0 is 91900, NCCL 2.28.9 is 22809, cuBLAS 12.8.4
+/// is 120804.
+struct TorchRequirements {
+  int cuda = 0;
+  int cublas = 0;
+  int cudnn = 0;
+  int nccl = 0;
+};
+
+/// Read from what the package says that it requires; for what it does not say, what was current with its version of
+/// CUDA.
+[[nodiscard]] TorchRequirements torch_requirements(const InterpreterFacts& python);
+
+namespace fs = std::filesystem;
+
+using Version = std::array<int, 3>;
+
+// "13.0" or "9.19.0.56": its first three numbers.
+Version read_version(const std::string& text) {
+  Version version{};
+  std::sscanf(text.c_str(), "%d.%d.%d", &version[0], &version[1],
+              &version[2]);  // NOLINT(cert-err34-c): 0 where there is none
+  return version;
+}
+
+// The file METADATA of the package whose folder is `torch_folder`.
+std::ifstream open_metadata(const std::string& torch_folder) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(torch_folder).parent_path(), error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("torch-") && name.ends_with(".dist-info")) return std::ifstream(entry.path() / "METADATA");
+  }
+  return {};
+}
+
+// Of "Requires-Dist: nvidia-cudnn-cu13==9.19.0.56; platform_system == ...", for "nvidia-cudnn-": the version.
+bool requires_version(const std::string& line, const std::string& package, Version& version) {
+  const std::string start = "Requires-Dist: " + package;
+  const std::size_t equals = line.find("==");
+  if (!line.starts_with(start) || equals == std::string::npos || line.find(';') < equals) return false;
+  version = read_version(line.substr(equals + 2));
+  return true;
+}
+
+TorchRequirements torch_requirements(const InterpreterFacts& python) {
+  const Version cuda = read_version(python.torch_cuda);
+  Version cublas = cuda;
+  Version cudnn = cuda[0] >= 13 ? Version{9, 13, 0} : Version{9, 1, 0};
+  Version nccl = {2, 27, 7};
+  std::ifstream metadata = open_metadata(python.torch_folder);
+  for (std::string line; std::getline(metadata, line) && !line.empty();) {
+    requires_version(line, "nvidia-cublas-", cublas);
+    requires_version(line, "nvidia-cudnn-", cudnn);
+    requires_version(line, "nvidia-nccl-", nccl);
+  }
+  return {cuda[0] * 1000 + cuda[1] * 10, cublas[0] * 10000 + cublas[1] * 100 + cublas[2],
+          cudnn[0] * 10000 + cudnn[1] * 100 + cudnn[2], nccl[0] * 10000 + nccl[1] * 100 + nccl[2]};
+}
+
+struct UsageOfProcess {
+  pid_t pid = 0;
+  std::unique_ptr<phantom::UsageFile> file;
+};
+
+/// A copy of each process's file, of those that have ended too; in no particular order.
+[[nodiscard]] std::vector<UsageOfProcess> read_usage_files(const std::string& folder);
+
+std::vector<UsageOfProcess> read_usage_files(const std::string& folder) {
+  constexpr const char* kStart = "usage.";
+  std::vector<UsageOfProcess> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (!entry.path().filename().string().starts_with(kStart)) continue;
+    auto file = std::make_unique<phantom::UsageFile>();
+    std::ifstream(entry.path(), std::ios::binary).read(reinterpret_cast<char*>(file.get()), sizeof *file);
+    if (file->magic != phantom::UsageFile::kMagic) continue;
+    found.push_back({static_cast<pid_t>(std::atoi(entry.path().extension().c_str() + 1)), std::move(file)});
+  }
+  return found;
+}
+
+/// Writes a program `nvidia-smi` into the folder, which it makes: it lists the planned GPUs (`-L`) and answers
+/// `--query-gpu`, as CSV; what it does not know is "[N/A]". Anything else gets a line for each GPU.
+Result<void> write_nvidia_smi(const std::string& folder, const PhantomOptions& options);
+
+std::string shell_word(const std::string& text) {
+  std::string word = "'";
+  for (const char letter : text) word += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return word + "'";
+}
+
+extern const char kNvidiaSmiQueries[];
+
+Result<void> write_nvidia_smi(const std::string& folder, const PhantomOptions& options) {
+  std::string uuids;
+  for (int device = 0; device < options.devices; ++device)
+    uuids += (device == 0 ? "" : " ") + phantom::device_uuid(device);
+  const std::string path = folder + "/nvidia-smi";
+  std::error_code error;
+  std::filesystem::create_directory(folder, error);
+  std::ofstream file(path);
+  file << fmt::format(
+              "#!/bin/sh\n# The GPUs of `tidemark plan`.\nname={} total={} capability={}.{} count={} uuids={}\n",
+              shell_word(std::string(options.gpu.full_name)), options.memory_bytes / kMiB, options.gpu.major,
+              options.gpu.minor, options.devices, shell_word(uuids))
+       << kNvidiaSmiQueries;
+  file.close();
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all, error);
+  if (!file || error) return Error{fmt::format("{}: cannot be written", path)};
+  return {};
+}
 
 namespace fs = std::filesystem;
 
@@ -68,6 +189,38 @@ std::string profile_text(const PhantomOptions& options, const TorchRequirements&
       gpu.limits.blocks, gpu.l2_cache_bytes, gpu.memory_bus_bits, steps, versions.cuda, versions.cublas, versions.cudnn,
       versions.nccl);
 }
+
+// Fails with the function that the driver lacks or that failed.
+class Driver {
+ public:
+  explicit Driver(void* library) : library_(library) {}
+
+  template <typename... Arguments>
+  void call(const char* name, Arguments... arguments) {
+    if (failed_ != nullptr) return;
+    auto* function = reinterpret_cast<int (*)(Arguments...)>(::dlsym(library_, name));
+    code_ = function == nullptr ? -1 : function(arguments...);
+    if (code_ != 0) failed_ = name;
+  }
+
+  template <typename T>
+  void attribute(T& value, int which, int device) {
+    int number = 0;
+    call("cuDeviceGetAttribute", &number, which, device);
+    value = static_cast<T>(number);
+  }
+
+  [[nodiscard]] Result<void> result() const {
+    if (failed_ == nullptr) return {};
+    return Error{fmt::format("libcuda.so.1: {} failed with CUresult {}; name a GPU with --gpu, such as --gpu H100-80GB",
+                             failed_, code_)};
+  }
+
+ private:
+  void* library_;
+  const char* failed_ = nullptr;
+  int code_ = 0;
+};
 
 }  // namespace
 
@@ -150,6 +303,38 @@ PhantomUsage PhantomRun::usage() const {
   }
   usage.unanswered.assign(unanswered.begin(), unanswered.end());
   return usage;
+}
+
+Result<GpuProfile> profile_of_this_machine() {
+  void* library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);  // stays loaded: it may have started threads
+  if (library == nullptr) {
+    return Error{"this machine has no NVIDIA GPU to plan for; name one with --gpu, such as --gpu H100-80GB"};
+  }
+  Driver driver(library);
+  GpuProfile gpu;
+  int device = 0;
+  std::array<char, 256> name{};
+  std::size_t memory = 0;
+  driver.call("cuInit", 0U);
+  driver.call("cuDeviceGet", &device, 0);
+  driver.call("cuDeviceGetName", name.data(), static_cast<int>(name.size()) - 1, device);
+  driver.call("cuDeviceTotalMem_v2", &memory, device);
+  for (const auto& [number, which] : {std::pair{&gpu.major, phantom::kCapabilityMajor},
+                                      {&gpu.minor, phantom::kCapabilityMinor},
+                                      {&gpu.multiprocessors, phantom::kMultiprocessors},
+                                      {&gpu.memory_bus_bits, phantom::kMemoryBusBits},
+                                      {&gpu.limits.shared_bytes, phantom::kSharedBytesPerMultiprocessor},
+                                      {&gpu.limits.shared_bytes_per_block, phantom::kSharedBytesPerBlockOptin},
+                                      {&gpu.limits.threads, phantom::kThreadsPerMultiprocessor},
+                                      {&gpu.limits.blocks, phantom::kBlocksPerMultiprocessor}}) {
+    driver.attribute(*number, which, device);
+  }
+  driver.attribute(gpu.l2_cache_bytes, phantom::kL2CacheBytes, device);
+  if (auto done = driver.result(); !done) return done.error();
+  gpu.name = gpu.full_name = name.data();
+  gpu.memory_bytes = memory;
+  gpu.measured = true;
+  return gpu;
 }
 
 }  // namespace tidemark

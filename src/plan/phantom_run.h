@@ -83,4 +83,8 @@ class PhantomRun {
   std::vector<std::string> preload_;
 };
 
+/// Of the first GPU that the driver lists, which CUDA_VISIBLE_DEVICES may choose. Creates no context: nothing runs on
+/// the GPU, and no memory of it is taken.
+[[nodiscard]] Result<GpuProfile> profile_of_this_machine();
+
 }  // namespace tidemark

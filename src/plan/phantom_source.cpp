@@ -8,7 +8,7 @@
 
 #include "collect/machine/processes.h"
 #include "phantom/gpu/device_uuid.h"
-#include "phantom/gpu/memory_table.h"
+#include "phantom/gpu/memory.h"
 
 namespace tidemark {
 namespace {

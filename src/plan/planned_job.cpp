@@ -1,11 +1,13 @@
 #include "plan/planned_job.h"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "collect/machine/processes.h"
 
 namespace tidemark {
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -71,6 +74,10 @@ bool wait_for_ends(std::optional<pid_t> outsider, Clock::duration patience) {
   }
 }
 
+bool is_interpreter(const std::string& program) {
+  return std::filesystem::path(program).filename().string().starts_with("python");
+}
+
 }  // namespace
 
 bool StepWatch::is_complete(const std::vector<PhantomProcess>& processes, Time now) {
@@ -106,18 +113,18 @@ void PlannedJob::watch(std::optional<pid_t> outsider) {
   if (complete_) end_job(processes, outsider);
 }
 
-bool PlannedJob::became_quiet() {
+bool PlannedJob::turned_idle() {
   if (said_quiet_ || steps_.quiet_for(Clock::now()) < kQuiet) return false;
   return said_quiet_ = true;
 }
 
-bool PlannedJob::makes_no_steps() {
+bool PlannedJob::stopped_stepping() {
   const auto now = Clock::now();
-  if (said_no_steps_ || steps_.steps() != 0 || steps_.without_step_for(now) < kWithoutSteps) return false;
+  if (said_no_steps_ || steps_.steps() != 0 || steps_.time_without_step(now) < kWithoutSteps) return false;
   return said_no_steps_ = steps_.quiet_for(now) < kQuiet;
 }
 
-void PlannedJob::end_rest(std::optional<pid_t> outsider) {
+void PlannedJob::end_remaining(std::optional<pid_t> outsider) {
   if (wait_for_ends(outsider, kOwnEnd)) return;
   for (const std::int64_t pid : processes_of_job(outsider)) {
     if (!is_resource_tracker(pid)) ::kill(static_cast<pid_t>(pid), SIGKILL);
@@ -125,6 +132,47 @@ void PlannedJob::end_rest(std::optional<pid_t> outsider) {
   if (wait_for_ends(outsider, kForcedEnd)) return;
   for (const std::int64_t pid : processes_of_job(outsider)) ::kill(static_cast<pid_t>(pid), SIGKILL);
   wait_for_ends(outsider, kForcedEnd);
+}
+
+OomKills::OomKills(const std::string& root) : root_(root), group_(Cgroup::own(root)) {
+  if (group_ && !group_->read().oom_kills) group_.reset();
+  before_ = read().value_or(0);
+}
+
+std::optional<std::uint64_t> OomKills::read() const {
+  if (group_) return group_->read().oom_kills;
+  return number_after(read_file(root_ + "/proc/vmstat").value_or(""), "oom_kill ");
+}
+
+std::uint64_t OomKills::count() const {
+  const std::uint64_t now = read().value_or(before_);
+  return now - std::min(now, before_);
+}
+
+Result<std::vector<std::string>> ranks_command(const std::vector<std::string>& command, const std::string& python,
+                                               std::uint64_t count) {
+  const bool interpreter = is_interpreter(command.front());
+  std::vector<std::string> ranks = {interpreter ? command.front() : python};
+  std::size_t word = 1;
+  // Options of the interpreter up to its program; -W and -X take the next word where nothing is attached.
+  for (; interpreter && word < command.size(); ++word) {
+    const std::string& option = command[word];
+    if (option.size() < 2 || option[0] != '-' || option == "-m") break;
+    if (option == "-c") return Error{"--nproc: a program in the command line (-c) has no ranks; write it to a file"};
+    ranks.push_back(option);
+    if ((option == "-W" || option == "-X") && word + 1 < command.size()) ranks.push_back(command[++word]);
+  }
+  if (interpreter && (word == command.size() || command[word] == "-")) {
+    return Error{fmt::format("--nproc: {} is given no program to run", command.front())};
+  }
+  ranks.insert(ranks.end(),
+               {"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", fmt::format("{}", count)});
+  if (!interpreter) {
+    ranks.emplace_back("--no-python");
+    word = 0;
+  }
+  ranks.insert(ranks.end(), command.begin() + static_cast<std::ptrdiff_t>(word), command.end());
+  return ranks;
 }
 
 }  // namespace tidemark

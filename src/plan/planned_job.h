@@ -6,11 +6,33 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "base/result.h"
+#include "collect/machine/host_memory.h"
 #include "plan/phantom_run.h"
 
 namespace tidemark {
+
+/// Counts from its construction on. The kernel does not say which processes they were: a control group (a container, a
+/// Slurm job, a terminal's session) counts its own, the machine all.
+class OomKills {
+ public:
+  /// `root` comes before "/proc" and before the mount points in it.
+  explicit OomKills(const std::string& root = "");
+
+  [[nodiscard]] std::uint64_t count() const;
+  /// Whether only processes of this process's control group count.
+  [[nodiscard]] bool counts_own_group() const { return group_.has_value(); }
+
+ private:
+  [[nodiscard]] std::optional<std::uint64_t> read() const;
+
+  std::string root_;
+  std::optional<Cgroup> group_;  // none where it does not count
+  std::uint64_t before_ = 0;
+};
 
 /// What to do about a job whose processes have done this much.
 class StepWatch {
@@ -21,7 +43,7 @@ class StepWatch {
   /// or it makes no step any more while others wait for it.
   [[nodiscard]] bool is_complete(const std::vector<PhantomProcess>& processes, Time now);
   /// How long no training step has been complete.
-  [[nodiscard]] std::chrono::seconds without_step_for(Time now) const {
+  [[nodiscard]] std::chrono::seconds time_without_step(Time now) const {
     return std::chrono::duration_cast<std::chrono::seconds>(now - last_step_);
   }
   /// Training steps of all processes so far.
@@ -49,12 +71,12 @@ class PlannedJob {
   /// Whether watch() has ended it.
   [[nodiscard]] bool is_complete() const { return complete_; }
   /// True once, when the program has not asked for device memory for a minute.
-  [[nodiscard]] bool became_quiet();
+  [[nodiscard]] bool turned_idle();
   /// True once, when it has not made a training step for two minutes, though it asks for device memory.
-  [[nodiscard]] bool makes_no_steps();
+  [[nodiscard]] bool stopped_stepping();
 
   /// Ends what is left of it, and waits for that: half a second for those that end by themselves.
-  static void end_rest(std::optional<pid_t> outsider);
+  static void end_remaining(std::optional<pid_t> outsider);
 
  private:
   const PhantomRun& phantom_;
@@ -64,5 +86,11 @@ class PlannedJob {
   bool said_quiet_ = false;
   bool said_no_steps_ = false;
 };
+
+/// `python -u train.py --epochs 1` as `count` ranks on this machine: `PYTHON -u -m torch.distributed.run --standalone
+/// --nproc-per-node COUNT train.py --epochs 1`. A program with a first line that names its interpreter is started by
+/// that line. An error for `python -c` and for an interpreter without a program.
+[[nodiscard]] Result<std::vector<std::string>> ranks_command(const std::vector<std::string>& command,
+                                                             const std::string& python, std::uint64_t count);
 
 }  // namespace tidemark

@@ -13,7 +13,7 @@
 
 #include "analyze/advice/advice.h"
 #include "analyze/ledger/replay.h"
-#include "analyze/timeline/host_usage.h"
+#include "analyze/timeline/host_timeline.h"
 #include "analyze/usage/breakdown.h"
 
 namespace tidemark {

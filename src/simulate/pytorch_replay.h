@@ -13,6 +13,15 @@
 
 namespace tidemark {
 
+/// Sizes above this, of which no device has so much, are written as this.
+inline constexpr std::uint64_t kMaxRequestBytes = std::uint64_t{1} << 50;
+
+Result<void> write_request_file(const Store& store, const Requests& requests, const std::string& path);
+
+/// The time of the request that the pair of this number, from 0, stands for; none where there is no such pair.
+[[nodiscard]] std::optional<std::uint64_t> time_of_pair(const Store& store, const Requests& requests,
+                                                        std::uint64_t pair);
+
 struct ReplayLimits {
   std::vector<std::optional<std::uint64_t>> bytes;  ///< by device; none: more than anybody needs
   bool by_fraction =

@@ -8,11 +8,15 @@ time. The allocator reads its settings when it is first used: so PyTorch is impo
 was forked from there. FOLDER/result.INDEX holds what one found, as JSON, and is missing where it was killed.
 """
 
+from __future__ import annotations
+
 import array
 import json
 import operator
 import os
 import sys
+from collections.abc import Iterable
+from typing import Any
 
 # Of whoever started this: none of it is meant for the replay.
 for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_NO_CUDA_MEMORY_CACHING", "CUDA_VISIBLE_DEVICES"):
@@ -38,31 +42,31 @@ COUNTERS = {
 }
 
 
-def free_pieces(segments):
+def free_pieces(segments: Iterable[dict[str, Any]]) -> list[int]:
     """Sizes of the free blocks of segments; neighbours in an expandable one are joined already."""
     return [block["size"] for segment in segments for block in segment["blocks"] if block["state"] == "inactive"]
 
 
-def state_of(device):
+def state_of(device: int) -> dict[str, int | None]:
     counters = torch.cuda.memory_stats(device)
-    found = {key: counters.get(name) for key, name in COUNTERS.items()}
+    found: dict[str, int | None] = {key: counters.get(name) for key, name in COUNTERS.items()}
     free = free_pieces(segment for segment in torch.cuda.memory_snapshot() if segment["device"] == device)
     return found | {"largest_free_bytes": max(free, default=0), "free_count": len(free)}
 
 
 class Replay:
-    def __init__(self, fractions):
+    def __init__(self, fractions: list[float | None]) -> None:
         self.stream = self.device = self.pool = 0
-        self.known_pools = set()
-        self.releases = {}
+        self.known_pools: set[tuple[int, int]] = set()
+        self.releases: dict[tuple[int, int], int] = {}
         self.passed_failures = 0
-        self.peaks = [None] * len(fractions)
+        self.peaks: list[dict[str, int | None] | None] = [None] * len(fractions)
         torch.cuda.init()
         for device, fraction in enumerate(fractions):
             if fraction is not None:
                 torch.cuda.set_per_process_memory_fraction(fraction, device)
 
-    def set_pool(self, pool):
+    def set_pool(self, pool: int) -> None:
         """PyTorch counts the users of a pool: the first beginning stands for the program, and the others are taken back."""
         if self.pool:
             number = self.pool_number(self.pool)
@@ -74,11 +78,11 @@ class Replay:
             _C._cuda_beginAllocateToPool(self.device, self.pool_number(pool))
         self.pool = pool
 
-    def pool_number(self, pool):
+    def pool_number(self, pool: int) -> tuple[int, int]:
         """One of its own after each release. The device is part of it: pools with one number are counted for each device."""
         return (self.device + 1, pool + (self.releases.get((self.device, pool), 0) << 16))
 
-    def release_pool(self, pool):
+    def release_pool(self, pool: int) -> None:
         current = self.pool
         self.set_pool(0)
         number = self.pool_number(pool)
@@ -87,14 +91,14 @@ class Replay:
             self.releases[self.device, pool] = self.releases.get((self.device, pool), 0) + 1
         self.set_pool(current)
 
-    def set_device(self, device):
+    def set_device(self, device: int) -> None:
         pool = self.pool
         self.set_pool(0)
         self.device = device
         torch.cuda.set_device(device)
         self.set_pool(pool)
 
-    def try_failed(self, size):
+    def try_failed(self, size: int) -> None:
         try:
             pointer = _C._cuda_cudaCachingAllocator_raw_alloc(size, self.stream)
         except torch.cuda.OutOfMemoryError:
@@ -102,7 +106,7 @@ class Replay:
         self.passed_failures += 1
         _C._cuda_cudaCachingAllocator_raw_delete(pointer)
 
-    def do(self, operation, operand):
+    def do(self, operation: int, operand: int) -> None:
         if operation == FAILED:
             self.try_failed(operand)
         elif operation == EMPTY_CACHE:
@@ -118,7 +122,7 @@ class Replay:
         elif operation == MOMENT:
             self.peaks[operand] = state_of(operand)
 
-    def run(self, path):
+    def run(self, path: str) -> int | None:
         """The pair at which memory ran out; None where it did not."""
         allocate, delete = _C._cuda_cudaCachingAllocator_raw_alloc, _C._cuda_cudaCachingAllocator_raw_delete
         with open(path, "rb") as file:
@@ -140,12 +144,13 @@ class Replay:
         return None
 
 
-def replay(folder, setting, fractions):
+def replay(folder: str, setting: str, fractions: list[float | None]) -> dict[str, Any]:
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = os.environ["PYTORCH_ALLOC_CONF"] = setting
     replayed = Replay(fractions)
     failed_pair = replayed.run(os.path.join(folder, "requests"))
     replayed.set_pool(0)
-    used = torch.cuda.memory._snapshot()["allocator_settings"]["PYTORCH_CUDA_ALLOC_CONF"]
+    snapshot: Any = torch.cuda.memory._snapshot()
+    used = snapshot["allocator_settings"]["PYTORCH_CUDA_ALLOC_CONF"]
     if used != setting:
         raise RuntimeError(f"PyTorch did not take the settings {setting!r}, but {used!r}")
     return {
@@ -156,18 +161,17 @@ def replay(folder, setting, fractions):
     }
 
 
-def have_own_gpus(folder, index):
-    """Processes with one folder of the phantom GPU share the memory of its devices: a replay has a folder of its own, with the same profile."""
+def have_own_gpus(folder: str, index: int) -> None:
+    """Gives a replay a folder of its own, with the same profile: processes with one folder share the memory of its devices."""
     own = os.path.join(folder, f"phantom.{index}")
     os.mkdir(own, 0o700)
     os.symlink(os.path.join(folder, "device"), os.path.join(own, "device"))
     os.environ["TIDEMARK_PHANTOM"] = own
 
 
-def replay_in_child(folder, index, setting, fractions):
-    pid = os.fork()
-    if pid != 0:
-        return pid
+def replay_in_child(folder: str, index: int, setting: str, fractions: list[float | None]) -> None:
+    if os.fork() != 0:
+        return
     try:
         have_own_gpus(folder, index)
         result = replay(folder, setting, fractions)
@@ -180,7 +184,7 @@ def replay_in_child(folder, index, setting, fractions):
     os._exit(0)
 
 
-def main(folder):
+def main(folder: str) -> None:
     with open(os.path.join(folder, "jobs"), encoding="utf-8") as file:
         jobs = json.load(file)
     running = 0

@@ -3,16 +3,133 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <set>
 #include <utility>
+#include <vector>
 
+#include "allocator/rules.h"
+#include "analyze/plan/simulation.h"
+#include "base/result.h"
+#include "base/units.h"
 #include "launch/interpreter_probe.h"
-#include "simulate/candidates.h"
-#include "simulate/model_replay.h"
+#include "simulate/allocator_model.h"
 #include "simulate/requests.h"
 #include "simulate/settings_text.h"
 
 namespace tidemark {
+
 namespace {
+
+/// `limits` by device. An error where the model does not know a setting.
+Result<SimulatedSettings> replay_with_model(const Store& store, const Requests& requests, const SettingList& settings,
+                                            const std::vector<AllocatorModel::Limit>& limits);
+
+Result<SimulatedSettings> replay_with_model(const Store& store, const Requests& requests, const SettingList& settings,
+                                            const std::vector<AllocatorModel::Limit>& limits) {
+  const auto known = allocator_settings(settings);
+  if (!known) return known.error();
+  std::vector<AllocatorModel> models;
+  models.reserve(limits.size());
+  for (const AllocatorModel::Limit& limit : limits) models.emplace_back(*known, limit);
+  std::vector<AllocatorState> peaks(models.size());
+  std::vector<AllocatorModel::Handle> blocks(requests.slots);
+  SimulatedSettings run;
+  run.settings = settings_text(settings);
+  visit_requests(store, requests, [&](const Request& request) {
+    AllocatorModel& model = models[request.device];
+    switch (request.kind) {
+      case Request::Kind::allocate: {
+        const auto block = model.allocate(request.size, request.stream, request.pool);
+        if (!block) run.out_of_memory_ns = request.time_ns;
+        blocks[request.slot] = block.value_or(0);
+        return block.has_value();
+      }
+      case Request::Kind::free:
+        model.free(blocks[request.slot]);
+        break;
+      case Request::Kind::failed:
+        if (const auto block = model.allocate(request.size, request.stream, request.pool)) {
+          ++run.passed_failures;
+          model.free(*block);
+        }
+        break;
+      case Request::Kind::pool_released:
+        model.release_pool(request.pool);
+        break;
+      case Request::Kind::empty_cache:
+        model.empty_cache();
+        break;
+      case Request::Kind::moment:
+        peaks[request.device] = model.state();
+        break;
+    }
+    return true;
+  });
+  for (std::size_t index = 0; index < models.size(); ++index) {
+    run.devices.push_back(models[index].outcome());
+    run.devices.back().at_peak = peaks[index];
+  }
+  return run;
+}
+
+/// Changes to the recorded settings, those that help most often first: expandable segments; max_split_size_mb around
+/// the sizes of the large requests; steps of roundup_power2_divisions; garbage_collection_threshold where `limited`,
+/// without which PyTorch does not collect.
+[[nodiscard]] std::vector<SettingList> candidate_settings(const Store& store, const Requests& requests,
+                                                          const SettingList& recorded, bool limited);
+
+constexpr std::uint64_t kMaxSplitSize = 1 << 20;  // MiB; blocks of which no GPU has one are not worth a setting
+
+// Powers of two above the median of the requests that have a segment for themselves, above nine tenths of them, and
+// between: max_split_size keeps larger blocks whole.
+std::set<std::uint64_t> split_sizes(const Store& store, const Requests& requests) {
+  std::array<std::uint64_t, 64> counts{};
+  std::uint64_t all = 0;
+  visit_requests(store, requests, [&](const Request& request) {
+    if (request.kind == Request::Kind::allocate && request.size >= pytorch::kMinLargeAlloc) {
+      ++counts[static_cast<std::size_t>(std::bit_width(request.size)) % counts.size()];
+      ++all;
+    }
+    return true;
+  });
+  std::set<std::uint64_t> sizes;
+  std::uint64_t below = 0;
+  for (std::size_t bits = 0; bits < counts.size() && all != 0; ++bits) {
+    const std::uint64_t before = below;
+    below += counts[bits];
+    for (const std::uint64_t percent : {50U, 75U, 90U}) {
+      if (before * 100 >= all * percent || below * 100 < all * percent) continue;
+      const std::uint64_t size = (std::uint64_t{1} << bits) / kMiB;
+      if (size > pytorch::kLargeBuffer / kMiB && size <= kMaxSplitSize) sizes.insert(size);
+    }
+  }
+  return sizes;
+}
+
+std::vector<SettingList> candidate_settings(const Store& store, const Requests& requests, const SettingList& recorded,
+                                            bool limited) {
+  std::vector<SettingList> changes = {{{"expandable_segments", "True"}}, {{"expandable_segments", "False"}}};
+  const std::set<std::uint64_t> splits = split_sizes(store, requests);
+  for (const std::uint64_t size : splits) changes.push_back({{"max_split_size_mb", fmt::format("{}", size)}});
+  for (const char* divisions : {"4", "8", "16"}) changes.push_back({{"roundup_power2_divisions", divisions}});
+  if (limited) {
+    changes.push_back({{"garbage_collection_threshold", "0.8"}});
+    if (!splits.empty()) {
+      changes.push_back(
+          {{"max_split_size_mb", fmt::format("{}", *splits.rbegin())}, {"garbage_collection_threshold", "0.8"}});
+    }
+  }
+  // What changes nothing is not tried: to PyTorch, False is the same as no expandable_segments.
+  SettingList base = recorded;
+  if (std::none_of(base.begin(), base.end(), [](const auto& each) { return each.first == "expandable_segments"; })) {
+    base.emplace_back("expandable_segments", "False");
+  }
+  std::erase_if(changes, [&](const SettingList& change) { return with_changes(base, change) == base; });
+  return changes;
+}
 
 // The settings of the recording; none where neither the file nor the user says.
 Result<std::optional<SettingList>> recorded_settings(const Store& store, const SimulateOptions& options) {

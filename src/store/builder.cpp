@@ -88,7 +88,7 @@ void StoreBuilder::add_sample(const SampleRecord& record) {
   store_.samples.add(record);
 }
 
-void StoreBuilder::hold_back(SlotId slot) {
+void StoreBuilder::defer_free(SlotId slot) {
   if (full_) return;
   pending_of_slot_[slot.value] = store_.pending_frees.size();
   store_.pending_frees.push_back({BlockId{block_of_slot_[slot.value]}});

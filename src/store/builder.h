@@ -28,7 +28,7 @@ class StoreBuilder {
   void add_segment_change(Device device, std::uint64_t time_ns, SegmentChange change);
   /// The block that had this slot was given back, and is in use by another stream until complete() or the end. Call
   /// after the free.
-  void hold_back(SlotId slot);
+  void defer_free(SlotId slot);
   /// Adds to Blocks::metadata. Nothing for an invalid text, or where the slot never had a block.
   void add_metadata(SlotId slot, StringId text);
   /// What was held back is free.

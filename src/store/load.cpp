@@ -12,7 +12,7 @@
 #include "store/tally.h"
 #include "store/window_time.h"
 #include "trace/reader.h"
-#include "trace/sample_reader.h"
+#include "trace/sample_codec.h"
 
 namespace tidemark {
 namespace {

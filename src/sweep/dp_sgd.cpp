@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "sweep/end_of_file.h"
+#include "sweep/trials.h"
 
 namespace tidemark {
 namespace {

@@ -13,7 +13,6 @@
 
 #include "collect/machine/host_memory.h"
 #include "sweep/kept_trials.h"
-#include "sweep/recordings.h"
 #include "sweep/trials.h"
 
 namespace tidemark {

@@ -29,4 +29,14 @@ struct TrialRequest {
 [[nodiscard]] Result<std::optional<TrialResult>> run_trial(const TrialRequest& request, const std::string& folder,
                                                            StopSignals& signals);
 
+/// The last MiB of a file, as programs may write much; empty where it cannot be read.
+[[nodiscard]] std::string end_of_file(const std::string& path);
+
+/// Of the recordings in `folder`. Without a result where the program failed otherwise than for memory, or allocated
+/// nothing on a GPU.
+[[nodiscard]] TrialResult read_recordings(const std::string& folder, const ProcessEnd& end);
+
+/// Of the recordings in `folder`: what the device with the highest peak holds then. Empty where that is not known.
+[[nodiscard]] std::vector<HeldByCategory> categories_at_peak(const std::string& folder);
+
 }  // namespace tidemark

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/crc32c.h"
-#include "trace/little_endian.h"
+#include "trace/varint.h"
 
 namespace tidemark {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
-#include "trace/little_endian.h"
+#include "trace/varint.h"
 
 namespace tidemark {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "trace/definition_decoder.h"
+#include "trace/definition_codec.h"
 #include "trace/definitions.h"
 #include "trace/event.h"
 #include "trace/event_decoder.h"

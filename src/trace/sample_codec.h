@@ -1,14 +1,20 @@
 // Samples to the records of samples frames, and back.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "trace/definition_decoder.h"
+#include "trace/definition_codec.h"
 #include "trace/frame_encoder.h"
+#include "trace/frame_reader.h"
+#include "trace/host_sample.h"
+#include "trace/record_fields.h"
 #include "trace/sample.h"
 
 namespace tidemark {
@@ -44,6 +50,24 @@ class SampleDecoder {
   std::uint64_t memory_used_ = 0;
   std::uint64_t unknown_records_ = 0;
   std::uint32_t devices_ = 0;
+};
+
+/// Not thread-safe. What is damaged or unknown is not counted here: TraceReader says that.
+class SampleReader {
+ public:
+  static Result<SampleReader> open(const std::string& path);
+
+  /// Replaces `batch` by the records of the next frame that has some. False at the end, or where the file is damaged.
+  Result<bool> next(std::vector<SampleRecord>& batch);
+
+  /// Bytes consumed.
+  [[nodiscard]] std::uint64_t offset() const { return frames_->offset(); }
+
+ private:
+  explicit SampleReader(std::unique_ptr<FrameReader> frames) : frames_(std::move(frames)) {}
+
+  std::unique_ptr<FrameReader> frames_;
+  SampleDecoder decoder_;
 };
 
 }  // namespace tidemark

@@ -1,8 +1,13 @@
 #include "trace/segment_joiner.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "trace/reader.h"
+#include "trace/writer.h"
 
 namespace tidemark {
+
 namespace {
 
 template <typename Id>
@@ -164,6 +169,24 @@ Result<void> SegmentJoiner::take(Event event) {
 
 bool SegmentJoiner::is_pause_behind_lead_in(const Event& event) const {
   return behind_lead_in_ && event.kind == EventKind::pause && event.time_ns == begin_ns_ && !event.thread.valid();
+}
+
+Result<JoinedRecording> join_segments(const SegmentFiles& segments, std::unique_ptr<Sink> sink) {
+  auto writer = TraceWriter::create(std::move(sink), {});
+  if (!writer) return writer.error();
+  SegmentJoiner joiner(std::move(*writer));
+  for (const auto& segment : segments) {
+    auto reader = TraceReader::open(segment->path());
+    if (!reader) return reader.error();
+    joiner.begin(**reader, segment.get());
+    for (;;) {
+      const auto more = joiner.take_frame();
+      if (!more) return more.error();
+      if (!*more) break;
+    }
+    joiner.end_segment();
+  }
+  return joiner.finish();
 }
 
 }  // namespace tidemark

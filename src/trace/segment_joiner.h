@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "trace/format.h"
 #include "trace/reader.h"
+#include "trace/sink.h"
 #include "trace/window_writer.h"
 #include "trace/writer.h"
 
@@ -108,5 +109,10 @@ class SegmentJoiner {
   std::optional<EndInfo> end_;
   JoinedRecording joined_;
 };
+
+/// Writes what complete segments, which follow each other and of which there is one at least, hold: the first with what
+/// it begins with, the others without. Memory grows with definitions and live blocks, not with events. An error is that
+/// of a file which cannot be read or written, and names it.
+Result<JoinedRecording> join_segments(const SegmentFiles& segments, std::unique_ptr<Sink> sink);
 
 }  // namespace tidemark

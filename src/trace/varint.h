@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -64,6 +65,18 @@ inline std::uint64_t get_varint(const std::uint8_t*& in) {
     value |= (byte & 0x7F) << (shift < 64 ? shift : 63);
     if (byte < 0x80) break;
   }
+  return value;
+}
+
+template <std::unsigned_integral T>
+void store_le(std::byte* out, T value) {
+  for (std::size_t n = 0; n < sizeof(T); ++n) out[n] = static_cast<std::byte>((value >> (8 * n)) & 0xFF);
+}
+
+template <std::unsigned_integral T>
+[[nodiscard]] T load_le(const std::byte* in) {
+  T value = 0;
+  for (std::size_t n = 0; n < sizeof(T); ++n) value = static_cast<T>(value | (static_cast<T>(in[n]) << (8 * n)));
   return value;
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "trace/definition_encoder.h"
+#include "trace/definition_codec.h"
 #include "trace/definitions.h"
 #include "trace/event.h"
 #include "trace/event_encoder.h"

@@ -12,7 +12,6 @@
 #include <string>
 
 #include "publish/history/history.h"
-#include "publish/history/history_state.h"
 #include "publish/history/history_writer.h"
 #include "report/history/json.h"
 #include "report/history/text.h"

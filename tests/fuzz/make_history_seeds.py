@@ -2,7 +2,7 @@
 
     make_history_seeds.py FOLDER        FOLDER is usually tests/fuzz/corpus/history
 
-The tables are those of src/publish/history/schema.cpp, to the letter.
+The tables are those of src/publish/history/database.cpp, to the letter.
 """
 
 import re
@@ -17,7 +17,7 @@ APPLICATION = 0x54494445  # "TIDE"
 
 def tables():
     """The statements that schema.cpp has, from its string literals."""
-    source = (ROOT / "src/publish/history/schema.cpp").read_text()
+    source = (ROOT / "src/publish/history/database.cpp").read_text()
     literals = re.findall(r"\{\"\w+\",\s*((?:\"[^\"]*\"\s*)+)\}", source)
     return ["".join(re.findall(r"\"([^\"]*)\"", literal)) for literal in literals]
 

@@ -8,8 +8,8 @@
 
 #include "base/crc32c.h"
 #include "trace/format.h"
-#include "trace/little_endian.h"
 #include "trace/reader.h"
+#include "trace/varint.h"
 
 namespace {
 

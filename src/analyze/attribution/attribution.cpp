@@ -11,9 +11,7 @@
 #include "analyze/attribution/model_tensors.h"
 #include "analyze/attribution/module_paths.h"
 #include "analyze/attribution/phase_runs.h"
-#include "analyze/attribution/phases.h"
 #include "analyze/attribution/stack_facts.h"
-#include "analyze/attribution/workspaces.h"
 
 namespace tidemark {
 namespace {

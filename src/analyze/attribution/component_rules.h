@@ -13,7 +13,7 @@
 namespace tidemark {
 
 /// Contents of component_rules.txt, which the program has built in.
-extern const std::string_view kComponentRules;
+extern const char kComponentRules[];
 
 /// A module with those that it is in, as rules look at it.
 struct ModuleDescription {

@@ -57,4 +57,9 @@ class Lifetimes {
   std::unordered_set<std::uint64_t> gradient_sizes_;  // bytes
 };
 
+/// In order of birth. A block counts that is as big as PyTorch makes them (at::cuda::getChosenWorkspaceSize), is not
+/// freed after its pass and the next were over, and is the only such one of its thread. cuBLASLt's is known by
+/// nn.Linear besides, which calls it.
+[[nodiscard]] std::vector<BlockId> find_workspaces(const Store& store, const PhaseRuns& runs);
+
 }  // namespace tidemark

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
+#include "analyze/attribution/stack_facts.h"
 #include "store/store.h"
 
 namespace tidemark {
@@ -46,5 +47,12 @@ struct PhaseRuns {
 /// Of these, forward passes, backward passes with what they recompute, and steps of the optimizer: what is between
 /// them belongs to the one before. Nothing before the first of them.
 [[nodiscard]] std::vector<PhaseSpan> pass_spans(const std::vector<PhaseSpan>& spans);
+
+[[nodiscard]] Phase phase_of(const Definitions& definitions, const StackFacts& stack, AutogradNodeId node,
+                             ThreadId thread);
+
+/// By BlockId. Where neither node nor thread is known (PyTorch's snapshots), a block without a stack between those that
+/// have Python stacks was allocated by a thread without Python: autograd's, when a forward pass came before.
+[[nodiscard]] std::vector<Phase> phases_of_blocks(const Store& store, const std::vector<StackFacts>& stacks);
 
 }  // namespace tidemark

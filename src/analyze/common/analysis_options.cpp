@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analyze/plan/budget.h"
+#include "base/parse_units.h"
 
 namespace tidemark {
 namespace {
@@ -29,17 +30,15 @@ std::optional<double> parse_share(std::string_view text) {
   return number >= 0 && number <= 1 ? std::optional(number) : std::nullopt;
 }
 
-std::optional<std::uint64_t> parse_size(std::string_view text) {
-  const auto size = parse_budget(text);
-  if (!size || size->relative || size->amount == 0) return std::nullopt;
-  return size->amount;
+std::optional<std::uint64_t> parse_size_above_0(std::string_view text) {
+  const auto size = parse_size(text);
+  return size && *size > 0 ? size : std::nullopt;
 }
 
 std::optional<std::uint64_t> parse_rate(std::string_view text) {
   constexpr std::string_view kPerStep = "/step";
   if (text.ends_with(kPerStep)) text.remove_suffix(kPerStep.size());
-  const auto size = parse_budget(text);
-  return size && !size->relative ? std::optional(size->amount) : std::nullopt;
+  return parse_size(text);
 }
 
 }  // namespace
@@ -59,7 +58,7 @@ bool AnalysisOption::allows(std::string_view text) const {
     case Kind::share:
       return parse_share(text).has_value();
     case Kind::size:
-      return parse_size(text).has_value();
+      return parse_size_above_0(text).has_value();
     case Kind::limit:
       return parse_budget(text).ok();
     case Kind::rate:
@@ -155,7 +154,7 @@ std::optional<std::uint64_t> AnalysisOptions::given_count(const std::string& nam
 }
 
 std::optional<std::uint64_t> AnalysisOptions::given_size(const std::string& name) const {
-  return parse_size(values_.at(name));
+  return parse_size_above_0(values_.at(name));
 }
 
 std::optional<std::uint64_t> AnalysisOptions::given_rate(const std::string& name) const {

@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
 #include <system_error>
-#include <utility>
 
 #include "analyze/common/annotations.h"
-#include "analyze/steps/annotated_steps.h"
 #include "analyze/steps/training_steps.h"
+#include "base/parse_units.h"
 #include "base/units.h"
 
 namespace tidemark {
@@ -20,10 +18,6 @@ namespace {
 
 constexpr std::string_view kMark = "mark:";
 constexpr std::string_view kStep = "step:";
-
-// Longer units first where one ends like another.
-constexpr std::array<std::pair<std::string_view, double>, 6> kTimeUnits = {
-    {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"m", 60e9}, {"s", 1e9}, {"%", 0}}};
 
 Error invalid_moment(std::string_view text) {
   return Error{fmt::format(
@@ -59,6 +53,15 @@ Result<Moment> find_step(const Store& store, std::uint64_t number) {
                            starts.size() - 1, format_count(starts.size()))};
 }
 
+// "40%"
+Result<Moment> parse_percent(std::string_view text) {
+  double number = 0;
+  const char* const end = text.data() + text.size() - 1;
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || rest != end || !(number >= 0 && number <= 100)) return invalid_moment(text);
+  return Moment{Moment::Kind::share, 0, number / 100};
+}
+
 std::uint64_t from_signed(std::int64_t value) {
   return value < 0 ? 0 : static_cast<std::uint64_t>(value);
 }
@@ -77,20 +80,10 @@ std::uint64_t unrecorded_at(const Store& store, std::size_t device, std::uint64_
 Result<Moment> parse_moment(std::string_view text) {
   if (text == "peak") return Moment{};
   if (text == "end") return Moment{Moment::Kind::end, 0, 0};
-  double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !std::isfinite(number) || number < 0) return invalid_moment(text);
-  const std::string_view unit = text.substr(static_cast<std::size_t>(rest - text.data()));
-  for (const auto& [name, factor] : kTimeUnits) {
-    if (unit != name) continue;
-    if (name == "%") {
-      if (number > 100) return invalid_moment(text);
-      return Moment{Moment::Kind::share, 0, number / 100};
-    }
-    if (number * factor >= 1.8e19) return invalid_moment(text);
-    return Moment{Moment::Kind::time, static_cast<std::uint64_t>(std::llround(std::min(number * factor, 9.2e18))), 0};
-  }
-  return invalid_moment(text);
+  if (text.ends_with('%')) return parse_percent(text);
+  const auto time_ns = parse_time(text, kNanosecond);
+  if (!time_ns || has_no_unit(text) || *time_ns >= 1.8e19) return invalid_moment(text);
+  return Moment{Moment::Kind::time, static_cast<std::uint64_t>(std::llround(std::min(*time_ns, 9.2e18))), 0};
 }
 
 Result<Moment> find_moment(const Store& store, std::string_view text) {

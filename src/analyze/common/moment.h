@@ -25,7 +25,9 @@ struct Moment {
   double share = 0;  ///< 0 to 1
 };
 
-/// Reads "peak", "end", a time from the start ("12.5s", "300ms", "40us", "7ns", "2m") or a share of the run ("40%").
+/// Reads "peak", "end", a time from the start with its unit, as parse_time() does ("12.5s", "2h"), or a share of the
+/// run
+/// ("40%").
 Result<Moment> parse_moment(std::string_view text);
 
 /// What parse_moment() reads, when a training step starts ("step:20", counted from 0 as `leaks` does), or when a mark

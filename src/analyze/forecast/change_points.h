@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,5 +14,10 @@ namespace tidemark {
 /// which is worked out from second differences, by their median, so that changes are not noise. A part has at least
 /// `shortest` values, at least 3. O(n^2) at most.
 [[nodiscard]] std::vector<std::size_t> find_change_points(std::span<const double> values, std::size_t shortest);
+
+/// The number of values after which a series repeats: the lag of the first peak of its autocorrelation (of what is left
+/// of the line of Theil and Sen) above 0.5, after it was below 0.1. None where nothing repeats at least three times.
+/// O(n^2).
+[[nodiscard]] std::optional<double> find_period(std::span<const double> values);
 
 }  // namespace tidemark

@@ -7,7 +7,6 @@
 #include "analyze/forecast/calibration.h"
 #include "analyze/forecast/change_points.h"
 #include "analyze/forecast/peak_growth.h"
-#include "analyze/forecast/period.h"
 #include "analyze/forecast/usage_history.h"
 
 namespace tidemark {

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string_view>
 
-#include "analyze/forecast/usage_sample.h"
+#include "analyze/forecast/usage_history.h"
 #include "base/enum_names.h"
 
 namespace tidemark {

@@ -5,8 +5,8 @@
 
 #include "analyze/forecast/sample_growth.h"
 #include "analyze/forecast/usage_history.h"
+#include "analyze/leaks/growth.h"
 #include "analyze/leaks/leaks.h"
-#include "analyze/leaks/series_growth.h"
 
 namespace tidemark {
 namespace {

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "analyze/forecast/usage_sample.h"
+#include "analyze/forecast/usage_history.h"
 #include "analyze/leaks/growth.h"
 
 namespace tidemark {

@@ -85,4 +85,34 @@ inline constexpr std::uint32_t kMinGrownSteps = 4;
 [[nodiscard]] std::optional<Growth> find_replacement_growth(std::span<const StepSpan> spans, std::uint32_t boundaries,
                                                             std::uint32_t warmup, std::span<const double> work);
 
+/// The same criterion as find_retained_growth(), where lifetimes of blocks are not known. `held[k]`: bytes at the end
+/// of step k, at the same phase of all steps. What step k left behind is what the least that was held from it on is
+/// more than before: what is freed later counts for no step. What is freed tells how old memory gets, as there; the
+/// last steps, younger than that, say nothing; frees of less than a tenth of the growth do not count. `least`: what
+/// counts as growth of a step, in bytes. `warmup`: steps at the beginning that may leave anything. None: nothing that
+/// grows.
+///
+/// A series has no blocks: Growth::blocks_per_step is 0. Too few also means that one step left nearly all; slowing that
+/// the later half of the steps left less than the earlier one: 70% of it, or surely less than 90%.
+[[nodiscard]] std::optional<Growth> find_series_growth(std::span<const double> held, std::uint32_t warmup,
+                                                       double least);
+
+/// `grown`: the steps of [warmup, end) that left memory behind, increasing, at least two.
+struct GrownSteps {
+  std::span<const std::uint32_t> grown;
+  std::uint32_t warmup = 0;
+  std::uint32_t end = 0;
+
+  /// Longer than they ever paused.
+  [[nodiscard]] std::uint32_t long_pause() const;
+  /// Where growth that is to be measured begins: with the first of them where it began late.
+  [[nodiscard]] std::uint32_t begin() const;
+  /// GrowthClass::leak unless they stopped, are too few, or became rare.
+  [[nodiscard]] GrowthClass classify() const;
+};
+
+/// The age up to which memory may still be freed: `usual_age` is how old what is freed gets, 0 where nothing is freed;
+/// `proof`: something is known to have outlived such a free, so that not each one takes everything.
+[[nodiscard]] std::uint32_t young_age(std::uint32_t usual_age, bool proof);
+
 }  // namespace tidemark

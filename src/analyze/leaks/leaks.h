@@ -5,9 +5,13 @@
 // that stack get where they are freed. docs/commands.md states the criterion.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
@@ -17,7 +21,6 @@
 #include "analyze/common/stack_names.h"
 #include "analyze/leaks/growth.h"
 #include "analyze/leaks/objects.h"
-#include "analyze/leaks/owners.h"
 #include "analyze/leaks/usual_mistake.h"
 #include "analyze/steps/training_steps.h"
 #include "base/enum_names.h"
@@ -26,6 +29,37 @@
 #include "store/symbols.h"
 
 namespace tidemark {
+
+/// What leaks leave in blocks that have something in common.
+struct OwnedGrowth {
+  BlockOwner owner;
+  double bytes_per_step = 0;     ///< of each leak the share that they have of its held bytes
+  std::uint64_t held_bytes = 0;  ///< at the last step's start, in blocks born after warm-up
+  std::uint64_t held_blocks = 0;
+};
+
+/// The same growth by one property; rows and the rest add up to the leaks.
+struct GrowthByOwner {
+  OwnerKind kind = OwnerKind::category;
+  std::vector<OwnedGrowth> rows;  ///< fastest first
+  std::uint64_t other_rows = 0;   ///< beyond the listed ones
+  OwnedGrowth other;              ///< the sum of those; without a name
+};
+
+/// Adds up leaks of one device. `groups` must outlive it.
+class GrowthSums {
+ public:
+  explicit GrowthSums(const OwnerGroups& groups) : groups_(groups) {}
+
+  /// `held`: the blocks of a leak that are held.
+  void add(std::span<const StepSpan> held, double bytes_per_step);
+  /// Lists `top` rows; 0 = all.
+  [[nodiscard]] GrowthByOwner finish(OwnerKind kind, std::size_t top) const;
+
+ private:
+  const OwnerGroups& groups_;
+  std::unordered_map<std::uint32_t, OwnedGrowth> sums_;  // by group
+};
 
 /// Growth below the floor is too slow to be a finding: an object that grows by less than this a step, and over the run
 /// by less than this share of the device's peak allocated.
@@ -140,5 +174,41 @@ struct Leaks {
 /// Fails when the recording does not contain the requested device or the property to group by, or when step_starts_ns
 /// does not increase.
 Result<Leaks> analyze_leaks(const Store& store, Symbols& symbols, const LeakOptions& options);
+
+/// Fills the lists of `leaks`, whose steps and warm-up are set. What it is given must outlive it.
+class LeakList {
+ public:
+  LeakList(const Store& store, Symbols& symbols, const LeakOptions& options, Leaks& leaks)
+      : store_(store), symbols_(symbols), options_(options), leaks_(leaks) {}
+
+  /// Fails where the recording does not have what LeakOptions::by asks for.
+  Result<void> prepare();
+  /// An index into Store::devices.
+  void add_device(std::size_t device);
+  /// Sorts, adds up and cuts.
+  void finish();
+
+ private:
+  struct Found {
+    LeakObject object;
+    std::vector<LeakSite> sites;  // fastest first
+  };
+
+  [[nodiscard]] std::uint32_t boundaries() const { return static_cast<std::uint32_t>(leaks_.steps.starts.size()); }
+  [[nodiscard]] LeakSite site_of(const GroupGrowth& leak, std::size_t device) const;
+  [[nodiscard]] Found describe(const GrownObject& grown, std::size_t device) const;
+  [[nodiscard]] bool is_above_floor(const LeakObject& object, std::size_t device) const;
+  [[nodiscard]] std::vector<StepSpan> held_spans(const GrownObject& grown) const;
+  [[nodiscard]] std::vector<GrowthByOwner> owners_of(const GrownObject& grown) const;
+  void list_found();
+
+  const Store& store_;
+  Symbols& symbols_;
+  const LeakOptions& options_;
+  Leaks& leaks_;
+  std::optional<OwnerGroups> by_;
+  std::vector<std::pair<OwnerKind, OwnerGroups>> parts_;  // what each object is told by
+  std::vector<Found> found_;                              // above the floor
+};
 
 }  // namespace tidemark

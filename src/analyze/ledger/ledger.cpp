@@ -1,14 +1,163 @@
 #include "analyze/ledger/ledger.h"
 
-#include <algorithm>
-#include <utility>
+#include <fmt/format.h>
 
-#include "analyze/ledger/devices.h"
-#include "analyze/ledger/points.h"
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analyze/common/arithmetic.h"
+#include "analyze/common/devices.h"
+#include "analyze/ledger/lines.h"
 #include "analyze/ledger/replay.h"
+#include "base/result.h"
+#include "store/store.h"
 
 namespace tidemark {
+
 namespace {
+
+struct LedgerTarget {
+  std::string name;                      ///< as LedgerDevice::device
+  std::optional<std::size_t> sampled;    ///< by SampledDeviceId
+  std::optional<LedgerIndexes> indexes;  ///< none where the program's number of the device is not known
+  std::optional<std::size_t> framework;  ///< index into Overview::devices, where the framework's allocator used it
+  bool used = false;                     ///< whether the recorded process used it, by its events
+};
+
+// cuda_index of a recording may be anything; the program's devices have few numbers.
+std::optional<Device> program_device(const SampledDevice& sampled) {
+  constexpr std::uint32_t kMax = 127;
+  if (!sampled.cuda_index || *sampled.cuda_index > kMax) return std::nullopt;
+  return Device{DeviceType::cuda, static_cast<std::int8_t>(*sampled.cuda_index)};
+}
+
+std::string name_of(const SampledDevice& sampled) {
+  if (const auto device = program_device(sampled)) return to_string(*device);
+  if (sampled.instance_of) return fmt::format("{}:{}.{}", sampled.vendor, *sampled.instance_of, sampled.index);
+  return fmt::format("{}:{}", sampled.vendor, sampled.index);
+}
+
+// Those that the program has numbers for, then those named as the vendor's tool does.
+bool listed_earlier(const LedgerTarget& left, const LedgerTarget& right) {
+  const auto left_device = parse_device(left.name);
+  const auto right_device = parse_device(right.name);
+  return left_device && right_device ? listed_before(*left_device, *right_device) : left_device && !right_device;
+}
+
+std::optional<std::size_t> find_device(const Overview& overview, Device device) {
+  const auto found = std::find_if(overview.devices.begin(), overview.devices.end(),
+                                  [&](const DeviceSummary& summary) { return summary.device == device; });
+  if (found == overview.devices.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - overview.devices.begin());
+}
+
+// The sampled devices and those that only events are of, in the order of listed_before().
+std::vector<LedgerTarget> ledger_targets(const Overview& overview, const std::vector<SampledDevice>& sampled) {
+  std::vector<LedgerTarget> targets;
+  targets.reserve(sampled.size() + overview.devices.size());
+  for (std::size_t index = 0; index < sampled.size(); ++index) {
+    LedgerTarget& target = targets.emplace_back();
+    target.name = name_of(sampled[index]);
+    target.sampled = index;
+    const auto device = program_device(sampled[index]);
+    if (!device) continue;
+    target.indexes.emplace(overview, *device);
+    target.framework = find_device(overview, *device);
+    target.used = target.indexes->used();
+  }
+  for (std::size_t index = 0; index < overview.devices.size(); ++index) {
+    const Device device = overview.devices[index].device;
+    if (device.type == DeviceType::cpu || is_driver_memory(device)) continue;
+    const std::string name = to_string(device);
+    const auto same = [&](const LedgerTarget& target) { return target.name == name; };
+    if (std::any_of(targets.begin(), targets.end(), same)) continue;
+    LedgerTarget& target = targets.emplace_back();
+    target.name = name;
+    target.indexes.emplace(overview, device);
+    target.framework = index;
+    target.used = true;
+  }
+  std::stable_sort(targets.begin(), targets.end(), listed_earlier);
+  return targets;
+}
+
+// All of `targets`, or only the requested one. An error that lists the devices when it is not among them.
+Result<std::vector<LedgerTarget>> select_targets(const Overview& overview, std::vector<LedgerTarget> targets,
+                                                 const std::optional<std::string>& device) {
+  if (!device) return targets;
+  std::vector<LedgerTarget> selected;
+  std::string known;
+  for (LedgerTarget& target : targets) {
+    known += (known.empty() ? "" : ", ") + target.name;
+    if (*device == target.name) selected.push_back(std::move(target));
+  }
+  if (selected.empty()) {
+    return Error{fmt::format("{}: no GPU '{}' (available: {})", overview.path, *device,
+                             known.empty() ? "none; no GPU was used or sampled" : known)};
+  }
+  return selected;
+}
+
+constexpr std::size_t kMaxLibraries = 5;  // as many as pictures have colours for
+
+LedgerPoint point_of(const LedgerBreakdown& ledger, const std::vector<std::string>& libraries) {
+  LedgerPoint point;
+  point.time_ns = ledger.time_ns.value_or(0);
+  point.used_bytes = ledger.used_bytes.value_or(0);
+  point.allocated_bytes = ledger.allocated_bytes;
+  point.cached_bytes = ledger.cached_bytes;
+  point.library_bytes.resize(libraries.size());
+  if (ledger.processes_sampled_at_ns) point.process_bytes = 0;
+  for (const LedgerLine& line : ledger.lines) {
+    const std::uint64_t bytes = line.bytes.value_or(0);
+    if (line.part == LedgerPart::context) point.context_bytes = line.bytes;
+    if (line.part == LedgerPart::process) point.process_bytes = saturating_add(*point.process_bytes, bytes);
+    if (line.part != LedgerPart::library) continue;
+    const auto found = std::find(libraries.begin(), libraries.end(), line.name);
+    std::uint64_t& sum = found == libraries.end()
+                             ? point.other_library_bytes
+                             : point.library_bytes[static_cast<std::size_t>(found - libraries.begin())];
+    sum = saturating_add(sum, bytes);
+  }
+  return point;
+}
+
+// The libraries that held most at some time, most first; at most five.
+std::vector<std::string> largest_libraries(const std::vector<LedgerBreakdown>& ledgers) {
+  std::map<std::string, std::uint64_t> highest;
+  for (const LedgerBreakdown& ledger : ledgers) {
+    for (const LedgerLine& line : ledger.lines) {
+      if (line.part != LedgerPart::library) continue;
+      std::uint64_t& bytes = highest[line.name];
+      bytes = std::max(bytes, line.bytes.value_or(0));
+    }
+  }
+  std::vector<std::pair<std::uint64_t, std::string>> sorted;
+  sorted.reserve(highest.size());
+  for (const auto& [name, bytes] : highest) sorted.emplace_back(bytes, name);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& left, const auto& right) { return left.first > right.first; });
+  if (sorted.size() > kMaxLibraries) sorted.resize(kMaxLibraries);
+  std::vector<std::string> names;
+  names.reserve(sorted.size());
+  for (auto& [bytes, name] : sorted) names.push_back(std::move(name));
+  return names;
+}
+
+// One point for each ledger, which has a time and used bytes. `libraries` are told apart, others added up.
+std::vector<LedgerPoint> points_of(const std::vector<LedgerBreakdown>& ledgers,
+                                   const std::vector<std::string>& libraries) {
+  std::vector<LedgerPoint> points;
+  points.reserve(ledgers.size());
+  for (const LedgerBreakdown& ledger : ledgers) points.push_back(point_of(ledger, libraries));
+  return points;
+}
 
 // Makes ledgers of one device from samples of it and what was held then.
 class LedgerBuilder {

@@ -10,7 +10,7 @@
 
 #include "analyze/common/moment.h"
 #include "analyze/common/recording_info.h"
-#include "analyze/ledger/host_samples.h"
+#include "analyze/ledger/host_ledger.h"
 #include "analyze/ledger/lines.h"
 #include "analyze/ledger/samples.h"
 #include "base/result.h"

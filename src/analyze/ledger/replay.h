@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "analyze/ledger/host_samples.h"
+#include "analyze/ledger/host_ledger.h"
 #include "analyze/ledger/samples.h"
 #include "store/store.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "analyze/attribution/attributed_store.h"
-#include "analyze/ledger/host_samples.h"
-#include "analyze/timeline/host_usage.h"
+#include "analyze/ledger/host_ledger.h"
+#include "analyze/timeline/host_timeline.h"
 #include "analyze/usage/peak_owners.h"
 #include "base/result.h"
 #include "store/held_memory.h"

@@ -11,9 +11,9 @@
 #include "analyze/common/arithmetic.h"
 #include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
-#include "analyze/oom/causes.h"
-#include "analyze/oom/fixes.h"
-#include "analyze/oom/sampled_free.h"
+#include "analyze/ledger/replay.h"
+#include "analyze/oom/diagnosis.h"
+#include "analyze/oom/memory.h"
 
 namespace tidemark {
 namespace {

@@ -13,7 +13,7 @@
 #include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/leaks/leaks.h"
-#include "analyze/ledger/host_samples.h"
+#include "analyze/ledger/host_ledger.h"
 #include "analyze/oom/memory.h"
 #include "analyze/plan/simulation.h"
 #include "base/enum_names.h"

@@ -94,4 +94,16 @@ class OomMemory {
 /// What a request of `bytes`, as rounded by the allocator, asks for.
 [[nodiscard]] OomRequest size_request(std::uint64_t bytes, bool expandable);
 
+/// The device had this much free when the request failed, if what is outside PyTorch was as in the last sample before.
+struct SampledFree {
+  std::uint64_t capacity = 0;
+  std::uint64_t free = 0;
+  std::uint64_t at_ns = 0;
+};
+
+/// One for each of `failures` (indexes into Overview::out_of_memory), in one pass over the store's events. None where
+/// the source says it itself, or the samples do not tell.
+[[nodiscard]] std::vector<std::optional<SampledFree>> sampled_free(const Store& store,
+                                                                   const std::vector<std::size_t>& failures);
+
 }  // namespace tidemark

@@ -18,8 +18,7 @@ struct Budget {
   [[nodiscard]] bool exceeded(std::uint64_t before, std::uint64_t now) const;
 };
 
-/// Reads a percentage with at most four decimals ("5%", "0.5%") or bytes ("1048576", "512KiB", "100MiB", "1.5GiB"; KB,
-/// MB and GB mean the same, as everywhere in tidemark).
+/// Reads a percentage with at most four decimals ("5%", "0.5%"), or a size as parse_size() does.
 Result<Budget> parse_budget(std::string_view text);
 
 }  // namespace tidemark

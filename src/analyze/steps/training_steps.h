@@ -7,6 +7,7 @@
 // (layers of one size) is none.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,6 +16,22 @@
 #include "store/store.h"
 
 namespace tidemark {
+
+/// What occurs less often is not taken for training steps, whether names or allocations tell of it.
+inline constexpr std::size_t kFewestSteps = 4;
+
+struct AnnotatedSteps {
+  std::vector<std::uint64_t> starts_ns;  ///< increasing; empty: no name tells steps
+  StringId name;                         ///< of the first
+  /// They are calls of an optimizer, of which a step may have several; otherwise the names say "step".
+  bool of_optimizer = false;
+};
+
+/// The steps that `tidemark plan` counted in the program ("Tidemark.step#2"), however few. Otherwise ranges or marks
+/// that occur at least kFewestSteps times and are named, whatever number follows, in this order of preference: as
+/// PyTorch's profiler does ("ProfilerStep#12"), as a step ("step", "train_step 7", "iteration", "batch"), or as
+/// PyTorch's optimizers do ("Optimizer.step#AdamW.step").
+[[nodiscard]] AnnotatedSteps annotated_steps(const Definitions& definitions);
 
 struct TrainingSteps {
   enum class Source : std::uint8_t {
@@ -55,5 +72,51 @@ inline constexpr EnumName<TrainingSteps::Source> kStepSourceNames[] = {
 /// Steps that begin at `times_ns`, in increasing order. Events at exactly that time belong to the step before, as for
 /// --at.
 [[nodiscard]] TrainingSteps given_training_steps(const Store& store, std::span<const std::uint64_t> times_ns);
+
+struct LeadIn {
+  std::uint64_t end_ns = 0;    ///< births before this time are of such blocks; 0: there are none
+  std::uint64_t began_ns = 0;  ///< when the window began, since the beginning of the recording
+  std::uint64_t whole_ns = 0;  ///< how long the recording was until the window's end
+};
+
+/// Of a file of a flight recorder, whose window begins at its time 0, or of a SlidingWindow, with the recording's
+/// times.
+[[nodiscard]] inline LeadIn lead_in_of(const Store& store) {
+  if (store.window_began_ns) return {1, *store.window_began_ns, *store.window_began_ns + store.end_ns};
+  if (store.pauses.empty() || store.pauses.front().begin_ns != 0 || store.live_changes.empty()) return {};
+  const std::uint64_t end_ns = store.pauses.front().end_ns;
+  if (store.live_changes.front().time_ns >= end_ns) return {};  // a program that began without being recorded
+  return {end_ns, end_ns, store.end_ns};
+}
+
+/// An allocation that may tell steps apart.
+struct StepKey {
+  std::uint64_t count = 0;
+  std::size_t first = 0;      ///< its first position in the sequence
+  double mean_live = 0;       ///< bytes alive on the device before its allocations, on average
+  bool anchor = false;        ///< whether a step may begin with it
+  std::uint16_t deciles = 0;  ///< one bit for each tenth of the sequence in which it occurs
+};
+
+/// Where a key occurs.
+struct Occurrence {
+  std::uint32_t position = 0;  ///< into KeySequence::blocks
+  std::uint32_t key = 0;       ///< index into KeySequence::keys
+};
+
+struct KeySequence {
+  bool by_stack = false;                ///< keys are stacks; otherwise four sizes in a row
+  std::vector<BlockId> blocks;          ///< of the device, in order of birth; not what a window begins with
+  std::vector<std::uint64_t> live;      ///< bytes alive on the device before each of them
+  std::vector<StepKey> keys;            ///< only those that occur all over the sequence
+  std::vector<Occurrence> occurrences;  ///< of these keys, in order
+};
+
+[[nodiscard]] KeySequence make_key_sequence(const Store& store, std::size_t device);
+
+/// How alike the periods between successive boundaries are: 0 to 1, the geometric mean of two shares, that of keys and
+/// that of occurrences. A key counts with the share of periods in which it occurs as often as it does in most, and not
+/// at all below 70%. `boundaries` are positions in increasing order, at least two.
+[[nodiscard]] double step_score(const KeySequence& sequence, const std::vector<std::uint32_t>& boundaries);
 
 }  // namespace tidemark

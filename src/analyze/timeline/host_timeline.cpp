@@ -1,10 +1,12 @@
 #include "analyze/timeline/host_timeline.h"
 
 #include <algorithm>
+#include <variant>
 
 #include "analyze/common/thinner.h"
 
 namespace tidemark {
+
 namespace {
 
 std::optional<SampledOverTime> over_time(const std::optional<SampledBytes>& extremes,
@@ -42,6 +44,12 @@ std::vector<ResidentPoint> resident_over_time(const HostSeries& series, std::siz
   return kept;
 }
 
+void take(const std::optional<std::uint64_t>& bytes, std::uint64_t time_ns, std::optional<SampledBytes>& into) {
+  if (!bytes) return;
+  if (!into || *bytes > into->peak) into = SampledBytes{*bytes, time_ns, *bytes};
+  into->end = *bytes;
+}
+
 }  // namespace
 
 std::uint64_t HostTimeline::end_ns() const {
@@ -53,6 +61,49 @@ std::optional<HostTimeline> host_timeline(const HostSeries& series, std::size_t 
   HostTimeline host{over_time(usage.rss, series.time_ns, series.rss_bytes, points),
                     over_time(usage.pss, series.time_ns, series.pss_bytes, points), resident_over_time(series, points)};
   return host.rss || host.pss ? std::optional(std::move(host)) : std::nullopt;
+}
+
+void HostUsageCollector::add(const SampleRecord& record) {
+  if (const auto* sample = std::get_if<HostSample>(&record)) add(*sample);
+}
+
+void HostUsageCollector::add(const HostSample& sample) {
+  take(sample.rss_bytes, sample.time_ns, memory_.rss);
+  take(sample.pss_bytes, sample.time_ns, memory_.pss);
+  take(sample.job_rss_bytes, sample.time_ns, memory_.job_rss);
+  take(sample.job_pss_bytes, sample.time_ns, memory_.job_pss);
+  take(sample.cgroup_usage_bytes, sample.time_ns, memory_.cgroup_usage);
+  take(sample.anon_bytes, sample.time_ns, memory_.anon);
+  take(sample.file_bytes, sample.time_ns, memory_.file);
+  take(sample.shmem_bytes, sample.time_ns, memory_.shmem);
+  take(sample.swap_bytes, sample.time_ns, memory_.swap);
+  take(sample.locked_bytes, sample.time_ns, memory_.locked);
+  take(sample.pinned_bytes, sample.time_ns, memory_.pinned);
+  take(sample.job_anon_bytes, sample.time_ns, memory_.job_anon);
+  take(sample.job_file_bytes, sample.time_ns, memory_.job_file);
+  take(sample.job_shmem_bytes, sample.time_ns, memory_.job_shmem);
+  take(sample.job_swap_bytes, sample.time_ns, memory_.job_swap);
+  const auto& available = sample.machine_available_bytes;
+  if (available && (!memory_.lowest_available_bytes || *available < *memory_.lowest_available_bytes)) {
+    memory_.lowest_available_bytes = available;
+    memory_.lowest_available_at_ns = sample.time_ns;
+  }
+  if (sample.cgroup_limit_bytes) memory_.cgroup_limit_bytes = sample.cgroup_limit_bytes;
+  if (sample.job_processes) {
+    memory_.most_job_processes = std::max(memory_.most_job_processes.value_or(0), *sample.job_processes);
+  }
+  if (sample.cgroup_oom_kills) {
+    if (!first_oom_kills_) first_oom_kills_ = sample.cgroup_oom_kills;
+    memory_.cgroup_oom_kills = *sample.cgroup_oom_kills - std::min(*sample.cgroup_oom_kills, *first_oom_kills_);
+  }
+}
+
+HostUsage host_usage(const HostSeries& series) {
+  HostUsageCollector collector;
+  for (std::size_t index = 0; index < series.time_ns.size(); ++index) {
+    collector.add(series.at(index));
+  }
+  return collector.result();
 }
 
 }  // namespace tidemark

@@ -1,19 +1,76 @@
 #include "analyze/timeline/timeline.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "analyze/attribution/phase_runs.h"
+#include "analyze/common/call_sites.h"
 #include "analyze/common/devices.h"
+#include "analyze/common/moment.h"
 #include "analyze/common/thinner.h"
 #include "analyze/common/totals.h"
-#include "analyze/usage/driver_memory.h"
+#include "analyze/ledger/memory_owner.h"
+#include "analyze/steps/training_steps.h"
+#include "store/store.h"
 
 namespace tidemark {
+
 namespace {
+
+/// Follows the events of a store. Bytes are the sum of the `library` lines of a ledger of the same time, but for what
+/// PyTorch's allocator has beyond its reserved memory. The store must outlive it and not change.
+class DriverBytes {
+ public:
+  explicit DriverBytes(const Store& store) : store_(store), owners_(store.definitions) {}
+
+  /// To be called for each state of walk_totals(). Returns the GPU whose bytes it changed, if it did.
+  std::optional<Device> take(const DeviceTotals& totals);
+  /// Held by libraries so far.
+  [[nodiscard]] std::uint64_t bytes(Device gpu) const;
+
+  /// Whether calls to the driver were recorded, and the device is one that they can be about.
+  [[nodiscard]] static bool known(const Overview& overview, Device device);
+
+ private:
+  const Store& store_;
+  MemoryOwners owners_;
+  std::uint64_t taken_ = 0;             // of Store::live_changes, so many were taken
+  std::map<int, std::uint64_t> bytes_;  // by the GPU's index
+};
+
+std::optional<Device> DriverBytes::take(const DeviceTotals& totals) {
+  const Device device = store_.devices[totals.device].device;
+  const std::uint64_t before = taken_;
+  taken_ = totals.change_count;
+  // The driver's devices have no totals: each of their states is one live change, the last.
+  if (device.type != DeviceType::cuda_driver || taken_ == before) return std::nullopt;
+  const LiveChange& change = store_.live_changes[taken_ - 1];
+  if (owners_.of(store_.blocks.stack[change.block.value]) == MemoryOwners::kTorchAllocator) return std::nullopt;
+  const std::uint64_t size = store_.blocks.size[change.block.value];
+  std::uint64_t& bytes = bytes_[device.index];
+  bytes = change.birth ? bytes + size : bytes - size;
+  return Device{DeviceType::cuda, device.index};
+}
+
+std::uint64_t DriverBytes::bytes(Device gpu) const {
+  const auto found = bytes_.find(gpu.index);
+  return found == bytes_.end() ? 0 : found->second;
+}
+
+bool DriverBytes::known(const Overview& overview, Device device) {
+  return device.type == DeviceType::cuda &&
+         std::any_of(overview.devices.begin(), overview.devices.end(),
+                     [](const DeviceSummary& summary) { return is_driver_memory(summary.device); });
+}
 
 using PointThinner = Thinner<TimelinePoint>;
 
@@ -109,6 +166,129 @@ std::vector<DeviceSummary> chosen_devices(const Store& store, const BlockFilter&
   return devices;
 }
 
+constexpr std::size_t kPhases = static_cast<std::size_t>(Phase::other) + 1;
+
+std::optional<std::vector<TimelinePhase>> list_phases(const Store& store, const std::vector<PhaseSpan>& spans,
+                                                      std::size_t most) {
+  const auto time_of = [&](std::uint64_t change) {
+    return store.live_changes[std::min<std::uint64_t>(change, store.live_changes.size() - 1)].time_ns;
+  };
+  std::vector<TimelinePhase> phases;
+  if (pass_spans(spans).size() < 2) return phases;  // one alone says nothing of the program
+  for (const PhaseSpan& span : spans) {
+    if (span.phase == Phase::other) continue;
+    if (phases.size() == most) return std::nullopt;
+    phases.push_back({span.phase, time_of(span.from), time_of(span.to)});
+  }
+  return phases;
+}
+
+// Which of the listed call sites a stack is of; each stack is named once.
+class SiteOfStack {
+ public:
+  SiteOfStack(const std::vector<CallSite>& sites, std::size_t stacks, Symbols& symbols)
+      : other_(sites.size()), known_(stacks + 1), symbols_(symbols) {
+    for (std::size_t site = 0; site < sites.size(); ++site) sites_.emplace(shown_place(sites[site].stack), site);
+  }
+
+  // The number of sites stands for all others.
+  std::size_t operator()(StackId stack) {
+    std::optional<std::size_t>& known = known_[std::min<std::size_t>(stack.value, known_.size() - 1)];
+    if (!known) {
+      const auto site = sites_.find(shown_place(name_stack(symbols_, stack)));
+      known = site == sites_.end() ? other_ : site->second;
+    }
+    return *known;
+  }
+
+ private:
+  std::map<std::string, std::size_t> sites_;
+  std::size_t other_;
+  std::vector<std::optional<std::size_t>> known_;  // by stack; blocks without one are last
+  Symbols& symbols_;
+};
+
+// Fills in what the layers hold. `layer_of(block)` may be the number of layers, which stands for all others.
+template <typename LayerOf>
+void fill_layers(TimelineLayers& split, const Store& store, std::size_t device,
+                 const std::vector<TimelinePoint>& points, const BlockFilter& filter, const LayerOf& layer_of) {
+  std::vector<std::uint64_t> held(split.layers.size() + 1, 0);  // the last one: of others
+  std::uint64_t recorded = 0;
+  std::size_t change = 0;
+  for (const TimelinePoint& point : points) {
+    for (; change < point.change_count; ++change) {
+      const LiveChange& live = store.live_changes[change];
+      const std::uint32_t block = live.block.value;
+      if (store.blocks.device[block] != device || !filter(block)) continue;
+      const std::uint64_t size = store.blocks.size[block];
+      const std::uint64_t difference = live.birth ? size : 0 - size;
+      held[layer_of(block)] += difference;
+      recorded += difference;
+    }
+    for (std::size_t layer = 0; layer < split.layers.size(); ++layer) split.layers[layer].bytes.push_back(held[layer]);
+    split.other.push_back(held.back());
+    split.unrecorded.push_back(point.allocated_bytes > recorded ? point.allocated_bytes - recorded : 0);
+  }
+}
+
+Moment highest_of(const TimelineSeries& series, const BlockFilter& filter) {
+  if (filter.all()) return {};
+  return {Moment::Kind::time, series.peak_allocated_at_ns.value_or(0), 0};
+}
+
+// What the chosen blocks held when the series was highest, by stack.
+std::vector<StackUsage> usages_when_highest(const Store& store, std::size_t device, const TimelineSeries& series,
+                                            const BlockFilter& filter) {
+  if (filter.all()) return usages_at_peak(store, device);
+  std::unordered_map<StackId, StackUsage> usages;
+  for (const BlockId block : held_blocks(store, highest_of(series, filter), device, filter).blocks) {
+    StackUsage& usage = usages[store.blocks.stack[block.value]];
+    usage.stack = store.blocks.stack[block.value];
+    usage.bytes += store.blocks.size[block.value];
+    ++usage.blocks;
+  }
+  std::vector<StackUsage> list;
+  list.reserve(usages.size());
+  for (const auto& [stack, usage] : usages) list.push_back(usage);
+  return list;
+}
+
+// The groups that have a layer, the lowest first.
+std::vector<std::uint32_t> listed_groups(const Store& store, std::size_t device, const TimelineSeries& series,
+                                         OwnerKind by, const OwnerGroups& groups, const BlockFilter& filter,
+                                         std::size_t top) {
+  const bool all = by == OwnerKind::category || by == OwnerKind::phase;
+  std::map<std::uint32_t, std::uint64_t> bytes;
+  if (all) {
+    for (std::size_t block = 0; block < store.blocks.count(); ++block) {
+      if (store.blocks.device[block] == device && filter(block)) bytes[groups.of(block)] = 0;
+    }
+  } else {
+    for (const BlockId block : held_blocks(store, highest_of(series, filter), device, filter).blocks) {
+      bytes[groups.of(block.value)] += store.blocks.size[block.value];
+    }
+  }
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> sorted;
+  sorted.reserve(bytes.size());
+  for (const auto& [group, held] : bytes) sorted.emplace_back(held, group);
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& left, const auto& right) { return left.first > right.first; });
+  if (!all && top != 0 && sorted.size() > top) sorted.resize(top);
+  std::vector<std::uint32_t> listed;
+  listed.reserve(sorted.size());
+  for (const auto& [held, group] : sorted) listed.push_back(group);
+  return listed;
+}
+
+template <typename Add>
+void for_each_series(Timeline& timeline, const Store& store, const Add& add) {
+  for (TimelineSeries& series : timeline.series) {
+    const auto device = std::find_if(store.devices.begin(), store.devices.end(),
+                                     [&](const DeviceSummary& summary) { return summary.device == series.device; });
+    if (device != store.devices.end()) add(series, static_cast<std::size_t>(device - store.devices.begin()));
+  }
+}
+
 }  // namespace
 
 Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, const TimelineOptions& options) {
@@ -146,6 +326,87 @@ Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, co
   timeline.host = host_timeline(store.samples.host, points);
   timeline.recording = describe_recording(store, symbols);
   return timeline;
+}
+
+std::size_t step_stride(std::size_t count, std::size_t most) {
+  constexpr std::array<std::size_t, 3> kRound = {1, 2, 5};
+  most = std::max<std::size_t>(most, 1);
+  for (std::size_t power = 1;; power *= 10) {
+    for (const std::size_t round : kRound) {
+      if ((count + round * power - 1) / (round * power) <= most) return round * power;
+    }
+  }
+}
+
+TimelineBands find_bands(const Store& store, const Attribution& attribution, std::size_t most) {
+  TimelineBands bands;
+  const TrainingSteps steps = find_training_steps(store);
+  const std::size_t stride = step_stride(steps.starts.size(), most);
+  for (std::size_t step = 0; step < steps.starts.size(); step += stride) {
+    bands.steps.push_back({step, steps.starts[step].time_ns});
+  }
+  bands.phases = list_phases(store, attribution.phases, most);
+  return bands;
+}
+
+std::vector<std::optional<Phase>> phase_cells(const TimelineBands& bands, std::uint64_t duration_ns,
+                                              std::size_t cells) {
+  if (!bands.phases || bands.phases->empty() || bands.phases->size() > cells) return {};
+  std::vector<std::optional<Phase>> found;
+  found.reserve(cells);
+  const double width = static_cast<double>(std::max<std::uint64_t>(duration_ns, 1)) / static_cast<double>(cells);
+  auto first = bands.phases->begin();
+  for (std::size_t cell = 0; cell < cells; ++cell) {
+    const double begin = width * static_cast<double>(cell);
+    const double end = begin + width;
+    std::array<double, kPhases> within{};
+    double& nothing = within[static_cast<std::size_t>(Phase::other)];
+    nothing = width;
+    while (first != bands.phases->end() && static_cast<double>(first->end_ns) <= begin) ++first;
+    for (auto phase = first; phase != bands.phases->end() && static_cast<double>(phase->begin_ns) < end; ++phase) {
+      const double part =
+          std::min(end, static_cast<double>(phase->end_ns)) - std::max(begin, static_cast<double>(phase->begin_ns));
+      within[static_cast<std::size_t>(phase->phase)] += part;
+      nothing -= part;
+    }
+    const auto most = std::max_element(within.begin(), within.end()) - within.begin();
+    found.push_back(most + 1 == static_cast<std::ptrdiff_t>(kPhases) ? std::nullopt
+                                                                     : std::optional(static_cast<Phase>(most)));
+  }
+  return found;
+}
+
+void add_call_sites(Timeline& timeline, const Store& store, Symbols& symbols, std::size_t top,
+                    const BlockFilter& filter) {
+  for_each_series(timeline, store, [&](TimelineSeries& series, std::size_t device) {
+    std::vector<CallSite> sites = group_by_call_site(usages_when_highest(store, device, series, filter), symbols,
+                                                     series.peak_allocated_bytes, top)
+                                      .call_sites;
+    SiteOfStack site_of(sites, store.definitions.stacks.size(), symbols);
+    TimelineLayers split;
+    for (CallSite& site : sites) split.layers.push_back({std::move(site.stack), {}, {}});
+    fill_layers(split, store, device, series.points, filter,
+                [&](std::uint32_t block) { return site_of(store.blocks.stack[block]); });
+    series.splits.push_back(std::move(split));
+  });
+}
+
+void add_owners(Timeline& timeline, const Store& store, OwnerKind by, const OwnerGroups& groups,
+                const BlockFilter& filter, std::size_t top) {
+  for_each_series(timeline, store, [&](TimelineSeries& series, std::size_t device) {
+    TimelineLayers split;
+    split.by = by;
+    std::unordered_map<std::uint32_t, std::size_t> layer_of;
+    for (const std::uint32_t group : listed_groups(store, device, series, by, groups, filter, top)) {
+      layer_of.emplace(group, split.layers.size());
+      split.layers.push_back({{}, groups.owner(group), {}});
+    }
+    fill_layers(split, store, device, series.points, filter, [&](std::uint32_t block) {
+      const auto found = layer_of.find(groups.of(block));
+      return found == layer_of.end() ? split.layers.size() : found->second;
+    });
+    series.splits.push_back(std::move(split));
+  });
 }
 
 }  // namespace tidemark

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/attribution.h"
 #include "analyze/attribution/groups.h"
 #include "analyze/common/block_filter.h"
 #include "analyze/common/recording_info.h"
@@ -109,5 +111,29 @@ struct Timeline {
 
 /// Fails only when the recording does not contain the requested device.
 Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, const TimelineOptions& options);
+
+/// Of all devices and threads together; at most `most` of each. Where there are more steps, every second, fifth, tenth,
+/// ... is listed.
+[[nodiscard]] TimelineBands find_bands(const Store& store, const Attribution& attribution, std::size_t most);
+
+/// Of `count` steps, every how many there is room for: the least of 1, 2, 5, 10, 20, ... with which at most `most`
+/// are left.
+[[nodiscard]] std::size_t step_stride(std::size_t count, std::size_t most);
+
+/// The phase that takes most of each of `cells` equal parts of the duration; none where the most is in no phase. Empty
+/// where there are no phases, or more than cells.
+[[nodiscard]] std::vector<std::optional<Phase>> phase_cells(const TimelineBands& bands, std::uint64_t duration_ns,
+                                                            std::size_t cells);
+
+inline constexpr std::size_t kMaxLayers = 8;  ///< that a plot has colours for, beside categories
+
+/// Adds to TimelineSeries::splits of the timeline of this store, with at most `top` call sites for each device: those
+/// that held most at its peak. `filter` is the timeline's.
+void add_call_sites(Timeline& timeline, const Store& store, Symbols& symbols, std::size_t top = kMaxLayers,
+                    const BlockFilter& filter = {});
+
+/// The same by owner: of categories and phases all.
+void add_owners(Timeline& timeline, const Store& store, OwnerKind by, const OwnerGroups& groups,
+                const BlockFilter& filter = {}, std::size_t top = kMaxLayers);
 
 }  // namespace tidemark

@@ -15,7 +15,7 @@
 #include "analyze/common/stack_names.h"
 #include "analyze/ledger/ledger.h"
 #include "analyze/oom/explain.h"
-#include "analyze/timeline/host_usage.h"
+#include "analyze/timeline/host_timeline.h"
 #include "analyze/usage/breakdown.h"
 #include "analyze/usage/peak_owners.h"
 #include "base/result.h"

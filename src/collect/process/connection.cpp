@@ -55,7 +55,7 @@ bool file_size_limit_allows_memory() noexcept {
 
 ring::Shared* fail(const char* why) noexcept {
   say(why);
-  leave_mark(Mark::could_not_start);
+  report_unrecorded(Unrecorded::could_not_start);
   return nullptr;
 }
 
@@ -140,13 +140,13 @@ bool recorder_alive() noexcept {
   return fd >= 0 || errno == EAGAIN;  // EAGAIN: its backlog is full, so it is there
 }
 
-void leave_mark(Mark mark) noexcept {
+void report_unrecorded(Unrecorded reason) noexcept {
   char path[sizeof(recorder_address.sun_path) + 8];
   const int length = ::snprintf(path, sizeof(path), "%s.seen", recorder_address.sun_path);
   if (length <= 0) return;
   const int fd = ::open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return;
-  const ssize_t written = ::write(fd, &mark, 1);
+  const ssize_t written = ::write(fd, &reason, 1);
   (void)written;
   ::close(fd);
 }

@@ -30,10 +30,10 @@ void close_connection(ring::Shared* shared) noexcept;
 [[nodiscard]] bool recorder_alive() noexcept;
 
 /// Why a process has no recording; the recorder reads these letters.
-enum class Mark : char { no_torch = 'N', torch_seen = 'T', could_not_start = 'F' };
+enum class Unrecorded : char { no_torch = 'N', torch_seen = 'T', could_not_start = 'F' };
 
 /// Leaves a mark beside the socket.
-void leave_mark(Mark mark) noexcept;
+void report_unrecorded(Unrecorded reason) noexcept;
 
 /// One line on stderr: "tidemark: MESSAGE (pid N)".
 void say(const char* message) noexcept;

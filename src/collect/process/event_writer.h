@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "collect/process/objects/question.h"
+#include "collect/process/script/objects_script.h"
 #include "collect/process/session.h"
 #include "collect/process/stack_capture.h"
 

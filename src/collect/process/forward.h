@@ -9,8 +9,8 @@
 #include <cstdint>
 
 #include "collect/process/autograd.h"
-#include "collect/process/describe.h"
 #include "collect/process/import_slots.h"
+#include "collect/process/stack_capture.h"
 
 namespace tidemark::process {
 

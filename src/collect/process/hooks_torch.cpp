@@ -10,12 +10,21 @@
 // This file is compiled with frame pointers: native_caller_context() reads ours.
 #include "collect/process/hooks_torch.h"
 
+#include <string.h>
+
+#include "collect/process/autograd.h"
+#include "collect/process/definition_writer.h"
 #include "collect/process/event_writer.h"
 #include "collect/process/forward.h"
+#include "collect/process/session.h"
 
 #define TIDEMARK_HOOK extern "C" __attribute__((visibility("default"), used))
+#define TIDEMARK_SYMBOL                                                                           \
+  "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_" \
+  "11InputBufferERKS2_INS0_10ReadyQueueEE"
 
 namespace tidemark::process {
+
 namespace {
 
 using ReportUsage = void(void* address, std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
@@ -57,6 +66,20 @@ inline void record_failure(std::int64_t size, const Totals& totals, DeviceArgume
                            const NativeContext& caller) noexcept {
   if (device.type == kCpu.type) return;
   record_allocation(ring::RecordKind::out_of_memory, device, 0, static_cast<std::uint64_t>(size), &totals, caller);
+}
+
+using EvaluateFunction = void(void* engine, void* graph_task, const void* node, void* inputs, void* ready_queue);
+
+constinit Forward<EvaluateFunction> evaluate_function{TIDEMARK_SYMBOL};
+
+// In a function of its own: the routine belongs to all of a function.
+__attribute__((noinline)) void evaluate(EvaluateFunction* next, void* engine, void* graph_task, const void* node,
+                                        void* inputs, void* ready_queue) {
+  __asm__ volatile(".cfi_personality 0x1b, tidemark_leave_evaluation");  // 0x1b: its distance, in 32 bits
+  const Evaluation running = {node, evaluation};
+  evaluation = &running;
+  next(engine, graph_task, node, inputs, ready_queue);
+  evaluation = running.enclosing;
 }
 
 }  // namespace
@@ -136,6 +159,49 @@ std::size_t patch_torch_hooks() noexcept {
   return usage_unsigned.patch(&tidemark_usage_unsigned) + usage_signed.patch(&tidemark_usage_signed) +
          oom_unsigned.patch(&tidemark_oom_unsigned) + oom_signed.patch(&tidemark_oom_signed) +
          cpu_new.patch(&tidemark_cpu_new) + cpu_delete.patch(&tidemark_cpu_delete) + cpu_oom.patch(&tidemark_cpu_oom);
+}
+
+/// A personality routine (Itanium C++ ABI: Exception Handling, 1.6.2). Called twice for each frame of evaluate() that
+/// an exception, or the end of a thread, passes: while a handler is looked for, and when the frame is left.
+extern "C" __attribute__((visibility("hidden"), used)) int tidemark_leave_evaluation(int /*version*/, int actions,
+                                                                                     std::uint64_t /*exception_class*/,
+                                                                                     void* /*exception*/,
+                                                                                     void* /*context*/) {
+  constexpr int kCleanupPhase = 2;
+  constexpr int kContinueUnwind = 8;
+  if ((actions & kCleanupPhase) != 0 && evaluation != nullptr) evaluation = evaluation->enclosing;
+  return kContinueUnwind;
+}
+
+extern "C" __attribute__((visibility("default"), used)) void tidemark_evaluate_function(
+    void* engine, void* graph_task, const void* node, void* inputs, void* ready_queue) __asm__(TIDEMARK_SYMBOL);
+
+extern "C" __attribute__((visibility("default"), used)) void tidemark_evaluate_function(void* engine, void* graph_task,
+                                                                                        const void* node, void* inputs,
+                                                                                        void* ready_queue) {
+  EvaluateFunction* next =
+      evaluate_function.get(__builtin_return_address(0), reinterpret_cast<const void*>(&tidemark_evaluate_function));
+  if (next == nullptr)
+    __builtin_trap();  // whoever called imports it, so it exists; a backward pass cannot go on without
+  if (!session.attribute) return next(engine, graph_task, node, inputs, ready_queue);
+  evaluate(next, engine, graph_task, node, inputs, ready_queue);
+}
+
+std::size_t patch_autograd_hook() noexcept {
+  return session.attribute ? evaluate_function.patch(&tidemark_evaluate_function) : 0;
+}
+
+void record_mark(ring::MarkKind kind, const char* name) noexcept {
+  if (name == nullptr) return;
+  ThreadState* thread = current_thread(Start::yes);
+  if (thread == nullptr) return;
+  const detail::BusyLane busy(thread->writer.lane());
+  if (!busy.entered()) return;
+  DefinitionWriter definition(&thread->writer, ring::DefinitionKind::mark);
+  definition.u32(static_cast<std::uint32_t>(kind));
+  definition.u64(ticks(session.clock));
+  definition.text(name, ::strnlen(name, ring::kMarkNameBytes));
+  if (!definition.finish()) event_dropped(thread);
 }
 
 }  // namespace tidemark::process

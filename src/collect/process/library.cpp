@@ -5,15 +5,12 @@
 
 #include "base/control_functions.h"
 #include "collect/process/connection.h"
-#include "collect/process/describe.h"
 #include "collect/process/driver/subscription.h"
 #include "collect/process/elf_dynamic.h"
 #include "collect/process/event_writer.h"
-#include "collect/process/file_names.h"
-#include "collect/process/hooks_autograd.h"
 #include "collect/process/hooks_torch.h"
-#include "collect/process/mark.h"
-#include "collect/process/objects/question.h"
+#include "collect/process/script/objects_script.h"
+#include "collect/process/stack_capture.h"
 #include "tidemark/control.h"
 
 /// What another preloaded library defines where it wants to know of the program's marks, as the phantom GPU does; kinds
@@ -65,7 +62,7 @@ int is_torch(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) noexcept 
 // So that `tidemark run` can say why nothing was recorded.
 __attribute__((destructor)) void on_unload() noexcept {
   if (session.shared != nullptr || !connection_configured()) return;
-  leave_mark(::dl_iterate_phdr(is_torch, nullptr) != 0 ? Mark::torch_seen : Mark::no_torch);
+  report_unrecorded(::dl_iterate_phdr(is_torch, nullptr) != 0 ? Unrecorded::torch_seen : Unrecorded::no_torch);
 }
 
 }  // namespace

@@ -11,10 +11,10 @@
 
 #include "collect/process/connection.h"
 #include "collect/process/definition_writer.h"
-#include "collect/process/describe.h"
-#include "collect/process/model/modules.h"
-#include "collect/process/objects/question.h"
 #include "collect/process/quiet.h"
+#include "collect/process/script/model_script.h"
+#include "collect/process/script/objects_script.h"
+#include "collect/process/stack_capture.h"
 
 namespace tidemark::process {
 namespace {

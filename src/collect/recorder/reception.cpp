@@ -35,19 +35,19 @@ void Reception::add_to(std::vector<pollfd>& polled) {
 
 void Reception::take(const std::function<void(Arrival)>& admit) {
   std::vector<ScopedFd> waiting = std::exchange(greeting_, {});
-  for (ScopedFd& connection : waiting) greet(std::move(connection), admit);
+  for (ScopedFd& connection : waiting) read_arrival(std::move(connection), admit);
   while (std::chrono::steady_clock::now() >= listen_again_) {
     ScopedFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!connection) {
       if (errno == EMFILE || errno == ENFILE) listen_again_ = std::chrono::steady_clock::now() + kAcceptAgain;
       return;
     }
-    greet(std::move(connection), admit);
+    read_arrival(std::move(connection), admit);
   }
 }
 
 // Reads the first message, if it is there; the connection has no further use.
-void Reception::greet(ScopedFd connection, const std::function<void(Arrival)>& admit) {
+void Reception::read_arrival(ScopedFd connection, const std::function<void(Arrival)>& admit) {
   ring::Hello hello{};
   iovec data{&hello, sizeof(hello)};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};

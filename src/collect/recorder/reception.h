@@ -33,10 +33,10 @@ class Reception {
   /// next.
   void take(const std::function<void(Arrival)>& admit);
   /// Descriptors have become free: whoever could not be taken in for want of them can be now.
-  void try_again() { listen_again_ = {}; }
+  void retry_listening() { listen_again_ = {}; }
 
  private:
-  void greet(ScopedFd connection, const std::function<void(Arrival)>& admit);
+  void read_arrival(ScopedFd connection, const std::function<void(Arrival)>& admit);
 
   ScopedFd listener_;
   std::chrono::steady_clock::time_point listen_again_;  ///< not polled before: there was no descriptor to accept with

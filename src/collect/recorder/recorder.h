@@ -7,7 +7,9 @@
 #include <poll.h>
 #include <sys/types.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,7 +23,6 @@
 #include "base/scoped_fd.h"
 #include "collect/recorder/live/live_clients.h"
 #include "collect/recorder/live/socket_folder.h"
-#include "collect/recorder/notices.h"
 #include "collect/recorder/oom_watch.h"
 #include "collect/recorder/reception.h"
 #include "collect/recorder/sampling/sampler.h"
@@ -30,6 +31,24 @@
 #include "collect/recorder/session/session.h"
 
 namespace tidemark {
+
+class Notices {
+ public:
+  enum class Kind : std::uint8_t { not_recorded, stopped, size_limit, still_running };
+
+  /// `say` gets one-line messages.
+  explicit Notices(std::function<void(const std::string&)> say) : say_(std::move(say)) {}
+
+  void say(const std::string& message) const { say_(message); }
+  /// Says the first few of a kind and counts the others.
+  void say(Kind kind, const std::string& message);
+  /// Says how many others there were.
+  void say_counts();
+
+ private:
+  std::function<void(const std::string&)> say_;
+  std::array<std::size_t, 4> counts_{};
+};
 
 struct RecorderOptions {
   std::string output;                 ///< path of the first recording
@@ -95,7 +114,7 @@ class Recorder {
   [[nodiscard]] const Unrecorded& unrecorded() const { return unrecorded_; }
 
   /// Why nothing was recorded, as a sentence; asked when files() is empty.
-  [[nodiscard]] std::string why_nothing() const;
+  [[nodiscard]] std::string no_recording_reason() const;
 
  private:
   struct Client {
@@ -131,7 +150,7 @@ class Recorder {
   void say_size_limit(const Client& client);
   void end(Client& client, bool exited);
   void end_exited();
-  void tell_readers();
+  void notify_readers();
   /// The file of a new process, or the first segment of its window.
   Result<std::unique_ptr<RecordingWriter>> open_writer(const ProcessInfo& process, Client& client);
 

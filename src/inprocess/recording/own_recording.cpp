@@ -1,17 +1,28 @@
 #include "inprocess/recording/own_recording.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 
 #include "inprocess/recording/control_library.h"
+#include "launch/execute.h"
 
 namespace tidemark {
+
 namespace {
 
 // The process that is recording itself; 0: none. A forked child has another pid.
@@ -24,6 +35,60 @@ Result<void> load_control_library(const std::string& path) {
   const char* const why = ::dlerror();
   return Error{fmt::format("the library that records cannot be loaded here: {}",
                            why != nullptr ? why : "it is not the library of this version of Tidemark")};
+}
+
+using Json = nlohmann::json;
+
+struct Pipe {
+  ScopedFd reading;
+  ScopedFd writing;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return Error{"the recorder cannot be started: " + std::generic_category().message(errno)};
+  }
+  return Pipe{ScopedFd(ends[0]), ScopedFd(ends[1])};
+}
+
+// Descriptors 0 to 2 are free of whatever the program has there only in the child.
+void become_standard(const Pipe& in, const Pipe& out, const Pipe& err) {
+  // All three above 2 first, so that none is closed by another's taking its place.
+  const int source_in = ::fcntl(in.reading.get(), F_DUPFD, 3);
+  const int source_out = ::fcntl(out.writing.get(), F_DUPFD, 3);
+  const int source_err = ::fcntl(err.writing.get(), F_DUPFD, 3);
+  ::dup2(source_in, STDIN_FILENO);
+  ::dup2(source_out, STDOUT_FILENO);
+  ::dup2(source_err, STDERR_FILENO);
+  ::close(source_in);
+  ::close(source_out);
+  ::close(source_err);
+  // What the program has open is not for the recorder to keep open. (Linux 5.11; CLOSE_RANGE_CLOEXEC is 4.)
+  ::syscall(SYS_close_range, 3, ~0U, 4);
+  if (::chdir("/") != 0) return;
+}
+
+// Its first process ends at once: the recorder is nobody's child.
+void wait_for(pid_t pid) {
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+Result<Json> parse(const std::string& line) {
+  Json heard = Json::parse(line, nullptr, false);
+  if (!heard.is_object()) return Error{"the recorder said what is not understood: it is of another version"};
+  return heard;
+}
+
+std::vector<OwnRecordedFile> files_of(const Json& list) {
+  std::vector<OwnRecordedFile> files;
+  for (const Json& file : list) {
+    files.push_back({file.value("path", ""), file.value("pid", std::int64_t{-1}),
+                     file.value("events", std::uint64_t{0}), file.value("dropped", std::uint64_t{0}),
+                     file.value("bytes", std::uint64_t{0}), file.value("failed", false)});
+  }
+  return files;
 }
 
 }  // namespace
@@ -114,6 +179,129 @@ Result<std::vector<OwnRecordedFile>> OwnRecording::end() {
   std::stable_partition(ended.files.begin(), ended.files.end(),
                         [own](const OwnRecordedFile& file) { return file.pid == own; });
   return std::move(ended.files);
+}
+
+Result<RecorderProcess> RecorderProcess::start(const std::string& program, const std::vector<std::string>& options) {
+  auto in = make_pipe();
+  auto out = make_pipe();
+  auto err = make_pipe();
+  for (const auto* pipe : {&in, &out, &err}) {
+    if (!*pipe) return pipe->error();
+  }
+  Command command;
+  command.words = {program, "recorder", "--program", std::to_string(::getpid())};
+  command.words.insert(command.words.end(), options.begin(), options.end());
+  pid_t first = -1;
+  const int error = execute(
+      command, [&] { become_standard(*in, *out, *err); }, first);
+  if (error != 0) {
+    return Error{
+        fmt::format("the recorder cannot be started: {}: {}", program, std::generic_category().message(error))};
+  }
+  RecorderProcess recorder;
+  recorder.to_ = std::move(in->writing);
+  recorder.from_ = std::move(out->reading);
+  recorder.messages_ = std::move(err->reading);
+  out->writing.reset();
+  err->writing.reset();
+  wait_for(first);
+  const auto line = recorder.hear();
+  const auto heard = line ? parse(*line) : Result<Json>(Error{""});
+  if (!heard || !heard->contains("environment")) {
+    const std::string why = recorder.read_messages();
+    if (!why.empty()) return Error{why};
+    return Error{line ? heard.error().message : fmt::format("the recorder ended before it began: {}", program)};
+  }
+  recorder.pid_ = heard->value("pid", -1);
+  for (const Json& setting : (*heard)["environment"]) recorder.settings_.push_back(setting.get<std::string>());
+  return recorder;
+}
+
+std::string RecorderProcess::library() const {
+  constexpr std::string_view kName = "TIDEMARK_LIBRARY=";
+  for (const std::string& setting : settings_) {
+    if (setting.compare(0, kName.size(), kName) == 0) return setting.substr(kName.size());
+  }
+  return "";
+}
+
+Result<std::string> RecorderProcess::connected() {
+  const auto line = hear();
+  if (line) {
+    const auto heard = parse(*line);
+    if (heard && heard->contains("recording")) return (*heard)["recording"].get<std::string>();
+    if (heard && heard->contains("error")) return Error{(*heard)["error"].get<std::string>()};
+  }
+  const std::string why = end().messages;
+  return Error{why.empty() ? "the recorder ended before it began" : why};
+}
+
+RecorderEnd RecorderProcess::end() {
+  // A word, because a forked child may hold the other end open.
+  constexpr std::string_view kStop = "stop\n";
+  sigset_t broken;
+  sigset_t before;
+  ::sigemptyset(&broken);
+  ::sigaddset(&broken, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &broken, &before);
+  if (to_ && ::write(to_.get(), kStop.data(), kStop.size()) < 0) {
+    const timespec now{0, 0};
+    while (::sigtimedwait(&broken, nullptr, &now) < 0 && errno == EINTR) {
+    }
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  to_.reset();
+  RecorderEnd ended;
+  while (const auto line = hear()) {
+    const auto heard = parse(*line);
+    if (!heard || !heard->contains("files")) continue;
+    ended.files = files_of((*heard)["files"]);
+    ended.finished = true;
+  }
+  ended.messages = read_messages();
+  from_.reset();
+  messages_.reset();
+  // In a container whose first process this is, it has become this one's child.
+  if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+  return ended;
+}
+
+std::optional<std::string> RecorderProcess::hear() {
+  constexpr std::size_t kMaxHeard = std::size_t{1} << 20;
+  std::array<char, 4096> part{};
+  while (heard_.find('\n') == std::string::npos) {
+    const ssize_t got = from_ ? ::read(from_.get(), part.data(), part.size()) : 0;
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0 || heard_.size() > kMaxHeard) return std::nullopt;
+    heard_.append(part.data(), static_cast<std::size_t>(got));
+  }
+  const std::size_t end = heard_.find('\n');
+  std::string line = heard_.substr(0, end);
+  heard_.erase(0, end + 1);
+  return line;
+}
+
+std::string RecorderProcess::read_messages() const {
+  constexpr std::string_view kPrefix = "tidemark: ";
+  std::string all;
+  std::array<char, 4096> part{};
+  for (;;) {
+    const ssize_t got = messages_ ? ::read(messages_.get(), part.data(), part.size()) : 0;
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    all.append(part.data(), static_cast<std::size_t>(got));
+  }
+  std::string joined;
+  for (std::size_t begin = 0; begin < all.size();) {
+    std::size_t end = all.find('\n', begin);
+    if (end == std::string::npos) end = all.size();
+    std::string line = all.substr(begin, end - begin);
+    if (line.compare(0, kPrefix.size(), kPrefix) == 0) line.erase(0, kPrefix.size());
+    line = line.substr(0, line.find("; see `tidemark recorder"));
+    if (!line.empty()) joined += (joined.empty() ? "" : "; ") + line;
+    begin = end + 1;
+  }
+  return joined;
 }
 
 }  // namespace tidemark

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/scoped_fd.h"
-#include "phantom/gpu/memory_table.h"
+#include "phantom/gpu/memory.h"
 #include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {

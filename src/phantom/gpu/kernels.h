@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "phantom/gpu/abi.h"
+#include "phantom/gpu/device_code.h"
+#include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {
 
@@ -44,5 +46,18 @@ bool allow_dynamic_shared(const void* host, int bytes);
 /// Dynamic shared memory of a block, of what it may be launched with, that leaves room for `blocks` blocks of `threads`
 /// threads at once; none where there is no room for so many. Thread-safe.
 [[nodiscard]] std::optional<std::size_t> available_dynamic_shared(const void* host, int blocks, int threads);
+
+/// Warps of a kernel with so many registers for each thread that have room in a multiprocessor's registers.
+[[nodiscard]] int warps_by_registers(const Profile& gpu, int registers);
+
+/// Blocks of `threads` threads and `shared` bytes of dynamic shared memory at once; 0 where not even one fits. Launch
+/// bounds do not count, as for the driver.
+[[nodiscard]] int blocks_per_multiprocessor(const Profile& gpu, const KernelNeeds& kernel, int threads,
+                                            std::size_t shared);
+
+/// Dynamic shared memory that each block can have when a multiprocessor is to hold `blocks` of them; none where it
+/// cannot hold so many.
+[[nodiscard]] std::optional<std::size_t> available_dynamic_shared(const Profile& gpu, const KernelNeeds& kernel,
+                                                                  int blocks, int threads);
 
 }  // namespace tidemark::phantom

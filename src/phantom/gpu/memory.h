@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "phantom/gpu/address_space.h"
+
 namespace tidemark::phantom {
 
 /// Copies up to this many bytes are kept, so that what a program hands itself over through the GPU arrives (shapes,
@@ -62,5 +64,19 @@ bool unregister_pinned(void* pointer);
 /// read as zeros on the host.
 void copy(void* to, const void* from, std::size_t bytes);
 void fill(void* to, int value, std::size_t bytes);
+
+/// The file. All zeros at first; places are given out in order and used again when their process has ended.
+struct MemoryTable {
+  static constexpr int kMaxProcesses = 1024;
+
+  struct Process {
+    std::int32_t number;  ///< getpid(); 0: the place was never used
+    bool context[kMaximumDevices];
+    std::uint64_t bytes[kMaximumDevices];  ///< without the context
+  };
+
+  Process processes[kMaxProcesses];
+  std::uint64_t peaks[kMaximumDevices];  ///< the most that all processes held of a device at once, with their contexts
+};
 
 }  // namespace tidemark::phantom

@@ -19,11 +19,11 @@
 #include "phantom/gpu/usage.h"
 
 namespace tidemark::phantom {
+
+extern const char kTrainingStepsScript[];
+
 namespace {
 
-constexpr char kScript[] =
-#include "phantom/gpu/training_steps.inc"
-    ;
 // `tidemark plan` ends the processes of a job at once. Where it is gone, this one ends by itself.
 constexpr std::chrono::minutes kTimeToBeEnded{1};
 
@@ -140,9 +140,9 @@ std::string address(Function* function) {
 int run_script(void*) {
   const auto run = find<int (*)(const char*, void*)>("PyRun_SimpleStringFlags");
   if (run == nullptr) return 0;
-  const std::string text = std::string("exec(r'''") + kScript + "\nstart(" + std::to_string(profile().steps) + ", " +
-                           address(count) + ", " + address(stop) + ", " + address(again) + ", " + address(listen) +
-                           ")''', {'__name__': 'tidemark_training_steps'})\n";
+  const std::string text = std::string("exec(r'''") + kTrainingStepsScript + "\nstart(" +
+                           std::to_string(profile().steps) + ", " + address(count) + ", " + address(stop) + ", " +
+                           address(again) + ", " + address(listen) + ")''', {'__name__': 'tidemark_training_steps'})\n";
   run(text.c_str(), nullptr);
   return 0;
 }

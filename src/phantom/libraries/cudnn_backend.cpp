@@ -1,16 +1,113 @@
 // cuDNN's backend API: graphs of operations, engines that execute them, and the workspace that a plan asks for.
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "phantom/gpu/abi.h"
-#include "phantom/libraries/cudnn_graph.h"
+#include "phantom/gpu/usage.h"
+#include "phantom/libraries/convolution.h"
+#include "phantom/libraries/convolution_workspace.h"
+#include "phantom/libraries/measured_libraries.h"
 
 namespace tidemark::phantom {
+
 namespace {
+
+struct CudnnGraph {
+  std::vector<int> operations;             ///< cudnnBackendDescriptorType_t of each
+  std::optional<Convolution> convolution;  ///< the one among them
+  std::uint64_t summed_elements = 0;  ///< of tensors whose matrices are summed, such as gradients of heads in a group
+};
+
+/// As PyTorch starts with them.
+struct CudnnSettings {
+  bool deterministic = false;  ///< torch.backends.cudnn.deterministic or torch.use_deterministic_algorithms
+  bool benchmark = false;
+  bool tf32 = true;  ///< of convolutions
+};
+
+// at::Context's members, by the names that libtorch_cpu.so exports from PyTorch 2.4 to 2.15.
+constexpr const char* kGlobalContext = "_ZN2at13globalContextEv";
+constexpr const char* kDeterministic = "_ZNK2at7Context18deterministicCuDNNEv";
+constexpr const char* kDeterministicAlgorithms = "_ZNK2at7Context23deterministicAlgorithmsEv";
+constexpr const char* kBenchmark = "_ZNK2at7Context14benchmarkCuDNNEv";
+constexpr const char* kTf32 = "_ZNK2at7Context14allowTF32CuDNNEv";  // until 2.8
+constexpr const char* kTf32Of = "_ZNK2at7Context14allowTF32CuDNNESt8optionalINS_9Float32OpEE";
+
+// at::Float32Op
+enum class Float32Op : int { all, convolution };
+
+// Asked of the PyTorch in this process; the values at the start where there is none. Thread-safe.
+CudnnSettings cudnn_settings() {
+  CudnnSettings settings;
+  void* const torch = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+  if (torch == nullptr) return settings;
+  auto* const global = reinterpret_cast<void* (*)()>(dlsym(torch, kGlobalContext));
+  const void* const context = global != nullptr ? global() : nullptr;
+  const auto ask = [&](const char* name, bool otherwise) {
+    auto* const member = reinterpret_cast<bool (*)(const void*)>(dlsym(torch, name));
+    return context != nullptr && member != nullptr ? member(context) : otherwise;
+  };
+  settings.deterministic = ask(kDeterministic, false) || ask(kDeterministicAlgorithms, false);
+  settings.benchmark = ask(kBenchmark, false);
+  settings.tf32 = ask(kTf32, true);
+  using Tf32Of = bool (*)(const void*, std::optional<Float32Op>);
+  if (auto* const of = reinterpret_cast<Tf32Of>(dlsym(torch, kTf32Of)); of != nullptr && context != nullptr)
+    settings.tf32 = of(context, Float32Op::convolution);
+  dlclose(torch);
+  return settings;
+}
+
+constexpr int kMatmul = 19;  // CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR
+
+// Convolutions were measured as PyTorch starts: with any engine that computes 32-bit floating point by way of TF32 too,
+// without trying several. Returns what is otherwise.
+std::string other_settings(const Convolution& convolution) {
+  const CudnnSettings settings = cudnn_settings();
+  std::string text;
+  if (settings.deterministic) text += ", deterministic";
+  if (settings.benchmark) text += ", benchmark";
+  if (!settings.tf32 && convolution.type == type_named("float")) text += ", without TF32";
+  return text;
+}
+
+std::uint64_t workspace_of(const Convolution& convolution) {
+  const ConvolutionWorkspace workspace = convolution_workspace(convolution);
+  const std::string settings = other_settings(convolution);
+  if (!workspace.measured || !is_measured_cudnn() || !settings.empty())
+    count_estimate(Estimate::cudnn_workspace, "a convolution, " + layer_key(convolution) + ", batch size " +
+                                                  std::to_string(convolution.image[0]) + settings);
+  return workspace.bytes;
+}
+
+// As cudnnBackendDescriptorType_t.
+std::string types_of(const CudnnGraph& graph) {
+  std::string text;
+  for (const int operation : graph.operations) text += " " + std::to_string(operation);
+  return text;
+}
+
+// Bytes of the workspace that cuDNN asks for. Counts what is an estimate (gpu/usage.h).
+std::uint64_t cudnn_workspace(const CudnnGraph& graph) {
+  const auto products = std::count(graph.operations.begin(), graph.operations.end(), kMatmul);
+  // Attention: with cuDNN 9.19 on an H200, 256 bytes, and where heads share keys and values, the gradients of these for
+  // each head, in 16 bits, before they are summed.
+  if (products >= 2) {
+    if (!is_measured_cudnn() || cudnn_settings().deterministic) count_estimate(Estimate::cudnn_workspace, "attention");
+    return 256 + graph.summed_elements * sizeof(std::uint16_t);
+  }
+  // Only convolutions by themselves were measured.
+  if (!graph.convolution || graph.operations.size() != 1)
+    count_estimate(Estimate::cudnn_workspace, "a graph of operations" + types_of(graph));
+  return graph.convolution ? workspace_of(*graph.convolution) : 0;
+}
 
 // cudnnBackendDescriptorType_t
 constexpr int kOperationGraph = 15;

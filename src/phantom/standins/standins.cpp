@@ -1,22 +1,294 @@
 #include "phantom/standins/standins.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fnmatch.h>
+#include <gelf.h>
+#include <libelf.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
-#include "phantom/standins/needed_symbols.h"
-#include "phantom/standins/rules.h"
+#include "base/result.h"
+#include "base/scoped_fd.h"
+#include "phantom/standins/library_writer.h"
 
 namespace tidemark {
+
 namespace {
+
+/// A function that a library looks up when it is loaded.
+struct NeededSymbol {
+  std::string name;
+  std::string library;  ///< that the symbol's version names ("libcudart.so.13"); empty for symbols without a version
+};
+
+struct NeededSymbols {
+  std::vector<std::string> libraries;           ///< DT_NEEDED, in their order
+  std::map<std::string, std::string> versions;  ///< by library: the version that it must define ("libcudart.so.13")
+  std::vector<NeededSymbol> symbols;
+};
+
+/// Reads an ELF file of this machine's architecture. An error names the file; a file that is no shared library is one.
+/// Reads only headers and symbol tables, of files of any size.
+[[nodiscard]] Result<NeededSymbols> read_needed_symbols(const std::string& path);
+
+/// Names of the functions that a library exports.
+[[nodiscard]] Result<std::vector<std::string>> read_exported_functions(const std::string& path);
+
+/// Names that a library may look up while it runs: the strings of its data that look like functions of `prefix`
+/// ("cuMemCreate" for "cu"). Empty for a file that cannot be read. Reads the whole file.
+[[nodiscard]] std::vector<std::string> read_function_names(const std::string& path, const std::string& prefix);
+
+struct ElfFile {
+  ScopedFd file;
+  Elf* elf = nullptr;
+
+  ElfFile() = default;
+  ElfFile(ElfFile&& other) noexcept : file(std::move(other.file)), elf(std::exchange(other.elf, nullptr)) {}
+  ElfFile(const ElfFile&) = delete;
+  ElfFile& operator=(const ElfFile&) = delete;
+  ElfFile& operator=(ElfFile&&) = delete;
+  ~ElfFile() {
+    if (elf != nullptr) elf_end(elf);
+  }
+
+  struct Section {
+    GElf_Shdr header{};
+    Elf_Data* data = nullptr;
+  };
+  /// The first section of a type; without data when there is none.
+  [[nodiscard]] Section section(std::uint32_t type) const {
+    for (Elf_Scn* at = nullptr; (at = elf_nextscn(elf, at)) != nullptr;) {
+      Section found;
+      if (gelf_getshdr(at, &found.header) == nullptr || found.header.sh_type != type) continue;
+      found.data = elf_getdata(at, nullptr);
+      return found;
+    }
+    return {};
+  }
+  [[nodiscard]] std::string text(std::size_t section, std::size_t offset) const {
+    const char* const found = elf_strptr(elf, section, offset);
+    return found == nullptr ? std::string() : found;
+  }
+};
+
+Result<ElfFile> open_elf(const std::string& path) {
+  ElfFile file;
+  file.file.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file.file) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  if (elf_version(EV_CURRENT) == EV_NONE) return Error{"libelf is too old"};
+  file.elf = elf_begin(file.file.get(), ELF_C_READ_MMAP, nullptr);
+  GElf_Ehdr header;
+  if (file.elf == nullptr || gelf_getehdr(file.elf, &header) == nullptr || header.e_type != ET_DYN)
+    return Error{fmt::format("{}: is not a shared library", path)};
+  if (header.e_machine != EM_X86_64) return Error{fmt::format("{}: is not a library for x86-64", path)};
+  return file;
+}
+
+// The versions that a file needs; and number of a symbol's version -> the library that has it.
+struct NeededVersions {
+  std::map<std::string, std::string> by_library;
+  std::map<int, std::string> libraries;
+};
+
+NeededVersions needed_versions(const ElfFile& file) {
+  NeededVersions versions;
+  const ElfFile::Section section = file.section(SHT_GNU_verneed);
+  if (section.data == nullptr) return versions;
+  int at = 0;
+  for (std::size_t entry = 0; entry < section.header.sh_info; ++entry) {
+    GElf_Verneed need;
+    if (gelf_getverneed(section.data, at, &need) == nullptr) break;
+    int version_at = at + static_cast<int>(need.vn_aux);
+    for (int index = 0; index < need.vn_cnt; ++index) {
+      GElf_Vernaux version;
+      if (gelf_getvernaux(section.data, version_at, &version) == nullptr) break;
+      const std::string library = file.text(section.header.sh_link, need.vn_file);
+      versions.by_library[library] = file.text(section.header.sh_link, version.vna_name);
+      versions.libraries[version.vna_other & 0x7fff] = library;
+      version_at += static_cast<int>(version.vna_next);
+    }
+    at += static_cast<int>(need.vn_next);
+  }
+  return versions;
+}
+
+std::vector<std::string> needed_libraries(const ElfFile& file) {
+  std::vector<std::string> libraries;
+  const ElfFile::Section section = file.section(SHT_DYNAMIC);
+  if (section.data == nullptr) return libraries;
+  GElf_Dyn entry;
+  for (int index = 0; gelf_getdyn(section.data, index, &entry) != nullptr; ++index)
+    if (entry.d_tag == DT_NEEDED) libraries.push_back(file.text(section.header.sh_link, entry.d_un.d_val));
+  return libraries;
+}
+
+Result<NeededSymbols> read_needed_symbols(const std::string& path) {
+  const Result<ElfFile> file = open_elf(path);
+  if (!file) return file.error();
+  NeededSymbols needed;
+  needed.libraries = needed_libraries(*file);
+  NeededVersions known = needed_versions(*file);
+  needed.versions = std::move(known.by_library);
+  const ElfFile::Section symbols = file->section(SHT_DYNSYM);
+  const ElfFile::Section versions = file->section(SHT_GNU_versym);
+  GElf_Sym symbol;
+  for (int index = 1; symbols.data != nullptr && gelf_getsym(symbols.data, index, &symbol) != nullptr; ++index) {
+    if (symbol.st_shndx != SHN_UNDEF) continue;
+    NeededSymbol entry{file->text(symbols.header.sh_link, symbol.st_name), {}};
+    GElf_Versym version = 0;
+    if (versions.data != nullptr && gelf_getversym(versions.data, index, &version) != nullptr)
+      if (const auto found = known.libraries.find(version & 0x7fff); found != known.libraries.end())
+        entry.library = found->second;
+    if (!entry.name.empty()) needed.symbols.push_back(std::move(entry));
+  }
+  return needed;
+}
+
+Result<std::vector<std::string>> read_exported_functions(const std::string& path) {
+  const Result<ElfFile> file = open_elf(path);
+  if (!file) return file.error();
+  std::vector<std::string> names;
+  const ElfFile::Section symbols = file->section(SHT_DYNSYM);
+  GElf_Sym symbol;
+  for (int index = 1; symbols.data != nullptr && gelf_getsym(symbols.data, index, &symbol) != nullptr; ++index)
+    if (symbol.st_shndx != SHN_UNDEF && GELF_ST_TYPE(symbol.st_info) == STT_FUNC)
+      names.push_back(file->text(symbols.header.sh_link, symbol.st_name));
+  return names;
+}
+
+std::vector<std::string> read_function_names(const std::string& path, const std::string& prefix) {
+  std::vector<std::string> names;
+  const Result<ElfFile> file = open_elf(path);
+  if (!file) return names;
+  const auto is_name = [&prefix](std::string_view text) {
+    // A name has a capital letter after the prefix and some length: what is shorter may be anything.
+    constexpr std::size_t kShortest = 6;
+    if (text.size() < kShortest || !text.starts_with(prefix)) return false;
+    if (std::isupper(static_cast<unsigned char>(text[prefix.size()])) == 0) return false;
+    return std::all_of(text.begin(), text.end(),
+                       [](unsigned char letter) { return std::isalnum(letter) != 0 || letter == '_'; });
+  };
+  for (Elf_Scn* at = nullptr; (at = elf_nextscn(file->elf, at)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(at, &header) == nullptr || header.sh_type != SHT_PROGBITS) continue;
+    if ((header.sh_flags & SHF_ALLOC) == 0 || (header.sh_flags & (SHF_EXECINSTR | SHF_WRITE)) != 0) continue;
+    const Elf_Data* const data = elf_getdata(at, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) continue;
+    std::string_view left(static_cast<const char*>(data->d_buf), data->d_size);
+    for (std::size_t end = 0; (end = left.find('\0')) != std::string_view::npos; left.remove_prefix(end + 1))
+      if (const std::string_view text = left.substr(0, end); is_name(text)) names.emplace_back(text);
+  }
+  return names;
+}
+
+/// A library of NVIDIA's by the beginning of its name.
+struct VendorLibrary {
+  const char* stem;    ///< "libcudart": what comes before ".so"
+  const char* prefix;  ///< of its functions, where they have no version in some release; empty where they always have
+};
+
+/// The library of a SONAME, or none for those that are not NVIDIA's.
+[[nodiscard]] const VendorLibrary* vendor_library(const std::string& soname);
+/// The library that a function without a version belongs to, by its name; none for functions that are not NVIDIA's.
+[[nodiscard]] const VendorLibrary* vendor_library_of_function(const std::string& function);
+
+/// What a stand-in does with a function that libtidemark_phantom.so does not answer.
+[[nodiscard]] StandinFunction standin_function(const std::string& function);
+
+// Longer stems before those that they begin with.
+constexpr VendorLibrary kLibraries[] = {
+    {"libcudart", ""},
+    {"libcublasLt", ""},
+    {"libcublas", ""},
+    {"libcudnn", ""},
+    {"libcusparseLt", "cusparseLt"},
+    {"libcusparse", ""},
+    {"libcusolver", ""},
+    {"libcufft", ""},
+    {"libcurand", ""},
+    {"libnvrtc", ""},
+    {"libnvJitLink", ""},
+    {"libnvToolsExt", "nvtx"},
+    {"libnccl", "nccl"},
+    {"libnvshmem_host", "nvshmem"},
+    {"libcufile", "cuFile"},
+    {"libcupti", ""},
+    {"libnvidia-ml", "nvml"},
+    {"libcuda", "cu"},
+};
+
+struct Rule {
+  const char* pattern;
+  StandinFunction what;
+};
+
+// Patterns of the shell; the first that matches decides. What matches none fails with its name.
+constexpr Rule kRules[] = {
+    // Sizes that a program allocates by have to be answered one by one.
+    {"*[wW]ork[sS]pace*Size*", StandinFunction::fail},
+    {"*[bB]uffer[sS]ize*", StandinFunction::fail},
+    {"*GetSize*", StandinFunction::fail},
+    {"cu*Get[A-Z]*", StandinFunction::fail},
+    {"cublasLt*Create*", StandinFunction::create_handle},
+    {"cublasLt*Init", StandinFunction::fail},
+    {"cublas*", StandinFunction::succeed},
+    {"cudnnCreate*", StandinFunction::create_handle},
+    {"cudnnFind*", StandinFunction::fail},
+    {"cudnn*", StandinFunction::succeed},
+    {"cusparseCreate*", StandinFunction::create_handle},
+    {"cusparseDestroy*", StandinFunction::succeed},
+    {"cusparseSet*", StandinFunction::succeed},
+    {"cusolverDnCreate*", StandinFunction::create_handle},
+    {"cusolverDn*", StandinFunction::succeed},
+    {"cufftDestroy", StandinFunction::succeed},
+    {"cufftSet*", StandinFunction::succeed},
+    {"cufftXtExec*", StandinFunction::succeed},
+    {"cuptiActivity*", StandinFunction::succeed},
+    {"nvtx*", StandinFunction::succeed},
+};
+
+bool begins_with_word(const std::string& text, const std::string& stem) {
+  return text.starts_with(stem) && (text.size() == stem.size() || text[stem.size()] == '.');
+}
+
+const VendorLibrary* vendor_library(const std::string& soname) {
+  for (const VendorLibrary& library : kLibraries)
+    if (begins_with_word(soname, library.stem)) return &library;
+  return nullptr;
+}
+
+const VendorLibrary* vendor_library_of_function(const std::string& function) {
+  const std::string name = function.starts_with("pnccl") ? function.substr(1) : function;
+  for (const VendorLibrary& library : kLibraries) {
+    const std::string prefix = library.prefix;
+    if (prefix.empty() || !name.starts_with(prefix)) continue;
+    // cuInit is the driver's; cudaMalloc and cublasCreate are not, and their versions say whose they are.
+    if (prefix == "cu" && (name.size() < 3 || name[2] < 'A' || name[2] > 'Z')) continue;
+    return &library;
+  }
+  return nullptr;
+}
+
+StandinFunction standin_function(const std::string& function) {
+  for (const Rule& rule : kRules)
+    if (fnmatch(rule.pattern, function.c_str(), 0) == 0) return rule.what;
+  return StandinFunction::fail;
+}
 
 namespace fs = std::filesystem;
 

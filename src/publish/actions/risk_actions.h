@@ -1,18 +1,44 @@
 // What is done when a memory is about to run out: commands and webhooks, on a thread of their own.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "base/worker.h"
 #include "monitor/risk_notifier.h"
-#include "publish/actions/rate_limit.h"
 
 namespace tidemark {
+
+/// One thread at a time. What is not due any more is forgotten.
+class RateLimit {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit RateLimit(std::chrono::nanoseconds interval) : interval_(interval) {}
+
+  /// Whether `key` may happen now: it has not within the interval. Then it has.
+  [[nodiscard]] bool allow(const std::string& key, Clock::time_point now) {
+    std::erase_if(latest_, [&](const auto& one) { return now - one.second >= interval_; });
+    return latest_.try_emplace(key, now).second;
+  }
+
+ private:
+  std::chrono::nanoseconds interval_;
+  std::map<std::string, Clock::time_point> latest_;
+};
+
+/// Runs `sh -c COMMAND` with `input` on its stdin and its output thrown away, and waits for its end. What it started is
+/// ended with it, and all of that after `patience`, or soon once `stop` is true; then none is started. An error when it
+/// does not start, takes too long or fails. Any thread; leaves no zombie.
+[[nodiscard]] Result<void> run_command(const std::string& command, const std::string& input,
+                                       std::chrono::milliseconds patience, const std::atomic<bool>& stop);
 
 /// One of the two.
 struct RiskAction {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "monitor/machine_state.h"
 
 namespace tidemark {
 
@@ -77,5 +78,9 @@ struct HistoryQuery {
 
 /// The error names the file and says what is wrong with it.
 [[nodiscard]] Result<History> read_history(const std::string& path, const HistoryQuery& query);
+
+/// With the devices and their use over time; the rest is not known. Times count from the first point,
+/// whose time of day is MachineState::wall_ns(0).
+[[nodiscard]] MachineState as_state(const History& history);
 
 }  // namespace tidemark

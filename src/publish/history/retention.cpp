@@ -32,7 +32,7 @@ bool join_points(Database& database, std::int64_t now_ms, const HistoryTier& tie
 
 }  // namespace
 
-bool take_care(Database& database, std::int64_t now_ms, std::chrono::seconds keep) {
+bool maintain(Database& database, std::int64_t now_ms, std::chrono::seconds keep) {
   if (!database.execute("CREATE TEMP TABLE IF NOT EXISTS joined(series, time, span, high, mean, count, bound);"
                         "BEGIN IMMEDIATE")) {
     return false;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "inprocess/performance/performance_report.h"
 #include "monitor/machine_state.h"
 #include "monitor/recordings_watch.h"
 #include "publish/metrics/metric.h"
@@ -25,5 +26,11 @@ struct MonitorFacts {
 
 [[nodiscard]] MetricSet to_metrics(const MachineState& state, std::span<const RecordedProcess> recorded,
                                    const MonitorFacts& monitor);
+
+/// Of the training; those of the machine are metric_families().
+[[nodiscard]] std::span<const MetricFamily> performance_families();
+
+/// With those of the machine, where it was watched.
+[[nodiscard]] MetricSet to_metrics(const PerformanceReport& report, const std::string& version);
 
 }  // namespace tidemark

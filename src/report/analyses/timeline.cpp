@@ -1,8 +1,6 @@
 #include "analyze/timeline/timeline.h"
 
 #include "analyze/attribution/groups.h"
-#include "analyze/timeline/timeline_bands.h"
-#include "analyze/timeline/timeline_layers.h"
 #include "report/analyses/analysis.h"
 #include "report/chart/chart.h"
 #include "report/common/csv.h"

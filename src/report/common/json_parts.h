@@ -7,7 +7,7 @@
 
 #include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
-#include "analyze/timeline/host_usage.h"
+#include "analyze/timeline/host_timeline.h"
 
 namespace tidemark {
 

@@ -8,7 +8,7 @@
 #include "analyze/advice/advice.h"
 #include "analyze/common/data_quality.h"
 #include "analyze/common/recording_info.h"
-#include "analyze/ledger/host_samples.h"
+#include "analyze/ledger/host_ledger.h"
 #include "analyze/oom/explain.h"
 #include "report/common/columns.h"
 #include "report/common/recording_text.h"

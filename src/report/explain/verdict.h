@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/ledger/host_samples.h"
+#include "analyze/ledger/host_ledger.h"
 #include "analyze/oom/explain.h"
 #include "analyze/usage/table.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "analyze/timeline/host_usage.h"
+#include "analyze/timeline/host_timeline.h"
 #include "report/common/recording_text.h"
 
 namespace tidemark {

@@ -7,8 +7,7 @@
 
 #include "analyze/common/holders.h"
 #include "analyze/ledger/replay.h"
-#include "analyze/timeline/timeline_bands.h"
-#include "analyze/timeline/timeline_layers.h"
+#include "analyze/timeline/timeline.h"
 #include "report/html/page_budget.h"
 
 namespace tidemark::html {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/timeline/timeline_bands.h"
+#include "analyze/timeline/timeline.h"
 #include "base/units.h"
 #include "report/plot/palette.h"
 

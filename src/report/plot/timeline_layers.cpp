@@ -1,9 +1,8 @@
-#include "analyze/timeline/timeline_layers.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "analyze/timeline/timeline.h"
 #include "base/units.h"
 #include "report/common/attribution.h"
 #include "report/common/stack_text.h"

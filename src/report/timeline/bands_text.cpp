@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "analyze/timeline/timeline_bands.h"
+#include "analyze/timeline/timeline.h"
 #include "report/timeline/area_chart.h"
 
 namespace tidemark {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "analyze/attribution/filter.h"
-#include "analyze/timeline/timeline_layers.h"
+#include "analyze/timeline/timeline.h"
 #include "analyze/usage/table.h"
 #include "unit/store/store_scenario.h"
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <string>
 
-#include "analyze/timeline/timeline_layers.h"
+#include "analyze/timeline/timeline.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {

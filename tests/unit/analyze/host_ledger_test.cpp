@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "analyze/ledger/host_samples.h"
-
 namespace tidemark::testing {
 namespace {
 

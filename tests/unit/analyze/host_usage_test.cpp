@@ -1,6 +1,6 @@
-#include "analyze/timeline/host_usage.h"
-
 #include <gtest/gtest.h>
+
+#include "analyze/timeline/host_timeline.h"
 
 namespace tidemark {
 namespace {

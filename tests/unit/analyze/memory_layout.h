@@ -44,7 +44,7 @@ class MemoryLayout {
     builder_.add(with_totals(event), BlockDetails{});
     if (held_back) {
       pending_ += size;
-      builder_.hold_back(slot);
+      builder_.defer_free(slot);
     }
     totals();
   }

@@ -24,11 +24,13 @@ TEST(ParseMoment, ReadsTimesAndShares) {
   EXPECT_EQ(parse_moment("40us")->time_ns, 40'000U);
   EXPECT_EQ(parse_moment("7ns")->time_ns, 7U);
   EXPECT_EQ(parse_moment("2m")->time_ns, 120'000'000'000U);
+  EXPECT_EQ(parse_moment("2h")->time_ns, 7'200'000'000'000U);
+  EXPECT_EQ(parse_moment("1 s")->time_ns, 1'000'000'000U);
   EXPECT_DOUBLE_EQ(parse_moment("40%")->share, 0.4);
 }
 
 TEST(ParseMoment, RefusesWhatIsNoMoment) {
-  for (const char* text : {"", "12", "peaks", "-1s", "101%", "nan s", "nans", "infs", "1 s", "1e30s", "s", "%"}) {
+  for (const char* text : {"", "12", "peaks", "-1s", "101%", "nan s", "nans", "infs", "1 x", "1e30s", "s", "%"}) {
     const auto moment = parse_moment(text);
     EXPECT_FALSE(moment.ok()) << text;
   }

@@ -1,6 +1,4 @@
 // Steps and phases beside a timeline, and the passes that advice works with.
-#include "analyze/timeline/timeline_bands.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "analyze/attribution/phase_runs.h"
+#include "analyze/timeline/timeline.h"
 #include "unit/analyze/model_scenario.h"
 
 namespace tidemark {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "analyze/steps/step_keys.h"
 #include "unit/analyze/training_loop.h"
 
 namespace tidemark {

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "analyze/fragmentation/fragmentation_advice.h"
+#include "analyze/fragmentation/fragmentation.h"
 #include "base/units.h"
 #include "unit/analyze/memory_layout.h"
 

@@ -1,5 +1,3 @@
-#include "batching/find_batch_size.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "batching/batch_search.h"
 #include "batching/free_memory.h"
 
 namespace tidemark {

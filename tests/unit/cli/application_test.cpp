@@ -57,7 +57,7 @@ TEST(Application, ExitsWithTwoOnMistakes) {
   EXPECT_EQ(run({"tree", "--min-share", "lots", "x.tide"}).first, kError);
   EXPECT_EQ(run({"tree", "--depth", "0", "x.tide"}).first, kError);
   EXPECT_EQ(run({"timeline", "-o", "x.pdf", "x.tide"}).first, kError);
-  for (const char* interval : {"0", "2h", "x", "-5ms", "nan"}) {
+  for (const char* interval : {"0", "2h", "x", "-5ms", "nan", "61min"}) {
     EXPECT_THAT(run({"run", "--sample-interval", interval, "true"}).second,
                 HasSubstr("expected a time from 1ms to 3600s, such as 50ms or 2s"));
   }

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "import/pytorch_snapshot/replay_events.h"
+#include "import/pytorch_snapshot/load_snapshot.h"
 #include "unit/import/replay_support.h"
 
 namespace tidemark::pytorch::testing {

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "publish/metrics/performance.h"
+#include "publish/metrics/families.h"
 #include "publish/metrics/prometheus.h"
 #include "report/chart/chart.h"
 #include "report/performance/json.h"

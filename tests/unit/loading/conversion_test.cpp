@@ -14,9 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "loading/batch_layout.h"
 #include "loading/batch_pipeline.h"
-#include "loading/conversion_kernels.h"
+#include "loading/device_conversions.h"
 #include "loading/element_conversion.h"
 #include "unit/loading/asynchronous_driver.h"
 

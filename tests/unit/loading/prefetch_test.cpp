@@ -20,7 +20,7 @@
 
 #include "base/processors.h"
 #include "loading/batch_pipeline.h"
-#include "loading/load_list.h"
+#include "loading/host_to_device.h"
 #include "loading/read_ahead.h"
 #include "unit/loading/asynchronous_driver.h"
 

@@ -38,9 +38,8 @@ constexpr WindowLimits kEightSeconds = {80 * kStepNs, 0};  // segments of ten st
 class LeakingProgram {
  public:
   explicit LeakingProgram(std::optional<WindowLimits> keep = {}) {
-    if (const char* place = std::getenv("TMPDIR")) usual_place_ = place;
-    ::setenv("TMPDIR", folder_.path().c_str(), 1);
-    ::unsetenv("XDG_RUNTIME_DIR");
+    if (const char* place = std::getenv("TIDEMARK_RUNTIME_DIR")) usual_place_ = place;
+    ::setenv("TIDEMARK_RUNTIME_DIR", folder_.path().c_str(), 1);
     auto sockets = SocketFolder::create();
     sockets_.emplace(std::move(sockets.value()));
     clients_.emplace(sockets_->listen_to_readers().value());
@@ -58,7 +57,9 @@ class LeakingProgram {
     (void)writer_->flush();
   }
 
-  ~LeakingProgram() { usual_place_ ? ::setenv("TMPDIR", usual_place_->c_str(), 1) : ::unsetenv("TMPDIR"); }
+  ~LeakingProgram() {
+    usual_place_ ? ::setenv("TIDEMARK_RUNTIME_DIR", usual_place_->c_str(), 1) : ::unsetenv("TIDEMARK_RUNTIME_DIR");
+  }
   LeakingProgram(const LeakingProgram&) = delete;
   LeakingProgram& operator=(const LeakingProgram&) = delete;
 

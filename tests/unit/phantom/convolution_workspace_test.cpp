@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "phantom/libraries/convolution_table.h"
-
 namespace tidemark::phantom {
 namespace {
 

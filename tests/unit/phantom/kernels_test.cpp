@@ -10,10 +10,7 @@
 #include <iterator>
 #include <string>
 
-#include "phantom/gpu/cubin.h"
-#include "phantom/gpu/fat_binary.h"
-#include "phantom/gpu/lz4.h"
-#include "phantom/gpu/occupancy.h"
+#include "phantom/gpu/device_code.h"
 #include "unit/phantom/counted.h"
 
 namespace tidemark::phantom {

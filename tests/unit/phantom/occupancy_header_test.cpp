@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "phantom/gpu/occupancy.h"
+#include "phantom/gpu/kernels.h"
 
 namespace tidemark::phantom {
 namespace {

@@ -101,7 +101,7 @@ TEST(GpuProfiles, ErrorsNameFileLineAndWhatToWrite) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "a.gpu: no profile" + smallest},
       {"\n\nmemory 24GiB", "a.gpu:3: 'memory 24GiB' is no line `key = value`, such as `memory = 24GiB`"},
-      {"memory = 24GB", "a.gpu:1: memory = 24GB: write it as in `memory = 24GiB`"},
+      {"memory = 24XB", "a.gpu:1: memory = 24XB: write it as in `memory = 24GiB`"},
       {"memory = -1", "a.gpu:1: memory = -1: write it as in `memory = 24GiB`"},
       {"memory = nanGiB", "a.gpu:1: memory = nanGiB: write it as in `memory = 24GiB`"},
       {"memory = 99999999999999999999", "a.gpu:1: memory = 99999999999999999999: write it as in `memory = 24GiB`"},

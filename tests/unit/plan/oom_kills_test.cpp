@@ -1,8 +1,7 @@
 // Whose kills count, read from copies of the kernel's files.
-#include "plan/oom_kills.h"
-
 #include <gtest/gtest.h>
 
+#include "plan/planned_job.h"
 #include "temporary_folder.h"
 
 namespace tidemark {
@@ -19,7 +18,7 @@ TEST(OomKillsTest, AreThoseOfTheOwnControlGroup) {
   machine.write("sys/fs/cgroup/job/memory.events", "low 0\noom 9\noom_kill 9\n");
   machine.write("sys/fs/cgroup/job/step/memory.events", "low 0\noom 2\noom_kill 2\n");
   const OomKills kills(machine.path());
-  EXPECT_TRUE(kills.of_own_group());
+  EXPECT_TRUE(kills.counts_own_group());
   EXPECT_EQ(kills.count(), 0U);
   machine.write("proc/vmstat", "nr_free_pages 100\noom_kill 8\n");
   machine.write("sys/fs/cgroup/job/memory.events", "low 0\noom 10\noom_kill 10\n");
@@ -35,7 +34,7 @@ TEST(OomKillsTest, AreThoseOfTheMachineWhereTheGroupDoesNotCount) {
   machine.write("proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n");
   machine.write("sys/fs/cgroup/cgroup.procs", "");  // the root group has no memory.events
   const OomKills kills(machine.path());
-  EXPECT_FALSE(kills.of_own_group());
+  EXPECT_FALSE(kills.counts_own_group());
   machine.write("proc/vmstat", "oom_kill 9\n");
   EXPECT_EQ(kills.count(), 2U);
 }

@@ -60,11 +60,11 @@ TEST(StepWatchTest, AProgramThatUsesTheGpuAndMakesNoStep) {
   static_cast<void>(watch.is_complete({process(0, false, 1)}, now + 10s));
   static_cast<void>(watch.is_complete({process(0, false, 2)}, now + 100s));
   EXPECT_EQ(watch.steps(), 0U);
-  EXPECT_GE(watch.without_step_for(now + 121s), 120s);
+  EXPECT_GE(watch.time_without_step(now + 121s), 120s);
   EXPECT_EQ(watch.quiet_for(now + 121s), 21s);
   static_cast<void>(watch.is_complete({process(1, false, 3)}, now + 130s));
   EXPECT_EQ(watch.steps(), 1U);
-  EXPECT_EQ(watch.without_step_for(now + 131s), 1s);
+  EXPECT_EQ(watch.time_without_step(now + 131s), 1s);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-#include "plan/ranks_command.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "plan/planned_job.h"
 
 namespace tidemark {
 namespace {

@@ -1,5 +1,3 @@
-#include "plan/real_gpus.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/ioctl.h>
@@ -9,6 +7,7 @@
 #include <cerrno>
 
 #include "launch/execute.h"
+#include "plan/gpu_profiles.h"
 
 namespace tidemark {
 namespace {

@@ -14,7 +14,6 @@
 
 #include "http/curl_api.h"
 #include "monitor/on_risk.h"
-#include "publish/actions/command.h"
 #include "publish/actions/risk_actions.h"
 #include "temporary_folder.h"
 #include "unit/http/http_peer.h"

@@ -12,9 +12,8 @@
 #include <mutex>
 #include <string>
 
-#include "publish/history/history_state.h"
+#include "publish/history/database.h"
 #include "publish/history/history_writer.h"
-#include "publish/history/schema.h"
 #include "temporary_folder.h"
 
 namespace tidemark {
@@ -285,13 +284,13 @@ TEST_F(RetentionTest, OldPointsAreJoined) {
   add(3611, 30, 30, 1);           // of the 10 s before
   add(24 * 3600 + 5, 70, 10, 2);  // of one minute
   add(24 * 3600 + 55, 60, 40, 1);
-  ASSERT_TRUE(take_care(*database_, now_, 30 * 24h));
+  ASSERT_TRUE(maintain(*database_, now_, 30 * 24h));
   EXPECT_THAT(points(), ElementsAre("60000 70 20 3", "10000 30 30 1", "10000 50 18 4", "1000 9 9 1"));
   // Again it is as it was: what is joined is not joined twice.
-  ASSERT_TRUE(take_care(*database_, now_, 30 * 24h));
+  ASSERT_TRUE(maintain(*database_, now_, 30 * 24h));
   EXPECT_EQ(points().size(), 4U);
   // A week later all is of ten minutes.
-  ASSERT_TRUE(take_care(*database_, now_ + 8LL * 24 * 3'600'000, 30 * 24h));
+  ASSERT_TRUE(maintain(*database_, now_ + 8LL * 24 * 3'600'000, 30 * 24h));
   EXPECT_THAT(points(), ElementsAre("600000 70 20 3", "600000 50 20 5", "600000 9 9 1"));
 }
 
@@ -299,7 +298,7 @@ TEST_F(RetentionTest, WhatIsTooOldIsRemovedWithItsSeries) {
   add(10, 1, 1, 1);
   add(40LL * 24 * 3600, 2, 2, 1, 2);
   database_->execute("INSERT INTO risks VALUES(0, 'GPU-1', '0', 'low', 'high', '{}')");
-  ASSERT_TRUE(take_care(*database_, now_, 30 * 24h));
+  ASSERT_TRUE(maintain(*database_, now_, 30 * 24h));
   EXPECT_EQ(points().size(), 1U);
   EXPECT_EQ(database_->number("SELECT count(*) FROM series"), 1);
   EXPECT_EQ(database_->number("SELECT count(*) FROM risks"), 0);

@@ -1,4 +1,6 @@
 // Metrics over OTLP: the JSON by the protocol's rules, and how it reaches a collector.
+#include "publish/metrics/otlp.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +10,6 @@
 #include <string>
 
 #include "http/curl_api.h"
-#include "publish/metrics/otlp_push.h"
 #include "unit/http/http_peer.h"
 
 namespace tidemark {

@@ -13,7 +13,6 @@
 #include <memory>
 #include <sstream>
 
-#include "store/elf_symbols.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {

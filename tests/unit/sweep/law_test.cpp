@@ -8,8 +8,6 @@
 #include <random>
 #include <vector>
 
-#include "analyze/sweep/least_squares.h"
-
 namespace tidemark {
 namespace {
 

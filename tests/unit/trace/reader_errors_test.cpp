@@ -9,7 +9,6 @@
 
 #include "base/crc32c.h"
 #include "trace/frame_encoder.h"
-#include "trace/little_endian.h"
 #include "trace/varint.h"
 #include "trace_test_support.h"
 

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "temporary_folder.h"
-#include "trace/join_segments.h"
+#include "trace/segment_joiner.h"
 #include "unit/trace/random_program.h"
 
 namespace tidemark::testing {

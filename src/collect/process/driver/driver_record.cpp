@@ -1,6 +1,6 @@
 #include "collect/process/driver/driver_record.h"
 
-#include "collect/process/describe.h"
+#include "collect/process/stack_capture.h"
 
 namespace tidemark::process {
 namespace {

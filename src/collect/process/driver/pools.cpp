@@ -130,7 +130,7 @@ void pool_memory_freed() noexcept {
   any_used.store(true, std::memory_order_release);
 }
 
-void pools_may_have_shrunk(const NativeContext& caller) noexcept {
+void check_pool_sizes(const NativeContext& caller) noexcept {
   if (!any_used.load(std::memory_order_relaxed) || !any_used.exchange(false, std::memory_order_acq_rel)) return;
   for (Known& entry : known) {
     if (entry.key.load(std::memory_order_acquire) == 0) break;
@@ -142,7 +142,7 @@ bool pools_are_used() noexcept {
   return known[0].key.load(std::memory_order_relaxed) != 0;
 }
 
-void pool_going(MemoryPool pool) noexcept {
+void pool_destroy_begins(MemoryPool pool) noexcept {
   const std::uint64_t key = key_of(pool);
   while (Known* entry = find(key)) {
     entry->going.store(key);
@@ -162,7 +162,7 @@ void pool_destroyed(MemoryPool pool, std::uint64_t made) noexcept {
   }
 }
 
-void pool_stays(MemoryPool pool) noexcept {
+void pool_destroy_failed(MemoryPool pool) noexcept {
   for (Known& entry : known) {
     if (is_going(entry, key_of(pool))) entry.key.store(key_of(pool), std::memory_order_release);
   }

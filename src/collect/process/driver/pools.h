@@ -31,13 +31,13 @@ void graph_memory_used(Device device, const NativeContext& caller) noexcept;
 /// Memory was given back to a pool, which may shrink at the next synchronization.
 void pool_memory_freed() noexcept;
 /// Something was synchronized or trimmed.
-void pools_may_have_shrunk(const NativeContext& caller) noexcept;
+void check_pool_sizes(const NativeContext& caller) noexcept;
 /// Before a pool is destroyed: the driver is not asked about it from here on. Waits for threads that are asking.
-void pool_going(MemoryPool pool) noexcept;
+void pool_destroy_begins(MemoryPool pool) noexcept;
 /// It was destroyed, by a call made at these ticks.
 void pool_destroyed(MemoryPool pool, std::uint64_t made) noexcept;
 /// The driver did not destroy it.
-void pool_stays(MemoryPool pool) noexcept;
+void pool_destroy_failed(MemoryPool pool) noexcept;
 /// Whether any pool was used so far.
 [[nodiscard]] bool pools_are_used() noexcept;
 

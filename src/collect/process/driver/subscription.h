@@ -16,6 +16,10 @@ void enable_calls(bool on) noexcept;
 
 /// Ends the subscription for the benefit of another tool, says so in one line and in the recording. Thread-safe;
 /// nothing where there is none.
-void give_way() noexcept;
+void unsubscribe_for_tool() noexcept;
+
+/// From here on, whoever looks a subscribing function up in the CUPTI that contains `function` makes this library give
+/// way when he calls it. Once, after subscribing.
+void watch_lookups(const void* function) noexcept;
 
 }  // namespace tidemark::process::cuda

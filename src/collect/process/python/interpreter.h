@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collect/process/python/layout.h"
+
 namespace tidemark::process {
 
 /// Functions that look into objects. They need the GIL, and on objects of the built-in types run no Python code.
@@ -44,5 +46,16 @@ struct Interpreter {
 
 /// Fills `*out` and returns true when this process has a CPython, initialized or not. Takes the dynamic loader's lock.
 bool find_interpreter(Interpreter* out) noexcept;
+
+enum class Verdict : std::uint8_t {
+  no_frames,  ///< the calling thread runs no Python function: nothing to compare with
+  fits,
+  differs,
+};
+
+/// Compares the layout with what the interpreter says about itself (_Py_DebugOffsets from 3.13 on, sizes of its types,
+/// PyThreadState_GetInterpreter) and with the frames and code objects of the calling thread. Never faults: whatever the
+/// layout points at is read through system calls. Slow (microseconds). May change errno.
+Verdict verify_layout(const Layout& layout, const Interpreter& interpreter) noexcept;
 
 }  // namespace tidemark::process

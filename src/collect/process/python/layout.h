@@ -102,14 +102,14 @@ inline constexpr Layout kLayouts[] = {
 // clang-format on
 inline constexpr std::size_t kLayoutCount = sizeof(kLayouts) / sizeof(kLayouts[0]);
 
-constexpr bool has_the_walked_versions() {
+constexpr bool matches_walked_versions() {
   if (kLayoutCount != sizeof(ring::kWalkedPythons) / sizeof(ring::kWalkedPythons[0])) return false;
   for (std::size_t n = 0; n < kLayoutCount; ++n) {
     if (kLayouts[n].version != ring::kWalkedPythons[n]) return false;
   }
   return true;
 }
-static_assert(has_the_walked_versions(), "ring::kWalkedPythons names the rows above");
+static_assert(matches_walked_versions(), "ring::kWalkedPythons names the rows above");
 
 // The same in every version listed.
 inline constexpr std::size_t kObjectType = 8;        ///< PyObject::ob_type

@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "collect/process/python/interpreter.h"
+#include "collect/process/python/layout.h"
+
 namespace tidemark::process {
 
 /// One frame. Equal frames of a living code object have equal values.
@@ -108,5 +111,14 @@ void python_watch(std::uintptr_t code) noexcept;
 /// reason). One load. To rely on it: read the generation, then watch and remember under that number; when the number
 /// has changed, everything remembered under an older one is void, and what is met again must be watched again.
 std::uint64_t python_generation() noexcept;
+
+/// Fills `*out` with the line map of the file that `code` is from. False where there is none (yet), and on threads
+/// without the GIL. What it refers to stays valid while the calling thread neither runs Python code nor gives the GIL
+/// away.
+bool find_line_map(const Layout& layout, const Interpreter& interpreter, std::uintptr_t code, LineMap* out) noexcept;
+
+/// Entry `index` of a line map. False where it has no stack trace.
+bool read_line_map(const Layout& layout, const Interpreter& interpreter, const LineMap& map, std::size_t index,
+                   std::uint32_t* line, PythonText* trace) noexcept;
 
 }  // namespace tidemark::process

@@ -1,11 +1,33 @@
 #include "collect/process/script/script.h"
 
+#include <atomic>
+
+#include "collect/process/python/python_walker.h"
+
 namespace tidemark::process {
+
+extern const char kQuietScript[];
+
 namespace {
 
-constexpr char kQuiet[] =
-#include "collect/process/script/quiet.inc"
-    ;
+template <typename Function>
+bool find(const char* name, Function* function) noexcept {
+  *function = reinterpret_cast<Function>(python_symbol(name));
+  return *function != nullptr;
+}
+
+bool find_all(PythonApi* api) noexcept {
+  find("PyThreadState_EnterTracing", &api->PyThreadState_EnterTracing);
+  find("PyThreadState_LeaveTracing", &api->PyThreadState_LeaveTracing);
+  if (!find("Py_IsFinalizing", &api->Py_IsFinalizing)) find("_Py_IsFinalizing", &api->Py_IsFinalizing);  // until 3.12
+  bool found = find("PyExc_Exception", &api->PyExc_Exception);
+#define TIDEMARK_PYTHON_FIND(result, name, arguments) found = find(#name, &api->name) && found;
+  TIDEMARK_PYTHON_FUNCTIONS(TIDEMARK_PYTHON_FIND)
+#undef TIDEMARK_PYTHON_FIND
+  return found;
+}
+
+enum class ApiSearch : int { none, running, found, missing };
 
 constexpr int kFileInput = 257;  // Py_file_input
 
@@ -24,6 +46,17 @@ bool execute(const PythonApi& api, const char* text, void* names) noexcept {
 
 }  // namespace
 
+const PythonApi* python_api() noexcept {
+  static constinit PythonApi api{};
+  static constinit std::atomic<ApiSearch> search{ApiSearch::none};
+  ApiSearch now = ApiSearch::none;
+  if (search.compare_exchange_strong(now, ApiSearch::running)) {
+    now = find_all(&api) ? ApiSearch::found : ApiSearch::missing;
+    search.store(now, std::memory_order_release);
+  }
+  return now == ApiSearch::found ? &api : nullptr;  // a thread that comes while another one searches asks again later
+}
+
 void Script::load() noexcept {
   const PythonApi& api = *python_api();
   void* names = api.PyDict_New();
@@ -33,8 +66,8 @@ void Script::load() noexcept {
     PythonMethod* method = methods_ + index;
     complete = complete && give(api, names, method->name, api.PyCFunction_NewEx(method, nullptr, nullptr));
   }
-  complete = complete && execute(api, kQuiet, names) && execute(api, text_, names);
-  if (complete) ask_ = api.PyDict_GetItemString(names, "ask");
+  complete = complete && execute(api, kQuietScript, names) && execute(api, text_, names);
+  if (complete) run_ = api.PyDict_GetItemString(names, "run");
 }
 
 Script::Outcome Script::run() noexcept {
@@ -48,14 +81,14 @@ Script::Outcome Script::run() noexcept {
   if (api->PyThreadState_EnterTracing != nullptr) api->PyThreadState_EnterTracing(thread);
   if (interpreter_ == nullptr) load();
   interpreter_ = interpreter;
-  void* again = ask_ != nullptr ? api->PyObject_CallObject(ask_, nullptr) : nullptr;
+  void* again = run_ != nullptr ? api->PyObject_CallObject(run_, nullptr) : nullptr;
   if (api->PyThreadState_LeaveTracing != nullptr) api->PyThreadState_LeaveTracing(thread);
   if (again != nullptr) {
     const bool wanted = api->PyObject_IsTrue(again) == 1;
     api->Py_DecRef(again);
     return wanted ? Outcome::again : Outcome::done;
   }
-  if (ask_ != nullptr && api->PyErr_ExceptionMatches(*api->PyExc_Exception) == 0) return Outcome::raised;
+  if (run_ != nullptr && api->PyErr_ExceptionMatches(*api->PyExc_Exception) == 0) return Outcome::raised;
   api->PyErr_Clear();
   return Outcome::failed;
 }

@@ -92,7 +92,7 @@ void DriverMemory::release(std::uint64_t handle, const Event& base, std::vector<
     return;
   }
   if (found->second.references > 0) --found->second.references;
-  let_go_if_unused(handle, base, out);
+  release_if_unused(handle, base, out);
 }
 
 void DriverMemory::map(std::uint64_t address, std::uint64_t size, std::uint64_t handle) {
@@ -111,11 +111,11 @@ void DriverMemory::unmap(std::uint64_t address, std::uint64_t size, const Event&
     const auto found = handles_.find(handle);
     if (found == handles_.end()) continue;
     if (found->second.mappings > 0) --found->second.mappings;
-    let_go_if_unused(handle, base, out);
+    release_if_unused(handle, base, out);
   }
 }
 
-void DriverMemory::let_go_if_unused(std::uint64_t handle, const Event& base, std::vector<Event>& out) {
+void DriverMemory::release_if_unused(std::uint64_t handle, const Event& base, std::vector<Event>& out) {
   const auto found = handles_.find(handle);
   if (found->second.references > 0 || found->second.mappings > 0) return;
   if (found->second.counted) out.push_back(given_back(base, found->second.device, handle));

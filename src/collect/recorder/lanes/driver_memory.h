@@ -65,7 +65,7 @@ class DriverMemory {
   void release(std::uint64_t handle, const Event& base, std::vector<Event>& out);
   void map(std::uint64_t address, std::uint64_t size, std::uint64_t handle);
   void unmap(std::uint64_t address, std::uint64_t size, const Event& base, std::vector<Event>& out);
-  void let_go_if_unused(std::uint64_t handle, const Event& base, std::vector<Event>& out);
+  void release_if_unused(std::uint64_t handle, const Event& base, std::vector<Event>& out);
   void resize_pool(Device device, std::uint64_t key, std::uint64_t bytes, const Event& base, std::vector<Event>& out);
   void reset(Device device, const Event& base, std::vector<Event>& out);
 

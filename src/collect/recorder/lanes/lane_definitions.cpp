@@ -9,10 +9,11 @@
 
 #include "base/demangle.h"
 #include "base/inductor_file.h"
-#include "collect/recorder/lanes/definition_fields.h"
 #include "collect/recorder/lanes/python_lines.h"
+#include "collect/ring/layout.h"
 
 namespace tidemark {
+
 namespace {
 
 constexpr std::size_t kLargestDefinition = 16 << 20;
@@ -22,6 +23,67 @@ constexpr std::size_t kMaxAwaitingLines = 1024;  // stacks; those beyond stay wi
 std::string hex(std::string_view raw) {
   std::string out;
   for (const char byte : raw) out += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return out;
+}
+
+constexpr std::size_t kMaxDimensions = 64;  // PyTorch's own limit
+
+bool read_tensor(DefinitionFields& fields, std::uint64_t generation, NnModules& modules, RecordingWriter& writer,
+                 ModelTensor& tensor) {
+  const auto role = fields.number<std::uint8_t>();
+  tensor.role = static_cast<ModelTensor::Role>(role);
+  tensor.device.type = static_cast<DeviceType>(fields.number<std::int8_t>());
+  tensor.device.index = fields.number<std::int8_t>();
+  tensor.requires_grad = fields.number<std::uint8_t>() == 1;
+  tensor.address = fields.number<std::uint64_t>();
+  tensor.storage_bytes = fields.number<std::uint64_t>();
+  tensor.bytes = fields.number<std::uint64_t>();
+  const auto module = fields.number<std::uint64_t>();
+  const std::string_view name = fields.text();
+  const std::string_view state = fields.text();
+  const std::string_view dtype = fields.text();
+  tensor.shape.resize(fields.number<std::uint8_t>());
+  if (tensor.shape.size() > kMaxDimensions) return false;
+  for (std::uint64_t& size : tensor.shape) size = fields.number<std::uint64_t>();
+  if (!fields.ok || role < static_cast<std::uint8_t>(ModelTensor::Role::parameter) ||
+      role > static_cast<std::uint8_t>(ModelTensor::Role::optimizer_state)) {
+    return false;
+  }
+  if (module != 0) tensor.module = modules.id(module, generation, writer);
+  tensor.name = writer.string(name);
+  if (!state.empty()) tensor.state = writer.string(state);
+  tensor.dtype = writer.string(dtype);
+  return true;
+}
+
+void append_utf8(std::string& out, std::uint32_t code_point) {
+  if (code_point < 0x80) {
+    out += static_cast<char>(code_point);
+  } else if (code_point < 0x800) {
+    out += static_cast<char>(0xC0 | (code_point >> 6));
+    out += static_cast<char>(0x80 | (code_point & 0x3F));
+  } else if (code_point < 0x10000) {
+    out += static_cast<char>(0xE0 | (code_point >> 12));
+    out += static_cast<char>(0x80 | ((code_point >> 6) & 0x3F));
+    out += static_cast<char>(0x80 | (code_point & 0x3F));
+  } else {
+    out += static_cast<char>(0xF0 | ((code_point >> 18) & 0x07));
+    out += static_cast<char>(0x80 | ((code_point >> 12) & 0x3F));
+    out += static_cast<char>(0x80 | ((code_point >> 6) & 0x3F));
+    out += static_cast<char>(0x80 | (code_point & 0x3F));
+  }
+}
+
+// Text of a Python str: 1, 2 or 4 bytes for each code point. Lone surrogates become U+FFFD.
+std::string python_text(std::uint8_t kind, std::string_view raw) {
+  std::string out;
+  if (kind != 1 && kind != 2 && kind != 4) return "?";
+  for (std::size_t at = 0; at + kind <= raw.size(); at += kind) {
+    std::uint32_t code_point = 0;
+    std::memcpy(&code_point, raw.data() + at, kind);
+    const bool valid = code_point <= 0x10FFFF && (code_point < 0xD800 || code_point > 0xDFFF);
+    append_utf8(out, valid ? code_point : 0xFFFD);
+  }
   return out;
 }
 
@@ -335,6 +397,40 @@ void LaneDefinitions::reset() {
   stacks_.clear();
   autograd_nodes_.clear();
   awaiting_lines_.clear();
+}
+
+ModelTensors read_model(DefinitionFields& fields, NnModules& modules, RecordingWriter& writer) {
+  ModelTensors found;
+  const auto generation = fields.number<std::uint64_t>();
+  found.ticks = fields.number<std::uint64_t>();
+  while (fields.ok && !fields.at_end()) {
+    switch (static_cast<ring::ModelEntry>(fields.number<std::uint8_t>())) {
+      case ring::ModelEntry::module: {
+        const auto address = fields.number<std::uint64_t>();
+        NnModules::Name name{found.ticks, generation, fields.number<std::uint64_t>(), {}, {}};
+        const std::string_view path = fields.text();
+        const std::string_view type = fields.text();
+        if (!fields.ok) return found;
+        name.path = writer.string(path);
+        name.type = writer.string(type);
+        modules.name(address, name, writer);
+        continue;
+      }
+      case ring::ModelEntry::tensor: {
+        ModelTensor tensor;
+        fields.ok = read_tensor(fields, generation, modules, writer, tensor);
+        if (fields.ok) found.tensors.push_back(std::move(tensor));
+        continue;
+      }
+    }
+    fields.ok = false;
+  }
+  return found;
+}
+
+std::string DefinitionFields::python() {
+  const auto kind = number<std::uint8_t>();
+  return python_text(kind, text());
 }
 
 }  // namespace tidemark

@@ -3,22 +3,66 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "collect/recorder/lanes/generated_file.h"
-#include "collect/recorder/lanes/model_definition.h"
 #include "collect/recorder/lanes/nn_modules.h"
 #include "collect/ring/layout.h"
 #include "trace/kept_definitions.h"
 #include "trace/recording_writer.h"
 
 namespace tidemark {
+
+/// `ok` turns false where the fields run past the definition's end.
+class DefinitionFields {
+ public:
+  explicit DefinitionFields(std::span<const std::byte> bytes) : rest_(bytes) {}
+
+  template <typename T>
+  T number() {
+    T value{};
+    const std::string_view raw = take(sizeof(T));
+    if (ok) std::memcpy(&value, raw.data(), sizeof(T));
+    return value;
+  }
+  std::string_view text() { return take(number<std::uint32_t>()); }
+  /// Text of a Python str, as UTF-8: {u8 bytes for each code point, text}.
+  std::string python();
+
+  [[nodiscard]] bool at_end() const { return rest_.empty(); }
+
+  bool ok = true;
+
+ private:
+  std::string_view take(std::size_t size) {
+    if (!ok || size > rest_.size()) {
+      ok = false;
+      return {};
+    }
+    const std::string_view taken(reinterpret_cast<const char*>(rest_.data()), size);
+    rest_ = rest_.subspan(size);
+    return taken;
+  }
+
+  std::span<const std::byte> rest_;
+};
+
+/// What the reader of the lane writes, because it knows the clock.
+struct ModelTensors {
+  std::uint64_t ticks = 0;
+  std::vector<ModelTensor> tensors;  ///< without time
+};
+
+/// Takes in the names. Everything up to an entry that makes no sense; `fields.ok` is false then.
+ModelTensors read_model(DefinitionFields& fields, NnModules& modules, RecordingWriter& writer);
 
 /// The `process` definition, as it came.
 struct ProcessFacts {

@@ -14,7 +14,7 @@ namespace tidemark {
 /// Removed when destroyed. One that a killed recorder left is removed by the user's next recorder: its lock is free.
 class SocketFolder {
  public:
-  /// In XDG_RUNTIME_DIR, TMPDIR or /tmp.
+  /// In TIDEMARK_RUNTIME_DIR; where that is not set, in XDG_RUNTIME_DIR, TMPDIR or /tmp.
   static Result<SocketFolder> create();
 
   SocketFolder(SocketFolder&& other) noexcept;
@@ -27,12 +27,12 @@ class SocketFolder {
   [[nodiscard]] Result<ScopedFd> listen() const;
   /// Another one at live_socket(), for those who read recordings while they are written.
   [[nodiscard]] Result<ScopedFd> listen_to_readers() const;
-  /// Of all recorders of this user; some may be gone.
+  /// Of all recorders of this user in the same places; some may be gone.
   [[nodiscard]] static std::vector<std::string> live_sockets();
 
   [[nodiscard]] std::string socket() const { return path_ + "/recorder"; }
   [[nodiscard]] std::string live_socket() const { return path_ + "/live"; }
-  /// What processes say that have no recording: letters of collect/process/connection.h, leave_mark().
+  /// What processes say that have no recording: letters of collect/process/connection.h, report_unrecorded().
   [[nodiscard]] std::string marks() const;
   /// Whether a monitor's question for a process waits (ring/questions.h). A system call.
   [[nodiscard]] bool has_question(pid_t pid) const;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "collect/machine/process_memory.h"
 #include "collect/machine/processes.h"
 
 namespace tidemark {
@@ -108,7 +107,7 @@ void SampleTaker::take(std::vector<Reading>& readings) {
   const Clock::time_point now = Clock::now();
   if (!find_job_) run(job_pace_, now, [&] { set_job(own_job()); });
   run(device_pace_, now, [&] { read_devices(readings); });
-  if (use_has_changed()) process_pace_.hurry();
+  if (device_use_changed()) process_pace_.sample_soon();
   run(process_pace_, now, [&] { read_processes(readings); });
   if (find_job_) run(job_pace_, now, [&] { set_job(find_job_(on_devices_)); });
   if (!host_pace_.due(now)) return;
@@ -116,7 +115,7 @@ void SampleTaker::take(std::vector<Reading>& readings) {
   run(read_pss_ ? pss_pace_ : host_pace_, now, [&] { read_host(readings); });
   if (read_pss_) host_pace_.done(now, 0ns, 0ns);
   // With what was just read of the processes, and with each PSS, so that it stays with what else was used then.
-  if (!find_job_ && host_has_changed()) parts_pace_.hurry();
+  if (!find_job_ && host_has_changed()) parts_pace_.sample_soon();
   if (read_pss_ && !parts_pace_.due(now)) return read_parts(readings);
   run(parts_pace_, now, [&] { read_parts(readings); });
 }
@@ -142,7 +141,7 @@ bool SampleTaker::is_of_job(std::int64_t pid) const {
   });
 }
 
-bool SampleTaker::use_has_changed() const {
+bool SampleTaker::device_use_changed() const {
   return std::any_of(devices_.begin(), devices_.end(), [](const Device& device) {
     const auto [less, more] = std::minmax(device.used_bytes, device.used_at_listing_bytes);
     return more - less > more / kChangedUse;
@@ -191,8 +190,8 @@ void SampleTaker::set_job(std::vector<JobProcess> job) {
                                [](const JobProcess& a, const JobProcess& b) { return a.pid == b.pid; });
   job_ = std::move(job);
   if (same) return;
-  parts_pace_.hurry();
-  pss_pace_.hurry();  // a process that was forked shares its pages: which, only this tells
+  parts_pace_.sample_soon();
+  pss_pace_.sample_soon();  // a process that was forked shares its pages: which, only this tells
 }
 
 void SampleTaker::read_host(std::vector<Reading>& readings) {

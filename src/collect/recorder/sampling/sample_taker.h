@@ -66,7 +66,7 @@ class Pace {
   void done(std::chrono::steady_clock::time_point began, std::chrono::nanoseconds cost,
             std::chrono::nanoseconds elapsed);
   /// Do it before its time, as soon as that share of the clock allows: others may have had to wait for it.
-  void hurry() { next_ = std::min(next_, earliest_); }
+  void sample_soon() { next_ = std::min(next_, earliest_); }
 
  private:
   std::chrono::nanoseconds interval_;
@@ -98,7 +98,7 @@ class SampleTaker {
     std::uint64_t used_at_listing_bytes = 0;  ///< when its processes were listed last
   };
 
-  [[nodiscard]] bool use_has_changed() const;
+  [[nodiscard]] bool device_use_changed() const;
   [[nodiscard]] std::vector<JobProcess> own_job() const;
   [[nodiscard]] bool is_of_job(std::int64_t pid) const;
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "collect/recorder/session/output_files.h"
-#include "trace/join_segments.h"
+#include "trace/segment_joiner.h"
 
 namespace tidemark {
 namespace {

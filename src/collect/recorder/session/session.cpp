@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "collect/recorder/process_facts.h"
+
 namespace tidemark {
+
 namespace {
 
 // A thread marks its lane busy before it takes a time. The mark may linger in a store buffer, far shorter than this.
@@ -24,6 +28,12 @@ bool untouched(const ring::Lane& lane) {
   return lane.owner.load(std::memory_order_acquire) == 0 && lane.head.load(std::memory_order_acquire) == 0 &&
          lane.dropped.load(std::memory_order_relaxed) == 0;
 }
+
+// Further from now than clocks of different cores are apart: a time that only overwritten memory says.
+constexpr std::uint64_t kFutureNs = 1'000'000'000;
+
+// For what was lost and how it ended, at the size limit.
+constexpr std::uint64_t kRoomForTheEnd = 1024;
 
 }  // namespace
 
@@ -134,7 +144,7 @@ void Session::add(const Loss& loss) {
   if (!stopped_) writer_->loss(loss);
 }
 
-void Session::tell_of_question() {
+void Session::announce_question() {
   for (std::size_t index = 0; index < lanes_.size(); ++index) {
     ring::Lane& lane = memory_->get()->lanes[index];
     if (lane.owner.load(std::memory_order_relaxed) == 0) continue;
@@ -209,6 +219,280 @@ Result<void> Session::finish(bool exited) {
   // What a window has so far can be read.
   if (limits_.window != nullptr) static_cast<void>(limits_.window->finish_after_error({last_event_ns_, exited}));
   return {};
+}
+
+std::uint64_t Session::take(LaneState& lane) {
+  RingRecord record;
+  std::uint64_t taken = 0;
+  while (taken < kMaxTakenBytes && lane.reader.next(record)) {
+    taken += record.header.words * sizeof(std::uint64_t);
+    take_record(lane, record);
+  }
+  if (lane.reader.broken() && !lane.reported_broken) {
+    lane.reported_broken = true;
+    writer_->loss({QualityId::ring_corrupted, 1});
+  }
+  return taken;
+}
+
+void Session::take_record(LaneState& lane, const RingRecord& record) {
+  const auto fields = record.fields();
+  const ring::RecordHeader& header = record.header;
+  const auto device = Device{static_cast<DeviceType>(header.device_type), header.device_index};
+  Event event;
+  std::size_t fixed = 0;  // fields before the totals
+  switch (header.kind) {
+    case ring::RecordKind::blob:
+      if (!lane.definitions.blob(header, fields, *writer_)) ++invalid_.definitions;
+      if (lane.definitions.process_facts != nullptr)
+        set_process_facts(*std::exchange(lane.definitions.process_facts, nullptr));
+      if (lane.definitions.mark) write_mark(*std::exchange(lane.definitions.mark, std::nullopt), lane);
+      if (lane.definitions.model) write_tensors(*std::exchange(lane.definitions.model, std::nullopt), lane);
+      if (const auto number = std::exchange(lane.definitions.thread_number, std::nullopt)) {
+        autograd_threads_[*number] = lane.definitions.thread();
+      }
+      return;
+    case ring::RecordKind::reset:
+      lane.definitions.reset();
+      lane.node.reset();
+      return;
+    case ring::RecordKind::autograd:
+      return take_autograd(lane, record);
+    case ring::RecordKind::driver:
+      return take_driver_call(lane, record);
+    case ring::RecordKind::allocate:
+      event.kind = EventKind::allocate;
+      fixed = 3;
+      break;
+    case ring::RecordKind::out_of_memory:
+      event.kind = EventKind::out_of_memory;
+      fixed = 3;
+      break;
+    case ring::RecordKind::free:
+      event.kind = EventKind::free;
+      fixed = 2;
+      break;
+    case ring::RecordKind::pause:
+      event.kind = EventKind::pause;
+      fixed = 1;
+      break;
+    case ring::RecordKind::resume:
+      event.kind = EventKind::resume;
+      fixed = 1;
+      break;
+  }
+  if (fixed == 0 || fields.size() < fixed) {
+    ++invalid_.records;
+    return;
+  }
+  event.device = device;
+  event.thread = lane.definitions.thread();
+  event.stack = lane.definitions.stack(header.stack);
+  if (fixed >= 2) event.address = fields[1];
+  if (fixed >= 3) event.size = fields[2];
+  if (fields.size() >= fixed + 2) {
+    event.has_totals = true;
+    event.total_allocated = fields[fixed];
+    event.total_reserved = fields[fixed + 1];
+  }
+  PendingEvent pending{clamp_timestamp(fields[0], lane), event};
+  if (fixed >= 3) {
+    pending.event.sequence = lane.sequence;
+    pending.node = lane.node;
+    if (lane.node) pending.event.node_sequence = lane.node_sequence;
+  }
+  lane.pending.push_back(pending);
+}
+
+void Session::take_autograd(LaneState& lane, const RingRecord& record) {
+  const auto fields = record.fields();
+  const std::uint32_t code = record.header.stack;
+  if (fields.size() != (code == 0 ? 1U : 2U)) {
+    ++invalid_.records;
+    return;
+  }
+  lane.sequence = fields[0];
+  lane.node = code == 0 ? std::nullopt : lane.definitions.autograd_node(code - 1);
+  if (code != 0) lane.node_sequence = fields[1];
+}
+
+void Session::take_driver_call(LaneState& lane, const RingRecord& record) {
+  const auto fields = record.fields();
+  const auto call = static_cast<std::uint8_t>(record.header.device_type);
+  DriverCallRecord told;
+  if (fields.empty() || fields.size() > 1 + std::size(told.numbers) || call == 0 ||
+      call > static_cast<std::uint8_t>(ring::DriverCall::slow)) {
+    ++invalid_.records;
+    return;
+  }
+  told.call = static_cast<ring::DriverCall>(call);
+  told.device = record.header.device_index;
+  std::copy(fields.begin() + 1, fields.end(), told.numbers);
+  Event event;
+  event.thread = lane.definitions.thread();
+  event.stack = lane.definitions.stack(record.header.stack);
+  // A call that gave something back has the time when it was made: a signal handler may have recorded something since,
+  // and after kLongestCallNs (session.cpp) what came later has been written.
+  const std::uint64_t ticks = std::max({fields[0], lane.last_ticks, written_ticks_});
+  lane.pending.push_back({clamp_timestamp(ticks, lane), event, told});
+}
+
+std::uint64_t Session::clamp_timestamp(std::uint64_t ticks, LaneState& lane) {
+  if (ticks > latest_ticks_) latest_ticks_ = clock_.now() + clock_.ticks_in_ns(kFutureNs);
+  if (ticks > latest_ticks_) {
+    ++invalid_.times;
+  } else {
+    lane.last_ticks = ticks;
+  }
+  return lane.last_ticks;
+}
+
+void Session::write_mark(const LaneMark& mark, LaneState& lane) {
+  const std::uint64_t time_ns =
+      clock_.between_ns(memory_->get()->control.start_ticks, clamp_timestamp(mark.ticks, lane));
+  last_event_ns_ = std::max(last_event_ns_, time_ns);
+  unflushed_ = true;
+  writer_->mark({mark.kind, time_ns, mark.name, lane.definitions.thread()});
+}
+
+void Session::write_tensors(ModelTensors model, LaneState& lane) {
+  const std::uint64_t time_ns =
+      clock_.between_ns(memory_->get()->control.start_ticks, clamp_timestamp(model.ticks, lane));
+  unflushed_ = true;
+  for (ModelTensor& tensor : model.tensors) {
+    tensor.time_ns = time_ns;
+    writer_->tensor(tensor);
+  }
+}
+
+void Session::set_process_facts(const ProcessFacts& facts) {
+  if (facts.rank) process_.rank = facts.rank;
+  if (facts.local_rank) process_.local_rank = facts.local_rank;
+  if (facts.world_size) process_.world_size = facts.world_size;
+  if (!facts.python_version.empty()) process_.python_version = facts.python_version;
+  if (!facts.reporting_library.empty()) process_.torch_version = torch_version(facts.reporting_library);
+  writer_->process(process_);
+}
+
+void Session::limit_size() {
+  if (limits_.max_file_bytes > 0) writer_->leave_out_above(limits_.max_file_bytes - kRoomForTheEnd);
+}
+
+// Merges the lanes' events up to `ticks`, oldest first.
+Result<void> Session::write_until(std::uint64_t ticks) {
+  while (true) {
+    LaneState* oldest = nullptr;
+    std::uint64_t until = ticks;  // the oldest lane may go on until the next lane's first event
+    for (const auto& lane : lanes_) {
+      if (lane->pending.empty()) continue;
+      const std::uint64_t first = lane->pending.front().ticks;
+      if (oldest == nullptr || first < oldest->pending.front().ticks) {
+        if (oldest != nullptr) until = std::min(until, oldest->pending.front().ticks);
+        oldest = lane.get();
+      } else {
+        until = std::min(until, first);
+      }
+    }
+    if (oldest == nullptr || oldest->pending.front().ticks > ticks) return {};
+    while (!oldest->pending.empty() && oldest->pending.front().ticks <= until) {
+      if (auto written = write(oldest->pending.front()); !written) return written;
+      oldest->pending.pop_front();
+      if (stopped_) return {};
+    }
+  }
+}
+
+Result<void> Session::check_size() {
+  const std::uint64_t most = limits_.max_file_bytes;
+  if (most == 0 || writer_->bytes_written() + writer_->bytes_pending() + kRoomForTheEnd < most) return {};
+  // What is pending is not compressed yet: there may be room for more.
+  if (auto flushed = writer_->flush(); !flushed) {
+    stop_after_error(false);
+    return flushed;
+  }
+  if (writer_->left_out() || writer_->bytes_written() + kRoomForTheEnd + most / 16 > most) {
+    size_limit_reached_ = true;
+    stop();
+  }
+  return {};
+}
+
+Result<void> Session::write(const PendingEvent& pending) {
+  written_ticks_ = std::max(written_ticks_, pending.ticks);
+  Event event = pending.event;
+  event.time_ns = clock_.between_ns(memory_->get()->control.start_ticks, pending.ticks);
+  if (pending.node) event.node = autograd_node(*pending.node);
+  if (!pending.driver_call) return write(event);
+  if (pending.driver_call->call == ring::DriverCall::slow) {
+    const std::uint64_t began = std::min(pending.driver_call->numbers[0], pending.ticks);
+    writer_->sample(SlowDriverCall{event.time_ns, clock_.between_ns(began, pending.ticks)});
+    return {};
+  }
+  driver_events_.clear();
+  driver_memory_.take(*pending.driver_call, event, driver_events_);
+  for (const Event& driver_event : driver_events_) {
+    if (auto written = write(driver_event); !written || stopped_) return written;
+  }
+  return {};
+}
+
+// Only now: what the thread that made the node said of itself may have come later than the node, from its own lane.
+AutogradNodeId Session::autograd_node(const LaneNode& node) {
+  const auto thread = autograd_threads_.find(node.thread_number);
+  return writer_->autograd_node({node.type, thread != autograd_threads_.end() ? thread->second : ThreadId{}});
+}
+
+Result<void> Session::next_segment(std::uint64_t now_ns) {
+  WindowWriter& window = *limits_.window;
+  add_losses();
+  if (window.has_grown()) {
+    keep_definitions(window.definitions());
+    window.sweep();
+  }
+  auto begun = window.next_segment(now_ns);
+  if (!begun) stop_after_error(false);
+  return begun;
+}
+
+// Whatever may still be written that was defined before.
+void Session::keep_definitions(KeptDefinitions& definitions) const {
+  for (const auto& lane : lanes_) {
+    lane->definitions.keep(definitions);
+    if (lane->node) definitions.keep(lane->node->type);
+    for (const PendingEvent& pending : lane->pending) {
+      definitions.keep(pending.event.stack);
+      definitions.keep(pending.event.thread);
+      if (pending.node) definitions.keep(pending.node->type);
+    }
+  }
+  nn_modules_.keep(definitions);
+  driver_memory_.keep(definitions);
+  for (const auto& [number, thread] : autograd_threads_) definitions.keep(thread);
+}
+
+Result<void> Session::write(const Event& event) {
+  if (auto checked = check_size(); !checked || stopped_) return checked;
+  last_event_ns_ = std::max(last_event_ns_, event.time_ns);
+  ++event_count_;
+  unflushed_ = true;
+  if (auto written = writer_->event(event); !written) {
+    stop_after_error(false);
+    return written;
+  }
+  if (event.kind == EventKind::out_of_memory) ++oom_count_;
+  if (limits_.window != nullptr && limits_.window->is_due(event.time_ns)) return next_segment(event.time_ns);
+  return {};
+}
+
+void Session::stop() {
+  stopped_ = true;
+  memory_->get()->control.stop.store(1, std::memory_order_relaxed);
+}
+
+void Session::stop_after_error(bool exited) {
+  stop();
+  // Where nothing at all can be written, the recording ends without an end.
+  static_cast<void>(writer_->finish_after_error({last_event_ns_, exited}));
 }
 
 }  // namespace tidemark

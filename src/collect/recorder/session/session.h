@@ -71,7 +71,7 @@ class Session {
   }
 
   /// A monitor's question waits for the process: it is told so.
-  void tell_of_question();
+  void announce_question();
 
   /// Whether the process was seen to be a worker of a torch.utils.data.DataLoader.
   [[nodiscard]] bool is_data_worker() const;
@@ -126,7 +126,7 @@ class Session {
   void take_autograd(LaneState& lane, const RingRecord& record);
   /// The ticks themselves, or the lane's last ones when they lie in the future.
   std::uint64_t clamp_timestamp(std::uint64_t ticks, LaneState& lane);
-  void learn(const ProcessFacts& facts);
+  void set_process_facts(const ProcessFacts& facts);
   void write_mark(const LaneMark& mark, LaneState& lane);
   void write_tensors(ModelTensors model, LaneState& lane);
   // session_writing.cpp

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "analyze/leaks/series_growth.h"
+#include "analyze/leaks/growth.h"
 #include "analyze/leaks/usual_mistake.h"
 
 namespace tidemark {

@@ -5,10 +5,8 @@
 #include <vector>
 
 #include "analyze/common/trend.h"
-#include "analyze/forecast/cell_growth.h"
 #include "analyze/forecast/change_points.h"
 #include "analyze/forecast/peak_growth.h"
-#include "analyze/forecast/period.h"
 #include "analyze/forecast/usage_history.h"
 
 namespace tidemark {

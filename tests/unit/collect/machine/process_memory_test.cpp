@@ -1,11 +1,10 @@
 // The memory of a process: from files written by hand, and of this one, which knows what it has.
-#include "collect/machine/process_memory.h"
-
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/units.h"
+#include "collect/machine/processes.h"
 #include "temporary_folder.h"
 
 namespace tidemark::testing {

@@ -13,7 +13,6 @@
 #include "collect/process/python/interpreter.h"
 #include "collect/process/python/layout.h"
 #include "collect/process/python/python_walker.h"
-#include "collect/process/python/verify.h"
 #include "collect/recorder/lanes/python_lines.h"
 
 #define PROBE_API extern "C" __attribute__((visibility("default")))

@@ -187,7 +187,8 @@ TEST_F(RecorderFaultsTest, SaysLittleOfManyProcesses) {
   EXPECT_EQ(recorder->unrecorded().count, 20U);
   EXPECT_EQ(said.size(), 3U);
   EXPECT_THAT(said, Each(HasSubstr("is not recorded")));
-  EXPECT_THAT(recorder->why_nothing(), HasSubstr("run.tide: cannot be created")) << "and not that no process came";
+  EXPECT_THAT(recorder->no_recording_reason(), HasSubstr("run.tide: cannot be created"))
+      << "and not that no process came";
 }
 
 TEST_F(RecorderFaultsTest, SaysLittleOfManyProcessesThatGoOn) {
@@ -212,9 +213,9 @@ TEST_F(RecorderFaultsTest, SaysWhyAProgramThatLoadsTheCollectorItselfHasNoRecord
   options.manual = true;
   auto created = Recorder::create(options, [](const std::string&) {});
   recorder = std::move(*created);
-  EXPECT_THAT(recorder->why_nothing(), HasSubstr("did not load the collector (--manual)"));
+  EXPECT_THAT(recorder->no_recording_reason(), HasSubstr("did not load the collector (--manual)"));
   std::ofstream(variable(ring::kSocketVariable) + ".seen") << "T";
-  EXPECT_THAT(recorder->why_nothing(), HasSubstr("did not call tidemark_attach()"));
+  EXPECT_THAT(recorder->no_recording_reason(), HasSubstr("did not call tidemark_attach()"));
 }
 
 TEST_F(RecorderFaultsTest, RemovesTheFoldersOfKilledRecorders) {

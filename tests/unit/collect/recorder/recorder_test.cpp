@@ -224,12 +224,12 @@ TEST_F(RecorderTest, SaysWhyNothingWasRecorded) {
   create();
   const std::string marks = variable(ring::kSocketVariable) + ".seen";
   ASSERT_TRUE(std::filesystem::exists(marks));
-  EXPECT_THAT(recorder->why_nothing(),
+  EXPECT_THAT(recorder->no_recording_reason(),
               AllOf(HasSubstr("no process of the program reported"), HasSubstr("statically linked")));
   std::ofstream(marks) << "N";
-  EXPECT_THAT(recorder->why_nothing(), HasSubstr("no process of the program loaded PyTorch"));
+  EXPECT_THAT(recorder->no_recording_reason(), HasSubstr("no process of the program loaded PyTorch"));
   std::ofstream(marks) << "NNT";
-  EXPECT_THAT(recorder->why_nothing(), HasSubstr("PyTorch was loaded"));
+  EXPECT_THAT(recorder->no_recording_reason(), HasSubstr("PyTorch was loaded"));
 }
 
 TEST(RecorderCreate, SaysWhereItFoundNoPlace) {

@@ -72,12 +72,12 @@ TEST(Pace, HurriesAsFarAsTheClockAllows) {
   quick.done(start, 10us, 200us);
   quick.done(start + 1s, 10us, 200us);
   EXPECT_EQ(quick.next(), start + 2s);
-  quick.hurry();
+  quick.sample_soon();
   EXPECT_EQ(quick.next(), start + 1s + 200ms) << "waiting counts: others wait meanwhile";
   Pace slow(1s);
   slow.done(start, 10us, 5ms);
   slow.done(start + 1s, 10us, 5ms);
-  slow.hurry();
+  slow.sample_soon();
   EXPECT_EQ(slow.next(), start + 2s) << "in its own time, and not later";
 }
 

@@ -11,7 +11,7 @@
 
 #include "ring_process.h"
 #include "temporary_folder.h"
-#include "trace/join_segments.h"
+#include "trace/segment_joiner.h"
 #include "trace/window_writer.h"
 #include "trace_test_support.h"
 

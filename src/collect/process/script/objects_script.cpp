@@ -1,0 +1,110 @@
+#include "collect/process/script/objects_script.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "collect/process/connection.h"
+#include "collect/process/python/python_walker.h"
+#include "collect/process/script/script.h"
+#include "collect/ring/questions.h"
+
+namespace tidemark::process {
+
+extern const char kObjectsScript[];
+/// Name and text by turns, up to a null pointer, in the order in which they are to be loaded: made by the build from
+/// python/tidemark/_holders.
+extern const char* const kHolderModules[];
+
+namespace {
+
+constinit std::atomic<bool> wanted{false};     // an answer
+constinit std::atomic<bool> queued{false};     // run_queued(), in the interpreter's queue
+constinit std::atomic<bool> answering{false};  // a thread is at it
+
+// The file of the question. False where there is none.
+bool find_question(char (&path)[PATH_MAX]) noexcept {
+  const char* socket = recorder_socket();
+  const char* end = ::strrchr(socket, '/');
+  if (end == nullptr) return false;
+  const int length = ::snprintf(path, sizeof(path), "%.*s/%s%ld%s", static_cast<int>(end - socket), socket,
+                                ring::kQuestionStem, static_cast<long>(::getpid()), ring::kQuestionEnd);
+  return length > 0 && static_cast<std::size_t>(length) < sizeof(path) && ::access(path, F_OK) == 0;
+}
+
+// ---- what the script calls, with the GIL ----
+
+// question() -> the path of its file, in bytes; empty where there is none
+void* question(void* /*self*/, void* /*none*/) {
+  char path[PATH_MAX];
+  const std::size_t length = find_question(path) ? ::strlen(path) : 0;
+  return python_api()->PyBytes_FromStringAndSize(path, static_cast<std::ptrdiff_t>(length));
+}
+
+// modules() -> [name, text, name, text, …] in bytes, in the order in which they are to be loaded
+void* modules(void* /*self*/, void* /*none*/) {
+  const PythonApi& api = *python_api();
+  void* list = api.PyList_New(0);
+  if (list == nullptr) return nullptr;
+  for (const char* const* text = kHolderModules; *text != nullptr; ++text) {
+    void* bytes = api.PyBytes_FromStringAndSize(*text, static_cast<std::ptrdiff_t>(::strlen(*text)));
+    const bool appended = bytes != nullptr && api.PyList_Append(list, bytes) == 0;
+    if (bytes != nullptr) api.Py_DecRef(bytes);
+    if (appended) continue;
+    api.Py_DecRef(list);
+    return nullptr;
+  }
+  return list;
+}
+
+PythonMethod object_methods[] = {
+    {"question", question, kNoArguments, nullptr},
+    {"modules", modules, kNoArguments, nullptr},
+};
+
+constinit Script objects_script{kObjectsScript, object_methods};
+
+// ---- running it ----
+
+bool answer() noexcept {
+  char path[PATH_MAX];
+  if (!wanted.exchange(false) || !find_question(path) || answering.exchange(true)) return true;
+  const Script::Outcome outcome = objects_script.run();
+  answering.store(false);
+  return outcome != Script::Outcome::raised;
+}
+
+int run_queued(void* /*argument*/) {
+  queued.store(false);
+  return answer() ? 0 : -1;
+}
+
+}  // namespace
+
+// Where there is still a question later, the recorder says so again.
+bool take_question(ring::Lane* lane, std::uint32_t epoch) noexcept {
+  const std::uint32_t before = lane->connection.fetch_and(~ring::kQuestionWaits, std::memory_order_relaxed);
+  if (before != (epoch | ring::kQuestionWaits)) return false;
+  const int saved = errno;
+  wanted.store(true);
+  const bool known = python_detect() != PythonSupport::unsupported;  // looks for the interpreter
+  if (known && !queued.exchange(true) && !schedule_script(run_queued)) queued.store(false);
+  errno = saved;
+  return true;
+}
+
+bool answer_now() noexcept {
+  return !wanted.load(std::memory_order_relaxed) || answer();
+}
+
+void forget_questions() noexcept {
+  wanted.store(false);
+  queued.store(false);
+  answering.store(false);
+}
+
+}  // namespace tidemark::process

@@ -1,0 +1,201 @@
+# Counts the training steps of a planned program, and ends it with its last one. Runs inside the program, with its GIL:
+# training_steps.cpp starts it.
+from __future__ import annotations
+
+import atexit
+import ctypes
+import gc
+import os
+import sys
+import time
+import weakref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+# As PyTorch itself waits for its backward threads.
+SECONDS_TO_END = 10
+
+# An optimizer that made no step for so many training steps takes no part any more, and none waits for it.
+PATIENCE = 16
+
+# Kinds of marks.
+MOMENT, RANGE_BEGIN, RANGE_END = 0, 1, 2
+
+
+def parameters_of(optimizer: Any) -> list[Any]:
+    try:
+        return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    except Exception:  # a program's own class, not set up yet
+        return []
+
+
+class TrainingSteps:
+    """Training steps out of calls of Optimizer.step(), and where there is no optimizer, out of the program's marks.
+
+    A training step is complete when every optimizer that takes part has made its own step: of a GAN both networks', of
+    optimizers in backward hooks all of them. Where one steps more often than another, its steps count, and the last
+    training step is complete when the other has followed.
+    """
+
+    def __init__(self, optimizer_class: type, limit: int) -> None:
+        self.optimizer_class = optimizer_class
+        self.limit = limit  # 0: none
+        self.count = 0  # complete training steps
+        self.idle = 0  # optimizers that have parameters of their own on a GPU, and made no step
+        self.under_way: set[int] = set()  # those that have stepped in the training step under way, by id()
+        # Optimizer -> complete training steps when it stepped last.
+        self.latest: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.seen: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers, as of the latest search
+        self.asked = 0  # steps after which idle ones were counted
+        self.by_marks = False  # the complete steps are those that the program marks
+        self.begun = False  # a moment was marked at which a step begins
+        self.listener: object = None  # keeps the C function alive that is called for marks
+
+    def stepped(self, optimizer: Any) -> bool:
+        """Whether the call completes a training step."""
+        if self.by_marks:  # they were of something else, such as an evaluation before the training
+            self.by_marks, self.count = False, 0
+        if id(optimizer) in self.under_way:  # again: the one before went without the others
+            self.complete()
+        self.under_way.add(id(optimizer))
+        self.latest[optimizer] = self.count
+        for other, at in self.latest.items():
+            if id(other) not in self.under_way and self.count - at < PATIENCE:
+                return False
+        if self.count < self.limit + PATIENCE:
+            # A search looks at all that the program has, so it is made ever more seldom; before the last step it decides.
+            self.asked += 1
+            self.idle = self.count_idle(search=self.asked & (self.asked - 1) == 0 or self.count + 1 == self.limit)
+            if self.idle:
+                return False
+        self.complete()
+        return True
+
+    def marked(self, kind: int) -> bool:
+        """Whether a mark of the program's that names a step completes one: the end of a range, or the moment at which the next
+        begins.
+
+        Optimizers tell more surely: an evaluation may mark its steps too.
+        """
+        if self.latest or (self.count < PATIENCE and self.count_idle(search=True)):
+            return False
+        completes = kind == RANGE_END or (kind == MOMENT and self.begun)
+        self.begun = kind == MOMENT
+        if completes:
+            self.by_marks = True
+            self.count += 1
+        return completes
+
+    def end(self) -> bool:
+        """Whether the program's end completes a step."""
+        return self.begun and self.marked(MOMENT)
+
+    def complete(self) -> None:
+        self.count += 1
+        self.under_way.clear()
+
+    def count_idle(self, search: bool) -> int:
+        if search:
+            self.seen.update(thing for thing in gc.get_objects() if issubclass(type(thing), self.optimizer_class))
+        used = {id(parameter) for optimizer in self.latest for parameter in parameters_of(optimizer)}
+        return sum(
+            any(getattr(parameter, "is_cuda", False) for parameter in parameters_of(optimizer))
+            and not any(id(parameter) in used for parameter in parameters_of(optimizer))
+            for optimizer in self.seen
+            if optimizer not in self.latest
+        )
+
+    def is_last(self) -> bool:
+        return 0 < self.limit <= self.count
+
+
+def is_inside_another(frame: FrameType | None) -> bool:
+    """Whether the step() whose hook's caller is `frame` was called by another optimizer's, which wraps it."""
+    code = frame.f_code if frame else None
+    while frame := frame and frame.f_back:
+        if frame.f_code is code:
+            return True
+    return False
+
+
+def has_backward_threads() -> bool:
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/comm") as name:
+                if name.read().startswith("pt_autograd_"):
+                    return True
+        except OSError:  # it has just ended
+            pass
+    return False
+
+
+def end_backward_threads() -> None:
+    """Ends PyTorch's backward threads before the interpreter ends.
+
+    They give back Python objects when backward() has returned. Where nothing has to wait for a GPU, that may be when the
+    interpreter ends, which ends a thread that wants the GIL, within C++: that aborts the program. Functions that the program
+    registered with atexit before it used the GPU come later, and can make no backward pass.
+    """
+    if not has_backward_threads():
+        return
+    torch: Any = sys.modules["torch"]
+    folder = os.path.dirname(torch.__file__)
+    library = ctypes.CDLL(os.path.join(folder, "lib", "libtorch_cpu.so"))  # calls give the GIL away
+    find_engine = getattr(library, "_ZN5torch8autograd6Engine18get_default_engineEv", None)
+    stop_engine = getattr(library, "_ZN5torch8autograd6Engine4stopEv", None)
+    if find_engine is None or stop_engine is None:
+        return
+    find_engine.restype = ctypes.c_void_p
+    stop_engine(ctypes.c_void_p(find_engine()))
+    # Each needs the GIL once more after it was waited for.
+    give_up = time.monotonic() + SECONDS_TO_END
+    while has_backward_threads() and time.monotonic() < give_up:
+        time.sleep(0.001)
+
+
+def start(limit: int, count_at: int, stop_at: int, again_at: int, listen_at: int) -> None:
+    """Registers the hook of optimizers, and ends the program after `limit` training steps (0: never).
+
+    The addresses are those of C functions: count(steps, idle, by marks), stop(), again(), for when PyTorch is not there yet,
+    and listen(function), which is called for marks.
+    """
+    optim: Any = sys.modules.get("torch.optim.optimizer")
+    register = getattr(optim, "register_optimizer_step_post_hook", None)
+    if register is None:
+        ctypes.PYFUNCTYPE(None)(again_at)()
+        return
+    count = ctypes.PYFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int)(count_at)  # these keep the GIL
+    stop = ctypes.PYFUNCTYPE(None)(stop_at)
+    listener = ctypes.CFUNCTYPE(None, ctypes.c_int)
+    listen = ctypes.PYFUNCTYPE(None, listener)(listen_at)
+    steps = TrainingSteps(optim.Optimizer, limit)
+
+    def counted(complete: bool) -> None:
+        count(steps.count, steps.idle, steps.by_marks)
+        if complete and steps.is_last():
+            for stream in (sys.stdout, sys.stderr):
+                try:
+                    stream.flush()
+                except Exception:  # closed, or none
+                    pass
+            stop()
+
+    def after_step(optimizer: Any, *_: object) -> None:
+        if not is_inside_another(sys._getframe(1)):
+            counted(steps.stepped(optimizer))
+
+    def at_exit() -> None:
+        listen(listener())
+        if steps.end():
+            count(steps.count, steps.idle, steps.by_marks)
+        end_backward_threads()
+
+    atexit.register(at_exit)
+    after_step._torchdynamo_disable = True  # type: ignore[attr-defined]  # where step() is compiled
+    count(0, 0, False)
+    register(after_step)
+    steps.listener = listener(lambda kind: counted(steps.marked(kind)))
+    listen(steps.listener)
