@@ -24,14 +24,14 @@ class Analyses:
 
 
 class Categories(Analyses):
-    """Whose memory it is, against what the program's own tensors say at three moments: as tests/phantom/test_categories.py."""
+    """Whose memory it is, against what the program's own tensors say at three moments: as tests/integration/phantom/test_categories.py."""
 
     def breakdown(self, file, device, at):
         return self.read("breakdown", "--top", "0", "--device", device, "--at", at, file)["devices"][0]
 
     def case(self, case):
         folder = self.check.results / "categories"
-        ranks = self.record(folder, "tests/phantom/attributed.py", case)[case]
+        ranks = self.record(folder, "tests/integration/phantom/attributed.py", case)[case]
         result = {}
         for file in sorted(folder.iterdir()):
             devices = self.read("summary", file)["devices"]
@@ -64,7 +64,7 @@ class Categories(Analyses):
 
 
 class Advice(Analyses):
-    """What each piece promises to save, against PyTorch's counters without the fault: as tests/phantom/test_advice.py."""
+    """What each piece promises to save, against PyTorch's counters without the fault: as tests/integration/phantom/test_advice.py."""
 
     def promised(self, kind, file):
         found = [device for device in self.read("patterns", file)["devices"] if device["device"].startswith("cuda")]
@@ -76,7 +76,7 @@ class Advice(Analyses):
             self.check.say("advice  needs two GPUs: not checked")
             return None
         folder = self.check.results / "advice"
-        told = self.record(folder, "tests/phantom/faults.py", "all")
+        told = self.record(folder, "tests/integration/phantom/faults.py", "all")
         runs = {(run["case"], run["fixed"]): run for run in told}
         rows = self.read("summary", *sorted(folder.iterdir()))["ranks"]["rows"]
         files = {row["pid"]: row["file"] for row in rows}

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-PROGRAM = "tests/programs/batches_gpu.py"
+PROGRAM = "tests/integration/recorder/batches_gpu.py"
 MODELS = ["mlp", "convnet", "llama"]
 SECONDS = 240  # of one program
 MARGIN = 0.05

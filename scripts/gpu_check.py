@@ -20,13 +20,13 @@ PYTHON = sys.executable
 # name: (stacks, program and options). The program's last line on stdout is JSON with max_memory_allocated and
 # max_memory_reserved of its device.
 PEAKS = {
-    "allocator, no stacks": ("none", ["tests/programs/peaks_gpu.py"]),
-    "allocator, Python stacks": ("python", ["tests/programs/peaks_gpu.py"]),
-    "allocator and a CUDA graph, both stacks": ("both", ["tests/programs/peaks_gpu.py", "--graph"]),
+    "allocator, no stacks": ("none", ["tests/integration/recorder/peaks_gpu.py"]),
+    "allocator, Python stacks": ("python", ["tests/integration/recorder/peaks_gpu.py"]),
+    "allocator and a CUDA graph, both stacks": ("both", ["tests/integration/recorder/peaks_gpu.py", "--graph"]),
     "LoRA fine-tuning": ("python", ["examples/lora_finetune.py"]),
     "LoRA fine-tuning, medium, native stacks": ("native", ["examples/lora_finetune.py", "--size", "medium", "--steps", "20"]),
 }
-# name: (scene of tests/programs/ledger_gpu.py, environment, whether another process holds 4 GiB meanwhile)
+# name: (scene of tests/integration/recorder/ledger_gpu.py, environment, whether another process holds 4 GiB meanwhile)
 LEDGERS = {
     "LoRA": ("lora", {}, False),
     "LoRA, expandable segments": ("lora", {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, False),
@@ -38,10 +38,10 @@ LEDGERS = {
 NEIGHBOUR = "import time, torch; held = torch.ones(4 << 30, dtype=torch.uint8, device='cuda'); print(flush=True); time.sleep(600)"
 # Programs that are planned and run; their plans are compared with what the GPU did.
 VERIFIED = {
-    "allocator and training": ["tests/programs/planned.py"],
+    "allocator and training": ["tests/integration/recorder/planned.py"],
     "LoRA fine-tuning": ["examples/lora_finetune.py", "--steps", "4"],
 }
-# Settings under which tests/phantom/settings.py runs and, from a snapshot with the default ones, is simulated.
+# Settings under which tests/integration/phantom/settings.py runs and, from a snapshot with the default ones, is simulated.
 SETTINGS = ["max_split_size_mb:32", "roundup_power2_divisions:8", "garbage_collection_threshold:0.6",
             "max_split_size_mb:64,garbage_collection_threshold:0.8", "expandable_segments:True"]
 # Effects of a percent on machines that vary by ten.
@@ -122,7 +122,7 @@ class Check:
         self.failures += ours[0] != before[0] or abs(ours[1] - before[1]) > 64 or abs(ours[2] - before[2]) > 1
 
         file = self.results / "samples.tide"
-        printed = self.output(self.tidemark, "run", "-q", "-f", "-o", file, "--", PYTHON, "tests/programs/holds_gpu.py")
+        printed = self.output(self.tidemark, "run", "-q", "-f", "-o", file, "--", PYTHON, "tests/integration/recorder/holds_gpu.py")
         counted = json.loads(printed.splitlines()[-1])
         records = [json.loads(line) for line in self.output(self.tidemark, "dump", "--format", "json", file).splitlines()]
         file.unlink()
@@ -172,7 +172,7 @@ class Check:
 
     def ledger(self, name, scene, environment, neighbour):
         file = self.results / "ledger.tide"
-        run = [self.tidemark, "run", "-q", "-f", "-o", file, "--driver", "on", "--", PYTHON, "tests/programs/ledger_gpu.py", scene]
+        run = [self.tidemark, "run", "-q", "-f", "-o", file, "--driver", "on", "--", PYTHON, "tests/integration/recorder/ledger_gpu.py", scene]
         other = subprocess.Popen([PYTHON, "-c", NEIGHBOUR], stdout=subprocess.PIPE) if neighbour else None
         try:
             if other is not None:
@@ -191,7 +191,7 @@ class Check:
         file = self.results / "ranks.tide"
         for old in self.results.glob("ranks*.tide"):
             old.unlink()
-        program = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "tests/programs/ledger_gpu.py", "nccl"]
+        program = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "tests/integration/recorder/ledger_gpu.py", "nccl"]
         printed = self.output(self.tidemark, "run", "-q", "-f", "-o", file, "--driver", "on", "--", PYTHON, *program)
         counted = {line["device"]: line for line in map(json.loads, printed.splitlines())}
         found = {}
@@ -206,7 +206,7 @@ class Check:
         """Changes of the device's memory are recorded as the program knows them; frees that the driver refuses are none."""
         file = self.results / "driver_calls.tide"
         run = [self.tidemark, "run", "-q", "-f", "-o", file, "--no-samples", "--driver", "on", "--", PYTHON]
-        said = json.loads(self.output(*run, "tests/programs/driver_calls_gpu.py").splitlines()[-1])
+        said = json.loads(self.output(*run, "tests/integration/recorder/driver_calls_gpu.py").splitlines()[-1])
         records = [json.loads(line) for line in self.output(self.tidemark, "dump", "--format", "json", file).splitlines()]
         events = [record["event"] for record in records if record.get("event", {}).get("device") == "cuda-driver:0"]
         # A pool that shrinks is a free and an allocation of what is left, at one time.
@@ -243,7 +243,7 @@ class Check:
     def settings(self):
         """Peak reserved under other settings of the allocator: simulated, by PyTorch and by the model, and measured."""
         snapshot = self.results / "settings.pickle"
-        measured = json.loads(self.output(PYTHON, "tests/phantom/settings.py", snapshot, "", *SETTINGS).splitlines()[-1])
+        measured = json.loads(self.output(PYTHON, "tests/integration/phantom/settings.py", snapshot, "", *SETTINGS).splitlines()[-1])
         sets = [option for settings in SETTINGS for option in ("--set", settings)]
         result = {}
         for allocator in ("pytorch", "model"):

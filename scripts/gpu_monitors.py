@@ -44,10 +44,10 @@ def start_recorded(tidemark, root, file, *program, options=()):
 
 
 class Training:
-    """tests/programs/monitored_gpu.py under `tidemark run`, which does what it is told."""
+    """tests/integration/recorder/monitored_gpu.py under `tidemark run`, which does what it is told."""
 
     def __init__(self, tidemark, root, file):
-        self.process = start_recorded(tidemark, root, file, "tests/programs/monitored_gpu.py")
+        self.process = start_recorded(tidemark, root, file, "tests/integration/recorder/monitored_gpu.py")
         self.ready = self.answer()
 
     def answer(self):

@@ -12,6 +12,7 @@ done
 
 mkdir -p build
 cmake --preset release -DTIDEMARK_TESTS=ON "-DTIDEMARK_TESTED_WITH_SANITIZERS=${TIDEMARK_TESTED_WITH_SANITIZERS:-OFF}" \
+  "-DTIDEMARK_NIGHTLY=${TIDEMARK_NIGHTLY:-OFF}" \
   "-DTIDEMARK_TEST_PYTHONS=$(IFS=';' && echo "${pythons[*]}")" \
   "-DTIDEMARK_PHANTOM_PYTHONS=$torch_truth_folder/bin/python" "-DTIDEMARK_PYTHON_TOOLS=$python_tools_folder/bin/python" \
   "-DTIDEMARK_NVML_INCLUDE=$nvml_include" "-DTIDEMARK_CUPTI_INCLUDE=$(cupti_include)" >build/configure.log 2>&1 ||

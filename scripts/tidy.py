@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the translation units of a build, and remembers what was fine.
 
-    scripts/tidy.py -p BUILD [-j N] [--program CLANG_TIDY] [--checks CHECKS] REGEX    units whose path begins with REGEX: "src/report/"
+    scripts/tidy.py -p BUILD [-j N] [--program CLANG_TIDY] [--checks CHECKS] [--changed-since COMMIT] REGEX
+
+REGEX: units whose path begins with it, such as "src/report/". --changed-since: of these, units that have a source or a header
+that is another one than in COMMIT; all of them where git does not know it, or this script, .clang-tidy or a CMake file changed.
 
 The path of a source is its path below the repository; that of a unit of several sources (CMAKE_UNITY_BUILD) is its path
 below BUILD, where it lies in the folder of its target. A unit is read again when it, a header that it includes, .clang-tidy,
@@ -29,6 +32,17 @@ def run(command, **options):
     return subprocess.run(command, capture_output=True, check=False, **options)
 
 
+def changed_since(commit):
+    """The paths that differ from it, also where they are not committed; None where that is not known or concerns all units."""
+    compared = run(["git", "diff", "--name-only", commit, "--"], cwd=ROOT)
+    new = run(["git", "ls-files", "--others", "--exclude-standard"], cwd=ROOT)
+    if compared.returncode != 0 or new.returncode != 0:
+        return None
+    names = {name for name in (compared.stdout + new.stdout).decode().split("\n") if name}
+    concerns_all = re.compile(r"(src/.*)?CMakeLists\.txt|CMakePresets\.json|cmake/.*|\.clang-tidy|scripts/tidy\.py")
+    return None if any(concerns_all.fullmatch(name) for name in names) else {ROOT / name for name in names}
+
+
 def preprocess_command(entry):
     """The compilation without its launcher and its output, as preprocessing that keeps comments."""
     words = shlex.split(entry["command"])
@@ -39,20 +53,31 @@ def preprocess_command(entry):
     return shlex.split(re.sub(r" (-c|-o \S+)(?= |$)", "", text)) + ["-E", "-C"]
 
 
-def key_of(entry, fixed):
-    """What tells one reading of a source from another; None where it cannot be preprocessed."""
+def sources_of(preprocessed, folder):
+    """The files whose text went into a unit, by the marks that the preprocessor leaves."""
+    return {Path(os.path.normpath(folder / name)) for name in re.findall(r'^# \d+ "([^"<]+)"', preprocessed, re.MULTILINE)}
+
+
+def key_of(entry, fixed, changed):
+    """What tells one reading of a source from another; None: cannot be preprocessed; "": unchanged."""
     done = run(preprocess_command(entry), cwd=entry["directory"])
     if done.returncode != 0:
         return None
+    if changed is not None:
+        sources = sources_of(done.stdout.decode(errors="replace"), Path(entry["directory"]))
+        if not sources & changed:
+            return ""
     digest = hashlib.sha256(fixed)
     digest.update(entry["command"].replace(str(ROOT), "").encode())
     digest.update(done.stdout.replace(str(ROOT).encode(), b""))
     return digest.hexdigest()
 
 
-def check(entry, options, fixed):
-    """(whether it was remembered, what is wrong or None)"""
-    key = key_of(entry, fixed)
+def check(entry, options, fixed, changed):
+    """(whether it was remembered, or has not changed; what is wrong or None)"""
+    key = key_of(entry, fixed, changed)
+    if key == "":
+        return True, None
     marker = CACHE / key[:2] / key if key else None
     if marker and marker.exists():
         os.utime(marker)
@@ -84,6 +109,7 @@ def main():
     parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count())
     parser.add_argument("--program", default="clang-tidy")
     parser.add_argument("--checks", default="")
+    parser.add_argument("--changed-since", metavar="COMMIT")
     parser.add_argument("regex")
     options = parser.parse_args()
     build = Path(options.build).resolve()
@@ -96,16 +122,17 @@ def main():
     largest_first = sorted(entries.values(), key=lambda entry: -Path(entry["directory"], entry["file"]).stat().st_size)
     version = run([options.program, "--version"]).stdout
     fixed = b"\0".join([version, (ROOT / ".clang-tidy").read_bytes(), options.checks.encode()])
+    changed = changed_since(options.changed_since) if options.changed_since else None
     remembered = 0
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for known, problem in pool.map(lambda entry: check(entry, options, fixed), largest_first):
+        for known, problem in pool.map(lambda entry: check(entry, options, fixed, changed), largest_first):
             remembered += known
             if problem:
                 failed += 1
                 print(problem, flush=True)
     forget_the_oldest()
-    print(f"clang-tidy: {len(entries)} units, {remembered} of them remembered, {failed} with problems", file=sys.stderr)
+    print(f"clang-tidy: {len(entries)} units, {remembered} of them not read again, {failed} with problems", file=sys.stderr)
     return 1 if failed or not entries else 0
 
 

@@ -16,7 +16,7 @@ function(tidemark_python_tests prefix pythons)
       set(test ${prefix}.${name}.${version})
       add_test(NAME ${test} COMMAND ${python} -W error::ResourceWarning ${CMAKE_CURRENT_SOURCE_DIR}/${driver} -v)
       set_tests_properties(
-        ${test} PROPERTIES LABELS torch TIMEOUT 1800
+        ${test} PROPERTIES LABELS "torch;integration" TIMEOUT 1800
         COST 30  # seconds: the longest tests start first
         ENVIRONMENT
         "${tidemark_test_bytecode};PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/startup;TIDEMARK=$<TARGET_FILE:tidemark>;TIDEMARK_PYTHON=${python};${arg_UNPARSED_ARGUMENTS}")

@@ -1,7 +1,5 @@
 #include "performance.h"
 
-#include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "inprocess/performance/training_monitor.h"
+#include "monitor/engine.h"
 #include "publish/metrics/families.h"
 #include "publish/metrics/prometheus.h"
 #include "python_objects.h"
@@ -58,7 +57,9 @@ PyObject* performance_monitor(PyObject* /*module*/, PyObject* arguments) {
     PyObject* disk = nullptr;
     if (PyArg_ParseTuple(arguments, "OdS:performance_monitor", &devices, &interval, &disk) == 0) throw PythonError();
     TrainingMonitorOptions options;
-    options.interval = std::chrono::nanoseconds(std::llround(interval * 1e9));
+    const auto between = sampling_interval(interval, "interval");
+    if (!between) raise(PyExc_ValueError, between.error().message);
+    options.interval = *between;
     options.disk = bytes_of(disk);
     const Py_ssize_t count = PyList_Size(devices);
     if (count < 0) throw PythonError();

@@ -1,14 +1,13 @@
 #include "watches.h"
 
-#include <chrono>
-#include <cmath>
-#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
-#include "inprocess/background_watch.h"
+#include "monitor/engine.h"
+#include "monitor/monitor_thread.h"
 #include "python_objects.h"
 #include "report/monitor/json.h"
 
@@ -16,11 +15,10 @@ namespace tidemark::python {
 namespace {
 
 constexpr char kWatch[] = "tidemark.watch";
-constexpr std::chrono::nanoseconds kKeptWindow = std::chrono::minutes(10);
 
-using OwnedWatch = std::unique_ptr<BackgroundWatch>;
+using OwnedWatch = std::unique_ptr<MonitorThread>;
 
-BackgroundWatch& watch_of(PyObject* handle) {
+MonitorThread& watch_of(PyObject* handle) {
   return *from_capsule<OwnedWatch>(handle, kWatch);
 }
 
@@ -29,10 +27,10 @@ Result<std::string> as_json(const Result<Report>& report) {
   return report ? Result(to_json(*report)) : Result<std::string>(report.error());
 }
 
-Result<std::string> report_of(BackgroundWatch& watch, const std::string& kind, double threshold, bool tracking) {
+Result<std::string> report_of(MonitorThread& watch, const std::string& kind) {
   if (kind == "profile") return as_json(watch.profile());
   if (kind == "oom") return as_json(watch.oom());
-  if (kind == "leak") return as_json(watch.leak(threshold * static_cast<double>(kMiB), tracking));
+  if (kind == "leak") return as_json(watch.leak());
   if (kind == "fragment") return as_json(watch.fragment());
   return Error{"there is no report " + kind};
 }
@@ -41,32 +39,39 @@ Result<std::string> report_of(BackgroundWatch& watch, const std::string& kind, d
 
 PyObject* watch_machine(PyObject* /*module*/, PyObject* arguments) {
   return guarded([&] {
+    PyObject* kind = nullptr;
     PyObject* devices = nullptr;
     double interval = 0;
+    PyObject* interval_name = nullptr;
     double threshold = 0;
-    int follow = 0;
-    int keep_events = 0;
-    if (PyArg_ParseTuple(arguments, "Oddpp:watch_machine", &devices, &interval, &threshold, &follow, &keep_events) ==
-        0) {
+    int tracking = 0;
+    if (PyArg_ParseTuple(arguments, "UOdUdp:watch_machine", &kind, &devices, &interval, &interval_name, &threshold,
+                         &tracking) == 0) {
       throw PythonError();
     }
-    BackgroundWatchOptions options;
-    options.monitor.interval = std::chrono::nanoseconds(std::llround(interval * 1e9));
-    options.monitor.forecast.threshold_percent = threshold;
-    options.follow = follow != 0;
-    if (keep_events != 0) options.window = SlidingWindow::Limits{kKeptWindow};
+    const OptionNames names = {string_of(interval_name), "threshold", "threshold"};
+    const auto between = sampling_interval(interval, names.interval);
+    if (!between) raise(PyExc_ValueError, between.error().message);
+    EngineOptions options;
+    options.machine.interval = *between;
+    options.tracking = tracking != 0;
+    const std::string wanted = string_of(kind);
+    if (wanted == "oom") options.machine.forecast.threshold_percent = threshold;
+    if (wanted == "leak") options.leak_bytes_per_minute = threshold * static_cast<double>(kMiB);
+    if (wanted == "fragment" || options.tracking) options.window = kReportWindow;
     const Py_ssize_t count = PyList_Size(devices);
     if (count < 0) throw PythonError();
     for (Py_ssize_t index = 0; index < count; ++index) {
-      options.monitor.choice.devices.push_back(bytes_of(PyList_GetItem(devices, index)));
+      options.machine.choice.devices.push_back(bytes_of(PyList_GetItem(devices, index)));
     }
-    return capsule(kWatch, std::make_unique<BackgroundWatch>(std::move(options)));
+    if (const auto status = check(options, names); !status) raise(PyExc_ValueError, status.error().message);
+    return capsule(kWatch, std::make_unique<MonitorThread>(std::move(options)));
   });
 }
 
 PyObject* start_watching(PyObject* /*module*/, PyObject* handle) {
   return guarded([&] {
-    BackgroundWatch& watch = watch_of(handle);
+    MonitorThread& watch = watch_of(handle);
     {
       const WithoutGil others_run;
       watch.start();
@@ -77,7 +82,7 @@ PyObject* start_watching(PyObject* /*module*/, PyObject* handle) {
 
 PyObject* stop_watching(PyObject* /*module*/, PyObject* handle) {
   return guarded([&] {
-    BackgroundWatch& watch = watch_of(handle);
+    MonitorThread& watch = watch_of(handle);
     {
       const WithoutGil others_run;
       watch.stop();
@@ -92,7 +97,7 @@ PyObject* is_watching(PyObject* /*module*/, PyObject* handle) {
 
 PyObject* risk_changes(PyObject* /*module*/, PyObject* handle) {
   return guarded([&] {
-    BackgroundWatch& watch = watch_of(handle);
+    MonitorThread& watch = watch_of(handle);
     const auto changes = [&] {
       const WithoutGil others_run;
       return watch.take_changes();
@@ -111,16 +116,12 @@ PyObject* watch_report(PyObject* /*module*/, PyObject* arguments) {
   return guarded([&] {
     PyObject* handle = nullptr;
     PyObject* kind = nullptr;
-    double threshold = 0;
-    int tracking = 0;
-    if (PyArg_ParseTuple(arguments, "OUdp:watch_report", &handle, &kind, &threshold, &tracking) == 0) {
-      throw PythonError();
-    }
-    BackgroundWatch& watch = watch_of(handle);
+    if (PyArg_ParseTuple(arguments, "OU:watch_report", &handle, &kind) == 0) throw PythonError();
+    MonitorThread& watch = watch_of(handle);
     const std::string wanted = string_of(kind);
     const auto json = [&] {
       const WithoutGil others_run;
-      return report_of(watch, wanted, threshold, tracking != 0);
+      return report_of(watch, wanted);
     }();
     if (!json) raise_tidemark_error(json.error().message);
     return Object(PyBytes_FromStringAndSize(json->data(), static_cast<Py_ssize_t>(json->size())));

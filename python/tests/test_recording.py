@@ -17,7 +17,7 @@ from recordings import MIB, cpu, issues, read
 import tidemark
 
 torch = pytest.importorskip("torch")
-sys.path.append(str(Path(__file__).parents[2] / "tests" / "programs"))
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "integration" / "recorder"))
 import without_dynamo  # noqa: E402, F401  # optimizers would take seconds to import it
 
 

@@ -96,10 +96,7 @@ def on_risk(
     """
     if level not in _LEVELS[1:]:
         raise ValueError(f"level {level!r}: expected one of {', '.join(_LEVELS[1:])}")
-    if not 0.01 <= interval <= 3600:
-        raise ValueError(f"interval {interval!r}: from 0.01 to 3600 seconds")
-    if not 0 < threshold <= 100:
-        raise ValueError(f"threshold {threshold!r}: percent, from 0 to 100")
-    monitor = _engine.watch_machine([str(device).encode() for device in devices], interval, threshold, False, False)
+    names = [str(device).encode() for device in devices]
+    monitor = _engine.watch_machine("oom", names, interval, "interval", threshold, False)
     _engine.start_watching(monitor)
     return RiskWatch(_LEVELS.index(level), function, monitor, interval)

@@ -59,19 +59,13 @@ class Monitor:
         sampling_interval: float,
         devices: Sequence[str | int],
         *,
-        threshold: float = 85.0,
-        follow: bool = True,
-        keep_events: bool = False,
+        threshold: float = 0.0,
+        tracking: bool = False,
     ) -> None:
-        if not 0.01 <= sampling_interval <= 3600:
-            raise ValueError(f"sampling_interval {sampling_interval!r}: from 0.01 to 3600 seconds")
-        if not 0 < threshold <= 100:
-            raise ValueError(f"threshold {threshold!r}: percent, from 0 to 100")
         self._kind = kind
         self._interval = sampling_interval
-        self._growth = (0.0, False)
         names = [str(device).encode() for device in devices]
-        self._watch = _engine.watch_machine(names, sampling_interval, threshold, follow, keep_events)
+        self._watch = _engine.watch_machine(kind, names, sampling_interval, "sampling_interval", threshold, tracking)
 
     @property
     def monitoring(self) -> bool:
@@ -92,7 +86,7 @@ class Monitor:
         Raises TidemarkError where it was never started, and for a device that is not there; OSError where the file cannot be
         written.
         """
-        text = _engine.watch_report(self._watch, self._kind, *self._growth)
+        text = _engine.watch_report(self._watch, self._kind)
         if path is not None:
             Path(path).write_bytes(text)
         report: dict[str, Any] = json.loads(text)
@@ -119,7 +113,7 @@ class OOMDetector(Monitor):
 
     def __init__(self, sampling_interval: float = 1.0, devices: Sequence[str | int] = (), threshold: float = 85.0) -> None:
         """``threshold``: percent of a memory's limit from which on its use alone is a medium risk."""
-        super().__init__("oom", sampling_interval, devices, threshold=threshold, follow=False)
+        super().__init__("oom", sampling_interval, devices, threshold=threshold)
         self._callbacks: list[WarningCallback] = []
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -192,7 +186,7 @@ class FragmentationAnalyzer(Monitor):
 
     def __init__(self, sampling_interval: float = 1.0, devices: Sequence[str | int] = ()) -> None:
         """``devices``: as ``MemoryProfiler`` has them."""
-        super().__init__("fragment", sampling_interval, devices, keep_events=True)
+        super().__init__("fragment", sampling_interval, devices)
 
 
 class MemoryLeakDetector(Monitor):
@@ -209,7 +203,4 @@ class MemoryLeakDetector(Monitor):
 
         ``enable_tracking``: by stack and module too, of processes that are being recorded.
         """
-        if not threshold >= 0:
-            raise ValueError(f"threshold {threshold!r}: MB per minute, 0 or more")
-        super().__init__("leak", sampling_interval, devices, keep_events=enable_tracking)
-        self._growth = (float(threshold), enable_tracking)
+        super().__init__("leak", sampling_interval, devices, threshold=threshold, tracking=enable_tracking)

@@ -60,8 +60,6 @@ class PerformanceMonitor:
             devices: GPUs, as ``tidemark devices`` numbers them; empty for all.
             disk: a path on the file system whose use is reported.
         """
-        if not 0.01 <= interval <= 3600:
-            raise ValueError(f"interval {interval!r}: from 0.01 to 3600 seconds")
         names = [str(device).encode() for device in devices]
         self._monitor = _engine.performance_monitor(names, interval, os.fsencode(disk))
         self._said_late = False

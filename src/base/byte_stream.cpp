@@ -30,6 +30,13 @@ class FileStream final : public ByteStream {
     }
   }
 
+  bool skip(std::size_t size) override {
+    if (offset_ + size > stored_size()) return false;
+    if (::lseek(fd_.get(), static_cast<::off_t>(size), SEEK_CUR) < 0) return false;
+    offset_ += size;
+    return true;
+  }
+
   [[nodiscard]] std::uint64_t stored_offset() const override { return offset_; }
   // Asked anew each time: the file may be growing.
   [[nodiscard]] std::uint64_t stored_size() const override {

@@ -23,6 +23,9 @@ class ByteStream {
   /// unpacking does; the message names the file, and the offset in it.
   virtual Result<std::size_t> read(std::span<std::byte> out) = 0;
 
+  /// Passes over `size` bytes that are there, without reading them. False where it cannot: then nothing is passed over.
+  virtual bool skip(std::size_t /*size*/) { return false; }
+
   /// Bytes of the file used so far, packed as they are, and its size now; 0 when unknown (a pipe).
   [[nodiscard]] virtual std::uint64_t stored_offset() const = 0;
   [[nodiscard]] virtual std::uint64_t stored_size() const = 0;

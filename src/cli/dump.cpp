@@ -14,16 +14,13 @@
 #include "report/ledger/words.h"
 #include "trace/data_quality.h"
 #include "trace/reader.h"
+#include "trace/recording_state.h"
+#include "trace/running_totals.h"
 #include "trace/sample.h"
 
 namespace tidemark::cli {
 
 namespace {
-
-/// What recordings of earlier versions lack; empty where none of it is known.
-[[nodiscard]] nlohmann::ordered_json host_usage_fields(const HostSample& sample);
-[[nodiscard]] nlohmann::ordered_json host_parts_fields(const HostPartsSample& sample);
-[[nodiscard]] nlohmann::ordered_json killed_fields(const KilledProcess& killed);
 
 using Json = nlohmann::ordered_json;
 
@@ -56,6 +53,7 @@ Json parts_fields(const MemoryParts& parts) {
           {"socket_bytes", or_null(parts.socket_bytes)}, {"swap_bytes", or_null(parts.swap_bytes)}};
 }
 
+// What recordings of earlier versions lack; empty where none of it is known.
 Json host_usage_fields(const HostSample& sample) {
   Json fields = {{"anon_bytes", or_null(sample.anon_bytes)},
                  {"file_bytes", or_null(sample.file_bytes)},
@@ -99,8 +97,6 @@ Json killed_fields(const KilledProcess& killed) {
           {"cgroup_usage_bytes", or_null(killed.cgroup_usage_bytes)},
           {"cgroup_limit_bytes", or_null(killed.cgroup_limit_bytes)}};
 }
-
-using Json = nlohmann::ordered_json;
 
 struct DumpArguments {
   std::string path;
@@ -349,6 +345,36 @@ std::pair<const char*, Json> last_record(format::RecordKind kind, const Definiti
   return {"unknown", {{"kind", static_cast<unsigned>(kind)}}};
 }
 
+Json totals_fields(const DeviceRunningTotals& of) {
+  Json fields = {{"device", to_string(of.device)}, {"live", of.live}, {"peak_live", of.peak_live}};
+  if (!of.has_totals) return fields;
+  fields.update({{"allocated", of.allocated},
+                 {"peak_allocated", of.peak_allocated},
+                 {"reserved", of.reserved},
+                 {"peak_reserved", of.peak_reserved}});
+  return fields;
+}
+
+/// What the frames hold that stand for events; nothing for others, and for nonsense.
+template <typename Line>
+std::string checkpoint_lines(const Frame& frame, const Definitions& all, const Line& line) {
+  if (!frame.known) return "";
+  if (static_cast<format::FrameType>(frame.type) == format::FrameType::totals) {
+    const auto totals = decode_totals(frame.payload);
+    if (!totals) return "";
+    std::string lines = line("totals", {{"time_ns", totals->time_ns}, {"events", totals->events}});
+    for (const DeviceRunningTotals& of : totals->devices) lines += line("totals_on_device", totals_fields(of));
+    return lines;
+  }
+  if (static_cast<format::FrameType>(frame.type) != format::FrameType::state) return "";
+  const DefinedIds defined = {static_cast<std::uint32_t>(all.stacks.size()),
+                              static_cast<std::uint32_t>(all.threads.size()),
+                              static_cast<std::uint32_t>(all.autograd_nodes.size())};
+  const auto state = decode_state(frame.payload, defined);
+  if (!state) return "";
+  return line("state", {{"time_ns", state->time_ns}, {"blocks", state->blocks.size()}, {"paused", state->paused}});
+}
+
 int dump(const DumpArguments& options) {
   const auto opened = TraceReader::open(options.path);
   if (!opened.ok()) return fail(opened.error().message);
@@ -381,6 +407,7 @@ int dump(const DumpArguments& options) {
     print(line("frame", frame_fields(frame)));
     print(records);
     if (options.frames_only) continue;
+    print(checkpoint_lines(frame, reader.definitions(), line));
     for (const Event& event : events) print(line("event", event_fields(event)));
   }
   for (const Loss& loss : reader.definitions().losses) print(line("missing", loss_fields(loss)));

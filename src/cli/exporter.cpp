@@ -11,11 +11,11 @@ constexpr const char* kAddress = "127.0.0.1:9400";
 
 int run(WatchOptions options) {
   if (options.outputs.listen.empty() && options.outputs.otlp.empty()) options.outputs.listen = kAddress;
-  WatchHooks hooks;
-  hooks.endless = true;
-  hooks.follow = true;
-  const auto watched = watch(options, hooks);
-  return watched ? kOk : fail(watched.error().message);
+  auto chosen = engine_options(options);
+  if (!chosen) return fail(chosen.error().message);
+  chosen->window = RecordingsWatch::kOwnersWindow;  // it runs for weeks, and makes no report
+  const auto status = watch(options, *chosen, {.endless = true});
+  return status ? kOk : fail(status.error().message);
 }
 
 }  // namespace

@@ -12,15 +12,10 @@ namespace {
 struct FragmentOptions : WatchOptions {};
 
 int run(const FragmentOptions& options) {
-  FragmentReport report;
-  WatchHooks hooks;
-  hooks.follow = true;
-  hooks.window = window_of(options);
-  hooks.at_end = [&](const RecordingsWatch& recordings) { report.of_recorded = recorded_fragmentation(recordings); };
-  auto watched = watch(options, hooks);
-  if (!watched) return fail(watched.error().message);
-  static_cast<WatchRun&>(report) = std::move(*watched);
-  return write_reports(options, report);
+  auto chosen = engine_options(options);
+  if (!chosen) return fail(chosen.error().message);
+  chosen->window = window_of(options);
+  return watch_and_report(options, *chosen, &MonitorEngine::fragment);
 }
 
 }  // namespace

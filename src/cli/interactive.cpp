@@ -1,5 +1,6 @@
 // tidemark interactive, tidemark top: the terminal program, or its prompt where there is no terminal.
 #include <memory>
+#include <vector>
 
 #include "base/standard_streams.h"
 #include "cli/command.h"
@@ -19,17 +20,18 @@ struct InteractiveOptions : WatchOptions {
 };
 
 int run(const InteractiveOptions& options) {
-  const auto monitor = monitor_options(options);
-  if (!monitor) return fail(monitor.error().message);
+  auto engine = engine_options(options);
+  if (!engine) return fail(engine.error().message);
   tui::Notices notices;
   auto outputs = MonitorOutputs::start(
       options.outputs, [&notices](const std::string& text) { notices.add({.text = printable(text), .error = true}); });
   if (!outputs) return fail(outputs.error().message);
   if (const std::string url = (*outputs)->url(); !url.empty()) notices.add({.text = "metrics at " + url});
-  tui::ProgramOptions program{.monitor = *monitor, .first_view = options.first_view, .notices = &notices};
-  program.follow = (*outputs)->wants_recordings();
-  program.on_update = [&outputs](const MachineMonitor& watched, const MonitorOutputs::Recorded& recorded) {
-    (*outputs)->update(watched, recorded);
+  engine->owners = (*outputs)->wants_recordings();
+  tui::ProgramOptions program{.engine = *engine, .first_view = options.first_view, .notices = &notices};
+  program.on_update = [&outputs](const MachineState& state, const std::vector<RiskChange>& changes,
+                                 const MonitorOutputs::Recorded& recorded) {
+    (*outputs)->update(state, changes, recorded);
   };
   const auto end = tui::can_open_display() ? tui::run_full_screen(program) : tui::run_prompt(program);
   outputs->reset();  // what is to be written still is

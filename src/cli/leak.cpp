@@ -1,6 +1,4 @@
 // tidemark leak: which memory grows while it is watched, and how fast.
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "base/units.h"
@@ -18,24 +16,12 @@ struct LeakOptions : WatchOptions {
 };
 
 int run(const LeakOptions& options) {
-  if (!(options.threshold_mib_per_minute >= 0)) {
-    return fail(fmt::format("--threshold {}: MB per minute, 0 or more", options.threshold_mib_per_minute));
-  }
-  LeakReport report;
-  WatchHooks hooks;
-  hooks.follow = true;
-  hooks.window = options.tracking ? window_of(options) : kStepsWindow;
-  if (options.tracking) {
-    hooks.objects = true;
-    hooks.at_end = [&](const RecordingsWatch& recordings) { report.by_stack = recorded_leaks(recordings); };
-  }
-  auto watched = watch(options, hooks);
-  if (!watched) return fail(watched.error().message);
-  static_cast<WatchRun&>(report) = std::move(*watched);
-  report.threshold_bytes_per_minute = options.threshold_mib_per_minute * static_cast<double>(kMiB);
-  report.growths = memory_growth(report.state, report.recorded, report.threshold_bytes_per_minute);
-  report.tracking = options.tracking;
-  return write_reports(options, report);
+  auto chosen = engine_options(options);
+  if (!chosen) return fail(chosen.error().message);
+  chosen->leak_bytes_per_minute = options.threshold_mib_per_minute * static_cast<double>(kMiB);
+  chosen->tracking = chosen->objects = options.tracking;
+  if (options.tracking) chosen->window = window_of(options);
+  return watch_and_report(options, *chosen, &MonitorEngine::leak);
 }
 
 }  // namespace

@@ -211,14 +211,24 @@ Result<std::unique_ptr<MonitorOutputs>> MonitorOutputs::start(const OutputOption
   return std::unique_ptr<MonitorOutputs>(new MonitorOutputs(std::move(parts)));
 }
 
-void MonitorOutputs::finish(const MachineMonitor& monitor, const Recorded& recorded) {
+void MonitorOutputs::finish(const MachineState& state, const std::vector<MonitorEvent>& events,
+                            const Recorded& recorded) {
   parts_->next_metrics = parts_->next_push = {};
-  update(monitor, recorded);
+  update(state, events, recorded);
 }
 
-void MonitorOutputs::update(const MachineMonitor& monitor, const Recorded& recorded) {
-  const MachineState& state = monitor.state();
-  for (const RiskChange& change : monitor.changes()) {
+void MonitorOutputs::update(const MachineState& state, const std::vector<MonitorEvent>& events,
+                            const Recorded& recorded) {
+  std::vector<RiskChange> changes;
+  for (const MonitorEvent& event : events) {
+    if (event.risk) changes.push_back(*event.risk);
+  }
+  update(state, changes, recorded);
+}
+
+void MonitorOutputs::update(const MachineState& state, const std::vector<RiskChange>& changes,
+                            const Recorded& recorded) {
+  for (const RiskChange& change : changes) {
     if (parts_->actions) parts_->actions->tell(change, [&] { return to_json(change); });
     if (parts_->history) parts_->history->add(change, device_of(state, change.device), to_json(change));
   }

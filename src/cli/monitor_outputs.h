@@ -8,8 +8,7 @@
 
 #include "base/result.h"
 #include "cli/command_line.h"
-#include "monitor/monitor.h"
-#include "monitor/recordings_watch.h"
+#include "monitor/engine.h"
 
 namespace tidemark::cli {
 
@@ -39,10 +38,12 @@ class MonitorOutputs {
   MonitorOutputs(const MonitorOutputs&) = delete;
   MonitorOutputs& operator=(const MonitorOutputs&) = delete;
 
-  /// After each update of the monitor, on its thread. Never waits. `recorded` is asked when metrics are made.
-  void update(const MachineMonitor& monitor, const Recorded& recorded);
-  /// The same after the last assessment of the monitor: metrics are made and pushed though they are not due.
-  void finish(const MachineMonitor& monitor, const Recorded& recorded);
+  /// After each turn of the engine, with what changed in it, by one thread. Never waits. `recorded` is asked when
+  /// metrics are made.
+  void update(const MachineState& state, const std::vector<RiskChange>& changes, const Recorded& recorded);
+  void update(const MachineState& state, const std::vector<MonitorEvent>& events, const Recorded& recorded);
+  /// The same after the last assessment: metrics are made and pushed though they are not due.
+  void finish(const MachineState& state, const std::vector<MonitorEvent>& events, const Recorded& recorded);
   /// Whether something is made of recorded processes, with RecordedProcess::owners.
   [[nodiscard]] bool wants_recordings() const;
   /// Where metrics are served; empty: nowhere.

@@ -1,11 +1,9 @@
 // tidemark oom: whether a device or the host runs out of memory, and when.
-#include <fmt/format.h>
-
 #include <memory>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/watching.h"
-#include "monitor/kept_changes.h"
 #include "report/monitor/json.h"
 #include "report/monitor/text.h"
 #include "report/monitor/words.h"
@@ -20,30 +18,20 @@ struct OomOptions : WatchOptions {
 };
 
 int run(const OomOptions& options) {
-  if (!(options.threshold_percent > 0 && options.threshold_percent <= 100)) {
-    return fail(fmt::format("--threshold {}: percent, from 0 to 100", options.threshold_percent));
-  }
-  OomReport report;
-  KeptChanges changes;
+  auto chosen = engine_options(options);
+  if (!chosen) return fail(chosen.error().message);
+  chosen->machine.forecast.threshold_percent = options.threshold_percent;
   int printed = kOk;
   WatchHooks hooks;
-  hooks.forecast.threshold_percent = options.threshold_percent;
   hooks.endless = options.monitor && !options.duration_given;
-  hooks.follow = true;
-  hooks.window = kStepsWindow;
-  hooks.on_update = [&](const MachineMonitor& monitor) {
-    for (const RiskChange& change : monitor.changes()) {
-      changes.add(change);
-      if (options.monitor && options.format == "text" && printed == kOk) printed = print(change_text(change) + "\n");
-    }
-  };
-  auto watched = watch(options, hooks);
-  if (!watched) return fail(watched.error().message);
-  static_cast<WatchRun&>(report) = std::move(*watched);
-  report.threshold_percent = options.threshold_percent;
-  report.changes = changes.all();
-  report.earlier_changes = changes.earlier();
-  return write_reports(options, report);
+  if (options.monitor && options.format == "text") {
+    hooks.on_events = [&](const std::vector<MonitorEvent>& events) {
+      for (const MonitorEvent& event : events) {
+        if (event.risk && printed == kOk) printed = print(change_text(*event.risk) + "\n");
+      }
+    };
+  }
+  return watch_and_report(options, *chosen, &MonitorEngine::oom, hooks);
 }
 
 }  // namespace

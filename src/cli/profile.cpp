@@ -12,11 +12,9 @@ namespace {
 struct ProfileOptions : WatchOptions {};
 
 int run(const ProfileOptions& options) {
-  WatchHooks hooks;
-  hooks.follow = true;
-  auto watched = watch(options, hooks);
-  if (!watched) return fail(watched.error().message);
-  return write_reports(options, ProfileReport{std::move(*watched)});
+  const auto chosen = engine_options(options);
+  if (!chosen) return fail(chosen.error().message);
+  return watch_and_report(options, *chosen, &MonitorEngine::profile);
 }
 
 }  // namespace

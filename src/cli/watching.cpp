@@ -22,7 +22,6 @@
 #include "report/chart/chart.h"
 #include "report/common/printable.h"
 #include "report/common/terminal.h"
-#include "report/monitor/missing_device.h"
 #include "report/monitor/words.h"
 
 namespace tidemark::cli {
@@ -31,11 +30,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr double kMinInterval = 0.01;
-constexpr double kMaxInterval = 3600;
 constexpr double kMaxDuration = 10.0 * 365 * 86400;
 constexpr std::chrono::nanoseconds kScreen = 500ms;
-constexpr std::chrono::nanoseconds kFirstAnswers = 20ms;  // between looks while they are awaited
 
 /// Keeps the signals that end a command from ending this one, as long as it lives. Made before threads are started, so
 /// that none of them gets one.
@@ -65,6 +61,8 @@ class EndingSignals {
   sigset_t before_{};
   ScopedFd fd_;
 };
+
+const OptionNames kNames = {.interval = "--interval", .threshold = "--threshold", .leak_threshold = "--threshold"};
 
 std::string plot_path(const std::string& output) {
   return std::filesystem::path(output).replace_extension(".png").string();
@@ -126,25 +124,22 @@ void add_watched(CommandLine& app, WatchOptions& options) {
       ->show_default("all GPUs; cpu where there is none");
 }
 
-Result<MonitorOptions> monitor_options(const WatchOptions& options, const WatchHooks& hooks) {
-  if (!(options.interval_seconds >= kMinInterval && options.interval_seconds <= kMaxInterval)) {
-    return Error{
-        fmt::format("--interval {}: from {} to {} seconds", options.interval_seconds, kMinInterval, kMaxInterval)};
-  }
+Result<EngineOptions> engine_options(const WatchOptions& options) {
+  EngineOptions engine;
+  const auto interval = sampling_interval(options.interval_seconds, kNames.interval);
+  if (!interval) return interval.error();
   if (!(options.duration_seconds > 0 && options.duration_seconds <= kMaxDuration)) {
     return Error{fmt::format("--duration {}: seconds, more than 0", options.duration_seconds)};
   }
-  MonitorOptions monitor;
-  monitor.interval = std::chrono::nanoseconds(std::llround(options.interval_seconds * 1e9));
-  monitor.choice.devices = options.devices;
-  monitor.forecast = hooks.forecast;
-  if (options.pid.empty()) return monitor;
-  monitor.choice.pid = pid_of(options.pid);
-  if (!monitor.choice.pid) return Error{fmt::format("--pid {}: not a process ID", options.pid)};
-  if (!start_of(*monitor.choice.pid)) {
+  engine.machine.interval = *interval;
+  engine.machine.choice.devices = options.devices;
+  if (options.pid.empty()) return engine;
+  engine.machine.choice.pid = pid_of(options.pid);
+  if (!engine.machine.choice.pid) return Error{fmt::format("--pid {}: not a process ID", options.pid)};
+  if (!start_of(*engine.machine.choice.pid)) {
     return Error{fmt::format("--pid {}: there is no such process here", options.pid)};
   }
-  return monitor;
+  return engine;
 }
 
 void add_choice(CommandLine& app, WatchOptions& options) {
@@ -170,66 +165,42 @@ SlidingWindow::Limits window_of(const WatchOptions& options) {
   return limits;
 }
 
-Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks) {
-  const auto monitored = monitor_options(options, hooks);
-  if (!monitored) return monitored.error();
+Result<void> watch(const WatchOptions& options, EngineOptions engine_options, const WatchHooks& hooks) {
+  if (auto status = check(engine_options, kNames); !status) return status.error();
   if (auto status = check_outputs(options); !status) return status.error();
   const EndingSignals signals;
   const auto outputs = MonitorOutputs::start(options.outputs);
   if (!outputs) return outputs.error();
   if (const std::string url = (*outputs)->url(); !url.empty()) say("metrics at " + url);
-  MachineMonitor monitor(*monitored);
-  for (const RiskListener& listener : hooks.listeners) monitor.add_listener(listener);
-  monitor.start();
-  const bool for_metrics = (*outputs)->wants_recordings();
-  std::optional<SlidingWindow::Limits> window = hooks.window;
-  if (!window && for_metrics) window = RecordingsWatch::kOwnersWindow;
-  RecordingsWatch recordings(monitored->interval, window);
-  if (hooks.objects) recordings.ask_for_objects();
-  const auto recorded = [&recordings] { return recordings.processes(); };
+  engine_options.owners = (*outputs)->wants_recordings();
+  engine_options.endless = hooks.endless;
+  MonitorEngine engine(engine_options);
+  engine.start();
+  const auto recorded = [&engine] { return engine.recorded(); };
   ProgressLine progress;
   const std::optional<double> duration = hooks.endless ? std::nullopt : std::optional(options.duration_seconds);
   const Clock::time_point end =
       duration ? Clock::now() + std::chrono::nanoseconds(std::llround(std::min(*duration, kMaxDuration) * 1e9))
                : Clock::time_point::max();
-  const auto step = std::clamp<std::chrono::nanoseconds>(monitored->interval, kFirstAnswers, kScreen);
-  WatchRun run;
-  run.interval_seconds = options.interval_seconds;
-  run.pid = monitored->choice.pid;
-  for (bool over = false; !over;) {
-    progress.show(monitor.state(), duration);
-    const Clock::time_point now = Clock::now();
-    if (signals.wait_until(monitor.state().begins() ? now + kFirstAnswers : std::min(end, now + step))) {
-      run.end = WatchEnd::interrupted;
-      over = true;
+  while (engine.end() == WatchEnd::not_yet) {
+    progress.show(engine.state(), duration);
+    const bool begins = engine.state().begins();  // a report is of one answer at least
+    const bool signalled = signals.wait_until(begins ? engine.next_tick() : std::min(end, engine.next_tick()));
+    const std::vector<MonitorEvent>& events = engine.tick();
+    if (auto missing = missing_device(engine.state(), "--devices")) return *std::move(missing);
+    if (hooks.on_events) hooks.on_events(events);
+    (*outputs)->update(engine.state(), events, recorded);
+    if (signalled) {
+      engine.set_end(WatchEnd::interrupted);
+    } else if (engine.end() == WatchEnd::not_yet && Clock::now() >= end && !engine.state().begins()) {
+      engine.set_end(WatchEnd::duration);
     }
-    (void)monitor.update();
-    if (auto missing = missing_device_text(monitor.state())) return Error{*std::move(missing)};
-    if (hooks.on_update) hooks.on_update(monitor);
-    if (hooks.follow || for_metrics) {
-      recordings.update(monitor.state(), monitored->choice.pid.has_value());
-      monitor.set_steps(recordings.steps());
-      monitor.add_peaks(recordings.take_peaks());
-    }
-    if (for_metrics) recordings.update_owners();
-    if (hooks.endless) recordings.forget_ended();
-    (*outputs)->update(monitor, recorded);
-    if (monitor.state().watched_pid == WatchedPid::ended && !over) {
-      run.end = WatchEnd::process_ended;
-      over = true;
-    }
-    over = over || (Clock::now() >= end && !monitor.state().begins());  // a report is of one answer at least
   }
-  monitor.assess();
-  if (hooks.on_update) hooks.on_update(monitor);
-  (*outputs)->finish(monitor, recorded);
-  run.state = monitor.state();
-  if (hooks.follow) {
-    recordings.assess();
-    run.recorded = recordings.processes();
-  }
-  if (hooks.at_end) hooks.at_end(recordings);
-  return run;
+  const std::vector<MonitorEvent>& events = engine.assess();
+  if (hooks.on_events) hooks.on_events(events);
+  (*outputs)->finish(engine.state(), events, recorded);
+  if (hooks.at_end) hooks.at_end(engine);
+  return {};
 }
 
 int write_reports(const WatchOptions& options, const MachineState& state, const WrittenReport& report) {

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/monitor_outputs.h"
-#include "monitor/monitor.h"
-#include "monitor/recordings_watch.h"
-#include "monitor/watch_reports.h"
+#include "monitor/engine.h"
 #include "report/common/terminal.h"
 
 namespace tidemark::cli {
@@ -40,30 +39,21 @@ void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments&
 
 /// What a command adds to the loop.
 struct WatchHooks {
-  ForecastOptions forecast = {};
-  bool endless = false;                                       ///< until a signal
-  std::function<void(const MachineMonitor&)> on_update = {};  ///< after each update
-  std::vector<RiskListener> listeners = {};                   ///< of changes of risk
-  /// What is recorded meanwhile is followed, and so much of it kept for `at_end`; none: nothing is kept.
-  bool follow = false;
-  std::optional<SlidingWindow::Limits> window = {};
-  bool objects = false;                                     ///< their programs are asked which storages grow
-  std::function<void(const RecordingsWatch&)> at_end = {};  ///< of what was followed
+  bool endless = false;                                                  ///< until a signal
+  std::function<void(const std::vector<MonitorEvent>&)> on_events = {};  ///< after each turn of the engine
+  std::function<void(MonitorEngine&)> at_end = {};                       ///< makes the report
 };
 
-/// Of recordings, as much as training steps are found in.
-inline constexpr SlidingWindow::Limits kStepsWindow = {
-    .length = std::chrono::minutes(10), .events = 200'000, .steps = 32};
-/// As much as is watched.
+/// As much of recordings as is watched.
 [[nodiscard]] SlidingWindow::Limits window_of(const WatchOptions& options);
 
 /// What to watch; an error for what cannot be watched.
-Result<MonitorOptions> monitor_options(const WatchOptions& options, const WatchHooks& hooks = {});
+Result<EngineOptions> engine_options(const WatchOptions& options);
 
 /// Watches until the time is over, the process has ended, or SIGINT, SIGTERM or SIGHUP comes, and hands on what it sees
 /// as `options.outputs` say. Progress on stderr, where that is a terminal. Fails, before it begins, for what cannot be
 /// watched or written.
-Result<WatchRun> watch(const WatchOptions& options, const WatchHooks& hooks = {});
+Result<void> watch(const WatchOptions& options, EngineOptions engine, const WatchHooks& hooks);
 
 /// Ways to say one report.
 struct WrittenReport {
@@ -79,6 +69,16 @@ int write_reports(const WatchOptions& options, const Report& report) {
   return write_reports(
       options, report.state,
       {[&](const Terminal& terminal) { return to_text(report, terminal); }, [&] { return to_json(report); }});
+}
+
+/// Watches, prints the report that `make` makes at the end, and writes the files that were asked for. The exit code.
+template <typename Report>
+int watch_and_report(const WatchOptions& options, const EngineOptions& engine, Report (MonitorEngine::*make)(),
+                     WatchHooks hooks = {}) {
+  std::optional<Report> report;
+  hooks.at_end = [&](MonitorEngine& watched) { report = (watched.*make)(); };
+  const auto status = watch(options, engine, hooks);
+  return status ? write_reports(options, *report) : fail(status.error().message);
 }
 
 /// "Stopped by Ctrl-C …", "Examples:" and these.

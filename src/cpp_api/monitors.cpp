@@ -1,15 +1,16 @@
 #include <fmt/format.h>
 #include <tidemark/monitors.h>
 
-#include <cmath>
 #include <exception>
+#include <functional>
 #include <utility>
 
 #include "base/output_file.h"
 #include "base/standard_streams.h"
 #include "base/units.h"
 #include "cpp_api/results.h"
-#include "inprocess/background_watch.h"
+#include "monitor/engine.h"
+#include "monitor/monitor_thread.h"
 #include "monitor/on_risk.h"
 #include "report/monitor/json.h"
 #include "report/monitor/risk.h"
@@ -19,22 +20,31 @@ TIDEMARK_INLINE
 namespace v1 {
 namespace {
 
-// As `tidemark leak` and `fragment` keep by default.
-constexpr std::chrono::nanoseconds kKeptWindow = std::chrono::minutes(10);
+EngineOptions engine_options(const MonitorSettings& settings) {
+  EngineOptions options;
+  options.machine.interval = value_or_throw(sampling_interval(settings.interval_seconds, OptionNames().interval));
+  options.machine.choice.devices = settings.devices;
+  options.machine.choice.pid = settings.pid;
+  return options;
+}
 
-BackgroundWatchOptions watch_options(const MonitorSettings& settings, double threshold_percent, bool follow,
-                                     bool keeps_events) {
-  BackgroundWatchOptions options;
-  const double seconds = settings.interval_seconds;
-  // What no duration holds becomes one that is refused.
-  const bool fits = seconds >= 0 && seconds <= 1e9;
-  options.monitor.interval = std::chrono::nanoseconds(fits ? std::llround(seconds * 1e9) : 0);
-  options.monitor.choice.devices = settings.devices;
-  options.monitor.choice.pid = settings.pid;
-  options.monitor.forecast.threshold_percent = threshold_percent;
-  options.follow = follow;
-  if (keeps_events) options.window = SlidingWindow::Limits{kKeptWindow};
-  check(check_watch(options.monitor));
+EngineOptions oom_options(const MonitorSettings& settings, double threshold_percent) {
+  EngineOptions options = engine_options(settings);
+  options.machine.forecast.threshold_percent = threshold_percent;
+  return options;
+}
+
+EngineOptions fragment_options(const MonitorSettings& settings) {
+  EngineOptions options = engine_options(settings);
+  options.window = kReportWindow;
+  return options;
+}
+
+EngineOptions leak_options(const MonitorSettings& settings, double threshold_mb_per_minute, bool tracking) {
+  EngineOptions options = engine_options(settings);
+  options.leak_bytes_per_minute = threshold_mb_per_minute * static_cast<double>(kMiB);
+  options.tracking = tracking;
+  if (tracking) options.window = kReportWindow;
   return options;
 }
 
@@ -72,10 +82,15 @@ const char* name_of(RiskLevel level) noexcept {
 
 struct Monitor::Parts {
   template <typename Write>
-  Parts(BackgroundWatchOptions options, Write to_report) : watch(std::move(options)), write(std::move(to_report)) {}
+  Parts(const EngineOptions& options, Write to_report) : monitor(checked(options)), write(std::move(to_report)) {}
 
-  BackgroundWatch watch;
-  std::function<Result<std::string>(BackgroundWatch&)> write;
+  static const EngineOptions& checked(const EngineOptions& options) {
+    check(tidemark::check(options));
+    return options;
+  }
+
+  MonitorThread monitor;
+  std::function<Result<std::string>(MonitorThread&)> write;
 };
 
 Monitor::Monitor(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -83,19 +98,19 @@ Monitor::Monitor(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Monitor::~Monitor() = default;
 
 void Monitor::start_monitoring() {
-  parts_->watch.start();
+  parts_->monitor.start();
 }
 
 void Monitor::stop_monitoring() {
-  parts_->watch.stop();
+  parts_->monitor.stop();
 }
 
 bool Monitor::is_monitoring() const {
-  return parts_->watch.watching();
+  return parts_->monitor.watching();
 }
 
 std::string Monitor::generate_report(const std::string& path) {
-  std::string report = value_or_throw(parts_->write(parts_->watch));
+  std::string report = value_or_throw(parts_->write(parts_->monitor));
   if (!path.empty()) check(write_file(path, report));
   return report;
 }
@@ -110,15 +125,15 @@ Result<std::string> as_json(const Result<Report>& report) {
 }  // namespace
 
 MemoryProfiler::MemoryProfiler(const MonitorSettings& settings)
-    : Monitor(std::make_unique<Parts>(watch_options(settings, 85, true, false),
-                                      [](BackgroundWatch& watch) { return as_json(watch.profile()); })) {}
+    : Monitor(std::make_unique<Parts>(engine_options(settings),
+                                      [](MonitorThread& monitor) { return as_json(monitor.profile()); })) {}
 
 OomDetector::OomDetector(const MonitorSettings& settings, double threshold_percent)
-    : Monitor(std::make_unique<Parts>(watch_options(settings, threshold_percent, false, false),
-                                      [](BackgroundWatch& watch) { return as_json(watch.oom()); })) {}
+    : Monitor(std::make_unique<Parts>(oom_options(settings, threshold_percent),
+                                      [](MonitorThread& monitor) { return as_json(monitor.oom()); })) {}
 
 void OomDetector::add_warning_callback(WarningCallback callback) {
-  parts_->watch.add_listener(
+  parts_->monitor.add_listener(
       on_risk(tidemark::RiskLevel::medium, [callback = std::move(callback)](const RiskChange& change) {
         try {
           callback(change.device, prediction_of(change));
@@ -131,18 +146,12 @@ void OomDetector::add_warning_callback(WarningCallback callback) {
 }
 
 FragmentationAnalyzer::FragmentationAnalyzer(const MonitorSettings& settings)
-    : Monitor(std::make_unique<Parts>(watch_options(settings, 85, true, true),
-                                      [](BackgroundWatch& watch) { return as_json(watch.fragment()); })) {}
+    : Monitor(std::make_unique<Parts>(fragment_options(settings),
+                                      [](MonitorThread& monitor) { return as_json(monitor.fragment()); })) {}
 
 MemoryLeakDetector::MemoryLeakDetector(const MonitorSettings& settings, double threshold_mb_per_minute, bool tracking)
-    : Monitor(std::make_unique<Parts>(
-          watch_options(settings, 85, true, tracking), [threshold_mb_per_minute, tracking](BackgroundWatch& watch) {
-            return as_json(watch.leak(threshold_mb_per_minute * static_cast<double>(kMiB), tracking));
-          })) {
-  if (!(threshold_mb_per_minute >= 0)) {
-    throw v1::Error(fmt::format("a threshold of {}: it is in MB per minute, 0 or more", threshold_mb_per_minute));
-  }
-}
+    : Monitor(std::make_unique<Parts>(leak_options(settings, threshold_mb_per_minute, tracking),
+                                      [](MonitorThread& monitor) { return as_json(monitor.leak()); })) {}
 
 }  // namespace v1
 }  // namespace tidemark

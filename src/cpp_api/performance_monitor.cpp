@@ -2,14 +2,13 @@
 #include <tidemark/performance_monitor.h>
 
 #include <atomic>
-#include <cmath>
 #include <utility>
 
 #include "base/output_file.h"
 #include "base/standard_streams.h"
 #include "cpp_api/results.h"
-#include "inprocess/background_watch.h"
 #include "inprocess/performance/training_monitor.h"
+#include "monitor/engine.h"
 #include "publish/metrics/families.h"
 #include "publish/metrics/prometheus.h"
 #include "report/chart/chart.h"
@@ -22,14 +21,9 @@ namespace {
 
 TrainingMonitorOptions monitor_options(const PerformanceSettings& settings) {
   TrainingMonitorOptions options;
-  const double seconds = settings.interval_seconds;
-  const bool fits = seconds >= 0 && seconds <= 1e9;
-  options.interval = std::chrono::nanoseconds(fits ? std::llround(seconds * 1e9) : 0);
+  options.interval = value_or_throw(sampling_interval(settings.interval_seconds, OptionNames().interval));
   options.choice.devices = settings.devices;
   options.disk = settings.disk;
-  MonitorOptions checked;
-  checked.interval = options.interval;
-  check(check_watch(checked));
   return options;
 }
 

@@ -26,8 +26,11 @@ Check check_memfd() {
 
 // As collect/recorder chooses it: the socket's path must fit into a sockaddr_un.
 Check check_socket() {
-  constexpr std::size_t kMaxBytes = 60;
-  for (const char* variable : {"XDG_RUNTIME_DIR", "TMPDIR", ""}) {
+  constexpr std::size_t kMaxBytes = 80;
+  const char* only = std::getenv("TIDEMARK_RUNTIME_DIR");
+  const bool has_only = only != nullptr && *only != '\0';
+  for (const char* variable : {"TIDEMARK_RUNTIME_DIR", "XDG_RUNTIME_DIR", "TMPDIR", ""}) {
+    if (has_only && variable != std::string_view("TIDEMARK_RUNTIME_DIR")) break;
     const char* folder = *variable == '\0' ? "/tmp" : std::getenv(variable);
     if (folder == nullptr || *folder == '\0' || std::strlen(folder) > kMaxBytes) continue;
     if (::access(folder, W_OK | X_OK) == 0) return {"socket", Finding::socket_folder_found, CheckStatus::ok, folder};

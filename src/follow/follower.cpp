@@ -36,10 +36,10 @@ Result<std::unique_ptr<Follower>> Follower::open(const std::string& path) {
   return std::unique_ptr<Follower>(new Follower(std::move(fd), path));
 }
 
-Result<std::unique_ptr<Follower>> Follower::open_live(const std::string& path) {
+Result<std::unique_ptr<Follower>> Follower::open_live(const std::string& path, bool latest) {
   const auto segment = kept_segment(path);
   if (!segment) return open(path);
-  auto part = KeptPart::open(*segment);
+  auto part = latest ? KeptPart::open_latest(*segment) : KeptPart::open(*segment);
   if (!part) return part.error();
   std::unique_ptr<Follower> follower(new Follower(ScopedFd(), segment->folder));
   follower->part_ = std::move(*part);
@@ -69,6 +69,27 @@ void Follower::forget_marks_before(std::uint64_t time_ns) {
   if (reader_) reader_->forget_marks_before(time_ns);
 }
 
+bool Follower::look_ahead(ScannedPart& part) {
+  if (part_) return part_->look_ahead(part);
+  if (scan_.offset() < offset()) scan_ = FrameScan(offset());  // a frame ends where the reader is
+  const bool all = scan_.advance(fd_.get(), part);
+  if (part.state_offset) state_ahead_ = part.state_offset;
+  return all;
+}
+
+bool Follower::can_pass_over() const {
+  if (part_) return part_->can_begin_later();
+  return reader_ != nullptr && state_ahead_ && *state_ahead_ >= offset();
+}
+
+void Follower::pass_over() {
+  if (part_ || !can_pass_over()) return;
+  passed_over_ += ahead_.size();
+  ahead_.clear();
+  reader_->pass_over_until(*state_ahead_);
+  passes_over_ = true;
+}
+
 Result<bool> Follower::start() {
   if (!part_ && file_bytes() < format::kFileHeaderBytes && !writer_gone_) return false;
   auto stream =
@@ -91,6 +112,7 @@ Result<void> Follower::read(FollowedBatch& batch) {
     if (!more) done = more.error();
     if (!more || !*more) break;
     if (events.empty()) continue;
+    if (batch.events.empty()) batch.begins_anew = std::exchange(passes_over_, false);
     std::swap(batch.events.empty() ? batch.events : ahead_, events);
     if (!ahead_.empty()) break;
   }

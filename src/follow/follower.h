@@ -9,12 +9,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/enum_names.h"
 #include "base/result.h"
 #include "base/scoped_fd.h"
+#include "follow/frame_scan.h"
 #include "follow/kept_part.h"
 #include "trace/reader.h"
 
@@ -24,6 +26,9 @@ namespace tidemark {
 struct FollowedBatch {
   std::vector<Event> events;
   std::vector<SampleRecord> samples;
+  /// The events begin as a recording does that knows nothing else of the time before (docs/format.md, "Windows"):
+  /// pass_over() has left out what lies between them and those of the batch before.
+  bool begins_anew = false;
 
   [[nodiscard]] bool empty() const { return events.empty() && samples.empty(); }
 
@@ -59,11 +64,23 @@ class Follower {
   static Result<std::unique_ptr<Follower>> open(const std::string& path);
   /// As a recorder names it (LiveRecording): a file of a part that is kept stands for all of that, from its oldest file
   /// on and into the later ones. What is read then is one recording that begins where the kept part began.
-  static Result<std::unique_ptr<Follower>> open_live(const std::string& path);
+  static Result<std::unique_ptr<Follower>> open_live(const std::string& path) { return open_live(path, false); }
+  /// Of a part that is kept: from the latest place on where a reader can begin. Another recording is read as a whole.
+  static Result<std::unique_ptr<Follower>> open_latest(const std::string& path) { return open_live(path, true); }
 
   /// Replaces `batch` by what comes next, a frame's worth or two. False where there is nothing for now: then state()
   /// says whether to ask again. Never waits. Fails for what is no recording, and where reading does.
   Result<bool> next(FollowedBatch& batch);
+
+  /// Looks at the frames that were written since the last call, ahead of what next() has read, without their events.
+  /// Adds what they come to. False where there is more to look at.
+  bool look_ahead(ScannedPart& part);
+  /// Whether look_ahead() has found a place where a reader can begin, behind what next() has read.
+  [[nodiscard]] bool can_pass_over() const;
+  /// Has next() go on at that place. Of a part that is kept: use open_latest().
+  void pass_over();
+  /// Events that were passed over so far.
+  [[nodiscard]] std::uint64_t passed_over() const { return passed_over_ + (reader_ ? reader_->passed_over() : 0); }
 
   [[nodiscard]] FollowState state() const { return state_; }
   /// Whether the file is no longer what its path names: it was renamed, deleted, or replaced by another recording.
@@ -87,6 +104,7 @@ class Follower {
 
  private:
   Follower(ScopedFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  static Result<std::unique_ptr<Follower>> open_live(const std::string& path, bool latest);
 
   [[nodiscard]] std::uint64_t file_bytes() const;
   /// False where the file's header is not whole yet.
@@ -102,6 +120,10 @@ class Follower {
   std::shared_ptr<KeptPart> part_;       // null: of a single file
   std::unique_ptr<TraceReader> reader_;  // null until the header is there
   std::vector<Event> ahead_;             // read, and of the next batch
+  FrameScan scan_{format::kFileHeaderBytes};
+  std::optional<std::uint64_t> state_ahead_;  // offset of the latest state frame that was found
+  std::uint64_t passed_over_ = 0;             // of `ahead_`
+  bool passes_over_ = false;                  // up to the next events
   std::chrono::steady_clock::time_point probed_;
   bool writer_gone_ = false;
   FollowState state_ = FollowState::growing;

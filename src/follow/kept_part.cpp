@@ -36,8 +36,12 @@ struct ::stat facts_of(const ScopedFd& fd) {
 }
 
 // Its header is there.
+bool has_begun(int fd) {
+  struct ::stat facts {};
+  return ::fstat(fd, &facts) == 0 && facts.st_size >= static_cast<::off_t>(format::kFileHeaderBytes);
+}
 bool has_begun(const ScopedFd& fd) {
-  return facts_of(fd).st_size >= static_cast<::off_t>(format::kFileHeaderBytes);
+  return has_begun(fd.get());
 }
 
 ScopedFd open_segment(const KeptSegment& segment) {
@@ -74,6 +78,7 @@ Result<std::shared_ptr<KeptPart>> KeptPart::open(const KeptSegment& segment) {
   std::shared_ptr<KeptPart> part(new KeptPart({segment.folder, 0, segment.window}));
   auto writer = TraceWriter::create(make_memory_sink(&part->bytes_), {});
   if (!writer) return writer.error();
+  (*writer)->leave_out_checkpoints();
   part->joiner_ = std::make_unique<SegmentJoiner>(std::move(*writer));
   part->look();
   if (part->waiting_.empty()) return Error{fmt::format("{}: is no longer there", segment.path())};
@@ -81,6 +86,51 @@ Result<std::shared_ptr<KeptPart>> KeptPart::open(const KeptSegment& segment) {
       std::find_if(part->waiting_.rbegin(), part->waiting_.rend(), [](const Open& open) { return has_begun(open.fd); });
   part->newest_at_first_ = newest != part->waiting_.rend() ? newest->segment.path() : segment.path();
   return part;
+}
+
+Result<std::shared_ptr<KeptPart>> KeptPart::open_latest(const KeptSegment& segment) {
+  auto part = open(segment);
+  if (part) (*part)->begin_with_newest();
+  return part;
+}
+
+void KeptPart::begin_with_newest() {
+  while (waiting_.size() > 1 && has_begun(waiting_[1].fd)) waiting_.pop_front();
+  if (!has_begun(waiting_.front().fd)) return;
+  ScannedPart part;
+  FrameScan scan(format::kFileHeaderBytes);
+  while (!scan.advance(waiting_.front().fd.get(), part)) {
+  }
+  begin_at_state_ = part.state_offset;
+}
+
+// From segment to segment, as far as they are open; those before the one that is being read are over.
+bool KeptPart::look_ahead(ScannedPart& part) {
+  std::vector<std::pair<const KeptSegment*, int>> segments;
+  if (reader_) segments.emplace_back(&here_, fd_.get());
+  for (const Open& open : waiting_) segments.emplace_back(&open.segment, open.fd.get());
+  auto at = std::ranges::find_if(segments, [this](const auto& of) { return *of.first == scanned_; });
+  if (at == segments.end()) {
+    at = segments.begin();
+    scan_ = FrameScan(format::kFileHeaderBytes);
+  }
+  for (; at != segments.end() && has_begun(at->second); ++at) {
+    if (*at->first != scanned_) {
+      scan_ = FrameScan(format::kFileHeaderBytes);
+      state_ahead_.reset();
+    }
+    scanned_ = *at->first;
+    part.state_offset.reset();
+    const bool all = scan_.advance(at->second, part);
+    if (part.state_offset) state_ahead_ = part.state_offset;
+    if (!all) return false;
+  }
+  return true;
+}
+
+bool KeptPart::can_begin_later() const {
+  if (!waiting_.empty() && has_begun(waiting_.front().fd)) return true;
+  return reader_ && scanned_ == here_ && state_ahead_ && *state_ahead_ >= reader_->offset();
 }
 
 void KeptPart::look() {
@@ -103,7 +153,9 @@ Result<bool> KeptPart::begin_next() {
   auto reader = TraceReader::follow(make_file_stream(std::move(fd), next.segment.path()));
   if (!reader) return reader.error();
   reader_ = std::move(*reader);
+  if (begin_at_state_) reader_->pass_over_until(*std::exchange(begin_at_state_, std::nullopt));
   fd_ = std::move(next.fd);
+  here_ = std::move(next.segment);
   waiting_.pop_front();
   ended_at_.reset();
   joiner_->begin(*reader_, nullptr);

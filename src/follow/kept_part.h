@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "base/scoped_fd.h"
 #include "collect/recorder/live/kept_folder.h"
+#include "follow/frame_scan.h"
 #include "trace/reader.h"
 #include "trace/segment_joiner.h"
 
@@ -28,10 +29,16 @@ class KeptPart {
  public:
   /// `segment`: a file of the window, which need not be there any more. Fails where no other is there either.
   static Result<std::shared_ptr<KeptPart>> open(const KeptSegment& segment);
+  /// The same, but begins with the newest segment that is begun, and in that at its latest state frame.
+  static Result<std::shared_ptr<KeptPart>> open_latest(const KeptSegment& segment);
 
   /// Puts what comes next into `out` and returns how many bytes; 0 where there is nothing for now, or at all. An error
   /// is that of a file that cannot be read, and names it.
   Result<std::size_t> read(std::span<std::byte> out);
+
+  /// As those of Follower.
+  bool look_ahead(ScannedPart& part);
+  [[nodiscard]] bool can_begin_later() const;
 
   /// Bytes in files that were not read yet.
   [[nodiscard]] std::uint64_t behind() const;
@@ -62,13 +69,21 @@ class KeptPart {
   /// Behind the end of a segment, which is not that of the program.
   [[nodiscard]] bool next_may_come() const;
 
+  /// Leaves out all but the newest segment that is begun.
+  void begin_with_newest();
+
   KeptSegment latest_;        ///< of those that were opened
   std::deque<Open> waiting_;  ///< opened, and not read yet
   std::string newest_at_first_;
   std::vector<std::byte> bytes_;  ///< joined, and not read yet
   std::unique_ptr<SegmentJoiner> joiner_;
-  std::unique_ptr<TraceReader> reader_;  ///< of the segment under way
-  ScopedFd fd_;                          ///< likewise
+  std::unique_ptr<TraceReader> reader_;          ///< of the segment under way
+  ScopedFd fd_;                                  ///< likewise
+  KeptSegment here_;                             ///< likewise
+  std::optional<std::uint64_t> begin_at_state_;  ///< in the first segment
+  KeptSegment scanned_;                          ///< up to where look_ahead() has come
+  std::optional<std::uint64_t> state_ahead_;     ///< offset of the latest state frame in that
+  FrameScan scan_{format::kFileHeaderBytes};
   std::optional<std::uint64_t> earlier_end_ns_;
   std::chrono::steady_clock::time_point looked_at_;
   std::optional<std::chrono::steady_clock::time_point> ended_at_;  ///< of the segment under way: when that was seen

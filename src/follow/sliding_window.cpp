@@ -34,6 +34,12 @@ void SlidingWindow::add_sample(const SampleRecord& record) {
   pass(time_of(record));
 }
 
+void SlidingWindow::begin_anew() {
+  beginning_ = Beginning::before;
+  before_ = {};
+  events_.clear();
+}
+
 void SlidingWindow::pass(std::uint64_t now_ns) {
   now_ns_ = std::max(now_ns_, now_ns);
   leave(now_ns_ - std::min(now_ns_, static_cast<std::uint64_t>(limits_.length.count())));

@@ -33,6 +33,8 @@ class SlidingWindow {
 
   void add(const Event& event);
   void add_sample(const SampleRecord& record);
+  /// Events are missing before those that come now, which begin with what was alive then. Samples stay.
+  void begin_anew();
   /// Time passes without events: the recording has come this far.
   void pass(std::uint64_t now_ns);
   /// From the next event on. What has left already does not come back.

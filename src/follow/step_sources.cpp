@@ -56,6 +56,13 @@ TrainingSteps StepSources::take(const Store& window, std::uint64_t begin_ns) {
   return steps;
 }
 
+void StepSources::miss() {
+  missed_ = true;
+  source_ = TrainingSteps::Source::none;  // whatever the next window finds
+  taken_until_ns_ = 0;
+  for (auto& [device, detector] : detectors_) detector.forget_steps();
+}
+
 std::vector<std::pair<Device, LiveGrowths>> StepSources::assess() const {
   std::vector<std::pair<Device, LiveGrowths>> all;
   for (const auto& [device, detector] : detectors_) all.emplace_back(device, detector.assess());

@@ -21,6 +21,8 @@ class StepSources {
   /// Takes the steps of a window that no earlier one had, as find_training_steps() finds them in it; windows come in
   /// order of time. `begin_ns`: where it begins. Takes O(n log n) for n blocks. Returns the window's steps.
   TrainingSteps take(const Store& window, std::uint64_t begin_ns);
+  /// Events were passed over: some steps are in no window, and what is held at them goes on as another series.
+  void miss();
   /// How much of a device is allocated. Times are of another clock than the recording's.
   void add(Device device, const UsageSample& sample) { detector_of(device).add(sample); }
 

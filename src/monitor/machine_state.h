@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "analyze/common/quantile_sketch.h"
 #include "analyze/forecast/forecaster.h"
 #include "collect/machine/device_source.h"
 #include "collect/machine/host_memory.h"
@@ -48,6 +49,7 @@ struct WatchedDevice {
   DeviceSample latest;   ///< without time and device
   std::optional<std::uint64_t> sampled_at_ns;            ///< `latest`; none before the first
   WatchedUsage used;                                     ///< empty where the driver does not say
+  QuantileSketch used_distribution;                      ///< of what was used, at each sample; can be merged
   RunningValue used_percent;                             ///< of the total
   RunningValue utilization_percent;                      ///< how busy it was
   std::optional<std::vector<SampledProcess>> processes;  ///< by the latest list; none where the driver has none

@@ -32,24 +32,29 @@ SampleOptions sampling(const MonitorOptions& options) {
 
 // The kernel's clock: nobody's events have to be related to it, and it needs no measuring at the start.
 MachineMonitor::MachineMonitor(const MonitorOptions& options)
-    : clock_(ring::Clock::monotonic),
-      builder_(options.choice, clock_),
+    : scripted_(options.scripted),
+      clock_(ring::Clock::monotonic),
+      builder_(options.choice, clock_, scripted_ ? scripted_->now() : clock_.now()),
       risks_(options.forecast),
       process_risks_(options.forecast),
       sampler_(sampling(options), ::getpid(), clock_) {}
 
+void MachineMonitor::start() {
+  if (!scripted_) sampler_.start();
+}
+
 bool MachineMonitor::update() {
-  const std::vector<Reading> readings = sampler_.collect();
+  const std::vector<Reading> readings = scripted_ ? scripted_->collect() : sampler_.collect();
   for (const Reading& reading : readings) {
     builder_.add(reading);
     risks_.add(builder_.state());
   }
-  builder_.update();
+  builder_.update(scripted_ ? scripted_->now() : clock_.now());
   changes_.clear();
   if (readings.empty()) return false;
   process_risks_.add(builder_.state());  // lists of processes come once a second at most
-  process_risks_.assess(builder_.state());
-  if (risks_.assess(builder_.state())) changes_ = notifier_.observe(builder_.state());
+  process_risks_.assess(builder_.state(), scripted_.has_value());
+  if (risks_.assess(builder_.state(), scripted_.has_value())) changes_ = notifier_.observe(builder_.state());
   return true;
 }
 

@@ -29,12 +29,22 @@
 
 namespace tidemark {
 
+/// Readings of elsewhere in place of this machine's own: of a script, or of a machine whose agent sends them. What is
+/// paced by the clock is done at every update, so that the same readings give the same state.
+struct ScriptedReadings {
+  /// What was read since the last call, oldest first; DevicesFound comes first of all.
+  std::function<std::vector<Reading>()> collect;
+  /// The time now, in ticks of the readings, which are nanoseconds.
+  std::function<std::uint64_t()> now;
+};
+
 struct MonitorOptions {
   std::chrono::nanoseconds interval = std::chrono::milliseconds(100);
   WatchedChoice choice = {};
   ForecastOptions forecast = {};
   SourcePlaces places = {};
   std::function<std::vector<OpenedSource>()> open_sources = {};  ///< where devices are not those of `places`
+  std::optional<ScriptedReadings> scripted = {};                 ///< none: this machine is read
 };
 
 /// Used by one thread at a time; readings are taken on one of its own. Takes at most a two-hundredth
@@ -47,7 +57,7 @@ class MachineMonitor {
   MachineMonitor& operator=(const MachineMonitor&) = delete;
 
   /// Starts reading. Drivers' libraries are loaded first, which may take seconds: until then the state has no devices.
-  void start() { sampler_.start(); }
+  void start();
 
   /// Takes what was read since the last call, and assesses the risks where that is due. Never waits. True when there
   /// was something.
@@ -68,6 +78,7 @@ class MachineMonitor {
   [[nodiscard]] std::uint64_t dropped_changes() const { return notifier_.dropped(); }
 
  private:
+  std::optional<ScriptedReadings> scripted_;
   TickClock clock_;
   StateBuilder builder_;
   RiskTracker risks_;

@@ -17,12 +17,24 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds kFindInterval = 1s;
-constexpr std::chrono::nanoseconds kReadAtMost = 50ms;
+constexpr std::chrono::nanoseconds kCatchUp = 1s;    // before a report
 constexpr std::chrono::nanoseconds kPatience = 30s;  // of a program that has answered before
 constexpr std::chrono::nanoseconds kAnswerInterval = 20ms;
 constexpr std::size_t kMaxKilled = 16;
 constexpr std::size_t kPastForSteps = 50'000;  // events of before watching, where they are for the last steps only
 constexpr std::uint64_t kAllTime = std::numeric_limits<std::uint64_t>::max();
+
+double seconds_between(std::uint64_t from_ns, std::uint64_t to_ns) {
+  return static_cast<double>(to_ns - std::min(from_ns, to_ns)) / 1e9;
+}
+
+// Of a recording that does not say itself how far it has come.
+std::optional<double> seconds_since(const LiveRecording& recording, std::uint64_t time_ns) {
+  if (recording.started_wall_ns == 0) return std::nullopt;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto now_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+  return seconds_between(recording.started_wall_ns + time_ns, static_cast<std::uint64_t>(now_ns));
+}
 
 void add_killed(std::vector<KilledProcess>& all, const KilledProcess& killed) {
   if (all.size() == kMaxKilled) all.erase(all.begin());
@@ -57,13 +69,11 @@ const LiveGrowths* RecordedProcess::growth_on(Device device) const {
 
 void RecordingsWatch::update(const MachineState& state, bool only_listed) {
   find(state, only_listed);
-  const Clock::time_point until = Clock::now() + kReadAtMost;
+  const Clock::time_point until = Clock::now() + limits_.time;
+  std::size_t left = followed_.size();
   for (Followed& followed : followed_) {
-    while (followed.follower != nullptr && followed.process.problem.empty() && Clock::now() < until) {
-      const std::uint64_t before = followed.follower->offset();
-      read(followed);
-      if (followed.follower->offset() == before) break;
-    }
+    const Clock::time_point begin = Clock::now();  // none takes the time of those behind it
+    read_newest(followed, begin + std::max<Clock::duration>(until - begin, {}) / left--);
     if (!followed.process.goes_on()) peaks_.end(followed.recording);
     sample(followed, state);
     if (!asks_ || followed.question || !followed.process.caught_up || !followed.process.goes_on()) continue;
@@ -81,7 +91,7 @@ void RecordingsWatch::take_steps() {
   for (Followed& followed : followed_) {
     if (!followed.process.caught_up || !std::exchange(followed.read_since, false)) continue;
     const TrainingSteps steps = followed.sources.take(window_of(followed), followed.window->begin_ns());
-    followed.process.steps = followed.sources.steps();
+    followed.process.steps = followed.process.lag.is_late() ? std::nullopt : followed.sources.steps();
     if (const auto begin = begin_of_last(window_->steps, steps)) followed.window->forget_before(*begin);
   }
 }
@@ -89,27 +99,37 @@ void RecordingsWatch::take_steps() {
 void RecordingsWatch::ask_again() {
   std::size_t waiting = 0;
   for (Followed& followed : followed_) {
-    if (!followed.question || !followed.process.goes_on() || !followed.question->is_answered()) continue;
+    if (!followed.question || !is_running(followed) || !followed.question->is_answered()) continue;
     followed.question->ask(false);
     followed.asked_again = true;
     ++waiting;
   }
   for (const Clock::time_point until = Clock::now() + kPatience; waiting > 0 && Clock::now() < until;) {
     std::this_thread::sleep_for(kAnswerInterval);
-    waiting = static_cast<std::size_t>(std::count_if(followed_.begin(), followed_.end(), [](Followed& followed) {
-      return followed.asked_again && !followed.question->is_answered();
+    update_recorders();
+    waiting = static_cast<std::size_t>(std::count_if(followed_.begin(), followed_.end(), [this](Followed& followed) {
+      return followed.asked_again && !followed.question->is_answered() && is_running(followed);
     }));
   }
+  for (Followed& followed : followed_) followed.ended_meanwhile = followed.asked_again && !is_running(followed);
+}
+
+// Its recorder knows of its end before that is read.
+bool RecordingsWatch::is_running(const Followed& followed) const {
+  return followed.process.goes_on() && is_told(followed);
 }
 
 Result<ObjectAnswer> RecordingsWatch::objects(std::size_t position) const {
   const Followed& followed = followed_[position];
-  if (followed.asked_again) return followed.question->answer();
-  return Error{followed.process.state == FollowState::growing ? kNoAnswer
-                                                              : "the program ended before it was asked again"};
+  if (followed.asked_again && (followed.question->is_answered() || !followed.ended_meanwhile)) {
+    return followed.question->answer();
+  }
+  if (followed.asked_again) return Error{"the program ended before it answered"};
+  return Error{is_running(followed) ? kNoAnswer : "the program ended before it was asked again"};
 }
 
 void RecordingsWatch::assess() {
+  catch_up();
   if (asks_) ask_again();
   if (window_) take_steps();
   for (Followed& followed : followed_) followed.process.growths = followed.sources.assess();
@@ -117,8 +137,11 @@ void RecordingsWatch::assess() {
 
 // One that its recorder still tells of would be followed again.
 bool RecordingsWatch::can_be_forgotten(const Followed& followed) const {
-  if (followed.process.goes_on()) return false;
-  return std::none_of(recorders_.begin(), recorders_.end(), [&](const auto& entry) {
+  return !followed.process.goes_on() && !is_told(followed);
+}
+
+bool RecordingsWatch::is_told(const Followed& followed) const {
+  return std::any_of(recorders_.begin(), recorders_.end(), [&](const auto& entry) {
     const std::vector<LiveRecording>& told = entry.second.recordings();
     return std::any_of(told.begin(), told.end(),
                        [&](const LiveRecording& recording) { return is_of(followed, recording); });
@@ -145,6 +168,10 @@ void RecordingsWatch::update_owners() {
   for (std::size_t n = 0; n < followed_.size(); ++n) {
     const Followed& followed = followed_[n];
     if (!followed.process.goes_on() || !followed.process.caught_up) continue;
+    if (followed.process.lag.is_late()) {
+      followed_[n].process.owners.clear();  // they are of some time ago
+      continue;
+    }
     if (has_attribution(followed.follower->definitions())) {
       add_up_owners(followed_[n].process.owners, attribute(window(n)));
     }
@@ -153,10 +180,14 @@ void RecordingsWatch::update_owners() {
   owners_pace_.done(now, took, took);
 }
 
-void RecordingsWatch::find(const MachineState& state, bool only_listed) {
+void RecordingsWatch::update_recorders() {
   for (auto recorder = recorders_.begin(); recorder != recorders_.end();) {
     recorder = recorder->second.update() ? std::next(recorder) : recorders_.erase(recorder);
   }
+}
+
+void RecordingsWatch::find(const MachineState& state, bool only_listed) {
+  update_recorders();
   if (!found_at_ || Clock::now() - *found_at_ >= kFindInterval) {
     found_at_ = Clock::now();
     for (const std::string& socket : SocketFolder::live_sockets()) {
@@ -204,41 +235,138 @@ RecordedPeaks::Recording RecordingsWatch::begin_peaks(const Followed& followed) 
 }
 
 // Of a part that is kept no more than that is remembered; all of it is gone when the job is. Until it has been read as
-// far as before, the window is one of the past.
-void RecordingsWatch::read_anew(Followed& followed) {
-  auto follower = Follower::open_live(followed.process.recording.path);
+// far as before, the window is one of the past. `latest`: not all of what is kept either.
+void RecordingsWatch::read_anew(Followed& followed, bool latest) {
+  const std::string& path = followed.process.recording.path;
+  auto follower = latest ? Follower::open_latest(path) : Follower::open_live(path);
   if (!follower) return;
+  followed.skipped_before += followed.follower->passed_over();
   followed.follower = std::move(*follower);
-  peaks_.end(followed.recording);
-  followed.recording = begin_peaks(followed);
+  followed.sampled_devices.clear();
   followed.process.caught_up = false;
-  followed.process.cuda_pinned_bytes.reset();
-  followed.cpu_bytes = 0;
   if (window_) followed.window.emplace(*window_);
+  begin_anew(followed);
 }
 
-void RecordingsWatch::read(Followed& followed) {
+// What comes next begins with what was alive.
+void RecordingsWatch::begin_anew(Followed& followed) {
+  followed.anew_after_ns = followed.read_until_ns;
+  peaks_.end(followed.recording);
+  followed.recording = begin_peaks(followed);
+  FollowedBatch known;
+  known.samples = followed.sampled_devices;
+  peaks_.add(followed.recording, known);
+  followed.pinned_bytes.reset();
+  followed.cpu_bytes = 0;
+}
+
+// Between what was read before and what begins now.
+void RecordingsWatch::see_gap(Followed& followed, const Event& event) {
+  if (!followed.anew_after_ns || event.kind != EventKind::resume) return;
+  if (event.time_ns > *std::exchange(followed.anew_after_ns, std::nullopt)) {
+    followed.process.lag.skipped_until_ns = event.time_ns;
+    followed.process.steps.reset();
+    followed.sources.miss();
+  }
+}
+
+// Totals first: what they are is not late, however many events there are.
+void RecordingsWatch::read_newest(Followed& followed, Clock::time_point until) {
+  if (followed.follower == nullptr || !followed.process.problem.empty()) return;
+  look_ahead(followed);
+  if (!followed.past_bytes) followed.past_bytes = followed.follower->behind();
+  if (is_too_late(followed)) pass_over(followed);
+  std::uint64_t bytes = 0;
+  bool at_end = false;
+  while (!at_end) {
+    const std::uint64_t before = followed.follower->offset();
+    at_end = !read(followed);
+    bytes += followed.follower->offset() - std::min(before, followed.follower->offset());
+    if (bytes >= limits_.bytes || Clock::now() >= until) break;
+  }
+  RecordingLag& lag = followed.process.lag;
+  lag.skipped_events = followed.skipped_before + followed.follower->passed_over();
+  lag.behind_bytes = at_end ? 0 : followed.follower->behind();
+  lag.behind_seconds = 0.0;
+  if (lag.behind_bytes == 0) return;
+  look_ahead(followed);
+  lag.behind_seconds = followed.newest_ns > 0
+                           ? std::optional(seconds_between(followed.read_until_ns, followed.newest_ns))
+                           : seconds_since(followed.process.recording, followed.read_until_ns);
+  if (lag.is_late()) followed.process.steps.reset();
+}
+
+void RecordingsWatch::look_ahead(Followed& followed) {
+  ScannedPart part;
+  const bool all = followed.follower->look_ahead(part);
+  if (!part.totals) return;
+  followed.newest_ns = std::max(followed.newest_ns, part.totals->time_ns);
+  take(followed, *part.totals);
+  followed.process.lag.has_newest_totals = all;
+}
+
+// What was recorded before watching began is read, as long as it does not become more.
+bool RecordingsWatch::is_too_late(const Followed& followed) const {
+  if (!followed.follower->can_pass_over()) return false;
+  if (seconds_between(followed.read_until_ns, followed.newest_ns) < limits_.late_seconds) return false;
+  const std::uint64_t bytes = followed.follower->behind();
+  return followed.process.caught_up || followed.process.lag.skipped_until_ns || bytes > limits_.past_bytes ||
+         bytes > followed.past_bytes.value_or(bytes) + limits_.bytes;
+}
+
+void RecordingsWatch::pass_over(Followed& followed) {
+  if (followed.follower->is_kept_part()) {
+    read_anew(followed, true);
+  } else {
+    followed.follower->pass_over();
+  }
+}
+
+// The latest there is, for a report; what a program makes meanwhile does not hold that up.
+void RecordingsWatch::catch_up() {
+  const Clock::time_point until = Clock::now() + kCatchUp;
+  update_recorders();
+  for (Followed& followed : followed_) {
+    do {
+      read_newest(followed, until);
+    } while (followed.process.lag.behind_bytes > 0 && followed.process.goes_on() && Clock::now() < until);
+  }
+}
+
+bool RecordingsWatch::read(Followed& followed) {
   FollowedBatch batch;
   const FollowState before = followed.follower->state();
   const bool lost_track = followed.follower->is_kept_part() && before == FollowState::changed;
-  if (lost_track || (before == FollowState::growing && followed.follower->moved_on())) read_anew(followed);
+  const bool is_anew = lost_track || (before == FollowState::growing && followed.follower->moved_on());
+  if (is_anew) read_anew(followed, false);
   const auto more = followed.follower->next(batch);
   followed.process.state = followed.follower->state();
   if (!more) {
     followed.process.problem = more.error().message;
-    return;
+    return false;
+  }
+  if (batch.begins_anew) {
+    begin_anew(followed);
+    if (followed.window) followed.window->begin_anew();
   }
   for (const SampleRecord& record : batch.samples) {
+    if (std::holds_alternative<SampledDevice>(record)) followed.sampled_devices.push_back(record);
     if (const auto* killed = std::get_if<KilledProcess>(&record)) add_killed(followed.process.killed, *killed);
     const auto* device = std::get_if<SampledDevice>(&record);
     if (device == nullptr || !device->cuda_index) continue;
     followed.uuids[static_cast<std::int8_t>(*device->cuda_index)] = device->uuid;
   }
   for (const Event& event : batch.events) {
-    count_pinned(followed.process, event);
+    see_gap(followed, event);
+    count_pinned(followed.pinned_bytes, event);
     take(followed, event);
   }
-  if (!batch.events.empty()) followed.taken_until_ns = std::max(followed.taken_until_ns, batch.events.back().time_ns);
+  if (!batch.events.empty()) {
+    followed.read_until_ns = batch.events.back().time_ns;
+    followed.taken_until_ns = std::max(followed.taken_until_ns, followed.read_until_ns);
+  }
+  const bool is_newest = followed.read_until_ns >= followed.taken_until_ns;
+  if (is_newest && followed.pinned_bytes) followed.process.cuda_pinned_bytes = followed.pinned_bytes;
   peaks_.add(followed.recording, batch);
   if (!*more) {
     followed.process.caught_up = true;
@@ -249,6 +377,36 @@ void RecordingsWatch::read(Followed& followed) {
   if (followed.window) batch.deliver_to(*followed.window);
   // A program may run for weeks: marks before the window, of which nothing is made, go.
   followed.follower->forget_marks_before(followed.window ? followed.window->begin_ns() : kAllTime);
+  return *more || is_anew;
+}
+
+RecordedDevice& RecordingsWatch::device_of(Followed& followed, Device device) {
+  std::vector<RecordedDevice>& devices = followed.process.devices;
+  const auto known = std::ranges::find(devices, device, &RecordedDevice::device);
+  if (known != devices.end()) return *known;
+  devices.emplace_back().device = device;
+  return devices.back();
+}
+
+// Of events that are not read yet.
+void RecordingsWatch::take(Followed& followed, const RunningTotals& totals) {
+  if (totals.time_ns < followed.taken_until_ns || totals.time_ns <= followed.read_until_ns) return;
+  followed.taken_until_ns = totals.time_ns;
+  for (const DeviceRunningTotals& of : totals.devices) {
+    if (is_driver_memory(of.device)) {
+      if (!followed.process.cuda_pinned_bytes) followed.process.cuda_pinned_bytes = 0;
+      if (of.device.type == DeviceType::cuda_host) followed.process.cuda_pinned_bytes = of.live;
+      continue;
+    }
+    if (!of.has_totals && of.device.type != DeviceType::cpu) continue;
+    RecordedDevice& device = device_of(followed, of.device);
+    device.allocated_bytes = of.has_totals ? of.allocated : of.live;
+    device.peak_allocated_bytes =
+        std::max(device.peak_allocated_bytes, of.has_totals ? of.peak_allocated : of.peak_live);
+    if (!of.has_totals) continue;
+    device.reserved_bytes = of.reserved;
+    device.peak_reserved_bytes = std::max(device.peak_reserved_bytes, of.peak_reserved);
+  }
 }
 
 void RecordingsWatch::take(Followed& followed, const Event& event) {
@@ -258,13 +416,7 @@ void RecordingsWatch::take(Followed& followed, const Event& event) {
   if (on_cpu) followed.cpu_bytes = held_after(event.kind, event.size, followed.cpu_bytes);
   if (event.time_ns < followed.taken_until_ns) return;
   if ((!event.has_totals && !on_cpu) || is_driver_memory(event.device)) return;
-  std::vector<RecordedDevice>& devices = followed.process.devices;
-  auto device = std::find_if(devices.begin(), devices.end(),
-                             [&](const RecordedDevice& known) { return known.device == event.device; });
-  if (device == devices.end()) {
-    device = devices.emplace(devices.end());
-    device->device = event.device;
-  }
+  RecordedDevice* const device = &device_of(followed, event.device);
   device->allocated_bytes = event.has_totals ? event.total_allocated : followed.cpu_bytes;
   device->peak_allocated_bytes = std::max(device->peak_allocated_bytes, device->allocated_bytes);
   if (!event.has_totals) return;
@@ -273,11 +425,10 @@ void RecordingsWatch::take(Followed& followed, const Event& event) {
 }
 
 // Of what is read anew too: it begins with what was alive.
-void RecordingsWatch::count_pinned(RecordedProcess& process, const Event& event) {
+void RecordingsWatch::count_pinned(std::optional<std::uint64_t>& pinned, const Event& event) {
   if (!is_driver_memory(event.device)) return;
-  if (!process.cuda_pinned_bytes) process.cuda_pinned_bytes = 0;
-  if (event.device.type != DeviceType::cuda_host) return;
-  process.cuda_pinned_bytes = held_after(event.kind, event.size, *process.cuda_pinned_bytes);
+  if (!pinned) pinned = 0;
+  if (event.device.type == DeviceType::cuda_host) pinned = held_after(event.kind, event.size, *pinned);
 }
 
 // The host is a device where there is no GPU.
@@ -289,7 +440,8 @@ bool RecordingsWatch::is_same(const Followed& followed, Device device, const Wat
 
 void RecordingsWatch::sample(Followed& followed, const MachineState& state) const {
   RecordedProcess& process = followed.process;
-  if (!process.caught_up || !process.goes_on()) return;
+  const bool is_known = process.caught_up || process.lag.has_newest_totals;
+  if (!is_known || process.lag.all_is_late() || !process.goes_on()) return;
   const bool first = !followed.sampled_at_ns.has_value();
   if (!first && state.now_ns < *followed.sampled_at_ns + static_cast<std::uint64_t>(interval_.count())) return;
   followed.sampled_at_ns = state.now_ns;
@@ -334,7 +486,7 @@ std::vector<ProcessSteps> RecordingsWatch::steps() const {
   std::vector<ProcessSteps> all;
   for (const Followed& followed : followed_) {
     const RecordedProcess& process = followed.process;
-    if (!process.steps || !process.goes_on()) continue;
+    if (!process.steps || !process.goes_on() || process.lag.is_late()) continue;
     const std::int64_t pid = process.recording.pid;
     for (const RecordedDevice& device : process.devices) {
       all.push_back({pid, device.key, device.reserved_bytes.value_or(0), *process.steps});

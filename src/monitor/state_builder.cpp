@@ -20,7 +20,10 @@ std::optional<double> percent(std::optional<std::uint64_t> part, std::optional<s
 }  // namespace
 
 StateBuilder::StateBuilder(WatchedChoice choice, const TickClock& clock)
-    : choice_(std::move(choice)), clock_(clock), start_ticks_(clock.now()) {
+    : StateBuilder(std::move(choice), clock, clock.now()) {}
+
+StateBuilder::StateBuilder(WatchedChoice choice, const TickClock& clock, std::uint64_t start_ticks)
+    : choice_(std::move(choice)), clock_(clock), start_ticks_(start_ticks) {
   state_.began_wall_ns = state_.now_wall_ns = clock.wall_ns(start_ticks_);
 }
 
@@ -87,6 +90,7 @@ void StateBuilder::add(std::uint64_t time_ns, const DeviceSample& sample) {
   if (sample.utilization_percent) device->utilization_percent.add(*sample.utilization_percent);
   if (!sample.used_bytes) return;
   device->used.add(time_ns, *sample.used_bytes);
+  device->used_distribution.add(static_cast<double>(*sample.used_bytes));
   if (const auto share = percent(sample.used_bytes, device->info.total_bytes)) device->used_percent.add(*share);
 }
 
@@ -223,8 +227,7 @@ WatchedPid StateBuilder::watched_pid() const {
   return listed ? WatchedPid::running : hidden ? WatchedPid::hidden : WatchedPid::not_listed;
 }
 
-void StateBuilder::update() {
-  const std::uint64_t ticks = clock_.now();
+void StateBuilder::update(std::uint64_t ticks) {
   state_.now_ns = clock_.between_ns(start_ticks_, ticks);
   state_.now_wall_ns = clock_.wall_ns(ticks);
   for (WatchedProcess& process : state_.processes) {

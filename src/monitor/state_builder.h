@@ -20,8 +20,9 @@ struct WatchedChoice {
 /// One thread at a time. Memory is bounded, however long it goes on and however many processes come and go.
 class StateBuilder {
  public:
-  /// Times count from now.
+  /// Times count from now, or from `start_ticks`.
   StateBuilder(WatchedChoice choice, const TickClock& clock);
+  StateBuilder(WatchedChoice choice, const TickClock& clock, std::uint64_t start_ticks);
 
   /// Whether a device is among the chosen ones. On any thread.
   [[nodiscard]] static bool is_chosen(const WatchedChoice& choice, const std::vector<DeviceInfo>& devices,
@@ -29,7 +30,9 @@ class StateBuilder {
 
   void add(const Reading& reading);
   /// The time now; which processes have ended. After the readings that there were.
-  void update();
+  void update() { update(clock_.now()); }
+  /// As if it were that time.
+  void update(std::uint64_t now_ticks);
 
   [[nodiscard]] MachineState& state() { return state_; }
   [[nodiscard]] const MachineState& state() const { return state_; }

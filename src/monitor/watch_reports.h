@@ -89,7 +89,16 @@ struct RecordedFragmentation {
 [[nodiscard]] std::vector<RecordedLeaks> recorded_leaks(const RecordingsWatch& recordings);
 [[nodiscard]] std::vector<RecordedFragmentation> recorded_fragmentation(const RecordingsWatch& recordings);
 
-struct ProfileReport : WatchRun {};
+/// A moment that somebody marked.
+struct WatchMark {
+  std::uint64_t time_ns = 0;  ///< as in MachineState
+  std::string name;
+};
+
+struct ProfileReport : WatchRun {
+  bool has_risks = false;                            ///< says the risks of devices too
+  std::optional<std::vector<WatchMark>> marks = {};  ///< of a session of the terminal program; none: it is none
+};
 
 struct OomReport : WatchRun {
   double threshold_percent = 85;

@@ -17,7 +17,7 @@ void join(WatchedUsagePoint& point, const WatchedUsagePoint& next) {
 
 void WatchedUsage::add(std::uint64_t time_ns, std::uint64_t bytes, std::optional<std::uint64_t> peak_bytes) {
   const WatchedUsagePoint sample{time_ns, time_ns, bytes, std::max(bytes, peak_bytes.value_or(0)), bytes};
-  if (newest_.size() == kNewest) newest_.erase(newest_.begin());
+  if (newest_.size() == max_newest_) newest_.erase(newest_.begin());
   newest_.push_back({time_ns, bytes, sample.high_bytes});
   late_peak_ = std::exchange(next_late_peak_, 0);
   if (samples_ == 0) first_ = bytes;
@@ -49,13 +49,29 @@ void WatchedUsage::add_peak(std::uint64_t peak_bytes) {
   peak_is_sampled_ = false;
 }
 
+WatchedUsage WatchedUsage::condensed(std::size_t capacity, std::size_t newest) const {
+  WatchedUsage fewer = *this;
+  fewer.capacity_ = WatchedUsage(capacity).capacity_;
+  while (fewer.points_.size() > fewer.capacity_) {
+    if (fewer.points_.size() % 2 == 0) fewer.in_last_point_ += fewer.samples_a_point_;
+    fewer.join_neighbours();
+  }
+  fewer.max_newest_ = std::clamp<std::size_t>(newest, 1, kNewest);
+  if (newest_.size() > fewer.max_newest_) {
+    fewer.newest_.assign(newest_.end() - static_cast<std::ptrdiff_t>(fewer.max_newest_), newest_.end());
+  }
+  fewer.late_peak_ = fewer.next_late_peak_ = 0;
+  return fewer;
+}
+
+// Of an odd number, the last one stays alone.
 void WatchedUsage::join_neighbours() {
   for (std::size_t n = 0; n < points_.size(); n += 2) {
     WatchedUsagePoint point = points_[n];
-    join(point, points_[n + 1]);
+    if (n + 1 < points_.size()) join(point, points_[n + 1]);
     points_[n / 2] = point;
   }
-  points_.resize(points_.size() / 2);
+  points_.resize((points_.size() + 1) / 2);
   samples_a_point_ *= 2;
 }
 

@@ -40,6 +40,8 @@ class WatchedUsage {
   /// At least 2 points; an even number.
   explicit WatchedUsage(std::size_t capacity) : capacity_(capacity < 2 ? 2 : capacity / 2 * 2) {}
   WatchedUsage() : WatchedUsage(1024) {}
+  /// What a history of fewer points would have become, which keeps so many of its latest samples.
+  [[nodiscard]] WatchedUsage condensed(std::size_t capacity, std::size_t newest = 1) const;
 
   /// Samples come in the order of their times. `peak_bytes`: the most since the sample before, where it is known.
   void add(std::uint64_t time_ns, std::uint64_t bytes, std::optional<std::uint64_t> peak_bytes = {});
@@ -67,9 +69,11 @@ class WatchedUsage {
   [[nodiscard]] std::uint64_t end_ns() const { return points_.back().end_ns; }
 
  private:
+  friend struct StateFields;  ///< what is sent of it (state_codec.cpp)
   void join_neighbours();
 
   std::size_t capacity_;
+  std::size_t max_newest_ = kNewest;
   std::vector<WatchedUsagePoint> points_;
   std::uint64_t samples_ = 0;
   std::uint64_t samples_a_point_ = 1;  ///< of a full one

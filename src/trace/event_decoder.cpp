@@ -1,8 +1,11 @@
 #include "trace/event_decoder.h"
 
 #include <array>
+#include <optional>
+#include <utility>
 
 #include "trace/format.h"
+#include "trace/recording_state.h"
 #include "trace/varint.h"
 
 namespace tidemark {
@@ -217,6 +220,41 @@ Result<void> EventDecoder::decode(std::span<const std::uint8_t> payload, const D
     batch.clear();
     return Error{"the columns of an events frame do not have the lengths it claims"};
   }
+  return {};
+}
+
+Result<void> EventDecoder::begin_at_state(std::span<const std::uint8_t> payload, const Definitions& definitions,
+                                          std::vector<Event>& batch) {
+  batch.clear();
+  const DefinedIds defined = {static_cast<std::uint32_t>(definitions.stacks.size()),
+                              static_cast<std::uint32_t>(definitions.threads.size()),
+                              static_cast<std::uint32_t>(definitions.autograd_nodes.size())};
+  const std::optional<RecordingState> saved = decode_state(payload, defined);
+  if (!saved) return Error{"a state frame is nonsense"};
+  EventState state;
+  std::vector<std::uint32_t> devices;  // by the numbers of the saved ones
+  devices.reserve(saved->devices.size());
+  for (const RecordingState::OnDevice& on : saved->devices) {
+    const std::uint32_t index = state.device_index(on.device);
+    state.totals(index).allocated = on.allocated;
+    state.totals(index).reserved = on.reserved;
+    devices.push_back(index);
+  }
+  std::vector<std::pair<std::uint32_t, EventState::Block>> blocks;
+  blocks.reserve(saved->blocks.size());
+  for (const RecordingState::Block& block : saved->blocks) {
+    blocks.emplace_back(block.slot, EventState::Block{block.address, block.size, devices[block.device], true});
+  }
+  state.restore(blocks, saved->expected, saved->recent);
+  state.time_ns = saved->time_ns;
+  state.thread_code = saved->thread_code;
+  state.device = devices[saved->device];
+  state.freed_slot = saved->freed_slot;
+  state.allocated_at = saved->allocated_at;
+  state.sequence = saved->sequence;
+  state.node_sequence = saved->node_sequence;
+  state_ = std::move(state);
+  batch = saved->lead_in();
   return {};
 }
 

@@ -20,6 +20,11 @@ class EventDecoder {
   /// decoder cannot go on.
   Result<void> decode(std::span<const std::uint8_t> payload, const Definitions& definitions, std::vector<Event>& batch);
 
+  /// Goes on behind a state frame, whatever was decoded before. Replaces `batch` by what a recording begins with that
+  /// knows nothing else of the time before. The payload and errors as those of decode().
+  Result<void> begin_at_state(std::span<const std::uint8_t> payload, const Definitions& definitions,
+                              std::vector<Event>& batch);
+
  private:
   struct Columns;
   /// How many there are of what events refer to.

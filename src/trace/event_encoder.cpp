@@ -1,5 +1,7 @@
 #include "trace/event_encoder.h"
 
+#include <algorithm>
+
 #include "trace/varint.h"
 
 namespace tidemark {
@@ -26,6 +28,12 @@ constexpr std::array<std::size_t, format::kColumnCount> kBytesPerEvent = {
 
 /// Of a payload, before the columns, at most.
 constexpr std::size_t kHeadBytes = (2 + format::kColumnCount) * kMaxVarintBytes;
+
+// A state frame takes so much for its tables at most, and so much for a block. It is worth that after 16 times the bytes
+// of events.
+constexpr std::uint64_t kStateTableBytes = 16 * 1024;
+constexpr std::uint64_t kStateBlockBytes = 12;
+constexpr std::uint64_t kEventsForState = 16;
 
 constexpr std::uint32_t id_code(std::uint32_t id) {
   return id + 1;
@@ -110,7 +118,32 @@ std::uint8_t EventEncoder::totals_flags(const Event& event, std::uint32_t device
   }
   totals.allocated = event.total_allocated;
   totals.reserved = event.total_reserved;
+  DeviceRunningTotals& told = running(device);
+  told.has_totals = true;
+  told.allocated = totals.allocated;
+  told.reserved = totals.reserved;
+  told.peak_allocated = std::max(told.peak_allocated, told.allocated);
+  told.peak_reserved = std::max(told.peak_reserved, told.reserved);
   return flags;
+}
+
+DeviceRunningTotals& EventEncoder::running(std::uint32_t device) {
+  if (device >= running_.size()) {
+    running_.resize(std::size_t{device} + 1);
+    seen_.resize(running_.size());
+  }
+  DeviceRunningTotals& of = running_[device];
+  if (!seen_[device]) {
+    seen_[device] = true;
+    of.device = state_.totals(device).device;
+  }
+  return of;
+}
+
+void EventEncoder::take_live(std::uint32_t device, std::uint64_t live) {
+  DeviceRunningTotals& of = running(device);
+  of.live = live;
+  of.peak_live = std::max(of.peak_live, live);
 }
 
 void EventEncoder::put_address(std::uint64_t address, std::uint64_t size) {
@@ -143,7 +176,11 @@ void EventEncoder::add_allocation(const Event& event, std::uint32_t device) {
   put(format::kSize, event.size);
   put(format::kStack, id_code(event.stack.value));
   put_attribution(event);
-  live_.insert(event.address, device, state_.allocate(event.address, event.size, device));
+  const std::uint32_t slot = state_.allocate(event.address, event.size, device);
+  live_.insert(event.address, device, slot);
+  if (slot >= origins_.size()) origins_.resize(std::size_t{slot} + 1);
+  origins_[slot] = {event.time_ns, event.sequence, event.node_sequence, event.stack, event.thread, event.node};
+  take_live(device, running(device).live + event.size);
 }
 
 void EventEncoder::add_free_of(std::uint32_t slot, const Event& event, std::uint32_t device, bool totals_known) {
@@ -151,6 +188,7 @@ void EventEncoder::add_free_of(std::uint32_t slot, const Event& event, std::uint
   begin(event, TagKind::free, totals_known ? totals_flags(event, device, 0 - size) : std::uint8_t{0});
   put(format::kSlot, delta_code(state_.freed_slot, slot));
   state_.free(slot);
+  take_live(device, running(device).live - size);
 }
 
 void EventEncoder::add(const Event& event) {
@@ -173,6 +211,7 @@ void EventEncoder::add(const Event& event) {
       begin(event, TagKind::unknown_free,
             static_cast<std::uint8_t>(device_flag(device) | totals_flags(event, device, 0)));
       put(format::kAddress, event.address);
+      take_live(device, running(device).live);
       return;
     }
     case EventKind::out_of_memory: {
@@ -186,9 +225,11 @@ void EventEncoder::add(const Event& event) {
     }
     case EventKind::pause:
       begin(event, TagKind::pause, 0);
+      paused_ = true;
       return;
     case EventKind::resume:
       begin(event, TagKind::resume, 0);
+      paused_ = false;
       return;
   }
 }
@@ -215,11 +256,66 @@ void EventEncoder::append_frame(FrameEncoder& frames, std::vector<std::byte>& ou
     end = put_varint(end, parts[n + 1].size());
   }
   parts[0] = ByteSpan(head.data(), end);
+  const std::size_t before = out.size();
   frames.append(format::FrameType::events, {parts.data(), columns + 1}, out);
+  bytes_since_state_ += out.size() - before;
+  untold_events_ += count_;
   for (Buffer& column : columns_) column.end = column.bytes.get();
   count_ = 0;
   has_sequences_ = false;
   has_nodes_ = false;
+}
+
+bool EventEncoder::is_state_due() const {
+  const std::uint64_t state_bytes = kStateTableBytes + kStateBlockBytes * live_.count();
+  return bytes_since_state_ >= kEventsForState * state_bytes && fits_in_state_frame(live_.count(), state_.slot_count());
+}
+
+RecordingState EventEncoder::state() const {
+  RecordingState state;
+  state.time_ns = state_.time_ns;
+  state.thread_code = state_.thread_code;
+  state.device = state_.device;
+  state.freed_slot = state_.freed_slot;
+  state.allocated_at = state_.allocated_at;
+  state.sequence = state_.sequence;
+  state.node_sequence = state_.node_sequence;
+  state.paused = paused_;
+  for (std::size_t n = 0; n < state_.devices().size(); ++n) {
+    const EventState::DeviceTotals& on = state_.devices()[n];
+    const bool has_totals = n < running_.size() && running_[n].has_totals;
+    state.devices.push_back({on.device, has_totals, on.allocated, on.reserved});
+  }
+  state.blocks.reserve(live_.count());
+  for (std::uint32_t slot = 0; slot < state_.slot_count(); ++slot) {
+    const EventState::Block* block = state_.live(slot);
+    if (block == nullptr) continue;
+    const Origin& origin = origins_[slot];
+    state.blocks.push_back({slot, block->device, block->address, block->size, origin.time_ns, origin.stack,
+                            origin.thread, origin.sequence, origin.node, origin.node_sequence});
+  }
+  state.expected = state_.expected_addresses();
+  state.recent = state_.recent_addresses();
+  return state;
+}
+
+void EventEncoder::append_checkpoint(FrameEncoder& frames, std::vector<std::byte>& out) {
+  const bool with_state = is_state_due();
+  if (!with_state && untold_events_ < format::kMinTotalsEvents) return;
+  RunningTotals totals{untold_events_, state_.time_ns, {}};
+  for (std::size_t device = 0; device < running_.size(); ++device) {
+    DeviceRunningTotals& of = running_[device];
+    if (!seen_[device]) continue;
+    totals.devices.push_back(of);
+    of.peak_live = of.live;
+    of.peak_allocated = of.allocated;
+    of.peak_reserved = of.reserved;
+  }
+  frames.append_plain(format::FrameType::totals, encode_totals(totals), out);
+  untold_events_ = 0;
+  if (!with_state) return;
+  append_state_frame(state(), frames, out);
+  bytes_since_state_ = 0;
 }
 
 }  // namespace tidemark

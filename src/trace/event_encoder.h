@@ -12,10 +12,12 @@
 #include "trace/event_state.h"
 #include "trace/format.h"
 #include "trace/frame_encoder.h"
+#include "trace/recording_state.h"
+#include "trace/running_totals.h"
 
 namespace tidemark {
 
-/// Not thread-safe. Memory: the columns of one frame (touched as they fill), and 40 to 72 bytes a live block.
+/// Not thread-safe. Memory: the columns of one frame (touched as they fill), and 80 to 112 bytes a live block.
 class EventEncoder {
  public:
   EventEncoder();
@@ -33,6 +35,12 @@ class EventEncoder {
   /// Appends the frame to `out` and starts the next one.
   void append_frame(FrameEncoder& frames, std::vector<std::byte>& out);
 
+  /// Between two frames of events: appends one of what they come to so far, and one of the state after them, where
+  /// that is due. All but the last few events can then be passed over: frames of totals stand for
+  /// format::kMinTotalsEvents or a little more, those of the state for so many bytes of events that they add some
+  /// 3% to them.
+  void append_checkpoint(FrameEncoder& frames, std::vector<std::byte>& out);
+
  private:
   /// How many columns the frame needs: those at the end that hold nothing but 0 are left out.
   [[nodiscard]] std::size_t column_count() const;
@@ -47,11 +55,31 @@ class EventEncoder {
   void add_allocation(const Event& event, std::uint32_t device);
   void add_free_of(std::uint32_t slot, const Event& event, std::uint32_t device, bool totals_known);
   void begin(const Event& event, format::TagKind kind, std::uint8_t flags);
+  void take_live(std::uint32_t device, std::uint64_t live);
+  [[nodiscard]] DeviceRunningTotals& running(std::uint32_t device);
+  [[nodiscard]] bool is_state_due() const;
+  [[nodiscard]] RecordingState state() const;
   std::uint8_t device_flag(std::uint32_t device);
   std::uint8_t totals_flags(const Event& event, std::uint32_t device, std::uint64_t grown_by);
 
+  /// Of a live block, by slot: what the state frame tells of it beside what EventState has.
+  struct Origin {
+    std::uint64_t time_ns = 0;
+    std::uint64_t sequence = 0;
+    std::uint64_t node_sequence = 0;
+    StackId stack;
+    ThreadId thread;
+    AutogradNodeId node;
+  };
+
   EventState state_;
   AddressMap live_;
+  std::vector<Origin> origins_;
+  std::vector<DeviceRunningTotals> running_;  ///< by index of the device
+  std::vector<bool> seen_;                    ///< likewise: it had blocks or totals
+  std::uint64_t untold_events_ = 0;           ///< since the latest frame of totals
+  std::uint64_t bytes_since_state_ = 0;       ///< of events frames
+  bool paused_ = false;
   std::array<Buffer, format::kColumnCount> columns_;
   std::size_t count_ = 0;
   bool has_sequences_ = false;  ///< the frame under way: a number that is not 0

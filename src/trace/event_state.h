@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -57,6 +59,29 @@ class EventState {
   [[nodiscard]] static std::uint64_t recent_index(std::uint64_t address) { return hash<kRecentBits>(address); }
   [[nodiscard]] std::uint64_t recent_address(std::uint64_t index) const { return recent_[index]; }
 
+  using ExpectedAddresses = std::array<std::uint64_t, std::size_t{1} << 10>;
+  using RecentAddresses = std::array<std::uint64_t, kRecentAddresses>;
+  [[nodiscard]] const ExpectedAddresses& expected_addresses() const { return freed_at_; }
+  [[nodiscard]] const RecentAddresses& recent_addresses() const { return recent_; }
+  /// Every slot number in use is below this.
+  [[nodiscard]] std::size_t slot_count() const { return blocks_.size(); }
+  [[nodiscard]] const std::vector<DeviceTotals>& devices() const { return devices_; }
+
+  /// Of a state that has no blocks yet: the live blocks, by slot in ascending order, and the tables.
+  template <typename Blocks>
+  void restore(const Blocks& blocks, const ExpectedAddresses& expected, const RecentAddresses& recent) {
+    for (const auto& [slot, block] : blocks) {
+      while (pool_.count() <= slot) pool_.take();
+      blocks_.resize(pool_.count());
+      blocks_[slot] = block;
+    }
+    for (std::uint32_t slot = 0; slot < blocks_.size(); ++slot) {
+      if (!blocks_[slot].alive) pool_.give_back(slot);
+    }
+    freed_at_ = expected;
+    recent_ = recent;
+  }
+
   std::uint32_t allocate(std::uint64_t address, std::uint64_t size, std::uint32_t on_device) {
     const std::uint32_t slot = pool_.take();
     if (slot == blocks_.size()) blocks_.emplace_back();
@@ -83,6 +108,7 @@ class EventState {
  private:
   static constexpr unsigned kFreedBits = 10;
   static constexpr unsigned kRecentBits = 12;
+  static_assert(std::tuple_size_v<ExpectedAddresses> == std::size_t{1} << kFreedBits);
   static_assert(kRecentAddresses == std::uint64_t{1} << kRecentBits);
 
   /// Fibonacci hashing: the top bits of the product depend on all bits of the value.
@@ -96,8 +122,8 @@ class EventState {
   std::unordered_map<std::uint16_t, std::uint32_t> index_of_{{0, 0}};  // by type and index
   std::vector<DeviceTotals> devices_ = {{Device{}, 0, 0}};
   std::uint32_t looked_up_ = 0;  // by the last device_index()
-  std::array<std::uint64_t, std::size_t{1} << kFreedBits> freed_at_{};
-  std::array<std::uint64_t, kRecentAddresses> recent_{};
+  ExpectedAddresses freed_at_{};
+  RecentAddresses recent_{};
 };
 
 }  // namespace tidemark

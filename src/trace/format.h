@@ -21,12 +21,22 @@ inline constexpr std::size_t kFrameHeaderBytes = 16;
 /// No frame's payload is larger, compressed or not: what a reader may have to allocate for a file of strangers.
 inline constexpr std::uint32_t kMaxPayloadBytes = 16U << 20;
 inline constexpr std::size_t kMaxFrameEvents = 16384;
+/// A totals frame stands for so many events at least: what is less costs little to read.
+inline constexpr std::uint64_t kMinTotalsEvents = 4096;
+/// A state frame has no more blocks, and no slot from here on: what a reader may have to allocate for one.
+inline constexpr std::uint64_t kMaxStateBlocks = std::uint64_t{1} << 17;
+inline constexpr std::uint64_t kMaxStateSlots = std::uint64_t{1} << 20;
 /// Longer strings are cut when writing.
 inline constexpr std::size_t kMaxStringBytes = std::size_t{1} << 20;
 
-enum class FrameType : std::uint8_t { definitions = 1, events = 2, samples = 3 };
-inline constexpr EnumName<FrameType> kFrameTypeNames[] = {
-    {FrameType::definitions, "definitions"}, {FrameType::events, "events"}, {FrameType::samples, "samples"}};
+enum class FrameType : std::uint8_t { definitions = 1, events = 2, samples = 3, totals = 4, state = 5 };
+inline constexpr EnumName<FrameType> kFrameTypeNames[] = {{FrameType::definitions, "definitions"},
+                                                          {FrameType::events, "events"},
+                                                          {FrameType::samples, "samples"},
+                                                          {FrameType::totals, "totals"},
+                                                          {FrameType::state, "state"}};
+/// The last of the types that this code knows.
+inline constexpr FrameType kLastFrameType = FrameType::state;
 inline constexpr std::uint8_t kFrameVersion = 1;
 inline constexpr std::uint16_t kFlagZstd = 1;
 

@@ -61,7 +61,8 @@ std::size_t FrameEncoder::compress(std::span<const ByteSpan> parts, std::size_t 
 //   0  1  type           4  4  stored length: payload bytes in the file
 //   1  1  version        8  4  raw length: payload bytes after decompression
 //   2  2  flags         12  4  CRC-32C of the 12 bytes before and the stored payload
-void FrameEncoder::append(format::FrameType type, std::span<const ByteSpan> parts, std::vector<std::byte>& out) {
+void FrameEncoder::append(format::FrameType type, std::span<const ByteSpan> parts, bool may_compress,
+                          std::vector<std::byte>& out) {
   std::size_t raw_size = 0;
   for (const ByteSpan part : parts) raw_size += part.size();
   const std::size_t at = out.size();
@@ -70,7 +71,7 @@ void FrameEncoder::append(format::FrameType type, std::span<const ByteSpan> part
   std::byte* payload = header + format::kFrameHeaderBytes;
 
   // One byte less than the raw payload is all the room: what does not fit is stored as it is.
-  std::size_t stored = raw_size > 1 ? compress(parts, raw_size, {payload, raw_size - 1}) : 0;
+  std::size_t stored = may_compress && raw_size > 1 ? compress(parts, raw_size, {payload, raw_size - 1}) : 0;
   const bool compressed = stored != 0;
   if (!compressed) {
     std::byte* to = payload;

@@ -29,9 +29,17 @@ class FrameEncoder {
   /// Appends a frame whose payload is `parts` one after the other (together at most kMaxPayloadBytes), compressed when
   /// that makes it smaller. The compressor starts a new block after each part, so that each is coded with statistics of
   /// its own: columns of different nature in one block would cost about a bit more a value.
-  void append(format::FrameType type, std::span<const ByteSpan> parts, std::vector<std::byte>& out);
+  void append(format::FrameType type, std::span<const ByteSpan> parts, std::vector<std::byte>& out) {
+    append(type, parts, true, out);
+  }
+  /// The same of one part, never compressed.
+  void append_plain(format::FrameType type, ByteSpan payload, std::vector<std::byte>& out) {
+    append(type, {&payload, 1}, false, out);
+  }
 
  private:
+  void append(format::FrameType type, std::span<const ByteSpan> parts, bool may_compress, std::vector<std::byte>& out);
+
   /// Bytes written to `room`, or 0 when the payload does not become smaller than `raw_size`.
   std::size_t compress(std::span<const ByteSpan> parts, std::size_t raw_size, std::span<std::byte> room);
 

@@ -87,7 +87,7 @@ void FrameReader::reject(const Frame& frame, const std::string& why) {
                    fmt::format("from offset {} on: {}", frame.offset, why)};
 }
 
-Result<bool> FrameReader::next(Frame& frame, std::optional<format::FrameType> only) {
+Result<bool> FrameReader::next(Frame& frame, const std::function<bool(const Frame&)>& wanted) {
   if (damage_) return false;
   frame = Frame{};
   frame.offset = offset_ - have_;
@@ -111,17 +111,23 @@ Result<bool> FrameReader::next(Frame& frame, std::optional<format::FrameType> on
     return refuse("a frame claims more bytes than any frame may have");
   }
   const std::size_t bytes = format::kFrameHeaderBytes + frame.stored_length;
+  const bool is_wanted = wanted(frame);
+  if (!is_wanted && have_ == format::kFrameHeaderBytes && stream_->skip(frame.stored_length)) {
+    offset_ += frame.stored_length;
+    have_ = 0;
+    return true;
+  }
   const auto whole = take(bytes);
   if (!whole.ok()) return whole.error();
   if (whole->size() < bytes) return ends_inside("the file ends inside a frame");
   have_ = 0;  // the next call begins with the next frame
-  if (only && frame.type != static_cast<std::uint8_t>(*only)) return true;
+  if (!is_wanted) return true;
   const std::span<const std::byte> stored = whole->subspan(format::kFrameHeaderBytes);
   const std::uint32_t checksum = crc32c(stored, crc32c(whole->first(12)));
   if (load_le<std::uint32_t>(whole->data() + 12) != checksum) return refuse("a frame's checksum is wrong");
 
   const bool known_type = frame.type >= static_cast<std::uint8_t>(FrameType::definitions) &&
-                          frame.type <= static_cast<std::uint8_t>(FrameType::samples);
+                          frame.type <= static_cast<std::uint8_t>(format::kLastFrameType);
   frame.known = known_type && frame.version == format::kFrameVersion && (frame.flags & ~format::kFlagZstd) == 0;
   if (frame.known && !unpack(frame, stored)) return refuse("a frame does not decompress to the length it claims");
   return true;

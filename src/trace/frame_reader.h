@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -57,7 +58,11 @@ class FrameReader {
   /// False at the end of the file, or where it is damaged: then damage() says so. Where the end is growing, a later
   /// call goes on with what was written meanwhile. With `only`, frames of other types are passed over: their payload is
   /// empty and their checksum not compared.
-  Result<bool> next(Frame& frame, std::optional<format::FrameType> only = std::nullopt);
+  Result<bool> next(Frame& frame, std::optional<format::FrameType> only = std::nullopt) {
+    return next(frame, [&only](const Frame& of) { return !only || of.type == static_cast<std::uint8_t>(*only); });
+  }
+  /// The same, where `wanted(frame)`, called with what its header says, tells which are not passed over.
+  Result<bool> next(Frame& frame, const std::function<bool(const Frame&)>& wanted);
 
   /// Ends the reading at `frame`, whose content turned out to be nonsense.
   void reject(const Frame& frame, const std::string& why);

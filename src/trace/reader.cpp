@@ -1,9 +1,12 @@
 #include "trace/reader.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
+
+#include "trace/running_totals.h"
 
 namespace tidemark {
 
@@ -34,12 +37,13 @@ void TraceReader::forget_marks_before(std::uint64_t time_ns) {
 Result<bool> TraceReader::next_frame(Frame& frame, std::vector<Event>& batch, const RecordObserver& observe) {
   batch.clear();
   if (finished_) return false;
-  Result<bool> found = frames_->next(frame);
+  Result<bool> found = frames_->next(frame, [this](const Frame& header) { return is_wanted(header); });
   if (!found.ok()) return found;
   if (!*found) {
     if (!frames_->waits()) finish();
     return false;
   }
+  if (!is_wanted(frame)) return true;
   if (!frame.known) {
     ++unknown_frames_;
     return true;
@@ -51,15 +55,43 @@ Result<bool> TraceReader::next_frame(Frame& frame, std::vector<Event>& batch, co
   return false;
 }
 
+bool TraceReader::is_wanted(const Frame& frame) const {
+  return pass_until_ == 0 || frame.offset >= pass_until_ ||
+         (frame.type != static_cast<std::uint8_t>(format::FrameType::events) &&
+          frame.type != static_cast<std::uint8_t>(format::FrameType::state));
+}
+
 Result<void> TraceReader::decode(const Frame& frame, std::vector<Event>& batch, const RecordObserver& observe) {
+  if (pass_until_ != 0 && frame.offset >= pass_until_) {
+    const bool is_state = static_cast<format::FrameType>(frame.type) == format::FrameType::state;
+    if (frame.offset != pass_until_ || !is_state) return Error{"where a state frame was expected there is none"};
+    pass_until_ = 0;
+    return event_decoder_.begin_at_state(frame.payload, definitions_, batch);
+  }
   switch (static_cast<format::FrameType>(frame.type)) {
     case format::FrameType::definitions:
       return definition_decoder_.decode(frame.payload, frame.stored_length, definitions_, observe);
     case format::FrameType::events:
-      return event_decoder_.decode(frame.payload, definitions_, batch);
+      if (Result<void> decoded = event_decoder_.decode(frame.payload, definitions_, batch); !decoded) return decoded;
+      untold_events_ += batch.size();
+      return {};
     case format::FrameType::samples:
       return sample_decoder_.decode(frame.payload, frame.stored_length, observe_sample_);
+    case format::FrameType::totals:
+      return take_totals(frame);
+    case format::FrameType::state:
+      return {};  // of what was read event by event
   }
+  return {};
+}
+
+// Otherwise the totals are those of events that were read, and say nothing new.
+Result<void> TraceReader::take_totals(const Frame& frame) {
+  const std::uint64_t read = std::exchange(untold_events_, 0);
+  if (pass_until_ == 0) return {};
+  const auto totals = decode_totals(frame.payload);
+  if (!totals) return Error{"a totals frame is nonsense"};
+  passed_over_ += totals->events - std::min(totals->events, read);
   return {};
 }
 

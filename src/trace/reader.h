@@ -43,6 +43,14 @@ class TraceReader {
   /// each definition in it. False at the end. The frame's payload is valid until the next call.
   Result<bool> next_frame(Frame& frame, std::vector<Event>& batch, const RecordObserver& observe = {});
 
+  /// Passes over the events up to a state frame that lies ahead, at this offset of the file, without reading them;
+  /// definitions and samples are read. The next batch of events then stands for all before it: it is what a recording
+  /// begins with that knows nothing else of that time (docs/format.md, "Windows"). Where no state frame is at that
+  /// offset, the rest is damage.
+  void pass_over_until(std::uint64_t state_offset) { pass_until_ = state_offset; }
+  /// Events that were passed over so far, as the frames of totals count them.
+  [[nodiscard]] std::uint64_t passed_over() const { return passed_over_; }
+
   /// Has next() give the samples that lie between the events to `observe`, in the order of the file.
   void observe_samples(SampleObserver observe) { observe_sample_ = std::move(observe); }
 
@@ -61,6 +69,8 @@ class TraceReader {
   explicit TraceReader(std::unique_ptr<FrameReader> frames) : frames_(std::move(frames)) {}
   static Result<std::unique_ptr<TraceReader>> open(std::unique_ptr<ByteStream> stream, FileEnd end);
   Result<void> decode(const Frame& frame, std::vector<Event>& batch, const RecordObserver& observe);
+  Result<void> take_totals(const Frame& frame);
+  [[nodiscard]] bool is_wanted(const Frame& frame) const;
   void finish();
 
   std::unique_ptr<FrameReader> frames_;
@@ -70,6 +80,9 @@ class TraceReader {
   SampleObserver observe_sample_;
   Definitions definitions_;
   std::uint64_t unknown_frames_ = 0;
+  std::uint64_t pass_until_ = 0;     // 0: no events are passed over
+  std::uint64_t untold_events_ = 0;  // that were read since the latest frame of totals
+  std::uint64_t passed_over_ = 0;
   bool finished_ = false;
 };
 

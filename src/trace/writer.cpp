@@ -90,7 +90,10 @@ void TraceWriter::loss(const Loss& loss) {
 Result<void> TraceWriter::flush() {
   if (closed_) return {};
   definitions_.append_frames(frames_, out_);
-  if (!events_.empty()) events_.append_frame(frames_, out_);
+  if (!events_.empty()) {
+    events_.append_frame(frames_, out_);
+    if (with_checkpoints_) events_.append_checkpoint(frames_, out_);
+  }
   samples_.append_frames(frames_, out_);
   if (bytes_written_ + out_.size() > most_bytes_) {
     left_out_ = true;

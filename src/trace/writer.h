@@ -27,6 +27,9 @@ class TraceWriter final : public RecordingWriter {
   /// Writes the file header and the process record at once, so that even a recording without events reads.
   static Result<std::unique_ptr<TraceWriter>> create(std::unique_ptr<Sink> sink, const ProcessInfo& process);
 
+  /// Leaves out the frames by which a reader may pass over events: nobody follows what is written.
+  void leave_out_checkpoints() { with_checkpoints_ = false; }
+
   StringId string(std::string_view text) override;
   LocationId location(const Location& location) override;
   StackId stack(StackId parent, LocationId location) override;
@@ -61,6 +64,7 @@ class TraceWriter final : public RecordingWriter {
   std::uint64_t bytes_written_ = 0;
   std::uint64_t most_bytes_ = ~std::uint64_t{0};
   bool left_out_ = false;
+  bool with_checkpoints_ = true;
   bool closed_ = false;  // finished, or a write failed
 };
 

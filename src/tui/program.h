@@ -7,18 +7,19 @@
 #include <vector>
 
 #include "base/result.h"
-#include "monitor/monitor.h"
-#include "monitor/recordings_watch.h"
+#include "monitor/engine.h"
 #include "tui/notices.h"
 
 namespace tidemark::tui {
 
 struct ProgramOptions {
-  MonitorOptions monitor = {};
+  EngineOptions engine = {};
   std::size_t first_view = 0;  ///< position in views()
-  /// Called after each look at the machine, on the program's thread, with what gives the recorded processes as of then.
-  std::function<void(const MachineMonitor&, const std::function<std::vector<RecordedProcess>()>&)> on_update = {};
-  bool follow = false;         ///< recordings are followed from the beginning, not from when a view shows them
+  /// Called after each look at the machine, on the program's thread, with the changes of risk since the call before and
+  /// with what gives the recorded processes as of then.
+  std::function<void(const MachineState&, const std::vector<RiskChange>&,
+                     const std::function<std::vector<RecordedProcess>()>&)>
+      on_update = {};
   Notices* notices = nullptr;  ///< to be shown; null: there are none
 };
 

@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "analyze/attribution/attributed_store.h"
 #include "base/thread_without_signals.h"
-#include "follow/sliding_window.h"
 #include "report/common/printable.h"
 #include "report/host_ledger/words.h"
 #include "tui/window_results.h"
@@ -17,35 +17,30 @@ namespace tidemark::tui {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::size_t kMaxRecordings = 8;
-constexpr std::size_t kMaxUntakenPeaks = 10'000;
-constexpr SlidingWindow::Limits kWindow = {.length = std::chrono::minutes(1), .events = 200'000};  // some 16 MiB
 constexpr std::chrono::milliseconds kTurn = std::chrono::milliseconds(500);
+constexpr std::chrono::milliseconds kSoon = std::chrono::milliseconds(10);  // while first results are awaited
 constexpr std::chrono::milliseconds kResults = std::chrono::milliseconds(2000);
 // The first ones wait for what recorders tell, and for what was recorded before, so long at most.
 constexpr std::chrono::milliseconds kFirstResults = std::chrono::milliseconds(2000);
-constexpr std::chrono::milliseconds kAnswers = std::chrono::milliseconds(10);
 constexpr int kShareOfTime = 10;  // analysing takes a tenth of it at most
 
-// What RecordingsWatch asks for, without the histories: those may be megabytes.
-MachineState without_histories(const MachineState& machine) {
-  MachineState plain;
-  plain.now_ns = machine.now_ns;
-  for (const WatchedDevice& device : machine.devices) {
-    WatchedDevice& copy = plain.devices.emplace_back();
-    copy.key = device.key;
-    copy.is_host = device.is_host;
-    copy.info = device.info;
-  }
-  for (const WatchedProcess& process : machine.processes) {
-    WatchedProcess& copy = plain.processes.emplace_back();
-    copy.pid = process.pid;
-    copy.kind = process.kind;
-  }
-  return plain;
-}
+/// Where the engine is with recordings.
+struct Progress {
+  bool has_looked = false;  ///< for recorders
+  bool heard = false;
+  bool caught_up = false;
+  std::vector<LiveRecording> recordings;
+};
 
-ProcessResults results_of(const RecordingsWatch& recordings, const RecordedProcess& process, std::size_t position) {
+/// What is analysed of one of them.
+struct LastPart {
+  RecordedProcess process;
+  std::optional<Store> window;  ///< none: there is nothing to analyse yet, or any more
+  std::uint64_t begin_ns = 0;
+};
+
+ProcessResults results_of(LastPart part) {
+  const RecordedProcess& process = part.process;
   ProcessResults results;
   results.pid = process.recording.pid;
   results.name = printable(process.recording.command);
@@ -56,76 +51,86 @@ ProcessResults results_of(const RecordingsWatch& recordings, const RecordedProce
                                 process_words(killed.process) + " was " + killed_words(killed, ""),
                                 {held_words(killed.process.pages), std::string(evidence_words(killed.evidence))}});
   }
-  if (process.problem.empty() && process.caught_up) {
-    fill_results(results, attribute(recordings.window(position)), recordings.window_begin_ns(position));
-  }
+  if (part.window) fill_results(results, attribute(std::move(*part.window)), part.begin_ns);
   return results;
 }
 
 }  // namespace
 
 struct RecordedResults::Shared {
-  Shared(std::chrono::nanoseconds interval, bool listed)
-      : only_listed(listed), recordings(interval, kWindow, kMaxRecordings) {}
+  explicit Shared(MonitorThread& given) : monitor(given) {}
 
-  const bool only_listed;
+  MonitorThread& monitor;
   std::atomic<bool> go_on{true};
-  std::atomic<bool> wanted{false};
   std::mutex mutex;
   std::condition_variable woken;
-  MachineState machine;  // guarded by mutex, as what follows
-  std::vector<RecordedProcess> processes;
-  std::vector<RecordedPeak> peaks;
+  bool wanted = false;  // guarded by mutex, as what follows
   std::optional<std::vector<ProcessResults>> results;
   std::thread thread;
-  RecordingsWatch recordings;  // of the thread
 
   void run() {
     const Clock::time_point patience = Clock::now() + kFirstResults;
     Clock::time_point next_results = Clock::now();
+    bool has_results = false;
     std::unique_lock lock(mutex);
     while (go_on) {
-      const MachineState now = machine;
+      woken.wait(lock, [this] { return !go_on || wanted; });
       lock.unlock();
-      follow(now);
-      const bool late = Clock::now() >= patience;
-      const bool heard = recordings.heard() || late;
-      if (wanted && Clock::now() >= next_results && (late || (heard && recordings.caught_up()))) {
+      if (go_on && Clock::now() >= next_results) {
         const Clock::time_point begin = Clock::now();
-        analyse();
-        next_results = Clock::now() + std::max<Clock::duration>(kResults, (Clock::now() - begin) * kShareOfTime);
+        if (analyse(progress(), begin >= patience)) {
+          has_results = true;
+          next_results = Clock::now() + std::max<Clock::duration>(kResults, (Clock::now() - begin) * kShareOfTime);
+        }
       }
       lock.lock();
-      // What was recorded before is read at once, the rest as it comes.
-      if (recordings.caught_up()) woken.wait_for(lock, heard ? kTurn : kAnswers, [this] { return !go_on; });
+      woken.wait_for(lock, has_results ? kTurn : kSoon, [this] { return !go_on; });
     }
   }
 
-  void follow(const MachineState& now) {
-    recordings.update(now, only_listed);
-    recordings.forget_ended();
-    recordings.update_owners();
-    std::vector<RecordedProcess> found = recordings.processes();
-    const std::vector<RecordedPeak> found_peaks = recordings.take_peaks();
-    const std::lock_guard lock(mutex);
-    processes = std::move(found);
-    if (peaks.size() < kMaxUntakenPeaks) peaks.insert(peaks.end(), found_peaks.begin(), found_peaks.end());
+  [[nodiscard]] Progress progress() {
+    Progress now;
+    now.has_looked = monitor.snapshot() != nullptr;
+    static_cast<void>(monitor.visit([&now](const MonitorEngine& engine) {
+      now.heard = engine.recordings().heard();
+      now.caught_up = engine.recordings().caught_up();
+      const std::size_t count = std::min(engine.recordings().count(), kMaxRecordings);
+      for (std::size_t n = 0; n < count; ++n) now.recordings.push_back(engine.recordings().process(n).recording);
+    }));
+    return now;
   }
 
-  void analyse() {
+  /// The engine is held up for one recording at a time. None where its list has changed since.
+  [[nodiscard]] std::optional<LastPart> last_part(const LiveRecording& recording, std::size_t position) {
+    std::optional<LastPart> part;
+    static_cast<void>(monitor.visit([&](const MonitorEngine& engine) {
+      const RecordingsWatch& recordings = engine.recordings();
+      if (position >= recordings.count() || !(recordings.process(position).recording == recording)) return;
+      part.emplace().process = recordings.process(position);
+      if (!part->process.problem.empty() || !part->process.caught_up) return;
+      part->window = recordings.window(position);
+      part->begin_ns = recordings.window_begin_ns(position);
+    }));
+    return part;
+  }
+
+  /// False where it is too early for results.
+  bool analyse(const Progress& now, bool late) {
+    if (!now.has_looked || (!late && !(now.heard && now.caught_up))) return false;
     std::vector<ProcessResults> all;
-    const std::vector<RecordedProcess> found = recordings.processes();
-    for (std::size_t n = 0; n < found.size(); ++n) {
-      if (!go_on) return;
-      all.push_back(results_of(recordings, found[n], n));
+    for (std::size_t n = 0; n < now.recordings.size(); ++n) {
+      if (!go_on) return false;
+      auto part = last_part(now.recordings[n], n);
+      if (!part) return false;
+      all.push_back(results_of(std::move(*part)));
     }
     const std::lock_guard lock(mutex);
     results = std::move(all);
+    return true;
   }
 };
 
-RecordedResults::RecordedResults(std::chrono::nanoseconds interval, bool only_listed)
-    : shared_(std::make_unique<Shared>(interval, only_listed)) {}
+RecordedResults::RecordedResults(MonitorThread& monitor) : shared_(std::make_unique<Shared>(monitor)) {}
 
 RecordedResults::~RecordedResults() {
   if (!started_) return;
@@ -144,29 +149,16 @@ void RecordedResults::start() {
 }
 
 void RecordedResults::want(bool wanted) {
-  shared_->wanted = wanted;
-}
-
-void RecordedResults::tell(const MachineState& machine) {
-  if (!started_) return;
-  MachineState plain = without_histories(machine);
-  const std::lock_guard lock(shared_->mutex);
-  shared_->machine = std::move(plain);
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->wanted = wanted;
+  }
+  shared_->woken.notify_all();
 }
 
 std::optional<std::vector<ProcessResults>> RecordedResults::take() {
   const std::lock_guard lock(shared_->mutex);
   return std::exchange(shared_->results, std::nullopt);
-}
-
-std::vector<RecordedPeak> RecordedResults::take_peaks() {
-  const std::lock_guard lock(shared_->mutex);
-  return std::exchange(shared_->peaks, {});
-}
-
-std::vector<RecordedProcess> RecordedResults::processes() const {
-  const std::lock_guard lock(shared_->mutex);
-  return shared_->processes;
 }
 
 }  // namespace tidemark::tui

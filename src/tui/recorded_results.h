@@ -1,43 +1,40 @@
-// Follows the recordings that are under way on this machine, on a thread of its own: what their allocators hold, who
-// holds it, and what the analyses find in the last minute of each.
+// What the analyses find in the last minute of each recording that is under way on this machine, on a thread of its
+// own.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include "monitor/machine_state.h"
-#include "monitor/recordings_watch.h"
+#include "follow/sliding_window.h"
+#include "monitor/monitor_thread.h"
 #include "tui/process_results.h"
 
 namespace tidemark::tui {
 
-/// Used by one thread, which is never kept waiting. A recording is read from its beginning when it is first followed;
-/// results come every two seconds, less often where they take longer than a tenth of that. At most 8 recordings.
+/// Used by one thread, which is never kept waiting. Results come every two seconds, less often where they take longer
+/// than a tenth of that.
 class RecordedResults {
  public:
-  /// `interval`: between samples of what allocators hold. `only_listed`: only of processes that the machine's state
-  /// lists.
-  RecordedResults(std::chrono::nanoseconds interval, bool only_listed);
-  /// Waits for what is being read, a fraction of a second.
+  static constexpr std::size_t kMaxRecordings = 8;  ///< that have results; the first ones
+  /// What the engine has to keep of each recording: some 16 MiB.
+  static constexpr SlidingWindow::Limits kWindow = {.length = std::chrono::minutes(1), .events = 200'000};
+
+  /// `monitor` outlives this, and keeps kWindow of recordings.
+  explicit RecordedResults(MonitorThread& monitor);
+  /// Waits for what is being analysed, a fraction of a second.
   ~RecordedResults();
   RecordedResults(const RecordedResults&) = delete;
   RecordedResults& operator=(const RecordedResults&) = delete;
 
-  /// Begins, once. Before, recordings cost nothing.
+  /// Begins, once.
   void start();
-  [[nodiscard]] bool started() const { return started_; }
-  /// Whether somebody looks at results: without that, recordings are read, and not analysed.
+  /// Whether somebody looks at results: without that, nothing is analysed.
   void want(bool wanted);
-  /// What is known of the machine now: its devices and processes.
-  void tell(const MachineState& machine);
   /// Results that came since the last call; none where nothing did.
   [[nodiscard]] std::optional<std::vector<ProcessResults>> take();
-  /// As RecordingsWatch::take_peaks().
-  [[nodiscard]] std::vector<RecordedPeak> take_peaks();
-  /// The processes themselves, as of now.
-  [[nodiscard]] std::vector<RecordedProcess> processes() const;
 
  private:
   struct Shared;  ///< with the thread

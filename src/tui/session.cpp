@@ -4,22 +4,25 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/output_file.h"
 #include "monitor/watch_reports.h"
 #include "report/common/printable.h"
 #include "report/monitor/json.h"
-#include "report/monitor/missing_device.h"
 #include "tui/flight_recorder.h"
 
 namespace tidemark::tui {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t kMaxMarks = 1000;
+
+// What is shown of a recording is of its last minute.
+EngineOptions engine_options(EngineOptions options) {
+  options.window = RecordedResults::kWindow;
+  options.endless = true;
+  return options;
+}
 
 std::string expanded(const std::string& path) {
   const char* home = std::getenv("HOME");
@@ -30,26 +33,29 @@ std::string expanded(const std::string& path) {
 
 Session::Session(const ProgramOptions& options)
     : options_(options),
-      monitor_(options.monitor),
-      recorded_results_(options.monitor.interval, options.monitor.choice.pid.has_value()) {}
+      monitor_(engine_options(options.engine)),
+      now_(std::make_shared<const MonitorSnapshot>()),
+      recorded_results_(monitor_) {}
 
 void Session::start() {
   monitor_.start();
-  if (options_.follow) recorded_results_.start();
+  static_cast<void>(monitor_.snapshot());  // from the first turn on there is one
 }
 
 std::optional<Error> Session::wrong_choice() const {
-  auto missing = missing_device_text(monitor_.state());
-  return missing ? std::optional(Error{*std::move(missing)}) : std::nullopt;
+  return missing_device(now_->state, "--devices");
 }
 
 bool Session::update() {
-  bool changed = monitor_.update();
-  monitor_.add_peaks(recorded_results_.take_peaks());
-  recorded_results_.tell(monitor_.state());
-  hand_on();
+  bool changed = false;
+  if (auto latest = monitor_.snapshot()) {
+    changed = latest->state.latest_reading_ns != now_->state.latest_reading_ns ||
+              latest->state.devices_known != now_->state.devices_known;
+    now_ = std::move(latest);
+    hand_on();
+  }
   if (held_) return false;
-  cuda_pinned_bytes_ = cuda_pinned_bytes(recorded_results_.processes());
+  cuda_pinned_bytes_ = cuda_pinned_bytes(now_->recorded);
   if (auto recorded = recorded_results_.take()) {
     recorded_ = std::move(*recorded);
     recordings_came_ = changed = true;
@@ -58,13 +64,14 @@ bool Session::update() {
 }
 
 void Session::hand_on() {
-  if (options_.on_update) options_.on_update(monitor_, [this] { return recorded_results_.processes(); });
+  const auto changes = monitor_.take_changes();
+  if (!options_.on_update || !changes) return;
+  options_.on_update(now_->state, *changes, [this] { return now_->recorded; });
 }
 
 void Session::look_at_recordings(bool wanted) {
   if (wanted) recorded_results_.start();
   recorded_results_.want(wanted);
-  recorded_results_.tell(monitor_.state());
 }
 
 bool Session::has_recordings() const {
@@ -73,55 +80,38 @@ bool Session::has_recordings() const {
 }
 
 Content Session::content() const {
-  return {.machine = held_ ? *held_ : monitor_.state(),
+  return {.machine = held_ ? held_->state : now_->state,
           .recorded = recorded_,
           .marks = marks_,
           .cuda_pinned_bytes = cuda_pinned_bytes_,
-          .interval_ns = static_cast<std::uint64_t>(options_.monitor.interval.count())};
+          .interval_ns = static_cast<std::uint64_t>(options_.engine.machine.interval.count())};
 }
 
 void Session::hold(bool held) {
-  if (held) {
-    held_ = monitor_.state();
-  } else {
-    held_.reset();
-  }
+  held_ = held ? now_ : nullptr;
 }
 
 Message Session::mark(const std::string& name) {
   if (marks_.size() == kMaxMarks) return {fmt::format("n/a: there are {} marks already", kMaxMarks), true};
   marks_.push_back(
-      {.time_ns = monitor_.state().now_ns, .name = name.empty() ? std::to_string(marks_.size() + 1) : printable(name)});
+      {.time_ns = now_->state.now_ns, .name = name.empty() ? std::to_string(marks_.size() + 1) : printable(name)});
   return {fmt::format("Marked this moment: {}", marks_.back().name)};
 }
 
-std::string Session::report() {
-  monitor_.assess();
-  hand_on();
-  WatchRun run{.state = monitor_.state(),
-               .interval_seconds = std::chrono::duration<double>(options_.monitor.interval).count(),
-               .pid = options_.monitor.choice.pid,
-               .end = WatchEnd::duration,
-               .recorded = {}};
-  Json report = Json::parse(to_json(ProfileReport{run}));
-  OomReport risks;
-  static_cast<WatchRun&>(risks) = std::move(run);
-  risks.threshold_percent = options_.monitor.forecast.threshold_percent;
-  const Json assessed = Json::parse(to_json(risks));
-  for (const auto& [key, device] : assessed["devices"].items()) {
-    report["devices"][key]["risk_assessment"] = device["risk_assessment"];
-  }
-  report["command"] = "interactive";
-  report["ended_by"] = nullptr;
-  report["marks"] = Json::array();
-  for (const Mark& mark : marks_) {
-    report["marks"].push_back({{"seconds", static_cast<double>(mark.time_ns) / 1e9}, {"name", mark.name}});
-  }
-  return report.dump(2) + "\n";
+Result<std::string> Session::report() {
+  auto report = monitor_.profile();
+  if (!report) return report.error();
+  update();
+  report->end = WatchEnd::duration;  // so far
+  report->recorded.clear();
+  report->has_risks = true;
+  report->marks = marks_;
+  return to_json(*report);
 }
 
 Message Session::save(const std::string& path) {
-  const auto written = write_file(expanded(path), report());
+  const auto text = report();
+  const auto written = text ? write_file(expanded(path), *text) : Result<void>(text.error());
   return written ? Message{"Saved: " + printable(path)} : Message{printable(written.error().message), true};
 }
 

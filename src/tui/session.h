@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "monitor/monitor.h"
+#include "monitor/monitor_thread.h"
 #include "tui/program.h"
 #include "tui/recorded_results.h"
 #include "tui/state.h"
@@ -15,7 +16,7 @@
 
 namespace tidemark::tui {
 
-/// One thread. No call waits for a driver or for the reading of a recording.
+/// One thread. No call but save() waits for a driver or for the reading of a recording.
 class Session {
  public:
   explicit Session(const ProgramOptions& options);
@@ -24,7 +25,7 @@ class Session {
   void start();
   /// Takes what was read meanwhile. True when there was something.
   bool update();
-  /// Whether results of recordings are shown: until then they are not read.
+  /// Whether results of recordings are shown: until then there are none.
   void look_at_recordings(bool wanted);
   /// Whether these have come since, of all that is being recorded.
   [[nodiscard]] bool has_recordings() const;
@@ -32,25 +33,27 @@ class Session {
   [[nodiscard]] Content content() const;
   void hold(bool held);
   /// Whether every device has answered once, or will not.
-  [[nodiscard]] bool complete() const { return monitor_.state().complete(); }
+  [[nodiscard]] bool complete() const { return now_->state.complete(); }
   /// That a device was chosen which is not there.
   [[nodiscard]] std::optional<Error> wrong_choice() const;
   /// Whether first values may come at any moment.
-  [[nodiscard]] bool begins() const { return monitor_.state().begins(); }
+  [[nodiscard]] bool begins() const { return now_->state.begins(); }
 
   Message mark(const std::string& name = "");
-  /// The report of `tidemark profile` so far, with risks and marks. `path` as typed: "~/" is the home folder.
+  /// The report of `tidemark profile` so far, with risks and marks. `path` as typed: "~/" is the home folder. Waits for
+  /// a turn of the engine, and for first readings, two seconds at most.
   Message save(const std::string& path);
   /// Asks the flight recorder of a process for a recording.
   Message record(std::optional<std::int64_t> pid);
 
  private:
-  [[nodiscard]] std::string report();
+  [[nodiscard]] Result<std::string> report();
   void hand_on();
 
   ProgramOptions options_;
-  MachineMonitor monitor_;
-  std::optional<MachineState> held_;
+  MonitorThread monitor_;
+  std::shared_ptr<const MonitorSnapshot> now_;
+  std::shared_ptr<const MonitorSnapshot> held_;  // null: what is shown goes on
   RecordedResults recorded_results_;
   std::vector<ProcessResults> recorded_;
   std::optional<std::uint64_t> cuda_pinned_bytes_;

@@ -10,16 +10,14 @@
 #include <vector>
 
 #include "monitor/machine_state.h"
+#include "monitor/watch_reports.h"
 #include "tui/canvas.h"
 #include "tui/process_results.h"
 
 namespace tidemark::tui {
 
-/// A moment that was marked with a key.
-struct Mark {
-  std::uint64_t time_ns = 0;  ///< as in MachineState
-  std::string name;           ///< printable
-};
+/// A moment that was marked with a key; its name is printable.
+using Mark = WatchMark;
 
 /// What there is to show. Outlives the views that get it.
 struct Content {

@@ -123,6 +123,8 @@ class Recording:
                 self.problem = at
                 return
             at += 16 + stored
+            if kind in (4, 5) and version == 1:
+                continue  # of no use to who reads every event
             if kind not in (1, 2, 3) or version != 1 or flags > 1:
                 self.skipped += 1
                 continue

@@ -52,7 +52,8 @@ class __attribute__((visibility("hidden"))) EventLog {
  public:
   explicit EventLog(const char* variable) noexcept {
     const char* path = std::getenv(variable);
-    const int fd = path == nullptr ? -1 : ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (path == nullptr) return;
+    const int fd = ::open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 || ::ftruncate(fd, sizeof(Content)) != 0) std::abort();
     void* mapped = ::mmap(nullptr, sizeof(Content), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (mapped == MAP_FAILED) std::abort();
@@ -62,6 +63,7 @@ class __attribute__((visibility("hidden"))) EventLog {
 
   void add(Kind kind, const void* address, std::int64_t size, std::uint64_t allocated, std::uint64_t reserved,
            std::int8_t device_type, std::int8_t device_index) noexcept {
+    if (content_ == nullptr) return;
     const std::uint64_t index = content_->count.fetch_add(1);
     if (index >= Content::kMax) std::abort();
     Entry& entry = content_->entries[index];
@@ -77,7 +79,7 @@ class __attribute__((visibility("hidden"))) EventLog {
   }
 
  private:
-  Content* content_;
+  Content* content_ = nullptr;  ///< null where the variable names no file: nobody compares
 };
 
 }  // namespace fakes

@@ -76,7 +76,7 @@ class WatchTest : public ::testing::Test {
                   {"cuda", 13000},
                   {"devices",
                    {{{"name", "Fake H100"},
-                     {"uuid", "GPU-4a111"},
+                     {"uuid", "GPU-1111"},
                      {"bus", 0x65},
                      {"memory", {{"total", 1000 * kMiB}, {"reserved", 20 * kMiB}, {"used", 300 * kMiB}}},
                      {"utilization", 37},
@@ -84,7 +84,7 @@ class WatchTest : public ::testing::Test {
                      {"power", 71500},
                      {"processes", {{{"pid", "parent"}, {"bytes", 200 * kMiB}}}}},
                     {{"name", "Fake H100"},
-                     {"uuid", "GPU-4a222"},
+                     {"uuid", "GPU-2222"},
                      {"bus", 0x66},
                      {"memory", {{"total", 1000 * kMiB}, {"reserved", 0}, {"used", 950 * kMiB}}}}}}};
 };
@@ -208,7 +208,7 @@ TEST_F(WatchTest, LostDeviceIsALineAndTheOthersGoOn) {
   script_["devices"][0]["returns"]["nvmlDeviceGetMemoryInfo_v2"] = 15;
   const Output output = run("profile --duration 0.5 --interval 0.05 --output " + report("p.json"));
   EXPECT_EQ(output.code, 0);
-  EXPECT_THAT(output.text, HasSubstr("Note: GPU 0 (GPU-4a111) does not answer any more"));
+  EXPECT_THAT(output.text, HasSubstr("Note: GPU 0 (GPU-1111) does not answer any more"));
   const json found = read(report("p.json"));
   EXPECT_EQ(found["devices"]["0"]["current_memory"]["allocated"], nullptr);
   EXPECT_EQ(found["devices"]["0"]["peak_memory"], nullptr);

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "inprocess/performance/quantile_sketch.h"
+#include "analyze/common/quantile_sketch.h"
 #include "inprocess/performance/running_moments.h"
 
 namespace tidemark {

@@ -20,7 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::nanoseconds kPatienceForDrivers = 2s;
 constexpr std::chrono::nanoseconds kMinBetweenSamples = 50ms;  // of processors, whose time is counted in ticks of 10 ms
-constexpr std::chrono::nanoseconds kSoon = 20ms;
 
 // How often this process is a fork of the one before: what monitors of the parent are known by.
 std::atomic<std::uint64_t> fork_count = 0;
@@ -42,13 +41,6 @@ std::optional<double> memory_percent(const HostMemory& memory) {
   return (total - std::min(static_cast<double>(*memory.available_bytes), total)) / total * 100;
 }
 
-bool drivers_answered(const MachineState& state) {
-  return state.devices_known &&
-         std::all_of(state.devices.begin(), state.devices.end(), [](const WatchedDevice& device) {
-           return device.sampled_at_ns.has_value() || !device.lost.empty();
-         });
-}
-
 }  // namespace
 
 struct TrainingMonitor::Background {
@@ -57,7 +49,7 @@ struct TrainingMonitor::Background {
   bool watching = false;
   bool stopping = false;
   bool read_once = false;
-  std::unique_ptr<MachineMonitor> machine;  // null where it is not watched
+  std::unique_ptr<MonitorEngine> machine;  // null where it is not watched
   std::optional<MachineState> machine_seen;
   std::uint64_t machine_began_ns = 0;
   SystemReport system;
@@ -132,32 +124,30 @@ bool TrainingMonitor::watching() const {
 void TrainingMonitor::run() {
   Background& background = *background_;
   std::unique_lock lock(background.mutex);
-  MonitorOptions machine;
-  machine.interval = options_.interval;
-  machine.choice = options_.choice;
-  machine.places = options_.places;
+  EngineOptions machine;
+  machine.machine.interval = options_.interval;
+  machine.machine.choice = options_.choice;
+  machine.machine.places = options_.places;
+  machine.follow = false;  // the program that trains has its steps from step()
   background.machine_began_ns = age_ns();
-  background.machine = std::make_unique<MachineMonitor>(machine);
+  background.machine = std::make_unique<MonitorEngine>(machine);
   background.machine->start();
   background.read_once = false;
   background.processors_read = read_host_activity(options_.disk, options_.places.root);
   if (!background.system.first.cpu_total_ticks) background.system.first = background.processors_read;
   auto next = Clock::now() + options_.interval;
   while (!background.stopping) {
-    background.changed.wait_until(lock, background.read_once ? next : std::min(next, Clock::now() + kSoon),
+    background.changed.wait_until(lock, std::min(next, background.machine->next_tick()),
                                   [&] { return background.stopping; });
     if (Clock::now() >= next || background.stopping) {
       sample();
       next = Clock::now() + options_.interval;
-    }
-    if (!background.read_once) {
-      (void)background.machine->update();
-      background.read_once = drivers_answered(background.machine->state());
-      if (background.read_once) background.changed.notify_all();
+    } else if (Clock::now() >= background.machine->next_tick()) {
+      look_at_machine();
     }
   }
   background.machine_seen = background.machine->state();
-  const std::unique_ptr<MachineMonitor> ending = std::move(background.machine);
+  const std::unique_ptr<MonitorEngine> ending = std::move(background.machine);
   background.watching = false;
   background.changed.notify_all();
   lock.unlock();  // the end of `ending` waits for a driver
@@ -173,10 +163,18 @@ void TrainingMonitor::add_percent(WatchedPercent& watched, const std::optional<d
   watched.history.add(begin_ns, age_ns(), moment);
 }
 
+void TrainingMonitor::look_at_machine() {
+  Background& background = *background_;
+  (void)background.machine->tick();
+  if (background.read_once || !background.machine->state().complete()) return;
+  background.read_once = true;
+  background.changed.notify_all();
+}
+
 void TrainingMonitor::sample() {
   Background& background = *background_;
   SystemReport& system = background.system;
-  (void)background.machine->update();
+  look_at_machine();
   const std::uint64_t begin_ns = background.sampled_at_ns;
   add_histories();
   background.sampled_at_ns = age_ns();

@@ -15,7 +15,7 @@
 #include "inprocess/performance/metric_table.h"
 #include "inprocess/performance/performance_report.h"
 #include "inprocess/performance/step_times.h"
-#include "monitor/monitor.h"
+#include "monitor/engine.h"
 
 namespace tidemark {
 
@@ -59,6 +59,7 @@ class TrainingMonitor {
  private:
   struct Background;
   void run();
+  void look_at_machine();
   void sample();
   void add_histories();
   void add_percent(WatchedPercent& watched, const std::optional<double>& percent, std::uint64_t begin_ns) const;

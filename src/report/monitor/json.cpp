@@ -30,6 +30,10 @@ Json peak_is_json(const WatchedUsage& used) {
   return used.peak_is_sampled() ? "sampled" : "recorded";
 }
 
+Json device_risk_json(const WatchedDevice& device, const MachineState& state) {
+  return assessment_json(device.assessed_at_ns, device.risk, recommendation_text(device, state));
+}
+
 Json profile_device_json(const WatchedDevice& device, const WatchRun& run) {
   Json object;
   object["current_memory"] = current_memory_json(device);
@@ -178,14 +182,22 @@ Json tracking_json(const LeakReport& report) {
 }  // namespace
 
 std::string to_json(const ProfileReport& report) {
-  Json object = run_json(report, "profile");
+  Json object = run_json(report, report.marks ? "interactive" : "profile");
+  if (report.marks) object["ended_by"] = nullptr;
   object["devices"] = Json::object();
   for (const WatchedDevice& device : report.state.devices) {
-    object["devices"][device.key] = profile_device_json(device, report);
+    Json& row = object["devices"][device.key] = profile_device_json(device, report);
+    if (report.has_risks) row["risk_assessment"] = device_risk_json(device, report.state);
   }
   object["processes"] = processes_json(report.state);
   object["recorded"] = recorded_json(report);
   object["host"] = host_json(report.state.host);
+  if (report.marks) {
+    object["marks"] = Json::array();
+    for (const WatchMark& mark : *report.marks) {
+      object["marks"].push_back({{"seconds", static_cast<double>(mark.time_ns) / 1e9}, {"name", mark.name}});
+    }
+  }
   return print_report(object);
 }
 
@@ -196,7 +208,7 @@ std::string to_json(const OomReport& report) {
   object["devices"] = Json::object();
   for (const WatchedDevice& device : state.devices) {
     Json row;
-    row["risk_assessment"] = assessment_json(device.assessed_at_ns, device.risk, recommendation_text(device, state));
+    row["risk_assessment"] = device_risk_json(device, state);
     row.update(device_identity_json(device));
     row["current_memory"] = current_memory_json(device);
     row["limit_bytes"] = nullable(device.limit_bytes());

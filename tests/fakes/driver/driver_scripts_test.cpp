@@ -13,7 +13,7 @@ std::string python(const std::string& script) {
 }
 
 TEST_F(DriverTest, ProgramThatKnowsItsChanges) {
-  const DriverRun result = run("", {.program = python("tests/programs/driver_calls_gpu.py")});
+  const DriverRun result = run("", {.program = python("tests/integration/recorder/driver_calls_gpu.py")});
   EXPECT_EQ(result.code, 0) << result.messages;
   ASSERT_EQ(result.recordings.size(), 1U);
   const json said = json::parse(result.output);

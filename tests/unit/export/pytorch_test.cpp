@@ -25,6 +25,7 @@ using pytorch::Snapshot;
 using pytorch::TraceEntry;
 using testing::exported;
 using testing::kCpu;
+using testing::kGpu;
 using testing::kGpu1;
 using testing::Scenario;
 using testing::small_run;

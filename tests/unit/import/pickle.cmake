@@ -25,5 +25,5 @@ add_test(NAME pickle_types COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_D
 add_test(NAME pickle_refused
   COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/pickle_refused.py $<TARGET_FILE:pickle_dump> ${tidemark_sanitized})
 
-tidemark_unit_test(pickle_test pickle_test.cpp LIBS tidemark_import PkgConfig::ZLIB)
+tidemark_unit_test(pickle_test COMPUTING pickle_test.cpp LIBS tidemark_import PkgConfig::ZLIB)
 target_compile_definitions(pickle_test PRIVATE TIDEMARK_SNAPSHOTS="${PROJECT_SOURCE_DIR}/tests/data/snapshots")

@@ -1,4 +1,4 @@
-#include "inprocess/performance/quantile_sketch.h"
+#include "analyze/common/quantile_sketch.h"
 
 #include <gtest/gtest.h>
 

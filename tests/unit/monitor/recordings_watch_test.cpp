@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -35,9 +36,8 @@ constexpr WindowLimits kEightSeconds = {80 * kStepNs, 0};  // segments of ten st
 class LeakingProgram {
  public:
   explicit LeakingProgram(std::optional<WindowLimits> keep = {}) {
-    if (const char* place = std::getenv("TMPDIR")) usual_place_ = place;
-    ::setenv("TMPDIR", folder_.path().c_str(), 1);
-    ::unsetenv("XDG_RUNTIME_DIR");
+    if (const char* place = std::getenv("TIDEMARK_RUNTIME_DIR")) usual_place_ = place;
+    ::setenv("TIDEMARK_RUNTIME_DIR", folder_.path().c_str(), 1);
     auto sockets = SocketFolder::create();
     sockets_.emplace(std::move(sockets.value()));
     clients_.emplace(sockets_->listen_to_readers().value());
@@ -55,7 +55,9 @@ class LeakingProgram {
     (void)writer_->flush();
   }
 
-  ~LeakingProgram() { usual_place_ ? ::setenv("TMPDIR", usual_place_->c_str(), 1) : ::unsetenv("TMPDIR"); }
+  ~LeakingProgram() {
+    usual_place_ ? ::setenv("TIDEMARK_RUNTIME_DIR", usual_place_->c_str(), 1) : ::unsetenv("TIDEMARK_RUNTIME_DIR");
+  }
   LeakingProgram(const LeakingProgram&) = delete;
   LeakingProgram& operator=(const LeakingProgram&) = delete;
 
@@ -70,6 +72,32 @@ class LeakingProgram {
       add(allocate(time + 2, 0x100000 + kKept * step_, kKept, kRecordedGpu), keep_);
       add(free_at(time + 3, 0x1000, kRecordedGpu), {});
     }
+    write_out();
+  }
+
+  /// So many pairs of events, each some 20 us after the one before: short blocks of any size. `large`: one of them is
+  /// larger than any other, for a moment.
+  void run_fast(std::uint64_t pairs, std::uint64_t large = 0) {
+    for (std::uint64_t pair = 0; pair < pairs; ++pair) {
+      const std::uint64_t address = 0x9000'0000 + 0x1000 * (random_() % 10'000);
+      const std::uint64_t size = large > 0 && pair == pairs / 2 ? large : 512 * (1 + random_() % 1000);
+      fast_ns_ += 10'000 + random_() % 20'000;
+      add_sized(allocate(fast_ns_, address, size, kRecordedGpu), size);
+      fast_ns_ += 10'000 + random_() % 20'000;
+      add_sized(free_at(fast_ns_, address, kRecordedGpu), 0 - size);
+    }
+    write_out();
+  }
+  /// What run_fast() begins after.
+  void begin_fast() { fast_ns_ = kStepNs * (1 + step_); }
+  /// A block of run_fast()'s time that stays.
+  void keep_fast(std::uint64_t size) {
+    Event event = allocate(fast_ns_ += 10'000, 0xA000'0000 + kept_fast_++ * 0x1000'0000, size, kRecordedGpu);
+    event.stack = keep_;
+    add_sized(event, size);
+  }
+  [[nodiscard]] std::uint64_t allocated() const { return allocated_; }
+  void write_out() {
     EXPECT_TRUE(writer_->flush().ok());
     if (window_ != nullptr) return;
     EXPECT_EQ(::write(file_.get(), bytes_.data() + written_, bytes_.size() - written_),
@@ -117,7 +145,8 @@ class LeakingProgram {
   }
   /// The program exits, and nobody wants what is kept.
   void end() {
-    EXPECT_TRUE(writer_->finish({kStepNs * step_ + 3, true}));
+    EXPECT_TRUE(writer_->finish({std::max(kStepNs * step_ + 3, fast_ns_), true}));
+    write_out();
     writer_.reset();
     kept_.reset();
     EXPECT_FALSE(std::filesystem::exists(kept_path()));
@@ -146,6 +175,15 @@ class LeakingProgram {
     EXPECT_TRUE(writer_->event(event).ok());
   }
 
+  void add_sized(Event event, std::uint64_t grown_by) {
+    event.has_totals = true;
+    event.total_allocated = allocated_ += grown_by;
+    event.total_reserved = 4096 * kKept;
+    if (window_ != nullptr && window_->is_due(event.time_ns)) {
+      EXPECT_TRUE(window_->next_segment(event.time_ns));
+    }
+    EXPECT_TRUE(writer_->event(event).ok());
+  }
   void add_driver(const Event& event) { EXPECT_TRUE(writer_->event(event).ok()); }
 
   std::optional<std::string> usual_place_;
@@ -162,6 +200,9 @@ class LeakingProgram {
   StackId keep_;
   std::uint64_t step_ = 0;
   std::uint64_t allocated_ = 0;
+  std::uint64_t fast_ns_ = 0;
+  std::uint64_t kept_fast_ = 0;
+  std::mt19937_64 random_{5};
 };
 
 class StepsOfRecordings : public ::testing::TestWithParam<std::size_t> {};
@@ -454,6 +495,83 @@ TEST(RecordingsWatch, WhatIsKeptGoesWithItsProgram) {
   EXPECT_TRUE(watch.steps().empty()) << "of those that go on";
   watch.forget_ended();
   EXPECT_TRUE(watch.processes().empty());
+}
+
+// What a look may read is a part of what the program writes meanwhile, on any machine.
+constexpr RecordingsWatch::Limits kSlowReader = {.time = 1h, .bytes = 64 << 10, .late_seconds = 2, .past_bytes = 0};
+
+// A program that makes events faster than they are read, for a minute.
+void follow_fast_program(LeakingProgram& program, RecordingsWatch& watch) {
+  watch.set_limits(kSlowReader);
+  program.run(5);
+  program.let_read(watch, 1);
+  program.begin_fast();
+  std::uint64_t peak = program.peak();
+  for (std::uint64_t turn = 0; turn < 10; ++turn) {
+    const std::uint64_t large = (100 + turn % 3) * kKept;
+    program.keep_fast(kKept);
+    peak = std::max(peak, program.allocated() + large);
+    program.run_fast(60'000, large);
+    program.let_read(watch, 2 + 6 * turn);
+    const RecordedProcess process = watch.processes().at(0);
+    ASSERT_EQ(process.devices.size(), 1U);
+    EXPECT_EQ(process.devices[0].allocated_bytes, program.allocated()) << "turn " << turn;
+    EXPECT_EQ(process.devices[0].most_allocated(), peak);
+    EXPECT_EQ(process.devices[0].allocated.last_bytes(), program.allocated());
+    EXPECT_EQ(process.problem, "");
+    EXPECT_TRUE(process.goes_on());
+    if (turn < 2) continue;
+    EXPECT_TRUE(process.lag.is_known());
+    EXPECT_EQ(process.steps, std::nullopt);
+    EXPECT_TRUE(watch.steps().empty());
+    EXPECT_LT(process.lag.behind_seconds.value(), 4) << "it does not fall behind further and further";
+  }
+}
+
+TEST(RecordingsWatch, DoesNotFallBehindAFastProgram) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 30'000});
+  follow_fast_program(program, watch);
+  watch.assess();
+  const RecordedProcess process = watch.processes().at(0);
+  EXPECT_EQ(process.lag.behind_bytes, 0U);
+  EXPECT_GT(process.lag.skipped_events, 300'000U);
+  EXPECT_LT(process.lag.skipped_events, 1'200'100U);
+  const Store window = watch.window(0);
+  EXPECT_GE(watch.window_begin_ns(0), process.lag.skipped_until_ns.value());
+  ASSERT_EQ(window.devices.size(), 1U);
+  EXPECT_EQ(window.devices[0].live_allocated_bytes, program.allocated()) << "with all blocks that are alive";
+  EXPECT_EQ(window.devices[0].live_recorded_bytes, program.allocated());
+  ASSERT_NE(process.growth_on(kRecordedGpu), nullptr);
+  EXPECT_EQ(process.growth_on(kRecordedGpu)->steps, 0U) << "none of before the gap";
+  program.end();
+  program.let_read(watch, 70);
+  EXPECT_EQ(watch.processes().at(0).state, FollowState::ended);
+}
+
+// The segments that are kept go before they are read.
+TEST(RecordingsWatch, DoesNotFallBehindAFastProgramOfWhichTheLastPartIsKept) {
+  LeakingProgram program(WindowLimits{40'000'000'000, 0});
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 30'000});
+  follow_fast_program(program, watch);
+  watch.assess();
+  EXPECT_EQ(watch.processes().at(0).lag.behind_bytes, 0U);
+  EXPECT_EQ(watch.window(0).devices.at(0).live_allocated_bytes, program.allocated());
+}
+
+TEST(RecordingsWatch, WhatIsReadInTimeHasNoLag) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 30'000});
+  program.begin_fast();
+  for (std::uint64_t turn = 0; turn < 3; ++turn) {
+    program.run_fast(20'000);
+    for (int look = 0; look == 0 || !watch.caught_up(); ++look) program.let_read(watch, 2 + turn);
+    const RecordingLag lag = watch.processes().at(0).lag;
+    EXPECT_FALSE(lag.is_known());
+    EXPECT_EQ(lag.behind_bytes, 0U);
+    EXPECT_EQ(lag.behind_seconds, 0.0);
+    EXPECT_EQ(lag.skipped_events, 0U);
+  }
 }
 
 }  // namespace

@@ -93,6 +93,26 @@ TEST(WatchNotes, SayOfAnUnrecordedProcessThatItIs) {
   EXPECT_THAT(watch_notes(report), Each(Not(HasSubstr("is not recorded"))));
 }
 
+// A session's report has the keys of both commands, of a device the risk last.
+TEST(ProfileReport, OfASessionHasRisksAndMarks) {
+  MachineState state = watched_machine();
+  add_bash(state, 5 * kGiB);
+  state.devices.emplace_back().key = "1";
+  ProfileReport session = watch_report<ProfileReport>(state);
+  using Json = nlohmann::ordered_json;
+  Json expected = Json::parse(to_json(session));
+  const Json risks = Json::parse(to_json(watch_report<OomReport>(state)));
+  for (const char* device : {"0", "1"}) {
+    expected["devices"][device]["risk_assessment"] = risks["devices"][device]["risk_assessment"];
+  }
+  expected["command"] = "interactive";
+  expected["ended_by"] = nullptr;
+  expected["marks"] = Json::array({{{"seconds", 1.5}, {"name", "1"}}, {{"seconds", 3.0}, {"name", "epoch"}}});
+  session.has_risks = true;
+  session.marks = {{3 * kWatchSecond / 2, "1"}, {3 * kWatchSecond, "epoch"}};
+  EXPECT_EQ(to_json(session), expected.dump(2) + "\n");
+}
+
 TEST(OomReport, GrowthIsUnknownBeforeThereAreEnoughSamples) {
   MachineState state = watched_machine();
   const auto risk_of = [](const MachineState& of) {

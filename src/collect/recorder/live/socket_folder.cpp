@@ -31,11 +31,21 @@ constexpr char kLock[] = "recorder.lock";  // the first file and the last: a fol
 constexpr int kMaxAttempts = 10;
 constexpr const char* kFiles[] = {"recorder", "recorder.seen", "live", kLock};
 
-// Short enough for the name of a socket in them.
+constexpr char kOnlyParent[] = "TIDEMARK_RUNTIME_DIR";
+constexpr std::size_t kMaxParentBytes = 80;  // a socket's path has at most 107
+
+bool is_set(const char* value) {
+  return value != nullptr && *value != '\0';
+}
+
 std::vector<std::string> parents() {
+  if (const char* only = std::getenv(kOnlyParent); is_set(only)) {
+    if (std::strlen(only) > kMaxParentBytes) return {};
+    return {only};
+  }
   std::vector<std::string> found;
   for (const char* parent : {std::getenv("XDG_RUNTIME_DIR"), std::getenv("TMPDIR"), const_cast<char*>("/tmp")}) {
-    if (parent != nullptr && *parent != '\0' && std::strlen(parent) <= 60) found.emplace_back(parent);
+    if (is_set(parent) && std::strlen(parent) <= kMaxParentBytes) found.emplace_back(parent);
   }
   return found;
 }
@@ -113,7 +123,9 @@ Result<SocketFolder> SocketFolder::create() {
       ::rmdir(name.c_str());
     }
   }
-  return Error{fmt::format("no directory for the recorder's socket in XDG_RUNTIME_DIR, TMPDIR or /tmp: {}",
+  if (places.empty()) errno = ENAMETOOLONG;
+  return Error{fmt::format("no directory for the recorder's socket in {}: {}",
+                           is_set(std::getenv(kOnlyParent)) ? kOnlyParent : "XDG_RUNTIME_DIR, TMPDIR or /tmp",
                            std::strerror(errno))};
 }
 

@@ -14,7 +14,7 @@ namespace tidemark {
 /// Removed when destroyed. One that a killed recorder left is removed by the user's next recorder: its lock is free.
 class SocketFolder {
  public:
-  /// In XDG_RUNTIME_DIR, TMPDIR or /tmp.
+  /// In TIDEMARK_RUNTIME_DIR; where that is not set, in XDG_RUNTIME_DIR, TMPDIR or /tmp.
   static Result<SocketFolder> create();
 
   SocketFolder(SocketFolder&& other) noexcept;
@@ -27,7 +27,7 @@ class SocketFolder {
   [[nodiscard]] Result<ScopedFd> listen() const;
   /// Another one at live_socket(), for those who read recordings while they are written.
   [[nodiscard]] Result<ScopedFd> listen_to_readers() const;
-  /// Of all recorders of this user; some may be gone.
+  /// Of all recorders of this user in the same places; some may be gone.
   [[nodiscard]] static std::vector<std::string> live_sockets();
 
   [[nodiscard]] std::string socket() const { return path_ + "/recorder"; }

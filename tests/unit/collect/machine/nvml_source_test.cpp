@@ -1,4 +1,4 @@
-// What happens where there is no working driver. The suite in tests/conformance has the rest.
+// What happens where there is no working driver. The suite in tests/unit/conformance has the rest.
 #include "collect/machine/nvml_source.h"
 
 #include <gmock/gmock.h>

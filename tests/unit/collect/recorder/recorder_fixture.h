@@ -31,6 +31,7 @@ class SocketPlaces {
       if (const char* value = ::getenv(kVariables[index])) before_[index] = value;
       ::setenv(kVariables[index], folder.c_str(), 1);
     }
+    ::unsetenv(kVariables[0]);  // where it is set, the others are not looked at
   }
   ~SocketPlaces() {
     for (std::size_t index = 0; index < kVariables.size(); ++index) {
@@ -45,8 +46,8 @@ class SocketPlaces {
   SocketPlaces& operator=(const SocketPlaces&) = delete;
 
  private:
-  static constexpr std::array<const char*, 2> kVariables = {"XDG_RUNTIME_DIR", "TMPDIR"};
-  std::array<std::optional<std::string>, 2> before_;
+  static constexpr std::array<const char*, 3> kVariables = {"TIDEMARK_RUNTIME_DIR", "XDG_RUNTIME_DIR", "TMPDIR"};
+  std::array<std::optional<std::string>, kVariables.size()> before_;
 };
 
 class RecorderTest : public ::testing::Test {

@@ -1,0 +1,221 @@
+// One machine that all faces watch at once, as they are: the command, the Python class, the C++ class and the terminal
+// program. Its driver is scripted, and this test is the recorder of a program that trains on it, in real time.
+//
+// On one GPU of 80 GiB half a gibibyte more is used each second. Ten steps a second are marked, and once a second the
+// program takes more for a moment, between two samples. That is what recordings alone know, so it is the same to the
+// byte for all who follow them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/locked_file.h"
+#include "base/units.h"
+#include "collect/recorder/live/live_clients.h"
+#include "collect/recorder/live/socket_folder.h"
+#include "temporary_folder.h"
+#include "trace/sink.h"
+#include "unit/trace/trace_test_support.h"
+
+namespace tidemark::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+constexpr const char* kUuid = "GPU-fac35";
+constexpr std::uint64_t kUsedBytes = 20 * kGiB;
+constexpr std::uint64_t kGrowthBytes = kGiB / 2;  // a second
+constexpr Device kGpu = {DeviceType::cuda, 0};
+constexpr auto kStep = 100ms;
+
+// Records a program that is not there, as it would take its steps.
+class Recorder {
+ public:
+  explicit Recorder(std::string path) : path_(std::move(path)) {
+    auto sockets = SocketFolder::create();
+    sockets_.emplace(std::move(sockets.value()));
+    clients_.emplace(sockets_->listen_to_readers().value());
+    file_ = create_locked_file(path_, true).value();
+    writer_ = write_to(&bytes_);
+    SampledDevice device;
+    device.vendor = "nvidia";
+    device.uuid = kUuid;
+    device.cuda_index = 0;
+    writer_->sample(device);
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Recorder() {
+    go_on_ = false;
+    thread_.join();
+  }
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  /// From now on nothing is taken between samples.
+  void calm_down() { spikes_ = false; }
+  [[nodiscard]] std::uint64_t highest() const { return highest_; }
+
+ private:
+  void run() {
+    for (std::uint64_t step = 0; go_on_; ++step) {
+      const std::uint64_t time = now_ns();
+      writer_->mark({Mark::Kind::point, time, writer_->string("step"), {}});
+      change(time + 1, 0x1000 + step * 0x1000000, 2 * kMiB);
+      if (step % 10 == 5 && spikes_) {
+        const std::uint64_t spike = 25 * kGiB + ++spike_count_ * kGiB / 8;
+        change(time + 2, 0x10, spike);
+        highest_ = used_at_sample_ + allocated_ - allocated_at_sample_;
+        release(time + 3, 0x10, spike);
+      }
+      if (step % 10 == 0) sample(time + 4);
+      write();
+      clients_->welcome();
+      const LiveRecording recording{::getpid(), path_, {}, "python train.py", 5, 5};
+      clients_->tell({&recording, 1});
+      std::this_thread::sleep_until(began_ + (step + 1) * kStep);
+    }
+  }
+  [[nodiscard]] std::uint64_t now_ns() const {
+    return static_cast<std::uint64_t>((std::chrono::steady_clock::now() - began_) / 1ns);
+  }
+  void change(std::uint64_t time, std::uint64_t address, std::uint64_t bytes) {
+    allocated_ += bytes;
+    add(allocate(time, address, bytes, kGpu));
+  }
+  void release(std::uint64_t time, std::uint64_t address, std::uint64_t bytes) {
+    allocated_ -= bytes;
+    add(free_at(time, address, kGpu));
+  }
+  void add(Event event) {
+    event.has_totals = true;
+    event.total_allocated = event.total_reserved = allocated_;
+    EXPECT_TRUE(writer_->event(event).ok());
+  }
+  void sample(std::uint64_t time) {
+    used_at_sample_ = kUsedBytes + time / 1'000'000'000 * kGrowthBytes;
+    allocated_at_sample_ = allocated_;
+    DeviceSample sample;
+    sample.time_ns = time + 10'000'000;  // not at the same time as the allocation before
+    sample.device = SampledDeviceId{0};
+    sample.used_bytes = used_at_sample_;
+    writer_->sample(sample);
+  }
+  void write() {
+    EXPECT_TRUE(writer_->flush().ok());
+    EXPECT_EQ(::write(file_.get(), bytes_.data() + written_, bytes_.size() - written_),
+              static_cast<::ssize_t>(bytes_.size() - written_));
+    written_ = bytes_.size();
+  }
+
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::string path_;
+  std::optional<SocketFolder> sockets_;
+  std::optional<LiveClients> clients_;
+  ScopedFd file_;
+  Bytes bytes_;
+  std::size_t written_ = 0;
+  std::unique_ptr<TraceWriter> writer_;
+  std::uint64_t allocated_ = 0;
+  std::uint64_t allocated_at_sample_ = 0;
+  std::uint64_t used_at_sample_ = 0;
+  std::uint64_t spike_count_ = 0;
+  std::atomic<std::uint64_t> highest_ = 0;
+  std::atomic<bool> spikes_ = true;
+  std::atomic<bool> go_on_ = true;
+  std::thread thread_;
+};
+
+// A face that runs, and writes its report when a line comes on its stdin.
+class Face {
+ public:
+  Face(const std::string& command, std::string report) : report_(std::move(report)) {
+    input_ = ::popen(command.c_str(), "w");
+    EXPECT_NE(input_, nullptr);
+  }
+  Face(const Face&) = delete;
+  Face& operator=(const Face&) = delete;
+  ~Face() {
+    if (input_ != nullptr) ::pclose(input_);
+  }
+
+  json report(const std::string& line) {
+    std::fputs((line + "\n").c_str(), input_);
+    EXPECT_EQ(::pclose(std::exchange(input_, nullptr)), 0);
+    std::ifstream file(report_);
+    return json::parse(file, nullptr, false);
+  }
+
+ private:
+  FILE* input_ = nullptr;
+  std::string report_;
+};
+
+TEST(Faces, SeeTheSame) {
+  const TemporaryFolder folder;
+  const json script = {{"driver", "580.1"},
+                       {"cuda", 13000},
+                       {"devices",
+                        {{{"name", "Fake H100"},
+                          {"uuid", kUuid},
+                          {"bus", 0x65},
+                          {"memory", {{"total", 80 * kGiB}, {"used", kUsedBytes}}},
+                          {"grows", kGrowthBytes}}}}};
+  ::setenv("TIDEMARK_RUNTIME_DIR", folder.path().c_str(), 1);
+  ::setenv("FAKES_NVML", folder.write("nvml.json", script.dump()).c_str(), 1);
+  ::setenv("LD_LIBRARY_PATH", FAKES_NVML_FOLDER, 1);
+  Recorder recorder(folder.at("run.tide"));
+  const auto at = [&](const char* name) { return folder.at(name); };
+  // The command ends at a signal, for which `read` waits.
+  Face command(std::string("'" TIDEMARK_PROGRAM "' oom --interval 0.1 --duration 600 --output ") + at("command.json") +
+                   " > /dev/null & read line; kill -TERM $!; wait $!",
+               at("command.json"));
+  Face terminal("'" TIDEMARK_PROGRAM "' interactive --interval 0.1 > /dev/null", at("terminal.json"));
+  Face library("'" FAKES_DETECTOR "' " + at("library.json") + " > /dev/null", at("library.json"));
+  std::unique_ptr<Face> python;
+  if (*FAKES_PYTHON != '\0') {
+    folder.write("detector.py",
+                 "import sys, tidemark\n"
+                 "with tidemark.OOMDetector(0.1) as detector:\n"
+                 "    sys.stdin.readline()\n"
+                 "    detector.generate_report(sys.argv[1])\n");
+    python = std::make_unique<Face>(
+        "PYTHONPATH='" FAKES_PACKAGE "' '" FAKES_PYTHON "' " + at("detector.py") + " " + at("python.json"),
+        at("python.json"));
+  }
+  std::this_thread::sleep_for(20s);
+  recorder.calm_down();
+  std::this_thread::sleep_for(4s);
+  std::vector<std::pair<std::string, json>> reports;
+  reports.emplace_back("terminal", terminal.report("save " + at("terminal.json")));
+  reports.emplace_back("command", command.report("end"));
+  reports.emplace_back("library", library.report("end"));
+  if (python) reports.emplace_back("python", python->report("end"));
+  for (const auto& [name, report] : reports) {
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(report.is_object());
+    const json& device = report["devices"]["0"];
+    const json& risk = device["risk_assessment"];
+    EXPECT_EQ(device["peak_is"], "recorded");
+    EXPECT_EQ(device["peak_memory"], recorder.highest());
+    EXPECT_EQ(risk["risk_level"], reports[0].second["devices"]["0"]["risk_assessment"]["risk_level"]);
+    ASSERT_TRUE(risk["steps_to_limit"].is_object()) << risk.dump(2);
+    const double seconds = risk["seconds_to_limit"]["expected"];
+    const double steps = risk["steps_to_limit"]["expected"];
+    EXPECT_NEAR(steps / seconds, 10, 2.5);
+  }
+}
+
+}  // namespace
+}  // namespace tidemark::testing

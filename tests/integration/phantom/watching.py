@@ -1,0 +1,20 @@
+"""What the programs beside this file share that record themselves and watch that, out of sight of what others on this machine record and watch."""
+
+import json
+import os
+import subprocess
+import sys
+
+
+def places(folder):
+    """The environment of recorders and monitors that find each other in `folder` only. All phantom GPUs are the same one to a monitor."""
+    return {**os.environ, "TIDEMARK_RUNTIME_DIR": str(folder)}
+
+
+def record(folder, file):
+    """Starts "file program" under `tidemark run`, into run.tide. (the process, what its first line says as JSON)"""
+    recorded = subprocess.Popen(
+        [os.environ["TIDEMARK"], "run", "-q", "-o", f"{folder}/run.tide", "--", sys.executable, file, "program"],
+        env=places(folder), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    return recorded, json.loads(recorded.stdout.readline())

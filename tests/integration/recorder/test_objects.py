@@ -1,0 +1,96 @@
+"""Programs that do not import tidemark say which storages are new and who holds them, and are the same afterwards."""
+
+import ast
+import json
+import socket
+import subprocess
+import unittest
+
+from driver import TIDEMARK, Case, children, environment, program, start, wait_for
+
+MIB = 1 << 20
+
+
+class Asked(Case):
+    def setUp(self):
+        super().setUp()
+        self.environment = environment(TIDEMARK_RUNTIME_DIR=str(self.folder))
+        command = self.record_command(program("asked.py"))
+        self.recorder = self.kill_at_end(start(command, env=self.environment, stdin=subprocess.PIPE))
+        self.addCleanup(self.recorder.stdin.close)
+        self.tell("work")
+        (self.pid,) = children(self.recorder.pid)
+        (self.place,) = self.folder.glob("tidemark-*")
+
+    def tell(self, line):
+        self.recorder.stdin.write(line.encode() + b"\n")
+        return ast.literal_eval(self.recorder.stdout.readline().decode())
+
+    def connect(self):
+        """As monitors are: the recorder looks for questions as long as somebody reads what it writes."""
+        reader = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(reader.close)
+        reader.connect(str(self.place / "live"))
+
+    def ask(self, text, pid=None):
+        """What the program answers, which has to allocate meanwhile."""
+        question = self.place / f"objects.{pid or self.pid}.new"
+        question.write_text(text)
+        question.rename(question.with_suffix(".question"))
+        answer = question.with_suffix(".answer")
+        wait_for(lambda: self.tell("work") or answer.exists(), "the answer")
+        said = json.loads(answer.read_text())
+        answer.unlink()
+        return said
+
+    def check_answer(self, pid=None, before=0):
+        self.assertEqual(self.ask("first", pid)["first"], True)
+        for _ in range(5):
+            self.tell("keep")
+        said = self.ask("again", pid)
+        self.assertIsNone(said["stopped_after_seconds"])
+        kept = [storage for storage in said["storages"] if storage["bytes"] == MIB]
+        self.assertEqual({(storage["kind"], storage["type"]) for storage in kept}, {("tensor", "Tensor")})
+        chains = [storage["chains"] for storage in kept]
+        self.assertEqual(sorted(chains), [[f"__main__.losses[{index}]"] for index in range(before, before + 5)])
+
+    def end(self):
+        self.recorder.stdin.close()
+        self.assertEqual(self.recorder.stdout.read(), b"0\n")  # how the child ended
+        errors = self.recorder.stderr.read().decode().splitlines()
+        self.assertEqual([line for line in errors if not line.startswith("tidemark: ")], [])
+        self.assertEqual(self.recorder.wait(), 0)
+
+    def test_one_program(self):
+        """One after the other: to import PyTorch takes seconds."""
+        self.check_one_long_call()
+        self.connect()
+        self.check_answers()
+        self.assertEqual(self.tell("ends"), [7])
+        self.end()
+
+    def check_one_long_call(self):
+        """The main thread waits for a line while another one allocates."""
+        self.tell("thread")
+        output = self.folder / "leak.json"
+        options = ("--enable-tracking", "--interval", "0.1", "--duration", "1", "--pid", str(self.recorder.pid))
+
+        def sources():
+            subprocess.run([TIDEMARK, "leak", *options, "--output", output], env=self.environment, check=True, capture_output=True)
+            return json.loads(output.read_text())["tracking"]["sources"]
+
+        (source,) = wait_for(sources, "what the program allocates in its thread")
+        self.assertIn("its main thread has stayed in one long call", source["object_types_unknown_because"])
+        self.assertEqual(list(self.place.glob("objects.*")), [])
+
+    def check_answers(self):
+        before = self.tell("facts")
+        self.check_answer()
+        self.assertEqual(self.tell("facts"), before)
+        self.assertEqual(before[0], [])
+        child = self.tell("fork")
+        self.check_answer(child, before=5)
+
+
+if __name__ == "__main__":
+    unittest.main()
