@@ -11,7 +11,7 @@
 
 #include "base/crc32c.h"
 #include "trace/format.h"
-#include "trace/frame_reader.h"
+#include "trace/frames.h"
 #include "trace/varint.h"
 
 namespace tidemark {
