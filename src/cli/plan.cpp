@@ -29,10 +29,10 @@
 #include "plan/phantom_run.h"
 #include "plan/phantom_source.h"
 #include "plan/planned_job.h"
-#include "report/common/json.h"
+#include "query/results/results.h"
+#include "query/words/plan.h"
+#include "query/words/sweep.h"
 #include "report/common/text.h"
-#include "report/plan/words.h"
-#include "report/sweep/words.h"
 #include "sweep/arguments.h"
 #include "sweep/trials.h"
 

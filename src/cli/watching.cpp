@@ -20,7 +20,7 @@
 #include "cli/reading.h"
 #include "monitor/job_finder.h"
 #include "report/chart/chart.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/terminal.h"
 #include "report/monitor/words.h"
 

@@ -9,8 +9,8 @@
 
 #include "analyze/attribution/attributed_store.h"
 #include "base/thread_without_signals.h"
-#include "report/common/printable.h"
-#include "report/host_ledger/words.h"
+#include "query/words/host_ledger.h"
+#include "query/words/printable.h"
 #include "tui/window_results.h"
 
 namespace tidemark::tui {

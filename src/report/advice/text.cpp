@@ -5,7 +5,7 @@
 #include "report/advice/words.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
-#include "report/explain/words.h"
+#include "query/words/explain.h"
 
 namespace tidemark {
 namespace {

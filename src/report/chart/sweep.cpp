@@ -5,7 +5,7 @@
 #include "base/units.h"
 #include "report/chart/chart.h"
 #include "report/chart/picture.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/plot/plots.h"
 
 namespace tidemark {

@@ -4,7 +4,7 @@
 
 #include "report/chart/chart.h"
 #include "report/chart/picture.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/monitor/risk.h"
 #include "report/plot/plots.h"
 

@@ -11,7 +11,7 @@
 #include "analyze/ledger/host_ledger.h"
 #include "analyze/oom/explain.h"
 #include "report/common/columns.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 #include "report/common/terminal.h"
 
 namespace tidemark {

@@ -7,7 +7,7 @@
 #include "analyze/sweep/dp_sgd.h"
 #include "base/units.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/dp_sgd/words.h"
 
 namespace tidemark {

@@ -4,8 +4,8 @@
 
 #include "base/units.h"
 #include "report/advice/words.h"
-#include "report/common/recording_text.h"
-#include "report/explain/words.h"
+#include "query/words/recording_text.h"
+#include "query/words/explain.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 

@@ -4,8 +4,8 @@
 
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
-#include "report/host_ledger/words.h"
-#include "report/ledger/words.h"
+#include "query/words/host_ledger.h"
+#include "query/words/ledger.h"
 
 namespace tidemark {
 namespace {

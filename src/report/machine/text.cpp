@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/text_parts.h"
 #include "report/machine/words.h"
 

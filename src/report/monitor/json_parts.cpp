@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "base/units.h"
-#include "report/host_ledger/json.h"
+#include "query/results/ledgers.h"
 #include "report/monitor/risk.h"
 #include "report/monitor/words.h"
 #include "trace/event.h"
@@ -50,7 +50,7 @@ void add_on_host(Json& row, const WatchedProcess& process) {
   row["number"] = nullable(seen.number);
   row["count"] = nullable(seen.count);
   row["parent_pid"] = seen.parent_pid < 0 ? Json(nullptr) : Json(seen.parent_pid);
-  Json pages = pages_json(seen.pages);
+  Json pages = to_object(seen.pages);
   pages.erase("rss_bytes");
   row.update(pages);
 }
@@ -158,7 +158,7 @@ Json recorded_json(const WatchRun& run) {
                     {"problem", nullable_text(process.problem)},
                     {"steps", nullable(process.steps)},
                     {"cuda_pinned_bytes", nullable(process.cuda_pinned_bytes)},
-                    {"killed", killed_json(process.killed)},
+                    {"killed", JsonObject::json_of(process.killed)},
                     {"devices", std::move(devices)}});
   }
   return rows;

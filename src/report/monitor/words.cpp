@@ -6,9 +6,10 @@
 #include <set>
 
 #include "base/units.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
-#include "report/host_ledger/words.h"
+#include "query/words/host_ledger.h"
+#include "query/words/printable.h"
+#include "query/words/rates.h"
+#include "query/words/recording_text.h"
 #include "report/machine/words.h"
 #include "report/monitor/risk.h"
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/units.h"
-#include "report/common/printable.h"
-#include "report/ledger/words.h"
+#include "query/words/printable.h"
+#include "query/words/ledger.h"
 #include "report/plot/ledger_layers.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"

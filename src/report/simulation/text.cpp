@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
-#include "report/simulation/words.h"
+#include "query/words/simulation.h"
 
 namespace tidemark {
 namespace {

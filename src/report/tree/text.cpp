@@ -8,8 +8,8 @@
 
 #include "base/units.h"
 #include "report/common/columns.h"
-#include "report/common/frame_text.h"
-#include "report/common/printable.h"
+#include "query/words/frame_text.h"
+#include "query/words/printable.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {
