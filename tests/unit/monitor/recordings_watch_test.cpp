@@ -15,7 +15,7 @@
 
 #include "base/locked_file.h"
 #include "collect/recorder/live/kept_folder.h"
-#include "collect/recorder/live/live_clients.h"
+#include "collect/recorder/live/live_recordings.h"
 #include "collect/recorder/live/socket_folder.h"
 #include "collect/ring/questions.h"
 #include "temporary_folder.h"
