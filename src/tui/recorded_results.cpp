@@ -51,6 +51,7 @@ ProcessResults results_of(LastPart part) {
                                 process_words(killed.process) + " was " + killed_words(killed, ""),
                                 {held_words(killed.process.pages), std::string(evidence_words(killed.evidence))}});
   }
+  if (process.lag.is_known()) results.findings.push_back({FindingKind::warning, printable(lag_text(process)), {}});
   if (part.window) fill_results(results, attribute(std::move(*part.window)), part.begin_ns);
   return results;
 }

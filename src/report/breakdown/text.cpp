@@ -7,10 +7,10 @@
 #include "analyze/usage/breakdown.h"
 #include "base/units.h"
 #include "query/words/attribution.h"
+#include "query/words/printable.h"
 #include "report/common/columns.h"
 #include "report/common/csv.h"
 #include "report/common/csv_field.h"
-#include "query/words/printable.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {

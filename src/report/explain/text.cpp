@@ -4,11 +4,11 @@
 
 #include "base/units.h"
 #include "query/words/attribution.h"
-#include "report/common/columns.h"
+#include "query/words/explain.h"
 #include "query/words/printable.h"
 #include "query/words/stack_text.h"
+#include "report/common/columns.h"
 #include "report/common/text_parts.h"
-#include "query/words/explain.h"
 
 namespace tidemark {
 namespace {

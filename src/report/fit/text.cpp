@@ -6,10 +6,10 @@
 
 #include "analyze/sweep/fit.h"
 #include "base/units.h"
-#include "report/common/columns.h"
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
 #include "query/words/sweep.h"
+#include "report/common/columns.h"
 
 namespace tidemark {
 namespace {

@@ -4,10 +4,10 @@
 #include <iterator>
 
 #include "query/words/host_ledger.h"
+#include "query/words/ledger.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/html/svg_plot.h"
-#include "query/words/ledger.h"
 #include "report/plot/plots.h"
 
 namespace tidemark::html {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "report/common/columns.h"
-#include "report/common/text_parts.h"
 #include "query/words/host_ledger.h"
 #include "query/words/ledger.h"
+#include "report/common/columns.h"
+#include "report/common/text_parts.h"
 
 namespace tidemark {
 namespace {

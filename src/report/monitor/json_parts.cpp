@@ -136,6 +136,15 @@ Json processes_json(const MachineState& state) {
   return processes;
 }
 
+// Only where there is something to say.
+void add_lag(Json& row, const RecordingLag& lag) {
+  if (!lag.is_known()) return;
+  row["behind_seconds"] = nullable(lag.behind_seconds);
+  row["behind_bytes"] = lag.behind_bytes;
+  row["skipped_events"] = lag.skipped_events;
+  row["skipped_until_ns"] = nullable(lag.skipped_until_ns);
+}
+
 Json recorded_json(const WatchRun& run) {
   Json rows = Json::array();
   for (const RecordedProcess& process : run.recorded) {
@@ -160,6 +169,7 @@ Json recorded_json(const WatchRun& run) {
                     {"cuda_pinned_bytes", nullable(process.cuda_pinned_bytes)},
                     {"killed", JsonObject::json_of(process.killed)},
                     {"devices", std::move(devices)}});
+    add_lag(rows.back(), process.lag);
   }
   return rows;
 }

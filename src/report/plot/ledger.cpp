@@ -1,3 +1,5 @@
+#include "query/words/ledger.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 
 #include "base/units.h"
 #include "query/words/printable.h"
-#include "query/words/ledger.h"
 #include "report/plot/ledger_layers.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"

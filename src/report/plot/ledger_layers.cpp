@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "query/words/printable.h"
 #include "query/words/ledger.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/units.h"
 #include "query/words/printable.h"
-#include "report/plot/plots.h"
 #include "query/words/sweep.h"
+#include "report/plot/plots.h"
 
 namespace tidemark {
 namespace {

@@ -6,14 +6,14 @@
 
 #include "base/units.h"
 #include "query/words/attribution.h"
-#include "report/common/columns.h"
-#include "query/words/printable.h"
-#include "query/words/stack_text.h"
-#include "report/common/text_parts.h"
 #include "query/words/explain.h"
-#include "report/host_ledger/host_usage.h"
 #include "query/words/host_ledger.h"
 #include "query/words/ledger.h"
+#include "query/words/printable.h"
+#include "query/words/stack_text.h"
+#include "report/common/columns.h"
+#include "report/common/text_parts.h"
+#include "report/host_ledger/host_usage.h"
 
 namespace tidemark {
 namespace {

@@ -8,9 +8,9 @@
 #include "analyze/sweep/sweep.h"
 #include "base/units.h"
 #include "query/words/attribution.h"
-#include "report/common/columns.h"
 #include "query/words/printable.h"
 #include "query/words/sweep.h"
+#include "report/common/columns.h"
 
 namespace tidemark {
 namespace {

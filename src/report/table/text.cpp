@@ -6,9 +6,9 @@
 
 #include "base/units.h"
 #include "query/words/attribution.h"
-#include "report/common/columns.h"
 #include "query/words/printable.h"
 #include "query/words/stack_text.h"
+#include "report/common/columns.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {

@@ -6,10 +6,10 @@
 
 #include "base/units.h"
 #include "query/words/attribution.h"
-#include "report/common/columns.h"
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
+#include "report/common/columns.h"
 #include "report/common/text_parts.h"
 #include "report/patterns/words.h"
 

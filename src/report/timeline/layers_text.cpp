@@ -6,8 +6,8 @@
 
 #include "base/units.h"
 #include "query/words/attribution.h"
-#include "report/common/columns.h"
 #include "query/words/printable.h"
+#include "report/common/columns.h"
 
 namespace tidemark {
 

@@ -1,17 +1,20 @@
-// Packs events into the columns of an events frame.
+// Events to the columns of an events frame, and back.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "base/result.h"
 #include "trace/address_map.h"
+#include "trace/definitions.h"
 #include "trace/event.h"
 #include "trace/event_state.h"
 #include "trace/format.h"
-#include "trace/frame_encoder.h"
+#include "trace/frames.h"
 #include "trace/recording_state.h"
 #include "trace/running_totals.h"
 
@@ -84,6 +87,36 @@ class EventEncoder {
   std::size_t count_ = 0;
   bool has_sequences_ = false;  ///< the frame under way: a number that is not 0
   bool has_nodes_ = false;
+};
+
+/// Not thread-safe. Frames must come in the order of the file: each builds on the state after the one before.
+class EventDecoder {
+ public:
+  /// Replaces `batch` by the frame's events, whose ids are all in `definitions`. `payload` must have Frame::kPadding
+  /// readable bytes behind it. The error says what is wrong with it, without file and offset; after an error the
+  /// decoder cannot go on.
+  Result<void> decode(std::span<const std::uint8_t> payload, const Definitions& definitions, std::vector<Event>& batch);
+
+  /// Goes on behind a state frame, whatever was decoded before. Replaces `batch` by what a recording begins with that
+  /// knows nothing else of the time before. The payload and errors as those of decode().
+  Result<void> begin_at_state(std::span<const std::uint8_t> payload, const Definitions& definitions,
+                              std::vector<Event>& batch);
+
+ private:
+  struct Columns;
+  /// How many there are of what events refer to.
+  struct Defined {
+    std::uint32_t stacks;
+    std::uint32_t threads;
+    std::uint32_t nodes;
+  };
+  bool decode_event(Columns& columns, const Defined& defined, Event& out);
+  bool decode_stack(Columns& columns, const Defined& defined, Event& event);
+  bool decode_address(Columns& columns, Event& event);
+  void decode_totals(Columns& columns, std::uint8_t tag, std::uint64_t grown_by, std::uint32_t device, Event& event);
+  void decode_device(Columns& columns, std::uint8_t tag);
+
+  EventState state_;
 };
 
 }  // namespace tidemark

@@ -1,3 +1,5 @@
+#include "trace/sink.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -10,7 +12,6 @@
 
 #include "base/locked_file.h"
 #include "base/scoped_fd.h"
-#include "trace/sink.h"
 
 namespace tidemark {
 namespace {
