@@ -141,12 +141,14 @@ TEST(DpSgd, AsText) {
 }
 
 TEST(DpSgd, AsJson) {
-  const std::string json = dp_sgd_results_json(made_up());
+  const DpSgdSweep sweep = made_up();
+  const std::string json = to_json(sweep);
   EXPECT_THAT(json, HasSubstr("\"model\": \"model.json\""));
   EXPECT_THAT(json, HasSubstr("\"per_sample_gradient_bytes\": 1073741824,\n      \"per_sample_gradient_share\": 0.25"));
   EXPECT_THAT(json, HasSubstr("\"model loading\": {\n          \"end_bytes\": 1073741824"));
   EXPECT_THAT(json, HasSubstr("\"phases\": null,\n      \"torch\": null"));
-  EXPECT_THAT(dp_sgd_details_json(made_up()), HasSubstr("\"per_sample_gradients\": {\n          \"lora\": 1073741824"));
+  EXPECT_THAT(to_json(DpSgdComponents{&sweep}),
+              HasSubstr("\"per_sample_gradients\": {\n          \"lora\": 1073741824"));
 }
 
 TEST(DpSgd, AsPictures) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tui/process_rows.h"
 #include "tui/table.h"
 #include "unit/tui/scene.h"
 
