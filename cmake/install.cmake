@@ -26,6 +26,9 @@ foreach(program dp_sgd.py model_config.py)
   install(FILES presets/${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark/presets)
 endforeach()
 
+# What `tidemark schema` prints.
+install(DIRECTORY share/schema share/types DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark)
+
 install(FILES share/grafana/tidemark.json DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark/grafana)
 
 if(TIDEMARK_PORTABLE)  # of the libraries that are linked in

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/forecast/calibration.h"
+#include "analyze/forecast/forecaster.h"
 #include "labelled_run.h"
 #include "monitors.h"
 

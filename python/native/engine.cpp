@@ -22,13 +22,13 @@
 #include "module_slots.h"
 #include "performance.h"
 #include "python_objects.h"
+#include "query/analyses/analysis.h"
 #include "query/comparison.h"
 #include "query/recording.h"
-#include "report/analyses/analysis.h"
-#include "report/common/json.h"
 #include "report/common/progress.h"
 #include "report/common/terminal.h"
 #include "report/common/text.h"
+#include "report/formats.h"
 #include "watches.h"
 
 namespace tidemark::python {
@@ -80,7 +80,7 @@ Object describe(const Analysis& analysis) {
   for (const AnalysisOption& option : analysis.options) append(options, describe(option));
   set_item(dict, "options", options);
   const Object formats(PyList_New(0));
-  for (const std::string& format : analysis.formats) append(formats, text(format));
+  for (const std::string& format : formats_of(analysis)) append(formats, text(format));
   set_item(dict, "formats", formats);
   return dict;
 }
@@ -170,7 +170,9 @@ PyObject* analyze(PyObject* /*module*/, PyObject* arguments) {
     return capsule(kResult, computed([&]() -> Result<Writer> {
                      auto run = run_analysis(analysis, recordings, std::move(options));
                      if (!run) return run.error();
-                     return Writer([run = *run](const std::string& format) { return run->write(format, Terminal()); });
+                     return Writer([&analysis, run = *run](const std::string& format) {
+                       return write_results(analysis, *run, format, Terminal());
+                     });
                    }));
   });
 }

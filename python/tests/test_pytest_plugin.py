@@ -30,7 +30,17 @@ def run(pytester: pytest.Pytester, *arguments: str) -> Any:
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("2 GiB", 2 << 30), ("24 MB", 24 << 20), ("1.5KiB", 1536), ("7", 7), ("7 B", 7), (9, 9), (" 3 TiB ", 3 << 40), ("3 K", 3072), ("2Gi", 2 << 30)],
+    [
+        ("2 GiB", 2 << 30),
+        ("24 MB", 24 << 20),
+        ("1.5KiB", 1536),
+        ("7", 7),
+        ("7 B", 7),
+        (9, 9),
+        (" 3 TiB ", 3 << 40),
+        ("3 K", 3072),
+        ("2Gi", 2 << 30),
+    ],
 )
 def test_sizes(text: object, size: int) -> None:
     assert parse_size(text) == size

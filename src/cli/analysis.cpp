@@ -1,5 +1,5 @@
-// The commands of analyses: each is an entry of the list in report/analyses, and made here alike.
-#include "report/analyses/analysis.h"
+// The commands of analyses: each is an entry of the list in query/analyses, and made here alike.
+#include "query/analyses/analysis.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include "cli/reading.h"
 #include "query/simulated_advice.h"
 #include "report/common/terminal.h"
+#include "report/formats.h"
 
 namespace tidemark::cli {
 namespace {
@@ -61,7 +62,8 @@ int run(const Analysis& analysis, AnalysisArguments& options) {
   const auto added = analysis.needs_blocks ? read_files(options.files, open_blocks, add)
                                            : read_files(options.files, open_samples, add);
   if (!added) return fail(added.error().message);
-  const auto bytes = results->write(*format, to_stdout ? detect_terminal(STDOUT_FILENO) : Terminal());
+  const auto bytes =
+      write_results(analysis, *results, *format, to_stdout ? detect_terminal(STDOUT_FILENO) : Terminal());
   if (!bytes) return fail(bytes.error().message);
   const int written = write_output(options.output, *bytes);
   return written == kOk && results->check_failed(options.chosen) ? kCheckFailed : written;
@@ -79,7 +81,7 @@ std::string footer_of(const Analysis& analysis) {
 std::function<int()> setup_analysis(const Analysis& analysis, CommandLine& app) {
   auto options = std::make_shared<AnalysisArguments>(analysis);
   add_reading(app, *options,
-              {fmt::format("{}", fmt::join(analysis.formats, "|")), analysis.takes_moment, analysis.can_follow});
+              {fmt::format("{}", fmt::join(formats_of(analysis), "|")), analysis.takes_moment, analysis.can_follow});
   for (const AnalysisOption& option : analysis.options) add_option(app, option, options->chosen);
   if (analysis.takes_filter) add_owners(app, options->owners);
   if (analysis.can_follow) add_follow(app, options->follow);

@@ -4,8 +4,8 @@
 
 #include "base/standard_streams.h"
 #include "cli/command.h"
-#include "report/analyses/analysis.h"
-#include "report/common/printable.h"
+#include "query/analyses/analysis.h"
+#include "query/words/printable.h"
 
 namespace tidemark::cli {
 namespace {
@@ -47,6 +47,7 @@ std::span<const Command> commands() {
     ADD_COMMAND(distributed, "Watch", "A whole cluster: not there yet, says what to use on each node");
     ADD_COMMAND(devices, "Machine", "GPUs of this machine, their memory and processes");
     ADD_COMMAND(doctor, "Machine", "Check what can be recorded on this machine");
+    ADD_COMMAND(schema, "Other", "What the JSON of a command has: schema, types or a table of keys");
     ADD_COMMAND(dump, "Other", "Print every record of a recording, one per line");
     ADD_COMMAND(completion, "Other", "Print the completion script for a shell");
     ADD_COMMAND(help, "Other", "Print the help of a command");

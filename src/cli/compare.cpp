@@ -11,7 +11,7 @@
 #include "cli/reading.h"
 #include "import/open.h"
 #include "query/comparison.h"
-#include "report/common/json.h"
+#include "query/results/results.h"
 #include "report/common/terminal.h"
 #include "report/common/text.h"
 

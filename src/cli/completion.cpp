@@ -16,7 +16,7 @@
 #include "cli/command.h"
 #include "cli/reading.h"
 #include "import/open.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "trace/reader.h"
 
 namespace tidemark::cli {

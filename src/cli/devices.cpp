@@ -3,7 +3,7 @@
 
 #include "cli/reading.h"
 #include "collect/machine/inventory.h"
-#include "plan/gpu_profile_text.h"
+#include "plan/gpu_profiles.h"
 #include "report/machine/json.h"
 #include "report/machine/text.h"
 

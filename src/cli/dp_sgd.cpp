@@ -17,9 +17,9 @@
 #include "import/open.h"
 #include "launch/environment.h"
 #include "launch/program_output.h"
+#include "query/results/results.h"
 #include "report/chart/chart.h"
 #include "report/common/csv.h"
-#include "report/common/json.h"
 #include "report/common/text.h"
 #include "store/symbols.h"
 #include "sweep/arguments.h"
@@ -237,8 +237,8 @@ Result<PresetProgram> DpSgdPreset::program(const PresetCall& call) const {
 
 Result<std::string> DpSgdPreset::write(const Sweep& sweep, const std::string& folder, const std::string& plot) const {
   const DpSgdSweep result = with_reports(sweep, model_words(), folder);
-  for (const auto& [name, text] : {std::pair("memory_profile_results.json", dp_sgd_results_json(result)),
-                                   std::pair("detailed_memory_results.json", dp_sgd_details_json(result)),
+  for (const auto& [name, text] : {std::pair("memory_profile_results.json", to_json(result)),
+                                   std::pair("detailed_memory_results.json", to_json(DpSgdComponents{&result})),
                                    std::pair("memory_profile_summary.csv", to_csv(result))}) {
     if (auto written = write_file(folder + "/" + name, text); !written) return written.error();
   }

@@ -11,7 +11,7 @@
 
 #include "base/standard_streams.h"
 #include "cli/command.h"
-#include "report/ledger/words.h"
+#include "query/words/ledger.h"
 #include "trace/data_quality.h"
 #include "trace/reader.h"
 #include "trace/recording_state.h"

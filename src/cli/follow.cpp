@@ -19,6 +19,7 @@
 #include "follow/followed_recording.h"
 #include "query/open_recording.h"
 #include "report/common/follow.h"
+#include "report/formats.h"
 
 namespace tidemark::cli {
 namespace {
@@ -187,7 +188,7 @@ class Following {
     const std::unique_ptr<AnalysisRun> results = what_.analysis.start();
     const auto added = recording_->keeps_blocks() ? add_blocks(*results) : add_overview(*results);
     if (!added) return added.error();
-    return results->write(what_.format, terminal);
+    return write_results(what_.analysis, *results, what_.format, terminal);
   }
 
   Result<void> add_blocks(AnalysisRun& results) {

@@ -9,7 +9,7 @@
 #include "analyze/common/analysis_options.h"
 #include "base/result.h"
 #include "cli/command.h"
-#include "report/analyses/analysis.h"
+#include "query/analyses/analysis.h"
 
 namespace tidemark::cli {
 

@@ -5,7 +5,7 @@
 #include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/watching.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "tui/notices.h"
 #include "tui/program.h"
 #include "tui/signals.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 #include "base/parse_units.h"
@@ -39,8 +40,10 @@ Error bad_keep(const std::string& part) {
 Result<WindowLimits> parse_keep(const std::string& text) {
   WindowLimits limits;
   for (const std::string& part : parts_of(text)) {
-    const auto time = has_no_unit(part) ? std::nullopt : parse_time(part, kNanosecond);
-    const auto bytes = has_no_unit(part) || time ? std::nullopt : parse_size(part);
+    std::optional<double> time;
+    std::optional<std::uint64_t> bytes;
+    if (!has_no_unit(part)) time = parse_time(part, kNanosecond);
+    if (!has_no_unit(part) && !time) bytes = parse_size(part);
     if (time.value_or(0) == 0 && bytes.value_or(0) == 0) return bad_keep(part);
     if ((time && limits.time_ns != 0) || (bytes && limits.bytes != 0)) {
       return Error{

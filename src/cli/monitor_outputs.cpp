@@ -22,7 +22,7 @@
 #include "publish/metrics/families.h"
 #include "publish/metrics/otlp.h"
 #include "publish/metrics/prometheus.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/monitor/json.h"
 
 namespace tidemark::cli {

@@ -18,27 +18,39 @@
 
 #include "analyze/plan/verification.h"
 #include "analyze/sweep/fit.h"
+#include "base/scoped_fd.h"
 #include "base/scratch_folder.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
-#include "cli/stdout_to_stderr.h"
 #include "launch/interpreter_probe.h"
 #include "plan/gpu_profiles.h"
 #include "plan/phantom_run.h"
 #include "plan/phantom_source.h"
 #include "plan/planned_job.h"
-#include "report/common/json.h"
+#include "query/results/results.h"
+#include "query/words/plan.h"
+#include "query/words/sweep.h"
 #include "report/common/text.h"
-#include "report/plan/words.h"
-#include "report/sweep/words.h"
 #include "sweep/arguments.h"
 #include "sweep/trials.h"
 
 namespace tidemark::cli {
 
 namespace {
+
+/// Sends what this process, and a program that it starts, writes to stdout to stderr while it exists.
+class StdoutToStderr {
+ public:
+  StdoutToStderr() : kept_(::dup(STDOUT_FILENO)) { ::dup2(STDERR_FILENO, STDOUT_FILENO); }
+  StdoutToStderr(const StdoutToStderr&) = delete;
+  StdoutToStderr& operator=(const StdoutToStderr&) = delete;
+  ~StdoutToStderr() { ::dup2(kept_.get(), STDOUT_FILENO); }
+
+ private:
+  ScopedFd kept_;
+};
 
 struct VerifyRequest {
   std::vector<std::string> options;  ///< further ones of the plan

@@ -19,7 +19,7 @@
 #include "collect/recorder/descriptors.h"
 #include "collect/ring/layout.h"
 #include "launch/environment.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 namespace tidemark::cli {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "base/units.h"
 #include "cli/reading.h"
-#include "report/common/json.h"
-#include "report/common/recording_text.h"
+#include "query/results/results.h"
+#include "query/words/recording_text.h"
 #include "report/common/text.h"
 
 namespace tidemark::cli {

@@ -22,11 +22,11 @@
 #include "launch/interpreter_probe.h"
 #include "plan/gpu_profiles.h"
 #include "plan/planned_job.h"
+#include "query/results/results.h"
+#include "query/words/sweep.h"
 #include "report/chart/chart.h"
 #include "report/common/csv.h"
-#include "report/common/json.h"
 #include "report/common/text.h"
-#include "report/sweep/words.h"
 #include "sweep/arguments.h"
 #include "sweep/run_sweep.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cpp_api/results.h"
-#include "report/analyses/analysis.h"
+#include "query/analyses/analysis.h"
 
 namespace tidemark {
 TIDEMARK_INLINE
@@ -70,7 +70,7 @@ std::string Recording::analyze(const std::string& name, const std::map<std::stri
   AnalysisOptions chosen = value_or_throw(choose_options(analysis, given));
   const std::vector<std::shared_ptr<tidemark::Recording>> recordings = {parts_->recording};
   const auto run = value_or_throw(run_analysis(analysis, recordings, std::move(chosen)));
-  return value_or_throw(run->write("json", Terminal()));
+  return value_or_throw(run->json());
 }
 
 std::vector<std::string> analyses() {

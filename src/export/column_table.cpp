@@ -12,9 +12,9 @@
 #include "analyze/common/annotations.h"
 #include "analyze/common/devices.h"
 #include "analyze/common/stack_names.h"
-#include "report/common/frame_text.h"
-#include "report/common/printable.h"
-#include "report/common/stack_text.h"
+#include "query/words/frame_text.h"
+#include "query/words/printable.h"
+#include "query/words/stack_text.h"
 
 namespace tidemark {
 namespace {

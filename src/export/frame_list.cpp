@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "report/common/frame_text.h"
+#include "query/words/frame_text.h"
 
 namespace tidemark {
 

@@ -18,10 +18,10 @@
 #include "base/units.h"
 #include "export/format.h"
 #include "export/perfetto_messages.h"
-#include "report/common/attribution.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
-#include "report/common/stack_text.h"
+#include "query/words/attribution.h"
+#include "query/words/printable.h"
+#include "query/words/recording_text.h"
+#include "query/words/stack_text.h"
 
 namespace tidemark {
 namespace {

@@ -15,8 +15,8 @@
 #include "export/format.h"
 #include "export/frame_list.h"
 #include "export/gzip.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
+#include "query/words/printable.h"
+#include "query/words/recording_text.h"
 
 namespace tidemark {
 namespace {

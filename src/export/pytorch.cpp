@@ -8,7 +8,7 @@
 #include "analyze/common/devices.h"
 #include "export/format.h"
 #include "export/pytorch_pickle.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "report/common/frame_text.h"
-#include "report/common/printable.h"
+#include "query/words/frame_text.h"
+#include "query/words/printable.h"
 
 namespace tidemark::pytorch {
 namespace {

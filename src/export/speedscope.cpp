@@ -8,8 +8,8 @@
 #include "analyze/common/profile.h"
 #include "export/format.h"
 #include "export/frame_list.h"
-#include "report/common/attribution.h"
-#include "report/common/recording_text.h"
+#include "query/words/attribution.h"
+#include "query/words/recording_text.h"
 
 namespace tidemark {
 namespace {

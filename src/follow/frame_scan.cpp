@@ -11,13 +11,13 @@
 
 #include "base/crc32c.h"
 #include "trace/format.h"
-#include "trace/frame_reader.h"
+#include "trace/frames.h"
 #include "trace/varint.h"
 
 namespace tidemark {
 namespace {
 
-// A frame of totals has a few numbers for each device. What is larger is none of ours.
+// A frame of totals has a few numbers for each device. A larger one was written by something else.
 constexpr std::uint32_t kMaxTotalsBytes = 64 * 1024;
 constexpr std::size_t kReadAhead = 512;  // a header, and all of most frames of totals
 

@@ -132,7 +132,10 @@ void RecordingsWatch::assess() {
   catch_up();
   if (asks_) ask_again();
   if (window_) take_steps();
-  for (Followed& followed : followed_) followed.process.growths = followed.sources.assess();
+  for (Followed& followed : followed_) {
+    followed.process.growths.clear();
+    if (!followed.process.lag.all_is_late()) followed.process.growths = followed.sources.assess();
+  }
 }
 
 // One that its recorder still tells of would be followed again.
@@ -236,16 +239,17 @@ RecordedPeaks::Recording RecordingsWatch::begin_peaks(const Followed& followed) 
 
 // Of a part that is kept no more than that is remembered; all of it is gone when the job is. Until it has been read as
 // far as before, the window is one of the past. `latest`: not all of what is kept either.
-void RecordingsWatch::read_anew(Followed& followed, bool latest) {
+bool RecordingsWatch::read_anew(Followed& followed, bool latest) {
   const std::string& path = followed.process.recording.path;
   auto follower = latest ? Follower::open_latest(path) : Follower::open_live(path);
-  if (!follower) return;
+  if (!follower) return false;
   followed.skipped_before += followed.follower->passed_over();
   followed.follower = std::move(*follower);
   followed.sampled_devices.clear();
   followed.process.caught_up = false;
   if (window_) followed.window.emplace(*window_);
   begin_anew(followed);
+  return true;
 }
 
 // What comes next begins with what was alive.
@@ -261,13 +265,15 @@ void RecordingsWatch::begin_anew(Followed& followed) {
 }
 
 // Between what was read before and what begins now.
-void RecordingsWatch::see_gap(Followed& followed, const Event& event) {
+void RecordingsWatch::see_gap(Followed& followed, const Event& event) const {
   if (!followed.anew_after_ns || event.kind != EventKind::resume) return;
-  if (event.time_ns > *std::exchange(followed.anew_after_ns, std::nullopt)) {
-    followed.process.lag.skipped_until_ns = event.time_ns;
-    followed.process.steps.reset();
-    followed.sources.miss();
-  }
+  if (event.time_ns <= *std::exchange(followed.anew_after_ns, std::nullopt)) return;
+  followed.process.lag.skipped_until_ns = event.time_ns;
+  followed.process.steps.reset();
+  followed.sources.miss();
+  // Nothing of before watching began is left to be read.
+  followed.process.caught_up = true;
+  if (followed.window) followed.window->set_limits(*window_);
 }
 
 // Totals first: what they are is not late, however many events there are.
@@ -305,9 +311,11 @@ void RecordingsWatch::look_ahead(Followed& followed) {
   followed.process.lag.has_newest_totals = all;
 }
 
-// What was recorded before watching began is read, as long as it does not become more.
+// One look was not enough: a program that makes events again after a while is not late. What was recorded before
+// watching began is read, as long as it does not become more.
 bool RecordingsWatch::is_too_late(const Followed& followed) const {
-  if (!followed.follower->can_pass_over()) return false;
+  const bool is_first = !followed.process.caught_up && followed.read_until_ns == 0;
+  if (!followed.follower->can_pass_over() || (followed.process.lag.behind_bytes == 0 && !is_first)) return false;
   if (seconds_between(followed.read_until_ns, followed.newest_ns) < limits_.late_seconds) return false;
   const std::uint64_t bytes = followed.follower->behind();
   return followed.process.caught_up || followed.process.lag.skipped_until_ns || bytes > limits_.past_bytes ||
@@ -337,8 +345,8 @@ bool RecordingsWatch::read(Followed& followed) {
   FollowedBatch batch;
   const FollowState before = followed.follower->state();
   const bool lost_track = followed.follower->is_kept_part() && before == FollowState::changed;
-  const bool is_anew = lost_track || (before == FollowState::growing && followed.follower->moved_on());
-  if (is_anew) read_anew(followed, false);
+  const bool is_over = lost_track || (before == FollowState::growing && followed.follower->moved_on());
+  const bool is_anew = is_over && read_anew(followed, false);
   const auto more = followed.follower->next(batch);
   followed.process.state = followed.follower->state();
   if (!more) {

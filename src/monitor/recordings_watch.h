@@ -199,7 +199,7 @@ class RecordingsWatch {
   void find(const MachineState& state, bool only_listed);
   void follow(const LiveRecording& recording, const std::string& socket);
   [[nodiscard]] RecordedPeaks::Recording begin_peaks(const Followed& followed);
-  void read_anew(Followed& followed, bool latest);
+  bool read_anew(Followed& followed, bool latest);
   void read_newest(Followed& followed, std::chrono::steady_clock::time_point until);
   /// False where there is nothing more for now.
   bool read(Followed& followed);
@@ -213,7 +213,7 @@ class RecordingsWatch {
   static void take(Followed& followed, const RunningTotals& totals);
   static void take(Followed& followed, const Event& event);
   static void count_pinned(std::optional<std::uint64_t>& pinned, const Event& event);
-  static void see_gap(Followed& followed, const Event& event);
+  void see_gap(Followed& followed, const Event& event) const;
   [[nodiscard]] static bool is_same(const Followed& followed, Device device, const WatchedDevice& watched);
   void sample(Followed& followed, const MachineState& state) const;
   void take_steps();

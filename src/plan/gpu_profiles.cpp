@@ -9,15 +9,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <ios>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/parse_units.h"
 #include "base/units.h"
-#include "plan/gpu_profile_text.h"
 #include "plan/phantom_run.h"
 
 namespace tidemark {
@@ -69,6 +74,176 @@ constexpr unsigned kArchitecture = AUDIT_ARCH_AARCH64;
 // buffers, which have the type too, are below.
 constexpr unsigned kFirstRequest = 'F' << 8 | 200;
 constexpr unsigned kLastRequest = 'F' << 8 | 0xFF;
+
+template <typename T>
+std::optional<T> read_number(std::string_view text) {
+  T number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || text.starts_with('-')) return std::nullopt;
+  return number;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  return first == std::string_view::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+bool read_capability(GpuProfile& gpu, std::string_view text) {
+  const std::size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return false;
+  const auto major = read_number<int>(text.substr(0, dot));
+  const auto minor = read_number<int>(text.substr(dot + 1));
+  if (!major || !minor || *major == 0) return false;
+  gpu.major = *major;
+  gpu.minor = *minor;
+  return true;
+}
+
+struct Key {
+  std::string_view name;
+  std::string_view example;
+  bool (*set)(GpuProfile&, std::string_view);  // false: not such a value
+  bool needed = false;
+};
+
+template <auto Member>
+bool set_size(GpuProfile& gpu, std::string_view text) {
+  const auto size = parse_size(text);
+  if (size) gpu.*Member = *size;
+  return size && *size > 0;
+}
+
+bool set_context(GpuProfile& gpu, std::string_view text) {
+  gpu.context_measured = true;
+  return set_size<&GpuProfile::context_bytes>(gpu, text);
+}
+
+template <auto Member>
+bool set_count(GpuProfile& gpu, std::string_view text) {
+  const auto count = read_number<int>(text);
+  if (count) gpu.*Member = *count;
+  return count && *count > 0;
+}
+
+template <auto Member>
+bool set_limit(GpuProfile& gpu, std::string_view text) {
+  const auto size = parse_size(text);
+  if (!size || *size == 0 || *size > kMiB) return false;
+  gpu.limits.*Member = static_cast<int>(*size);
+  return true;
+}
+
+bool set_name(GpuProfile& gpu, std::string_view text) {
+  gpu.full_name = text;
+  return !text.empty();
+}
+
+bool set_measured(GpuProfile& gpu, std::string_view text) {
+  gpu.measured = text == "yes";
+  return text == "yes" || text == "no";
+}
+
+constexpr std::array kKeys = {
+    Key{"name", "NVIDIA H200", set_name},
+    Key{"memory", "24GiB", set_size<&GpuProfile::memory_bytes>, true},
+    Key{"context", "620MiB", set_context},
+    Key{"compute_capability", "9.0", read_capability, true},
+    Key{"multiprocessors", "132", set_count<&GpuProfile::multiprocessors>, true},
+    Key{"l2_cache", "60MiB", set_size<&GpuProfile::l2_cache_bytes>},
+    Key{"memory_bus_bits", "384", set_count<&GpuProfile::memory_bus_bits>},
+    Key{"shared_memory", "228KiB", set_limit<&MultiprocessorLimits::shared_bytes>},
+    Key{"shared_memory_per_block", "227KiB", set_limit<&MultiprocessorLimits::shared_bytes_per_block>},
+    Key{"threads", "2048", set_limit<&MultiprocessorLimits::threads>},
+    Key{"blocks", "32", set_limit<&MultiprocessorLimits::blocks>},
+    Key{"measured", "yes", set_measured},
+};
+
+class Parser {
+ public:
+  explicit Parser(const std::string& origin) : origin_(origin) {}
+
+  Result<void> add_line(std::string_view line) {
+    ++line_;
+    line = trimmed(line.substr(0, line.find('#')));
+    if (line.empty()) return {};
+    if (line.starts_with('[') && line.ends_with(']')) return begin(trimmed(line.substr(1, line.size() - 2)));
+    if (gpus_.empty()) {
+      if (auto begun = begin(std::filesystem::path(origin_).stem().string()); !begun) return begun;
+    }
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos) {
+      return wrong(fmt::format("'{}' is no line `key = value`, such as `memory = 24GiB`", line));
+    }
+    return set(trimmed(line.substr(0, equals)), trimmed(line.substr(equals + 1)));
+  }
+
+  // The last one is complete; all of them.
+  Result<std::vector<GpuProfile>> finish() {
+    if (auto complete = finish_one(); !complete) return complete.error();
+    if (gpus_.empty()) return Error{fmt::format("{}: no profile; {}", origin_, kSmallest)};
+    return std::move(gpus_);
+  }
+
+ private:
+  static constexpr std::string_view kSmallest =
+      "it needs at least `memory = 24GiB`, `compute_capability = 8.9` and `multiprocessors = 128`";
+
+  [[nodiscard]] Error wrong(const std::string& what) const {
+    return Error{fmt::format("{}:{}: {}", origin_, line_, what)};
+  }
+
+  Result<void> begin(std::string_view name) {
+    if (auto complete = finish_one(); !complete) return complete;
+    GpuProfile& gpu = gpus_.emplace_back();
+    gpu.name = gpu.full_name = name;
+    given_ = {};
+    return {};
+  }
+
+  Result<void> set(std::string_view name, std::string_view value) {
+    std::string names;
+    for (std::size_t index = 0; index < kKeys.size(); ++index) {
+      const Key& key = kKeys[index];
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", key.name);
+      if (key.name != name) continue;
+      if (!key.set(gpus_.back(), value)) {
+        return wrong(fmt::format("{} = {}: write it as in `{} = {}`", name, value, name, key.example));
+      }
+      given_[index] = true;
+      return {};
+    }
+    return wrong(fmt::format("no field of a GPU is called '{}'; the fields are {}", name, names));
+  }
+
+  Result<void> finish_one() {
+    if (gpus_.empty()) return {};
+    GpuProfile& gpu = gpus_.back();
+    for (std::size_t index = 0; index < kKeys.size(); ++index) {
+      if (kKeys[index].needed && !given_[index]) {
+        return Error{fmt::format("{}: {} has no {}; {}", origin_, gpu.name, kKeys[index].name, kSmallest)};
+      }
+    }
+    const auto usual = limits_of(gpu.major, gpu.minor);
+    for (int MultiprocessorLimits::*limit :
+         {&MultiprocessorLimits::shared_bytes, &MultiprocessorLimits::shared_bytes_per_block,
+          &MultiprocessorLimits::threads, &MultiprocessorLimits::blocks}) {
+      if (gpu.limits.*limit != 0) continue;
+      if (!usual) {
+        return Error{fmt::format(
+            "{}: the limits of compute capability {}.{} are not known; add shared_memory, shared_memory_per_block, "
+            "threads and blocks of a multiprocessor",
+            origin_, gpu.major, gpu.minor)};
+      }
+      gpu.limits.*limit = (*usual).*limit;
+    }
+    return {};
+  }
+
+  const std::string& origin_;
+  std::size_t line_ = 0;
+  std::vector<GpuProfile> gpus_;
+  std::array<bool, kKeys.size()> given_{};
+};
 
 }  // namespace
 
@@ -141,6 +316,33 @@ void refuse_nvidia_driver() {
   const sock_fprog program{sizeof filter / sizeof *filter, filter};
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+Result<std::vector<GpuProfile>> parse_gpu_profiles(std::string_view text, const std::string& origin) {
+  Parser parser(origin);
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    if (auto added = parser.add_line(text.substr(0, end)); !added) return added.error();
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  }
+  return parser.finish();
+}
+
+std::string gpu_profile_text(const GpuProfile& gpu) {
+  std::string text = fmt::format("[{}]\nname = {}\nmemory = {}  # {}\n", gpu.name, gpu.full_name, gpu.memory_bytes,
+                                 format_bytes(gpu.memory_bytes));
+  if (gpu.context_measured) {
+    text += fmt::format("context = {}\n", gpu.context_bytes);
+  } else {
+    text += "# context = 620MiB  # what a process with PyTorch's kernels takes before its first tensor, where known\n";
+  }
+  text += fmt::format("compute_capability = {}.{}\nmultiprocessors = {}\n", gpu.major, gpu.minor, gpu.multiprocessors);
+  if (gpu.l2_cache_bytes != 0) text += fmt::format("l2_cache = {}\n", gpu.l2_cache_bytes);
+  if (gpu.memory_bus_bits != 0) text += fmt::format("memory_bus_bits = {}\n", gpu.memory_bus_bits);
+  return text +
+         fmt::format(
+             "# of a multiprocessor:\nshared_memory = {}\nshared_memory_per_block = {}\nthreads = {}\nblocks = {}\n",
+             gpu.limits.shared_bytes, gpu.limits.shared_bytes_per_block, gpu.limits.threads, gpu.limits.blocks);
 }
 
 }  // namespace tidemark

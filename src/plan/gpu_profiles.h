@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -58,5 +59,15 @@ struct GpuProfile {
 /// ENODEV. Set-user-ID programs gain no rights any more. Does nothing where the kernel has no seccomp filters. Makes
 /// system calls only, so it may be called between fork and exec.
 void refuse_nvidia_driver();
+
+/// The profiles of a text; one without a [NAME] is called what `origin` is called, without folder and ending. The error
+/// names `origin`, the line, and what to write there.
+[[nodiscard]] Result<std::vector<GpuProfile>> parse_gpu_profiles(std::string_view text, const std::string& origin);
+
+/// A text that parses to the same profile, but for whether it was measured.
+[[nodiscard]] std::string gpu_profile_text(const GpuProfile& gpu);
+
+/// The text of those that are known.
+[[nodiscard]] std::string_view known_gpus_text();
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-#include "plan/gpu_profile_text.h"
+#include "plan/gpu_profiles.h"
 
 namespace tidemark {
 namespace {

@@ -31,6 +31,8 @@
 
 namespace tidemark {
 
+extern const char kNvidiaSmiQueries[];  // of nvidia_smi.sh
+
 namespace {
 
 /// As the libraries number themselves: CUDA 13.0 is 13000, cuDNN 9.19.0 is 91900, NCCL 2.28.9 is 22809, cuBLAS 12.8.4
@@ -123,8 +125,6 @@ std::string shell_word(const std::string& text) {
   for (const char letter : text) word += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
   return word + "'";
 }
-
-extern const char kNvidiaSmiQueries[];
 
 Result<void> write_nvidia_smi(const std::string& folder, const PhantomOptions& options) {
   std::string uuids;

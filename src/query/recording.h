@@ -13,9 +13,9 @@
 #include "analyze/attribution/attribution.h"
 #include "analyze/common/analysis_options.h"
 #include "base/result.h"
+#include "query/analyses/analysis.h"
 #include "query/file_version.h"
 #include "query/open_recording.h"
-#include "report/analyses/analysis.h"
 
 namespace tidemark {
 

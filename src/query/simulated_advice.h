@@ -5,8 +5,8 @@
 #include <string>
 
 #include "analyze/common/analysis_options.h"
+#include "query/analyses/analysis.h"
 #include "query/open_recording.h"
-#include "report/analyses/analysis.h"
 
 namespace tidemark {
 

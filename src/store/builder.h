@@ -1,4 +1,4 @@
-// Builds a Store from events.
+// Builds a Store from events, and from a recording's file.
 #pragma once
 
 #include <cstdint>

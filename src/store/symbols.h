@@ -1,4 +1,4 @@
-// Names of the places that stacks are made of.
+// Names of the places that stacks are made of, of native ones from the symbol tables of ELF files.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Interns what events refer to, and packs new definitions into the records of definitions frames.
+// Definitions to the records of definitions frames, and back: interns what events refer to, and packs what is new.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "trace/definitions.h"
 #include "trace/format.h"
-#include "trace/frame_encoder.h"
+#include "trace/frames.h"
 
 namespace tidemark {
 

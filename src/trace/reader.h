@@ -15,8 +15,8 @@
 #include "trace/definition_codec.h"
 #include "trace/definitions.h"
 #include "trace/event.h"
-#include "trace/event_decoder.h"
-#include "trace/frame_reader.h"
+#include "trace/event_codec.h"
+#include "trace/frames.h"
 #include "trace/sample_codec.h"
 
 namespace tidemark {

@@ -11,7 +11,7 @@
 
 #include "trace/event.h"
 #include "trace/event_state.h"
-#include "trace/frame_encoder.h"
+#include "trace/frames.h"
 
 namespace tidemark {
 

@@ -11,8 +11,7 @@
 
 #include "base/result.h"
 #include "trace/definition_codec.h"
-#include "trace/frame_encoder.h"
-#include "trace/frame_reader.h"
+#include "trace/frames.h"
 #include "trace/host_sample.h"
 #include "trace/record_fields.h"
 #include "trace/sample.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 namespace tidemark::tui {
 namespace {

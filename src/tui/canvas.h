@@ -46,7 +46,7 @@ class Canvas {
   [[nodiscard]] bool unicode() const { return unicode_; }
   [[nodiscard]] const Cell& at(std::size_t x, std::size_t y) const { return cells_[y * width_ + x]; }
 
-  /// `text` is printable (report/common/printable.h). Returns the column behind it. A wide character of which only half
+  /// `text` is printable (query/words/printable.h). Returns the column behind it. A wide character of which only half
   /// would fit is left out.
   std::size_t print(std::size_t x, std::size_t y, std::string_view text, Style style = {});
   /// Makes a row selected from `x` on, `columns` wide.

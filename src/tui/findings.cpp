@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/monitor/risk.h"
 #include "report/monitor/words.h"
 #include "tui/views/parts.h"

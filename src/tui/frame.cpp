@@ -4,7 +4,8 @@
 
 #include <string>
 
-#include "report/common/printable.h"
+#include "query/words/printable.h"
+#include "query/words/rates.h"
 #include "report/monitor/risk.h"
 #include "tui/views/parts.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/standard_streams.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/common/terminal.h"
 #include "tui/program.h"
 #include "tui/session.h"

@@ -9,8 +9,8 @@
 
 #include "analyze/attribution/attributed_store.h"
 #include "base/thread_without_signals.h"
-#include "report/common/printable.h"
-#include "report/host_ledger/words.h"
+#include "query/words/host_ledger.h"
+#include "query/words/printable.h"
 #include "tui/window_results.h"
 
 namespace tidemark::tui {
@@ -51,6 +51,7 @@ ProcessResults results_of(LastPart part) {
                                 process_words(killed.process) + " was " + killed_words(killed, ""),
                                 {held_words(killed.process.pages), std::string(evidence_words(killed.evidence))}});
   }
+  if (process.lag.is_known()) results.findings.push_back({FindingKind::warning, printable(lag_text(process)), {}});
   if (part.window) fill_results(results, attribute(std::move(*part.window)), part.begin_ns);
   return results;
 }

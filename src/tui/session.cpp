@@ -8,7 +8,7 @@
 
 #include "base/output_file.h"
 #include "monitor/watch_reports.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/monitor/json.h"
 #include "tui/flight_recorder.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 namespace tidemark::tui {
 namespace {

@@ -22,7 +22,7 @@
 
 #include "base/locked_file.h"
 #include "base/units.h"
-#include "collect/recorder/live/live_clients.h"
+#include "collect/recorder/live/live_recordings.h"
 #include "collect/recorder/live/socket_folder.h"
 #include "temporary_folder.h"
 #include "trace/sink.h"

@@ -16,7 +16,7 @@ APPLICATION = 0x54494445  # "TIDE"
 
 
 def tables():
-    """The statements that schema.cpp has, from its string literals."""
+    """The statements that database.cpp has, from its string literals."""
     source = (ROOT / "src/publish/history/database.cpp").read_text()
     literals = re.findall(r"\{\"\w+\",\s*((?:\"[^\"]*\"\s*)+)\}", source)
     return ["".join(re.findall(r"\"([^\"]*)\"", literal)) for literal in literals]

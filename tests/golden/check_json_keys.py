@@ -21,6 +21,8 @@ def main(folder, page):
     with open(page, encoding="utf-8") as file:
         text = file.read()
     documented = set(re.findall(r'"(\w+)"', text))
+    for path in re.findall(r"^\| `([\w.\[\]]+)` \|", text, re.MULTILINE):  # tables of keys
+        documented |= set(re.findall(r"\w+", path))
     documented |= set(re.findall(r"\{(\w+)", text))  # values of "params", named in the texts of data quality
     missing = {}
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))):

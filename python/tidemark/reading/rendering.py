@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from tidemark import _engine
 
 
+#: The results that a notebook shows as tables of their lists, with the text folded, instead of the text alone.
+_WITH_TABLES = frozenset({"Breakdown", "Leaks", "Table", "Temporary"})
+
+
 class Rendering:
     """A result in the engine, written in a format when that is asked for. Copies and pickles have what was written then."""
 
@@ -44,7 +48,6 @@ class Result:
     """The result of an analysis. ``print()`` shows what the command prints; the fields are those of its JSON."""
 
     _rendering: Rendering
-    _has_tables = False  #: whether a notebook shows its lists as tables, with the text folded, instead of the text alone
 
     def __str__(self) -> str:
         return (self._rendering.write("text") or "").rstrip("\n")
@@ -75,7 +78,7 @@ class Result:
         svg = self.to_svg()
         figure = "" if svg is None else _html.figure(svg, type(self).__name__)
         text = f'<pre style="line-height:1.25;overflow-x:auto">{escape(str(self))}</pre>'
-        if self._has_tables:
+        if type(self).__name__ in _WITH_TABLES:
             first = escape(str(self).partition("\n")[0])
             text = f"{tables(self.to_dict())}<details><summary>{first}</summary>{text}</details>"
         return figure + text

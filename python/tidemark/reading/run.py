@@ -18,12 +18,18 @@ from tidemark.reading.tables import ArrowTable
 if TYPE_CHECKING:  # each result's classes take milliseconds to make: they are imported where they are made
     from typing_extensions import Unpack
 
-    from tidemark.reading.results.blocks import Breakdown, Table, Temporary, Tree
-    from tidemark.reading.results.comparison import Comparison
+    from tidemark.reading.results.breakdown import Breakdown
+    from tidemark.reading.results.compare import Comparison
+    from tidemark.reading.results.explain import Explanation
+    from tidemark.reading.results.fragmentation import Fragmentation
+    from tidemark.reading.results.leaks import Leaks
     from tidemark.reading.results.ledger import Ledger
-    from tidemark.reading.results.memory import Explanation, Fragmentation
-    from tidemark.reading.results.over_time import Leaks, Patterns, Timeline
+    from tidemark.reading.results.patterns import Patterns
     from tidemark.reading.results.summary import JobSummary, Summary
+    from tidemark.reading.results.table import Table
+    from tidemark.reading.results.temporary import Temporary
+    from tidemark.reading.results.timeline import Timeline
+    from tidemark.reading.results.tree import Tree
 
 Path = Union[str, "os.PathLike[str]"]
 Owner = Literal["category", "component", "layer", "module", "phase", "step"]
@@ -99,7 +105,7 @@ class Run:
         **chosen: Unpack[Blocks],
     ) -> Breakdown:
         """Whose memory it is at a moment: parameters, gradients, activations, ..."""
-        from tidemark.reading.results.blocks import Breakdown
+        from tidemark.reading.results.breakdown import Breakdown
 
         return self._analyze("breakdown", Breakdown, by=by, top=top, at=at, **chosen)
 
@@ -112,7 +118,7 @@ class Run:
         **chosen: Unpack[Blocks],
     ) -> Table:
         """Live allocations at a moment, in groups."""
-        from tidemark.reading.results.blocks import Table
+        from tidemark.reading.results.table import Table
 
         return self._analyze("table", Table, by=by, top=top, at=at, **chosen)
 
@@ -127,7 +133,7 @@ class Run:
         **chosen: Unpack[Blocks],
     ) -> Tree:
         """Live allocations at a moment, as a call tree. ``min_share``: ``"1%"`` or ``0.01``."""
-        from tidemark.reading.results.blocks import Tree
+        from tidemark.reading.results.tree import Tree
 
         return self._analyze("tree", Tree, by=by, depth=depth, min_share=min_share, by_count=by_count, at=at, **chosen)
 
@@ -139,7 +145,7 @@ class Run:
         **chosen: Unpack[Blocks],
     ) -> Timeline:
         """Allocated and reserved memory over time, as a whole or in layers; with a figure."""
-        from tidemark.reading.results.over_time import Timeline
+        from tidemark.reading.results.timeline import Timeline
 
         return self._analyze("timeline", Timeline, by=by, points=points, **chosen)
 
@@ -152,7 +158,7 @@ class Run:
         **chosen: Unpack[Blocks],
     ) -> Temporary:
         """Short-lived allocations, and the peak without them."""
-        from tidemark.reading.results.blocks import Temporary
+        from tidemark.reading.results.temporary import Temporary
 
         return self._analyze("temporary", Temporary, by=by, within=within, top=top, **chosen)
 
@@ -163,7 +169,7 @@ class Run:
         **chosen: Unpack[Blocks],
     ) -> Patterns:
         """Avoidable peak memory, by lifetime of the allocations."""
-        from tidemark.reading.results.over_time import Patterns
+        from tidemark.reading.results.patterns import Patterns
 
         return self._analyze("patterns", Patterns, top=top, **chosen)
 
@@ -178,7 +184,7 @@ class Run:
     ) -> Fragmentation:
         """Reserved memory that is not allocated, and the blocks that keep it reserved. ``simulate="model"`` also tries other
         settings of the allocator."""
-        from tidemark.reading.results.memory import Fragmentation
+        from tidemark.reading.results.fragmentation import Fragmentation
 
         return self._analyze("fragmentation", Fragmentation, by=by, top=top, simulate=simulate, at=at, **chosen)
 
@@ -192,7 +198,7 @@ class Run:
         **chosen: Unpack[Blocks],
     ) -> Leaks:
         """Memory that grows from step to step. ``min_growth``: bytes for each step, or ``"10KiB/step"``."""
-        from tidemark.reading.results.over_time import Leaks
+        from tidemark.reading.results.leaks import Leaks
 
         return self._analyze("leaks", Leaks, by=by, top=top, warmup=warmup, min_growth=min_growth, **chosen)
 
@@ -213,7 +219,7 @@ class Run:
         **chosen: Unpack[Blocks],
     ) -> Explanation:
         """Out-of-memory errors: cause, top allocations, possible fixes. ``capacity``: the device's bytes, or ``"79.18GiB"``."""
-        from tidemark.reading.results.memory import Explanation
+        from tidemark.reading.results.explain import Explanation
 
         return self._analyze(
             "explain", Explanation, by=by, top=top, failures=failures, capacity=capacity, simulate=simulate, **chosen
@@ -340,6 +346,6 @@ def compare(
     options = _options(by=by, group_by=group_by, ignore_lines=ignore_lines, top=top, fail_over=fail_over, **chosen)
     first = a if isinstance(a, Run) else read(a)
     second = b if isinstance(b, Run) else read(b)
-    from tidemark.reading.results.comparison import Comparison
+    from tidemark.reading.results.compare import Comparison
 
     return make_result(Comparison, _engine.compare(first._handle, second._handle, options), ["text", "json"])

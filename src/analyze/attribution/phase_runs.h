@@ -1,4 +1,5 @@
-// The phases in order of time: which blocks are of the same pass, when it was over, and what the program did when.
+// The phase of each block, and the phases in order of time: which blocks are of the same pass, when it was over, and
+// what the program did when.
 #pragma once
 
 #include <cstdint>

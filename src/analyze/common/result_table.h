@@ -78,7 +78,7 @@ void keep_rows(ResultSection& section, const std::vector<ResultColumn>& columns,
 /// recording it was.
 [[nodiscard]] ResultTable finish_table(ResultTable table, const Overview& overview, Symbols& symbols, std::size_t top);
 
-/// An analysis whose result is such a table. It is whole in its own file, and one line of report/analyses/analyses.cpp.
+/// An analysis whose result is such a table. It is whole in its own file, and one line of query/analyses/analyses.cpp.
 struct TableAnalysis {
   std::string name;                       ///< of the command, and its key in the page's data: a lower-case word
   std::string help;                       ///< one line: what it shows

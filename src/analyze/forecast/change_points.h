@@ -1,4 +1,4 @@
-// Where a series changes its level or its slope.
+// The shape of a series: where it changes its level or its slope, and after how many values it repeats.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Whether the peaks of a memory's use grow, how fast, and since when.
+// Whether the peaks of a memory's use grow, how fast, and since when; of repeating peaks each for itself.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The causes of a failed request, from its size and the state of the memory.
+// The causes of a failed request, from its size and the state of the memory, and what would have let it succeed.
 #pragma once
 
 #include "analyze/attribution/attribution.h"

@@ -1,4 +1,5 @@
-// PyTorch's allocators as a source of events; see the .cpp for what is interposed.
+// PyTorch as a source of events: its allocators and its autograd engine, and the marks of the program; see the .cpp for
+// what is interposed.
 #pragma once
 
 #include <cstddef>

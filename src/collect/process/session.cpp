@@ -1,23 +1,77 @@
 #include "collect/process/session.h"
 
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 
 #include "collect/process/connection.h"
 #include "collect/process/definition_writer.h"
-#include "collect/process/quiet.h"
 #include "collect/process/script/model_script.h"
 #include "collect/process/script/objects_script.h"
 #include "collect/process/stack_capture.h"
+#include "collect/ring/layout.h"
 
 namespace tidemark::process {
+
 namespace {
+
+/// Ends the lanes' connection, so that no thread enters one anew, and waits until those have left that are in one, or
+/// in the slow path behind it (`entering`). A second at most: false where somebody is still there. The gate is closed.
+bool wait_until_quiet(ring::Shared* shared, const std::atomic<std::uint32_t>& entering) noexcept;
+
+constexpr long kPauseNs = 100'000;
+constexpr int kPauses = 10'000;
+
+void pause() noexcept {
+  const timespec duration = {0, kPauseNs};
+  ::nanosleep(&duration, nullptr);
+}
+
+// A thread marks its lane busy and then looks whether the connection goes on; we end the connection and then look
+// whether the lane is busy. (Likewise with the gate and the slow path.) The kernel has every thread pass a barrier in
+// between, so that one of the two sees the other without a barrier in each event. Kernels without the call get time
+// instead: what a processor has stored becomes visible within nanoseconds.
+void have_all_threads_pass_a_barrier() noexcept {
+  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) != 0 ||
+      ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) != 0) {
+    for (int count = 0; count < 10; ++count) pause();
+  }
+}
+
+bool somebody_is_busy(const ring::Shared* shared) noexcept {
+  for (std::size_t index = 0; index < ring::kLaneCount; ++index) {
+    if (shared->lanes[index].busy.load(std::memory_order_acquire) != 0) return true;
+  }
+  return false;
+}
+
+bool wait_until_quiet(ring::Shared* shared, const std::atomic<std::uint32_t>& entering) noexcept {
+  have_all_threads_pass_a_barrier();
+  for (int count = 0; entering.load(std::memory_order_acquire) != 0; ++count) {
+    if (count == kPauses) return false;
+    pause();
+  }
+  for (std::size_t index = 0; index < ring::kLaneCount; ++index) {
+    shared->lanes[index].connection.store(0, std::memory_order_relaxed);
+  }
+  have_all_threads_pass_a_barrier();
+  for (int count = 0; somebody_is_busy(shared); ++count) {
+    if (count == kPauses) return false;
+    pause();
+  }
+  return true;
+}
 
 enum SessionState : std::uint32_t { kIdle = 0, kConnecting = 1, kActive = 2, kOff = 3 };
 

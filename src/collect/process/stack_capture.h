@@ -1,4 +1,5 @@
-// The stack of an allocation, as a number: walk, hash, look up; only a stack never seen before costs more.
+// The stack of an allocation, as a number: walk, hash, look up; only a stack never seen before costs more. And what
+// such a stack needs to be named later: definitions of this process, its libraries, code objects and generated files.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@
 
 #include "base/result.h"
 #include "base/scoped_fd.h"
-#include "collect/recorder/live/live_clients.h"
+#include "collect/recorder/live/live_recordings.h"
 #include "collect/recorder/live/socket_folder.h"
 #include "collect/recorder/oom_watch.h"
 #include "collect/recorder/reception.h"

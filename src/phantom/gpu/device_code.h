@@ -1,4 +1,4 @@
-// Fat binaries: the code of a library's kernels for several GPUs, as the compiler puts it into the library.
+// The code of kernels: fat binaries, which hold it for several GPUs, and cubins, the ELF files in them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// SQLite, as far as the history needs it.
+// SQLite, as far as the history needs it, and the tables of a history file.
 #pragma once
 
 #include <cstdint>

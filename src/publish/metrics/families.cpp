@@ -37,6 +37,7 @@ enum Family : std::size_t {
   kFrameworkCategory,
   kFrameworkComponent,
   kProcessCudaPinned,
+  kRecordingLag,
   kSystemLimit,
   kSystemAvailable,
   kCgroupUsage,
@@ -77,6 +78,8 @@ constexpr std::array<MetricFamily, kBuildInfo + 1> kFamilies = {{
      "on."},
     {"tidemark.process.memory.cuda_pinned", "By", kSum,
      "Page-locked host memory that a recorded process has from the CUDA driver."},
+    {"tidemark.recording.lag", "s", kGauge,
+     "How late the events of a recorded process are read; only where it makes them faster than they can be read."},
     {"system.memory.limit", "By", kSum, "Size of the host's memory."},
     {"system.memory.linux.available", "By", kSum, "Host memory that programs can get without swapping."},
     {"tidemark.cgroup.memory.usage", "By", kSum,
@@ -203,6 +206,10 @@ void add_owners(Builder& builder, Family family, const MetricAttributes& of_devi
 
 void add_recorded(Builder& builder, const MachineState& state, const RecordedProcess& process) {
   if (!process.goes_on()) return;
+  if (process.lag.is_known() && process.lag.behind_seconds) {
+    builder.add(kRecordingLag, recorded_attributes(process), *process.lag.behind_seconds);
+  }
+  if (process.lag.all_is_late()) return;  // no value is that of now
   for (const RecordedDevice& part : process.devices) {
     const MetricAttributes both = recorded_attributes(state, process, part.device);
     builder.add_bytes(kFrameworkAllocated, both, part.allocated_bytes);

@@ -1,4 +1,4 @@
-// Metrics as the OpenTelemetry protocol has them, in its JSON encoding.
+// Metrics as the OpenTelemetry protocol has them, in its JSON encoding, and what pushes them.
 //
 // https://opentelemetry.io/docs/specs/otlp, opentelemetry/proto/metrics/v1/metrics.proto: 64-bit integers are strings,
 // enumerations numbers, keys lowerCamelCase.

@@ -2,10 +2,10 @@
 #include <utility>
 
 #include "base/units.h"
+#include "query/words/explain.h"
 #include "report/advice/words.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
-#include "report/explain/words.h"
 
 namespace tidemark {
 namespace {

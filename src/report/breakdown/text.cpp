@@ -6,11 +6,11 @@
 
 #include "analyze/usage/breakdown.h"
 #include "base/units.h"
-#include "report/common/attribution.h"
+#include "query/words/attribution.h"
+#include "query/words/printable.h"
 #include "report/common/columns.h"
 #include "report/common/csv.h"
 #include "report/common/csv_field.h"
-#include "report/common/printable.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {

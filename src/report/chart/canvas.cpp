@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 #ifdef __has_feature
 #define TIDEMARK_HAS_FEATURE(feature) __has_feature(feature)

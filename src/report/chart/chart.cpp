@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/units.h"
+#include "query/words/printable.h"
+#include "query/words/recording_text.h"
 #include "report/chart/picture.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
 #include "report/plot/plots.h"
 
 namespace tidemark {

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "query/words/printable.h"
 #include "report/chart/chart.h"
 #include "report/chart/picture.h"
-#include "report/common/printable.h"
 #include "report/monitor/risk.h"
 #include "report/plot/plots.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "query/words/printable.h"
 #include "report/chart/chart.h"
 #include "report/chart/picture.h"
-#include "report/common/printable.h"
 #include "report/plot/plots.h"
 
 namespace tidemark {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "query/words/printable.h"
 #include "report/chart/chart.h"
 #include "report/chart/picture.h"
-#include "report/common/printable.h"
 #include "report/monitor/risk.h"
 #include "report/plot/plots.h"
 

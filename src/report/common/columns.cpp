@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/common/printable.h"
-#include "report/common/stack_text.h"
+#include "query/words/printable.h"
+#include "query/words/stack_text.h"
 
 namespace tidemark {
 namespace {

@@ -6,9 +6,9 @@
 #include <optional>
 #include <variant>
 
+#include "query/words/frame_text.h"
+#include "query/words/stack_text.h"
 #include "report/common/csv_field.h"
-#include "report/common/frame_text.h"
-#include "report/common/stack_text.h"
 
 namespace tidemark {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 

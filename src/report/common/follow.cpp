@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 namespace {

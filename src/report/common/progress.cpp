@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/standard_streams.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 namespace {

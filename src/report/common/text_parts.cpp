@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "report/common/data_quality.h"
-#include "report/common/printable.h"
+#include "query/words/data_quality.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 namespace {

@@ -10,8 +10,8 @@
 #include "analyze/common/recording_info.h"
 #include "analyze/ledger/host_ledger.h"
 #include "analyze/oom/explain.h"
+#include "query/words/recording_text.h"
 #include "report/common/columns.h"
-#include "report/common/recording_text.h"
 #include "report/common/terminal.h"
 
 namespace tidemark {

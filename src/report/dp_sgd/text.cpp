@@ -6,8 +6,8 @@
 
 #include "analyze/sweep/dp_sgd.h"
 #include "base/units.h"
+#include "query/words/printable.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
 #include "report/dp_sgd/words.h"
 
 namespace tidemark {

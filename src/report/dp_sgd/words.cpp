@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "report/common/printable.h"
-#include "report/sweep/words.h"
+#include "query/words/printable.h"
+#include "query/words/sweep.h"
 
 namespace tidemark {
 

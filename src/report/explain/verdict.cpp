@@ -6,11 +6,11 @@
 #include <variant>
 
 #include "base/units.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
-#include "report/common/stack_text.h"
-#include "report/explain/words.h"
-#include "report/host_ledger/words.h"
+#include "query/words/explain.h"
+#include "query/words/host_ledger.h"
+#include "query/words/printable.h"
+#include "query/words/recording_text.h"
+#include "query/words/stack_text.h"
 
 namespace tidemark {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "analyze/sweep/fit.h"
 #include "base/units.h"
+#include "query/words/printable.h"
+#include "query/words/recording_text.h"
+#include "query/words/sweep.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
-#include "report/sweep/words.h"
 
 namespace tidemark {
 namespace {

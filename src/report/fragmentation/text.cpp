@@ -6,13 +6,13 @@
 #include <array>
 
 #include "base/units.h"
-#include "report/common/attribution.h"
+#include "query/words/attribution.h"
+#include "query/words/fragmentation.h"
+#include "query/words/simulation.h"
+#include "query/words/stack_text.h"
 #include "report/common/columns.h"
-#include "report/common/stack_text.h"
 #include "report/common/text_parts.h"
-#include "report/fragmentation/unused_memory.h"
 #include "report/fragmentation/words.h"
-#include "report/simulation/words.h"
 
 namespace tidemark {
 namespace {

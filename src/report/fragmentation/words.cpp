@@ -7,7 +7,8 @@
 #include <optional>
 
 #include "base/units.h"
-#include "report/common/recording_text.h"
+#include "query/words/rates.h"
+#include "query/words/recording_text.h"
 
 namespace tidemark {
 namespace {
@@ -52,10 +53,6 @@ std::vector<MeasureRow> measure_rows(const FragmentationDevice& device) {
   row("pending free", [](const M& m) { return m.active ? format_bytes(*m.active - m.allocated) : "n/a"; });
   row("rounding (allocated - requested)", [](const M& m) { return bytes_text(m.rounding); });
   return rows;
-}
-
-std::string clear_change_text(const Slope& change, bool matters, const std::string& size) {
-  return fmt::format("{} by {}{}", change.rises() ? "rises" : "falls", matters ? "" : "only ", size);
 }
 
 std::string trend_text(const std::optional<ShareTrend>& trend) {

@@ -23,10 +23,6 @@ struct MeasureRow {
 };
 [[nodiscard]] std::vector<MeasureRow> measure_rows(const FragmentationDevice& device);
 
-/// "rises by 12.3 MiB", "falls by only 0.4 MiB" where that is too little to matter: of a change whose interval is on
-/// one side of zero. `size`: its absolute value.
-[[nodiscard]] std::string clear_change_text(const Slope& change, bool matters, const std::string& size);
-
 /// "rises by 12.3 percentage points from 1.204 s to 9.810 s (95% interval +3.1 to +20.4)" as clear_change_text() has
 /// it, "shows no clear trend ...", or "has no trend: ...".
 [[nodiscard]] std::string trend_text(const std::optional<ShareTrend>& trend);

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "query/words/printable.h"
+#include "query/words/recording_text.h"
 #include "report/common/columns.h"
 #include "report/common/csv_field.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
 #include "report/common/text_parts.h"
 #include "report/monitor/risk.h"
 

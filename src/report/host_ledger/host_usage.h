@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "analyze/timeline/host_timeline.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 
 namespace tidemark {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/units.h"
-#include "report/common/attribution.h"
-#include "report/common/recording_text.h"
+#include "query/words/attribution.h"
+#include "query/words/recording_text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/html/svg_plot.h"

@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/common/json_objects.h"
-#include "report/common/printable.h"
+#include "query/results/common.h"
+#include "query/results/results.h"
+#include "query/words/printable.h"
 #include "report/html/sections.h"
 
 namespace tidemark::html {
@@ -29,7 +30,7 @@ Json part(const Result& result, const Json& recording) {
 
 Json map_json(const PageMap& map, const Device& device) {
   Json segments = Json::array();
-  for (const MapSegment& segment : map.segments) segments.push_back(segment_json(segment));
+  for (const MapSegment& segment : map.segments) segments.push_back(to_object(segment));
   return {{"device", to_string(device)},
           {"segments", std::move(segments)},
           {"other_segment_count", map.other_segments},
@@ -37,7 +38,7 @@ Json map_json(const PageMap& map, const Device& device) {
 }
 
 Json contents_json(const PageContents& contents) {
-  Json object = recording_json(contents.recording);
+  Json object = to_object(contents.recording);
   const Json recording = object;
   object["summary"] = part(contents.summary, recording);
   if (contents.breakdown) object["breakdown"] = part(*contents.breakdown, recording);

@@ -3,9 +3,9 @@
 #include <iterator>
 
 #include "base/units.h"
+#include "query/words/explain.h"
+#include "query/words/recording_text.h"
 #include "report/advice/words.h"
-#include "report/common/recording_text.h"
-#include "report/explain/words.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 

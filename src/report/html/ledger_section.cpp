@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "report/host_ledger/words.h"
+#include "query/words/host_ledger.h"
+#include "query/words/ledger.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/html/svg_plot.h"
-#include "report/ledger/words.h"
 #include "report/plot/plots.h"
 
 namespace tidemark::html {

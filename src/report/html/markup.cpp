@@ -4,9 +4,9 @@
 
 #include <iterator>
 
-#include "report/common/frame_text.h"
-#include "report/common/printable.h"
-#include "report/common/stack_text.h"
+#include "query/words/frame_text.h"
+#include "query/words/printable.h"
+#include "query/words/stack_text.h"
 
 namespace tidemark::html {
 namespace {

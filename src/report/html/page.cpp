@@ -8,7 +8,7 @@
 
 #include "analyze/usage/ranks.h"
 #include "base/units.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 #include "report/html/html.h"
 #include "report/html/markup.h"
 #include "report/html/page_budget.h"

@@ -22,7 +22,7 @@
 #include "analyze/usage/temporary.h"
 #include "analyze/usage/tree.h"
 #include "base/result.h"
-#include "report/analyses/analysis.h"
+#include "query/analyses/analysis.h"
 #include "store/store.h"
 #include "store/symbols.h"
 

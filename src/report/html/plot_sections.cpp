@@ -6,7 +6,7 @@
 
 #include "analyze/common/frame_origin.h"
 #include "base/units.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/html/svg_plot.h"

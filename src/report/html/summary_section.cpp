@@ -4,9 +4,9 @@
 
 #include "analyze/common/advice.h"
 #include "base/units.h"
-#include "report/common/data_quality.h"
-#include "report/common/recording_text.h"
-#include "report/explain/words.h"
+#include "query/words/data_quality.h"
+#include "query/words/explain.h"
+#include "query/words/recording_text.h"
 #include "report/host_ledger/host_usage.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"

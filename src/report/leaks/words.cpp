@@ -5,8 +5,9 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "report/common/printable.h"
-#include "report/common/stack_text.h"
+#include "query/words/mistakes.h"
+#include "query/words/printable.h"
+#include "query/words/stack_text.h"
 
 namespace tidemark {
 namespace {
@@ -76,25 +77,6 @@ std::string no_large_leak(const Leaks& leaks) {
 }
 
 }  // namespace
-
-std::string_view usual_mistake_text(UsualMistake mistake, Device device) {
-  switch (mistake) {
-    case UsualMistake::losses_with_graph:
-      return "losses are kept with their autograd graphs: keep loss.item() or loss.detach()";
-    case UsualMistake::metrics_not_detached:
-      return "metrics are kept with their autograd graphs: compute them under torch.no_grad(), or keep .detach()";
-    case UsualMistake::capturing_hook:
-      return "a hook keeps the tensors that it is called with: keep what is computed from them, or remove the hook";
-    case UsualMistake::unbounded_cache:
-      return "a cache keeps every entry: give it a maximum size, or empty it";
-    case UsualMistake::growing_container:
-      if (device.type == DeviceType::cpu) return "a list or dictionary only grows: empty it";
-      return "a list or dictionary only grows: empty it, or keep its tensors on the CPU";
-    case UsualMistake::none:
-      break;
-  }
-  return {};
-}
 
 std::string mistake_line(const LeakObject& object) {
   const MatchedMistake& mistake = object.mistake;

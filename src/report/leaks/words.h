@@ -34,11 +34,8 @@ inline constexpr const char* kPerhapsInput = "perhaps an input of the forward pa
 /// The reason why growth is not a leak; empty where it is one.
 [[nodiscard]] std::string growth_text(const Growth& growth);
 
-/// The mistake that a leak matches, and what to do: "losses are kept with their autograd graphs: keep loss.item() or
-/// loss.detach()"; empty for none. `device`: where the memory is.
-[[nodiscard]] std::string_view usual_mistake_text(UsualMistake mistake, Device device);
-
-/// The same as a line of a report, with how it is known: "likely mistake: losses are kept …"; empty for none.
+/// The mistake that a leak matches as a line of a report, with how it is known: "likely mistake: losses are kept …";
+/// empty for none.
 [[nodiscard]] std::string mistake_line(const LeakObject& object);
 
 /// Bytes per step, which may be fractions: "51.2 B".

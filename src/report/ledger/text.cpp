@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "query/words/host_ledger.h"
+#include "query/words/ledger.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
-#include "report/host_ledger/words.h"
-#include "report/ledger/words.h"
 
 namespace tidemark {
 namespace {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "query/words/printable.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
 #include "report/common/text_parts.h"
 #include "report/machine/words.h"
 

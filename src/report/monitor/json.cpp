@@ -1,7 +1,8 @@
 #include "report/monitor/json.h"
 
 #include "base/units.h"
-#include "report/common/json_objects.h"
+#include "query/results/common.h"
+#include "query/results/results.h"
 #include "report/monitor/json_parts.h"
 #include "report/monitor/risk.h"
 #include "report/monitor/words.h"
@@ -110,7 +111,7 @@ Json by_stack_json(const RecordedLeaks& of) {
   for (const GrowingSource& source : of.sources) {
     const LiveGrowth& growth = source.growth;
     rows.push_back({{"device", to_string(source.device)},
-                    {"stack", stack_json(source.stack)},
+                    {"stack", JsonObject::json_of(known(source.stack))},
                     {"growth_mb_per_minute", growth.bytes_per_minute.value / static_cast<double>(kMiB)},
                     {"growth_bytes_per_step", growth.bytes_per_step ? Json(growth.bytes_per_step->value) : Json()},
                     {"growing_step_count", growth.grown_steps},

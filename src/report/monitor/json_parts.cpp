@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "base/units.h"
-#include "report/host_ledger/json.h"
+#include "query/results/ledgers.h"
 #include "report/monitor/risk.h"
 #include "report/monitor/words.h"
 #include "trace/event.h"
@@ -50,7 +50,7 @@ void add_on_host(Json& row, const WatchedProcess& process) {
   row["number"] = nullable(seen.number);
   row["count"] = nullable(seen.count);
   row["parent_pid"] = seen.parent_pid < 0 ? Json(nullptr) : Json(seen.parent_pid);
-  Json pages = pages_json(seen.pages);
+  Json pages = to_object(seen.pages);
   pages.erase("rss_bytes");
   row.update(pages);
 }
@@ -136,6 +136,15 @@ Json processes_json(const MachineState& state) {
   return processes;
 }
 
+// Only where there is something to say.
+void add_lag(Json& row, const RecordingLag& lag) {
+  if (!lag.is_known()) return;
+  row["behind_seconds"] = nullable(lag.behind_seconds);
+  row["behind_bytes"] = lag.behind_bytes;
+  row["skipped_events"] = lag.skipped_events;
+  row["skipped_until_ns"] = nullable(lag.skipped_until_ns);
+}
+
 Json recorded_json(const WatchRun& run) {
   Json rows = Json::array();
   for (const RecordedProcess& process : run.recorded) {
@@ -158,8 +167,9 @@ Json recorded_json(const WatchRun& run) {
                     {"problem", nullable_text(process.problem)},
                     {"steps", nullable(process.steps)},
                     {"cuda_pinned_bytes", nullable(process.cuda_pinned_bytes)},
-                    {"killed", killed_json(process.killed)},
+                    {"killed", JsonObject::json_of(process.killed)},
                     {"devices", std::move(devices)}});
+    add_lag(rows.back(), process.lag);
   }
   return rows;
 }

@@ -6,15 +6,12 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "report/common/recording_text.h"
+#include "query/words/rates.h"
+#include "query/words/recording_text.h"
 #include "report/monitor/words.h"
 
 namespace tidemark {
 namespace {
-
-std::string bytes_of(double bytes) {
-  return format_bytes(static_cast<std::uint64_t>(std::llround(std::max(bytes, 0.0))));
-}
 
 std::string whole_text(double count) {
   return format_count(static_cast<std::uint64_t>(std::llround(std::max(count, 0.0))));
@@ -89,13 +86,6 @@ std::string recommendation(const Memory& memory) {
 
 }  // namespace
 
-std::string span_text(double seconds) {
-  if (seconds < 100) return fmt::format("{:.3g} s", seconds);
-  if (seconds < 100 * 60) return fmt::format("{:.0f} min", seconds / 60);
-  if (seconds < 100 * 3600) return fmt::format("{:.0f} h", seconds / 3600);
-  return fmt::format("{:.0f} d", seconds / 86400);
-}
-
 std::string watched_title(const WatchedDevice& device, const MachineState& state) {
   if (!device.is_host) return short_title(device) + (device.info.name.empty() ? "" : ": " + device.info.name);
   return state.host.limited_by_cgroup() ? "cpu: memory of " + control_group_text(state.host) : "cpu: host memory";
@@ -113,11 +103,6 @@ std::string confidence_text(const RiskAssessment& risk) {
   constexpr double kMaxPercent = 99;  // nothing is certain
   if (!risk.confidence) return "";
   return fmt::format(", confidence {:.0f}%", std::min(kMaxPercent, *risk.confidence * 100));
-}
-
-std::string per_minute_text(double bytes_per_second) {
-  const std::string text = bytes_of(std::abs(bytes_per_second) * 60) + "/min";
-  return bytes_per_second < 0 ? "-" + text : text;
 }
 
 std::string pattern_text(const RiskAssessment& risk) {
@@ -145,11 +130,6 @@ std::string pattern_text(const RiskAssessment& risk) {
       break;
   }
   return "too few samples";
-}
-
-std::string interval_text(const Interval& seconds) {
-  return fmt::format("in {} (90% interval: {} to {})", span_text(seconds.expected), span_text(seconds.earliest),
-                     seconds.latest ? span_text(*seconds.latest) : "never");
 }
 
 std::string time_to_limit_text(const RiskAssessment& risk) {

@@ -25,23 +25,14 @@ namespace tidemark {
 /// the limit is reached in …". Not safe to print.
 [[nodiscard]] std::vector<std::string> growing_processes_text(const MachineState& state);
 
-/// "3.2 s", "12 min", "5 h", "9 d".
-[[nodiscard]] std::string span_text(double seconds);
-
 /// "1 sample", "1,234 samples".
 [[nodiscard]] std::string samples_text(std::uint64_t samples);
 
 /// ", confidence 87%", 99% at most; empty where it is not known.
 [[nodiscard]] std::string confidence_text(const RiskAssessment& risk);
 
-/// "12.3 MiB/min".
-[[nodiscard]] std::string per_minute_text(double bytes_per_second);
-
 /// "growth of 12.3 MiB/min (11.9 to 12.7)", "sawtooth with a period of 4.0 s", "too few samples".
 [[nodiscard]] std::string pattern_text(const RiskAssessment& risk);
-
-/// "in 2 min (90% interval: 1 min to 4 min)"; without a latest time it ends in "never".
-[[nodiscard]] std::string interval_text(const Interval& seconds);
 
 /// "in 2 min (1 min to 4 min)", "in 2 min at the earliest"; empty where it is not reached.
 [[nodiscard]] std::string time_to_limit_text(const RiskAssessment& risk);

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "base/units.h"
+#include "query/words/printable.h"
+#include "query/words/rates.h"
+#include "query/words/recording_text.h"
+#include "query/words/stack_text.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
-#include "report/common/stack_text.h"
 #include "report/common/text.h"
 #include "report/common/text_parts.h"
 #include "report/leaks/words.h"

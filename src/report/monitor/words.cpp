@@ -6,9 +6,10 @@
 #include <set>
 
 #include "base/units.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
-#include "report/host_ledger/words.h"
+#include "query/words/host_ledger.h"
+#include "query/words/printable.h"
+#include "query/words/rates.h"
+#include "query/words/recording_text.h"
 #include "report/machine/words.h"
 #include "report/monitor/risk.h"
 
@@ -53,6 +54,13 @@ void add_recorder_notes(const WatchRun& run, std::vector<std::string>& notes) {
                                 process.state == FollowState::changed ? "recording" : "recorder", process.recording.pid,
                                 process.recording.command,
                                 process.state == FollowState::changed ? "was changed or deleted" : "is gone"));
+  }
+}
+
+// What is known by events alone is not of all of them: without a word it would be taken for that.
+void add_lag_notes(const WatchRun& run, std::vector<std::string>& notes) {
+  for (const RecordedProcess& process : run.recorded) {
+    if (std::string text = lag_text(process); !text.empty()) notes.push_back(std::move(text));
   }
 }
 
@@ -117,6 +125,27 @@ void add_cgroup_note(const WatchRun& run, std::vector<std::string>& notes) {
 
 }  // namespace
 
+std::string lag_text(const RecordedProcess& process) {
+  const RecordingLag& lag = process.lag;
+  const std::string name = fmt::format("process {} ({})", process.recording.pid, process.recording.command);
+  if (lag.all_is_late()) {
+    const std::string by = lag.behind_seconds ? span_text(*lag.behind_seconds) : format_bytes(lag.behind_bytes);
+    return fmt::format("{} makes events faster than they can be read: what is known of it is {} behind", name, by);
+  }
+  if (!lag.is_known()) return "";
+  std::string text = name + " makes events faster than they can be read: ";
+  if (lag.skipped_until_ns) {
+    text += fmt::format("{} were skipped, the last of them {} after its start",
+                        lag.skipped_events > 0 ? format_count(lag.skipped_events) + " events" : "events",
+                        span_text(seconds_of(*lag.skipped_until_ns)));
+  }
+  if (lag.is_late()) {
+    text += fmt::format("{}they are read {} behind", lag.skipped_until_ns ? "; " : "",
+                        span_text(lag.behind_seconds.value_or(0)));
+  }
+  return text + ". What its allocator holds is exact; stacks and steps are those of the events that were read";
+}
+
 std::string short_title(const WatchedDevice& device) {
   if (device.is_host) return "host";
   return device.info.instance_of ? fmt::format("GPU {} instance {}", *device.info.instance_of, device.info.index)
@@ -164,6 +193,7 @@ std::vector<std::string> watch_notes(const WatchRun& run) {
   for (const WatchedDevice& device : state.devices) add_device_notes(run, device, notes);
   add_pid_note(run, notes);
   add_recorder_notes(run, notes);
+  add_lag_notes(run, notes);
   add_killed_notes(run, notes);
   add_cgroup_note(run, notes);
   const auto interval_ns = static_cast<std::uint64_t>(run.interval_seconds * kNsPerSecond);

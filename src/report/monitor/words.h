@@ -21,6 +21,10 @@ namespace tidemark {
 /// ", 64.0 MiB pinned for CUDA", to append to what is said of the host's memory; empty where it is not known.
 [[nodiscard]] std::string and_cuda_pinned_text(std::optional<std::uint64_t> bytes);
 
+/// That events of a recorded process are read late, or were passed over; empty where it is followed as it should be.
+/// Not safe to print.
+[[nodiscard]] std::string lag_text(const RecordedProcess& process);
+
 /// What was not seen and why, and what came otherwise than asked for: sentences. Not safe to print.
 [[nodiscard]] std::vector<std::string> watch_notes(const WatchRun& run);
 

@@ -5,10 +5,10 @@
 #include "analyze/common/advice.h"
 #include "analyze/common/arithmetic.h"
 #include "base/units.h"
+#include "query/words/recording_text.h"
+#include "query/words/stack_text.h"
 #include "report/advice/words.h"
 #include "report/common/columns.h"
-#include "report/common/recording_text.h"
-#include "report/common/stack_text.h"
 #include "report/common/text_parts.h"
 #include "report/patterns/words.h"
 

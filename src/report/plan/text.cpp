@@ -4,10 +4,10 @@
 
 #include "analyze/plan/plan.h"
 #include "base/units.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
+#include "query/words/plan.h"
+#include "query/words/printable.h"
+#include "query/words/recording_text.h"
 #include "report/common/text_parts.h"
-#include "report/plan/words.h"
 
 namespace tidemark {
 namespace {

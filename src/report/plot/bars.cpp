@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/plot/axis.h"
 #include "report/plot/plots.h"
 

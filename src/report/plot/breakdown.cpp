@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "report/common/attribution.h"
+#include "query/words/attribution.h"
 #include "report/plot/category_role.h"
 #include "report/plot/plots.h"
 

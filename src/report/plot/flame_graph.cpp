@@ -6,9 +6,9 @@
 #include "analyze/common/arithmetic.h"
 #include "analyze/common/frame_origin.h"
 #include "base/units.h"
-#include "report/common/frame_text.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
+#include "query/words/frame_text.h"
+#include "query/words/printable.h"
+#include "query/words/recording_text.h"
 #include "report/plot/plots.h"
 
 namespace tidemark {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 #include "report/plot/layers.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"

@@ -1,11 +1,12 @@
+#include "query/words/ledger.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "base/units.h"
-#include "report/common/printable.h"
-#include "report/ledger/words.h"
+#include "query/words/printable.h"
 #include "report/plot/ledger_layers.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
-#include "report/common/printable.h"
-#include "report/ledger/words.h"
+#include "query/words/ledger.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 namespace {

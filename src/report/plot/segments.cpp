@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/units.h"
-#include "report/common/stack_text.h"
+#include "query/words/stack_text.h"
 #include "report/plot/plots.h"
 #include "report/plot/segment_rows.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/plot/axis.h"
 #include "report/plot/plots.h"
 

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
+#include "query/words/sweep.h"
 #include "report/plot/plots.h"
-#include "report/sweep/words.h"
 
 namespace tidemark {
 namespace {

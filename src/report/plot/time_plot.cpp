@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 #include "report/plot/axis.h"
 
 namespace tidemark {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/units.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 #include "report/plot/bands.h"
 #include "report/plot/layers.h"
 #include "report/plot/plots.h"

@@ -4,8 +4,8 @@
 
 #include "analyze/timeline/timeline.h"
 #include "base/units.h"
-#include "report/common/attribution.h"
-#include "report/common/stack_text.h"
+#include "query/words/attribution.h"
+#include "query/words/stack_text.h"
 #include "report/plot/bands.h"
 #include "report/plot/category_role.h"
 #include "report/plot/layers.h"

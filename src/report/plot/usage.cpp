@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/monitor/words.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"

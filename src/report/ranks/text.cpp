@@ -6,8 +6,8 @@
 
 #include "analyze/usage/ranks.h"
 #include "base/units.h"
+#include "query/words/printable.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
 #include "report/common/text_parts.h"
 #include "report/ranks/words.h"
 

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <set>
-
 #include "base/units.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 
 namespace tidemark {
 
@@ -17,17 +15,6 @@ std::string rank_name(const RankRow& row) {
 std::string difference_text(const std::optional<double>& difference) {
   if (!difference) return "n/a";
   return *difference == 0 ? "0.0%" : fmt::format("{:+.1f}%", *difference * 100);
-}
-
-Result<void> check_rank(const std::vector<RankRow>& rows) {
-  std::set<std::int32_t> ranks;
-  for (const RankRow& row : rows) {
-    if (row.chosen.value_or(true)) return {};
-    if (row.recording.process.rank) ranks.insert(*row.recording.process.rank);
-  }
-  return Error{ranks.empty()
-                   ? "--rank: these recordings have no ranks"
-                   : fmt::format("--rank: no recording of this rank (available: {})", fmt::join(ranks, ", "))};
 }
 
 std::string group_text(const RankGroup& group) {

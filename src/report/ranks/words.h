@@ -3,10 +3,8 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "analyze/usage/ranks.h"
-#include "base/result.h"
 
 namespace tidemark {
 
@@ -15,9 +13,6 @@ namespace tidemark {
 
 /// "+33.3%", or "n/a".
 [[nodiscard]] std::string difference_text(const std::optional<double>& difference);
-
-/// Fails, listing the ranks that are there, when none of them is the one that was asked for.
-Result<void> check_rank(const std::vector<RankRow>& rows);
 
 /// "cuda: median of 64 peaks 36.0 MiB; outliers beyond ±1.8 MiB".
 [[nodiscard]] std::string group_text(const RankGroup& group);

@@ -5,10 +5,10 @@
 
 #include "analyze/common/result_table.h"
 #include "base/units.h"
+#include "query/words/printable.h"
 #include "report/common/columns.h"
 #include "report/common/csv.h"
 #include "report/common/csv_field.h"
-#include "report/common/printable.h"
 #include "report/common/text_parts.h"
 #include "report/result_table/words.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
-#include "report/common/stack_text.h"
+#include "query/words/printable.h"
+#include "query/words/recording_text.h"
+#include "query/words/stack_text.h"
 
 namespace tidemark {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "analyze/plan/simulation.h"
 #include "base/units.h"
+#include "query/words/simulation.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
-#include "report/simulation/words.h"
 
 namespace tidemark {
 namespace {

@@ -5,15 +5,15 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "report/common/attribution.h"
+#include "query/words/attribution.h"
+#include "query/words/explain.h"
+#include "query/words/host_ledger.h"
+#include "query/words/ledger.h"
+#include "query/words/printable.h"
+#include "query/words/stack_text.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
-#include "report/common/stack_text.h"
 #include "report/common/text_parts.h"
-#include "report/explain/words.h"
 #include "report/host_ledger/host_usage.h"
-#include "report/host_ledger/words.h"
-#include "report/ledger/words.h"
 
 namespace tidemark {
 namespace {

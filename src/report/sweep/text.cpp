@@ -7,10 +7,10 @@
 
 #include "analyze/sweep/sweep.h"
 #include "base/units.h"
-#include "report/common/attribution.h"
+#include "query/words/attribution.h"
+#include "query/words/printable.h"
+#include "query/words/sweep.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
-#include "report/sweep/words.h"
 
 namespace tidemark {
 namespace {

@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "base/units.h"
-#include "report/common/attribution.h"
+#include "query/words/attribution.h"
+#include "query/words/printable.h"
+#include "query/words/recording_text.h"
+#include "query/words/stack_text.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
-#include "report/common/recording_text.h"
-#include "report/common/stack_text.h"
 #include "report/common/text_parts.h"
 #include "report/patterns/words.h"
 

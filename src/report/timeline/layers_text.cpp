@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/units.h"
-#include "report/common/attribution.h"
+#include "query/words/attribution.h"
+#include "query/words/printable.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
 
 namespace tidemark {
 

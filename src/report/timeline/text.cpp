@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "report/common/data_quality.h"
+#include "query/words/data_quality.h"
 #include "report/common/text_parts.h"
 #include "report/timeline/area_chart.h"
 #include "report/timeline/bands_text.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/units.h"
+#include "query/words/frame_text.h"
+#include "query/words/printable.h"
 #include "report/common/columns.h"
-#include "report/common/frame_text.h"
-#include "report/common/printable.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {

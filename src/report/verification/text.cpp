@@ -4,7 +4,7 @@
 
 #include "analyze/plan/verification.h"
 #include "base/units.h"
-#include "report/common/recording_text.h"
+#include "query/words/recording_text.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {

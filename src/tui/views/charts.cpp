@@ -5,7 +5,7 @@
 #include <array>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/monitor/risk.h"
 #include "tui/chart.h"
 #include "tui/glyphs.h"

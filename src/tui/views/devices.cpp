@@ -2,7 +2,8 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
+#include "query/words/rates.h"
 #include "report/monitor/risk.h"
 #include "tui/bar.h"
 #include "tui/table.h"

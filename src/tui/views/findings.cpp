@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "tui/table.h"
 #include "tui/views/parts.h"
 #include "tui/views/views.h"

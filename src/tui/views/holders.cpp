@@ -5,8 +5,8 @@
 #include <array>
 
 #include "base/units.h"
-#include "report/common/printable.h"
-#include "report/common/stack_text.h"
+#include "query/words/printable.h"
+#include "query/words/stack_text.h"
 #include "tui/table.h"
 #include "tui/views/parts.h"
 #include "tui/views/views.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 #include "report/monitor/risk.h"
 #include "tui/bar.h"
 #include "tui/glyphs.h"

@@ -16,6 +16,10 @@ set(expected
   ${MANDIR}/man1/tidemark.1 ${DATADIR}/bash-completion/completions/tidemark ${DATADIR}/zsh/site-functions/_tidemark
   ${DATADIR}/fish/vendor_completions.d/tidemark.fish
   ${DATADIR}/tidemark/grafana/tidemark.json ${DATADIR}/tidemark/presets/dp_sgd.py ${DATADIR}/tidemark/presets/model_config.py)
+file(GLOB schemas RELATIVE ${SHARE} ${SHARE}/schema/*.json ${SHARE}/types/results.d.ts)
+foreach(schema ${schemas})
+  list(APPEND expected ${DATADIR}/tidemark/${schema})
+endforeach()
 if(API_VERSION)
   string(REGEX MATCH "^[0-9]+[.][0-9]+" minor "${API_VERSION}")
   list(APPEND expected ${LIBDIR}/libtidemark.so ${LIBDIR}/libtidemark.so.${minor} ${LIBDIR}/libtidemark.so.${API_VERSION}

@@ -1,6 +1,7 @@
 // A recorder that is this test: what is known of a process that leaks, from the file that is being written.
 #include "monitor/recordings_watch.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,8 +15,9 @@
 
 #include "base/locked_file.h"
 #include "collect/recorder/live/kept_folder.h"
-#include "collect/recorder/live/live_clients.h"
+#include "collect/recorder/live/live_recordings.h"
 #include "collect/recorder/live/socket_folder.h"
+#include "collect/ring/questions.h"
 #include "temporary_folder.h"
 #include "trace/sink.h"
 #include "unit/trace/trace_test_support.h"
@@ -89,7 +91,7 @@ class LeakingProgram {
     write_out();
   }
   /// What run_fast() begins after.
-  void begin_fast() { fast_ns_ = kStepNs * (1 + step_); }
+  void begin_fast(std::uint64_t later_ns = 0) { fast_ns_ = kStepNs * (1 + step_) + later_ns; }
   /// A block of run_fast()'s time that stays.
   void keep_fast(std::uint64_t size) {
     Event event = allocate(fast_ns_ += 10'000, 0xA000'0000 + kept_fast_++ * 0x1000'0000, size, kRecordedGpu);
@@ -143,6 +145,15 @@ class LeakingProgram {
     }
     watch.update(state, true);
   }
+  /// As its Python package does: to what it is asked first.
+  void answer_objects() {
+    const std::string folder = std::filesystem::path(sockets_->socket()).parent_path().string();
+    std::ofstream(fmt::format("{}/{}{}{}", folder, ring::kQuestionStem, kPid, ring::kAnswerEnd))
+        << R"({"new_storages":0,"new_bytes":0,"storages":[]})";
+  }
+  /// Its recorder tells of it no more: the program has ended.
+  void tell_of_nothing() { clients_->tell({}); }
+
   /// The program exits, and nobody wants what is kept.
   void end() {
     EXPECT_TRUE(writer_->finish({std::max(kStepNs * step_ + 3, fast_ns_), true}));
@@ -557,6 +568,39 @@ TEST(RecordingsWatch, DoesNotFallBehindAFastProgramOfWhichTheLastPartIsKept) {
   watch.assess();
   EXPECT_EQ(watch.processes().at(0).lag.behind_bytes, 0U);
   EXPECT_EQ(watch.window(0).devices.at(0).live_allocated_bytes, program.allocated());
+}
+
+// Nothing happens for an hour, and then as much as one look can read.
+TEST(RecordingsWatch, ABurstAfterAWhileIsNotSkipped) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 30'000});
+  watch.set_limits({.time = 1h, .bytes = 8 << 20, .late_seconds = 2, .past_bytes = 0});
+  program.run(5);
+  program.let_read(watch, 1);
+  program.begin_fast(3'600'000'000'000);
+  program.run_fast(100'000);
+  program.let_read(watch, 3600);
+  const RecordingLag lag = watch.processes().at(0).lag;
+  EXPECT_FALSE(lag.is_known());
+  EXPECT_EQ(lag.skipped_events, 0U);
+}
+
+// It had answered the first time, and is gone when it is asked again: nobody waits for it.
+TEST(RecordingsWatch, AProgramThatHasEndedIsNotWaitedFor) {
+  LeakingProgram program;
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 30'000});
+  watch.ask_for_objects();
+  program.run(5);
+  program.let_read(watch, 1);
+  program.answer_objects();
+  program.run(5);
+  program.tell_of_nothing();
+  const auto begin = std::chrono::steady_clock::now();
+  watch.assess();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
+  const auto objects = watch.objects(0);
+  ASSERT_FALSE(objects.ok());
+  EXPECT_EQ(objects.error().message, "the program ended before it was asked again");
 }
 
 TEST(RecordingsWatch, WhatIsReadInTimeHasNoLag) {

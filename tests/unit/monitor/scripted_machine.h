@@ -23,7 +23,7 @@
 
 #include "base/locked_file.h"
 #include "base/units.h"
-#include "collect/recorder/live/live_clients.h"
+#include "collect/recorder/live/live_recordings.h"
 #include "collect/recorder/live/socket_folder.h"
 #include "monitor/engine.h"
 #include "temporary_folder.h"

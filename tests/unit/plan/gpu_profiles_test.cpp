@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "plan/gpu_profile_text.h"
 #include "temporary_folder.h"
 
 namespace tidemark {

@@ -173,6 +173,25 @@ TEST(Metrics, OfNoProcessWhoseRecordingCannotBeRead) {
   EXPECT_THAT(prometheus_text(to_metrics({}, {&process, 1}, {})), Not(HasSubstr("pid=\"42\"")));
 }
 
+TEST(Metrics, TellHowLateEventsAreRead) {
+  RecordedProcess process;
+  process.recording.pid = 42;
+  process.devices.emplace_back().allocated_bytes = 7;
+  const auto page = [&process] { return prometheus_text(to_metrics({}, {&process, 1}, {})); };
+  EXPECT_THAT(page(), Not(HasSubstr("tidemark_recording_lag_seconds")));
+  process.lag.behind_bytes = 1000;
+  process.lag.behind_seconds = 12.5;
+  process.lag.has_newest_totals = true;
+  EXPECT_THAT(page(), HasSubstr("tidemark_recording_lag_seconds{process_pid=\"42\",process_command=\"\"} 12.5"));
+  EXPECT_THAT(page(), HasSubstr("tidemark_framework_memory_allocated_bytes{"));
+  process.lag.has_newest_totals = false;  // what is allocated is that of then
+  EXPECT_THAT(page(), HasSubstr("tidemark_recording_lag_seconds{process_pid=\"42\",process_command=\"\"} 12.5"));
+  EXPECT_THAT(page(), Not(HasSubstr("tidemark_framework_memory_allocated_bytes{")));
+  process.lag = {};
+  process.lag.skipped_until_ns = 5;
+  EXPECT_THAT(page(), HasSubstr("tidemark_recording_lag_seconds{process_pid=\"42\",process_command=\"\"} 0"));
+}
+
 TEST(Metrics, OfRecordedProcessesByOwner) {
   MachineState state;
   state.devices.push_back(gpu("0"));

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <set>
 
-#include "report/common/data_quality.h"
+#include "query/words/data_quality.h"
 
 namespace tidemark {
 namespace {

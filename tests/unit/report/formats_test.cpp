@@ -8,10 +8,10 @@
 
 #include "analyze/usage/summary.h"
 #include "analyze/usage/table.h"
+#include "query/results/results.h"
+#include "query/words/printable.h"
 #include "report/common/csv.h"
 #include "report/common/csv_field.h"
-#include "report/common/json.h"
-#include "report/common/printable.h"
 #include "report/common/text.h"
 #include "unit/store/store_scenario.h"
 

@@ -1,4 +1,4 @@
-#include "report/common/frame_text.h"
+#include "query/words/frame_text.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "query/words/printable.h"
 #include "report/common/columns.h"
-#include "report/common/printable.h"
 #include "report/common/terminal.h"
 #include "report/common/text.h"
 #include "report/plot/axis.h"

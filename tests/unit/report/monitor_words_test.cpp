@@ -214,5 +214,31 @@ TEST(FragmentReport, SaysWhyNothingIsKnownOfADevice) {
               HasSubstr("unused          n/a: PyTorch's allocator of the CPU reserves nothing"));
 }
 
+TEST(LagText, SaysWhatWasSkippedAndHowLateTheRestIs) {
+  RecordedProcess process;
+  process.recording.pid = 42;
+  process.recording.command = "python train.py";
+  EXPECT_EQ(lag_text(process), "");
+  process.lag.behind_bytes = 1000;
+  process.lag.behind_seconds = 0.4;
+  EXPECT_EQ(lag_text(process), "") << "that is no more than usual";
+  process.lag.behind_seconds = 30;
+  EXPECT_EQ(lag_text(process),
+            "process 42 (python train.py) makes events faster than they can be read: what is known of it is 30 s "
+            "behind");
+  process.lag.has_newest_totals = true;
+  EXPECT_EQ(lag_text(process),
+            "process 42 (python train.py) makes events faster than they can be read: they are read 30 s behind. What "
+            "its allocator holds is exact; stacks and steps are those of the events that were read");
+  process.lag.skipped_events = 1'234'567;
+  process.lag.skipped_until_ns = 61'500'000'000;
+  process.lag.behind_seconds = 0.1;
+  EXPECT_EQ(
+      lag_text(process),
+      "process 42 (python train.py) makes events faster than they can be read: 1,234,567 events were skipped, the "
+      "last of them 61.5 s after its start. What its allocator holds is exact; stacks and steps are those of the "
+      "events that were read");
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 #include <gtest/gtest.h>
 

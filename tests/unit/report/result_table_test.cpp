@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "report/analyses/analysis.h"
+#include "query/analyses/analysis.h"
+#include "query/results/results.h"
 #include "report/common/csv.h"
+#include "report/formats.h"
 #include "report/html/html.h"
 #include "report/html/page_budget.h"
 #include "unit/store/store_scenario.h"
@@ -108,16 +110,16 @@ TableAnalysis sample_analysis() {
 
 TEST(ResultTable, IsAllThatAnAnalysisNeedsForItsCommand) {
   const Analysis analysis = make_analysis(sample_analysis());
-  EXPECT_EQ(analysis.formats, (std::vector<std::string>{"text", "json", "csv"}));
+  EXPECT_EQ(formats_of(analysis), (std::vector<std::string>{"text", "json", "csv"}));
   AnalysisOptions options(analysis.options);
   EXPECT_EQ(options.count("top"), 7U);
   const Store store = Scenario().store();
   Symbols symbols(store.definitions);
   const auto run = analysis.start();
   ASSERT_TRUE(run->add(store, symbols, options).ok());
-  EXPECT_EQ(*run->write("text", Terminal()), to_text(sample_table(), Terminal()));
-  EXPECT_EQ(*run->write("json", Terminal()), to_json(std::vector{sample_table()}));
-  EXPECT_EQ(*run->write("csv", Terminal()), to_csv(std::vector{sample_table()}));
+  EXPECT_EQ(*write_results(analysis, *run, "text", Terminal()), to_text(sample_table(), Terminal()));
+  EXPECT_EQ(*write_results(analysis, *run, "json", Terminal()), to_json(std::vector{sample_table()}));
+  EXPECT_EQ(*write_results(analysis, *run, "csv", Terminal()), to_csv(std::vector{sample_table()}));
   EXPECT_FALSE(run->check_failed(options));
   options.device = "cuda:9";
   EXPECT_FALSE(run->add(store, symbols, options).ok());

@@ -1,8 +1,8 @@
-#include "report/common/stack_text.h"
+#include "query/words/stack_text.h"
 
 #include <gtest/gtest.h>
 
-#include "report/common/printable.h"
+#include "query/words/printable.h"
 
 namespace tidemark {
 namespace {

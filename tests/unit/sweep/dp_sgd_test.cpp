@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "query/results/results.h"
 #include "report/chart/chart.h"
 #include "report/common/csv.h"
-#include "report/common/json.h"
 #include "report/common/text.h"
 #include "temporary_folder.h"
 

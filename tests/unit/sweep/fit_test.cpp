@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "report/common/json.h"
+#include "query/results/results.h"
 #include "report/common/text.h"
 
 namespace tidemark {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/byte_stream.h"
-#include "trace/frame_encoder.h"
+#include "trace/frames.h"
 #include "trace/recording_state.h"
 #include "trace/running_totals.h"
 #include "unit/trace/random_program.h"

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "base/crc32c.h"
-#include "trace/frame_encoder.h"
+#include "trace/frames.h"
 #include "trace/varint.h"
 #include "trace_test_support.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trace/address_map.h"
-#include "trace/slot_pool.h"
+#include "trace/event_codec.h"
 
 namespace tidemark {
 namespace {

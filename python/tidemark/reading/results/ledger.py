@@ -1,47 +1,13 @@
-"""``run.ledger()``: all memory of a GPU by owner."""
+"""What ``tidemark ledger`` says."""
 
+# Made by scripts/refresh_results.py from src/query/results: edit that.
+# Without postponed annotations: from_json() reads them while the program runs, on Python 3.9 too.
 from dataclasses import dataclass
 from typing import Optional
 
 from tidemark.reading.rendering import Result
 from tidemark.reading.results.common import OfRecording
-from tidemark.reading.results.host import HostLedger
-
-
-@dataclass(frozen=True)
-class LedgerLine:
-    """One part of the memory that is used on a device."""
-
-    part: str
-    bytes: Optional[int]
-    name: Optional[str]  #: of a library or process
-    pid: Optional[int]
-    kind: Optional[str]  #: of a process
-
-
-@dataclass(frozen=True)
-class LedgerCaveat:
-    """Why a ledger may not add up."""
-
-    kind: str
-    text: str
-
-
-@dataclass(frozen=True)
-class LedgerAt:
-    """A device's memory at one time; the lines and what is unexplained add up to what is used."""
-
-    time_ns: Optional[int]
-    used_bytes: Optional[int]
-    lines: tuple[LedgerLine, ...]
-    unexplained_bytes: Optional[int]
-    allocated_bytes: Optional[int]
-    cached_bytes: Optional[int]
-    managed_bytes: Optional[int]
-    pinned_host_bytes: Optional[int]
-    processes_sampled_at_ns: Optional[int]
-    transient_peak_bytes: Optional[int]
-    caveats: tuple[LedgerCaveat, ...]
+from tidemark.reading.results.ledgers import HostLedgerAt, KilledProcess, LedgerAt
 
 
 @dataclass(frozen=True)
@@ -55,7 +21,7 @@ class LedgerPoint:
     library_bytes: tuple[int, ...]  #: by the device's ``libraries``
     other_library_bytes: int
     context_bytes: Optional[int]
-    process_bytes: Optional[int]
+    process_bytes: Optional[int]  #: of all other processes
 
 
 @dataclass(frozen=True)
@@ -66,8 +32,32 @@ class LedgerDevice:
     model: Optional[str]
     total_bytes: Optional[int]
     ledger: LedgerAt
-    libraries: tuple[str, ...]
-    points: tuple[LedgerPoint, ...]
+    libraries: tuple[str, ...]  #: those with the most memory at any time, at most five
+    points: tuple[LedgerPoint, ...]  #: of at most 1,200 equal stretches of time, the sample with the most used bytes in each
+
+
+@dataclass(frozen=True)
+class HostPoint:
+    """Totals of the host's ledger at a sample."""
+
+    time_ns: int
+    used_bytes: int
+    main_bytes: Optional[int]  #: of the recorded process
+    workers_bytes: Optional[int]  #: of DataLoader workers
+    job_bytes: Optional[int]  #: of the job's other processes
+    other_bytes: Optional[int]  #: of processes that are not the job's
+    shmem_bytes: Optional[int]
+    cache_bytes: Optional[int]
+    kernel_bytes: Optional[int]  #: with sockets
+
+
+@dataclass(frozen=True)
+class HostLedger:
+    """The host as a device of its own."""
+
+    ledger: Optional[HostLedgerAt]  #: None: no sample had been taken by then
+    killed: tuple[KilledProcess, ...]
+    points: tuple[HostPoint, ...]  #: as those of devices
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,4 +65,4 @@ class Ledger(Result, OfRecording):
     """All memory of each GPU and of the host: PyTorch, libraries, context, processes, page cache."""
 
     devices: tuple[LedgerDevice, ...]
-    host: Optional[HostLedger]
+    host: Optional[HostLedger]  #: None: not sampled, or another device was asked for

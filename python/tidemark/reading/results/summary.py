@@ -1,22 +1,13 @@
-"""``run.summary()`` and ``job.summary()``: peaks, and what held them."""
+"""What ``tidemark summary`` says."""
 
+# Made by scripts/refresh_results.py from src/query/results: edit that.
+# Without postponed annotations: from_json() reads them while the program runs, on Python 3.9 too.
 from dataclasses import dataclass
 from typing import Optional
 
 from tidemark.reading.rendering import Result
-from tidemark.reading.results.common import Advice, CategoryBytes, Holder, OfRecording, SampledBytes, Stack
-from tidemark.reading.results.host import HostExtremes, KilledProcess
-from tidemark.reading.results.ledger import LedgerAt
-
-
-@dataclass(frozen=True)
-class CallSite(Holder):
-    """A place in the program, or the owner that was asked for, and what it held at the peak."""
-
-    bytes: int
-    block_count: int
-    stack_count: int
-    share: float
+from tidemark.reading.results.common import Advice, CallSite, CategoryBytes, OfRecording, SampledBytes, Stack
+from tidemark.reading.results.ledgers import HostLedgerAt, KilledProcess, LedgerAt
 
 
 @dataclass(frozen=True)
@@ -25,28 +16,28 @@ class SummaryDevice:
 
     device: str
     peak_allocated_bytes: int
-    peak_allocated_at_ns: Optional[int]
-    peak_reserved_bytes: Optional[int]
+    peak_allocated_at_ns: Optional[int]  #: the first time; None: nothing was allocated
+    peak_reserved_bytes: Optional[int]  #: None on the CPU
     peak_reserved_at_ns: Optional[int]
-    peak_active_bytes: Optional[int]
+    peak_active_bytes: Optional[int]  #: None in recordings
     peak_active_at_ns: Optional[int]
     end_allocated_bytes: int
-    end_recorded_bytes: int
+    end_recorded_bytes: int  #: of these, in recorded blocks
     end_block_count: int
     end_reserved_bytes: Optional[int]
     end_active_bytes: Optional[int]
-    baseline_bytes: Optional[int]
+    baseline_bytes: Optional[int]  #: allocated before the first event; None without counters of the allocator
     allocation_count: int
     free_count: int
-    unmatched_free_count: int
+    unmatched_free_count: int  #: frees without a recorded allocation; included in free_count
     out_of_memory_count: int
-    total_allocated_bytes: int
-    call_sites_at_peak: tuple[CallSite, ...]
+    total_allocated_bytes: int  #: sum of all allocations
+    call_sites_at_peak: tuple[CallSite, ...]  #: most bytes first; shares are of peak_allocated_bytes
     other_call_site_count: int
     other_call_sites_bytes: int
-    unrecorded_at_peak_bytes: int
-    categories_at_peak: Optional[tuple[CategoryBytes, ...]]
-    advice: Optional[tuple[Advice, ...]]
+    unrecorded_at_peak_bytes: int  #: in no recorded block
+    categories_at_peak: Optional[tuple[CategoryBytes, ...]]  #: where they are known
+    advice: Optional[tuple[Advice, ...]]  #: most saving first
 
 
 @dataclass(frozen=True)
@@ -69,7 +60,7 @@ class OutOfMemoryVerdict:
     time_ns: int
     requested_bytes: int
     device_free_bytes: Optional[int]
-    cause: Optional[str]
+    cause: Optional[str]  #: "leak", "other_process", "limit", "fragmentation", "demand": as in ``explain``; None: not known
     text: str
 
 
@@ -88,14 +79,14 @@ class LedgerExtremes:
 class HostMemory:
     """Memory of the host: of the process, of the job, and of the control group."""
 
-    rss: Optional[SampledBytes]
+    rss: Optional[SampledBytes]  #: of the recorded process, as pss and those from anon to pinned
     pss: Optional[SampledBytes]
-    job_process_count: Optional[int]
-    job_rss: Optional[SampledBytes]
+    job_process_count: Optional[int]  #: most at one time
+    job_rss: Optional[SampledBytes]  #: of all processes below ``tidemark run``, as all of the job
     job_pss: Optional[SampledBytes]
-    cgroup_usage: Optional[SampledBytes]
+    cgroup_usage: Optional[SampledBytes]  #: of the control group with the lowest limit
     cgroup_limit_bytes: Optional[int]
-    cgroup_oom_kills: int
+    cgroup_oom_kills: int  #: while the program ran
     anon: Optional[SampledBytes]
     file: Optional[SampledBytes]
     shmem: Optional[SampledBytes]
@@ -106,8 +97,16 @@ class HostMemory:
     job_file: Optional[SampledBytes]
     job_shmem: Optional[SampledBytes]
     job_swap: Optional[SampledBytes]
-    lowest_available_bytes: Optional[int]
+    lowest_available_bytes: Optional[int]  #: on the machine, without swapping
     lowest_available_at_ns: Optional[int]
+
+
+@dataclass(frozen=True)
+class HostExtremes:
+    """All memory of the host, when most was used and at the end."""
+
+    peak: HostLedgerAt
+    end: Optional[HostLedgerAt]
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,12 +114,12 @@ class Summary(Result, OfRecording):
     """Peak memory of each device, and the call sites that held it."""
 
     devices: tuple[SummaryDevice, ...]
-    out_of_memory: tuple[OutOfMemory, ...]
-    out_of_memory_verdict: Optional[OutOfMemoryVerdict]
-    ledgers: tuple[LedgerExtremes, ...]
-    host: Optional[HostMemory]
-    host_ledger: Optional[HostExtremes]
-    killed: tuple[KilledProcess, ...]
+    out_of_memory: tuple[OutOfMemory, ...]  #: the first ten requests that failed
+    out_of_memory_verdict: Optional[OutOfMemoryVerdict]  #: of the latest; None: none failed
+    ledgers: tuple[LedgerExtremes, ...]  #: of devices with samples
+    host: Optional[HostMemory]  #: None: not sampled
+    host_ledger: Optional[HostExtremes]  #: None: not sampled
+    killed: tuple[KilledProcess, ...]  #: by the kernel, for lack of host memory
 
 
 @dataclass(frozen=True)
@@ -131,12 +130,12 @@ class RankRow:
     rank: Optional[int]
     pid: Optional[int]
     data_loader_worker: bool
-    device: Optional[str]
+    device: Optional[str]  #: the GPU with the highest peak, else the CPU; None: nothing was allocated
     peak_allocated_bytes: int
     peak_reserved_bytes: Optional[int]
-    device_used_bytes: Optional[int]
-    out_of_memory: bool
-    difference_to_median: Optional[float]
+    device_used_bytes: Optional[int]  #: as the driver says, at its peak; None without samples
+    out_of_memory: bool  #: on any device
+    difference_to_median: Optional[float]  #: of the peak allocated, as a share of the group's median; None in a group of one
     outlier: bool
 
 
@@ -145,18 +144,18 @@ class RankGroup:
     """Processes that are compared with each other."""
 
     device_type: str
-    children: bool
+    children: bool  #: DataLoader workers, and what other processes of the job started
     process_count: int
-    median_bytes: int
-    outlier_limit_bytes: int
+    median_bytes: int  #: of the peaks allocated
+    outlier_limit_bytes: int  #: an outlier differs from the median by more
 
 
 @dataclass(frozen=True)
 class Ranks:
     """All processes of a job in one table."""
 
-    rows: tuple[RankRow, ...]
-    groups: tuple[RankGroup, ...]
+    rows: tuple[RankRow, ...]  #: by rank, those without one last
+    groups: tuple[RankGroup, ...]  #: in the order of the rows
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,4 +1,4 @@
-// What each call of the CUDA driver means for its memory.
+// What each call of the CUDA driver means for its memory, and what it took or gave back once it succeeded.
 #pragma once
 
 #include <cstdint>

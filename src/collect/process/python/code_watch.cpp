@@ -4,7 +4,7 @@
 
 #include "collect/process/python/address_set.h"
 #include "collect/process/python/layout.h"
-#include "collect/process/python/module_calls.h"
+#include "collect/process/python/python_walker.h"
 
 namespace tidemark::process {
 namespace {

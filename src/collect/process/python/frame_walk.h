@@ -7,7 +7,6 @@
 #include "collect/process/key_table.h"
 #include "collect/process/python/interpreter.h"
 #include "collect/process/python/layout.h"
-#include "collect/process/python/module_calls.h"
 #include "collect/process/python/python_walker.h"
 
 namespace tidemark::process {

@@ -4,14 +4,13 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <utility>
 
 #include "collect/process/python/code_watch.h"
-#include "collect/process/python/describe.h"
 #include "collect/process/python/frame_walk.h"
 #include "collect/process/python/interpreter.h"
 #include "collect/process/python/layout.h"
-#include "collect/process/python/module_calls.h"
 
 namespace tidemark::process {
 
@@ -122,6 +121,29 @@ bool read_entry(const ObjectFunctions& python, void* entry, LineMap* out) noexce
   return true;
 }
 
+std::uint32_t code_point_at(const PythonText& text, std::size_t index) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(text.data) + index * text.kind;
+  if (text.kind == 1) return load<std::uint8_t>(at);
+  return text.kind == 2 ? load<std::uint16_t>(at) : load<std::uint32_t>(at);
+}
+
+/// `end` is ASCII.
+template <std::size_t kSize>
+bool ends_with(const PythonText& text, const char (&end)[kSize]) noexcept {
+  constexpr std::size_t kLength = kSize - 1;
+  if (text.length < kLength) return false;
+  for (std::size_t index = 0; index < kLength; ++index) {
+    if (code_point_at(text, text.length - kLength + index) != static_cast<unsigned char>(end[index])) return false;
+  }
+  return true;
+}
+
+bool has_cells(const Layout& layout, std::uintptr_t code) noexcept {
+  if (layout.style != FrameStyle::frame_objects) return load<std::uint32_t>(code + layout.code_cells) != 0;
+  const auto cells = load<std::uintptr_t>(code + layout.code_cells);
+  return cells != 0 && load<std::size_t>(cells + kObjectSize) != 0;
+}
+
 }  // namespace
 
 PythonSupport python_detect() noexcept {
@@ -213,6 +235,42 @@ bool read_line_map(const Layout& layout, const Interpreter& interpreter, const L
   if (!has_type_flag(reinterpret_cast<std::uintptr_t>(number), kLongSubclassFlag)) return false;
   *line = static_cast<std::uint32_t>(python.as_long(number));
   return read_text(layout, reinterpret_cast<std::uintptr_t>(python.tuple_item(map.traces, at)), trace);
+}
+
+bool has_type_flag(std::uintptr_t object, std::uint64_t flag) noexcept {
+  if (object == 0) return false;
+  return (load<std::uint64_t>(load<std::uintptr_t>(object + kObjectType) + kTypeFlags) & flag) != 0;
+}
+
+// Characters of a str (PEP 393): behind its header when compact, else where its last field points.
+bool read_text(const Layout& layout, std::uintptr_t text, PythonText* out) noexcept {
+  if (!has_type_flag(text, kStringSubclassFlag)) return false;
+  const auto state = load<std::uint32_t>(text + kStringState);
+  const std::uint32_t kind = state >> kStateKindShift & 7U;
+  if (kind != 1 && kind != 2 && kind != 4) return false;  // 0: a wchar_t string of 3.9 to 3.11 that is not ready
+  std::uintptr_t data = text + ((state & kStateAscii) != 0 ? layout.ascii_string_size : layout.compact_string_size);
+  if ((state & kStateCompact) == 0) data = load<std::uintptr_t>(text + layout.compact_string_size);
+  if (data == 0) return false;
+  *out = {reinterpret_cast<const void*>(data), load<std::size_t>(text + kStringLength),
+          static_cast<std::uint8_t>(kind)};
+  return true;
+}
+
+bool describe_code(const Layout& layout, std::uintptr_t code_type, std::uintptr_t code, PythonCode* out) noexcept {
+  if (load<std::uintptr_t>(code + kObjectType) != code_type) return false;
+  const auto line_table = load<std::uintptr_t>(code + layout.code_line_table);
+  if (!has_type_flag(line_table, kBytesSubclassFlag)) return false;
+  out->first_line = load<std::uint32_t>(code + layout.code_first_line);
+  out->line_table = reinterpret_cast<const void*>(line_table + kBytesData);
+  out->line_table_size = load<std::size_t>(line_table + kObjectSize);
+  out->code_offset = layout.code_bytecode;
+  return read_text(layout, load<std::uintptr_t>(code + layout.code_file), &out->file) &&
+         read_text(layout, load<std::uintptr_t>(code + layout.code_function), &out->function);
+}
+
+bool is_module_call(const Layout& layout, std::uintptr_t code, const PythonCode& names) noexcept {
+  return ends_with(names.function, "_call_impl") && ends_with(names.file, "torch/nn/modules/module.py") &&
+         !has_cells(layout, code);
 }
 
 }  // namespace tidemark::process

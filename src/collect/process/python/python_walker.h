@@ -5,6 +5,7 @@
 // thread. Layouts differ by CPython minor version (3.9 to 3.14) and come from one table of offsets.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -120,5 +121,21 @@ bool find_line_map(const Layout& layout, const Interpreter& interpreter, std::ui
 /// Entry `index` of a line map. False where it has no stack trace.
 bool read_line_map(const Layout& layout, const Interpreter& interpreter, const LineMap& map, std::size_t index,
                    std::uint32_t* line, PythonText* trace) noexcept;
+
+/// See python_describe(). Reads memory directly: `code` must have come from a walk of the calling thread.
+bool describe_code(const Layout& layout, std::uintptr_t code_type, std::uintptr_t code, PythonCode* out) noexcept;
+
+/// Whether the object's type has a flag of tp_flags. False for null.
+bool has_type_flag(std::uintptr_t object, std::uint64_t flag) noexcept;
+
+/// Characters of a str, as they lie in memory. False when it is none.
+bool read_text(const Layout& layout, std::uintptr_t text, PythonText* out) noexcept;
+
+/// Its address; 0 before it was seen, and after its death.
+inline constinit std::atomic<std::uintptr_t> module_call_code{0};
+
+/// Whether a code object with these names is Module._wrapped_call_impl (torch from 2.1 on) or Module._call_impl
+/// (before), and keeps its first local in the frame. That of _call_impl is in a cell where the other one exists.
+bool is_module_call(const Layout& layout, std::uintptr_t code, const PythonCode& names) noexcept;
 
 }  // namespace tidemark::process

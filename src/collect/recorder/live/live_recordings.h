@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,5 +42,29 @@ class LiveRecorder {
 
 /// What they write, by pid.
 [[nodiscard]] std::vector<LiveRecording> find_live_recordings();
+
+/// Not thread-safe. Never waits, and wakes nobody: it is asked whenever the recorder wakes up for its programs.
+class LiveClients {
+ public:
+  static constexpr std::size_t kMaxClients = 16;
+
+  /// `listener`: of SocketFolder::listen(), not blocking.
+  explicit LiveClients(ScopedFd listener) : listener_(std::move(listener)) {}
+
+  /// Takes in readers of the same user, and lets those go that have gone.
+  void welcome();
+  [[nodiscard]] bool any() const { return !clients_.empty(); }
+  /// Tells those who have not been told.
+  void tell(std::span<const LiveRecording> recordings);
+
+ private:
+  struct Client {
+    ScopedFd connection;
+    std::string told;
+  };
+
+  ScopedFd listener_;
+  std::vector<Client> clients_;
+};
 
 }  // namespace tidemark

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "collect/recorder/live/live_clients.h"
 #include "collect/recorder/live/live_recordings.h"
 #include "recorder_fixture.h"
 

@@ -1,0 +1,220 @@
+#include "query/words/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analyze/common/arithmetic.h"
+#include "base/units.h"
+#include "query/words/printable.h"
+#include "query/words/recording_text.h"
+#include "query/words/stack_text.h"
+
+namespace tidemark {
+namespace {
+
+constexpr const char* kLimitReached = "the process's memory limit was reached";
+
+// Why the request could not use the cached memory: "... cached, but ...".
+std::string unusable_cache_text(const OomFailure& failure) {
+  if (!failure.cache) return "its free blocks are too small or unusable for this request";
+  const OomCache& cache = *failure.cache;
+  if (2 * cache.whole_in_default_pool > *failure.cached) {
+    return "PyTorch releases no cached memory during CUDA graph capture";
+  }
+  const std::uint64_t most =
+      std::max({cache.usable.bytes, cache.other_streams.bytes, cache.other_pools.bytes, cache.other_kinds.bytes});
+  if (most == cache.usable.bytes) {
+    return fmt::format("the largest free block usable for this request is {}", format_bytes(cache.usable.largest));
+  }
+  const std::string part = most == *failure.cached ? "it" : fmt::format("{} of it", format_bytes(most));
+  const char* where = most == cache.other_streams.bytes ? "segments of other streams"
+                      : most == cache.other_pools.bytes ? "other memory pools"
+                                                        : "segments for blocks of other sizes";
+  return fmt::format("{} is in {}, which this request cannot use", part, where);
+}
+
+std::string requested_text(const OomFailure& failure) {
+  return format_bytes(failure.request.bytes);
+}
+
+std::string blocks_text(const OomFix& fix) {
+  if (fix.of_blocks == 1) return "the only block";
+  if (fix.blocks == fix.of_blocks) return fmt::format("all {} blocks", format_count(fix.blocks));
+  return fix.blocks == 1
+             ? fmt::format("the newest of {} blocks", format_count(fix.of_blocks))
+             : fmt::format("the newest {} of {} blocks", format_count(fix.blocks), format_count(fix.of_blocks));
+}
+
+std::string outside_text(const OomFailure& failure, std::uint64_t bytes) {
+  return failure.outside && *failure.outside == bytes
+             ? fmt::format("{} of the device are used outside PyTorch", format_bytes(bytes))
+             : fmt::format("memory used outside PyTorch grew by at least {}", format_bytes(bytes));
+}
+
+// "12.0 MiB leaked in previous steps".
+std::string main_cause_text(const OomFailure& failure) {
+  if (!failure.cause && !failure.caching && !failure.findings.empty()) {  // of the host nothing else is known
+    return fmt::format("{} may have leaked", format_bytes(failure.findings.front().bytes));
+  }
+  if (!failure.cause) return "cause unknown";
+  const std::string bytes = format_bytes(failure.findings.front().bytes);
+  switch (*failure.cause) {
+    case OomCause::leak:
+      return fmt::format("{} leaked in previous steps", bytes);
+    case OomCause::other_process:
+      return outside_text(failure, failure.findings.front().bytes);
+    case OomCause::limit:
+      return fmt::format("{}, the device had {} free", kLimitReached, bytes);
+    case OomCause::fragmentation:
+      return fmt::format("{} cached, but {}", bytes, unusable_cache_text(failure));
+    case OomCause::demand:
+      break;
+  }
+  return fmt::format("{} allocated, {} more than available", format_bytes(failure.allocated), bytes);
+}
+
+// Of the fastest leak, or of the autograd graphs that it is a part of.
+std::string leaking_text(const OomFailure& failure) {
+  const LeakSite& first = failure.leaks.front();
+  const bool in_object = first.object < failure.leak_objects.size();
+  const LeakObject* graph = in_object ? &failure.leak_objects[first.object] : nullptr;
+  if (graph != nullptr && graph->kind != LeakObjectKind::autograd_graph) graph = nullptr;
+  const std::size_t sites = graph != nullptr ? graph->leaks : 1;
+  const std::size_t others = failure.leaks.size() - std::min<std::size_t>(sites, failure.leaks.size());
+  const std::string more = others == 0 ? "" : fmt::format(" and {} more", format_count(others));
+  if (graph == nullptr) return fmt::format("leaking call site: {}{}", stack_text(first.stack, kStackInSentence), more);
+  return fmt::format("autograd graphs are retained, likely by the tensors that they end in: {}{}",
+                     stack_text(graph->last, kStackInSentence), more);
+}
+
+}  // namespace
+
+std::string verdict_text(const OomFailure& failure) {
+  return fmt::format("Out of memory: {} requested; {}", requested_text(failure), main_cause_text(failure));
+}
+
+std::string out_of_memory_headline(const OomFailure& failure, const RecordingInfo& recording) {
+  const std::string free = failure.device_free ? format_bytes(*failure.device_free) + " free"
+                           : failure.caching   ? "free device memory unknown"
+                                               : format_bytes(failure.allocated) + " allocated";
+  const std::string cause = failure.cause == OomCause::limit ? kLimitReached : main_cause_text(failure);
+  return fmt::format("Out of memory on {}: {} requested, {}; {}. More: `tidemark explain {}`",
+                     to_string(failure.device), requested_text(failure), free, cause, printable(recording.path));
+}
+
+std::string evidence_text(const OomFailure& failure, const OomFinding& finding) {
+  const std::string missing = failure.missing ? format_bytes(*failure.missing) : format_bytes(failure.request.driver);
+  switch (finding.cause) {
+    case OomCause::leak: {
+      const std::string condition =
+          finding.certain
+              ? ""
+              : fmt::format(" (if the pattern repeated {} times is a training step)", format_count(failure.step_count));
+      return fmt::format("{} leaked{}{}; {}", format_bytes(finding.bytes), condition,
+                         failure.caching ? fmt::format(", {} missing", missing) : "", leaking_text(failure));
+    }
+    case OomCause::other_process:
+      return fmt::format("{}; {} missing", outside_text(failure, finding.bytes), missing);
+    case OomCause::limit:
+      return fmt::format("{} free on the device, {} required", format_bytes(finding.bytes),
+                         format_bytes(failure.request.driver));
+    case OomCause::fragmentation:
+      return fmt::format("{} cached, enough if it were one usable block; {}", format_bytes(finding.bytes),
+                         unusable_cache_text(failure));
+    case OomCause::demand:
+      break;
+  }
+  return fmt::format("{} missing even if all cached ({}) and free ({}) memory were contiguous",
+                     format_bytes(finding.bytes), bytes_text(failure.cached), bytes_text(failure.device_free));
+}
+
+std::string device_free_source(const OomFailure& failure) {
+  if (!failure.sampled_at_ns) return "as reported by the driver";
+  return fmt::format("sampled {} before", format_duration_ns(failure.last_ns - *failure.sampled_at_ns));
+}
+
+std::string unknown_cause_text(const OomFailure& failure) {
+  if (!failure.caching) return "the allocator of this device does not report available memory";
+  if (failure.fitting_block) {
+    return "a sufficient free block was cached; the request probably belongs to a private pool that the file does not "
+           "record";
+  }
+  if (!failure.device_free) {
+    return fmt::format(
+        "free device memory is unknown: the device was full or a memory limit was reached; {} cached "
+        "did not suffice",
+        bytes_text(failure.cached));
+  }
+  return fmt::format("the device had {} free ({}) and {} were required; {}", bytes_text(failure.device_free),
+                     device_free_source(failure), format_bytes(failure.request.driver),
+                     failure.sampled_at_ns ? "the difference is within what a sample can be off"
+                                           : "the driver may reserve some for itself");
+}
+
+std::string fix_text(const OomFailure& failure, const OomFix& fix) {
+  switch (fix.kind) {
+    case OomFixKind::free_blocks:
+      return fmt::format("free {} of {}", blocks_text(fix), stack_text(fix.stack, kStackInSentence));
+    case OomFixKind::stop_leak:
+      return "fix the leak: `tidemark leaks` lists its call sites and growth rates";
+    case OomFixKind::free_device:
+      return "free memory used outside PyTorch on the device";
+    case OomFixKind::raise_limit:
+      return fmt::format("raise the memory limit to {} or more (upper bound)", format_bytes(failure.limit->below));
+    case OomFixKind::empty_private_pool:
+      return "release unused segments of private pools (CUDA graphs, torch.cuda.MemPool)";
+    case OomFixKind::empty_cache_before:
+      return "release cached memory before the CUDA graph capture: memory freed during capture stays in the default "
+             "pool";
+    case OomFixKind::same_stream:
+      return "use the free block of another stream: allocate on that stream, or release the block earlier";
+    case OomFixKind::smaller_request:
+      return fmt::format("reduce the request by {}", share_text(share_of(fix.bytes, failure.request.bytes)));
+    case OomFixKind::settings:
+      return fmt::format("set PYTORCH_CUDA_ALLOC_CONF={}: the request succeeds when it is replayed with this setting",
+                         printable(fix.settings));
+    case OomFixKind::expandable:
+      break;
+  }
+  return "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: this much free memory becomes releasable (probably "
+         "enough)";
+}
+
+const char* fits_text(const OomAdvice& advice) {
+  if (!advice.suffices) return "unknown";
+  return *advice.suffices ? "yes" : "no";
+}
+
+std::string check_text(const Explanation& explanation, const OomFailure& failure, const OomFix& fix) {
+  const std::string file = printable(base_name(explanation.recording.path));
+  switch (fix.kind) {
+    case OomFixKind::free_blocks:
+      return fmt::format(
+          "`tidemark table {} --at {}ns` lists the live blocks; after the change: `tidemark compare OLD NEW`", file,
+          failure.last_ns);
+    case OomFixKind::stop_leak:
+      return fmt::format("`tidemark leaks {}` reports no leak after the change", file);
+    case OomFixKind::free_device:
+      return "`nvidia-smi` lists the processes of the device";
+    case OomFixKind::raise_limit:
+      return "PyTorch's error message states the limit; torch.cuda.set_per_process_memory_fraction sets it";
+    case OomFixKind::empty_private_pool:
+      return fmt::format("`tidemark table {0} --by pool`; `tidemark fragmentation {0}` shows segments without blocks",
+                         file);
+    case OomFixKind::empty_cache_before:
+      return "call torch.cuda.empty_cache() after the last free before the capture, then record again";
+    case OomFixKind::same_stream:
+      return fmt::format("`tidemark table {} --by stream`", file);
+    case OomFixKind::smaller_request:
+      return "record again with the smaller request; other allocations may change with it";
+    case OomFixKind::settings:
+      return fmt::format("replayed by {}; `tidemark simulate {} --search` shows all settings",
+                         printable(explanation.simulated_by), file);
+    case OomFixKind::expandable:
+      break;
+  }
+  return "record again with this setting; `tidemark fragmentation NEW` shows the remaining free blocks";
+}
+
+}  // namespace tidemark

@@ -1,0 +1,34 @@
+#include "query/words/rates.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace tidemark {
+
+std::string span_text(double seconds) {
+  if (seconds < 100) return fmt::format("{:.3g} s", seconds);
+  if (seconds < 100 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  if (seconds < 100 * 3600) return fmt::format("{:.0f} h", seconds / 3600);
+  return fmt::format("{:.0f} d", seconds / 86400);
+}
+
+std::string per_minute_text(double bytes_per_second) {
+  const double bytes = std::abs(bytes_per_second) * 60;
+  const std::string text = format_bytes(static_cast<std::uint64_t>(std::llround(bytes))) + "/min";
+  return bytes_per_second < 0 ? "-" + text : text;
+}
+
+std::string interval_text(const Interval& seconds) {
+  return fmt::format("in {} (90% interval: {} to {})", span_text(seconds.expected), span_text(seconds.earliest),
+                     seconds.latest ? span_text(*seconds.latest) : "never");
+}
+
+std::string clear_change_text(const Slope& change, bool matters, const std::string& size) {
+  return fmt::format("{} by {}{}", change.rises() ? "rises" : "falls", matters ? "" : "only ", size);
+}
+
+}  // namespace tidemark

@@ -1,0 +1,24 @@
+// Spans of time, rates and changes in words.
+#pragma once
+
+#include <string>
+
+#include "analyze/common/trend.h"
+#include "analyze/forecast/forecaster.h"
+
+namespace tidemark {
+
+/// "3.2 s", "12 min", "5 h", "9 d".
+[[nodiscard]] std::string span_text(double seconds);
+
+/// "12.3 MiB/min".
+[[nodiscard]] std::string per_minute_text(double bytes_per_second);
+
+/// "in 2 min (90% interval: 1 min to 4 min)"; without a latest time it ends in "never".
+[[nodiscard]] std::string interval_text(const Interval& seconds);
+
+/// "rises by 12.3 MiB", "falls by only 0.4 MiB" where that is too little to matter: of a change whose interval is on
+/// one side of zero. `size`: its absolute value.
+[[nodiscard]] std::string clear_change_text(const Slope& change, bool matters, const std::string& size);
+
+}  // namespace tidemark

@@ -1,0 +1,122 @@
+// Events to the columns of an events frame, and back.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "trace/address_map.h"
+#include "trace/definitions.h"
+#include "trace/event.h"
+#include "trace/event_state.h"
+#include "trace/format.h"
+#include "trace/frames.h"
+#include "trace/recording_state.h"
+#include "trace/running_totals.h"
+
+namespace tidemark {
+
+/// Not thread-safe. Memory: the columns of one frame (touched as they fill), and 80 to 112 bytes a live block.
+class EventEncoder {
+ public:
+  EventEncoder();
+
+  /// Adds an event, and before it a free of the old block when it allocates at an address still alive. There must be
+  /// room. Ids in the event must be defined or none; `slot`, and `size` of a free, are ignored.
+  void add(const Event& event);
+
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  /// One call of add() may make two events.
+  [[nodiscard]] bool has_room() const { return count_ + 2 <= format::kMaxFrameEvents; }
+  /// Of the payload so far, before compression.
+  [[nodiscard]] std::size_t payload_bytes() const;
+
+  /// Appends the frame to `out` and starts the next one.
+  void append_frame(FrameEncoder& frames, std::vector<std::byte>& out);
+
+  /// Between two frames of events: appends one of what they come to so far, and one of the state after them, where
+  /// that is due. All but the last few events can then be passed over: frames of totals stand for
+  /// format::kMinTotalsEvents or a little more, those of the state for so many bytes of events that they add some
+  /// 3% to them.
+  void append_checkpoint(FrameEncoder& frames, std::vector<std::byte>& out);
+
+ private:
+  /// How many columns the frame needs: those at the end that hold nothing but 0 are left out.
+  [[nodiscard]] std::size_t column_count() const;
+
+  struct Buffer {
+    std::unique_ptr<std::uint8_t[]> bytes;
+    std::uint8_t* end = nullptr;
+  };
+  void put(format::Column column, std::uint64_t value);
+  void put_address(std::uint64_t address, std::uint64_t size);
+  void put_attribution(const Event& event);
+  void add_allocation(const Event& event, std::uint32_t device);
+  void add_free_of(std::uint32_t slot, const Event& event, std::uint32_t device, bool totals_known);
+  void begin(const Event& event, format::TagKind kind, std::uint8_t flags);
+  void take_live(std::uint32_t device, std::uint64_t live);
+  [[nodiscard]] DeviceRunningTotals& running(std::uint32_t device);
+  [[nodiscard]] bool is_state_due() const;
+  [[nodiscard]] RecordingState state() const;
+  std::uint8_t device_flag(std::uint32_t device);
+  std::uint8_t totals_flags(const Event& event, std::uint32_t device, std::uint64_t grown_by);
+
+  /// Of a live block, by slot: what the state frame tells of it beside what EventState has.
+  struct Origin {
+    std::uint64_t time_ns = 0;
+    std::uint64_t sequence = 0;
+    std::uint64_t node_sequence = 0;
+    StackId stack;
+    ThreadId thread;
+    AutogradNodeId node;
+  };
+
+  EventState state_;
+  AddressMap live_;
+  std::vector<Origin> origins_;
+  std::vector<DeviceRunningTotals> running_;  ///< by index of the device
+  std::vector<bool> seen_;                    ///< likewise: it had blocks or totals
+  std::uint64_t untold_events_ = 0;           ///< since the latest frame of totals
+  std::uint64_t bytes_since_state_ = 0;       ///< of events frames
+  bool paused_ = false;
+  std::array<Buffer, format::kColumnCount> columns_;
+  std::size_t count_ = 0;
+  bool has_sequences_ = false;  ///< the frame under way: a number that is not 0
+  bool has_nodes_ = false;
+};
+
+/// Not thread-safe. Frames must come in the order of the file: each builds on the state after the one before.
+class EventDecoder {
+ public:
+  /// Replaces `batch` by the frame's events, whose ids are all in `definitions`. `payload` must have Frame::kPadding
+  /// readable bytes behind it. The error says what is wrong with it, without file and offset; after an error the
+  /// decoder cannot go on.
+  Result<void> decode(std::span<const std::uint8_t> payload, const Definitions& definitions, std::vector<Event>& batch);
+
+  /// Goes on behind a state frame, whatever was decoded before. Replaces `batch` by what a recording begins with that
+  /// knows nothing else of the time before. The payload and errors as those of decode().
+  Result<void> begin_at_state(std::span<const std::uint8_t> payload, const Definitions& definitions,
+                              std::vector<Event>& batch);
+
+ private:
+  struct Columns;
+  /// How many there are of what events refer to.
+  struct Defined {
+    std::uint32_t stacks;
+    std::uint32_t threads;
+    std::uint32_t nodes;
+  };
+  bool decode_event(Columns& columns, const Defined& defined, Event& out);
+  bool decode_stack(Columns& columns, const Defined& defined, Event& event);
+  bool decode_address(Columns& columns, Event& event);
+  void decode_totals(Columns& columns, std::uint8_t tag, std::uint64_t grown_by, std::uint32_t device, Event& event);
+  void decode_device(Columns& columns, std::uint8_t tag);
+
+  EventState state_;
+};
+
+}  // namespace tidemark
