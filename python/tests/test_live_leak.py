@@ -39,7 +39,7 @@ def remember():
 
 while True:
     while not select.select([0], [], [], 0.02)[0]:
-        pass  # questions are answered between two bytecodes
+        torch.empty(1)  # questions are answered once the program allocates
     os.read(0, 1)  # one step for each byte: it leaks no more than the test asks for, however busy the machine is
     with tidemark.step():
         train()
