@@ -32,14 +32,14 @@ TEST(Budget, ASizeIsInBytes) {
   EXPECT_EQ(parse_budget("512B")->amount, 512U);
   EXPECT_EQ(parse_budget("1KiB")->amount, 1024U);
   EXPECT_EQ(parse_budget("100MiB")->amount, 104857600U);
+  EXPECT_EQ(parse_budget("1Mi")->amount, 1048576U);
   EXPECT_EQ(parse_budget("100mb")->amount, 104857600U);
   EXPECT_EQ(parse_budget("1.5GiB")->amount, 1610612736U);
   EXPECT_EQ(parse_budget("2T")->amount, 2199023255552U);
 }
 
 TEST(Budget, RefusesWhatItIsNot) {
-  for (const char* text :
-       {"", "%", "MiB", "-5%", "5 %", "5%%", "5percent", "1MiBs", "1Mi", "1bb", "nan", "inf%", "1e300"}) {
+  for (const char* text : {"", "%", "MiB", "-5%", "5 %", "5%%", "5percent", "1MiBs", "1bb", "nan", "inf%", "1e300"}) {
     EXPECT_FALSE(parse_budget(text).ok()) << text;
   }
 }

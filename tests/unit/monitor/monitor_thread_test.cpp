@@ -75,6 +75,7 @@ TEST(MonitorThread, TellsOfARiseOnce) {
     ASSERT_TRUE(changed.wait_for(lock, 60s, [&] { return !told.empty(); }));
     EXPECT_EQ(told, std::vector<std::string>{"cpu"});
   }
+  ASSERT_TRUE(watch.visit([](MonitorEngine&) {}));  // listeners are told during a turn, others when it has ended
   const auto changes = watch.take_changes();
   ASSERT_TRUE(changes);
   EXPECT_EQ(changes->size(), 1U);

@@ -84,9 +84,9 @@ Script::Outcome Script::run() noexcept {
   void* again = run_ != nullptr ? api->PyObject_CallObject(run_, nullptr) : nullptr;
   if (api->PyThreadState_LeaveTracing != nullptr) api->PyThreadState_LeaveTracing(thread);
   if (again != nullptr) {
-    const bool wanted = api->PyObject_IsTrue(again) == 1;
+    const bool runs_again = api->PyObject_IsTrue(again) == 1;
     api->Py_DecRef(again);
-    return wanted ? Outcome::again : Outcome::done;
+    return runs_again ? Outcome::again : Outcome::done;
   }
   if (run_ != nullptr && api->PyErr_ExceptionMatches(*api->PyExc_Exception) == 0) return Outcome::raised;
   api->PyErr_Clear();
