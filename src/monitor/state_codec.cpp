@@ -30,6 +30,7 @@ struct StateFields {
   template <typename Member>
   struct Exact {
     Member member;
+    explicit constexpr Exact(Member of) : member(of) {}  // clang 14 deduces no arguments of aggregates
   };
   template <typename Member>
   static constexpr Time<Member> time(Member member) {

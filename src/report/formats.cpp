@@ -59,6 +59,7 @@ Writer writer(std::vector<Format<R>> formats, bool filters_lists = false) {
       if (own.name == format) return own.write(results);
     }
     if constexpr (std::is_same_v<R, Summary>) {
+      static_cast<void>(filters_lists);
       return summaries_text(results, terminal);
     } else {
       return join_texts(results, filters_lists, terminal);
